@@ -15,6 +15,7 @@ from renga.chainer import children
 from renga.chainer.function_classes.creators import name_creators
 from renga.chainer.imported_names import add_imported_names
 from renga.chainer.names import add_all, further_name, has_further_names
+from renga.chainer.names.pickles import convert_states
 from renga.chainer.private_modules import is_chainers, modules_of
 
 # Chainer's and renga's name of a module and all below it; the longest match is used.
@@ -59,6 +60,7 @@ def install() -> None:
     add_imported_names()
     add_all()
     name_creators()
+    convert_states()
     children.inherit_alias()
 
 

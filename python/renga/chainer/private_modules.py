@@ -84,8 +84,8 @@ _MODULES = {
     "chainer.graph_optimizations": "static_graph static_graph_utilities",
     "chainer.initializers": "constant normal orthogonal sampling uniform",
     "chainer.iterators": (
-        "dali_iterator multiprocess_iterator multithread_iterator order_samplers "
-        "serial_iterator"
+        "_statemachine dali_iterator multiprocess_iterator multithread_iterator "
+        "order_samplers serial_iterator"
     ),
     "chainer.link_hooks": "spectral_normalization timer weight_standardization",
     "chainer.links": "activation caffe connection loss model normalization rnn theano",

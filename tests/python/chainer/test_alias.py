@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -108,6 +109,40 @@ def test_pickles_of_chainer_can_be_read():
         install()
         import renga
         assert pickle.loads({text.encode()!r}) is renga.links.Linear
+    """
+    run(textwrap.dedent(code))
+
+
+def test_what_chainer_has_pickled_goes_on_as_in_chainer():
+    """Links, parameters, Variables, optimizers with their states, and iterators."""
+    code = "import renga.chainer; renga.chainer.install(); import chainer_pickles as c"
+    run(f"{code}; c.check()", cwd=Path(__file__).parent)
+
+
+def test_renga_s_own_pickles_and_copies_with_the_alias():
+    code = """
+        import copy, pickle
+        from renga.chainer import install
+        install()
+        import numpy
+        import renga
+        import renga.functions as F
+        import renga.links as L
+
+        x = numpy.ones((2, 3), "f")
+        model = renga.Sequential(L.Linear(3, 2), L.BatchNormalization(2))
+        optimizer = renga.optimizers.Adam().setup(model)
+        optimizer.add_hook(renga.optimizer_hooks.WeightDecay(0.1))
+        iterator = renga.iterators.SerialIterator(list(range(9)), 2)
+        iterator.next()
+        optimizer.update(lambda: F.sum(model(x) ** 2))
+        for clone in (copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o))):
+            m, o, i = clone((model, optimizer, iterator))
+            o.update(lambda: F.sum(m(x) ** 2))
+            assert (o.t, o.target is m, i.next()) == (2, True, clone(iterator).next())
+        optimizer.update(lambda: F.sum(model(x) ** 2))
+        for one, other in zip(m.params(), model.params()):
+            numpy.testing.assert_array_equal(one.array, other.array)
     """
     run(textwrap.dedent(code))
 

@@ -6,6 +6,10 @@ from typing import Any
 
 import numpy
 
+from renga.chainer.names.pickles import (
+    BinaryHierarchicalSoftmaxFunction as BinaryHierarchicalSoftmaxFunction,
+)
+
 
 class TreeParser:
     """The path from the root to each leaf of a binary tree of tuples."""
