@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -132,6 +132,13 @@ class Parameter(Variable):
     def full_array_serializer(self, serializer: Any) -> Any:
         """A serializer of the full array, for a parameter that holds a shard of it."""
         return serializer
+
+    def draw(self, numbers: Callable[[tuple[int, ...]], Any]) -> Any:
+        """Random ``numbers(shape)`` for the array; of a shard, its part of the whole's.
+
+        Ranks that hold one parameter get the numbers of one of them.
+        """
+        return numbers(self.shape)
 
     def sum_over_shards(self, value: float) -> float:
         """``value`` summed over the ranks that hold the shards of this parameter."""

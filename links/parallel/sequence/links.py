@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from renga.functions import (
@@ -32,13 +33,15 @@ class SequenceLinear(SequenceLink, Linear):
 
     def forward(self, x: Any, n_batch_axes: int = 1) -> Variable:
         """The output for ``x``."""
-        if not is_sharded(x) or not self.W.is_initialized:
+        if not is_sharded(x):
             return super().forward(x, n_batch_axes)
         if n_batch_axes < 2:
             raise InvalidType(
                 f"SequenceLinear {self.name or ''}: expected n_batch_axes of 2 for "
                 f"this rank's tokens, got {n_batch_axes} for {x.shape}"
             )
+        if not self.W.is_initialized:
+            self._initialize_weight(math.prod(x.shape[n_batch_axes:]))
         with unchecked():
             W, b = self._summed(self.W), self._summed(self.b)
             return linear(x, W, b, n_batch_axes=n_batch_axes)

@@ -102,7 +102,7 @@ class ShardedParameter(Parameter):
     def _set_array(self, value: Any) -> None:
         if self.is_initialized and isinstance(value, get_array_types()):
             if not self._is_block(value):
-                value = _like(value, self.block_of(cuda.to_cpu(value)))
+                value = like(value, self.block_of(cuda.to_cpu(value)))
         Variable.array.fset(self, value)  # type: ignore[attr-defined]
 
     array = property(
@@ -190,6 +190,11 @@ class ShardedParameter(Parameter):
         loads = isinstance(serializer, Deserializer)
         return (_Loading if loads else _Saving)(serializer, self)
 
+    def draw(self, numbers: Callable[[tuple[int, ...]], Any]) -> Any:
+        """This rank's block of the whole array of random numbers of rank 0."""
+        whole = self.comm.broadcast(cuda.to_cpu(numbers(self.whole_shape or ())))
+        return like(self.array, self.block_of(whole))
+
     def sum_over_shards(self, value: float) -> float:
         """The sum of all ranks' values, one where all have the whole array.
 
@@ -241,11 +246,11 @@ class _Loading(Deserializer):
         if loaded is None:
             return value
         if is_block or getattr(loaded, "shape", None) == self.param.whole_shape:
-            return _like(value, self.param.block_of(loaded))
+            return like(value, self.param.block_of(loaded))
         return loaded
 
 
-def _like(array: Any, block: numpy.ndarray) -> Any:
+def like(array: Any, block: numpy.ndarray) -> Any:
     """The block on the device of an array."""
     on_gpu = isinstance(array, cuda.ndarray)
     return cuda.to_gpu(block, array.device) if on_gpu else block

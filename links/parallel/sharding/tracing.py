@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ from renga.configuration import using_config
 from renga.link import Link
 from renga.link_hook import LinkHook
 from renga.operations import operation_of
+from renga.parameter import Parameter
 from renga.variable import Variable
 
 # The layouts of an activation that is not replicated. Sequences (N, L, E) are sharded
@@ -125,7 +127,8 @@ def trace(
             features, too.
     """
     recorder = _Recorder(kinds)
-    with recorder, using_config("train", False), using_config("enable_backprop", True):
+    modes = using_config("train", False), using_config("enable_backprop", True)
+    with recorder, states_kept(model), modes[0], modes[1]:
         outputs = list(variables(model(*inputs)))
     groups = LayoutGroups()
     calls, attended = recorder.calls, recorder.attended
@@ -145,6 +148,23 @@ def trace(
         groups.require_replicated(call.x)
         groups.exclude(call.y, "channel", "batch")
     return Trace(calls, groups, attended, leaves, [y.node for y in outputs])
+
+
+@contextlib.contextmanager
+def states_kept(model: Link) -> Iterator[None]:
+    """A context that leaves the Variables that links keep between calls as they are.
+
+    Such are the states of recurrent links.
+    """
+    links = dict.fromkeys(model.links())
+    before = [(vars(link), dict(vars(link))) for link in links]
+    try:
+        yield
+    finally:
+        for attributes, kept in before:
+            for name, value in list(attributes.items()):
+                if isinstance(value, Variable) and not isinstance(value, Parameter):
+                    attributes[name] = kept.get(name)
 
 
 def _constrain_call(call: Call, calls: Sequence[Call], groups: LayoutGroups) -> None:

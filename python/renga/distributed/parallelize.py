@@ -20,6 +20,8 @@ from renga.links.parallel.sharding.model.replacement import (
     copy_with_replacements,
 )
 from renga.links.parallel.sharding.model.tracked_link import is_tracked
+from renga.links.parallel.sharding.replicated_parameter import ReplicatedParameter
+from renga.links.parallel.sharding.tracing import states_kept
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.model.replacement import spatial_replacements
 from renga.links.parallel.spatial.model.spatial_run import SpatialRun
@@ -158,7 +160,10 @@ def with_strategy(
         class_of = SequenceRun(ranks, is_replicated).class_of
     elif ranks.size > 1:
         class_of = ChannelRun(ranks, _links_of(new.values())).class_of
-    return copy_with_replacements(model, new, class_of), report
+    parallel = copy_with_replacements(model, new, class_of)
+    if ranks.size > 1:
+        ReplicatedParameter.replace_parameters(parallel, ranks)
+    return parallel, report
 
 
 def _links_of(models: Iterable[Link]) -> set[int]:
@@ -238,7 +243,7 @@ def _initialize(model: Any, inputs: Sequence[Any]) -> None:
     from renga.configuration import no_backprop_mode, using_config
 
     if any(not param.is_initialized for param in model.params()):
-        with no_backprop_mode(), using_config("train", False):
+        with no_backprop_mode(), using_config("train", False), states_kept(model):
             model(*inputs)
 
 

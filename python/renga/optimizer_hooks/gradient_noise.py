@@ -43,9 +43,15 @@ class GradientNoise:
         self.eta = eta
         self.noise_func = noise_func
 
+    def skip(self, rule: Any, param: Any) -> None:
+        """Draws what it would add, so that the ranks' generators stay equal."""
+        param.draw(lambda shape: self.noise_func(numpy, shape, param.dtype, self, rule))
+
     def __call__(self, rule: Any, param: Any) -> None:
         grad = param.grad
         if grad is None:
             return
-        noise = self.noise_func(param.xp, grad.shape, grad.dtype, self, rule)
+        noise = param.draw(
+            lambda shape: self.noise_func(param.xp, shape, grad.dtype, self, rule)
+        )
         grad += noise * grad.dtype.type(scale_of(param))

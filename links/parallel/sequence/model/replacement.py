@@ -58,7 +58,8 @@ def sequence_replacements(
             continue
         make = _MAKERS.get(type(link))
         reason = "" if make else "its functions are checked when it runs"
-        if any(not param.is_initialized for param in link.params()):
+        is_lazy = any(not param.is_initialized for param in link.params())
+        if is_lazy and not isinstance(link, Linear):
             reason = "its parameters have no shape yet: pass an example of the input"
         if make is None or reason:
             replacements.append(LinkReplacement(link, None, reason))

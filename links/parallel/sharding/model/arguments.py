@@ -32,15 +32,25 @@ def require_same_call(
 
     Raises:
         InvalidType: on all ranks, if the calls differ.
+        RuntimeError: on all ranks, if only some have loaded the model from a file.
     """
     arrays = list(arrays_of(arguments))
     text = ", ".join(_describe(x, is_replicated) for x in arrays) or "no array"
     text += f" {'while training' if config.train else 'while testing'}"
     text += "" if config.enable_backprop else ", without gradients"
-    text += f", after loading {loads} links from files" if loads else ""
     data = b"".join(map(_compared_bytes, arrays)) if is_replicated else b""
+    data += str(loads).encode()
     what = 'inputs (input="sharded" takes shards)' if is_replicated else "inputs"
-    require_same_on_all_ranks(comm, name, what, InvalidType, text, data)
+    try:
+        require_same_on_all_ranks(comm, name, what, InvalidType, text, data)
+    except InvalidType:  # on all ranks
+        counts = comm.allgather_obj(loads)
+        if len(set(counts)) == 1:
+            raise
+        raise RuntimeError(
+            f"{name}: expected every rank to load its parameters, got {counts} links "
+            f"loaded on ranks 0 to {comm.size - 1}"
+        ) from None
 
 
 def _is_array(x: Any) -> bool:
