@@ -76,8 +76,11 @@ class Optimizer(Hookable, LossScaling):
         if not getattr(hook, "call_for_each_param", False):
             hook(self)
             return
-        for param in self.target.params():
-            hook(param.update_rule, param)
+        for param in self.target.params_of_all_stages():
+            if not param.is_meta:
+                hook(param.update_rule, param)
+            elif hasattr(hook, "skip"):  # of a stage that another rank has
+                hook.skip(param.update_rule, param)
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the counts and the state of the update rules."""

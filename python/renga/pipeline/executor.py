@@ -241,8 +241,8 @@ class Executor:
 def _check_loss(loss: Any) -> None:
     """Raises TypeError for what has no gradient of one number."""
     if not isinstance(loss, Variable) or loss.size != 1:
-        found = f"{loss.dtype} {loss.shape}" if isinstance(loss, Variable) else loss
+        shape = f" of shape {loss.shape}" if isinstance(loss, Variable) else ""
         raise TypeError(
             "pipeline: expected a Variable of one element from the loss function, got "
-            f"{found!r:.100}"
+            f"{type(loss).__name__}{shape}"
         )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -120,15 +122,16 @@ class Pipeline(Link):
         )
         self._has_all = self._has_all_states = False
         self._loaded = 0  # _MODEL, _OPTIMIZER
+        self._synchronized: Any = None  # whose replicas have had the same parameters
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Pipeline:
         """A pipeline with copies of the parameters; every rank makes it."""
         self.drain()
         new: Pipeline = copy.copy(self)
         memo[id(self)] = new
-        vars(new)["model"] = copy.deepcopy(self.model, memo)
+        new._parameters = self._parameters.deepcopy(memo)
+        vars(new)["model"] = new._parameters.model
         new._params, new._persistent = set(), set()
-        new._parameters = self._parameters.of(new.model)
         new._start()
         return new
 
@@ -257,18 +260,28 @@ class Pipeline(Link):
             RuntimeError: on every rank, if they make different ones.
         """
         flags = agree(self.comm, call, text, self._loaded)
-        if not any(flags):
-            return
-        loaders = [rank for rank, each in enumerate(flags) if each & _MODEL]
-        if 0 < len(loaders) < self.comm.size:
-            self._parameters.take_from(loaders[0])
-        loaders = [rank for rank, each in enumerate(flags) if each & _OPTIMIZER]
-        if 0 < len(loaders) < self.comm.size:
-            self._parameters.take_states_from(loaders[0], optimizer)
+        found = functools.reduce(operator.or_, flags)
+        self._take(flags, optimizer, None)
+        replicas = getattr(optimizer, "communicator", None)
+        if replicas is not None:
+            is_first = self._synchronized is not optimizer
+            own = found | (_MODEL if is_first and replicas.rank == 0 else 0)
+            flags = [int(each) for each in replicas.all_gather(numpy.array(own))]
+            self._take(flags, optimizer, replicas)
+            self._synchronized = optimizer
         self._loaded = 0
-        if not self._has_all:
+        if found and not self._has_all:
             self._parameters.free_others()
             self._runner.restart()
+
+    def _take(self, flags: Sequence[int], optimizer: Any, replicas: Any) -> None:
+        """Spreads what some of the ranks have loaded."""
+        loaders = [rank for rank, each in enumerate(flags) if each & _MODEL]
+        if 0 < len(loaders) < len(flags):
+            self._parameters.take_from(loaders[0], replicas)
+        loaders = [rank for rank, each in enumerate(flags) if each & _OPTIMIZER]
+        if 0 < len(loaders) < len(flags):
+            self._parameters.take_states_from(loaders[0], optimizer, replicas)
 
     def forward(self, *inputs: Any, **named_inputs: Any) -> Any:
         """The model's result for a batch, computed in micro-batches, on every rank."""

@@ -65,8 +65,8 @@ class Options(NamedTuple):
             )
         if self.weights != "flush" and self.schedule != "pipedream":
             raise ValueError(
-                f"Pipeline: expected weights='flush' for {self.schedule}, whose weights "
-                "do not change between the passes of a micro-batch, got "
+                f"Pipeline: expected weights='flush' for {self.schedule}, whose "
+                "weights do not change between the passes of a micro-batch, got "
                 f"{self.weights!r}"
             )
         if self.weights == "two_versions" and self.micro_batches < ranks:

@@ -105,7 +105,8 @@ class Runner:
             kind = weights.KINDS[self._options.weights]
             rank, ranks = self._comm.rank, self._comm.size
             versions = kind(params, optimizer, rank, ranks, self._options.micro_batches)
-            update = _update_of(optimizer)
+            counts = self._options.reduce == "mean"
+            update = _update_of(optimizer, counts)
             self._executor = self._new_executor(versions, update, self._messages)
         parts = self._micro_batches(program, batches, optimizer._loss_scale)
         if self._options.schedule == "pipedream":
@@ -213,8 +214,12 @@ class Runner:
             reporter.report(self._messages.receive_report())
 
 
-def _update_of(optimizer: Any) -> Callable[[float], None]:
-    """An update that tells an optimizer of data parallelism the number of samples."""
-    if hasattr(optimizer, "communicator"):
-        return lambda samples: optimizer.update(samples=samples)
-    return lambda samples: optimizer.update()
+def _update_of(optimizer: Any, counts: bool) -> Callable[[float], None]:
+    """An update; a multi-node optimizer weights gradients by the samples that count."""
+
+    def update(samples: float) -> None:
+        if counts and hasattr(optimizer, "samples"):
+            optimizer.samples = int(samples)
+        optimizer.update()
+
+    return update

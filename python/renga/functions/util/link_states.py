@@ -125,6 +125,7 @@ def detached(x: Variable) -> Variable:
     if x.is_meta:
         return x
     leaf = Variable(x.array, requires_grad=x.requires_grad)
+    leaf.stage = x.stage
     copy_stream(leaf, x)
     return leaf
 

@@ -53,7 +53,9 @@ class LinkStates:
         start = sum(self._sizes[:i])
         own = slice(start, start + self._sizes[i])
         previous = done[-1] if done else {}
-        for key in {**self._states_before(), **previous}:
+        written = [states for stage in self._after.values() for states in stage[-1:]]
+        keys = {key for states in [self._states_before(), *written] for key in states}
+        for key in keys:
             value = self._before[key[0]].get(key[1], _ABSENT)
             if _is_state(value):
                 axis = _axis_of([value], [sum(self._sizes)])

@@ -29,12 +29,15 @@ def split(
         axis: of the samples; the last one of arrays that have fewer axes.
 
     Raises:
-        InvalidType: the arguments have different numbers of samples, or none.
+        InvalidType: the arguments have different numbers of samples; or none, and
+            there are several parts.
     """
     samples = _number_of_samples(inputs, axis)
+    if samples is None and parts == 1:  # nothing to split
+        return [(1, tuple(inputs))]
     if samples is None or not all(_fits(x, samples, axis) for x in inputs):
         raise InvalidType(
-            f"pipeline: expected arguments with one number of samples, got "
+            "pipeline: expected arguments with one number of samples, got "
             f"{[_describe(x) for x in inputs]}"
         )
     if samples == 0:
@@ -67,7 +70,7 @@ def _number_of_samples(inputs: Sequence[Any], axis: int) -> int | None:
     for size in _sizes(others, axis):
         return size
     for x in sequences:
-        if isinstance(x, list):
+        if isinstance(x, list) and _are_alike(x):
             return len(x)
     for x in sequences:
         sizes = set(_sizes(x, axis))
@@ -85,9 +88,17 @@ def _fits(x: Any, samples: int, axis: int) -> bool:
 
 
 def _has_items_as_samples(x: Sequence[Any], samples: int, axis: int) -> bool:
-    if len(x) != samples:
+    if len(x) != samples or not _are_alike(x):
         return False
     return isinstance(x, list) or set(_sizes(x, axis)) != {samples}
+
+
+def _are_alike(items: Sequence[Any]) -> bool:
+    """Whether items may be one for each sample: of one kind, but for a length."""
+    kinds = {
+        (str(x.dtype), x.ndim, x.shape[1:]) if _has_axes(x) else type(x) for x in items
+    }
+    return len(kinds) <= 1
 
 
 def _is_sequence(x: Any) -> bool:

@@ -10,8 +10,10 @@ from typing import Any
 import numpy
 
 from renga.backend import get_array_types
+from renga.configuration import config
+from renga.function_node import FunctionNode
 from renga.pipeline.batches.containers import leaves, map_items, map_leaves
-from renga.variable import Variable, as_array
+from renga.variable import Variable, as_array, as_variable
 
 REDUCTIONS = ("mean", "sum")
 
@@ -52,11 +54,32 @@ def is_complete(y: Any) -> bool:
 
 
 def variables_of(y: Any) -> Any:
-    """``y`` with Variables in place of arrays."""
+    """``y`` with Variables, which have no gradient, in place of arrays."""
     arrays = get_array_types()
-    return map_leaves(
-        lambda x: Variable(x, requires_grad=False) if isinstance(x, arrays) else x, y
-    )
+    start = Variable(numpy.zeros(1), requires_grad=True)
+
+    def variable_of(x: Any) -> Any:
+        if not isinstance(x, arrays):
+            return x
+        is_float = x.dtype.kind == "f" and config.enable_backprop
+        return _NoGradient().apply((x, start))[0] if is_float else as_variable(x)
+
+    return map_leaves(variable_of, y)
+
+
+class _NoGradient(FunctionNode):
+    """The first input; a backward pass raises an error, instead of doing nothing."""
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        return inputs[:1]
+
+    def backward(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        raise RuntimeError(
+            "Pipeline: expected a backward pass by train_batch() or a PipelineUpdater, "
+            "got one from the result of a direct call, which has no graph"
+        )
 
 
 def join(

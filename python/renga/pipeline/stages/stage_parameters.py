@@ -29,13 +29,17 @@ class StageParameters:
     """
 
     def __init__(self, model: Link, comm: Communicator, homes: Mapping[str, int]):
-        self._model = model
+        self.model = model
         self._comm = comm
         self._homes = homes
 
-    def of(self, model: Link) -> StageParameters:
-        """The same of a copy of the model, whose parameters get their stages."""
-        for param, copied in zip(self._model.params(), model.params()):
+    def deepcopy(self, memo: dict[int, Any]) -> StageParameters:
+        """The same of a copy of the model."""
+        for param in self.model.params():
+            if param.is_meta:
+                memo[id(param)] = _copy_without_elements(param, memo)
+        model = copy.deepcopy(self.model, memo)
+        for param, copied in zip(self.model.params(), model.params()):
             copied.stage = param.stage
         return StageParameters(model, self._comm, self._homes)
 
@@ -46,13 +50,13 @@ class StageParameters:
             ValueError: the models have other parameters.
         """
         params = dict(source.namedparams())
-        for name, param in self._model.namedparams():
+        for name, param in self.model.namedparams():
             if name not in params:
                 raise ValueError(f"copyparams: expected a parameter {name}, got none")
             if self.is_own(param) or not param.is_initialized:
                 param.copydata(params[name])
         links = dict(source.namedlinks())
-        for path, link in self._model.namedlinks():
+        for path, link in self.model.namedlinks():
             if copy_persistent and path in links:
                 _copy_persistent(link, links[path])
 
@@ -81,68 +85,84 @@ class StageParameters:
         """
         for param in self._params():
             owner = rank_of_stage(param.stage, self._comm.size)
-            param.array = self._broadcast(param, owner)
-        for path, link in sorted(self._model.namedlinks(), key=lambda item: item[0]):
+            param.array = self._broadcast(param, owner, self._comm)
+        for path, link in sorted(self.model.namedlinks(), key=lambda item: item[0]):
             if path in self._homes:
                 home = rank_of_stage(self._homes[path], self._comm.size)
-                self._broadcast_persistent(link, home)
+                _broadcast_persistent(link, home, self._comm)
 
     def gather_states(self) -> None:
         """Gives every rank all states of the optimizer; every rank calls it."""
         for param in self._params():
-            self._broadcast_state(param, rank_of_stage(param.stage, self._comm.size))
+            owner = rank_of_stage(param.stage, self._comm.size)
+            _broadcast_state(param, owner, self._comm)
 
-    def take_from(self, root: int) -> None:
-        """Sets this rank's parameters, and persistent values, to those that ``root`` has.
+    def take_from(self, root: int, replicas: Communicator | None = None) -> None:
+        """Sets this rank's parameters and persistent values to those of ``root``.
 
         Every rank calls it. What ``root`` has not loaded, which is NaN, stays as it is.
-        """
-        for param in self._params():
-            array = self._broadcast(param, root)
-            if self.is_own(param) and not numpy.isnan(array).all():
-                param.array[...] = array
-        for _, link in sorted(self._model.namedlinks(), key=lambda item: item[0]):
-            self._broadcast_persistent(link, root)
 
-    def take_states_from(self, root: int, optimizer: Any = None) -> None:
-        """The same for the states of the optimizer, and its counts if it is given."""
+        Args:
+            root: a rank of the pipeline.
+            replicas: if given, ``root`` is a rank of these, which have the same stages.
+        """
+        comm = self._comm if replicas is None else replicas
         for param in self._params():
-            self._broadcast_state(param, root)
+            if replicas is None or self.is_own(param):
+                array = self._broadcast(param, root, comm)
+                if self.is_own(param) and not numpy.isnan(array).all():
+                    param.array[...] = array
+        for _, link in sorted(self.model.namedlinks(), key=lambda item: item[0]):
+            _broadcast_persistent(link, root, comm)
+
+    def take_states_from(
+        self, root: int, optimizer: Any, replicas: Communicator | None = None
+    ) -> None:
+        """The same for the states of an optimizer, and its counts unless it is None."""
+        comm = self._comm if replicas is None else replicas
+        for param in self._params():
+            if replicas is None or self.is_own(param):
+                _broadcast_state(param, root, comm)
         if optimizer is not None:
-            counts = self._comm.bcast_obj((optimizer.t, optimizer.epoch), root=root)
+            counts = comm.bcast_obj((optimizer.t, optimizer.epoch), root=root)
             optimizer.t, optimizer.epoch = counts
 
     def _params(self) -> list[Parameter]:
-        distinct = distinct_params(self._model, include_uninit=False)
+        distinct = distinct_params(self.model, include_uninit=False)
         return [each.param for each in distinct]
 
-    def _broadcast(self, param: Parameter, root: int) -> numpy.ndarray:
+    def _broadcast(
+        self, param: Parameter, root: int, comm: Communicator
+    ) -> numpy.ndarray:
         """The elements that ``root`` has of a parameter."""
-        if self._comm.rank == root:
+        if comm.rank == root:
             array = numpy.asarray(param.array, order="C")
         else:
             array = numpy.empty(param.shape, param.dtype)
-        self._comm.broadcast(array, root)
+        comm.broadcast(array, root)
         return array
 
-    def _broadcast_state(self, param: Parameter, root: int) -> None:
-        rule = param.update_rule
-        own = None if rule is None else (rule.t, rule._state, _master_of(rule))
-        state = self._comm.bcast_obj(
-            own if self._comm.rank == root else None, root=root
-        )
-        if self._comm.rank != root and state is not None:
-            _set_state(rule, state)
 
-    def _broadcast_persistent(self, link: Link, root: int) -> None:
-        if not link._persistent:
-            return
-        own = {name: getattr(link, name) for name in sorted(link._persistent)}
-        values = self._comm.bcast_obj(
-            own if self._comm.rank == root else None, root=root
-        )
-        if self._comm.rank != root:
-            vars(link).update(values)
+def _broadcast_state(param: Parameter, root: int, comm: Communicator) -> None:
+    rule = param.update_rule
+    own = None if rule is None else (rule.t, rule._state, _master_of(rule))
+    state = _sent(own, root, comm)
+    if comm.rank != root and state is not None:
+        _set_state(rule, state)
+
+
+def _broadcast_persistent(link: Link, root: int, comm: Communicator) -> None:
+    if not link._persistent:
+        return
+    own = {name: getattr(link, name) for name in sorted(link._persistent)}
+    values = _sent(own, root, comm)
+    if comm.rank != root:
+        vars(link).update(values)
+
+
+def _sent(value: Any, root: int, comm: Communicator) -> Any:
+    """The value that ``root`` has, on every rank."""
+    return comm.bcast_obj(value if comm.rank == root else None, root=root)
 
 
 def _master_of(rule: Any) -> Any:
@@ -155,6 +175,16 @@ def _set_state(rule: Any, state: tuple[int, Any, Any]) -> None:
         return
     rule.t, rule._state, master = state
     rule._fp32_param = None if master is None else Variable(master)
+
+
+def _copy_without_elements(param: Parameter, memo: dict[int, Any]) -> Parameter:
+    """A copy of another rank's parameter, with a shape and a dtype only."""
+    new = type(param).__new__(type(param))
+    array = numpy.empty(param.shape, param.dtype)
+    Variable.__init__(new, array, name=param.name, requires_grad=param.requires_grad)
+    new._to_device("meta:0")
+    vars(new).update(copy.deepcopy(vars(param), memo))
+    return new
 
 
 def _copy_persistent(link: Link, source: Link) -> None:

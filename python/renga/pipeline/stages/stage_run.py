@@ -287,8 +287,8 @@ class StageRun:
         """Raises RuntimeError where the graph of the program is on several ranks."""
         if self._messages.stages > 1 and self._open_calls == 0:
             raise RuntimeError(
-                f"{caller}: expected a graph on one rank, got a program in a pipeline of "
-                f"{self._messages.stages} stages, each of which has a part of it; "
+                f"{caller}: expected a graph on one rank, got a program in a pipeline "
+                f"of {self._messages.stages} stages, each of which has a part of it; "
                 "gradients inside of a loss need a single process or data parallelism"
             )
 
