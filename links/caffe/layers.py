@@ -9,6 +9,7 @@ from typing import Any, Callable
 from renga import functions as F
 from renga.configuration import using_config
 from renga.links.caffe.network import blobs_of
+from renga.links.caffe.pooling import average_pooling, max_pooling
 from renga.links.connection.linear import Linear
 from renga.links.connection.scale import Scale
 from renga.links.convolution.convolution_2d import Convolution2D
@@ -92,14 +93,13 @@ def _pooling(layer: Any) -> Callable[..., Any]:
         raise RuntimeError("Stochastic pooling is not supported")
     if param.global_pooling:
         return functools.partial(_global_pooling, param.pool == 0)
-    options = {
-        "ksize": _pair([], param.kernel_h, param.kernel_w, param.kernel_size),
-        "stride": _pair([], param.stride_h, param.stride_w, param.stride),
-        "pad": _pair([], param.pad_h, param.pad_w, param.pad),
-    }
-    if param.pool == 0:
-        return functools.partial(F.max_pooling_2d, cover_all=True, **options)
-    return functools.partial(F.average_pooling_2d, **options)
+    ksize = _pair([], param.kernel_h, param.kernel_w, param.kernel_size)
+    stride = _pair([], param.stride_h, param.stride_w, param.stride)
+    pad = _pair([], param.pad_h, param.pad_w, param.pad)
+    if min(stride) < 1:
+        raise ValueError(f"a stride of {stride}")
+    pool = max_pooling if param.pool == 0 else average_pooling
+    return functools.partial(pool, ksize, stride, pad)
 
 
 def _global_pooling(largest: bool, x: Any) -> Any:

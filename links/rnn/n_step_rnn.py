@@ -19,7 +19,7 @@ from renga.link import ChainList, Link
 from renga.parameter import Parameter
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from renga.utils.extents import check_count
-from renga.variable import Variable
+from renga.variable import Variable, as_variable
 
 _CONFIG = "{} argument is not supported anymore. Use renga.using_config"
 
@@ -125,6 +125,8 @@ class NStepRNNBase(ChainList):
             f"{type(self).__name__}: expected a list of sequences, got "
             f"{type(xs).__name__}"
         )
+        if not any(len(x) for x in xs):
+            return self._without_steps(states, xs)
         # The function takes the longest sequence first, and arrays by step.
         order = numpy.argsort([-len(x) for x in xs], kind="stable").astype("i")
         steps = transpose_sequence([xs[k] for k in order])
@@ -141,6 +143,17 @@ class NStepRNNBase(ChainList):
         nothing = get_item(outputs[0], slice(0, 0))
         outputs += [nothing] * (len(xs) - len(outputs))
         return *last, [outputs[k] for k in numpy.argsort(order)]
+
+    def _without_steps(self, states: tuple[Any, ...], xs: Any) -> tuple[Any, ...]:
+        """The states as they are, and an output of no steps for each sequence."""
+        dtype = self.ws[0][0].dtype
+        n = self.direction * self.out_size
+        first = (len(self), len(xs), self.out_size)
+        last = [
+            Variable(self.xp.zeros(first, dtype)) if h is None else as_variable(h)
+            for h in states
+        ]
+        return *last, [Variable(self.xp.zeros((0, n), dtype)) for _ in xs]
 
 
 class NStepPlainRNNBase(NStepRNNBase):

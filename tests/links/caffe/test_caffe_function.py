@@ -20,6 +20,24 @@ C = rng.normal(size=4)
 MEAN, VARIANCE = rng.normal(size=4), rng.uniform(1, 2, size=4)
 
 
+def pooled(x, reduce, kernel, stride, pad):
+    """The loops of Caffe's pooling layer, over rows and columns alike."""
+    ends = []
+    for size in x.shape[2:]:
+        n = int(numpy.ceil((size + 2 * pad - kernel) / stride)) + 1
+        starts = [i * stride - pad for i in range(n)]
+        # (start, end for the divisor): the last window begins within the image.
+        kept = starts[:-1] if starts[-1] >= size else starts
+        ends.append([(s, min(s + kernel, size + pad)) for s in kept])
+    y = numpy.empty((*x.shape[:2], *map(len, ends)))
+    for i, (top, bottom) in enumerate(ends[0]):
+        for j, (left, right) in enumerate(ends[1]):
+            window = x[:, :, max(top, 0) : bottom, max(left, 0) : right]
+            count = (bottom - top) * (right - left)
+            y[:, :, i, j] = reduce(window, count)
+    return y
+
+
 @pytest.fixture
 def load(tmp_path):
     def write_and_load(*layers):
@@ -43,10 +61,6 @@ def lrn(x, n, k, alpha, beta):
 
 def channels(a):
     return a[:, None, None]
-
-
-def mean_pool(x, *window):
-    return windows.pooled(x, numpy.mean, *window, 0)
 
 
 def max_pool(x, *window):
@@ -97,7 +111,7 @@ CASES = {
     ),
     "average pooling": (
         layer("Pooling", p121=message((1, 1), (5, 3), (6, 3), (7, 2), (8, 2), (4, 1))),
-        lambda x: mean_pool(x, 3, 2, 1),
+        lambda x: pooled(x, lambda x, n: x.sum((2, 3)) / n, 3, 2, 1),
     ),
     "global pooling": (
         layer("Pooling", p121=message((1, 1), (12, 1))),
@@ -194,6 +208,20 @@ def test_layer(load, name):
     with renga.using_config("train", name != "dropout" and "batch" in name):
         (y,) = net(inputs, ["y"])
     numpy.testing.assert_allclose(y.array, reference(X), rtol=1e-3, atol=1e-4)
+
+
+# Windows that reach beyond the padding, that begin there, and that fit.
+@pytest.mark.parametrize("window", [(3, 2, 0), (2, 3, 1), (3, 3, 2), (3, 2, 1)])
+def test_windows_of_pooling(load, window):
+    kernel, stride, pad = window
+    reductions = (lambda x, n: x.max((2, 3)), lambda x, n: x.sum((2, 3)) / n)
+    for kind, reduce in enumerate(reductions):
+        options = message((1, kind), (2, kernel), (3, stride), (4, pad))
+        net = load(layer("Pooling", p121=options))
+        for x in (X, X[..., :4, :], X[..., 1:]):
+            (y,) = net({"x": x.astype("f")}, ["y"])
+            expected = pooled(x, reduce, *window)
+            numpy.testing.assert_allclose(y.array, expected, 1e-5, 1e-6)
 
 
 def test_loss(load):

@@ -170,3 +170,27 @@ def test_arguments():
         link(None, None, xs, nonsense=True)
     with pytest.raises(AssertionError, match="list of sequences"):
         link(None, None, xs[0])
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_sequences_of_no_steps_alone(name):
+    directions = KINDS[name][1]
+    link = getattr(L, name)(2, 3, 4, 0.0)
+    nothing = numpy.zeros((0, 3), "f")
+    for xs in ([], [nothing], [nothing, nothing]):
+        shape = (2 * directions, len(xs), 4)
+        given = [rng.normal(size=shape).astype("f") for _ in range(link.n_cells)]
+        for states in (given, [None] * link.n_cells):
+            *last, ys = link(*states, xs)
+            assert [y.shape for y in ys] == [(0, 4 * directions)] * len(xs)
+            for h, state in zip(last, states):
+                expected = numpy.zeros(shape) if state is None else state
+                numpy.testing.assert_array_equal(h.array, expected)
+
+
+def test_gradients_of_states_go_past_sequences_of_no_steps():
+    link = L.NStepGRU(1, 3, 2, 0.0)
+    h = renga.Variable(rng.normal(size=(1, 1, 2)).astype("f"))
+    last, _ = link(h, [numpy.zeros((0, 3), "f")])
+    renga.functions.sum(last * last).backward()
+    numpy.testing.assert_allclose(h.grad, 2 * h.array)

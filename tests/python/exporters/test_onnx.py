@@ -153,6 +153,15 @@ def test_convolutions_along_one_axis():
     check(link, draw(2, 2, 8))
 
 
+@pytest.mark.parametrize(
+    ("kernel", "stride", "pad"), [(2, 4, 0), (3, (4, 5), 1), ((1, 3), (3, 2), (0, 2))]
+)
+def test_poolings_with_as_much_padding_as_the_window(kernel, stride, pad):
+    x = draw(2, 3, 6, 7) - 2
+    check(lambda x: F.max_pooling_2d(x, kernel, stride, pad, cover_all=True), x)
+    check(lambda x: F.average_pooling_2d(x, 2, 1, pad=2), x)
+
+
 def test_sequence_of_links():
     conv = [L.Convolution2D(None, 4, 3, pad=1) for _ in range(2)]
     check(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
+
+import numpy
 
 from renga.exporters.onnx.registry import writes
 
@@ -75,17 +78,49 @@ def _deconvolution(
 def _max_pooling(
     graph: Any, ys: Any, x: Any, window: Any, cover: bool
 ) -> Sequence[str]:
-    return [_pool(graph, "MaxPool", ys, x, window)]
+    return [_pool(graph, "MaxPool", ys, x, window, -math.inf)]
 
 
 @writes("average_pooling_2d")
 def _average_pooling(graph: Any, ys: Any, x: Any, window: Any) -> Sequence[str]:
-    return [_pool(graph, "AveragePool", ys, x, window, count_include_pad=1)]
+    return [_pool(graph, "AveragePool", ys, x, window, 0, count_include_pad=1)]
 
 
-def _pool(graph: Any, op: str, ys: Any, x: Any, window: Any, **attributes: Any) -> str:
-    kernel, stride, pad = window
-    ends = _ends(x.shape[2:], ys[0].shape[2:], kernel, stride, pad, (1, 1))
-    return graph.node(
-        op, x, kernel_shape=kernel, strides=stride, pads=[*pad, *ends], **attributes
+def _pool(
+    graph: Any, op: str, ys: Any, x: Any, window: Any, value: float, **attributes: Any
+) -> str:
+    """A pooling whose padding has the ``value``.
+
+    Runtimes refuse poolings with windows in the padding alone: these are added after.
+    """
+    sizes, outs = x.shape[2:], ys[0].shape[2:]
+    rows = list(zip(sizes, outs, *window))
+    before = [max((p - k) // s + 1, 0) for _, _, k, s, p in rows]
+    inner = [min(-(-(n + p) // s), o) - b for b, (n, o, _, s, p) in zip(before, rows)]
+    if min(inner) < 1:
+        raise NotImplementedError(f"export: {op} of {x.shape} has only padding")
+    kernel, stride, _ = window
+    pads = [p - b * s for b, (_, _, _, s, p) in zip(before, rows)]
+    # Large strides skip the first elements: negative padding removes them.
+    skipped = [min(p, 0) for p in pads]
+    ends = _ends(sizes, inner, kernel, stride, pads, (1, 1))
+    y = graph.node(
+        op,
+        _padded(graph, x, skipped, [0, 0], x.dtype, value),
+        kernel_shape=kernel,
+        strides=stride,
+        pads=[*(max(p, 0) for p in pads), *ends],
+        **attributes,
     )
+    after = [o - b - i for o, b, i in zip(outs, before, inner)]
+    return _padded(graph, y, before, after, x.dtype, value)
+
+
+def _padded(
+    graph: Any, x: Any, before: list[int], after: list[int], dtype: Any, value: float
+) -> Any:
+    """``x`` with elements added to its rows and columns; itself without any."""
+    if not any(before) and not any(after):
+        return x
+    widths = numpy.array([0, 0, *before, 0, 0, *after], numpy.int64)
+    return graph.node("Pad", x, widths, numpy.asarray(value, dtype))
