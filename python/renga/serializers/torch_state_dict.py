@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Container, Iterable, Iterator
+from typing import IO, Any
 
 import numpy
 
-from renga.serializers.errors import FileFormatError
+from renga.serializers.errors import FileFormatError, name_of
 from renga.serializers.files import File, open_to_read
 from renga.serializers.npz import DictionarySerializer, NpzDeserializer
 from renga.serializers.tensor_file import read_entries
@@ -22,6 +22,10 @@ _NAMES = {
     "in_proj_weight": ("in_proj/W",),
     "in_proj_bias": ("in_proj/b",),
 }
+# The attributes in which PyTorch's wrappers keep a model.
+_WRAPPERS = {"module": "DistributedDataParallel", "_orig_mod": "torch.compile"}
+# The first bytes of what torch.save writes, since version 1.6 and before.
+_ZIP, _PICKLE = b"PK\x03\x04", b"\x80\x02\x8a\nl\xfc\x9cF"
 
 
 def load_torch_state_dict(link: Any, file: File) -> None:
@@ -31,19 +35,22 @@ def load_torch_state_dict(link: Any, file: File) -> None:
     ``running_mean``, ``running_var``, ``in_proj_weight`` and ``in_proj_bias`` are
     found likewise; other names are the same here, and numbers are positions. A link
     whose names differ has the method ``torch_state(state)``, which takes a dictionary
-    of arrays and returns one with the names of the link's parts. If loading fails,
-    ``link`` is unchanged.
+    of arrays and returns one with the names of the link's parts. Of a tied parameter,
+    or a link with several names, the file needs one name. If loading fails, ``link``
+    is unchanged.
 
     In PyTorch ``safetensors.torch.save_file(model.state_dict(), file)`` writes such a
     file.
 
     Raises:
         KeyError: the link lacks a name of the file, or the file one of the link's.
-        FileFormatError: the file is no safetensors file or is damaged.
+        FileFormatError: the file is no safetensors file or is damaged, or it has
+            different arrays for the names of a tied parameter.
         ValueError: shapes differ.
         OSError: the file cannot be read.
     """
     with open_to_read(file) as opened:
+        _refuse_pickles(opened, file)
         entries = read_entries(opened, file)
         state = {name: numpy.asarray(entry.read()) for name, entry in entries.items()}
     if hasattr(link, "torch_state"):
@@ -61,7 +68,10 @@ def load_torch_state_dict(link: Any, file: File) -> None:
                 )
             found[path] = array
         elif not name.endswith("num_batches_tracked"):
-            raise KeyError(f"load_torch_state_dict: the link has nothing like {name}")
+            raise KeyError(
+                f"load_torch_state_dict: the link has nothing like {name}{_hint(state)}"
+            )
+    _share_tied(link, known, found)
     missing = [name for name in known if name not in found]
     # Files of old versions do not count the batches.
     counts = {name: known[name] for name in missing if _is_count(name)}
@@ -69,6 +79,60 @@ def load_torch_state_dict(link: Any, file: File) -> None:
         lacking = next(name for name in missing if name not in counts)
         raise KeyError(f"load_torch_state_dict: the file has nothing like {lacking}")
     NpzDeserializer({**found, **counts}, file=file).load(link)
+
+
+def _refuse_pickles(opened: IO[bytes], file: File) -> None:
+    opened.seek(0)
+    if opened.read(len(_PICKLE)).startswith((_ZIP, _PICKLE)):
+        raise FileFormatError(
+            f"load_torch_state_dict: expected a safetensors file in {name_of(file)!r}, "
+            "got one of torch.save, whose pickles are never run: write it in PyTorch "
+            "with safetensors.torch.save_file(model.state_dict(), file)"
+        )
+
+
+def _hint(state: Iterable[str]) -> str:
+    """What to save instead, if a wrapper has put its prefix before all names."""
+    for prefix, wrapper in _WRAPPERS.items():
+        if all(name.startswith(f"{prefix}.") for name in state):
+            return (
+                f"; all names begin with {prefix!r}, which {wrapper} adds: save "
+                f"model.{prefix}.state_dict()"
+            )
+    return ""
+
+
+def _share_tied(
+    link: Any, known: Container[str], found: dict[str, numpy.ndarray]
+) -> None:
+    """Gives all names of a parameter or link the array that one of them has."""
+    for names in _tied_names(link):
+        given = [name for name in names if name in found]
+        for name in given[1:]:
+            if not numpy.array_equal(found[given[0]], found[name], equal_nan=True):
+                raise FileFormatError(
+                    f"load_torch_state_dict: expected one array for {given[0]} and "
+                    f"{name}, which are tied in the link, got two"
+                )
+        for name in names:
+            if given and name in known:
+                found[name] = found[given[0]]
+
+
+def _tied_names(link: Any) -> Iterator[list[str]]:
+    # Links are made of parameters, which serializers do not know.
+    from renga.link.distinct_params import distinct_params
+
+    for each in distinct_params(link):
+        if each.is_shared:
+            yield [name[1:] for name in each.names]
+    paths: dict[int, list[str]] = {}
+    for path, child in link.namedlinks():
+        paths.setdefault(id(child), []).append(path.strip("/"))
+    for child in {id(child): child for child in link.links()}.values():
+        if len(paths[id(child)]) > 1:
+            for name in child._persistent:
+                yield [f"{path}/{name}" for path in paths[id(child)]]
 
 
 def _paths(link: Any, name: str) -> Iterator[str]:

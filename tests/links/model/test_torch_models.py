@@ -172,3 +172,77 @@ def test_images_of_other_sizes():
         CASES["VisionTransformer"][0]()(image(40))
     with pytest.raises(ValueError, match="divide the image"):
         L.VisionTransformer(32, 7, 1, 1, 8, 8)
+
+
+rng = numpy.random.default_rng(0)
+
+
+class Tied(renga.Chain):
+    """A weight with two names, and a link with two names."""
+
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.words = L.EmbedID(5, 4)
+            self.out = L.Linear(4, 5)
+            self.first = L.BatchNormalization(4)
+            self.second = self.first
+        with self.out.init_scope():
+            self.out.W = self.words.W
+
+
+def state_of_tied(words, norm):
+    return {
+        f"{words}.weight": rng.normal(size=(5, 4)).astype("f"),
+        "out.bias": rng.normal(size=5).astype("f"),
+        **{
+            f"{norm}.{name}": rng.normal(size=4).astype("f")
+            for name in ("weight", "bias", "running_mean", "running_var")
+        },
+        f"{norm}.num_batches_tracked": numpy.array(3),
+    }
+
+
+@pytest.mark.parametrize("words", ["words", "out"])
+@pytest.mark.parametrize("norm", ["first", "second"])
+def test_a_tied_weight_needs_one_of_its_names(tmp_path, words, norm):
+    state = state_of_tied(words, norm)
+    link = Tied()
+    load_torch_state_dict(link, saved(tmp_path, state))
+    assert link.out.W is link.words.W and link.first is link.second
+    numpy.testing.assert_array_equal(link.words.W.array, state[f"{words}.weight"])
+    mean = state[f"{norm}.running_mean"]
+    numpy.testing.assert_array_equal(link.second.avg_mean, mean)
+
+
+def test_different_values_of_a_tied_weight_are_refused(tmp_path):
+    state = state_of_tied("words", "first")
+    equal = {**state, "out.weight": state["words.weight"].copy()}
+    link = Tied()
+    load_torch_state_dict(link, saved(tmp_path, equal))
+    before = link.words.W.array.copy()
+    other = {**state, "out.weight": state["words.weight"] + 1}
+    with pytest.raises(ValueError, match="one array for out/W and words/W.* are tied"):
+        load_torch_state_dict(link, saved(tmp_path, other))
+    numpy.testing.assert_array_equal(link.words.W.array, before)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "hint"),
+    [
+        ("module", r"DistributedDataParallel adds: save model\.module\.state_dict"),
+        ("_orig_mod", r"torch\.compile adds: save model\._orig_mod\.state_dict"),
+    ],
+)
+def test_prefixes_of_wrappers_are_named(tmp_path, prefix, hint):
+    state = {f"{prefix}.weight": numpy.ones((2, 3), "f")}
+    with pytest.raises(KeyError, match=hint):
+        load_torch_state_dict(L.Linear(3, 2, nobias=True), saved(tmp_path, state))
+
+
+@pytest.mark.parametrize("first", [b"PK\x03\x04", b"\x80\x02\x8a\nl\xfc\x9cF\xf9"])
+def test_files_of_torch_save_are_named(tmp_path, first):
+    path = tmp_path / "weights.pt"
+    path.write_bytes(first + bytes(100))
+    with pytest.raises(ValueError, match=r"torch\.save.*safetensors\.torch\.save_file"):
+        load_torch_state_dict(L.Linear(3, 2), path)
