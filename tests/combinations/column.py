@@ -8,7 +8,7 @@ import numpy
 
 from renga.communicators import local, simulated
 from tests.combinations.reference import Formula, reference
-from tests.combinations.row import adapted
+from tests.combinations.row import STEPS, adapted
 from tests.combinations.run import Result, Run, bounds, make, run_steps
 
 
@@ -35,7 +35,7 @@ class Column:
     saves_more = False  # in the optimizer's file than one process does
     lacks: dict[str, str] = {}  # reasons by trait of rows
 
-    def wrap(self, comm, model, optimizer, example):
+    def wrap(self, comm, model, optimizer, example, row):
         """The loop's model, the model that its loss calls, and the optimizer."""
         raise NotImplementedError(type(self).__name__)
 
@@ -54,8 +54,8 @@ class Column:
     def finish(self, run):
         """After the last step."""
 
-    def saving(self, run):
-        """A context in which every rank saves or loads."""
+    def saving(self, run, is_last):
+        """A context in which every rank saves or loads; the last files are compared."""
         return contextlib.nullcontext()
 
     def replica(self, rank, ranks):
@@ -70,6 +70,10 @@ class Column:
         """The kind of data in which this column runs a row, or None."""
         return next((kind for kind in self.kinds if kind in row.kinds), None)
 
+    def is_exact_on(self, row):
+        """Whether a row's result is that of its reference."""
+        return self.is_exact and not row.traits & self.agrees_on
+
     def adapted(self, row):
         """The row as this column runs it."""
         return adapted(row, self.dtype, self.optimizer)
@@ -77,7 +81,8 @@ class Column:
     def expected(self, row):
         """The result of the reference."""
         row = self.adapted(row)
-        replicas = self.replicas(self.ranks)
+        # The samples of all ranks, whatever their number is, are one process's.
+        replicas = 1 if "other ranks" in row.traits else self.replicas(self.ranks)
         options = self.parts, self.formula, self.zero_fill
         return reference(row, self.kind(row), replicas, *options)
 
@@ -119,14 +124,15 @@ class Column:
         """A rank's files and observations."""
         kind = self.kind(row)
         rank = self.replica(comm.rank, comm.size)
-        run = Run(rank, comm.rank == 0, kind, self)
+        run = Run(rank, comm.rank == 0, kind, self.is_exact_on(row), self)
 
         def wrap(model, optimizer, example):
-            return self.wrap(comm, model, optimizer, example)
+            return self.wrap(comm, model, optimizer, example, row)
 
         # Gradients that the loop has set are dropped with the weights they belong to,
-        # and a network that is no optimizer's target is not broadcast.
-        shared = row.traits & {"gradients by hand", "networks in one loss"}
+        # a network that is no optimizer's target is not broadcast, and files of an
+        # asynchronous optimizer that has not begun hold each rank's own weights.
+        shared = row.traits & {"gradients by hand", "networks in one loss", "untrained"}
         seed = 0 if shared else comm.rank
         run.trained += make(row, kind, seed, wrap)
         row.each("start", run)
@@ -136,7 +142,7 @@ class Column:
         ranks = self.replicas(comm.size)
         run_steps(row, run, ranks, first, last, note)
         self.finish(run)
-        return run.save(), run.observed
+        return run.save(last == STEPS), run.observed
 
     def __repr__(self):
         return self.name

@@ -28,6 +28,7 @@ class Row:
     Mixin: type | None = None  # of the network's class
     networks = 1  # of which each has an optimizer
     updates = 1  # in a step
+    batch_axis = 0  # of the arguments of the loss function
     dtype = numpy.float64
     tolerance = 1e-9
     # After this many steps other ranks, as many as are named, go on from files.
@@ -39,7 +40,7 @@ class Row:
     PARTS = (
         *("network", "optimizer", "arguments", "inputs", "update", "data", "loss"),
         *("shares", "networks", "updates", "dtype", "phases", "raises", "settings"),
-        *("weight", "loads"),
+        *("weight", "loads", "batch_axis"),
     )
 
     @property

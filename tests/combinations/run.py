@@ -30,13 +30,15 @@ class Run:
         rank: among the ranks with samples of their own.
         is_first: whether it is rank 0 of all, as every replica of a reference is.
         kind: of data.
+        is_exact: whether the result is that of the reference.
         column: how to update, evaluate and save.
     """
 
-    def __init__(self, rank, is_first, kind, column):
+    def __init__(self, rank, is_first, kind, is_exact, column):
         self.rank = rank
         self.is_first = is_first
         self.kind = kind
+        self.is_exact = is_exact
         self.column = column
         self.step = 0
         self.trained: list[Trained] = []
@@ -86,10 +88,10 @@ class Run:
             found[f"model {i}"], found[f"optimizer {i}"] = each.model, each.optimizer
         return found
 
-    def save(self):
-        """Bytes of files by name."""
+    def save(self, is_last=True):
+        """Bytes of files by name; the last ones are compared."""
         files = {}
-        with self.column.saving(self):
+        with self.column.saving(self, is_last):
             for name, obj in self.objects().items():
                 file = io.BytesIO()
                 save_npz(file, obj, compression=False)
@@ -98,7 +100,7 @@ class Run:
 
     def load(self, files):
         """Loads them; without any only takes part."""
-        with self.column.saving(self):
+        with self.column.saving(self, is_last=False):
             for name, obj in self.objects().items():
                 if files is not None:
                     load_npz(io.BytesIO(files[name]), obj)

@@ -16,27 +16,63 @@ THREADS = "its ranks are threads here, which share NumPy's generator"
 
 
 class Alone(Formula):
-    """Each replica updates by its own gradients; then ``combine`` moves them."""
+    """Each replica updates by its own gradients; then ``combine`` moves them.
+
+    What a loop writes into the parameters between updates counts for ``begin``, too.
+    """
 
     def __init__(self, zero_fill):
         super().__init__(zero_fill)
-        self.state = {}  # by the first replica's model
+        self.states = {}  # by the first replica's model
 
     def step(self, parts):
         replicas = [own[0].trained for own in parts]
         key = id(replicas[0].model)
-        if key not in self.state:
-            self.state[key] = self.begin(replicas)
-        for own in parts:
-            apply(own[0], total(own), self.zero_fill)
-        self.combine(replicas, self.state[key])
-
-    def begin(self, replicas):
-        """What is kept of a model beside the replicas, before the first update."""
-        return {"count": 0, "begin": [x.copy() for x in arrays(replicas[0])]}
+        if key not in self.states:
+            self.states[key] = State(replicas)
+        state = self.states[key]
+        state.follow(replicas)
+        for rank, own in enumerate(parts):
+            samples = sum(part.weight for part in own)
+            state.samples[rank] += samples
+            if samples:
+                apply(own[0], total(own), self.zero_fill)
+            else:
+                replicas[rank].optimizer.t += 1
+        state.note_trained(replicas)
+        self.combine(replicas, state)
+        state.left = copies(replicas[0])
 
     def combine(self, replicas, state):
         """Moves the parameters of the replicas of a model."""
+
+
+class State:
+    """What is kept of a model beside its replicas."""
+
+    def __init__(self, replicas):
+        self.count = 0
+        self.begin = copies(replicas[0])
+        self.left = copies(replicas[0])
+        self.velocities = [numpy.zeros_like(x) for x in self.begin]
+        self.samples = numpy.zeros(len(replicas))
+        self.trained = [False] * len(self.begin)
+
+    def follow(self, replicas):
+        """Takes what the loop has written since the last step."""
+        for begin, left, x in zip(self.begin, self.left, arrays(replicas[0])):
+            begin[...] = numpy.where(x == left, begin, x)
+
+    def note_trained(self, replicas):
+        """Notes which parameters are not frozen."""
+        params = [p for _, p in distinct(replicas[0].model) if p.array is not None]
+        for i, param in enumerate(params):
+            self.trained[i] |= param.update_rule.enabled
+
+    def restart(self):
+        """After an average."""
+        self.samples[:] = 0
+        self.trained = [False] * len(self.begin)
 
 
 def arrays(trained):
@@ -44,15 +80,21 @@ def arrays(trained):
     return [p.array for _, p in distinct(trained.model) if p.array is not None]
 
 
+def copies(trained):
+    return [x.copy() for x in arrays(trained)]
+
+
 class Asynchronous(Column):
     """An optimizer that takes the place of a multi-node optimizer."""
 
     saves_more = True
+    lacks = {"other ranks": "each rank has a replica"}
+    agrees_on = frozenset({"rank 0 loads"})  # each rank had a state of its own
 
     def create(self, optimizer, comm):
         raise NotImplementedError
 
-    def wrap(self, comm, model, optimizer, example):
+    def wrap(self, comm, model, optimizer, example, row):
         optimizer = self.create(optimizer.setup(model), comm)
         return model, model, optimizer
 
@@ -60,27 +102,36 @@ class Asynchronous(Column):
         for each in run.trained:
             each.optimizer.join()
 
+    @contextlib.contextmanager
+    def saving(self, run, is_last):
+        with contextlib.ExitStack() as scope:
+            if is_last and not run.is_exact:
+                for each in run.trained:
+                    scope.enter_context(each.optimizer.averaged())
+            yield
+
 
 class Averages(Alone):
-    """Local SGD with an average in every update."""
+    """Local SGD with an average in every update, weighted by samples."""
 
     every = 1
 
     def combine(self, replicas, state):
-        state["count"] += 1
-        if state["count"] % self.every == 0:
+        state.count += 1
+        if state.count % self.every == 0:
             self.average(replicas, state)
+            state.restart()
 
     def average(self, replicas, state):
         for xs in zip(*map(arrays, replicas)):
-            mean = numpy.mean(xs, axis=0)
+            mean = numpy.average(xs, axis=0, weights=state.samples)
             for x in xs:
                 x[...] = mean
 
     def end(self, runs):
         for replicas in zip(*(run.trained for run in runs)):
-            state = self.state[id(replicas[0].model)]
-            if state["count"] % self.every:
+            state = self.states[id(replicas[0].model)]
+            if state.count % self.every:
                 self.average(replicas, state)
 
 
@@ -110,11 +161,13 @@ class Outer(RareAverages):
     rate, momentum = 0.7, 0.9
 
     def average(self, replicas, state):
-        velocities = state.setdefault("v", [0 * x for x in state["begin"]])
-        for begin, v, *xs in zip(state["begin"], velocities, *map(arrays, replicas)):
-            gradient = begin - numpy.mean(xs, axis=0)
-            v[...] = self.momentum * v - self.rate * gradient
-            begin += self.momentum**2 * v - (1 + self.momentum) * self.rate * gradient
+        rate, momentum = self.rate, self.momentum
+        values = zip(state.begin, state.velocities, state.trained)
+        for (begin, v, is_trained), *xs in zip(values, *map(arrays, replicas)):
+            if is_trained:
+                mean = numpy.average(xs, axis=0, weights=state.samples)
+                v[...] = momentum * v - rate * (begin - mean)
+                begin += momentum**2 * v - (1 + momentum) * rate * (begin - mean)
             for x in xs:
                 x[...] = begin
 
@@ -133,11 +186,11 @@ class Center(Alone):
     """Elastic averaging with beta 0.9 in every second update."""
 
     def combine(self, replicas, state):
-        state["count"] += 1
-        if state["count"] % 2:
+        state.count += 1
+        if state.count % 2:
             return
         alpha = 0.9 / len(replicas)
-        for center, *xs in zip(state["begin"], *map(arrays, replicas)):
+        for center, *xs in zip(state.begin, *map(arrays, replicas)):
             pulls = [alpha * (x - center) for x in xs]
             for x, pull in zip(xs, pulls):
                 x -= pull
@@ -153,17 +206,17 @@ class ElasticAveraging(Asynchronous):
         return asynchronous.create_elastic_averaging_optimizer(optimizer, comm, 2)
 
 
-class Mixing(Formula):
+class Mixing(Alone):
     """D-PSGD of all ranks with equal weights: they step from their mean."""
 
     def step(self, parts):
         replicas = [own[0].trained for own in parts]
-        for xs in zip(*map(arrays, replicas)):
-            mean = numpy.mean(xs, axis=0)
-            for x in xs:
-                x[...] = mean
-        for own in parts:
-            apply(own[0], total(own), self.zero_fill)
+        before = [copies(each) for each in replicas]
+        super().step(parts)
+        for own, *all_own in zip(zip(*map(arrays, replicas)), *before):
+            mean = numpy.mean(all_own, axis=0)
+            for x, begin in zip(own, all_own):
+                x += mean - begin
 
 
 class DPSGD(Asynchronous):
@@ -182,13 +235,6 @@ class Agreeing(Asynchronous):
     """Results depend on time; in the end the ranks have the same average."""
 
     is_exact = False
-
-    @contextlib.contextmanager
-    def saving(self, run):
-        with contextlib.ExitStack() as scope:
-            for each in run.trained:
-                scope.enter_context(each.optimizer.averaged())
-            yield
 
 
 class SGP(Agreeing, DPSGD):
@@ -214,7 +260,8 @@ class Server(Asynchronous):
 
     name = "parameter server, staleness=0"
     covers = ("create_server_optimizer",)
-    lacks = {"random": THREADS}
+    agrees_on = frozenset()
+    lacks = {**Asynchronous.lacks, "random": THREADS}
     staleness: float = 0
 
     def create(self, optimizer, comm):
@@ -237,6 +284,7 @@ class Hogwild(Agreeing):
     covers = ("create_hogwild_optimizer",)
     optimizer = SGD
     lacks = {
+        **Asynchronous.lacks,
         "own optimizer": "its optimizer is SGD",
         "hooks": "its SGD has no hooks",
         "random": THREADS,

@@ -12,7 +12,7 @@ from renga.distributed import (
 )
 from renga.pipeline import Pipeline
 from tests.combinations.column import Column
-from tests.combinations.columns.pipelines import Pipelined
+from tests.combinations.columns.pipelines import NEEDS, Pipelined, told
 
 
 class Grid(Column):
@@ -20,6 +20,7 @@ class Grid(Column):
 
     ranks = 4
     zero_fill = True
+    lacks = {"other ranks": "a grid has its number of ranks"}
 
     def replica(self, rank, ranks):
         return rank // 2
@@ -33,7 +34,7 @@ class DataAndLinks(Grid):
 
     strategy = "channel"
 
-    def wrap(self, comm, model, optimizer, example):
+    def wrap(self, comm, model, optimizer, example, row):
         groups = create_groups(comm, **{self.strategy: 2})
         inner = getattr(groups, self.strategy)
         with contextlib.redirect_stdout(io.StringIO()):
@@ -57,12 +58,14 @@ class DataAndSpatial(DataAndLinks):
 
 class DataAndStage(Grid, Pipelined):
     name = "grid, data and stages"
+    lacks = {**NEEDS, **Grid.lacks}
     covers = ("create_groups: stage",)
 
-    def wrap(self, comm, model, optimizer, example):
+    def wrap(self, comm, model, optimizer, example, row):
         groups = create_groups(comm, stage=2)
         part = example[: len(example) // 2]
-        model = Pipeline(model, groups.stage, part, micro_batches=self.parts)
+        options = {"micro_batches": self.parts, **told(row)}
+        model = Pipeline(model, groups.stage, part, **options)
         optimizer = create_multi_node_optimizer(optimizer, groups.data)
         return model, model.model, optimizer.setup(model)
 

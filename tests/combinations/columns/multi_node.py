@@ -21,7 +21,7 @@ class MultiNode(Column):
     options: dict = {}
     zero_fill = True
 
-    def wrap(self, comm, model, optimizer, example):
+    def wrap(self, comm, model, optimizer, example, row):
         optimizer = create_multi_node_optimizer(optimizer, comm, **self.options)
         return model, model, optimizer.setup(model)
 
@@ -135,8 +135,8 @@ class Accumulating(MultiNode, Parts):
     parts = 2
     lacks = {"gradients by hand": "accumulate() adds up the gradients of losses"}
 
-    def wrap(self, comm, model, optimizer, example):
-        model, program, optimizer = super().wrap(comm, model, optimizer, example)
+    def wrap(self, comm, model, optimizer, example, row):
+        model, program, optimizer = super().wrap(comm, model, optimizer, example, row)
         return model, program, optimizer.accumulate(2)
 
 

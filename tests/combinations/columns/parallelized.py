@@ -22,7 +22,7 @@ class Parallelized(SameBatches):
     strategy = "channel"
     with_example = True
 
-    def wrap(self, comm, model, optimizer, example):
+    def wrap(self, comm, model, optimizer, example, row):
         inputs = (example,) if self.with_example else ()
         with contextlib.redirect_stdout(io.StringIO()):
             model = parallelize(model, comm, self.chosen(comm, model, example), *inputs)
@@ -87,6 +87,11 @@ class BySamples(Parallelized):
     name = "plan by samples"
     covers = ("plan: groups",)
     agrees_on = frozenset({"random"})
+    lacks = {
+        **SameBatches.lacks,
+        "state": "planning finds no groups for a model with a state",
+        "other ranks": "a plan is for its number of ranks",
+    }
     groups = 2
 
     def chosen(self, comm, model, example):

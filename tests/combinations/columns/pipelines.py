@@ -7,37 +7,45 @@ import math
 from renga.pipeline import Pipeline
 from tests.combinations.column import SameBatches
 
+NEEDS = {
+    "gradients by hand": "a pipeline computes the gradients of a loss function",
+    "networks in one loss": "a pipeline trains one model",
+}
+
 
 class Pipelined(SameBatches):
     """A pipeline with two micro-batches."""
 
     parts = 2
     options: dict = {}
-    lacks = {
-        **SameBatches.lacks,
-        "gradients by hand": "a pipeline computes the gradients of a loss function",
-        "networks in one loss": "a pipeline trains one model",
-    }
+    lacks = {**SameBatches.lacks, **NEEDS}
 
-    def wrap(self, comm, model, optimizer, example):
+    def wrap(self, comm, model, optimizer, example, row):
         example = example[: math.ceil(len(example) / self.parts)]
-        options = dict(micro_batches=self.parts, **self.options)
+        options = {"micro_batches": self.parts, **self.options, **told(row)}
         model = Pipeline(model, comm, example, **options)
         return model, model.model, optimizer.setup(model)
 
     def update(self, trained, loss, args, kwargs):
-        names, inputs = list(kwargs), (*args, *kwargs.values())
+        trained.model.train_batch(trained.optimizer, loss, kwargs or args)
 
-        def program(*values):
-            return loss(*values[: len(args)], **dict(zip(names, values[len(args) :])))
-
-        trained.model.train_batch(trained.optimizer, program, inputs)
-
-    def saving(self, run):
+    def saving(self, run, is_last):
         return run.model.gathered_parameters(run.optimizer)
 
     def finish(self, run):
         run.model.drain()
+
+
+def told(row):
+    """What a pipeline cannot see in the arguments of a loss function."""
+    options = {"batch_axis": row.batch_axis}
+    if "told samples" in row.traits:
+
+        def samples(*args, **kwargs):
+            return row.weight(*row.inputs(*args, **kwargs))
+
+        options["samples"] = samples
+    return options
 
 
 class GPipe(Pipelined):
@@ -54,6 +62,10 @@ class OneForwardOneBackward(Pipelined):
 
 class Interleaved(Pipelined):
     name = "pipeline, interleaved"
+    lacks = {
+        **Pipelined.lacks,
+        "other ranks": "three ranks have six stages, and the model has four links",
+    }
     covers = ("schedule: interleaved",)
     options = {"schedule": "interleaved"}
 
@@ -71,6 +83,9 @@ class Stale(Pipelined):
 
     def __init__(self, weights):
         self.name = f"pipeline, pipedream, {weights}"
+        if weights == "two_versions":
+            few = "three ranks need three micro-batches"
+            self.lacks = {**Pipelined.lacks, "other ranks": few}
         self.covers = ("schedule: pipedream", f"weights: {weights}")
         self.options = {"schedule": "pipedream", "weights": weights}
 

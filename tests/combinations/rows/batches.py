@@ -19,7 +19,7 @@ class Uneven(Row):
     name = "uneven batches"
 
     def shares(self, step, ranks):
-        return [5] if ranks == 1 else [1, 5, 3, 2][:ranks]
+        return [5] if ranks == 1 else [2, 5, 3, 4][:ranks]
 
 
 class Without(Row):
@@ -37,6 +37,7 @@ class Ignored(Row):
 
     name = "ignored labels"
     kinds = ("vectors",)
+    traits = frozenset({"told samples"})
 
     def data(self, network, step, samples):
         x, _ = super().data(network, step, samples)
@@ -130,6 +131,7 @@ class TimeMajor(Uneven):
     name = "time-major batches"
     kinds = ("sequences",)
     traits = frozenset({"told samples"})
+    batch_axis = 1
 
     def update(self, run, x, t, index):
         run.optimizer.samples = len(x)
@@ -182,7 +184,7 @@ class Mixed16(Row):
     tolerance = 2e-2
 
     def start(self, run):
-        run.optimizer.loss_scaling(2, 8.0)
+        run.optimizer.loss_scaling(2)
 
     def loss(self, model, x, t):
         loss = F.mean_squared_error(F.cast(model(x), numpy.float32), t)

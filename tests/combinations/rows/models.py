@@ -221,6 +221,7 @@ class Recurrent(Row):
 
     name = "stateful recurrent link"
     kinds = ("vectors",)
+    traits = frozenset({"state"})
 
     def build(self, model):
         with model.init_scope():

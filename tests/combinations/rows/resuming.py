@@ -17,6 +17,7 @@ class ResumedAtOnce(Resumed):
     """All ranks save before the first step."""
 
     name = "save before the first update"
+    traits = frozenset({"resume", "untrained"})
     phases = ((0, None), (STEPS, None))
 
 
@@ -25,6 +26,7 @@ class ResumedAlone(Resumed):
 
     name = "save and resume, rank 0 alone"
     loads = "rank 0"
+    traits = frozenset({"resume", "rank 0 loads"})
 
 
 class ResumedElsewhere(Resumed):
