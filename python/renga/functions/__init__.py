@@ -7,7 +7,6 @@ from renga._core.ops import arctan as arctan
 from renga._core.ops import arctan2 as arctan2
 from renga._core.ops import argmax as argmax
 from renga._core.ops import argmin as argmin
-from renga._core.ops import batch_normalization as batch_normalization
 from renga._core.ops import broadcast_to as broadcast_to
 from renga._core.ops import ceil as ceil
 from renga._core.ops import concat as concat
@@ -244,6 +243,9 @@ from renga.functions.noise.simplified_dropconnect import (
     simplified_dropconnect as simplified_dropconnect,
 )
 from renga.functions.noise.zoneout import zoneout as zoneout
+from renga.functions.normalization.batch_normalization import (
+    batch_normalization as batch_normalization,
+)
 from renga.functions.normalization.batch_renormalization import (
     batch_renormalization as batch_renormalization,
 )

@@ -1,5 +1,7 @@
 """batch_normalization and fixed_batch_normalization against their definition."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -139,7 +141,8 @@ def test_one_element_has_no_variance():
     mean, var = np.zeros(3, "f"), np.ones(3, "f")
     one = np.ones(3, "f")
     x = np.float32([[[1]], [[2]], [[3]]])[None]
-    y = F.batch_normalization(x, one, one, running_mean=mean, running_var=var)
+    with pytest.warns(UserWarning, match="a batch of one sample"):
+        y = F.batch_normalization(x, one, one, running_mean=mean, running_var=var)
     np.testing.assert_array_equal(y.array, np.ones((1, 3, 1, 1)))
     np.testing.assert_allclose(mean, [0.1, 0.2, 0.3], 1e-6)
     np.testing.assert_allclose(var, np.full(3, 0.9), 1e-6)
@@ -237,3 +240,25 @@ def test_no_elements():
 def test_refuses(error, call):
     with pytest.raises(error):
         call(np.ones((2, 3, 4, 4), "f"), np.ones(3, "f"))
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "warns"),
+    [
+        ((1, 3), None, True),
+        ((1, 3, 1, 1), None, True),
+        ((1, 1, 3), (0, 1), True),
+        ((1, 3, 4, 4), None, False),
+        ((1, 5, 3), (0, 1), False),
+        ((2, 3), None, False),
+        ((0, 3), None, False),
+    ],
+)
+def test_one_sample_warns_as_in_chainer(shape, axis, warns):
+    one = np.ones(3)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        y = F.batch_normalization(np.ones(shape), one, 2 * one, axis=axis)
+    assert [each.category for each in caught] == [UserWarning] * warns
+    if warns:
+        np.testing.assert_array_equal(y.array, np.full(shape, 2.0))
