@@ -310,3 +310,29 @@ def test_lists_of_different_lengths():
 @pytest.mark.parametrize("name", ["HeNormal", "LeCunNormal", "GlorotNormal"])
 def test_initializers_of_empty_arrays(name):
     assert renga.Parameter(getattr(renga.initializers, name)(), (2, 0)).shape == (2, 0)
+
+
+X, LABELS, BITS = numpy.ones((2, 3), "f"), [0, 2], [[1, 0, 1], [0, 1, 1]]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t: F.softmax_cross_entropy(X, t),
+        lambda t: F.label_smoothing_cross_entropy(X, t),
+        lambda t: F.hinge(X, t),
+        lambda t: F.accuracy(X, t),
+        lambda t: F.classification_summary(X, t),
+        lambda t: F.f1_score(X, t),
+        lambda t: F.contrastive(X, X, t),
+        lambda t: F.permutate(X, t),
+        lambda t: F.sigmoid_cross_entropy(X, BITS if isinstance(t, list) else t),
+        lambda t: F.binary_accuracy(X, BITS if isinstance(t, list) else t),
+        lambda t: F.connectionist_temporal_classification([X, X], t, 0),
+        lambda t: L.Classifier(lambda x: x)(X, t),
+    ],
+)
+@pytest.mark.parametrize("labels", [LABELS, tuple(LABELS), None, "12"])
+def test_labels_are_arrays(call, labels):
+    with pytest.raises(TypeError, match=f"as an array, got {type(labels).__name__}$"):
+        call(labels)

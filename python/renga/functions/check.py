@@ -9,6 +9,7 @@ import numpy
 
 from renga import _core
 from renga.utils.type_check import IndexOutOfRange, InvalidType
+from renga.variable import as_array
 
 
 def check_floats(name: str, *xs: Any, called: str = "floats") -> None:
@@ -27,6 +28,18 @@ def check_floats(name: str, *xs: Any, called: str = "floats") -> None:
     if first.kind != "f" or any(dtype.char != first.char for dtype in dtypes):
         listed = " and ".join(map(str, dtypes))
         raise InvalidType(f"{name}: expected {called} of one float dtype, got {listed}")
+
+
+def array_of(name: str, what: str, x: Any) -> Any:
+    """The array of a Variable, or the array itself.
+
+    Raises:
+        TypeError: ``x`` is neither, such as a list.
+    """
+    array = as_array(x)
+    if not hasattr(array, "dtype"):
+        raise TypeError(f"{name}: expected {what} as an array, got {type(x).__name__}")
+    return array
 
 
 def check_alike(name: str, *xs: Any) -> None:

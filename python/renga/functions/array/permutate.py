@@ -8,9 +8,9 @@ import numpy
 
 from renga.configuration import config
 from renga.functions.array.get_item import get_item
-from renga.functions.check import check_axis, checked_indices
+from renga.functions.check import array_of, check_axis, checked_indices
 from renga.functions.on_host import on_host
-from renga.variable import Variable, as_array, as_variable
+from renga.variable import Variable, as_variable
 
 
 @on_host
@@ -23,7 +23,7 @@ def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variabl
         InvalidType: there is no such axis.
         IndexError: there are no such elements.
     """
-    indices = as_array(indices)
+    indices = array_of("permutate", "indices", indices)
     if indices.ndim != 1 or indices.dtype.kind not in "iu":
         raise ValueError(
             "permutate: expected indices as an array of integers of one axis, got "

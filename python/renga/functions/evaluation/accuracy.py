@@ -8,10 +8,10 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.functions.check import check_labels_shape
+from renga.functions.check import array_of, check_labels_shape
 from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array, as_variable
+from renga.variable import Variable, as_variable
 
 _INT64, _FLOAT64 = numpy.dtype(numpy.int64), numpy.dtype(numpy.float64)
 
@@ -30,7 +30,7 @@ def accuracy(y: Any, t: Any, ignore_label: int | None = None) -> Variable:
     Raises:
         InvalidType: shapes or dtypes do not fit.
     """
-    y, t = as_array(y), as_array(t)
+    y, t = array_of("accuracy", "scores", y), array_of("accuracy", "labels", t)
     if y.dtype.kind != "f" or t.dtype.kind not in "iu":
         raise InvalidType(
             f"accuracy: expected floats and integers, got {y.dtype} and {t.dtype}"

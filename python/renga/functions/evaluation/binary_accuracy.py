@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from renga.functions.check import check_floats, check_shape
+from renga.functions.check import array_of, check_floats, check_shape
 from renga.functions.on_host import on_host
 from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
@@ -29,7 +29,7 @@ def binary_accuracy(y: Any, t: Any) -> Variable:
     Raises:
         InvalidType: shapes or dtypes do not fit.
     """
-    y, t = as_array(y), as_array(t)
+    y, t = as_array(y), array_of("binary_accuracy", "labels", t)
     check_floats("binary_accuracy", y)
     check_shape("binary_accuracy", y.shape == t.shape, "one shape", y, t)
     if t.dtype.kind != "i":

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from renga.functions.check import check_floats, check_labels_shape
+from renga.functions.check import array_of, check_floats, check_labels_shape
 from renga.placement import reads_elements
 from renga.utils.extents import check_count, check_memory
 from renga.utils.type_check import InvalidType
@@ -36,7 +36,7 @@ def classification_summary(
         InvalidType: shapes or dtypes do not fit.
         MemoryError: the result would not fit in memory.
     """
-    y, t = as_array(y), as_array(t)
+    y, t = as_array(y), array_of("classification_summary", "labels", t)
     check_floats("classification_summary", y)
     if t.dtype.kind != "i":
         raise InvalidType(

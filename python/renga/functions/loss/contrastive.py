@@ -7,13 +7,18 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.functions.check import check_alike, check_shape, checked_indices
+from renga.functions.check import (
+    array_of,
+    check_alike,
+    check_shape,
+    checked_indices,
+)
 from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import on_host
 from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array
+from renga.variable import Variable
 
 
 @reads_elements
@@ -41,7 +46,7 @@ def contrastive(
     if margin <= 0:
         raise ValueError(f"contrastive: expected a positive margin, got {margin}")
     check_alike("contrastive", x0, x1)
-    y = as_array(y)
+    y = array_of("contrastive", "labels", y)
     fits = x0.ndim == 2 and y.shape == x0.shape[:1]
     check_shape("contrastive", fits, "(N, K), (N, K) and (N,)", x0, x1, y)
     if y.dtype.kind != "i":

@@ -10,12 +10,12 @@ import numpy
 from renga import _core
 from renga.functions.array.cast import cast
 from renga.functions.array.get_item import get_item
-from renga.functions.check import check_floats, checked_indices
+from renga.functions.check import array_of, check_floats, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import on_host
 from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array
+from renga.variable import Variable
 
 # The logarithm of probability 0, finite so that sums with it do not overflow.
 _NEVER = -1e10
@@ -52,7 +52,7 @@ def connectionist_temporal_classification(
     Source: Graves et al., Connectionist temporal classification, 2006.
     """
     name = "connectionist_temporal_classification"
-    t = as_array(t)
+    t = array_of(name, "labels", t)
     _check(name, x, t, blank_symbol, reduce)
     steps, (n, labels) = len(x), t.shape
     if input_length is None:
@@ -100,7 +100,7 @@ def _check(name: str, x: Any, t: Any, blank: Any, reduce: str) -> None:
 def _checked_lengths(
     name: str, what: str, lengths: Any, n: int, longest: int
 ) -> numpy.ndarray:
-    lengths = as_array(lengths)
+    lengths = array_of(name, what, lengths)
     if lengths.shape != (n,):
         raise InvalidType(f"{name}: expected {what} of ({n},), got {lengths.shape}")
     return checked_indices(name, what, lengths, longest + 1)

@@ -7,13 +7,18 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.functions.check import check_floats, check_shape, checked_indices
+from renga.functions.check import (
+    array_of,
+    check_floats,
+    check_shape,
+    checked_indices,
+)
 from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.math.average import average
 from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array
+from renga.variable import Variable
 
 
 @on_host
@@ -36,7 +41,7 @@ def hinge(x: Any, t: Any, norm: str = "L1", reduce: str = "mean") -> Variable:
     if norm not in ("L1", "L2"):
         raise NotImplementedError(f"hinge: expected norm 'L1' or 'L2', got {norm!r}")
     check_reduce("hinge", reduce)
-    t = as_array(t)
+    t = array_of("hinge", "labels", t)
     check_floats("hinge", x)
     check_shape("hinge", x.ndim == 2 and t.shape == x.shape[:1], "(N, C), (N,)", x, t)
     if t.dtype.kind != "i":

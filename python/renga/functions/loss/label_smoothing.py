@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.functions.check import array_of
 from renga.functions.loss.softmax_cross_entropy import softmax_cross_entropy
 from renga.utils.extents import check_real
-from renga.variable import Variable, as_array, as_variable
+from renga.variable import Variable, as_variable
 
 
 def label_smoothing_cross_entropy(
@@ -34,7 +35,7 @@ def label_smoothing_cross_entropy(
         raise ValueError(
             f"label_smoothing_cross_entropy: expected epsilon in [0, 1], got {epsilon}"
         )
-    x, t = as_variable(x), as_array(t)
+    x, t = as_variable(x), array_of("label_smoothing_cross_entropy", "labels", t)
     sharp = softmax_cross_entropy(x, t, ignore_label=ignore_label)
     taken = t != ignore_label
     count = max(1, int(taken.sum()))

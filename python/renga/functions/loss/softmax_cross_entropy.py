@@ -8,11 +8,12 @@ import numpy
 
 from renga import _core
 from renga.functions.array.cast import promoted
+from renga.functions.check import array_of
 from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array
+from renga.variable import Variable
 
 
 def softmax_cross_entropy(
@@ -55,14 +56,14 @@ def softmax_cross_entropy(
             "softmax_cross_entropy: expected soft_target_loss 'cross-entropy' or "
             f"'kl-divergence', got {soft_target_loss!r}"
         )
-    if t.dtype.kind == "f":
+    if hasattr(t, "dtype") and t.dtype.kind == "f":
         loss = _soft_loss(x, t, soft_target_loss)
         if reduce == "no":
             return loss
         return _core.ops.sum(loss) * (1 / max(loss.size, 1))
     if ignore_label is None:
         ignore_label = numpy.iinfo(numpy.int64).min  # no label
-    t = as_array(t)
+    t = array_of("softmax_cross_entropy", "labels", t)
     if reduce == "no":
         return _core.ops.softmax_nll(x, t, class_weight, ignore_label)
     return _core.ops.softmax_cross_entropy(x, t, normalize, class_weight, ignore_label)
