@@ -27,16 +27,16 @@ RECOMPUTE = ("none", "all", "except_last")
 class MicroBatch(NamedTuple):
     """One part of a batch.
 
-    ``count`` is how many samples its means are over, of ``total`` in the batch;
-    ``factor`` is what its numbers, as the loss, are multiplied by in those of the
-    batch.
+    ``count`` is how many samples its means are over, of ``total`` in the batch, None if
+    that is not known; ``factor`` is what its numbers, as the loss, are multiplied by in
+    those of the batch.
     """
 
     program: Callable[..., Any]
     inputs: tuple[Any, ...]
     size: int  # the number of its samples
     count: float
-    total: float
+    total: float | None
     factor: float
     loss_scale: float | None  # of the gradients
     is_last: bool  # before an update
@@ -63,7 +63,7 @@ class Executor:
         messages: StageMessages,
         tracing: Tracing,
         weights: Flush,
-        update: Callable[[float], None] | None,
+        update: Callable[[float | None], None] | None,
         states: LinkStates,
         stages: int,
         recompute: str,
@@ -117,12 +117,21 @@ class Executor:
             elif action.kind == "W":
                 self._complete_gradients(action.stage, action.micro_batch)
             elif self._update is not None and self._last is not None:
+                self._leave_random_states()
                 self._weights.set_loss_scale(self._last.loss_scale)
                 self._update(self._last.total)
                 self._weights.after_update()
                 self._updates += 1
                 self._has_gradients = False
             self._tracing.note_pass(action, start)
+
+    def update_without_gradients(self, loss_scale: float | None) -> None:
+        """Updates the parameters for a batch without samples."""
+        self._weights.cleargrads()
+        self._weights.set_loss_scale(loss_scale)
+        if self._update is not None:
+            self._update(0.0)
+        self._weights.after_update()
 
     def _expect(self, actions: Sequence[Action]) -> None:
         """Receives ahead what the first two forward passes among these will need.
@@ -193,6 +202,12 @@ class Executor:
             self._random_states = {i: numpy.random.get_state()}
         numpy.random.set_state(self._random_states[i])
 
+    def _leave_random_states(self) -> None:
+        """Continues after the random numbers of the last micro-batch."""
+        if self._has_several_stages and self._random_states:
+            numpy.random.set_state(self._random_states[max(self._random_states)])
+            self._random_states = {}
+
     def _backward(self, stage: int, i: int, last: int | None) -> None:
         run, weights = self._runs[stage, i]
         if not self._has_gradients:  # those of the last update are there until now
@@ -224,9 +239,7 @@ class Executor:
         self._states.end()
         if is_flushed:
             self._messages.wait()
-        if self._has_several_stages and self._random_states:
-            numpy.random.set_state(self._random_states[max(self._random_states)])
-            self._random_states = {}
+        self._leave_random_states()
         observations, self._observations = self._observations, {}
         weighted = [
             (each, self._micro_batches[i].count) for i, each in observations.items()

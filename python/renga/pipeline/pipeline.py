@@ -122,7 +122,6 @@ class Pipeline(Link):
         )
         self._has_all = self._has_all_states = False
         self._loaded = 0  # _MODEL, _OPTIMIZER
-        self._synchronized: Any = None  # whose replicas have had the same parameters
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Pipeline:
         """A pipeline with copies of the parameters; every rank makes it."""
@@ -138,13 +137,18 @@ class Pipeline(Link):
     def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
         """Copies the parameters of a model, or of a pipeline of one.
 
-        Of a pipeline that is cut elsewhere, every rank has to call it.
+        Where only some ranks copy those of a model, the others get these. Of a pipeline
+        every rank has to copy.
         """
         self.drain()
-        source = link.model if isinstance(link, Pipeline) else link
         with contextlib.ExitStack() as scope:
-            if isinstance(link, Pipeline) and link.partition != self.partition:
+            if not isinstance(link, Pipeline):
+                if not self._has_all:
+                    self._parameters.allocate_others()
+                self._loaded |= _MODEL
+            elif link.partition != self.partition:
                 scope.enter_context(link.gathered_parameters())
+            source = link.model if isinstance(link, Pipeline) else link
             self._parameters.copy(source, copy_persistent)
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
@@ -263,12 +267,10 @@ class Pipeline(Link):
         found = functools.reduce(operator.or_, flags)
         self._take(flags, optimizer, None)
         replicas = getattr(optimizer, "communicator", None)
-        if replicas is not None:
-            is_first = self._synchronized is not optimizer
-            own = found | (_MODEL if is_first and replicas.rank == 0 else 0)
-            flags = [int(each) for each in replicas.all_gather(numpy.array(own))]
+        if replicas is not None and hasattr(optimizer, "prepare"):
+            flags = [int(each) for each in replicas.all_gather(numpy.array(found))]
             self._take(flags, optimizer, replicas)
-            self._synchronized = optimizer
+            optimizer.prepare(has_loaded=any(flags))
         self._loaded = 0
         if found and not self._has_all:
             self._parameters.free_others()

@@ -53,6 +53,7 @@ class Runner:
         self._evaluation_messages = StageMessages(comm, n_stages)
         self._tracing = Tracing(comm)
         self._states = LinkStates(model)
+        self._optimizer: Any = None  # of the last batch
         self.restart()
 
     @property
@@ -101,13 +102,20 @@ class Runner:
             program: computes the loss.
             batches: its arguments.
         """
+        if self._optimizer is not optimizer:
+            self.drain()
+            self.restart()
+            self._optimizer = optimizer
         if self._executor is None:
             kind = weights.KINDS[self._options.weights]
             rank, ranks = self._comm.rank, self._comm.size
             versions = kind(params, optimizer, rank, ranks, self._options.micro_batches)
-            counts = self._options.reduce == "mean"
-            update = _update_of(optimizer, counts)
+            update = _update_of(optimizer, self._options.reduce == "mean")
             self._executor = self._new_executor(versions, update, self._messages)
+        sizes = {self._number_of_samples(inputs) for inputs in batches}
+        if sizes == {0} and hasattr(optimizer, "samples"):  # other replicas have some
+            self._executor.update_without_gradients(optimizer._loss_scale)
+            return
         parts = self._micro_batches(program, batches, optimizer._loss_scale)
         if self._options.schedule == "pipedream":
             self._run_stream(self._executor, parts[0])
@@ -144,6 +152,9 @@ class Runner:
             for batch in parts
         ]
         total = float(sum(map(sum, counts)))
+        is_known = self._samples or all(
+            self._number_of_samples(inputs) is not None for inputs in batches
+        )
         return [
             [
                 MicroBatch(
@@ -151,7 +162,7 @@ class Runner:
                     part,
                     size,
                     float(count),
-                    total,
+                    total if is_known else None,
                     1.0 if options.reduce == "sum" else float(count) / (total or 1.0),
                     loss_scale,
                     batch is parts[-1] and i == len(batch) - 1,
@@ -160,6 +171,9 @@ class Runner:
             ]
             for batch, batch_counts in zip(parts, counts)
         ]
+
+    def _number_of_samples(self, inputs: Sequence[Any]) -> int | None:
+        return micro_batches.number_of_samples(inputs, self._options.batch_axis)
 
     def _run_stream(self, executor: Executor, batch: list[MicroBatch]) -> None:
         if len(batch) != self._options.micro_batches:
@@ -189,7 +203,7 @@ class Runner:
     def _new_executor(
         self,
         versions: weights.Flush,
-        update: Callable[[float], None] | None,
+        update: Callable[[float | None], None] | None,
         messages: StageMessages,
     ) -> Executor:
         return Executor(
@@ -214,12 +228,18 @@ class Runner:
             reporter.report(self._messages.receive_report())
 
 
-def _update_of(optimizer: Any, counts: bool) -> Callable[[float], None]:
+def _update_of(optimizer: Any, counts: bool) -> Callable[[float | None], None]:
     """An update; a multi-node optimizer weights gradients by the samples that count."""
 
-    def update(samples: float) -> None:
-        if counts and hasattr(optimizer, "samples"):
-            optimizer.samples = int(samples)
-        optimizer.update()
+    def update(samples: float | None) -> None:
+        is_told = getattr(optimizer, "samples", samples) is not None
+        if not counts or is_told or samples is None:
+            optimizer.update()
+            return
+        optimizer.samples = int(samples)
+        try:
+            optimizer.update()
+        finally:
+            optimizer.samples = None
 
     return update

@@ -30,9 +30,7 @@ def test_variables_are_split():
     "inputs,message",
     [
         ((np.zeros((2, 3)), np.zeros(3)), r"float64 \(2, 3\).*float64 \(3,\)"),
-        ((1.0,), "float"),
         ((np.zeros((0, 3)),), "empty batch"),
-        ((), "one number of samples"),
     ],
 )
 def test_inputs_that_cannot_be_split(inputs, message):

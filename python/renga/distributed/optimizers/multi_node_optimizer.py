@@ -26,7 +26,7 @@ from renga.distributed.data_parallel.synchronization import (
     SyncRequest,
     SyncResult,
 )
-from renga.distributed.optimizers.wrapped_optimizer import WrappedOptimizer
+from renga.distributed.optimizers.caller_gradients import CallerGradients
 from renga.serializer import Deserializer
 from renga.utils.argument import check_count
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _UPDATES_PER_CHECK = 10  # in debug mode, of what has to be equal on all ranks
 
 
-class MultiNodeOptimizer(WrappedOptimizer):
+class MultiNodeOptimizer(CallerGradients):
     """Updates by the mean of all ranks' gradients.
 
     Gradients of a loss are reduced while ``backward()`` computes others. Where the
@@ -80,25 +80,6 @@ class MultiNodeOptimizer(WrappedOptimizer):
             _accumulation=Accumulation(),
             _shard=shard,
         )
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name != "samples":
-            super().__setattr__(name, value)
-            return
-        if value is not None:
-            check_count("samples", value, 0)
-        vars(self)["_samples"] = value
-
-    @property
-    def samples(self) -> int | None:
-        """How many samples this rank's next batches have; None: as their arguments say.
-
-        To be set before ``update`` or by the loss function, where the arguments do not
-        show it or where the loss is a mean over something else, such as the labels that
-        are not ignored.
-        """
-        samples: int | None = vars(self)["_samples"]
-        return samples
 
     @property
     def is_sharded(self) -> bool:

@@ -21,7 +21,8 @@ def split(
     dictionaries, too. A list with an item for each sample is split by its items, and so
     is a tuple whose items are no arrays of that many samples; other arguments go to
     every micro-batch. The first micro-batches may have one sample more than the last
-    ones, and there are fewer if there are too few samples.
+    ones, and there are fewer if there are too few samples: one if no argument has
+    samples, as where the function closes over them.
 
     Args:
         inputs: the arguments.
@@ -29,13 +30,12 @@ def split(
         axis: of the samples; the last one of arrays that have fewer axes.
 
     Raises:
-        InvalidType: the arguments have different numbers of samples; or none, and
-            there are several parts.
+        InvalidType: the arguments have different numbers of samples, or no sample.
     """
-    samples = _number_of_samples(inputs, axis)
-    if samples is None and parts == 1:  # nothing to split
+    samples = number_of_samples(inputs, axis)
+    if samples is None:
         return [(1, tuple(inputs))]
-    if samples is None or not all(_fits(x, samples, axis) for x in inputs):
+    if not all(_fits(x, samples, axis) for x in inputs):
         raise InvalidType(
             "pipeline: expected arguments with one number of samples, got "
             f"{[_describe(x) for x in inputs]}"
@@ -63,7 +63,7 @@ def signature(inputs: Any) -> tuple[Any, ...]:
     )
 
 
-def _number_of_samples(inputs: Sequence[Any], axis: int) -> int | None:
+def number_of_samples(inputs: Sequence[Any], axis: int) -> int | None:
     """That of the arguments that leave no doubt, or of the others; None for none."""
     sequences = [x for x in inputs if _is_sequence(x)]
     others = [x for x in inputs if not _is_sequence(x)]

@@ -61,7 +61,7 @@ def variables_of(y: Any) -> Any:
     def variable_of(x: Any) -> Any:
         if not isinstance(x, arrays):
             return x
-        is_float = x.dtype.kind == "f" and config.enable_backprop
+        is_float = x.dtype.kind == "f" and config.enable_backprop and config.train
         return _NoGradient().apply((x, start))[0] if is_float else as_variable(x)
 
     return map_leaves(variable_of, y)

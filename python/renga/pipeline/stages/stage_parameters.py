@@ -53,7 +53,7 @@ class StageParameters:
         for name, param in self.model.namedparams():
             if name not in params:
                 raise ValueError(f"copyparams: expected a parameter {name}, got none")
-            if self.is_own(param) or not param.is_initialized:
+            if not param.is_meta:
                 param.copydata(params[name])
         links = dict(source.namedlinks())
         for path, link in self.model.namedlinks():
