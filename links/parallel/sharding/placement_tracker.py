@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from renga.links.parallel.sharding.placement import REPLICATE, Placement, Shard
+from renga.parameter import Parameter
 from renga.utils.type_check import InvalidType
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -21,7 +22,7 @@ class PlacementTracker:
     """The placements of one run of a model.
 
     Unless recorded otherwise, arrays of three axes or more are images or sequences,
-    placed as ``sharded``; others are replicated.
+    placed as ``sharded``; others and parameters are replicated.
 
     Args:
         take_shard: returns this rank's shard of a replicated array.
@@ -34,7 +35,29 @@ class PlacementTracker:
         self.sharded = sharded
         # With the variables, so that their ids are not reused.
         self._recorded: dict[int, tuple[Any, Placement]] = {}
+        self._uniform: dict[int, Any] = {}
         self.is_paused = False
+
+    def sharded_axes(self, ndim: int) -> range:
+        """The axes of a variable along which it may be sharded."""
+        return range(2, ndim) if self.sharded == SPATIAL else range(1, min(ndim, 2))
+
+    def record_uniform(self, y: Any, xs: Sequence[Any]) -> None:
+        """Takes note that ``y`` is the same for all of its pixels or tokens, if it is.
+
+        Args:
+            xs: replicated operands of a pointwise function, or what was broadcast.
+        """
+        axes = [axis - y.ndim for axis in self.sharded_axes(y.ndim)]
+        if any(y.shape[i] != 1 for i in axes) and all(
+            self.is_uniform(x) or all(x.ndim < -i or x.shape[i] == 1 for i in axes)
+            for x in xs
+        ):
+            self._uniform[id(y)] = y
+
+    def is_uniform(self, x: Any) -> bool:
+        """Whether ``x`` has been broadcast along the axes that may be sharded."""
+        return id(x) in self._uniform
 
     def record(self, x: Any, placement: Placement) -> None:
         """Takes note of how ``x`` is placed."""
@@ -49,6 +72,8 @@ class PlacementTracker:
         recorded = self._recorded.get(id(x))
         if recorded is not None:
             return recorded[1]
+        if isinstance(x, Parameter):
+            return REPLICATE
         return self.sharded if getattr(x, "ndim", 0) >= least_axes else REPLICATE
 
     @contextlib.contextmanager

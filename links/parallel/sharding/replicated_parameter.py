@@ -32,7 +32,9 @@ class ReplicatedParameter(Parameter):
 
     def initialize(self, shape: Any) -> None:
         super().initialize(shape)
-        self.array = self._of_rank_0(self.array)
+        # With shapes of shards, the link itself says what it expects.
+        if len(set(self.comm.allgather_obj(self.shape))) == 1:
+            self.array = self._of_rank_0(self.array)
 
     def draw(self, numbers: Callable[[tuple[int, ...]], Any]) -> Any:
         return self._of_rank_0(numbers(self.shape))

@@ -7,10 +7,7 @@ from typing import Any
 
 from renga import _core
 from renga._core import Locality
-from renga.links.parallel.sharding.model.placement_checker import (
-    PlacementChecker,
-    is_trained,
-)
+from renga.links.parallel.sharding.model.placement_checker import PlacementChecker
 from renga.links.parallel.sharding.placement import (
     REPLICATE,
     REPLICATE_SUMMED,
@@ -24,9 +21,7 @@ class SequenceChecker(PlacementChecker):
     """Checks each function that gets this rank's tokens, and records placements.
 
     Raises:
-        ValueError: from a function that needs more than the same token, or whose
-            inputs are tokens and a trained variable that is replicated without a
-            summed gradient.
+        ValueError: from a function that needs more than the same token.
     """
 
     def _check(self, function: Any, xs: Sequence[Any], ys: Sequence[Any]) -> None:
@@ -52,13 +47,6 @@ class SequenceChecker(PlacementChecker):
                 f"{name}: expected gather_sequence before it, as every rank has only "
                 f"its tokens of the sequences here, got {shapes}"
             )
-        for x, placement in zip(xs, placements):
-            if placement == REPLICATE and is_trained(x):
-                raise ValueError(
-                    f"{function.label}: expected replicated {x.shape} to be "
-                    "redistributed to Replicate(summed_gradient=True) before it is "
-                    "combined with sharded tokens"
-                )
         axis = max(axis for _, axis in tokens)
         self._record(ys, Shard(axis))
 

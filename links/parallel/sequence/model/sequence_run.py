@@ -22,6 +22,7 @@ from renga.links.parallel.sharding.model.arguments import (
     replace_arrays,
     require_same_call,
 )
+from renga.links.parallel.sharding.model.summed_reads import SummedReads
 from renga.links.parallel.sharding.model.tracked_link import Loads, tracked_class
 from renga.links.parallel.sharding.placement import REPLICATE, Shard
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker, tracking
@@ -72,9 +73,10 @@ class SequenceRun:
         own = {
             "position_embedding": functools.partial(_position_embedding, comm, tracker)
         }
-        streams = random_streams(comm)
-        with tracking(tracker), SequenceChecker(tracker), overriding(own), streams:
-            result = run(*args, **kwargs)
+        summed, streams = SummedReads(comm, tracker).placing(), random_streams(comm)
+        with tracking(tracker), SequenceChecker(tracker), overriding(own):
+            with summed, streams:
+                result = run(*args, **kwargs)
         if not self.is_replicated:
             return result
         return replace_arrays(

@@ -11,7 +11,7 @@ from renga.backend import get_array_types
 from renga.function_hook import FunctionHook
 from renga.links.parallel.sharding.placement import Placement
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker
-from renga.parameter import Parameter
+from renga.operations import operation_of
 from renga.variable import Variable
 
 
@@ -27,7 +27,15 @@ class PlacementChecker(FunctionHook, abc.ABC):
         if self.tracker.is_paused:
             return
         if isinstance(function, _core.Call):
-            self._check(function, list(_arrays(function.arguments)), function.results)
+            xs, ys = list(_arrays(function.arguments)), function.results
+            self._check(function, xs, ys)
+            operation = operation_of(function)
+            if operation is not None and (
+                operation.locality == _core.Locality.pointwise
+                or operation.name == "broadcast_to"
+            ):
+                for y in ys:
+                    self.tracker.record_uniform(y, xs)
         else:
             self._check(function, *function._variables)
 
@@ -44,13 +52,6 @@ class PlacementChecker(FunctionHook, abc.ABC):
     def _record(self, ys: Sequence[Any], placement: Placement) -> None:
         for y in ys:
             self.tracker.record(y, placement)
-
-
-def is_trained(x: Any) -> bool:
-    """Whether a gradient of ``x`` reaches a parameter."""
-    if not isinstance(x, Variable) or not x.requires_grad:
-        return False
-    return isinstance(x, Parameter) or x.creator_node is not None
 
 
 def _arrays(arguments: Any) -> Iterator[Any]:

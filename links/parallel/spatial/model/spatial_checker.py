@@ -7,10 +7,7 @@ from typing import Any
 
 from renga import _core
 from renga._core import Locality
-from renga.links.parallel.sharding.model.placement_checker import (
-    PlacementChecker,
-    is_trained,
-)
+from renga.links.parallel.sharding.model.placement_checker import PlacementChecker
 from renga.links.parallel.sharding.placement import (
     REPLICATE,
     REPLICATE_SUMMED,
@@ -35,9 +32,7 @@ class SpatialChecker(PlacementChecker):
     """Checks each function that gets shards of images, and records placements.
 
     Raises:
-        ValueError: from a function that needs more than the same pixel, or whose inputs
-            are shards and a trained variable that is replicated without a summed
-            gradient.
+        ValueError: from a function that needs more than the same pixel.
     """
 
     def _check(self, function: Any, xs: Sequence[Any], ys: Sequence[Any]) -> None:
@@ -47,30 +42,12 @@ class SpatialChecker(PlacementChecker):
                 _refuse(function.label, xs, "gather_image before it")
             return
         placements = [self.tracker.placement_of(x) for x in xs]
-        if SPATIAL in placements or REPLICATE_SUMMED in placements:
-            _check_gradients(function.label, xs, placements)
         if SPATIAL in placements:
             if is_call:
                 _check_shards(function, xs, placements)
             return
         is_summed = REPLICATE_SUMMED in placements
         self._record(ys, REPLICATE_SUMMED if is_summed else REPLICATE)
-
-
-def _check_gradients(
-    label: str, xs: Sequence[Any], placements: Sequence[Placement]
-) -> None:
-    """Raises ValueError where a gradient would miss what other ranks find of it."""
-    if not _core.backprop_enabled():
-        return
-    for x, placement in zip(xs, placements):
-        if placement == REPLICATE and is_trained(x):
-            name = f" {x.name}" if getattr(x, "name", None) else ""
-            raise ValueError(
-                f"{label}: expected replicated {x.shape}{name} to go through "
-                "spatial_broadcast before it is combined with sharded images: its "
-                "gradient is the sum of the ranks' gradients"
-            )
 
 
 def _check_shards(

@@ -11,6 +11,7 @@ from renga.functions.noise.seed import random_streams
 from renga.functions.overrides import overriding
 from renga.link import Link
 from renga.links.parallel.sharding.model.arguments import require_same_call
+from renga.links.parallel.sharding.model.summed_reads import SummedReads
 from renga.links.parallel.sharding.model.tracked_link import Loads, tracked_class
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker, tracking
 from renga.links.parallel.spatial.batch_normalization import SpatialBatchNormalization
@@ -44,9 +45,11 @@ class SpatialRun:
         if self.is_replicated:
             args, kwargs = scatter_arguments(grid, tracker, (args, kwargs))
         spatial_functions = overriding(substitutes(grid, tracker))
+        summed = SummedReads(grid.comm, tracker).placing()
         streams = random_streams(grid.comm)
-        with tracking(tracker), SpatialChecker(tracker), spatial_functions, streams:
-            result = run(*args, **kwargs)
+        with tracking(tracker), SpatialChecker(tracker), spatial_functions:
+            with summed, streams:
+                result = run(*args, **kwargs)
         if not self.is_replicated:
             return result
         return gather_results(grid, tracker, name, result)

@@ -131,7 +131,6 @@ class Refused(renga.Chain):
         self.function = function
         with self.init_scope():
             self.conv = L.Convolution2D(4, 4, 3, pad=1)
-            self.scale = L.Scale(1, (4,))
             self.fc = L.Linear(3, 8)
 
     def forward(self, x):
@@ -156,19 +155,6 @@ def raised_by(function, error=ValueError, ranks=2):
 def test_functions_that_need_more_than_a_shard(message):
     found = raised_by(REFUSED[message])
     assert all(word in found for word in message.split(".*")), found
-
-
-def test_parameters_without_a_spatial_link():
-    def on_rank(comm):
-        renga.config.dtype = np.float64
-        model = parallelize(Refused(None), comm, "spatial", input="sharded")
-        model.function = model.scale
-        with pytest.raises(ValueError, match="expected .* spatial_broadcast"):
-            model(numbers(0, 2, 4, 3, 4))
-        with renga.no_backprop_mode():  # without gradients there is nothing to sum
-            return model(numbers(0, 2, 4, 3, 4)).shape
-
-    assert local.run(on_rank, ranks=2) == [(2, 4, 3, 4)] * 2
 
 
 def test_spatial_links_take_their_shard_of_replicated_images():
