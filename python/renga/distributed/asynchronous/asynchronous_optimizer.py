@@ -18,6 +18,7 @@ from renga.distributed.data_parallel.sample_weighting import number_of_samples
 from renga.distributed.optimizers.wrapped_optimizer import WrappedOptimizer
 from renga.link.distinct_params import DistinctParam, distinct_params
 from renga.serializer import Deserializer
+from renga.serializers import DictionarySerializer, NpzDeserializer
 from renga.utils.argument import check_count
 
 if TYPE_CHECKING:
@@ -79,7 +80,9 @@ class AsynchronousOptimizer(WrappedOptimizer):
         samples: int | None = None,
         **kwds: Any,
     ) -> None:
-        """Makes one update of this rank's parameters; none by a batch without samples.
+        """Makes one update of this rank's parameters.
+
+        The gradient of a batch without samples is zero.
 
         Args:
             lossfun: ``lossfun(*args, **kwds)`` is the loss; by default the gradients
@@ -122,13 +125,24 @@ class AsynchronousOptimizer(WrappedOptimizer):
         if forward is not None and not all(p.is_initialized for p in self._params()):
             with without_traces(self.target), using_config("train", False):
                 forward()
-        loaded = self._group.allgather_obj(self._loaded)
+        loaded = self._group.allgather_obj(self._loaded and self.t > 0)
         if not all(loaded):
             self._group.bcast_data(self.target)
             optimizer = self.actual_optimizer
             broadcast_states(self._group, optimizer, self._distinct_params())
+            if loaded[0]:
+                self._share_saved()
         self._packed, self._loaded = PackedParameters(self.target), False
-        self._after_begin(resumes=all(loaded))
+        self._after_begin(resumes=loaded[0])
+
+    def _share_saved(self) -> None:
+        """Gives all ranks what rank 0 saves beside the parameters."""
+        saved: dict[str, Any] = {}
+        if self._group.rank == 0:
+            self.serialize(DictionarySerializer(saved))
+        saved = self._group.bcast_obj(saved)
+        if self._group.rank != 0:
+            self.serialize(NpzDeserializer(saved))
 
     def _after_begin(self, resumes: bool) -> None:
         """Called once there are parameters; ``resumes``: those that were loaded."""
@@ -174,13 +188,6 @@ class AsynchronousOptimizer(WrappedOptimizer):
         elif forward is not None:
             found = number_of_samples(forward.args, forward.keywords)
         return found
-
-    def _update_alone(self) -> None:
-        """Updates this rank's parameters by its gradients, if there were samples."""
-        if self._samples == 0:
-            self.actual_optimizer.t += 1
-        else:
-            self.actual_optimizer.update()
 
     def _backward(self, loss: Any) -> None:
         if not hasattr(loss, "backward"):

@@ -41,5 +41,12 @@ class ParameterWatch:
                     f"update: expected {param.name} to keep its shape {x.shape} and "
                     f"dtype {x.dtype}, got {param.array.shape} and {param.array.dtype}"
                 )
-            masks.append(param.array != x)
+            masks.append(_where_different(param.array, x))
         return masks if any(mask.any() for mask in masks) else []
+
+
+def _where_different(x: Array, y: Array) -> Array:
+    mask = x != y
+    if mask.any():  # NaN is not equal to itself
+        mask = mask & ((x == x) | (y == y))
+    return mask

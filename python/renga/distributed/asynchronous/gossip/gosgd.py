@@ -52,7 +52,7 @@ class GoSGDOptimizer(RandomGossip):
         while self._take(0):
             pass
         self._compute_gradients(forward)
-        self._update_alone()
+        self.actual_optimizer.update()
         candidates = self._candidates()
         if candidates and self._random.uniform() < self._probability:
             self._weight /= 2

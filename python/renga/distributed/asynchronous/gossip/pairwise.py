@@ -48,7 +48,7 @@ class PairwiseOptimizer(RandomGossip):
 
     def _update(self, forward: Callable[[], Any] | None) -> None:
         self._compute_gradients(forward)
-        self._update_alone()
+        self.actual_optimizer.update()
         while self._take(0):
             pass
         self._check_reply()

@@ -33,11 +33,8 @@ class CallerChanges:
         self._sent = b""
         self._watch = ParameterWatch(shards.params)
 
-    def send(self, has_loaded: bool) -> bool:
-        """Sends what has changed; whether parameters have.
-
-        Args:
-            has_loaded: whether the optimizer's states have been loaded.
+    def send_settings(self) -> None:
+        """Sends the settings if they have changed.
 
         Raises:
             ValueError, TypeError: for hooks that the servers cannot call.
@@ -48,12 +45,24 @@ class CallerChanges:
             self._shards.check(self._optimizer)
             self._client.configure(settings)
             self._sent = pickled
+
+    def send(self, has_loaded: bool) -> bool:
+        """Sends parameters and states that have changed; whether parameters have.
+
+        Args:
+            has_loaded: whether the optimizer's states have been loaded.
+        """
         masks = self._watch.changes()
         if masks or has_loaded:
             rules = [param.update_rule for param in self._shards.params]
             states = (self._optimizer.t, rules) if has_loaded else None
             self._client.change(masks, states)
         return bool(masks)
+
+    @property
+    def can_be_sent(self) -> bool:
+        """Whether the servers can call the present hooks for their shards."""
+        return self._shards.fits(self._optimizer)
 
     def record(self) -> None:
         """Takes the parameters as they are for those of the servers."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga.distributed.asynchronous.server import service
+from renga.distributed.asynchronous.server.results import layout_of
 from renga.distributed.asynchronous.server.rows import ShardRows
 from renga.distributed.asynchronous.server.shards import Shards
 
@@ -59,20 +60,24 @@ class Client:
         # Of the first settings, which all ranks have; None before.
         self._known_hooks: list[HookSettings] | None = None
 
-    def initialize(self, t: int, rules: Sequence[Any]) -> None:
+    def initialize(self, optimizer: Any, has_loaded: bool) -> None:
         """Sends the servers what to begin with.
 
         Args:
-            t: the count of the optimizer's updates.
-            rules: the update rules of the parameters.
+            optimizer: of the parameters.
+            has_loaded: whether it has been loaded from a file.
         """
+        layout = layout_of(optimizer.target, self._shards)
+        rules = [param.update_rule for param in self._shards.params]
         arrays = self._shards.arrays
         for shard, host in enumerate(self._hosts):
             state = {
                 "arrays": [x.copy() for x in self._shards.take(shard, arrays)],
-                "t": t,
+                "t": optimizer.t,
                 "rules": self._shards.states(shard, rules),
                 "rows_of_pieces": self._rows[shard].pieces,
+                "layout": layout,
+                "has_loaded": has_loaded,
             }
             self._comm.send_obj(state, host, service.FIRST_TAG + 3 * shard)
 

@@ -95,6 +95,9 @@ class RowsOfBatch:
                     f"got {self._params[index].name} without any"
                 )
 
+    def __bool__(self) -> bool:
+        return bool(self._functions)
+
     def find(self, args: tuple[Any, ...], kwds: dict[str, Any]) -> dict[int, Array]:
         """The sorted rows of a batch, by the index of the parameter.
 

@@ -7,13 +7,13 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Callable
 
-from renga.communicators import NativeCommunicator
 from renga.distributed.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.distributed.asynchronous.packed import PackedParameters
 from renga.distributed.asynchronous.server.caller_changes import CallerChanges
 from renga.distributed.asynchronous.server.client import Client
 from renga.distributed.asynchronous.server.gradient import Gradient, take_gradient_of
 from renga.distributed.asynchronous.server.leaf import Leaf
+from renga.distributed.asynchronous.server.results import put_results
 from renga.distributed.asynchronous.server.roles import roles_in
 from renga.distributed.asynchronous.server.rows import RowsOfBatch
 from renga.distributed.asynchronous.server.service import Service
@@ -27,9 +27,8 @@ from renga.distributed.asynchronous.server.shard_server import (
     Update,
     mean,
 )
-from renga.distributed.asynchronous.server.shards import Shards
-from renga.distributed.asynchronous.server.shared_client import SharedClient
-from renga.distributed.asynchronous.server.shared_shard import allocate, can_share
+from renga.distributed.asynchronous.server.shards import Needs, Shards, needs_of
+from renga.distributed.asynchronous.server.shared_client import SharedClient, connect
 from renga.serializer import Deserializer
 
 if TYPE_CHECKING:
@@ -101,6 +100,7 @@ class ServerOptimizer(AsynchronousOptimizer):
             _timeout=timeout,
             _comm=communicator.split(0, rank),  # messages of its own
             _group=communicator.split(0 if rank in workers else None, rank),
+            _servers=communicator.split(None if rank in workers else 0, rank),
             _client=None,
             _changes=None,
             _has_loaded_states=False,
@@ -111,17 +111,24 @@ class ServerOptimizer(AsynchronousOptimizer):
     def serve(self) -> None:
         """Serves until all workers are done or lost.
 
+        Afterwards this rank's model and optimizer have the results, too.
+
         Raises:
             RuntimeError: on a rank that computes.
+            ValueError: if only servers have loaded a file.
         """
         if self.is_worker:
             raise RuntimeError("serve: expected a rank that only serves, got a worker")
         self._service = service = self._make_service()
         service.run()
+        results = service.results()
+        put_results(self._servers, self.actual_optimizer, service.layout, results)
 
     def _make_service(self) -> Service:
         own = [s for s, host in enumerate(self._hosts) if host == self._comm.rank]
-        return Service(self._comm, own, self._workers, self._make_server, self._timeout)
+        has_loaded = self._loaded and self.t > 0
+        makes = self._make_server
+        return Service(self._comm, own, self._workers, makes, self._timeout, has_loaded)
 
     def _make_server(self, arrays: list[Array]) -> ShardServer:
         return ShardServer(
@@ -157,9 +164,12 @@ class ServerOptimizer(AsynchronousOptimizer):
         super().update(lossfun, *args, samples=samples, **kwds)
 
     def _after_begin(self, resumes: bool) -> None:
-        shards = self._make_shards()
-        rules = [param.update_rule for param in shards.params]
-        shared = self._make_shared_client(shards, rules)
+        shards = self._make_shards(self._group)
+        shared = None
+        if self.is_server and self.is_worker and self._staleness and not self._rows:
+            roles = self._hosts, self._workers
+            bounds = self._staleness, self._staleness_aware, self._timeout
+            shared = connect(self._comm, self.actual_optimizer, shards, *roles, *bounds)
         if shared is not None:
             self._service = shared
             self._use_client(shared, shards)
@@ -169,7 +179,7 @@ class ServerOptimizer(AsynchronousOptimizer):
         client = self._make_client(shards)
         self._use_client(client, shards)
         if self._comm.rank == self._workers[0]:
-            client.initialize(self.t, rules)
+            client.initialize(self.actual_optimizer, resumes)
         if self.is_server:
             self._service = service = self._make_service()
             service.start()
@@ -181,43 +191,23 @@ class ServerOptimizer(AsynchronousOptimizer):
     def _after_load(self) -> None:
         self._has_loaded_states = True
 
-    def _make_shards(self) -> Shards:
+    def _make_shards(self, group: Communicator | None) -> Shards:
+        """The division that the optimizers of all ranks of a group need."""
         distinct = self._distinct_params()
         self._rows = RowsOfBatch(self._row_functions, distinct)
         params = [found.param for found in distinct]
-        count, may_be_empty = len(self._hosts), self._may_leave_shards
-        return Shards(params, self.actual_optimizer, count, may_be_empty)
+        needs = needs_of(self.actual_optimizer, params)
+        if group is not None:
+            needs = max(group.allgather_obj(needs))
+        if needs is Needs.ONE_SHARD and not self._may_leave_shards:
+            needs = Needs.WHOLE_PARAMETERS  # refused if there are several shards
+        shards = Shards(params, len(self._hosts), needs)
+        shards.check(self.actual_optimizer)
+        return shards
 
     def _make_client(self, shards: Shards) -> Client:
         rows = [self._rows.pieces(shards, i) for i in range(shards.count)]
         return Client(self._comm, shards, self._hosts, self._staleness, rows)
-
-    def _make_shared_client(
-        self, shards: Shards, rules: list[Any]
-    ) -> SharedClient | None:
-        """If every rank of one node may update all shards by itself."""
-        comm, optimizer = self._comm, self.actual_optimizer
-        if (
-            not (self.is_server and self.is_worker and self._staleness)
-            or self._row_functions
-            or not isinstance(comm, NativeCommunicator)
-            or comm.size != comm.intra_size
-            or not comm.shares_memory()
-            or not can_share(optimizer, shards.params)
-        ):
-            return None
-        optimizers = []
-        for shard in range(shards.count):
-            pieces = [x.copy() for x in shards.take(shard, shards.arrays)]
-            optimizers.append(ShardOptimizer(pieces, optimizer))
-            optimizers[-1].set_states(self.t, shards.states(shard, rules))
-        shared = allocate(comm, optimizers, self._hosts)
-        if not shared:
-            return None
-        bounds = self._staleness, self._staleness_aware, self._timeout
-        return SharedClient(
-            comm, optimizer, shards, shared, self._hosts, self._workers, *bounds
-        )
 
     def enter(self) -> None:
         """Joins workers that have begun, in place of one that was lost.
@@ -238,7 +228,7 @@ class ServerOptimizer(AsynchronousOptimizer):
             raise RuntimeError("enter: expected servers that do nothing else, got none")
         if self._client is not None:
             self._client.wait()  # for what it may have asked before
-        shards = self._make_shards()
+        shards = self._make_shards(None)
         client: Any = self._service
         if not isinstance(client, SharedClient):
             client = self._make_client(shards)
@@ -250,6 +240,9 @@ class ServerOptimizer(AsynchronousOptimizer):
     def _update(self, forward: Callable[[], Any] | None) -> None:
         assert self._client is not None and self._leaf is not None
         rows = self._rows_of(forward)
+        if not self._changes.can_be_sent and self.is_server and self._may_leave_shards:
+            self._divide_anew()
+        self._changes.send_settings()
         if self._send_changes() and forward is not None:
             self._client.pull()
         if self._leaf.is_first:
@@ -300,10 +293,15 @@ class ServerOptimizer(AsynchronousOptimizer):
 
     def join(self) -> None:
         """Waits for all workers to finish; gets the last parameters and states."""
-        if self._client is None and not (
-            self.is_worker and self._begin_to_join() and self._client is not None
-        ):
-            return
+        if self.is_worker:
+            self._begin_to_join()
+        if self._client is not None:
+            self._finish()
+            # A further update begins anew.
+            self._client = self._changes = self._packed = None
+
+    def _finish(self) -> None:
+        """Ends the servers and gets what they have; every worker calls it."""
         self._send_changes()
         self._leaf.wait()  # they may pull until then
         rules = [distinct.param.update_rule for distinct in self._distinct_params()]
@@ -311,10 +309,14 @@ class ServerOptimizer(AsynchronousOptimizer):
             self._client.finish(rules)
         self._leaf.share(self._packed)
         self._leaf.share_states(rules)
-        self._client = self._changes = None
-        self._packed = None  # a further update begins anew
         if self._service is not None:
             self._service.end()
+
+    def _divide_anew(self) -> None:
+        """Divides the parameters for hooks that the caller has added to all ranks."""
+        self._finish()
+        self._group.barrier()  # all servers have ended
+        self._after_begin(resumes=True)
 
     @contextlib.contextmanager
     def averaged(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy
 
@@ -28,6 +28,7 @@ from renga.distributed.asynchronous.server.shard_server import (
 if TYPE_CHECKING:
     from renga.communicators import Communicator, Work
     from renga.communicators.communicator import Array
+    from renga.distributed.asynchronous.server.results import Layout
 
 # Kinds of requests. PUSH has a gradient, SETTINGS and CHANGE have a pickled object.
 # AWAIT is answered when the clocks allow it, PULL and STATE at once, DONE when all
@@ -49,6 +50,7 @@ class Service:
         workers: the ranks that push; the first sends the parameters to begin with.
         make_server: makes a shard's server of these parameters.
         timeout: a worker that is not heard of for so many seconds is lost.
+        has_loaded: whether this rank has loaded a file, which the workers then have to.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Service:
         workers: list[int],
         make_server: Callable[[list[Array]], ShardServer],
         timeout: float,
+        has_loaded: bool,
     ) -> None:
         self._comm = comm
         self._shards = shards
@@ -65,6 +68,7 @@ class Service:
         self._make_server = make_server
         self._names: dict[int, list[str]] = {}  # of the numbers in pushes, by worker
         self._timeout = timeout
+        self._has_loaded = has_loaded
         self._rows: dict[int, ShardRows] = {}
         # Rows that a worker waits for, by worker and shard.
         self._chosen: dict[tuple[int, int], Sequence[Array]] = {}
@@ -73,6 +77,9 @@ class Service:
         self._thread: threading.Thread | None = None
         self.servers: dict[int, ShardServer] = {}
         self.lost: set[int] = set()
+        # What the first worker tells: of its parameters, and the optimizer's count.
+        self.layout: Layout | None = None
+        self._first_t = 0
 
     def start(self) -> None:
         """Runs on a thread of its own."""
@@ -97,6 +104,12 @@ class Service:
             state = self._comm.recv_obj(self._workers[0], FIRST_TAG + 3 * shard)
             self.servers[shard] = server = self._make_server(state["arrays"])
             self._rows[shard] = ShardRows(state["rows_of_pieces"])
+            self.layout, self._first_t = state["layout"], state["t"]
+            if self._has_loaded and not state["has_loaded"]:
+                raise ValueError(
+                    "serve: expected the workers, with whose parameters training "
+                    f"begins, to load a file, got one on server {self._comm.rank} only"
+                )
             server.optimizer.set_states(state["t"], state["rules"])
             self._done[shard] = set()
             for worker in server.workers:
@@ -219,6 +232,16 @@ class Service:
             if any(worker in server.workers for server in servers):
                 self._lose(worker)
             del self._heard[worker]
+
+    def results(self) -> dict[int, dict[str, Any]]:
+        """The parameters and states of each shard, with the count of a worker."""
+        return {
+            shard: {
+                **server.optimizer.states(),
+                "t": self._first_t + server.greatest_clock,
+            }
+            for shard, server in self.servers.items()
+        }
 
     @property
     def logs(self) -> dict[int, list[Update]]:

@@ -71,6 +71,7 @@ class ShardServer:
     ) -> None:
         self.optimizer = optimizer
         self.version = 0
+        self.greatest_clock = 0
         self.overflowed = False  # whether a gradient of the last clock had
         self.log: collections.deque[Update] = collections.deque(maxlen=LOG_SIZE)
         self.staleness: collections.Counter[int] = collections.Counter()
@@ -110,6 +111,7 @@ class ShardServer:
     def push(self, push: Push) -> None:
         """Takes a gradient."""
         self._clocks[push.worker] = push.clock
+        self.greatest_clock = max(self.greatest_clock, push.clock)
         if self._bound == 0:
             self._collected[push.worker] = push
             self._apply_collected()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -28,43 +29,55 @@ if TYPE_CHECKING:
 _ELEMENTWISE_HOOKS = (GradientHardClipping, Lasso, WeightDecay)
 
 
+class Needs(enum.IntEnum):
+    """What updates have to see of the parameters."""
+
+    PARTS = 0
+    WHOLE_PARAMETERS = 1
+    ONE_SHARD = 2  # with all of them
+
+
+def needs_of(optimizer: Any, params: Sequence[Parameter]) -> Needs:
+    """The needs of the present hooks and update rules.
+
+    Rules that work element by element, and hooks that do, need parts only.
+    """
+    if _names_of_hooks(optimizer, params, on_whole_params=False):
+        return Needs.ONE_SHARD
+    hooks = _names_of_hooks(optimizer, params, on_whole_params=True)
+    rules = [rule for rule in _rules(params) if rule is not None]
+    if hooks or not all(rule.is_elementwise for rule in rules):
+        return Needs.WHOLE_PARAMETERS
+    return Needs.PARTS
+
+
 class Shards:
     """The pieces of the parameters that each shard has, of about equal sizes.
 
-    Update rules that work element by element get equal shares, which begin and end
-    within parameters; others, and hooks that see whole parameters, get those. A hook
-    that sees all parameters needs them in one shard.
-
     Args:
         params: initialized parameters, in the order of their names.
-        optimizer: whose rules and hooks update them.
         count: of shards.
-        may_be_empty: whether the first shard may get all parameters.
-
-    Raises:
-        ValueError: if a hook sees all parameters and they should be in several shards.
+        needs: of their updates; for ``ONE_SHARD``, that is the first one.
     """
 
-    def __init__(
-        self,
-        params: Sequence[Parameter],
-        optimizer: Any,
-        count: int,
-        may_be_empty: bool = False,
-    ) -> None:
+    def __init__(self, params: Sequence[Parameter], count: int, needs: Needs) -> None:
         self.params = list(params)
         self.count = count
-        self._cuts = not _names_of_hooks(optimizer, params, on_whole_params=True) and (
-            all(rule is None or rule.is_elementwise for rule in _rules(params))
-        )
-        needs_one = _names_of_hooks(optimizer, params, on_whole_params=False)
-        used = 1 if needs_one and may_be_empty else count
-        self._divide(used)
+        self._cuts = needs is Needs.PARTS
+        self._pieces = self._divided(1 if needs is Needs.ONE_SHARD else count)
         self._has_several = sum(map(bool, self._pieces)) > 1
-        self.check(optimizer)
 
-    def _divide(self, used: int) -> None:
-        """Divides the parameters among the first shards."""
+    @classmethod
+    def of_pieces(
+        cls, params: Sequence[Parameter], pieces: Sequence[Sequence[Piece]]
+    ) -> Shards:
+        """A division that others have made, of parameters like theirs."""
+        shards = cls(params, len(pieces), Needs.PARTS)
+        shards._pieces = list(map(list, pieces))
+        return shards
+
+    def _divided(self, used: int) -> list[list[Piece]]:
+        """The pieces of each shard, of which the first ones are used."""
         params = self.params
         groups: dict[str, list[int]] = {}
         for i, param in enumerate(params):
@@ -73,15 +86,16 @@ class Shards:
             ShardLayout(groups[dtype], params, used, self._cuts)
             for dtype in sorted(groups)
         ]
-        self._pieces = [
+        divided = [
             [piece for layout in layouts for piece in layout.pieces(shard)]
             if shard < used
             else []
             for shard in range(self.count)
         ]
-        there = {piece.param for pieces in self._pieces for piece in pieces}
+        there = {piece.param for pieces in divided for piece in pieces}
         for i in sorted(set(range(len(params))) - there):
-            self._pieces[0].append(Piece(i, 0, 0, 0))  # without elements
+            divided[0].append(Piece(i, 0, 0, 0))  # without elements
+        return divided
 
     def check(self, optimizer: Any) -> None:
         """Checks that the present hooks can be called for these shards.
@@ -93,16 +107,20 @@ class Shards:
         if hooks and self._has_several:
             raise ValueError(
                 f"create_server_optimizer: expected one shard for the hook {hooks[0]}, "
-                f"which sees all parameters, got {self.count}; without shards=, hooks "
-                "that are added before the first update have one"
+                f"which sees all parameters, got {self.count}: pass shards=1, or add "
+                "it before the first update"
             )
-        hooks = _names_of_hooks(optimizer, self.params, on_whole_params=True)
-        if hooks and self._has_several and self._cuts:
+        if not self.fits(optimizer):
+            hooks = _names_of_hooks(optimizer, self.params, on_whole_params=True)
             raise ValueError(
                 f"create_server_optimizer: expected the hook {hooks[0]}, which sees "
-                "whole parameters, to be added before the first update: shards begin "
-                "and end within parameters"
+                "whole parameters, to be added before the first update, got it later"
             )
+
+    def fits(self, optimizer: Any) -> bool:
+        """Whether the present hooks can be called for these shards."""
+        least = Needs.PARTS if self._cuts else Needs.WHOLE_PARAMETERS
+        return not self._has_several or needs_of(optimizer, self.params) <= least
 
     @property
     def arrays(self) -> list[Array]:

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import numpy
 
-from renga.communicators import RankFailed
+from renga.communicators import NativeCommunicator, RankFailed
+from renga.distributed.asynchronous.server.shard_optimizer import ShardOptimizer
 from renga.distributed.asynchronous.server.shard_server import LOG_SIZE, Update
+from renga.distributed.asynchronous.server.shared_shard import allocate, can_share
 
 if TYPE_CHECKING:
-    from renga.communicators import NativeCommunicator
+    from renga.communicators import Communicator
     from renga.communicators.communicator import Array
     from renga.distributed.asynchronous.server.settings import Settings
     from renga.distributed.asynchronous.server.shard_optimizer import Gradient
@@ -314,3 +316,40 @@ class SharedClient:
     def workers_left(self) -> int:
         """The workers that are not lost."""
         return len(self._board.left())
+
+
+def connect(
+    comm: Communicator,
+    optimizer: Any,
+    shards: Shards,
+    hosts: Sequence[int],
+    workers: Sequence[int],
+    staleness: float,
+    staleness_aware: bool,
+    timeout: float,
+) -> SharedClient | None:
+    """A client of shards that are made in memory; every rank calls it.
+
+    The arguments are those of :class:`SharedClient`.
+
+    Returns:
+        None unless the ranks of one node share memory and their updates allow it.
+    """
+    if (
+        not isinstance(comm, NativeCommunicator)
+        or comm.size != comm.intra_size
+        or not comm.shares_memory()
+        or not all(comm.allgather_obj(can_share(optimizer, shards.params)))
+    ):
+        return None
+    rules = [param.update_rule for param in shards.params]
+    optimizers = []
+    for shard in range(shards.count):
+        pieces = [x.copy() for x in shards.take(shard, shards.arrays)]
+        optimizers.append(ShardOptimizer(pieces, optimizer))
+        optimizers[-1].set_states(optimizer.t, shards.states(shard, rules))
+    shared = allocate(comm, optimizers, hosts)
+    if not shared:
+        return None
+    bounds = staleness, staleness_aware, timeout
+    return SharedClient(comm, optimizer, shards, shared, hosts, workers, *bounds)
