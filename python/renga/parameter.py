@@ -125,13 +125,20 @@ class Parameter(Variable):
             self.initialize(var.shape)
         elif not var.is_initialized:
             var.initialize(self.shape)
-        if self.shape != var.shape:
-            raise ValueError(f"copydata: expected shape {self.shape}, got {var.shape}")
-        self.array[...] = self.device.send(var.array)
+        array = var.full_array() if isinstance(var, Parameter) else var.array
+        if self.shape != array.shape:
+            raise ValueError(
+                f"copydata: expected shape {self.shape}, got {array.shape}"
+            )
+        self.array[...] = self.device.send(array)
 
     def full_array_serializer(self, serializer: Any) -> Any:
         """A serializer of the full array, for a parameter that holds a shard of it."""
         return serializer
+
+    def full_array(self) -> Any:
+        """The full array, for a parameter that holds a shard of it."""
+        return self.array
 
     def draw(self, numbers: Callable[[tuple[int, ...]], Any]) -> Any:
         """Random ``numbers(shape)`` for the array; of a shard, its part of the whole's.

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga import initializers
+from renga.backend import get_array_types
+from renga.backends import cuda
 from renga.functions import fixed_batch_normalization
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.normalization.precise import with_dtype
@@ -28,7 +30,11 @@ from renga.links.parallel.sharding.placement import (
 )
 from renga.links.parallel.sharding.redistribute import Redistribution
 from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
-from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
+from renga.links.parallel.sharding.sharded_parameter import (
+    Block,
+    ShardedParameter,
+    like,
+)
 from renga.links.parallel.sharding.whole_reads import reads_own_shards
 from renga.serializer import Deserializer
 from renga.variable import Variable, as_variable
@@ -126,6 +132,15 @@ class ParallelBatchNormalization(BatchNormalization):
             with_dtype(initial, self._highprec_dtype), (self.size,), numpy
         )
         return self._statistics.block_of(whole)
+
+    def _full_persistent(self, name: str) -> Any:
+        value = vars(self)[name]
+        if not isinstance(value, get_array_types()):
+            return value
+        return like(value, self._statistics.whole(value))
+
+    def _own_part(self, array: Any) -> Any:
+        return like(array, self._statistics.block_of(cuda.to_cpu(array)))
 
     @property
     def printable_specs(self) -> Iterator[tuple[str, Any]]:

@@ -101,9 +101,14 @@ class ShardedParameter(Parameter):
 
     def _set_array(self, value: Any) -> None:
         if self.is_initialized and isinstance(value, get_array_types()):
-            if not self._is_block(value):
-                value = like(value, self.block_of(cuda.to_cpu(value)))
+            value = self._part_of(value)
         Variable.array.fset(self, value)  # type: ignore[attr-defined]
+
+    def _part_of(self, array: Any) -> Any:
+        """A block itself, or this rank's block of a whole array."""
+        if self._is_block(array):
+            return array
+        return like(array, self.block_of(cuda.to_cpu(array)))
 
     array = property(
         Variable.array.fget,  # type: ignore[attr-defined]
@@ -148,10 +153,15 @@ class ShardedParameter(Parameter):
         Raises:
             InvalidType: ``var`` has neither the shape of the block nor of the whole.
         """
-        if self.is_initialized and var.is_initialized and not self._is_block(var.array):
-            self.array = var.array
-        else:
+        if not (self.is_initialized and var.is_initialized):
             super().copydata(var)
+        elif isinstance(var, ShardedParameter) and var.blocks == self.blocks:
+            self.array[...] = var.array
+        else:
+            array = var.full_array() if isinstance(var, Parameter) else var.array
+            is_whole = array.shape == self.whole_shape
+            block = self.block_of(cuda.to_cpu(array)) if is_whole else array
+            self.array[...] = like(self.array, self._part_of(block))
 
     def block_of(self, whole: numpy.ndarray) -> numpy.ndarray:
         """A copy of this rank's block of a whole array.
@@ -181,6 +191,10 @@ class ShardedParameter(Parameter):
             whole[self._index(rank, whole)] = block
         # Regrouping is its own inverse.
         return _regrouped(whole, self.groups)
+
+    def full_array(self) -> Any:
+        """The whole array, on this rank's device; every rank has to call it."""
+        return like(self.array, self.whole())
 
     def _index(self, rank: int, whole: numpy.ndarray) -> Any:
         return self.blocks[rank].index_in(whole.shape)

@@ -240,9 +240,18 @@ class Link(OneStage, DeviceResident):
             return
         for name in self._persistent:
             if isinstance(mine[name], backend.get_array_types()):
-                mine[name][...] = self.device.send(source[name])
+                value = self._own_part(link._full_persistent(name))
+                mine[name][...] = self.device.send(value)
             else:
                 mine[name] = copy.deepcopy(source[name])
+
+    def _full_persistent(self, name: str) -> Any:
+        """A persistent array, whole where this link holds a shard of it."""
+        return vars(self)[name]
+
+    def _own_part(self, array: Any) -> Any:
+        """What this link holds of a whole persistent array."""
+        return array
 
     def copy(self, mode: str = "share") -> Any:
         """A copy: arrays shared (``share``), copied (``copy``) or redrawn (``init``).
