@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Callable
 
 from renga.link import ChainList, Link
-from renga.link.base import _Missing
+from renga.link.base import _Missing, shared_copy
 from renga.link.chain import format_children
 
 
@@ -144,10 +144,10 @@ class Sequential(ChainList):
             layers += layer.flatten() if isinstance(layer, Sequential) else [layer]
         return Sequential(*layers)
 
-    def _shallow_copy(self) -> Any:
-        clone = super()._shallow_copy()
+    def _shallow_copy(self, memo: dict[int, Any]) -> Any:
+        clone = super()._shallow_copy(memo)
         clone._set_layers(
-            x.copy("share") if isinstance(x, Link) else x for x in self._layers
+            shared_copy(x, memo) if isinstance(x, Link) else x for x in self._layers
         )
         return clone
 

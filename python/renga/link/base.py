@@ -8,13 +8,15 @@ import functools
 import numbers
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from renga import backend, initializers, link_hook
 from renga.device_resident import DeviceResident
+from renga.link.distinct_params import distinct_params
+from renga.link.hooked import Hooked
 from renga.link.stages import OneStage
 from renga.parameter import Parameter
 from renga.serializer import Deserializer
@@ -35,7 +37,7 @@ class _Missing:
         )
 
 
-class Link(OneStage, DeviceResident):
+class Link(OneStage, Hooked, DeviceResident):
     """A layer or a model: parameters, persistent values and a ``forward`` method.
 
     Parameters assigned within ``init_scope`` are registered. Persistent values are
@@ -47,7 +49,6 @@ class Link(OneStage, DeviceResident):
     _persistent: set[str] = _Missing()  # type: ignore[assignment]
     _within_init_scope = False
     _how_to_register = "to a Chain, within `with self.init_scope():`"
-    _link_hooks: dict[str, link_hook.LinkHook] | None = None
     name: str | None = None
 
     def __init__(self, **params: Any) -> None:
@@ -68,21 +69,6 @@ class Link(OneStage, DeviceResident):
             *args,
             **kwargs,
         )
-
-    def _run_with_hooks(
-        self, name: str, method: Callable[..., Any], *args: Any, **kwargs: Any
-    ) -> Any:
-        """Runs a method that hooks know by a name."""
-        thread_hooks = link_hook.thread_hooks()
-        hooks = [*thread_hooks.values(), *(self._link_hooks or {}).values()]
-        before = link_hook._ForwardPreprocessCallbackArgs(self, name, args, kwargs)
-        for hook in hooks:
-            hook.forward_preprocess(before)
-        out = method(*args, **kwargs)
-        after = link_hook._ForwardPostprocessCallbackArgs(self, name, args, kwargs, out)
-        for hook in hooks:
-            hook.forward_postprocess(after)
-        return out
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._within_init_scope and isinstance(value, Parameter):
@@ -202,14 +188,17 @@ class Link(OneStage, DeviceResident):
         return iter(())
 
     def count_params(self) -> int:
-        """The number of elements of the parameters; warns of uninitialised ones."""
+        """The number of elements of the parameters; warns of uninitialised ones.
+
+        Tied parameters count once.
+        """
         size = 0
-        for name, param in self.namedparams():
-            if param.is_initialized:
-                size += param.size
+        for each in distinct_params(self):
+            if each.param.is_initialized:
+                size += each.param.size
             else:
                 warnings.warn(
-                    f"Parameter {name!r} has not been initialized, so the count "
+                    f"Parameter {each.name!r} has not been initialized, so the count "
                     "does not include it.",
                     stacklevel=2,
                 )
@@ -226,10 +215,17 @@ class Link(OneStage, DeviceResident):
             param.zerograd()
 
     def addgrads(self, link: Link) -> None:
-        """Adds the gradients of ``link``, which has the same parameters."""
-        source = vars(link)
-        for name in self._params:
-            vars(self)[name].addgrad(source[name])
+        """Adds the gradients of ``link``, which has the same parameters.
+
+        A gradient is added once to a parameter, whatever names both have.
+        """
+        sources = dict(link.namedparams())
+        pairs = {
+            (id(param), id(sources[name])): (param, sources[name])
+            for name, param in self.namedparams()
+        }
+        for param, source in pairs.values():
+            param.addgrad(source)
 
     def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
         """Copies the parameters of ``link`` and, by default, its persistent values."""
@@ -256,10 +252,11 @@ class Link(OneStage, DeviceResident):
     def copy(self, mode: str = "share") -> Any:
         """A copy: arrays shared (``share``), copied (``copy``) or redrawn (``init``).
 
-        Shared or not, the parameters of the copy have gradients of their own.
+        Shared or not, the parameters of the copy have gradients of their own; tied ones
+        are tied in the copy.
         """
         if mode == "share":
-            return self._shallow_copy()
+            return self._shallow_copy({})
         if mode not in ("copy", "init"):
             raise ValueError(
                 f"copy: expected mode 'init', 'copy' or 'share', got {mode!r}"
@@ -271,15 +268,21 @@ class Link(OneStage, DeviceResident):
                 param.initialize(param.shape)
         return clone
 
-    def _shallow_copy(self) -> Any:
-        clone = copy.copy(self)
+    def _shallow_copy(self, memo: dict[int, Any]) -> Any:
+        """A copy that shares arrays.
+
+        ``memo`` has the copies of links and parameters by the ids of their originals.
+        """
+        clone = memo[id(self)] = copy.copy(self)
         clone._params = set(self._params)
         clone._persistent = set(self._persistent)
         clone.name = None
         for name in self._params:
-            param = copy.copy(vars(self)[name])
-            param.grad = None
-            vars(clone)[name] = param
+            original = vars(self)[name]
+            if id(original) not in memo:
+                memo[id(original)] = copy.copy(original)
+                memo[id(original)].grad = None
+            vars(clone)[name] = memo[id(original)]
         return clone
 
     def repeat(self, n_repeat: int, mode: str = "init") -> Sequential:
@@ -308,32 +311,6 @@ class Link(OneStage, DeviceResident):
             if param.update_rule is not None:
                 param.update_rule.enabled = enabled
 
-    @property
-    def local_link_hooks(self) -> dict[str, link_hook.LinkHook]:
-        """The hooks on this link alone, by name."""
-        if self._link_hooks is None:
-            self._link_hooks = {}
-        return self._link_hooks
-
-    def add_hook(self, hook: link_hook.LinkHook, name: str | None = None) -> Link:
-        """Adds a hook that runs around every call of this link; returns the link."""
-        if not isinstance(hook, link_hook.LinkHook):
-            raise TypeError(f"add_hook: expected a LinkHook, got {type(hook).__name__}")
-        name = hook.name if name is None else name
-        if name in self.local_link_hooks:
-            raise KeyError(
-                f"add_hook: expected a new name, got {name!r}: it already exists"
-            )
-        self.local_link_hooks[name] = hook
-        hook.added(self)
-        return self
-
-    def delete_hook(self, name: str) -> None:
-        """Removes the hook of that name."""
-        if name not in self.local_link_hooks:
-            raise KeyError(f"delete_hook: expected the name of a hook, got {name!r}")
-        self.local_link_hooks.pop(name).deleted(self)
-
     def device_resident_accept(self, visitor: Any) -> None:
         """Passes the parameters and persistent arrays to ``visitor``."""
         super().device_resident_accept(visitor)
@@ -356,6 +333,15 @@ class Link(OneStage, DeviceResident):
             mine[name] = serializer(name, old)
             if mine[name] is not old and isinstance(serializer, Deserializer):
                 serializer.on_failure(functools.partial(mine.__setitem__, name, old))
+
+
+def shared_copy(link: Link, memo: dict[int, Any]) -> Any:
+    """The copy of a child that shares its arrays; one for all places of the child."""
+    if id(link) not in memo:
+        has_own = type(link).copy is not Link.copy
+        copied = link.copy("share") if has_own else link._shallow_copy(memo)
+        memo[id(link)] = copied
+    return memo[id(link)]
 
 
 def _warn_of_unregistered(link: Link, name: str, value: Any) -> None:

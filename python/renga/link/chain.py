@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from renga.link.base import Link, _Missing
+from renga.link.base import Link, _Missing, shared_copy
 from renga.parameter import Parameter
 
 
@@ -96,21 +96,16 @@ class Chain(Link):
         for name in sorted(self._children):
             yield vars(self)[name]
 
-    def addgrads(self, link: Link) -> None:
-        super().addgrads(link)
-        for name in self._children:
-            vars(self)[name].addgrads(vars(link)[name])
-
     def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
         super().copyparams(link, copy_persistent)
         for name in self._children:
             vars(self)[name].copyparams(vars(link)[name], copy_persistent)
 
-    def _shallow_copy(self) -> Any:
-        clone = super()._shallow_copy()
+    def _shallow_copy(self, memo: dict[int, Any]) -> Any:
+        clone = super()._shallow_copy(memo)
         clone._children = set(self._children)
         for name in self._children:
-            child = vars(self)[name].copy("share")
+            child = shared_copy(vars(self)[name], memo)
             child.name = name
             vars(clone)[name] = child
         return clone

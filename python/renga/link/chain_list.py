@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, MutableSequence
 from typing import Any
 
-from renga.link.base import Link, _Missing
+from renga.link.base import Link, _Missing, shared_copy
 from renga.link.chain import format_children, prefixed_links
 from renga.parameter import Parameter
 
@@ -95,8 +95,6 @@ class ChainList(Link, MutableSequence[Link]):
     def addgrads(self, link: Any) -> None:
         self._require_as_many("addgrads", link)
         super().addgrads(link)
-        for mine, other in zip(self._children, link._children):
-            mine.addgrads(other)
 
     def copyparams(self, link: Any, copy_persistent: bool = True) -> None:
         self._require_as_many("copyparams", link)
@@ -111,9 +109,9 @@ class ChainList(Link, MutableSequence[Link]):
                 f"{len(link._children)}"
             )
 
-    def _shallow_copy(self) -> Any:
-        clone = super()._shallow_copy()
-        clone._set_children(child.copy("share") for child in self._children)
+    def _shallow_copy(self, memo: dict[int, Any]) -> Any:
+        clone = super()._shallow_copy(memo)
+        clone._set_children(shared_copy(child, memo) for child in self._children)
         return clone
 
     def device_resident_accept(self, visitor: Any) -> None:

@@ -12,7 +12,7 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga import training
-from renga.training.updaters import MultiprocessParallelUpdater
+from renga.training.updaters import MultiprocessParallelUpdater, gathering
 from renga.training.updaters import multiprocess_parallel_updater as functions
 
 X = numpy.random.RandomState(0).standard_normal((24, 6)).astype("f")
@@ -173,6 +173,17 @@ def test_refuses(iterators, devices, text):
     optimizer = renga.optimizers.SGD().setup(model())
     with pytest.raises(ValueError, match=text):
         MultiprocessParallelUpdater(parts(n=iterators), optimizer, devices=devices)
+
+
+def test_tied_parameters_are_gathered_once():
+    link = renga.Chain(a=L.Linear(2, 2), b=L.Linear(2, 2), e=renga.Link(w=(0, 3)))
+    with link.b.init_scope():
+        link.b.W = link.a.W
+    values = numpy.arange(8, dtype="f")
+    assert gathering.size_num_grads(link) == (8, 3)
+    gathering.scatter(link, values, "data")
+    numpy.testing.assert_array_equal(gathering.gather(link, "data"), values)
+    numpy.testing.assert_array_equal(link.b.W.array, link.a.W.array)
 
 
 def test_gradients_are_gathered_on_gpus_alone():

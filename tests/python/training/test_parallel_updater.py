@@ -94,3 +94,31 @@ def test_under_a_trainer(tmp_path):
 def test_refuses(arguments, error, message):
     with pytest.raises(error, match=message):
         make(4, **arguments)
+
+
+def test_tied_parameters():
+    class Tied(renga.Chain):
+        def __init__(self):
+            super().__init__()
+            with self.init_scope(), renga.using_config("dtype", numpy.float64):
+                self.a = L.Linear(3, 3, initialW=0.1, nobias=True)
+                self.b = L.Linear(3, 3, nobias=True)
+            with self.b.init_scope():
+                self.b.W = self.a.W
+
+        def forward(self, x, t):
+            return F.mean_squared_error(F.sum(self.b(self.a(x)), 1, keepdims=True), t)
+
+    data = renga.datasets.TupleDataset(X[:4], T[:4])
+    optimizer = renga.optimizers.SGD(0.1).setup(Tied())
+    updater = ParallelUpdater(
+        renga.iterators.SerialIterator(data, 4, shuffle=False),
+        optimizer,
+        devices={"main": -1, "second": -1},
+    )
+    alone = Tied()
+    reference = renga.optimizers.SGD(0.2).setup(alone)
+    for _ in range(3):
+        updater.update()
+        reference.update(alone, X[:4], T[:4])
+    numpy.testing.assert_allclose(optimizer.target.a.W.array, alone.a.W.array, 1e-12)

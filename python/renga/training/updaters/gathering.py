@@ -9,6 +9,7 @@ import numpy
 
 from renga import backend
 from renga.backends import cuda
+from renga.link.distinct_params import distinct_params
 
 
 def size_num_grads(link: Any) -> tuple[int, int]:
@@ -69,10 +70,11 @@ def scatter(link: Any, array: Any, attribute: str) -> None:
 
 def _slices(link: Any) -> Iterator[tuple[Any, slice]]:
     begin = 0
-    for _, param in sorted(link.namedparams()):
-        if param.size:
-            yield param, slice(begin, begin + param.size)
-            begin += param.size
+    for each in distinct_params(link):
+        if each.param.size:
+            end = begin + each.param.size
+            yield each.param, slice(begin, end)
+            begin = end
 
 
 def _require_gpu(name: str, link: Any) -> None:
