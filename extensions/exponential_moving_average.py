@@ -5,9 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import numpy
-
 from renga.link import Link
+from renga.link.distinct_params import distinct_params
 from renga.serializer import AbstractSerializer
 from renga.training import extension
 from renga.training.trainer import Trainer
@@ -55,18 +54,14 @@ class ExponentialMovingAverage(extension.Extension):
 
     def __call__(self, trainer: Trainer | None = None) -> None:
         """Adds the present parameters to the means."""
-        averages = dict(self.model.namedparams())
-        previous = {}
+        previous = []
         if self._updates > 0:
-            previous = {
-                name: numpy.array(p.array)
-                for name, p in averages.items()
-                if p.is_initialized
-            }
+            params = [each.param for each in distinct_params(self.model, False)]
+            previous = [(param, param.array.copy()) for param in params]
         self._updates += 1
         self.model.copyparams(self._source)  # with persistent values
-        for name, old in previous.items():
-            new = averages[name].array
+        for param, old in previous:
+            new = param.array
             new += self.decay * (old - new)
 
     def serialize(self, serializer: AbstractSerializer) -> None:

@@ -92,7 +92,7 @@ class ParameterStatistics(extension.Extension):
             for path, parameter in link.namedparams():
                 for attribute in self._attributes:
                     array = getattr(parameter, attribute)
-                    if array is not None:
+                    if array is not None and array.size:
                         array = cuda.to_cpu(array).ravel()
                         yield from self._of(link, path, attribute, array)
 

@@ -66,3 +66,26 @@ def test_resuming_has_the_same_bits(tmp_path):
 def test_wrong_decays(decay):
     with pytest.raises(ValueError, match="expected a decay from 0 to below 1"):
         extensions.ExponentialMovingAverage(L.Linear(2, 2), decay)
+
+
+def test_shared_scalar_and_empty_parameters():
+    model = renga.Chain(a=L.Linear(2, 2), b=L.Linear(2, 2))
+    with model.init_scope():
+        model.same = model.a
+        model.scale = renga.Parameter(numpy.array(0.5))
+        model.nothing = renga.Parameter(numpy.zeros((0, 3)))
+    with model.b.init_scope():
+        model.b.W = model.a.W
+    ema = extensions.ExponentialMovingAverage(model, 0.75)
+    expected = None
+    for step in range(4):
+        model.a.W.array[...] = step**2
+        model.scale.array[...] = step
+        ema()
+        present = numpy.array([step**2, step], "d")
+        expected = present if step == 0 else 0.75 * expected + 0.25 * present
+        average = ema.model
+        assert average.b.W is average.a.W and average.same is average.a
+        numpy.testing.assert_allclose(average.a.W.array, expected[0])
+        numpy.testing.assert_allclose(average.scale.array, expected[1])
+        assert average.scale.shape == () and average.nothing.shape == (0, 3)

@@ -53,6 +53,15 @@ def test_default_statistics(link, tmp_path):
     assert "None/b/data/mean" in log[0] and "None/b/grad/mean" not in log[0]
 
 
+def test_parameters_without_elements_have_no_statistics(link, tmp_path):
+    with link.init_scope():
+        link.nothing = renga.Parameter(numpy.zeros((0, 3)))
+        link.scale = renga.Parameter(numpy.array(0.5))
+    log = run(extensions.ParameterStatistics(link, trigger=(1, "iteration")), tmp_path)
+    assert log[-1]["None/scale/data/max"] == 0.5
+    assert not any("nothing" in name for name in log[-1])
+
+
 def test_means_over_an_interval(link, tmp_path):
     def change(iteration):
         link.W.array[...] = iteration
