@@ -20,7 +20,8 @@ from renga.links.parallel.sharding.model.arguments import (
     replace_arrays,
     require_same_call,
 )
-from renga.links.parallel.sharding.model.tracked_link import Loads, tracked_class
+from renga.links.parallel.sharding.model.loads import Loads
+from renga.links.parallel.sharding.model.tracked_link import tracked_class
 from renga.links.parallel.sharding.placement import (
     BATCH,
     REPLICATE,
@@ -84,7 +85,8 @@ class SampleRun:
         self, name: str, run: Callable[..., Any], args: Any, kwargs: Any
     ) -> Any:
         """The result of ``run``, of a model of this name."""
-        require_same_call(self.comm, name, (args, kwargs), True, self.loads.count)
+        model: Any = getattr(run, "__self__")  # noqa: B009 (of a callable)
+        require_same_call(self.comm, model, self.loads, (args, kwargs), True)
         data = self.data
         samples = _samples(name, [*arrays_of(args), *arrays_of(kwargs)], data.size)
         sizes = sizes_of(shard_ranges(samples, data.size))
@@ -102,7 +104,6 @@ class SampleRun:
         streams = random_streams(self.comm, 1 + data.rank * (self.inner.size + 1))
         # Links of the model know by the tracker that they are called by it.
         tracker = PlacementTracker(lambda x: x)
-        model: Any = getattr(run, "__self__")  # noqa: B009 (of a callable)
         with tracking(tracker), summing_gradients(data, model), streams:
             result = run(*args, **kwargs)
         stacked = iter(self.stacked)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from renga.functions.noise.seed import random_streams
 from renga.link import Link
 from renga.links.parallel.sharding.model.arguments import require_same_call
-from renga.links.parallel.sharding.model.tracked_link import Loads, tracked_class
+from renga.links.parallel.sharding.model.loads import Loads
+from renga.links.parallel.sharding.model.tracked_link import tracked_class
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker, tracking
 from renga.links.parallel.sharding.whole_reads import gather_shards_for_functions
 
@@ -34,7 +35,8 @@ class ChannelRun:
         self, name: str, run: Callable[..., Any], args: Any, kwargs: Any
     ) -> Any:
         """The result of ``run``, of a model of this name."""
-        require_same_call(self.comm, name, (args, kwargs), True, self.loads.count)
+        model = getattr(run, "__self__")  # noqa: B009 (of a callable)
+        require_same_call(self.comm, model, self.loads, (args, kwargs), True)
         gather_shards_for_functions()
         # Links of the model know by the tracker that they are called by it.
         with tracking(PlacementTracker(lambda x: x)), random_streams(self.comm):

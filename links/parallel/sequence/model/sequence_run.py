@@ -22,8 +22,9 @@ from renga.links.parallel.sharding.model.arguments import (
     replace_arrays,
     require_same_call,
 )
+from renga.links.parallel.sharding.model.loads import Loads
 from renga.links.parallel.sharding.model.summed_reads import SummedReads
-from renga.links.parallel.sharding.model.tracked_link import Loads, tracked_class
+from renga.links.parallel.sharding.model.tracked_link import tracked_class
 from renga.links.parallel.sharding.placement import REPLICATE, Shard
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker, tracking
 from renga.links.parallel.sharding.redistribute import (
@@ -55,7 +56,8 @@ class SequenceRun:
         """The result of ``run``, of a model of this name."""
         comm = self.comm
         if self.is_replicated:
-            require_same_call(comm, name, (args, kwargs), True, self.loads.count)
+            model = getattr(run, "__self__")  # noqa: B009 (of a callable)
+            require_same_call(comm, model, self.loads, (args, kwargs), True)
         scatter = functools.partial(scatter_sequence, comm)
         tracker = PlacementTracker(scatter, TOKENS)
 

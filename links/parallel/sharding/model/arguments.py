@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from renga.backend import get_array_types
 from renga.backends import cuda
 from renga.configuration import config
+from renga.link import Link
 from renga.links.parallel.sharding.consistency import require_same_on_all_ranks
+from renga.links.parallel.sharding.model.loads import Loads
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
@@ -19,7 +21,11 @@ _COMPARED = 4  # positions along each axis of an array
 
 
 def require_same_call(
-    comm: Communicator, name: str, arguments: Any, is_replicated: bool, loads: int
+    comm: Communicator,
+    model: Link,
+    loads: Loads,
+    arguments: Any,
+    is_replicated: bool,
 ) -> None:
     """Checks that all ranks call the model with arrays of the same shapes and dtypes.
 
@@ -27,30 +33,23 @@ def require_same_call(
     a different batch on each rank, the shards would be those of different arrays. So
     they would be of different models if only some ranks had loaded parameters.
 
-    Args:
-        loads: how often links of the model have been loaded on this rank.
-
     Raises:
         InvalidType: on all ranks, if the calls differ.
-        RuntimeError: on all ranks, if only some have loaded the model from a file.
+        RuntimeError: on all ranks, if only some have loaded the model.
     """
-    arrays = list(arrays_of(arguments))
+    name, arrays = type(model).__name__, list(arrays_of(arguments))
     text = ", ".join(_describe(x, is_replicated) for x in arrays) or "no array"
     text += f" {'while training' if config.train else 'while testing'}"
     text += "" if config.enable_backprop else ", without gradients"
     data = b"".join(map(_compared_bytes, arrays)) if is_replicated else b""
-    data += str(loads).encode()
+    data += str(loads.count).encode()
     what = 'inputs (input="sharded" takes shards)' if is_replicated else "inputs"
     try:
         require_same_on_all_ranks(comm, name, what, InvalidType, text, data)
     except InvalidType:  # on all ranks
-        counts = comm.allgather_obj(loads)
-        if len(set(counts)) == 1:
+        if not loads.require_same(comm, name, model):
             raise
-        raise RuntimeError(
-            f"{name}: expected every rank to load its parameters, got {counts} links "
-            f"loaded on ranks 0 to {comm.size - 1}"
-        ) from None
+        require_same_call(comm, model, loads, arguments, is_replicated)
 
 
 def _is_array(x: Any) -> bool:

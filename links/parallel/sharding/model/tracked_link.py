@@ -6,23 +6,9 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from renga.link import Link
+from renga.links.parallel.sharding.model.loads import Loads
 from renga.links.parallel.sharding.placement_tracker import current_tracker
 from renga.serializer import Deserializer
-
-
-class Loads:
-    """How often links of a model have been loaded from files on this rank."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def add(self, serializer: Deserializer) -> None:
-        """Counts a link, unless the serializer fails later and restores it."""
-        self.count += 1
-        serializer.on_failure(self._restored)
-
-    def _restored(self) -> None:
-        self.count -= 1
 
 
 class Run(Protocol):
@@ -54,6 +40,10 @@ class TrackedLink(Link):
         super().serialize(serializer)
         if isinstance(serializer, Deserializer):
             self._run_model.loads.add(serializer)
+
+    def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
+        super().copyparams(link, copy_persistent)
+        self._run_model.loads.add()
 
     def _track(self, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if current_tracker() is not None:

@@ -11,8 +11,9 @@ from renga.functions.noise.seed import random_streams
 from renga.functions.overrides import overriding
 from renga.link import Link
 from renga.links.parallel.sharding.model.arguments import require_same_call
+from renga.links.parallel.sharding.model.loads import Loads
 from renga.links.parallel.sharding.model.summed_reads import SummedReads
-from renga.links.parallel.sharding.model.tracked_link import Loads, tracked_class
+from renga.links.parallel.sharding.model.tracked_link import tracked_class
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker, tracking
 from renga.links.parallel.spatial.batch_normalization import SpatialBatchNormalization
 from renga.links.parallel.spatial.grid import SpatialGrid
@@ -39,8 +40,8 @@ class SpatialRun:
     ) -> Any:
         """The result of ``run``, of a model of this name."""
         grid = self.grid
-        loads = self.loads.count
-        require_same_call(grid.comm, name, (args, kwargs), self.is_replicated, loads)
+        arguments, model = (args, kwargs), getattr(run, "__self__")  # noqa: B009
+        require_same_call(grid.comm, model, self.loads, arguments, self.is_replicated)
         tracker = PlacementTracker(functools.partial(scatter_image, grid))
         if self.is_replicated:
             args, kwargs = scatter_arguments(grid, tracker, (args, kwargs))

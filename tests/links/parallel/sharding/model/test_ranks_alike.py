@@ -129,8 +129,9 @@ def test_ranks_stay_alike_though_one_draws_other_numbers(
 
 @pytest.mark.parametrize("strategy", ["channel", "spatial"])
 def test_a_model_that_only_some_ranks_have_loaded_is_refused(strategy):
-    file = io.BytesIO()
-    serializers.save_npz(file, Noisy(F.tanh))
+    file, other = io.BytesIO(), Noisy(F.tanh)
+    other.a.W.array[...] += 1
+    serializers.save_npz(file, other)
     content, broken = file.getvalue(), io.BytesIO()
     serializers.save_npz(broken, renga.Chain(a=L.Linear(2, 2)))
 
@@ -146,7 +147,29 @@ def test_a_model_that_only_some_ranks_have_loaded_is_refused(strategy):
             model(IMAGES)
         if comm.rank > 0:
             serializers.load_npz(io.BytesIO(content), model)
+        model(IMAGES)
+        if comm.rank == 2:
+            model.copyparams(Noisy(F.sin))
+        with pytest.raises(RuntimeError, match=r"got \[.*\] links loaded on ranks 0"):
+            model(IMAGES)
+        if comm.rank != 2:
+            model.copyparams(Noisy(F.sin))
         return model(IMAGES).array
 
     for y in local.run(act, ranks=3):
         np.testing.assert_allclose(y, Noisy(F.tanh)(IMAGES).array, 1e-4, 1e-5)
+
+
+def test_values_that_are_broadcast_after_one_rank_has_loaded_them():
+    serial = Noisy(F.tanh)
+    serial.a.W.array[...] += 1
+
+    def act(comm):
+        model = parallelize(Noisy(F.tanh), comm, "spatial")
+        if comm.rank == 0:
+            model.copyparams(serial)
+        comm.bcast_data(model)
+        return model(IMAGES).array, model(IMAGES).array
+
+    for ys in local.run(act, ranks=2):
+        np.testing.assert_allclose(ys, [serial(IMAGES).array] * 2, 1e-4, 1e-5)
