@@ -23,6 +23,8 @@ class Column:
     ranks = 2
     nodes = 1
     shared_memory = True
+    is_simulated = False
+    in_processes = False  # whether cells are tests of processes, too
     kinds: tuple[str, ...] = ("vectors", "images", "sequences")
     own_samples = True  # or all ranks have the same batches
     parts = 1  # micro-batches, or batches of an update
@@ -66,6 +68,14 @@ class Column:
         """The number of replicas of the reference."""
         return ranks if self.own_samples else 1
 
+    def phases(self, row):
+        """After which steps other ranks go on."""
+        return row.phases
+
+    def parts_of(self, row):
+        """Into how many parts the reference splits a batch."""
+        return self.parts
+
     def kind(self, row):
         """The kind of data in which this column runs a row, or None."""
         return next((kind for kind in self.kinds if kind in row.kinds), None)
@@ -83,7 +93,7 @@ class Column:
         row = self.adapted(row)
         # The samples of all ranks, whatever their number is, are one process's.
         replicas = 1 if "other ranks" in row.traits else self.replicas(self.ranks)
-        options = self.parts, self.formula, self.zero_fill
+        options = self.parts_of(row), self.formula, self.zero_fill
         return reference(row, self.kind(row), replicas, *options)
 
     def run(self, row, changed=None):
@@ -95,7 +105,7 @@ class Column:
         row = self.adapted(row)
         changed = [] if changed is None else changed
         result = Result()
-        for first, last, ranks in bounds(row):
+        for first, last, ranks in bounds(self.phases(row)):
             ranks = self.ranks if ranks is None else ranks
             before = result.files
             found = self.on_ranks(row, ranks, first, last, before, changed)
@@ -114,7 +124,11 @@ class Column:
             with row.settings():
                 return self.on_rank(comm, row, first, last, files, note)
 
-        if "random" in row.traits:
+        return self.launch(row, act, ranks)
+
+    def launch(self, row, act, ranks):
+        """What ``act(comm)`` returns on each rank."""
+        if self.is_simulated or "random" in row.traits:
             machine = simulated.Machine(intra_size=ranks // self.nodes)
             return simulated.run(act, ranks, machine).results
         shared = self.shared_memory
@@ -122,9 +136,18 @@ class Column:
 
     def on_rank(self, comm, row, first, last, files, note):
         """A rank's files and observations."""
-        kind = self.kind(row)
-        rank = self.replica(comm.rank, comm.size)
-        run = Run(rank, comm.rank == 0, kind, self.is_exact_on(row), self)
+        run = self.started(comm, row)
+        if first or files:
+            self.load(run, comm, row, files)
+        run_steps(row, run, self.replicas(comm.size), first, last, note)
+        if last == STEPS or row.joins:
+            self.finish(run)
+        return self.save(run, comm, last), run.observed
+
+    def started(self, comm, row):
+        """A run before its first step."""
+        rank, kind = self.replica(comm.rank, comm.size), self.kind(row)
+        run = Run(rank, comm.rank == 0, row, kind, self.is_exact_on(row), self)
 
         def wrap(model, optimizer, example):
             return self.wrap(comm, model, optimizer, example, row)
@@ -133,16 +156,18 @@ class Column:
         # a network that is no optimizer's target is not broadcast, and files of an
         # asynchronous optimizer that has not begun hold each rank's own weights.
         shared = row.traits & {"gradients by hand", "networks in one loss", "untrained"}
-        seed = 0 if shared else comm.rank
-        run.trained += make(row, kind, seed, wrap)
+        run.trained += make(row, kind, 0 if shared else comm.rank, wrap)
         row.each("start", run)
-        if files:
-            loads = row.loads == "all ranks" or comm.rank == 0
-            run.load(files[min(comm.rank, len(files) - 1)] if loads else None)
-        ranks = self.replicas(comm.size)
-        run_steps(row, run, ranks, first, last, note)
-        self.finish(run)
-        return run.save(last == STEPS), run.observed
+        return run
+
+    def load(self, run, comm, row, files):
+        """Goes on from the files of an earlier phase."""
+        loads = row.loads == "all ranks" or comm.rank == 0
+        run.load(files[min(comm.rank, len(files) - 1)] if loads else None)
+
+    def save(self, run, comm, last):
+        """The files after a phase, of which the last ones are compared."""
+        return run.save(last == STEPS)
 
     def __repr__(self):
         return self.name

@@ -145,7 +145,7 @@ def _reference(row, kind, replicas, parts, formula):
 
 def replica_of(row, kind, rank):
     """A replica that has been set up; its weights are rank 0's."""
-    run = Run(rank, True, kind, True, Replica(rank))
+    run = Run(rank, True, row, kind, True, Replica(rank))
     run.column.run = run
     run.trained += make(row, kind, 0, plain)
     if any(p.array is None for p in run.model.params()):

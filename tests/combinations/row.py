@@ -34,13 +34,14 @@ class Row:
     # After this many steps other ranks, as many as are named, go on from files.
     phases: tuple[tuple[int, int | None], ...] = ((STEPS, None),)
     loads = "all ranks"  # of files
+    joins = False  # before the files of the first phase are written
     raises: str | None = None  # what a rank raises on purpose
 
     # The parts that a row has alone: rows that both change one are not composed.
     PARTS = (
         *("network", "optimizer", "arguments", "inputs", "update", "data", "loss"),
         *("shares", "networks", "updates", "dtype", "phases", "raises", "settings"),
-        *("weight", "loads", "batch_axis"),
+        *("weight", "loads", "joins", "batch_axis"),
     )
 
     @property

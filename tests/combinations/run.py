@@ -29,14 +29,16 @@ class Run:
     Args:
         rank: among the ranks with samples of their own.
         is_first: whether it is rank 0 of all, as every replica of a reference is.
+        row: what it runs.
         kind: of data.
         is_exact: whether the result is that of the reference.
         column: how to update, evaluate and save.
     """
 
-    def __init__(self, rank, is_first, kind, is_exact, column):
+    def __init__(self, rank, is_first, row, kind, is_exact, column):
         self.rank = rank
         self.is_first = is_first
+        self.row = row
         self.kind = kind
         self.is_exact = is_exact
         self.column = column
@@ -176,10 +178,10 @@ def make(row, kind, seed, wrap):
         yield Trained(*wrap(model, row.optimizer(), example))
 
 
-def bounds(row):
-    """First and last steps of the phases, with the numbers of ranks."""
+def bounds(phases):
+    """First and last steps of phases, with the numbers of ranks."""
     first = 0
-    for last, ranks in row.phases:
+    for last, ranks in phases:
         yield first, last, ranks
         first = last
     assert first == STEPS

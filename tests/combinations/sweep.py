@@ -24,7 +24,7 @@ from tests.combinations.comparison import check, check_refused
 from tests.combinations.row import can_pair, pair
 from tests.combinations.table import COLUMNS, ROWS, cell
 
-SECONDS = 30  # of a cell before it counts as hung
+SECONDS = 90  # of a cell before it counts as hung
 
 
 def named(name):

@@ -30,7 +30,42 @@ class Exceptional:
 
 
 # Refused by an error before any parameter of the step changes.
-REFUSED: list[Exceptional] = []
+STREAMS = ("pipeline, pipedream*",)
+PIPELINES = ("pipeline, *", "plan with stages", "grid, data and stages")
+SHARDED = ("channel*", "spatial*", "sequence*", "plan by*", "grid, data and [cs]?a*")
+
+REFUSED = [
+    Exceptional(
+        ("gradient clipping*", "mixed16*"), STREAMS, "expected a schedule that flushes"
+    ),
+    Exceptional(
+        ("LAMB",),
+        ("pipeline, pipedream, spectrain", "pipeline, pipedream, pipeoptim"),
+        "expected a rule that can predict",
+    ),
+    Exceptional(
+        ("one link under two names",),
+        ("pipeline, interleaved",),
+        "expected at most as many stages as the 3 links",
+    ),
+    Exceptional(
+        ("one link under two names",),
+        ("plan with stages",),
+        "expected stages to start at links",
+    ),
+    Exceptional(("gradient penalty",), PIPELINES, "grad: expected a graph on one rank"),
+    Exceptional(
+        ("closures*",), STREAMS, "Pipeline: expected batches of at least 2 samples"
+    ),
+    Exceptional(
+        ("save and resume, rank 0 alone",),
+        SHARDED,
+        "expected every rank to load its parameters",
+    ),
+    Exceptional(
+        ("mixed16*",), ("Hogwild",), "expected parameters in float32 or float64"
+    ),
+]
 
 # Neither equal nor refused yet.
 OPEN: list[Exceptional] = []
@@ -64,8 +99,18 @@ def cell(row, column):
     return Cell(row, column, absence(row, column), refused, opened)
 
 
+# Traits of which two rows together make no sense.
+APART = {
+    ("resume", "state"): "files do not have the states of recurrent links",
+    ("random", "resume"): "files do not have the states of random generators",
+}
+
+
 def absence(row, column):
     """Why a cell makes no sense, or None."""
+    for traits, reason in APART.items():
+        if row.traits.issuperset(traits):
+            return reason
     for trait in sorted(row.traits):
         if trait in column.lacks:
             return column.lacks[trait]

@@ -6,7 +6,8 @@ from tests.combinations.columns import (
     multi_node,
     parallelized,
     pipelines,
+    restarted,
 )
 
-PACKAGES = (multi_node, asynchronous, parallelized, pipelines, grids)
+PACKAGES = (multi_node, asynchronous, parallelized, pipelines, grids, restarted)
 COLUMNS = [column for package in PACKAGES for column in package.COLUMNS]

@@ -137,9 +137,10 @@ class Averages(Alone):
 
 class LocalSGD(Asynchronous):
     name = "local SGD, every=1"
-    covers = ("create_local_sgd_optimizer",)
+    covers = ("create_local_sgd_optimizer", "local SGD, every=1")
     every = 1
     formula = Averages
+    in_processes = True
 
     def create(self, optimizer, comm):
         return asynchronous.create_local_sgd_optimizer(optimizer, comm, self.every)
@@ -151,6 +152,7 @@ class RareAverages(Averages):
 
 class RareLocalSGD(LocalSGD):
     name = "local SGD, every=2"
+    in_processes = False
     every = 2
     formula = RareAverages
 
@@ -259,10 +261,11 @@ class Server(Asynchronous):
     """Synchronous updates by parameter servers."""
 
     name = "parameter server, staleness=0"
-    covers = ("create_server_optimizer",)
+    covers = ("create_server_optimizer", "parameter server, staleness=0")
     agrees_on = frozenset()
     lacks = {**Asynchronous.lacks, "random": THREADS}
     staleness: float = 0
+    in_processes = True
 
     def create(self, optimizer, comm):
         create = asynchronous.create_server_optimizer
@@ -276,11 +279,13 @@ class StaleServer(Agreeing, Server):
 
 class MessagingServer(StaleServer):
     name = "parameter server, by messages"
+    in_processes = False
     shared_memory = False
 
 
 class Hogwild(Agreeing):
     name = "Hogwild"
+    in_processes = True
     covers = ("create_hogwild_optimizer",)
     optimizer = SGD
     lacks = {

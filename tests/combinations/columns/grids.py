@@ -45,7 +45,7 @@ class DataAndLinks(Grid):
 
 class DataAndChannel(DataAndLinks):
     name = "grid, data and channel"
-    covers = ("create_groups: channel",)
+    covers = ("create_groups: channel", "create_groups: data")
 
 
 class DataAndSpatial(DataAndLinks):

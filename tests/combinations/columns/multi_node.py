@@ -17,6 +17,7 @@ class MultiNode(Column):
     """``create_multi_node_optimizer``."""
 
     name = "multi-node optimizer"
+    in_processes = True
     covers = ("create_multi_node_optimizer",)
     options: dict = {}
     zero_fill = True
@@ -25,21 +26,36 @@ class MultiNode(Column):
         optimizer = create_multi_node_optimizer(optimizer, comm, **self.options)
         return model, model, optimizer.setup(model)
 
+    def finish(self, run):
+        for each in run.trained:
+            each.optimizer.join()
+
+
+class Simulated(MultiNode):
+    name = "multi-node optimizer, simulated ranks"
+    covers = ("simulated ranks",)
+    is_simulated = True
+    in_processes = False
+
 
 class ThreeRanks(MultiNode):
     name = "multi-node optimizer, 3 ranks"
     ranks = 3
+    in_processes = False
 
 
 class ByMessages(MultiNode):
     name = "multi-node optimizer, by messages"
+    covers = ("messages",)
     shared_memory = False
+    in_processes = False
 
 
 class WithoutZeroFill(MultiNode):
     name = "zero_fill=False"
     covers = ("zero_fill",)
     options = {"zero_fill": False}
+    in_processes = False
     zero_fill = False
 
 
@@ -47,7 +63,9 @@ class Overlapping(MultiNode):
     """Gradients are averaged during the backward pass."""
 
     name = "with overlap"
+    covers = ("with overlap", "nodes")
     nodes = 2
+    in_processes = False
     choice = True
 
     def on_ranks(self, *args):
@@ -59,6 +77,7 @@ class Overlapping(MultiNode):
 
 class NotOverlapping(Overlapping):
     name = "without overlap"
+    covers = ("without overlap",)
     choice = False
 
 
@@ -120,6 +139,7 @@ class Compressed(MultiNode):
     name = "compressed between nodes"
     covers = ("compression",)
     nodes = 2
+    in_processes = False
     dtype = numpy.float32  # the only one that is compressed
     saves_more = True
 
@@ -132,6 +152,7 @@ class Accumulating(MultiNode, Parts):
     """``accumulate(2)``."""
 
     name = "accumulate(2)"
+    covers = ("accumulate",)
     parts = 2
     lacks = {"gradients by hand": "accumulate() adds up the gradients of losses"}
 
@@ -141,7 +162,7 @@ class Accumulating(MultiNode, Parts):
 
 
 COLUMNS = [
-    *(MultiNode(), ThreeRanks(), ByMessages(), WithoutZeroFill(), Overlapping()),
-    *(NotOverlapping(), DoubleBuffering(), States(), Gradients()),
+    *(MultiNode(), Simulated(), ThreeRanks(), ByMessages(), WithoutZeroFill()),
+    *(Overlapping(), NotOverlapping(), DoubleBuffering(), States(), Gradients()),
     *(Parameters(), Compressed(), Accumulating()),
 ]

@@ -12,7 +12,7 @@ from renga.planning.costs import Costs, Device
 from renga.planning.links.sample_groups import sample_groups
 from renga.planning.links.space import LinkSpace
 from renga.planning.links.traced_model import TracedModel
-from renga.planning.plan import Plan, Stages
+from renga.planning.plan import Plan
 from tests.combinations.column import SameBatches
 
 
@@ -35,28 +35,34 @@ class Parallelized(SameBatches):
 
 class Channel(Parallelized):
     name = "channel"
-    covers = ("parallelize: channel",)
+    in_processes = True
+    covers = ("parallelize: channel", "with an example")
     kinds = ("vectors", "images", "sequences")
 
 
 class ChannelWithoutExample(Channel):
     name = "channel, without an example"
+    in_processes = False
+    covers = ("without an example",)
     with_example = False
 
 
 class ChannelOfImages(Channel):
     name = "channel, images"
+    in_processes = False
     kinds = ("images",)
 
 
 class ChannelOfTransformers(Channel):
     name = "channel, 3 ranks, transformers"
+    in_processes = False
     kinds = ("sequences",)
     ranks = 3
 
 
 class Spatial(Parallelized):
     name = "spatial"
+    in_processes = True
     covers = ("parallelize: spatial",)
     strategy = "spatial"
     agrees_on = frozenset({"random"})  # each rank has the random numbers of its shard
@@ -65,6 +71,7 @@ class Spatial(Parallelized):
 
 class SpatialWithoutExample(Spatial):
     name = "spatial, without an example"
+    in_processes = False
     with_example = False
 
 
@@ -109,20 +116,8 @@ class Hybrid(BySamples):
     """Two groups of two ranks, which share the model by channels."""
 
     name = "plan by samples and channels"
+    covers = ("plan: groups and channels",)
     ranks = 4
-
-
-class WithStages(Parallelized):
-    """A plan of stages."""
-
-    name = "plan with stages"
-    covers = ("plan: stages",)
-    parts = 2
-
-    def chosen(self, comm, model, example):
-        cluster = planning.Cluster(comm.size, simulated.Machine(), False)
-        stages = Stages(("/b",), self.parts)
-        return Plan("combinations", cluster, 0.0, 0.0, [], {}, stages=stages)
 
 
 COLUMNS = [

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import math
 
+from renga import planning
+from renga.communicators import simulated
+from renga.distributed import parallelize
 from renga.pipeline import Pipeline
+from renga.planning.plan import Plan, Stages
 from tests.combinations.column import SameBatches
 
 NEEDS = {
@@ -29,6 +35,10 @@ class Pipelined(SameBatches):
     def update(self, trained, loss, args, kwargs):
         trained.model.train_batch(trained.optimizer, loss, kwargs or args)
 
+    def parts_of(self, row):
+        # A micro-batch begins with the states of its samples, as a whole batch does.
+        return 1 if "state" in row.traits else self.parts
+
     def saving(self, run, is_last):
         return run.model.gathered_parameters(run.optimizer)
 
@@ -39,7 +49,7 @@ class Pipelined(SameBatches):
 def told(row):
     """What a pipeline cannot see in the arguments of a loss function."""
     options = {"batch_axis": row.batch_axis}
-    if "told samples" in row.traits:
+    if "told samples" in row.traits and "closure" not in row.traits:
 
         def samples(*args, **kwargs):
             return row.weight(*row.inputs(*args, **kwargs))
@@ -56,6 +66,7 @@ class GPipe(Pipelined):
 
 class OneForwardOneBackward(Pipelined):
     name = "pipeline, 1f1b"
+    in_processes = True
     covers = ("schedule: 1f1b",)
     options = {"schedule": "1f1b"}
 
@@ -76,6 +87,26 @@ class Recomputing(Pipelined):
     options = {"recompute": "all"}
 
 
+class PlanWithStages(Pipelined):
+    """``parallelize`` with a plan of stages."""
+
+    name = "plan with stages"
+    covers = ("plan: stages",)
+    lacks = {
+        **Pipelined.lacks,
+        "told samples": "a plan does not say what a pipeline's samples are",
+        "other ranks": "a plan is for its number of ranks",
+    }
+
+    def wrap(self, comm, model, optimizer, example, row):
+        cluster = planning.Cluster(comm.size, simulated.Machine(), False)
+        stages = Stages(("/b",), self.parts)
+        plan = Plan("combinations", cluster, 0.0, 0.0, [], {}, stages=stages)
+        with contextlib.redirect_stdout(io.StringIO()):
+            model = parallelize(model, comm, plan, example)
+        return model, model.model, optimizer.setup(model)
+
+
 class Stale(Pipelined):
     """Weights change while a batch is on its way: the ranks have to agree."""
 
@@ -93,5 +124,6 @@ class Stale(Pipelined):
 KINDS = ("flush", "stash", "two_versions", "spectrain", "pipeoptim")
 COLUMNS = [
     *(GPipe(), OneForwardOneBackward(), Interleaved(), Recomputing()),
+    PlanWithStages(),
     *map(Stale, KINDS),
 ]

@@ -152,7 +152,6 @@ class RankZeroLoads(Loaded):
     """Rank 0 alone loads weights before the first update."""
 
     name = "rank 0 alone loads weights first"
-    traits = frozenset({"own samples"})
 
     def before(self, run, step):
         if step == 0 and run.is_first:

@@ -29,6 +29,13 @@ class ResumedAlone(Resumed):
     traits = frozenset({"resume", "rank 0 loads"})
 
 
+class ResumedAfterJoin(Resumed):
+    """All ranks join before they save."""
+
+    name = "save and resume after join()"
+    joins = True
+
+
 class ResumedElsewhere(Resumed):
     """Another number of ranks loads."""
 
