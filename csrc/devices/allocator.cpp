@@ -1,5 +1,7 @@
 #include "devices/allocator.h"
 
+#include <malloc.h>
+
 #include <array>
 #include <atomic>
 #include <bit>
@@ -279,6 +281,12 @@ void release_memory_of_stream(void* stream, Device device) { pools_of(device).re
 
 MemoryStats memory_stats(Device device) { return pools_of(device).stats(); }
 
-void empty_cache(Device device) { pools_of(device).empty(); }
+void empty_cache(Device device) {
+  pools_of(device).empty();
+#ifdef __GLIBC__
+  // The C library, which allocates NumPy's arrays, keeps free memory below the end of its heap.
+  if (device.is_host()) malloc_trim(0);
+#endif
+}
 
 }  // namespace renga

@@ -156,6 +156,25 @@ def frozen_and_unfrozen(comm):
     return values(model)
 
 
+def joined_in_between(comm):
+    model, optimizer = make(comm)
+    for i in range(STEPS):
+        train(comm, model, optimizer, steps=[i])
+        if comm is not None:
+            optimizer.join()
+    return values(model)
+
+
+def hooks_added_later(comm):
+    model, optimizer = make(comm)
+    train(comm, model, optimizer, steps=[0])
+    optimizer.add_hook(renga.optimizer_hooks.GradientLARS())
+    train(comm, model, optimizer, steps=[1, 2])
+    optimizer.remove_hook("GradientLARS")
+    train(comm, model, optimizer, steps=[3])
+    return values(model)
+
+
 def own_hyperparameters(comm):
     model, optimizer = make(comm)
     model.b.W.update_rule.hyperparam.lr = 0.01
@@ -271,8 +290,9 @@ def stateful(comm):
 
 
 PROGRAMS = [
-    *(beside_its_link, gradient_penalty, recomputed, weights_set_by_hand),
+    *(tied, beside_its_link, gradient_penalty, recomputed, weights_set_by_hand),
     *(held_arrays, loaded_between_updates, frozen_and_unfrozen, own_hyperparameters),
+    *(joined_in_between, hooks_added_later),
     *(decay_and_clipping, norms_of_layers, accumulated, averages_and_evaluation),
     *(copies, two_networks, odd_shapes, stateful),
 ]

@@ -21,7 +21,7 @@ from renga.distributed.data_parallel.tracing import note_bucket, span
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.distributed.data_parallel.synchronization import SyncRequest
+    from renga.distributed.data_parallel.synchronization import SyncRequest, SyncResult
     from renga.parameter import Parameter
 
 
@@ -151,7 +151,7 @@ class BucketedReducer(Reducer):
             return
         self._ready[i] = None
         self._missing[self._bucket_of[i]] -= 1
-        result = self._request.poll()
+        result = self._agreement()
         if result is None or result.must_wait or not self._trial.overlaps:
             return
         if result.eligibility is Eligibility.READY:  # ShardedOptimizer will reduce
@@ -160,6 +160,10 @@ class BucketedReducer(Reducer):
             if self._missing[len(self._launched)] > 0:
                 return
             self._launch(result.weight)
+
+    def _agreement(self) -> SyncResult | None:
+        """What all ranks know once each has sent its request; None before."""
+        return self._request.poll()
 
     def _launch(self, weight: float) -> None:
         self._launch_times.append(time.perf_counter_ns())

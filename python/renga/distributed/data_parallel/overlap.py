@@ -27,13 +27,14 @@ class OverlapTrial:
 
     Args:
         comm: the ranks.
+        choice: the choice, where memory makes it and no trial is needed.
     """
 
-    def __init__(self, comm: Communicator) -> None:
+    def __init__(self, comm: Communicator, choice: bool | None = None) -> None:
         self._comm = comm
         self._steps = 0
         self._seconds = numpy.full(2, numpy.inf)  # without overlap, with it
-        self._choice: bool | None = None if comm.size > 1 else True
+        self._choice = choice if comm.size > 1 else True
 
     @property
     def choice(self) -> bool | None:

@@ -99,18 +99,36 @@ class Reducers:
             self._optimizer.update(None)
             return
         if not sharding.is_divided:
-            model = self._optimizer.target
-            params = [d.param for d in distinct_params(model, include_uninit=False)]
-            sharding.divide(params, self.bucketed)
-            scatter = sharding.reducer(params, self._zero_fill)
-            if scatter is not None and self.bucketed and self.hook is None:
-                self.bucketed = scatter
+            self._divide(sharding, self.bucketed)
         sharding.update(reducer)
+
+    def divide_parameters(self) -> None:
+        """Divides parameters, if they are sharded; every rank calls it.
+
+        They are divided before there are gradients, states after the first ones.
+        """
+        if self.sharding is not None and self.sharding.includes_parameters:
+            self._divide(self.sharding, None)
+
+    def _divide(
+        self, sharding: StateSharding, bucketed: BucketedReducer | None
+    ) -> None:
+        params = [d.param for d in self._distinct()]
+        sharding.divide(params, bucketed)
+        scatter = sharding.reducer(params, self._zero_fill)
+        if scatter is not None and self.bucketed and self.hook is None:
+            self.bucketed = scatter
+
+    def _distinct(self) -> list[DistinctParam]:
+        return distinct_params(self._optimizer.target, include_uninit=False)
 
     def restore_states(self) -> None:
         """Gives this rank whole states, if they are sharded; every rank calls it."""
-        if self.sharding is not None:
-            self.sharding.restore()
+        if self.sharding is None:
+            return
+        self.sharding.restore()
+        if self.bucketed is not None:  # it may scatter gradients to the shards
+            self.make(self._distinct())
 
     def use_buffers(self, reducer: Reducer) -> None:
         """Has ``backward()`` write into buffers, once a first step has shown them."""

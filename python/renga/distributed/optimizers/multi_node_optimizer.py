@@ -373,6 +373,7 @@ class MultiNodeOptimizer(CallerGradients):
         self._reducers.restore_states()
         self._replicas.broadcast(joined)
         self._adopt_parameters()
+        self._reducers.divide_parameters()
 
     def _adopt_parameters(self) -> None:
         """Makes reducers for the parameters, which all ranks have now."""

@@ -17,6 +17,7 @@ from renga.distributed.data_parallel.sharded_states.states import (
     ShardedStates,
     part_of,
 )
+from renga.memory import empty_cache
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -63,6 +64,7 @@ class NodeParameters(ShardedStates):
             for r in self._elsewhere:
                 self._write_pieces(r)
         self._place_arrays()
+        empty_cache()  # of the arrays that the parameters had
 
     def new_flat(self, layout: ShardLayout) -> Array:
         """A new array of all rows that all ranks of this node read and write."""

@@ -9,12 +9,17 @@ import numpy
 
 from renga.communicators import packing
 from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
+from renga.distributed.data_parallel.overlap import OverlapTrial
 from renga.distributed.data_parallel.sharded_states.states import ShardedStates
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.communicators.communicator import Array
+    from renga.distributed.data_parallel.synchronization import SyncResult
     from renga.parameter import Parameter
+
+# Buckets that are not kept and wait for other ranks: their memory is bounded.
+_IN_FLIGHT = 2
 
 
 class ScatterReducer(BucketedReducer):
@@ -52,9 +57,20 @@ class ScatterReducer(BucketedReducer):
             for layout, flat in zip(states.layouts, self._flats):
                 flat[...] = 0
                 self._buffers.update(zip(layout.indices, layout.views(flat)))
+        else:
+            self._trial = OverlapTrial(comm, choice=True)
+
+    def _agreement(self) -> SyncResult | None:
+        """Waited for where a bucket could be freed: a fast rank would keep them all."""
+        is_complete = self._missing[len(self._launched)] == 0
+        if is_complete and not self._flats:
+            return self._request.wait()
+        return self._request.poll()
 
     def _launch_next(self, weight: float) -> None:
         b = len(self._launched)
+        if not self._flats and b >= _IN_FLIGHT:
+            self._launched[b - _IN_FLIGHT][0].wait()
         layout = self._states.layouts[b]
         flat = self._flats[b] if self._flats else layout.empty()
         for i, view in zip(layout.indices, layout.views(flat)):

@@ -39,6 +39,11 @@ class StateSharding:
         self._states: ShardedStates | None = None
 
     @property
+    def includes_parameters(self) -> bool:
+        """Whether parameters are divided, too."""
+        return self._shard == "parameters"
+
+    @property
     def is_divided(self) -> bool:
         """Whether each rank has its shard of the states only."""
         return self._states is not None
@@ -54,13 +59,22 @@ class StateSharding:
         self, params: Sequence[Parameter], bucketed: BucketedReducer | None
     ) -> ShardedStates:
         """Divides the states, in the order of the reducer's buckets if there is one."""
-        order = range(len(params) - 1, -1, -1)
-        assigned = buckets.assign_buckets(params, order, buckets.BUCKET_BYTES)
         if bucketed is not None:
             assigned = bucketed.buckets
-        divide = NodeParameters if self._shard == "parameters" else ShardedStates
+        else:
+            order = self._expected_order(params)
+            assigned = buckets.assign_buckets(params, order, buckets.BUCKET_BYTES)
+        divide = NodeParameters if self.includes_parameters else ShardedStates
         self._states = divide(self._comm, self._optimizer, params, assigned)
         return self._states
+
+    def _expected_order(self, params: Sequence[Parameter]) -> list[int]:
+        """Of gradients: the reverse of that in which rank 0's model has parameters."""
+        index = {id(param): i for i, param in enumerate(params)}
+        model = self._optimizer.target
+        order = [index[id(p)] for p in model.params(include_uninit=False)]
+        agreed: list[int] = self._comm.bcast_obj(order[::-1])
+        return agreed
 
     def reducer(
         self, params: Sequence[Parameter], zero_fill: bool
