@@ -10,10 +10,13 @@ import numpy
 
 from renga.configuration import no_backprop_mode, using_config
 from renga.pipeline import measurement, schedule, weights
+from renga.pipeline.batches import micro_batches
 from renga.pipeline.batches.results import REDUCTIONS
 from renga.pipeline.executor import RECOMPUTE
 from renga.pipeline.partition import Partition, partition
 from renga.pipeline.schedule import rank_of_stage
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -144,6 +147,8 @@ def _measured(
     """
     state = numpy.random.get_state()
     sample = copy.deepcopy(model)
+    if options.reduce == "mean" and options.micro_batches > 1:
+        _require_no_sum(sample, inputs, options.batch_axis)
     costs = measurement.measure(sample, sample, inputs, options.micro_batches)
     passes = _UPDATE_PASSES + _MORE_PASSES[options.weights]
     update = passes * measurement.memory_seconds_per_byte(comm.size)
@@ -154,3 +159,31 @@ def _measured(
     if comm.rank == 0 and comm.replicas is not None:
         measured = comm.replicas.bcast_obj(measured)
     return comm.bcast_obj(measured)
+
+
+def _require_no_sum(model: Link, inputs: Sequence[Any], axis: int) -> None:
+    """Raises ValueError if the model's result is twice as large for twice the samples.
+
+    What is a mean over samples is the same for twice the samples.
+    """
+    numbers = []
+    for arguments in (inputs, micro_batches.doubled(inputs, axis)):
+        try:
+            with no_backprop_mode(), using_config("train", False):
+                y = model(*arguments)
+        except (InvalidType, ValueError, TypeError):  # a model of batches of one size
+            return
+        finally:
+            for link in model.links():
+                if hasattr(link, "reset_state"):
+                    link.reset_state()
+        if not isinstance(y, Variable) or y.ndim > 0:
+            return
+        numbers.append(y.item())
+    once, twice = numbers
+    if once != 0 and abs(twice - 2 * once) < 1e-3 * abs(once):
+        raise ValueError(
+            "Pipeline: expected a mean over the samples from the model, got a sum, of "
+            f"which that of a batch is one of micro-batches: pass reduce='sum' "
+            f"({once:.6g} for the example, {twice:.6g} for twice its samples)"
+        )

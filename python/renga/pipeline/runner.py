@@ -120,12 +120,11 @@ class Runner:
         if self._options.schedule == "pipedream":
             self._run_stream(self._executor, parts[0])
             return
-        observations = []
-        for batch in parts:
-            self._executor.add(0, batch)
-            self._executor.run(self._flush_actions(len(batch), batch is parts[-1]))
-            observations += self._executor.finish(is_flushed=True)
-        self._report(observations)
+        try:
+            self._run_flushed(self._executor, parts)
+        except BaseException:
+            self.restart()
+            raise
 
     def drain(self) -> None:
         """Completes all batches that are on their way; every rank calls it."""
@@ -148,11 +147,14 @@ class Runner:
             for inputs in batches
         ]
         counts = [
-            [self._samples(*part) if self._samples else size for size, part in batch]
+            [
+                self._samples(*part) if self._samples and part else size
+                for size, part in batch
+            ]
             for batch in parts
         ]
         total = float(sum(map(sum, counts)))
-        is_known = self._samples or all(
+        is_known = all(
             self._number_of_samples(inputs) is not None for inputs in batches
         )
         return [
@@ -192,6 +194,14 @@ class Runner:
         reporter.report(own)
         self._messages.send_report(own)
         self._receive_reports(executor)
+
+    def _run_flushed(self, executor: Executor, parts: list[list[MicroBatch]]) -> None:
+        observations = []
+        for batch in parts:
+            executor.add(0, batch)
+            executor.run(self._flush_actions(len(batch), batch is parts[-1]))
+            observations += executor.finish(is_flushed=True)
+        self._report(observations)
 
     def _flush_actions(self, parts: int, updates: bool) -> list[Action]:
         ranks = self._comm.size

@@ -64,7 +64,12 @@ class LinkStates:
                 else:
                     value = _indexed(previous.get(key, value), ...)
             self._set(key, value)
-        yield
+        try:
+            yield
+        except BaseException:
+            for key in {*keys, *self._states()}:
+                self._set(key, self._before[key[0]].get(key[1], _ABSENT))
+            raise
         done.append(self._states())
 
     def end(self) -> None:

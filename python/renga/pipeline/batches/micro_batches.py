@@ -9,7 +9,7 @@ import numpy
 
 from renga.pipeline.batches import containers
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
+from renga.variable import Variable, as_array
 
 
 def split(
@@ -51,6 +51,23 @@ def split(
         (end - start, tuple([_part(x, samples, axis, start, end) for x in inputs]))
         for start, end in zip(starts, ends.tolist())
     ]
+
+
+def doubled(inputs: Sequence[Any], axis: int = 0) -> tuple[Any, ...]:
+    """The same arguments with each sample twice, one batch after the other."""
+    samples = number_of_samples(inputs, axis)
+
+    def twice(x: Any) -> Any:
+        if samples and _is_sequence(x) and _has_items_as_samples(x, samples, axis):
+            return x + x
+        return containers.map_leaves(twice_in_leaf, x)
+
+    def twice_in_leaf(x: Any) -> Any:
+        if not _has_axes(x):
+            return x
+        return numpy.concatenate([as_array(x)] * 2, min(axis, x.ndim - 1))
+
+    return tuple(map(twice, inputs))
 
 
 def signature(inputs: Any) -> tuple[Any, ...]:

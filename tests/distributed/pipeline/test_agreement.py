@@ -1,0 +1,103 @@
+"""Calls that do not go together are errors on every rank, before anything changes."""
+
+import io
+
+import numpy as np
+import pytest
+from programs import Layers, assert_close, batches, pipeline, whole
+
+import renga
+import renga.functions as F
+from renga.serializers import save_npz
+
+DATA = batches()
+
+
+def check_refused(several_ranks, act, message):
+    """Trains a batch, then every rank raises in ``act``; nothing changes."""
+
+    def run(comm):
+        model, optimizer = pipeline(Layers, comm, DATA)
+        model.train_batch(optimizer, model.model, DATA[0])
+        before = whole(model)
+        with pytest.raises(RuntimeError, match=message):
+            act(comm, model, optimizer)
+        optimizer.lr = 0.1
+        assert_close(whole(model), before)
+        model.train_batch(optimizer, model.model, DATA[1])
+        return True
+
+    assert all(several_ranks(run))
+
+
+def test_rank_0_alone_saves(several_ranks):
+    def act(comm, model, optimizer):
+        if comm.rank == 0:
+            save_npz(io.BytesIO(), model)
+        else:
+            model.train_batch(optimizer, model.model, DATA[1])
+
+    message = "gathered_parameters on rank 0 and train_batch on rank 1"
+    check_refused(several_ranks, act, message)
+
+
+def test_rank_0_alone_changes_the_rate(several_ranks):
+    def act(comm, model, optimizer):
+        if comm.rank == 0:
+            optimizer.lr = 0.5
+        model.train_batch(optimizer, model.model, DATA[1])
+
+    check_refused(several_ranks, act, r"\('lr', 0.5\).*on rank 0 and.*\('lr', 0.1\)")
+
+
+def test_ranks_have_other_batches(several_ranks):
+    def act(comm, model, optimizer):
+        batch = tuple(x[: 5 + (comm.rank == 0)] for x in DATA[1])
+        model.train_batch(optimizer, model.model, batch)
+
+    check_refused(several_ranks, act, r"\(6, 6\).*on rank 0 and.*\(5, 6\)")
+
+
+def test_gradients_inside_of_a_loss(several_ranks):
+    def act(comm, model, optimizer):
+        def penalized(x, t):
+            x = renga.Variable(x)
+            loss = model.model(x, t)
+            (gx,) = renga.grad([loss], [x], enable_double_backprop=True)
+            return loss + F.sum(gx**2)
+
+        model.train_batch(optimizer, penalized, DATA[1])
+
+    check_refused(several_ranks, act, "grad: expected a graph on one rank")
+
+
+def test_a_backward_pass_from_a_direct_call(several_ranks):
+    """As of a serial program whose model has become a pipeline."""
+
+    def act(comm, model, optimizer):
+        optimizer.update(model, *DATA[1])
+
+    check_refused(several_ranks, act, r"backward pass by train_batch\(\)")
+
+
+def test_a_cut_between_the_calls_of_a_normalization():
+    """Whose running statistics one stage has to have."""
+
+    class Twice(Layers):
+        def __init__(self):
+            super().__init__()
+            with self.init_scope():
+                self.norm = renga.links.BatchNormalization(8, dtype=np.float64)
+
+        def predict(self, x):
+            h = F.tanh(self.b(self.norm(self.a(x))))
+            return self.d(self.norm(self.c(h)))
+
+    def run(comm):
+        with pytest.raises(ValueError, match="no cut between the calls of /norm"):
+            pipeline(Twice, comm, DATA, stages=["/c"])
+        model, _ = pipeline(Twice, comm, DATA)
+        return model.partition.stages[1].links[0]
+
+    starts = renga.communicators.local.run(run, ranks=2)
+    assert set(starts) <= {"/norm", "/d"}
