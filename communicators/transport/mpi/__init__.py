@@ -44,6 +44,7 @@ def connect(
     native = native_mpi()
     _require_pmix()
     _require_own_rank()
+    os.environ.setdefault("HOME", settings.home())
     address = 0
     if mpi_comm is not None:
         from mpi4py import MPI

@@ -8,10 +8,12 @@ that wrote it. If a rank fails, all others are ended, and its status is returned
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import pathlib
-import subprocess
+import signal
 import sys
+from typing import NoReturn
 
 from renga.launch import rank, slurm
 from renga.launch.arguments import Count, parse_hosts, parse_ranks
@@ -61,23 +63,32 @@ def main(chosen: argparse.Namespace) -> int:
         restarts = _restarts(chosen, plan.count)
         if restarts or plan.count.most > plan.count.least:
             return supervise(plan, restarts)
-        return _run(plan)
+        _run(plan)
     except (ImportError, ValueError) as error:
         print(f"renga run: {error}", file=sys.stderr)
         return 2
 
 
-def _run(plan: Plan) -> int:
+def _run(plan: Plan) -> NoReturn:
     ranks = plan.count.most
     hosts = plan.ranks_by_host(ranks)
     environment = plan.environment()
     command = plan.command(ranks, plan.program, hosts, environment)
     print(f"renga run: {plan.describe(ranks, hosts)}", file=sys.stderr, flush=True)
-    done = subprocess.run(
-        command, env=environment, stdin=subprocess.DEVNULL, check=False
-    )
-    # A signal that ended mpiexec, as a shell writes it.
-    return done.returncode if done.returncode >= 0 else 128 - done.returncode
+    _become(command, environment)
+
+
+def _become(command: list[str], environment: dict[str, str]) -> NoReturn:
+    """Runs mpiexec in place of this process: signals, input and status are its own."""
+    with contextlib.suppress(AttributeError):  # there is none
+        sys.stdout.flush()
+    try:
+        os.fstat(0)
+    except OSError:  # closed; mpiexec's next file would become its input
+        os.open(os.devnull, os.O_RDONLY)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
+        signal.signal(number, signal.SIG_DFL)
+    os.execvpe(command[0], command, environment)
 
 
 def _plan(chosen: argparse.Namespace, program: list[str]) -> Plan:
@@ -105,8 +116,15 @@ def _restarts(chosen: argparse.Namespace, count: Count) -> int:
 
 
 def _check_script(chosen: argparse.Namespace) -> None:
-    if not chosen.module and not pathlib.Path(chosen.script).is_file():
+    if chosen.module:
+        return
+    path = pathlib.Path(chosen.script)
+    if not path.exists():
         raise ValueError(f"expected a script, got {chosen.script!r}: no such file")
+    if path.is_dir() and not (path / "__main__.py").exists():
+        raise ValueError(
+            f"expected a script, got the folder {chosen.script!r} without __main__.py"
+        )
 
 
 def _become_rank(chosen: argparse.Namespace, program: list[str]) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib.util
 import os
 import pathlib
+import signal
 import sys
 import tempfile
 from typing import IO, Any, Callable
 
 from renga.communicators.failure import with_rank
+from renga.launch.child import child_command
 from renga.launch.mpiexec import mpiexec_command, mpiexec_environment
 from renga.launch.slurm import is_rank
 from renga.utils import pickling
@@ -26,8 +28,9 @@ def launch(
 ) -> Any:
     """Calls ``function(*args, **kwargs)`` in ``ranks`` processes under mpiexec.
 
-    What rank 0 prints is streamed. The function is pickled by value,
-    so it may come from a notebook; it creates its communicator itself.
+    What rank 0 prints is streamed, and it reads the standard input of this program. The
+    function is pickled by value, so it may come from a notebook; it creates its
+    communicator itself. The ranks end with this program.
 
     Returns:
         Rank 0's result; with ``gather``, the list of all ranks' results.
@@ -69,13 +72,13 @@ def _run(folder: pathlib.Path, ranks: int) -> int:
     environment["PYTHONPATH"] = os.pathsep.join(p or os.getcwd() for p in sys.path)
     environment["PYTHONUNBUFFERED"] = "1"
     program = "from renga.launch.function import run_rank; run_rank()"
-    command = [*mpiexec_command(ranks), sys.executable, "-c", program, str(folder)]
+    run_rank = [sys.executable, "-c", program, str(folder)]
+    command = [*mpiexec_command(ranks), *child_command(signal.SIGKILL, run_rank)]
     with (
         open(folder / "mpiexec", "wb") as notes,
         subprocess.Popen(
-            command,
+            child_command(signal.SIGTERM, command),
             env=environment,
-            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=notes,
         ) as process,
@@ -118,9 +121,12 @@ def run_rank() -> None:
     """Runs one rank of ``launch``; the folder is the only argument of the process."""
     folder = pathlib.Path(sys.argv[1])
     rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
-    if rank > 0:
-        output = os.open(folder / f"output.{rank}", os.O_WRONLY | os.O_CREAT)
-        os.dup2(output, 1)
+    # Rank 0 writes where mpiexec writes: that sends on whole lines only, and the user
+    # would see no prompt of input().
+    shown = f"/proc/{os.getppid()}/fd/1"
+    kept = folder / f"output.{rank}"
+    output = os.open(kept if rank > 0 else shown, os.O_WRONLY | os.O_CREAT)
+    os.dup2(output, 1)
     os.dup2(1, 2)
     try:
         function, args, kwargs = _read(folder / "call")

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 from renga.distributed.elastic.membership import kernel_of_process
+from renga.launch.child import child_command
 
 _KILL_SECONDS = 10.0  # until a launcher that was asked to end is killed
 
@@ -86,7 +87,7 @@ class Job:
         self._killed_at: float | None = None
         self._kept: list[tuple[IO[bytes], bytes]] = []
         self.process = subprocess.Popen(
-            command,
+            child_command(signal.SIGTERM, command),
             env=dict(environment),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

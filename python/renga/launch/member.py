@@ -10,6 +10,7 @@ import contextlib
 import os
 import runpy
 import sys
+import zipfile
 
 from renga.distributed.elastic import membership
 
@@ -34,10 +35,14 @@ def run_program(program: list[str]) -> None:
     is_module = program[0] == "-m"
     sys.argv = program[is_module:]
     name = sys.argv[0]
-    sys.path[0] = os.getcwd() if is_module else os.path.dirname(os.path.abspath(name))
     if is_module:
+        sys.path[0] = os.getcwd()
         runpy.run_module(name, run_name="__main__", alter_sys=True)
+    elif os.path.isdir(name) or zipfile.is_zipfile(name):
+        del sys.path[0]  # runpy puts the folder or the archive there
+        runpy.run_path(name, run_name="__main__")
     else:
+        sys.path[0] = os.path.dirname(os.path.abspath(name))
         runpy.run_path(name, run_name="__main__")
 
 

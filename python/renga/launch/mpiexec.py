@@ -8,6 +8,8 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping
 
+from renga.communicators import settings
+
 # What ranks on other hosts get of this process's environment, by the first letters.
 _EXPORTED = ("RENGA_", "OMP_", "PYTHON", "TERM")
 
@@ -29,6 +31,8 @@ def mpiexec_command(ranks: int, hosts: Mapping[str, int] | None = None) -> list[
         text = "launch: there is no mpiexec here; `pip install 'renga[mpi]'`"
         raise ImportError(text)
     command = [found, "-n", str(ranks), "--bind-to", "none"]
+    if not os.isatty(0):  # mpiexec would send it to rank 0, but never its end
+        command += ["--stdin", "none"]
     if hosts:
         slots = ",".join(f"{host}:{count}" for host, count in hosts.items())
         command += ["--host", slots]
@@ -46,10 +50,12 @@ def mpiexec_environment(ranks: int) -> dict[str, str]:
 
     They allow running as root, more ranks than cores, and sharing of cores. Without
     its one-sided transfers through libfabric, which renga does not use, MPI is
-    initialized a second sooner: that component sleeps when it finds no network.
+    initialized a second sooner: that component sleeps when it finds no network. MPI
+    also needs a home folder.
     """
     cores = len(os.sched_getaffinity(0))
     defaults = {
+        "HOME": settings.home(),
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import pathlib
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from renga.launch import rank, slurm
 from renga.launch.arguments import Count, fill, written
+from renga.launch.child import child_command
 from renga.launch.mpiexec import exports, mpiexec_command, mpiexec_environment
 
 
@@ -56,8 +57,9 @@ class Plan:
             command = mpiexec_command(ranks, hosts)
             command += ["--output", "rank"] if self.count.most > 1 else []
             command += exports(environment) if hosts else []
-        bind = [sys.executable, str(pathlib.Path(rank.__file__))]
-        return [*command, *bind, sys.executable, "-u", *program]
+        bind = [sys.executable, rank.__file__]
+        run = [*bind, sys.executable, "-u", *program]
+        return [*command, *child_command(signal.SIGKILL, run)]
 
     def environment(self) -> dict[str, str]:
         """What mpiexec or srun needs; each rank counts its own cores."""

@@ -1,8 +1,12 @@
 """renga run: ranks, their cores, output and status."""
 
 import os
+import pathlib
+import signal
 import subprocess
 import sys
+import time
+import zipfile
 
 import pytest
 
@@ -113,6 +117,118 @@ def test_what_is_started_is_said(monkeypatch, cores, ranks, expected):
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(cores)))
     plan = Plan(["train.py"], Count(ranks, ranks))
     assert plan.describe(ranks, {}) == f"train.py: {expected} by mpiexec"
+
+
+FOLDER = """
+import os, sys
+import renga
+comm = renga.distributed.create_communicator("mpi")
+print([__name__, sys.path[0], sys.argv, repr(input()), sys.stdin.read(), comm.size])
+"""
+
+
+def test_a_folder_is_run_without_a_home_and_reads_the_input(tmp_path):
+    pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
+    folder = tmp_path / "program"
+    folder.mkdir()
+    run = [sys.executable, "-m", "renga", "run", "-n", "1"]
+    done = subprocess.run([*run, folder], capture_output=True, text=True)
+    assert done.returncode == 2 and "without __main__.py" in done.stderr
+    (folder / "__main__.py").write_text(FOLDER)
+    environment = {k: v for k, v in os.environ.items() if k != "HOME"}
+    done = subprocess.run(
+        [*run, str(folder), "--option"],
+        input="first\nsecond\n",
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    found = done.stdout.replace("\0", "").strip()
+    argv = [str(folder), "--option"]
+    expected = ["__main__", str(folder), argv, "'first'", "second\n", 1]
+    assert found == str(expected), done.stderr
+
+
+def test_a_rank_that_may_be_restarted_runs_what_python_runs(tmp_path):
+    program = "import sys\nprint([__name__, sys.argv, sys.path[0]])\n"
+    (tmp_path / "folder").mkdir()
+    for name in ("script.py", "folder/__main__.py"):
+        (tmp_path / name).write_text(program)
+    with zipfile.ZipFile(tmp_path / "archive.zip", "w") as archive:
+        archive.writestr("__main__.py", program)
+    programs = [["script.py", "a"], ["folder"], ["archive.zip", "-b"], ["-m", "folder"]]
+    expected = [
+        subprocess.run(
+            [sys.executable, *words], cwd=tmp_path, capture_output=True, text=True
+        ).stdout
+        for words in programs
+    ]
+    code = f"""
+import sys
+from renga.launch.member import run_program
+path = list(sys.path)
+for program in {programs}:
+    sys.path[:] = ["", *path]
+    run_program(program)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
+    ours = [eval(line) for line in done.stdout.splitlines()]
+    for found, line in zip(ours, expected):
+        want = eval(line)
+        assert found[:2] == want[:2]
+        assert os.path.abspath(tmp_path / found[2]) == os.path.abspath(
+            tmp_path / want[2]
+        )
+
+
+RANK = """
+import os, pathlib, sys, time
+rank = os.environ["OMPI_COMM_WORLD_RANK"]
+pathlib.Path(sys.argv[-1], rank + ".tmp").write_text(str(os.getpid()))
+pathlib.Path(sys.argv[-1], rank + ".tmp").rename(pathlib.Path(sys.argv[-1], rank))
+time.sleep(90)
+"""
+LAUNCH = """
+import sys
+from renga.launch import launch
+launch(exec, sys.argv[1], {"sys": sys}, ranks=2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "number"),
+    [("run", signal.SIGKILL), ("run", signal.SIGTERM), ("launch", signal.SIGKILL)],
+)
+def test_no_rank_outlives_its_launcher(tmp_path, way, number):
+    pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
+    script = tmp_path / "script.py"
+    script.write_text(RANK)
+    command = ["-m", "renga", "run", "-n", "2", str(script), str(tmp_path)]
+    if way == "launch":
+        program = RANK.replace("sys.argv[-1]", repr(str(tmp_path)))
+        command = ["-c", LAUNCH, program]
+    with subprocess.Popen([sys.executable, *command], stdin=subprocess.DEVNULL) as job:
+        files = [tmp_path / "0", tmp_path / "1"]
+        end = time.monotonic() + 60
+        while not all(f.exists() for f in files) and time.monotonic() < end:
+            time.sleep(0.02)
+        job.send_signal(number)
+    ranks = [file.read_text() for file in files]
+    end = time.monotonic() + 10
+    while any(map(is_alive, ranks)) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not any(map(is_alive, ranks))
+
+
+def is_alive(process):
+    try:
+        status = pathlib.Path("/proc", process, "stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] not in "ZX"
 
 
 def test_modules_are_run(tmp_path):
