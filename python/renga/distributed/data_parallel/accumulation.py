@@ -26,6 +26,26 @@ class Accumulation:
         self._total = 0.0  # of the losses' factors
         self._is_counted = True  # whether the numbers of samples are known
 
+    def begin_again(self, kept: int, is_same: bool) -> None:
+        """Prepares for the last batch's pass by other parameters.
+
+        Args:
+            kept: the number of batches before it.
+            is_same: whether their sum still counts: the last batch has not been added,
+                and parameters that they have used will not be replaced.
+
+        Raises:
+            RuntimeError: if there is a sum that no longer counts.
+        """
+        if kept == 0:
+            self.reset()
+        elif not is_same:
+            raise RuntimeError(
+                f"update: expected the same parameters on all ranks until {kept + 1} "
+                "batches are accumulated, got a rank that has loaded or made others "
+                "since the last update: do so on all ranks"
+            )
+
     @property
     def is_last(self) -> bool:
         """Whether the next batch completes the sum."""
@@ -42,12 +62,12 @@ class Accumulation:
     def add(
         self, loss: Any, samples: int | None, unit: float, loss_scale: float | None
     ) -> None:
-        """Adds the gradients of a loss, a mean over ``samples``; of None, nothing.
+        """Adds the gradients of a loss, a mean over ``samples``.
 
         The parameters' gradients are cleared by the caller before the first batch.
 
         Args:
-            loss: of a batch, or None.
+            loss: of a batch; None if there are no samples.
             samples: in the batch; None if that is not known.
             unit: the samples of a loss that is not multiplied.
             loss_scale: what the gradients are multiplied by; None for nothing.
@@ -57,7 +77,7 @@ class Accumulation:
         self._is_counted = self._is_counted and samples is not None
         self._samples += samples or 0
         self._total += factor
-        if loss is None:
+        if loss is None and samples == 0:
             return
         if not hasattr(loss, "backward"):
             raise TypeError(

@@ -31,6 +31,7 @@ class SyncResult(NamedTuple):
     """What all ranks know once each has sent its request."""
 
     parameters_differ: bool  # a rank has parameters that the others do not have yet
+    have_loaded: bool  # a rank has loaded parameters since the last step
     settings_differ: bool  # of the optimizers
     sources: tuple[int, ...]  # GradientSource, by rank
     eligibility: Eligibility  # for sharded updates: of the least able rank
@@ -116,6 +117,7 @@ class SyncRequest:
         is_own = sources[self._rank] == GradientSource.EXTERNAL and not is_known
         return SyncResult(
             parameters_differ=differ,
+            have_loaded=bool(checksums.any()),
             settings_differ=bool((settings != settings[0]).any()),
             sources=tuple(sources.tolist()),
             # New parameters are not in shared memory yet.

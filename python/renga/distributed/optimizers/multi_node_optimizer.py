@@ -211,6 +211,7 @@ class MultiNodeOptimizer(CallerGradients):
         if not (is_last or accumulation.is_last):
             self._add_gradients(forward(), count())
             return
+        kept = accumulation.batches
         while True:
             # With other parameters than rank 0's, a forward pass would be for nothing.
             loss = None if self._has_new_parameters() else forward()
@@ -225,8 +226,9 @@ class MultiNodeOptimizer(CallerGradients):
             del loss  # the graph must not outlive its use
             if not result.parameters_differ:
                 break
+            is_same = request.has_new_parameters and not result.have_loaded
+            accumulation.begin_again(kept, is_same)
             self._replace_parameters(forward, result)
-            accumulation.reset()  # gradients of other parameters
         self._reduce_and_update(self._reducers.of_loss, result)
         accumulation.reset()
 

@@ -81,7 +81,8 @@ class ShardedStates:
             self._views.update(zip(layout.indices, layout.views(flat)))
         self._adopt_arrays()
         self.own = [self._own_pieces(layout) for layout in self.layouts]
-        self._link = _Pieces(comm, [p for row in self.own for _, p in row])
+        pieces = [part for row in self.own for _, part in row]
+        self._link = _Pieces(comm, pieces, [] if self.cuts else self._params)
         self.divide()
 
     def new_flat(self, layout: ShardLayout) -> Array:
@@ -146,6 +147,7 @@ class ShardedStates:
         self._adopt_arrays()
         self._adopt_rules()
         target = self._optimizer.target
+        self._link.model = target
         self._optimizer.target = self._link
         try:
             self._optimizer.update(None)
@@ -221,18 +223,46 @@ class ShardedStates:
 class _Pieces(Link):
     """What the optimizer updates on this rank."""
 
-    def __init__(self, comm: Communicator, pieces: Sequence[Parameter]) -> None:
+    def __init__(
+        self,
+        comm: Communicator,
+        pieces: Sequence[Parameter],
+        whole: Sequence[Parameter],
+    ) -> None:
         super().__init__()
         self._comm = comm
         self._pieces = list(pieces)
+        self._whole = {id(param) for param in whole}
+        self.model: Any = None
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
         yield from self._pieces
+
+    def params_of_all_stages(self) -> Iterator[Any]:
+        """In the model's order, in which hooks draw random numbers, if not cut."""
+        if not self._whole:
+            yield from self._pieces
+            return
+        own = {id(param) for param in self._pieces}
+        for param in self.model.params():
+            if id(param) in self._whole:
+                yield param if id(param) in own else _Elsewhere(param)
 
     def sum_over_stages(self, value: float) -> float:
         """The sum of all ranks' values, in rank order; every rank calls it."""
         values: list[float] = self._comm.allgather_obj(as_number(value))
         return sum(values)
+
+
+class _Elsewhere:
+    """A parameter that another rank updates."""
+
+    is_meta = True
+
+    def __init__(self, param: Parameter) -> None:
+        self.update_rule = param.update_rule
+        self.dtype = param.dtype
+        self.draw = param.draw
 
 
 def part_of(x: Array, piece: Piece) -> Array:
