@@ -175,6 +175,19 @@ def hooks_added_later(comm):
     return values(model)
 
 
+def rule_replaced_before_a_parameter(comm):
+    model, optimizer = make(comm, rule=renga.optimizers.AdaGrad(0.1))
+    train(comm, model, optimizer, steps=[0, 1])
+    of_optimizer = model.a.W.update_rule.hyperparam.parent
+    model.a.W.update_rule = renga.optimizers.ada_grad.AdaGradRule(of_optimizer)
+    rule = model.c.W.update_rule
+    with model.c.init_scope():
+        model.c.W = renga.Parameter(model.c.W.array / 2)
+    model.c.W.update_rule = rule
+    train(comm, model, optimizer, steps=[2, 3])
+    return values(model)
+
+
 def own_hyperparameters(comm):
     model, optimizer = make(comm)
     model.b.W.update_rule.hyperparam.lr = 0.01
@@ -292,7 +305,7 @@ def stateful(comm):
 PROGRAMS = [
     *(tied, beside_its_link, gradient_penalty, recomputed, weights_set_by_hand),
     *(held_arrays, loaded_between_updates, frozen_and_unfrozen, own_hyperparameters),
-    *(joined_in_between, hooks_added_later),
+    *(joined_in_between, hooks_added_later, rule_replaced_before_a_parameter),
     *(decay_and_clipping, norms_of_layers, accumulated, averages_and_evaluation),
     *(copies, two_networks, odd_shapes, stateful),
 ]

@@ -190,6 +190,7 @@ class ShardedStates:
 
     def restore(self) -> None:
         """Gives the rules whole states again; every rank calls it."""
+        self._adopt_rules()
         parts = self._comm.allgather_obj(list(self._own_states()))
         whole: dict[int, dict[str, Any]] = {}
         for piece, t, arrays in (part for of_rank in parts for part in of_rank):
