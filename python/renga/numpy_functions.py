@@ -79,7 +79,10 @@ def array_ufunc(
             return _UFUNCS[ufunc](*map(_operand, inputs))
         if ufunc in _UFUNCS_WITHOUT_DERIVATIVE:
             return ufunc(*_with_arrays(inputs), **options)
-    raise _refusal(ufunc.__name__ + ("" if method == "__call__" else f".{method}"))
+    name = ufunc.__name__
+    if getattr(numpy, name, None) is ufunc:  # others are SciPy's
+        name = f"numpy.{name}"
+    raise _refusal(name if method == "__call__" else f"{name}.{method}")
 
 
 def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -108,14 +111,13 @@ def _is_in_place(left: Any, options: dict[str, Any]) -> bool:
 
 def _refusal(name: str) -> TypeError:
     return TypeError(
-        f"numpy.{name}: expected arrays, got a Variable, whose gradient would be lost: "
+        f"{name}: expected arrays, got a Variable, whose gradient would be lost: "
         "give var.array, or call a function of renga.functions"
     )
 
 
 def _name_of(function: Any) -> str:
-    module = (function.__module__ or "numpy").partition(".")[2]
-    return f"{module}.{function.__name__}" if module else str(function.__name__)
+    return f"{function.__module__ or 'numpy'}.{function.__name__}"
 
 
 def _fits(function: Any, args: Any, kwargs: Any) -> bool:

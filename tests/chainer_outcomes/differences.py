@@ -369,7 +369,6 @@ L.Convolution2D(3, 2).W.shape
     **all_of(error("TypeError"), """
 V(ones(2), grad=ones(2, dtype='d'))
 V(ones(2), volatile=True)
-np.add(ones(2), V(ones(2)))
 optimizers.SGD(lr='text')
 optimizers.SGD().add_hook(3)
 optimizers.SGD(None).lr
@@ -378,8 +377,29 @@ AdaDelta(None)
     "P(None).dtype": value(
         'float32'
     ),
+    "np.add(ones(2), V(ones(2)))": value(
+        ['Variable', 'float32', [2], [2.0, 2.0]]
+    ),
     "chainer.using_config('unknown', 1).__class__.__name__": value(
         '_GeneratorContextManager'
+    ),
+}
+
+DIFFERENCES["trainers"] = {
+    "case_trainer_entries": value(
+        ['_snapshot_elapsed_time',
+         'extension_triggers/LogReport/previous_epoch_detail',
+         'extension_triggers/LogReport/previous_iteration',
+         'extension_triggers/_Snapshot/previous_epoch_detail',
+         'extension_triggers/_Snapshot/previous_iteration',
+         'extensions/LogReport/_log',
+         'extensions/LogReport/_summary/_names',
+         'extensions/LogReport/_trigger/previous_epoch_detail',
+         'extensions/LogReport/_trigger/previous_iteration',
+         'observation',
+         'stop_trigger/previous_epoch_detail',
+         'stop_trigger/previous_iteration',
+         'updater/iteration']
     ),
 }
 

@@ -18,7 +18,6 @@ from renga._core.ops import erf as erf
 from renga._core.ops import exp as exp
 from renga._core.ops import expand_dims as expand_dims
 from renga._core.ops import expm1 as expm1
-from renga._core.ops import fixed_batch_normalization as fixed_batch_normalization
 from renga._core.ops import flatten as flatten
 from renga._core.ops import floor as floor
 from renga._core.ops import gelu as gelu
@@ -245,6 +244,9 @@ from renga.functions.noise.simplified_dropconnect import (
 from renga.functions.noise.zoneout import zoneout as zoneout
 from renga.functions.normalization.batch_normalization import (
     batch_normalization as batch_normalization,
+)
+from renga.functions.normalization.batch_normalization import (
+    fixed_batch_normalization as fixed_batch_normalization,
 )
 from renga.functions.normalization.batch_renormalization import (
     batch_renormalization as batch_renormalization,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from renga import _core
+from renga._core.ops import fixed_batch_normalization as fixed_batch_normalization
 from renga.variable import Variable
 
 
