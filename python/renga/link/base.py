@@ -230,11 +230,11 @@ class Link(OneStage, Hooked, DeviceResident):
     def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
         """Copies the parameters of ``link`` and, by default, its persistent values."""
         source, mine = vars(link), vars(self)
-        for name in self._params:
+        for name in sorted(self._params):
             mine[name].copydata(source[name])
         if not copy_persistent:
             return
-        for name in self._persistent:
+        for name in sorted(self._persistent):
             if isinstance(mine[name], backend.get_array_types()):
                 value = self._own_part(link._full_persistent(name))
                 mine[name][...] = self.device.send(value)

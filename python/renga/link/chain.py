@@ -98,7 +98,7 @@ class Chain(Link):
 
     def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
         super().copyparams(link, copy_persistent)
-        for name in self._children:
+        for name in sorted(self._children):
             vars(self)[name].copyparams(vars(link)[name], copy_persistent)
 
     def _shallow_copy(self, memo: dict[int, Any]) -> Any:
