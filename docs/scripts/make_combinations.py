@@ -73,7 +73,8 @@ def symbol(cell) -> str:
 def section(package, by_name) -> str:
     """The table of the columns of a package, and what is below it."""
     columns = package.COLUMNS
-    lines = [f"## {package.__doc__.splitlines()[0].rstrip('.')}", ""]
+    title = package.__doc__.splitlines()[0].rstrip(".").replace("``", "`")
+    lines = [f"## {title}", ""]
     lines.append("| | " + " | ".join(column.name for column in columns) + " |")
     lines.append("|---|" + ":-:|" * len(columns))
     for subject in SUBJECTS:

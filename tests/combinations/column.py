@@ -11,6 +11,12 @@ from tests.combinations.reference import Formula, reference
 from tests.combinations.row import STEPS, adapted
 from tests.combinations.run import Result, Run, bounds, make, run_steps
 
+# Traits of rows whose ranks begin with the same weights: gradients that the loop has
+# set are dropped with the weights they belong to, a network that is no optimizer's
+# target is not broadcast, and files of an asynchronous optimizer that has not begun
+# hold each rank's own weights.
+ALIKE = {"gradients by hand", "networks in one loss", "untrained"}
+
 
 class Column:
     """How models and optimizers are wrapped, and what the reference is.
@@ -36,6 +42,8 @@ class Column:
     agrees_on: frozenset[str] = frozenset()  # traits with which they only have to
     saves_more = False  # in the optimizer's file than one process does
     lacks: dict[str, str] = {}  # reasons by trait of rows
+
+    begins_alike = False  # or ranks begin with other weights than rank 0
 
     def wrap(self, comm, model, optimizer, example, row):
         """The loop's model, the model that its loss calls, and the optimizer."""
@@ -103,6 +111,7 @@ class Column:
             changed: is told of parameters that had changed before an exception.
         """
         row = self.adapted(row)
+        self.begins_alike = changed is not None or bool(row.traits & ALIKE)
         changed = [] if changed is None else changed
         result = Result()
         for first, last, ranks in bounds(self.phases(row)):
@@ -152,11 +161,7 @@ class Column:
         def wrap(model, optimizer, example):
             return self.wrap(comm, model, optimizer, example, row)
 
-        # Gradients that the loop has set are dropped with the weights they belong to,
-        # a network that is no optimizer's target is not broadcast, and files of an
-        # asynchronous optimizer that has not begun hold each rank's own weights.
-        shared = row.traits & {"gradients by hand", "networks in one loss", "untrained"}
-        run.trained += make(row, kind, 0 if shared else comm.rank, wrap)
+        run.trained += make(row, kind, 0 if self.begins_alike else comm.rank, wrap)
         row.each("start", run)
         return run
 

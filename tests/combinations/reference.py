@@ -26,6 +26,7 @@ class Part:
     gradients: dict[str, Any]
     trained: Trained
     replica: Replica
+    scale: float  # of the loss
 
 
 class Replica:
@@ -53,7 +54,8 @@ class Replica:
         found = {name: p.grad for name, p in distinct(model)}
         found = {k: None if g is None else numpy.array(g) for k, g in found.items()}
         weight = 1 if external else self.run.samples
-        self.gradients.append(Part(weight, found, trained, self))
+        scale = trained.optimizer._loss_scale or 1.0
+        self.gradients.append(Part(weight, found, trained, self, scale))
 
     def evaluate(self, trained, x):
         return trained.model(x)

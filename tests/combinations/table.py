@@ -32,7 +32,8 @@ class Exceptional:
 # Refused by an error before any parameter of the step changes.
 STREAMS = ("pipeline, pipedream*",)
 PIPELINES = ("pipeline, *", "plan with stages", "grid, data and stages")
-SHARDED = ("channel*", "spatial*", "sequence*", "plan by*", "grid, data and [cs]?a*")
+SHARDED = ("channel*", "spatial*", "sequence*", "plan by*")
+GRIDS = ("grid, data and channel", "grid, data and spatial")
 
 REFUSED = [
     Exceptional(
@@ -58,9 +59,9 @@ REFUSED = [
         ("closures*",), STREAMS, "Pipeline: expected batches of at least 2 samples"
     ),
     Exceptional(
-        ("save and resume, rank 0 alone",),
-        SHARDED,
-        "expected every rank to load its parameters",
+        ("save and resume, rank 0 alone", "rank 0 alone loads weights first"),
+        (*SHARDED, *GRIDS),
+        "expected (every rank|all 2 ranks with shards of the model) to load",
     ),
     Exceptional(
         ("mixed16*",), ("Hogwild",), "expected parameters in float32 or float64"

@@ -89,10 +89,13 @@ class Delayed(Formula):
         self.late = {}
 
     def step(self, parts):
-        model = id(parts[0][0].trained.model)
-        late = self.late.get(model)
-        self.late[model] = total([part for own in parts for part in own])
+        first = parts[0][0]
+        late = self.late.get(id(first.trained.model))
+        mean = total([part for own in parts for part in own])
+        self.late[id(first.trained.model)] = mean, first.scale
         if late is not None:
+            ratio = first.scale / late[1]
+            late = {k: None if g is None else g * ratio for k, g in late[0].items()}
             for own in parts:
                 apply(own[0], late, self.zero_fill)
 

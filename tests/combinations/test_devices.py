@@ -1,0 +1,76 @@
+"""Cells on two devices of the stand-in for CUDA, where a device changes the path."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import renga
+from renga.backends import cuda
+from renga.communicators.nccl.staged import StagedCommunicator
+from tests.combinations.comparison import check, check_refused
+from tests.combinations.table import CELLS
+
+pytestmark = pytest.mark.skipif(
+    getattr(sys.modules.get("renga._cuda"), "__name__", "") != "renga._cuda_standin",
+    reason="needs the environment variable RENGA_CUDA_STANDIN",
+)
+ROWS = (
+    *("plain program", "tied parameter", "0-d parameter", "batch normalization"),
+    *("frozen and unfrozen later", "weights loaded between updates", "Adam"),
+    *("gradient clipping", "uneven batches", "mixed16 with an overflow on one rank"),
+    *("moving average", "save and resume", "evaluation between updates", "float32"),
+)
+COLUMNS = (
+    *("multi-node optimizer", "double buffering", 'shard="states"', "accumulate(2)"),
+    *("local SGD, every=1", "channel"),
+)
+
+
+def on_devices(column):
+    """The column with a device for each rank."""
+
+    class OnDevices(type(column)):
+        def on_rank(self, comm, *args):
+            comm = StagedCommunicator(comm._native)
+            device = device_of(comm.rank)
+            device.use()
+            found = super().on_rank(comm, *args)
+            device.device.synchronize()
+            return found
+
+        def wrap(self, comm, model, optimizer, example, row):
+            device = device_of(comm.rank)
+            model.to_device(device)
+            return super().wrap(comm, model, optimizer, device.send(example), row)
+
+        def batches(self, x, t):
+            return [tuple(map(cuda.to_gpu, batch)) for batch in super().batches(x, t)]
+
+        def evaluate(self, trained, x):
+            return cuda.to_cpu(super().evaluate(trained, cuda.to_gpu(x)).array)
+
+    return OnDevices()
+
+
+def device_of(rank):
+    return renga.get_device(f"@cupy:{rank}")
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        pytest.param(each, id=each.name)
+        for each in CELLS
+        if each.row.name in ROWS and each.column.name in COLUMNS
+    ],
+)
+def test_cell(cell, monkeypatch):
+    monkeypatch.setenv("RENGA_TIMEOUT", "20")
+    cuda.load_plugin()
+    column = on_devices(cell.column)
+    if cell.refused is not None:
+        check_refused(cell.row, column, cell.refused)
+    else:
+        check(cell.row, column)
