@@ -155,11 +155,18 @@ def test_an_error_of_one_rank_ends_all():
         local.run(run, ranks=2)
 
 
-def test_two_parameters_of_one_array_are_refused(several_ranks):
+@pytest.mark.parametrize("updates", [0, 2])
+def test_two_parameters_of_one_array_are_refused(several_ranks, updates):
     def run(comm):
         model, optimizer = make(comm)
+        train(comm, model, optimizer, steps=range(updates))
         model.b.W.array = model.a.W.array
+        before = values(model)
         with pytest.raises(ValueError, match="share no memory, got tied ones"):
-            train(comm, model, optimizer)
+            train(comm, model, optimizer, steps=[2])
+        after = values(model)
+        assert updates == 0 or all(
+            (after[name] == x).all() for name, x in before.items()
+        )
 
     several_ranks(run)

@@ -16,6 +16,7 @@ from renga.distributed.data_parallel.sharded_states.layout import ShardLayout
 from renga.distributed.data_parallel.sharded_states.states import (
     ShardedStates,
     part_of,
+    require_own_memory,
 )
 from renga.memory import empty_cache
 
@@ -87,6 +88,8 @@ class NodeParameters(ShardedStates):
         return []
 
     def _adopt_arrays(self) -> None:
+        if not all(is_at(self._params[i], view) for i, view in self._views.items()):
+            require_own_memory(self._params)
         self._wait_for_node()  # others may still compute with the parameters
         self._write_pieces(self._comm.rank)
 

@@ -54,7 +54,7 @@ class ShardedStates:
         params: Sequence[Parameter],
         buckets: Sequence[Sequence[int]],
     ) -> None:
-        _check(params)
+        require_own_memory(params)
         self._comm = comm
         self._optimizer = optimizer
         self._params = list(params)
@@ -119,7 +119,7 @@ class ShardedStates:
             pair for pair in views if _core.addresses([pair[0]]) != [_address(pair[1])]
         ]
         if replaced:
-            _check(self._params)
+            require_own_memory(self._params)
         for param, view in replaced:
             view[...] = param.array
             param.array = view
@@ -285,7 +285,8 @@ def _address(x: Array) -> int:
     return int(getattr(x, described)["data"][0])
 
 
-def _check(params: Sequence[Parameter]) -> None:
+def require_own_memory(params: Sequence[Parameter]) -> None:
+    """Checks that parameters are on one device and share no memory with each other."""
     devices = sorted({param._device_name for param in params})
     if len(devices) > 1:
         raise ValueError(
