@@ -111,6 +111,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
     def _begin_to_join(self) -> bool:
         """Begins for the other ranks if this one has made no update; whether it has."""
         if not self._has_updated and self.target is not None:
+            self._has_updated = True
             self._begin(None)
         return self._packed is not None
 

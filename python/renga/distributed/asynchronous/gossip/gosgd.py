@@ -70,7 +70,8 @@ class GoSGDOptimizer(RandomGossip):
 
     def join(self) -> None:
         """Takes the other ranks' messages until all have joined."""
-        self._leave(numpy.zeros(1))
+        if self._begin_to_join():
+            self._leave(numpy.zeros(1))
 
     def _average(self) -> list[Array]:
         """The mean of x weighted by a; messages on their way are not in it."""

@@ -90,6 +90,8 @@ class PairwiseOptimizer(RandomGossip):
 
     def join(self) -> None:
         """Answers the other ranks until all have joined; every rank calls it."""
+        if not self._begin_to_join():
+            return
         while self._asked is not None:
             if not self._take(self._timeout):
                 self._lose(self._asked[0])

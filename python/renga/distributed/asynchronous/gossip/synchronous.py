@@ -16,9 +16,23 @@ if TYPE_CHECKING:
 
 
 class SynchronousGossip(GossipOptimizer):
-    """Has every rank make equally many updates; ``_steps`` counts them."""
+    """Has every rank exchange in each of its updates; ``_steps`` counts them.
+
+    A rank that has no more data tells the others in ``join()``; they go on without it.
+    """
 
     _steps = 0
+    _left: set[int]  # ranks that have joined
+
+    def __init__(
+        self,
+        actual_optimizer: Any,
+        communicator: Communicator,
+        graph: Graph,
+        timeout: float,
+    ) -> None:
+        super().__init__(actual_optimizer, communicator, graph, timeout)
+        vars(self).update(_left=set())
 
     def _after_begin(self, resumes: bool) -> None:
         if not resumes:
@@ -35,15 +49,36 @@ class SynchronousGossip(GossipOptimizer):
         return self._without_lost(w[self._comm.rank])
 
     def _without_lost(self, weights: Array) -> Array:
-        """Weights in which this rank takes the parts of those that it has lost."""
+        """Weights in which this rank takes the parts of those that are not there."""
         weights = weights.copy()
-        for rank in self._lost:
+        for rank in self._lost | self._left:
             weights[self._comm.rank] += weights[rank]
             weights[rank] = 0
         return weights
 
     def _others(self, weights: Array) -> list[int]:
         return [int(r) for r in numpy.flatnonzero(weights) if r != self._comm.rank]
+
+    def _receive(self, rank: int) -> tuple[Array, ...] | None:
+        if rank in self._left:
+            return None
+        message = super()._receive(rank)
+        if message == ():
+            self._left.add(rank)
+            return None
+        return message
+
+    def join(self) -> None:
+        """Tells the others that this rank makes no more updates; waits for the same."""
+        if not self._begin_to_join():
+            return
+        others = set(range(self._comm.size)) - {self._comm.rank}
+        for rank in others - self._lost:
+            self._send(rank, [])
+        for rank in others:
+            while self._receive(rank) is not None:
+                pass
+        self._left.clear()
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the actual optimizer and the number of the step.

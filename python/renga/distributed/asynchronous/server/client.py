@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from renga.distributed.asynchronous.server.gradient import Gradient
     from renga.distributed.asynchronous.server.settings import HookSettings, Settings
 
+_SECONDS_PER_CHECK = 0.5
+
 
 class Client:
     """Pushes gradients and installs the parameters that come back.
@@ -57,6 +59,7 @@ class Client:
         self._least = [0] * shards.count  # clock that all workers had reached in them
         self._pending: set[int] = set()  # shards that have not answered a push
         self.overflowed = False  # whether a gradient of the last clock had
+        self.own_service: service.Service | None = None  # on a thread of this rank
         # Of the first settings, which all ranks have; None before.
         self._known_hooks: list[HookSettings] | None = None
 
@@ -212,7 +215,9 @@ class Client:
 
     def _receive_states(self, rules: Sequence[Any]) -> None:
         for shard, host in enumerate(self._hosts):
-            x = self._comm.recv(host, service.STATE_TAG + 3 * shard)
+            tag = service.STATE_TAG + 3 * shard
+            self._wait_for(host, tag)
+            x = self._comm.recv(host, tag)
             state = pickle.loads(x.data)
             self._install(shard, state["arrays"])
             self._shards.put_states(shard, state["rules"], rules)
@@ -234,6 +239,7 @@ class Client:
     ) -> list[float]:
         """Installs an answer, which has chosen rows or all, and returns its header."""
         tag = service.REPLY_TAG + 3 * shard
+        self._wait_for(self._hosts[shard], tag)
         header, *pieces = self._comm.recv(self._hosts[shard], tag)
         numbers: list[float] = header.tolist()
         self._versions[shard], self._least[shard] = map(int, numbers[:2])
@@ -245,6 +251,13 @@ class Client:
             mine = self._shards.take(shard, self._shards.arrays)
             self._rows[shard].put(mine, chosen, pieces)
         return numbers
+
+    def _wait_for(self, host: int, tag: int) -> None:
+        """Waits until a message has come, or the server of this rank has failed."""
+        if self.own_service is not None:
+            self.own_service.check()
+            while self._comm.probe(host, tag, _SECONDS_PER_CHECK) is None:
+                self.own_service.check()
 
     def _install(self, shard: int, pieces: Sequence[Array]) -> None:
         self._shards.put(shard, pieces, self._shards.arrays)

@@ -181,8 +181,8 @@ class ServerOptimizer(AsynchronousOptimizer):
         if self._comm.rank == self._workers[0]:
             client.initialize(self.actual_optimizer, resumes)
         if self.is_server:
-            self._service = service = self._make_service()
-            service.start()
+            self._service = client.own_service = self._make_service()
+            client.own_service.start()
 
     def _use_client(self, client: Client | SharedClient, shards: Shards) -> None:
         self._client, self._histogram = client, client.staleness

@@ -39,6 +39,7 @@ REQUEST_TAG = 0
 # begins with FIRST_TAG + 3 i.
 REPLY_TAG, STATE_TAG, FIRST_TAG = 1, 2, 3
 _POLL_SECONDS = 100e-6
+_SECONDS_TO_RAISE = 10.0  # a thread that computes longer does not call check()
 
 
 class Service:
@@ -75,6 +76,8 @@ class Service:
         self._heard: dict[int, float] = {}  # when, by worker
         self._done: dict[int, set[int]] = {}  # workers that wait for the end, by shard
         self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+        self._is_raised = threading.Event()  # in the thread that computes
         self.servers: dict[int, ShardServer] = {}
         self.lost: set[int] = set()
         # What the first worker tells: of its parameters, and the optimizer's count.
@@ -86,6 +89,12 @@ class Service:
         self._thread = threading.Thread(target=self._run_or_abort, daemon=True)
         self._thread.start()
 
+    def check(self) -> None:
+        """Raises in the calling thread what that thread has raised."""
+        if self._error is not None:
+            self._is_raised.set()
+            raise self._error
+
     def end(self) -> None:
         """Waits for the end of that thread, if there is one."""
         if self._thread is not None:
@@ -94,9 +103,13 @@ class Service:
     def _run_or_abort(self) -> None:
         try:
             self.run()
-        except BaseException:
-            traceback.print_exc()  # before the process may end
-            self._comm.abort(1)  # its workers would wait for it
+        except RankFailed:  # all ranks know of it
+            self._comm.abort(1)
+        except BaseException as error:
+            self._error = error
+            if not self._is_raised.wait(_SECONDS_TO_RAISE):
+                traceback.print_exc()  # before the process ends
+                self._comm.abort(1)  # its workers would wait for it
 
     def run(self) -> None:
         """Serves until the end."""

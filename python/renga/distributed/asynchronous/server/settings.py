@@ -103,8 +103,10 @@ class SettingsReader:
         for name in _STATES:
             attributes.pop(name, None)
         kind = None if type(rule) is self._kind else type(rule)
-        hooks = self._hooks(rule)
-        return RuleSettings(kind, attributes, _own(rule.hyperparam), hooks)
+        hyperparam = rule.hyperparam
+        is_of_optimizer = hyperparam.parent is self._optimizer.hyperparam
+        values = _own(hyperparam) if is_of_optimizer else hyperparam.get_dict()
+        return RuleSettings(kind, attributes, values, self._hooks(rule))
 
     def _hooks(self, owner: Hookable) -> list[HookSettings]:
         found = []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from renga.distributed.asynchronous.server.settings import Settings, use_settings
@@ -66,16 +67,28 @@ class ShardOptimizer:
         """
         if not self._params:
             return
-        values, hyperparam = gradient.values, self._optimizer.hyperparam
-        for name, value in values.items():
-            setattr(hyperparam, name, value)
-        if rate != 1:
-            name = rate_name(values)
-            setattr(hyperparam, name, values[name] * rate)
+        vars(self._optimizer.hyperparam).update(gradient.values)
         scale = None if gradient.scale == 1 else gradient.scale
         for param, x in zip(self._params, gradient.arrays):
             param.grad, param._loss_scale = x, scale
-        self._optimizer.update()
+        with self._rates_multiplied(rate):
+            self._optimizer.update()
+
+    @contextlib.contextmanager
+    def _rates_multiplied(self, rate: float) -> Iterator[None]:
+        """A block in which all learning rates are multiplied."""
+        rules = [param.update_rule for param in self._params]
+        kept = []
+        for owner in [self._optimizer, *rules] if rate != 1 else []:
+            own, name = vars(owner.hyperparam), rate_name(owner.hyperparam.get_dict())
+            if name in own:
+                kept.append((own, name, own[name]))
+                own[name] *= rate
+        try:
+            yield
+        finally:
+            for own, name, value in kept:
+                own[name] = value
 
     def change(self, change: Change) -> None:
         """Makes a change that a worker's caller has made."""

@@ -1,0 +1,152 @@
+"""What the caller changes between updates, against the same program in one process."""
+
+import pytest
+
+from renga.communicators import local
+from renga.distributed import create_communicator
+from renga.distributed.asynchronous import (
+    create_elastic_averaging_optimizer,
+    create_gossip_optimizer,
+    create_hogwild_optimizer,
+    create_local_sgd_optimizer,
+    create_server_optimizer,
+)
+from renga.optimizers import SGD, Adam, MomentumSGD
+from tests.distributed.asynchronous import programs
+
+HOOKED_BY_NORM = {programs.clip_later, programs.lars_later}
+HOOKS = {*HOOKED_BY_NORM, programs.decay_later, programs.decay_changes}
+
+
+def check(program, wrap, ranks, make=MomentumSGD, **options):
+    expected = programs.train(program, make=make)
+    results = local.run(
+        lambda comm: programs.train(program, comm, make, wrap, seed=comm.rank),
+        ranks=ranks,
+        **options,
+    )
+    for found in results:
+        programs.assert_equal_files(found, expected)
+        for name, x in found[0].items():
+            assert x.tobytes() == results[0][0][name].tobytes(), name
+
+
+@pytest.mark.parametrize("make", [MomentumSGD, Adam])
+@pytest.mark.parametrize("program", programs.PROGRAMS, ids=lambda p: p.__name__)
+def test_servers_without_staleness(program, make):
+    if make is Adam and program in (programs.own_settings, programs.rates):
+        pytest.skip("Adam's rate has another name")
+    check(program, lambda opt, comm: create_server_optimizer(opt, comm, 0), 2, make)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [p for p in programs.PROGRAMS if p is not programs.decay_changes],
+    ids=lambda p: p.__name__,
+)
+def test_a_server_in_shared_memory_of_one_worker(program):
+    """It is never stale, unless a hook of the caller's makes it send messages."""
+    check(program, lambda opt, comm: create_server_optimizer(opt, comm, 3), 1)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [p for p in programs.PROGRAMS if p not in HOOKED_BY_NORM],
+    ids=lambda p: p.__name__,
+)
+def test_local_sgd_with_an_average_in_every_update(program):
+    """Hooks that see norms see those of each rank's gradients."""
+    expected = programs.train(program)
+    results = local.run(
+        lambda comm: programs.train(
+            program,
+            comm,
+            wrap=lambda opt, comm: create_local_sgd_optimizer(opt, comm, 1),
+            seed=comm.rank,
+        ),
+        ranks=2,
+    )
+    for found in results:
+        programs.assert_equal_files(found[:1], expected[:1])
+
+
+ALONE = {
+    "elastic": lambda opt, comm: create_elastic_averaging_optimizer(opt, comm, 9),
+    "dpsgd": lambda opt, comm: create_gossip_optimizer(opt, comm, "dpsgd"),
+    "sgp": lambda opt, comm: create_gossip_optimizer(opt, comm, "sgp"),
+    "adpsgd": lambda opt, comm: create_gossip_optimizer(opt, comm, "adpsgd"),
+    "gosgd": lambda opt, comm: create_gossip_optimizer(opt, comm, "gosgd"),
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("program", programs.PROGRAMS, ids=lambda p: p.__name__)
+def test_a_rank_alone_is_its_optimizer(program, name):
+    check(program, ALONE[name], 1)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [p for p in programs.PROGRAMS if p not in (*HOOKS, programs.own_settings)],
+    ids=lambda p: p.__name__,
+)
+def test_hogwild_of_one_rank(program):
+    check(program, create_hogwild_optimizer, 1, SGD)
+
+
+@pytest.mark.parametrize(
+    "program, shards, refused",
+    [(programs.clip_later, 2, True), (programs.lars_later, 1, False)],
+    ids=["clipping, two shards", "norms of parameters, one shard"],
+)
+def test_what_servers_cannot_have_is_refused_before_anything_changes(
+    program, shards, refused
+):
+    """Of a division that the caller has asked for."""
+    with programs.float64():
+        model = programs.Net()
+    comm = create_communicator("local")
+    served = create_server_optimizer(SGD(0.1).setup(model), comm, 3, shards=shards)
+    x, t = programs.data(0)
+    with programs.float64():
+        served.update(model.loss, x, t)
+        before = programs.saved(model)
+        for step in (2, 3):
+            program(step, model, served)
+        if refused:
+            with pytest.raises(ValueError, match="one shard for the hook GradientClip"):
+                served.update(model.loss, x, t)
+            for name, array in programs.saved(model).items():
+                assert array.tobytes() == before[name].tobytes()
+            served.remove_hook("GradientClipping")
+        served.update(model.loss, x, t)
+        served.join()
+    assert served.t == 2
+
+
+def test_a_hook_that_cannot_be_pickled_is_added_before_the_first_update():
+    """Servers then have their own; later they would not get it."""
+
+    def act(comm):
+        with programs.float64():
+            model = programs.Net()
+        optimizer = MomentumSGD(0.1).setup(model)
+        seen = []
+        optimizer.add_hook(lambda opt: seen.append(opt.t), "see")
+        served = create_server_optimizer(optimizer, comm, 0)
+        x, t = programs.data(0)
+        with programs.float64():
+            served.update(model.loss, x, t)
+            served.add_hook(lambda opt: seen.append(-1), "late")
+            before = programs.saved(model)
+            with pytest.raises(TypeError, match="can be pickled, .* got 'late'"):
+                served.update(model.loss, x, t)
+            for name, array in programs.saved(model).items():
+                assert array.tobytes() == before[name].tobytes()
+            served.remove_hook("late")
+            served.update(model.loss, x, t)
+        served.join()
+        return seen
+
+    # All parameters are in the shard of the first rank.
+    assert local.run(act, ranks=2) == [[0, 1], []]
