@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.distributed.data_parallel.accumulation import Accumulation
 from renga.distributed.data_parallel.replicas.replicas import Replicas
 from renga.distributed.data_parallel.synchronization import GradientSource
 from renga.distributed.optimizers.wrapped_optimizer import WrappedOptimizer
@@ -14,6 +15,7 @@ class CallerGradients(WrappedOptimizer):
     """The number of samples of gradients, and a preparation of the ranks for them."""
 
     _replicas: Replicas
+    _accumulation: Accumulation
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "samples":
@@ -42,7 +44,16 @@ class CallerGradients(WrappedOptimizer):
 
         Args:
             has_loaded: whether all ranks have got what one of them has loaded.
+
+        Raises:
+            ValueError: if gradients are accumulated, which only those of losses are.
         """
+        if not self._accumulation.is_last:
+            raise ValueError(
+                "accumulate: expected a count of 1 for gradients that the caller "
+                "computes, as a pipeline does, which takes several batches for an "
+                "update itself (PipelineUpdater(..., accumulate=count))"
+            )
         self._replicas.has_loaded |= has_loaded
         self._prepare_first_update(lambda: None, None, GradientSource.EXTERNAL)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -82,7 +82,8 @@ class ShardedStates:
         self._adopt_arrays()
         self.own = [self._own_pieces(layout) for layout in self.layouts]
         pieces = [part for row in self.own for _, part in row]
-        self._link = _Pieces(comm, pieces, [] if self.cuts else self._params)
+        model = optimizer.target
+        self._link = _Pieces(comm, pieces, None if self.cuts else model.params())
         self.divide()
 
     def new_flat(self, layout: ShardLayout) -> Array:
@@ -147,7 +148,6 @@ class ShardedStates:
         self._adopt_arrays()
         self._adopt_rules()
         target = self._optimizer.target
-        self._link.model = target
         self._optimizer.target = self._link
         try:
             self._optimizer.update(None)
@@ -228,26 +228,22 @@ class _Pieces(Link):
         self,
         comm: Communicator,
         pieces: Sequence[Parameter],
-        whole: Sequence[Parameter],
+        whole: Iterable[Parameter] | None,
     ) -> None:
         super().__init__()
         self._comm = comm
         self._pieces = list(pieces)
-        self._whole = {id(param) for param in whole}
-        self.model: Any = None
+        self._all: list[Any] = self._pieces
+        if whole is not None:
+            own = {id(param) for param in pieces}
+            self._all = [p if id(p) in own else _Elsewhere(p) for p in whole]
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
         yield from self._pieces
 
     def params_of_all_stages(self) -> Iterator[Any]:
         """In the model's order, in which hooks draw random numbers, if not cut."""
-        if not self._whole:
-            yield from self._pieces
-            return
-        own = {id(param) for param in self._pieces}
-        for param in self.model.params():
-            if id(param) in self._whole:
-                yield param if id(param) in own else _Elsewhere(param)
+        yield from self._all
 
     def sum_over_stages(self, value: float) -> float:
         """The sum of all ranks' values, in rank order; every rank calls it."""
@@ -261,9 +257,10 @@ class _Elsewhere:
     is_meta = True
 
     def __init__(self, param: Parameter) -> None:
-        self.update_rule = param.update_rule
-        self.dtype = param.dtype
-        self.draw = param.draw
+        self._param = param
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._param, name)
 
 
 def part_of(x: Array, piece: Piece) -> Array:
