@@ -33,16 +33,14 @@ def agree(comm: Communicator, call: str, text: str = "", flags: int = 0) -> list
         return [int(each) for each in all_flags]
     calls = comm.allgather_obj((call, text))
     names = [each for each, _ in calls]
-    raise RuntimeError(_difference(names if len(set(names)) > 1 else calls))
+    if len(set(names)) == 1:
+        names = [f"{each} with {described}" for each, described in calls]
+    raise RuntimeError(_difference(names))
 
 
-def _difference(calls: Sequence[object]) -> str:
+def _difference(calls: Sequence[str]) -> str:
     rank = next(i for i, each in enumerate(calls) if each != calls[0])
-
-    def show(each: object) -> str:
-        return each if isinstance(each, str) else " with ".join(map(str, each))
-
     return (
-        f"Pipeline: expected every rank to call the same, got {show(calls[0])} on rank "
-        f"0 and {show(calls[rank])} on rank {rank}"
+        f"Pipeline: expected every rank to call the same, got {calls[0]} on rank 0 and "
+        f"{calls[rank]} on rank {rank}"
     )

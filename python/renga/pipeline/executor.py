@@ -27,15 +27,15 @@ RECOMPUTE = ("none", "all", "except_last")
 class MicroBatch(NamedTuple):
     """One part of a batch.
 
-    ``count`` is how many samples its means are over, of ``total`` in the batch, None if
-    that is not known; ``factor`` is what its numbers, as the loss, are multiplied by in
-    those of the batch.
+    ``samples`` is how many samples its means are over, of ``total`` in the batch, None
+    if that is not known; ``factor`` is what its numbers, as the loss, are multiplied by
+    in those of the batch.
     """
 
     program: Callable[..., Any]
     inputs: tuple[Any, ...]
     size: int  # the number of its samples
-    count: float
+    samples: float
     total: float | None
     factor: float
     loss_scale: float | None  # of the gradients
@@ -242,7 +242,7 @@ class Executor:
         self._leave_random_states()
         observations, self._observations = self._observations, {}
         weighted = [
-            (each, self._micro_batches[i].count) for i, each in observations.items()
+            (each, self._micro_batches[i].samples) for i, each in observations.items()
         ]
         pending = {i for _, i in self._runs}
         self._micro_batches = {

@@ -107,7 +107,8 @@ def measure(
     costs = Costs([Segment(path) for path in paths])
     for param in model.params():
         costs.segments[param.stage].parameter_bytes += param.array.nbytes
-    with _Spans(model) as spans:
+    spans = _Spans(model)
+    with spans:
         steps = [_step(model, program, inputs, micro_batches, now)]
     costs.spans = spans.found
     steps += [
@@ -138,8 +139,8 @@ def _step(
     for param in model.params():
         _ = param.array  # may have been written to from now on, as by an update
     for _ in range(micro_batches):
-        ys = leaves(_run(clock, program, inputs))
-        ys = [y for y in ys if isinstance(y, Variable) and y.requires_grad]
+        result = leaves(_run(clock, program, inputs))
+        ys = [y for y in result if isinstance(y, Variable) and y.requires_grad]
         for y in ys[:1]:
             y.grad = y.xp.ones_like(y.array)
             with clock:  # not in the forward pass, where hooks may write to weights
@@ -184,11 +185,12 @@ def seconds_per_byte(comm: Communicator) -> float:
 
 
 def _run(placement: Any, program: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+    before = _core.call_placement()
     _core.set_call_placement(placement)
     try:
         return program(*inputs)
     finally:
-        _core.set_call_placement(None)
+        _core.set_call_placement(before)
 
 
 class _Order:

@@ -325,8 +325,10 @@ class Pipeline(Link):
             )
         values = []
         for batch in batches:
-            named = batch if isinstance(batch, Mapping) else {}
-            call, each = _positional(program, () if named else batch, named)
+            if isinstance(batch, Mapping):
+                call, each = _positional(program, (), batch)
+            else:
+                call, each = _positional(program, batch, {})
             values.append(each)
         if not self._runner.is_streaming:
             shapes = micro_batches.signature(values)

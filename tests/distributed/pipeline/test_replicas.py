@@ -171,3 +171,13 @@ def test_running_statistics_of_links_without_parameters_of_their_own(several_ran
 
     for found in several_ranks(run):
         assert_close(found, saved(one))
+
+
+def test_an_optimizer_that_accumulates_is_refused():
+    """It would update by every batch: a pipeline computes gradients itself."""
+
+    def accumulate(comm, model, optimizer):
+        optimizer.accumulate(2)
+
+    with pytest.raises(ValueError, match="accumulate: expected a count of 1"):
+        on_grid(accumulate, DATA, (4,))

@@ -55,7 +55,7 @@ def is_complete(y: Any) -> bool:
 
 def variables_of(y: Any) -> Any:
     """``y`` with Variables, which have no gradient, in place of arrays."""
-    arrays = get_array_types()
+    arrays: Any = get_array_types()
     start = Variable(numpy.zeros(1), requires_grad=True)
 
     def variable_of(x: Any) -> Any:

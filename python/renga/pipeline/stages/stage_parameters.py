@@ -183,14 +183,15 @@ def _copy_without_elements(param: Parameter, memo: dict[int, Any]) -> Parameter:
     array = numpy.empty(param.shape, param.dtype)
     Variable.__init__(new, array, name=param.name, requires_grad=param.requires_grad)
     new._to_device("meta:0")
-    vars(new).update(copy.deepcopy(vars(param), memo))
+    new.__dict__.update(copy.deepcopy(vars(param), memo))
     return new
 
 
 def _copy_persistent(link: Link, source: Link) -> None:
     for name in link._persistent:
         value, new = getattr(link, name), getattr(source, name)
-        if isinstance(value, get_array_types()):
+        array_types: Any = get_array_types()
+        if isinstance(value, array_types):
             value[...] = link.device.send(new)
         else:
             setattr(link, name, copy.deepcopy(new))
