@@ -11,9 +11,10 @@ import numpy
 from renga import _core
 from renga.function_node import FunctionNode
 from renga.link import Link
+from renga.link.distinct_params import distinct_params
 from renga.links.parallel.sharding.placement import PARTIAL, REPLICATE
 from renga.links.parallel.sharding.redistribute import Redistribution
-from renga.links.parallel.sharding.whole_reads import reads_own_shards
+from renga.links.parallel.sharding.whole_reads import reading, reads_own_shards
 from renga.variable import Variable
 
 if TYPE_CHECKING:
@@ -80,24 +81,17 @@ def _summed(comm: Communicator, params: Sequence[Any]) -> dict[int, Variable]:
 
 @contextlib.contextmanager
 def summing_gradients(comm: Communicator, model: Link) -> Iterator[None]:
-    """A context in which links use parameters whose gradients are summed over ranks."""
-    attributes = [
-        (vars(link), name)
-        for link in dict.fromkeys(model.links())
-        for name in sorted(link._params)
-        if vars(link)[name].is_initialized
+    """A context in which functions read parameters with gradients summed over ranks.
+
+    However a model refers to a parameter: by a link, or in a list of its own.
+    """
+    trained = [
+        each.param
+        for each in distinct_params(model, include_uninit=False)
+        if each.param.requires_grad
     ]
-    params = {id(own[name]): own[name] for own, name in attributes}
-    if not params or not _core.backprop_enabled():
+    if not trained or not _core.backprop_enabled():
         yield
         return
-    trained = [param for param in params.values() if param.requires_grad]
-    replaced = _summed(comm, trained)
-    before = [(own, name, own[name]) for own, name in attributes]
-    try:
-        for own, name, param in before:
-            own[name] = replaced.get(id(param), param)
+    with reading(_summed(comm, trained)):
         yield
-    finally:
-        for own, name, param in before:
-            own[name] = param

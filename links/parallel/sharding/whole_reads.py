@@ -10,9 +10,10 @@ call each operation with; it gathers the blocks, so that the sum is that of the 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from renga import _core
@@ -23,31 +24,56 @@ from renga.variable import Variable
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class WholeReads:
-    """Calls the functions of a thread with whole parameters in the place of shards.
+class OwnReads:
+    """Calls the functions of a thread with variables in the place of parameters.
 
-    Every rank has to call these functions, as gathering takes all of them.
+    Args:
+        replaced: the variables, by the ``id`` of their parameters.
     """
+
+    def __init__(self, replaced: Mapping[int, Variable]) -> None:
+        self._replaced = replaced
 
     def place(self, label: str, xs: list[Variable]) -> list[Variable]:
         """The variables to call an operation with."""
-        return [_whole(x) for x in xs]
+        return [self._read(x) for x in xs]
 
     def placed(self, ys: list[Variable]) -> None:
         """Takes the operation's outputs, of which nothing has to be known."""
 
     def apply(self, function: Any, xs: tuple[Variable, ...]) -> tuple[Variable, ...]:
         """The outputs of a FunctionNode."""
-        outputs: tuple[Variable, ...] = function._apply(tuple(map(_whole, xs)))
+        outputs: tuple[Variable, ...] = function._apply(tuple(map(self._read, xs)))
         return outputs
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a function that reads the elements of its Variables."""
-        args, kwargs = replace_arrays((args, kwargs), _whole)
+        args, kwargs = replace_arrays((args, kwargs), self._read)
         return function(*args, **kwargs)
 
+    def _read(self, x: Any) -> Any:
+        return self._replaced.get(id(x), x)
 
-_whole_reads = WholeReads()
+
+class WholeReads(OwnReads):
+    """The same, but with whole parameters in the place of shards.
+
+    Every rank has to call these functions, as gathering takes all of them. ``own`` is
+    for functions of links that know that they have shards; None where nothing is
+    replaced.
+    """
+
+    def __init__(self, replaced: Mapping[int, Variable]) -> None:
+        super().__init__(replaced)
+        self.own = OwnReads(replaced) if replaced else None
+
+    def _read(self, x: Any) -> Any:
+        x = self._replaced.get(id(x), x)
+        param = getattr(x, "shard_of", None)
+        return x if param is None else GatherBlocks(param)._apply((x,))[0]
+
+
+_whole_reads = WholeReads({})
 
 
 def gather_shards_for_functions() -> None:
@@ -56,12 +82,23 @@ def gather_shards_for_functions() -> None:
         _core.set_call_placement(_whole_reads)
 
 
+@contextlib.contextmanager
+def reading(replaced: Mapping[int, Variable]) -> Iterator[None]:
+    """A context in which functions read other variables in the place of parameters."""
+    before = _core.call_placement()
+    _core.set_call_placement(WholeReads(replaced))
+    try:
+        yield
+    finally:
+        _core.set_call_placement(before)
+
+
 def is_function_asking() -> bool:
     """Whether the caller of a property is a function that will get whole parameters.
 
     Functions in Python compute with shapes before they call operations.
     """
-    if _core.call_placement() is not _whole_reads:
+    if not isinstance(_core.call_placement(), WholeReads):
         return False
     caller: str = sys._getframe(2).f_globals.get("__name__", "")
     return caller.startswith("renga.functions.")
@@ -72,20 +109,16 @@ def reads_own_shards(function: Function) -> Function:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if _core.call_placement() is not _whole_reads:
+        placement = _core.call_placement()
+        if not isinstance(placement, WholeReads):
             return function(*args, **kwargs)
-        _core.set_call_placement(None)
+        _core.set_call_placement(placement.own)
         try:
             return function(*args, **kwargs)
         finally:
-            _core.set_call_placement(_whole_reads)
+            _core.set_call_placement(placement)
 
     return call  # type: ignore[return-value]
-
-
-def _whole(x: Any) -> Any:
-    param = getattr(x, "shard_of", None)
-    return x if param is None else GatherBlocks(param)._apply((x,))[0]
 
 
 class GatherBlocks(FunctionNode):

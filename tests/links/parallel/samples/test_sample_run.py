@@ -96,6 +96,41 @@ def test_arguments_of_all_kinds_get_gradients_of_all_samples(ranks):
             np.testing.assert_allclose(value, expected[name], 1e-4, 1e-5, err_msg=name)
 
 
+class Listed(renga.Chain):
+    """Refers to parameters and links in containers of its own."""
+
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.first = L.Linear(4, 6, initialW=numbers(6, 4))
+            self.second = L.Linear(6, 3, initialW=numbers(3, 6))
+            self.second.b = self.first.b
+        self.weights = [self.first.W, self.second.W]
+        self.layers = {"last": self.second}
+
+    def forward(self, x):
+        h = F.tanh(F.linear(x, self.weights[0], self.first.b))
+        penalty = sum(F.mean(W**2) for W in self.weights)
+        return F.linear(h, self.layers["last"].W) + penalty
+
+
+def test_parameters_that_a_model_keeps_in_lists(several_ranks):
+    x = numbers(7, 4)
+
+    def differentiate(model):
+        y = model(x)
+        model.cleargrads()
+        F.sum(y**2).backward()
+        return {name: param.grad for name, param in model.namedparams()}
+
+    expected = differentiate(Listed())
+    for found in several_ranks(
+        lambda comm: differentiate(parallel(Listed(), comm, comm.size))
+    ):
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name], value, 1e-4, 1e-4, err_msg=name)
+
+
 def test_gradients_of_second_order_are_those_of_all_samples(several_ranks):
     x = numbers(5, 4)
 
