@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import BrokenExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -11,9 +12,12 @@ import numpy
 from renga.serializer import AbstractSerializer
 from renga.serializers import npz
 from renga.serializers.atomic import atomic_write
+from renga.utils.exceptions import MAIN_GUARD, Outcome
 
 if TYPE_CHECKING:
     from concurrent import futures
+
+_SECONDS_PER_WAIT = 0.02
 
 
 class State(dict[str, Any]):
@@ -98,7 +102,7 @@ class SimpleWriter(Writer):
 class Worker:
     """A write that an executor runs; started and joined as a thread is."""
 
-    def __init__(self, submit: Callable[[], futures.Future[None]]) -> None:
+    def __init__(self, submit: Callable[[], futures.Future[Outcome]]) -> None:
         self._submit = submit
 
     def start(self) -> None:
@@ -107,7 +111,11 @@ class Worker:
 
     def join(self) -> None:
         """Waits until it is written; raises the error if it failed."""
-        self._future.result()
+        try:
+            outcome = self._future.result()
+        except BrokenExecutor:
+            raise _not_written() from None
+        outcome.get()
 
 
 class StandardWriter(SimpleWriter):
@@ -159,7 +167,7 @@ class _ExecutorWriter(StandardWriter):
             self._executor = self.create_executor()
         submit, path = self._executor.submit, os.path.join(outdir, filename)
         return Worker(
-            lambda: submit(save_atomically, path, target, self._savefun, kwds)
+            lambda: submit(Outcome, save_atomically, path, target, self._savefun, kwds)
         )
 
     def finalize(self) -> None:
@@ -190,6 +198,13 @@ class ProcessWriter(_ExecutorWriter):
         from concurrent.futures import ProcessPoolExecutor
 
         return ProcessPoolExecutor(1, _spawning())
+
+
+def _not_written() -> RuntimeError:
+    return RuntimeError(
+        "snapshot: not written, because its process died or the task cannot be "
+        f"pickled; the reason is above. {MAIN_GUARD}"
+    )
 
 
 def _spawning() -> Any:
@@ -227,6 +242,8 @@ class QueueWriter(Writer):
         self._consumer = self.create_consumer(self._queue)
         self._consumer.start()
         self._finalized = False
+        self._unknown = 0  # tasks whose outcomes were not received
+        self._received: list[Outcome] = []
 
     def create_task(self, savefun: Callable[..., Any]) -> Any:
         """What the consumer calls with (filename, outdir, target)."""
@@ -241,24 +258,29 @@ class QueueWriter(Writer):
         raise NotImplementedError
 
     def _create_outcomes(self) -> Any:
-        """A queue for the consumer's errors; None for each write that succeeded."""
+        """A queue for what became of the tasks."""
         import queue
 
         return queue.SimpleQueue()
 
     def __call__(self, filename: str, outdir: str, target: Any) -> None:
         self._collect()
+        self._unknown += 1
         self._queue.put([self._task, filename, outdir, _copy(target)])
 
     def consume(self, q: Any) -> None:
         """Runs the tasks of a queue, up to None."""
         consume(q, self._outcomes)
 
-    def _collect(self) -> None:
+    def _receive(self) -> None:
         while not self._outcomes.empty():
-            error = self._outcomes.get()
-            if error is not None:
-                raise error
+            self._received.append(self._outcomes.get())
+            self._unknown -= 1
+
+    def _collect(self) -> None:
+        self._receive()
+        while self._received:
+            self._received.pop(0).get()
             self._post_save()
 
     def finalize(self) -> None:
@@ -266,9 +288,13 @@ class QueueWriter(Writer):
         if not self._finalized:
             self._finalized = True
             self._queue.put(None)
-            self._queue.join()
-            self._consumer.join()
+            while self._consumer.is_alive():  # until the last task, or it has died
+                self._receive()
+                self._consumer.join(_SECONDS_PER_WAIT)
         self._collect()
+        if self._unknown > 0:
+            self._unknown = 0
+            raise _not_written()
 
 
 def consume(tasks: Any, outcomes: Any) -> None:
@@ -276,11 +302,7 @@ def consume(tasks: Any, outcomes: Any) -> None:
     while True:
         task = tasks.get()
         if task is not None:
-            try:
-                task[0](*task[1:])
-                outcomes.put(None)
-            except Exception as error:
-                outcomes.put(error)
+            outcomes.put(Outcome(*task))
         tasks.task_done()
         if task is None:
             return

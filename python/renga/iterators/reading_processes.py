@@ -18,7 +18,7 @@ from renga.iterators import shared_pickle
 from renga.iterators.shared_block import Handle, SharedBlock, open_block
 from renga.iterators.shared_pickle import SharedPickle
 from renga.utils import pickling
-from renga.utils.exceptions import Outcome
+from renga.utils.exceptions import MAIN_GUARD, Outcome
 
 
 class ReadingProcesses:
@@ -108,8 +108,7 @@ class ReadingProcesses:
         else:
             reason = (
                 "its processes died before they could read; what they wrote is above. "
-                "Each begins by importing the main program, which has to be a file "
-                'whose commands are under `if __name__ == "__main__":`'
+                f"{MAIN_GUARD}"
             )
         return f"MultiprocessIterator: {reason}"
 

@@ -8,6 +8,12 @@ from typing import Any, Callable, NamedTuple
 
 from renga.utils import pickling
 
+# Why spawned processes may die at once.
+MAIN_GUARD = (
+    "A spawned process begins by importing the main program, which has to be a file "
+    'whose commands are under `if __name__ == "__main__":`'
+)
+
 
 class RemoteTraceback(Exception):
     """The traceback of an exception that was raised in another process; its cause."""

@@ -77,6 +77,47 @@ def test_writers_raise_the_error(tmp_path, writer):
     assert os.listdir(tmp_path) == ["w"]
 
 
+class Full(Exception):
+    def __init__(self, disk, *, size):
+        super().__init__(f"{disk} of {size} bytes")
+
+
+def fill(path, target):
+    if "deadly" in target:
+        os._exit(7)
+    error = Full("disk", size=100)
+    error.reports = bytes(100_000)  # more than a pipe holds
+    raise error
+
+
+PROCESS_WRITERS = [
+    snapshot_writers.ProcessWriter,
+    snapshot_writers.ProcessQueueWriter,
+]
+
+
+@pytest.mark.parametrize("writer", PROCESS_WRITERS)
+def test_exceptions_and_deaths_of_processes(tmp_path, writer):
+    failing = writer(fill)
+    failing("w", str(tmp_path), {})
+    with pytest.raises(Full, match="disk of 100 bytes") as caught:
+        failing.finalize()
+    assert "raise error" in str(caught.value.__cause__)
+    dying = writer(fill)
+    dying("w", str(tmp_path), {"deadly": 1})
+    with pytest.raises(RuntimeError, match="not written, because its process died"):
+        dying.finalize()
+    dying.finalize()
+
+
+def test_a_task_that_cannot_be_pickled_is_not_written(tmp_path, capfd):
+    writer = snapshot_writers.ProcessQueueWriter(lambda path, target: None)
+    writer("w", str(tmp_path), {})
+    with pytest.raises(RuntimeError, match="not written"):
+        writer.finalize()
+    assert "pickle" in capfd.readouterr().err
+
+
 def test_arguments_of_savefun(tmp_path):
     writer = snapshot_writers.SimpleWriter(serializers.save_npz, compression=False)
     trainer_in(

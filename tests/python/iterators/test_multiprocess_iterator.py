@@ -257,6 +257,6 @@ next(renga.iterators.MultiprocessIterator(range(4), 2, n_processes=1))
 """
     done = run(tmp_path, program)
     assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith("RuntimeError: MultiprocessIterator: its processes died")
-    assert last.endswith('under `if __name__ == "__main__":`')
+    start = "RuntimeError: MultiprocessIterator: its processes died"
+    (said,) = [line for line in done.stderr.splitlines() if line.startswith(start)]
+    assert said.endswith('under `if __name__ == "__main__":`')

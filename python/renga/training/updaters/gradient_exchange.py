@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-from renga.utils.exceptions import SentException
+from renga.utils.exceptions import MAIN_GUARD, SentException
 
 # Seconds until NCCL gives up, as for communicators.
 _TIMEOUT = 1800.0
@@ -38,7 +38,7 @@ def receive(pipe: Any) -> Any:
     try:
         message = pipe.recv()
     except (EOFError, ConnectionError):
-        raise _failure("its process has ended") from None
+        raise _failure(f"its process has ended. {MAIN_GUARD}") from None
     if isinstance(message, SentException):  # in place of its gradients
         raise _failure(message.text) from message.unpack().__cause__
     return message
