@@ -21,6 +21,8 @@ from renga.link.distinct_params import DistinctParam, distinct_params
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
+    from renga.link import Link
+    from renga.parameter import Parameter
 
 
 class Replicas:
@@ -34,7 +36,8 @@ class Replicas:
     def __init__(self, comm: Communicator, optimizer: Any) -> None:
         self._comm = comm
         self._optimizer = optimizer
-        self._shared: list[tuple[tuple[str, ...], int]] | None = None
+        self._shared: list[tuple[str, int]] | None = None  # names and identities
+        self._shared_params: list[Parameter] = []
         self.has_loaded = False  # from a file, since the last step
 
     @property
@@ -43,28 +46,32 @@ class Replicas:
         return self._shared is not None
 
     def params(self) -> list[DistinctParam]:
-        """The parameters that have arrays, each once, in the order of names.
+        """The parameters that have arrays, each once, in the order of names."""
+        return distinct_params(self._model, include_uninit=False)
 
-        Raises:
-            RuntimeError: if the optimizer has no model.
-        """
-        model = self._optimizer.target
-        if model is None:
+    def _identities(self) -> list[tuple[str, int]]:
+        named = self._model.namedparams(include_uninit=False)
+        return [(name, id(param)) for name, param in named]
+
+    @property
+    def _model(self) -> Link:
+        if self._optimizer.target is None:
             raise RuntimeError("update: expected setup(model) before, got no model")
-        return distinct_params(model, include_uninit=False)
+        model: Link = self._optimizer.target
+        return model
 
     def differ(self) -> bool:
         """Whether there are parameters that the other ranks do not have yet."""
-        return self._shared != _identities(self.params())
+        return self._shared != self._identities()
 
     def adopt(self) -> None:
         """Notes that all ranks have the present parameters."""
-        self._shared = _identities(self.params())
+        self._shared = self._identities()
+        self._shared_params = [distinct.param for distinct in self.params()]
 
     def fingerprint(self) -> int:
-        """Of the settings: cheap, and different where they are, mostly."""
-        model = self._optimizer.target
-        return fingerprint_of(self._optimizer, model.params(include_uninit=False))
+        """Of the settings for parameters that all ranks have; different, mostly."""
+        return fingerprint_of(self._optimizer, self._shared_params)
 
     def checksum(self) -> int:
         """Of parameters, states and settings."""
@@ -110,7 +117,3 @@ class Replicas:
             ValueError: if they differ.
         """
         require_equal_arrays(self._comm, self.params(), with_states)
-
-
-def _identities(params: Sequence[DistinctParam]) -> list[tuple[tuple[str, ...], int]]:
-    return [(names, id(param)) for param, names in params]
