@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from renga.launch import rank, slurm
 from renga.launch.arguments import Count, parse_hosts, parse_ranks
+from renga.launch.child import open_stdin
 from renga.launch.plan import Plan
 from renga.launch.supervisor import supervise
 
@@ -82,10 +83,7 @@ def _become(command: list[str], environment: dict[str, str]) -> NoReturn:
     """Runs mpiexec in place of this process: signals, input and status are its own."""
     with contextlib.suppress(AttributeError):  # there is none
         sys.stdout.flush()
-    try:
-        os.fstat(0)
-    except OSError:  # closed; mpiexec's next file would become its input
-        os.open(os.devnull, os.O_RDONLY)
+    open_stdin()
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
         signal.signal(number, signal.SIG_DFL)
     os.execvpe(command[0], command, environment)

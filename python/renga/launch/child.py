@@ -29,6 +29,17 @@ def end_with_parent(number: int) -> None:
         os.kill(os.getpid(), number)
 
 
+def open_stdin() -> None:
+    """Opens an empty standard input for a program that this process becomes, if needed.
+
+    Otherwise another file of that program would have the number of its input.
+    """
+    try:
+        os.fstat(0)
+    except OSError:
+        os.set_inheritable(os.open(os.devnull, os.O_RDONLY), True)
+
+
 def take_stdin_of_parent() -> None:
     """Reads what mpiexec was given to read, instead of what mpiexec sends.
 
@@ -61,6 +72,7 @@ def main(number: str, *command: str) -> None:
     end_with_parent(int(number))
     if os.environ.get("OMPI_COMM_WORLD_RANK") == "0":
         take_stdin_of_parent()
+    open_stdin()
     os.execvp(command[0], command)
 
 
