@@ -30,10 +30,10 @@ def test_memory_is_flat_and_the_log_has_the_last_updates(shared_memory, monkeypa
         model = Point()
         optimizer = create_server_optimizer(SGD(0.1).setup(model), comm, math.inf)
         sizes = []
-        for step in range(350):
+        for step in range(380):
             model.a.grad = np.ones((2, 3))
             optimizer.update()
-            if step in (270, 349):  # integers up to 256 take no memory
+            if step in (300, 379):  # integers up to 256 take no memory
                 gc.collect()
                 sizes.append(tracemalloc.get_traced_memory()[0])
         optimizer.join()
@@ -45,9 +45,9 @@ def test_memory_is_flat_and_the_log_has_the_last_updates(shared_memory, monkeypa
     finally:
         tracemalloc.stop()
     ((logs, (before, after)),) = found
-    assert after - before < 2_000  # bytes
+    assert after - before < 8_000  # bytes; of 79 entries, 16_000
     for log in logs.values():
-        assert [entry.clock for entry in log] == list(range(319, 351))
+        assert [entry.clock for entry in log] == list(range(349, 381))
 
 
 class Steep(renga.Link):
