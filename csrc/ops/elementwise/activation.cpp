@@ -147,7 +147,8 @@ Variable leaky_relu(const Variable& x, double slope) {
     if (Variable y = activation_fusions.apply(name, x, leaky); y.defined()) return y;
   }
   const Array y = apply(Unary::leaky_relu, x.array(), slope);
-  // With a negative slope, y loses the sign of x.
+  // y is above 0 where x is, also where slope * x is 0; with a negative slope y is so elsewhere,
+  // too.
   auto vjp_x = [sign = slope >= 0 ? y : x.array(), leaky](const Variable& gy) {
     return activation_grad(leaky, sign, gy);
   };

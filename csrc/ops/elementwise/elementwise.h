@@ -74,7 +74,7 @@ enum class Binary : std::uint8_t {
   arctan2,
   // Gradients: a is the function's output (x for leaky_relu and from hard_sigmoid on), b is gy.
   relu_grad,          // b where a > 0
-  leaky_relu_grad,    // b, or p b where a < 0
+  leaky_relu_grad,    // b where a > 0, else p b
   sigmoid_grad,       // b a (1 - a)
   tanh_grad,          // b (1 - a²)
   clipped_relu_grad,  // b where 0 < a < p

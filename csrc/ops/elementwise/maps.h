@@ -296,7 +296,7 @@ RENGA_INLINE V binary(const V& a, const V& b, const V& p) {
   if constexpr (map == Binary::less_equal) return select(a <= b, one, zero);
   if constexpr (map == Binary::arctan2) return std::atan2(a, b);
   if constexpr (map == Binary::relu_grad) return select(a > zero, b, zero);
-  if constexpr (map == Binary::leaky_relu_grad) return select(a < zero, V(b * p), b);
+  if constexpr (map == Binary::leaky_relu_grad) return select(a > zero, b, V(b * p));
   if constexpr (map == Binary::sigmoid_grad) return b * a * (one - a);
   if constexpr (map == Binary::tanh_grad) return b * (one - a * a);
   if constexpr (map == Binary::clipped_relu_grad) {

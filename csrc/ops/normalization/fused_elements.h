@@ -38,7 +38,7 @@ struct LeakyRelu {
   }
   template <class T, class L, class V>
   RENGA_INLINE V gradient(L, const V& y, const V& gy) const {
-    return y < V{} ? L::template rounded_to<T>(gy * slope) : gy;
+    return y > V{} ? gy : L::template rounded_to<T>(gy * slope);
   }
 };
 

@@ -65,6 +65,23 @@ def test_activation(name):
     check(function, reference, x, *map(numpy.asarray, parameters))
 
 
+@pytest.mark.parametrize("slope", [0.0, 0.2, 1e-30, -0.5, 1.5])
+@pytest.mark.parametrize("dtype", "efd")
+def test_the_gradient_of_leaky_relu_is_the_slope_up_to_0(slope, dtype):
+    """Also where slope * x is 0: for a slope of 0, and where the product underflows."""
+    tiny = numpy.finfo(dtype).tiny
+    x = [-3, -1, -1e-7, -tiny, -0.0, 0.0, tiny, 1e-7, 1, 3]
+    x = numpy.array(x * 40, dtype)  # vectors, too
+    v = renga.Variable(x)
+    y = F.leaky_relu(v, slope)
+    y.grad = gy = numpy.linspace(1, 2, x.size).astype(dtype)
+    y.backward()
+    expected = numpy.where(x > 0, gy, gy * numpy.asarray(slope, dtype))
+    numpy.testing.assert_allclose(v.grad, expected, 1e-3 if dtype == "e" else 1e-6)
+    (again,) = renga.grad([y], [v], [renga.Variable(gy)], enable_double_backprop=True)
+    numpy.testing.assert_allclose(again.array, v.grad)
+
+
 def test_the_gradient_at_the_corners_of_clipped_relu_is_0():
     v = renga.Variable(numpy.array([0.0, 6.0, 3.0]))
     F.sum(F.relu6(v)).backward()

@@ -274,6 +274,20 @@ def test_double_backward(name):
     )
 
 
+@pytest.mark.parametrize("dtype", "ef")
+@pytest.mark.parametrize("beta", [0.0, -1e-38])
+def test_the_side_of_0_is_that_of_the_normalized_number(beta, dtype):
+    """With gamma 0, all of h are beta: 0, or too small for its product with the slope."""
+    x, _, _, gy = operands(dtype)
+    gamma, beta = np.zeros(24, dtype), np.full(24, beta, dtype)
+    v = renga.Variable(beta)
+    y = F.leaky_relu(F.batch_normalization(computed(x), gamma, v), 0.25)
+    F.sum(y * gy).backward()
+    expected = 0.25 * gy.astype("d").sum(AXES)
+    tolerance = 2e-2 if dtype == "e" else 1e-4
+    np.testing.assert_allclose(v.grad, expected, tolerance, tolerance)
+
+
 def test_hooks_are_called_for_every_operation():
     arrays = operands("d")
     y, h, *_ = definition(*arrays, 0)
