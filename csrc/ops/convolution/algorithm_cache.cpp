@@ -8,12 +8,19 @@ void (*algorithm_observer)(const std::string& problem, const std::string& algori
 
 namespace {
 
+// A program with ever new shapes must not fill the memory: a full table of what was selected is
+// emptied. What was loaded stays.
+constexpr std::size_t kMostSelected = 4096;
+
 std::mutex mutex;
 
 // Never destroyed: threads may still run operations while the process exits.
-AlgorithmCache& cache() {
-  static auto* const algorithms = new AlgorithmCache;
-  return *algorithms;
+struct Caches {
+  AlgorithmCache loaded, selected;
+};
+Caches& caches() {
+  static auto* const all = new Caches;
+  return *all;
 }
 
 }  // namespace
@@ -23,9 +30,13 @@ std::string cached_algorithm(const std::string& problem,
   std::string algorithm;
   {
     const std::lock_guard lock(mutex);
-    const auto found = cache().find(problem);
-    if (found != cache().end()) return found->second;
-    algorithm = cache().emplace(problem, select()).first->second;
+    auto& [loaded, selected] = caches();
+    for (const AlgorithmCache* cache : {&loaded, &selected}) {
+      const auto found = cache->find(problem);
+      if (found != cache->end()) return found->second;
+    }
+    if (selected.size() == kMostSelected) selected.clear();
+    algorithm = selected.emplace(problem, select()).first->second;
   }
   if (algorithm_observer != nullptr) algorithm_observer(problem, algorithm);
   return algorithm;
@@ -33,17 +44,19 @@ std::string cached_algorithm(const std::string& problem,
 
 AlgorithmCache algorithm_cache() {
   const std::lock_guard lock(mutex);
-  return cache();
+  AlgorithmCache all = caches().loaded;
+  all.insert(caches().selected.begin(), caches().selected.end());
+  return all;
 }
 
 void load_algorithms(const AlgorithmCache& loaded) {
   const std::lock_guard lock(mutex);
-  for (const auto& [problem, algorithm] : loaded) cache()[problem] = algorithm;
+  for (const auto& [problem, algorithm] : loaded) caches().loaded[problem] = algorithm;
 }
 
 void clear_algorithms() {
   const std::lock_guard lock(mutex);
-  cache().clear();
+  caches() = {};
 }
 
 }  // namespace renga

@@ -291,6 +291,8 @@ std::vector<std::int64_t> key_of(const ConvolutionProblem& p, bool rounds,
 // A handle with the plans that were made for it. One thread at a time uses them, as cuDNN does not
 // promise that several may execute one plan.
 struct Planner {
+  // A program with ever new shapes must not fill the memory: a full table is emptied.
+  static constexpr std::size_t kMost = 1024;
   cudnnHandle_t handle = nullptr;
   std::map<std::vector<std::int64_t>, std::shared_ptr<const Plan>> plans;
 };
@@ -312,6 +314,10 @@ std::shared_ptr<const Plan> plan_for(const ConvolutionProblem& p, Planner& plann
   const auto found = planner.plans.find(key);
   if (found != planner.plans.end()) return found->second;
   const auto plan = make_plan(p, rounds, options, planner.handle);
+  if (planner.plans.size() == Planner::kMost) {
+    plans_kept -= planner.plans.size();
+    planner.plans.clear();
+  }
   planner.plans[key] = plan;
   ++plans_kept;
   return plan;

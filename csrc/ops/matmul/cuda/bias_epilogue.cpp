@@ -15,6 +15,7 @@ using Algorithm = std::optional<cublasLtMatmulAlgo_t>;  // nothing where there i
 
 // A handle with what its heuristics have selected, for one thread at a time.
 struct Selector {
+  static constexpr std::size_t kMost = 1024;  // shapes; a full table is emptied
   cublasLtHandle_t handle = nullptr;
   std::map<std::vector<std::int64_t>, Algorithm> selected;
 };
@@ -112,6 +113,7 @@ bool multiply_with_bias(const Array& a, const Array& b, const Array& bias, const
   const auto key = p.key();
   auto known = selector.selected.find(key);
   if (known == selector.selected.end()) {
+    if (selector.selected.size() == Selector::kMost) selector.selected.clear();
     known = selector.selected.emplace(key, select(p, d, selector.handle)).first;
   }
   if (!known->second) return false;
