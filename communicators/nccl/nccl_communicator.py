@@ -79,7 +79,7 @@ class NcclCollectives(StagedCommunicator):
         outs = [None] * len(xs) if out is None else [out] if single else list(out)
         operands, moved = [], []
         for a, y in zip(xs, outs):
-            sent = _contiguous(a if dtype is None else a.astype(dtype))
+            sent = _contiguous(a if dtype is None else _cast(a, dtype))
             received = sent if dtype is not None else _result_memory(y, sent)
             described = _address(sent), _address(received), sent.size, sent.dtype.name
             operands.append(described)
@@ -110,7 +110,8 @@ class NcclCollectives(StagedCommunicator):
         if not self._uses_nccl(x):
             return super().all_gather(x, out, wait)
         sent = _contiguous(x)
-        rows = sent.repeat(self.size).reshape(self.size, *sent.shape)
+        with sent.device:
+            rows = sent.repeat(self.size).reshape(self.size, *sent.shape)
         y = rows if out is None else _result_memory(out, rows)
         work = self._nccl(x).all_gather(
             _address(sent), _address(y), sent.size, sent.dtype.name
@@ -152,13 +153,24 @@ def _address(x: Any) -> int:
     return int(x.__cuda_array_interface__["data"][0])
 
 
+def _copy(x: Any) -> Any:
+    """A copy on the device of ``x``; CuPy's are on the current one."""
+    with x.device:
+        return x.copy()
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    with x.device:
+        return x.astype(dtype)
+
+
 def _contiguous(x: Any) -> Any:
     strides = x.__cuda_array_interface__.get("strides")
     expected = np.empty(x.shape, np.int8).strides
     packed = strides is None or tuple(strides) == tuple(
         step * x.dtype.itemsize for step in expected
     )
-    return x if packed else x.copy()
+    return x if packed else _copy(x)
 
 
 def _result_memory(out: Any, like: Any) -> Any:
@@ -168,13 +180,13 @@ def _result_memory(out: Any, like: Any) -> Any:
         ValueError: if ``out`` has another shape or dtype.
     """
     if out is None:
-        return like.copy()
+        return _copy(like)
     if (out.shape, out.dtype) != (like.shape, like.dtype):
         raise ValueError(
             f"nccl: expected a result of {like.dtype} {like.shape}, "
             f"got {out.dtype} {out.shape}"
         )
-    return out if _contiguous(out) is out else like.copy()
+    return out if _contiguous(out) is out else _copy(like)
 
 
 def _written(sent: Any, received: Any, out: Any) -> Any:
@@ -190,6 +202,6 @@ def _converted(received: Any, like: Any, overwrite: bool) -> Any:
     if received is like or (received.dtype == like.dtype and not overwrite):
         return received
     if not overwrite:
-        return received.astype(like.dtype)
+        return _cast(received, like.dtype)
     like[...] = received
     return like

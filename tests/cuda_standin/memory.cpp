@@ -139,14 +139,18 @@ bool is_readable(int device, std::uintptr_t address) {
 
 }  // namespace
 
-bool is_readable_argument(cudaStream_t stream, const void* argument, std::size_t bytes) {
+bool are_readable_words(cudaStream_t stream, const void* argument, std::size_t bytes) {
   const std::lock_guard lock(mutex());
   require_known(stream);
   const int device = device_of(stream);
   for (std::size_t at = 0; at + sizeof(std::uintptr_t) <= bytes; at += sizeof(std::uintptr_t)) {
     std::uintptr_t word = 0;
     std::memcpy(&word, static_cast<const std::byte*>(argument) + at, sizeof(word));
-    if (!is_readable(device, word)) return failed(cudaErrorIllegalAddress), false;
+    if (is_readable(device, word)) continue;
+    std::fprintf(stderr, "CUDA stand-in: byte %zu of a kernel's argument has address %#zx, %s\n",
+                 at, word, "which is not in an allocation of its device");
+    failed(cudaErrorIllegalAddress);
+    return false;
   }
   return true;
 }

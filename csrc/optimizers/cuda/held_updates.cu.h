@@ -27,7 +27,7 @@ struct Tensors {
   static constexpr std::size_t kArguments = 4096;
   static constexpr int kMost = static_cast<int>((kArguments - 16) / sizeof(Tensor));
   int count = 0;
-  Tensor tensors[kMost];
+  Tensor tensors[kMost] = {};
 };
 
 // Blocks handle the tensors in turn.
@@ -47,6 +47,14 @@ __global__ void update_tensors(Tensors<Body, N> all) {
   }
 }
 
+// The bytes of a launch's arguments are then those of its operands alone, which tools can check.
+template <class Body>
+void clear_padding([[maybe_unused]] Body& body) {
+#if __has_builtin(__builtin_clear_padding)
+  __builtin_clear_padding(&body);
+#endif
+}
+
 // Updates that wait for their launch.
 struct HeldUpdates {
   virtual ~HeldUpdates() = default;
@@ -55,11 +63,11 @@ struct HeldUpdates {
 
 template <class T, class Body, int N>
 struct HeldUpdatesOf final : HeldUpdates {
-  void add(const ElementLoop<N>& operands, const Body& body,
-           const std::array<const Array*, N>& arrays) {
+  void add(const ElementLoop<N>& operands, Body body, const std::array<const Array*, N>& arrays) {
     auto& tensor = all.tensors[all.count++];
     std::copy(operands.data, operands.data + N, tensor.data);
     tensor.size = operands.size;
+    clear_padding(body);
     std::memcpy(tensor.body, &body, sizeof(Body));
     for (const Array* array : arrays) kept.push_back(*array);
     largest = std::max(largest, tensor.size);
@@ -72,7 +80,7 @@ struct HeldUpdatesOf final : HeldUpdates {
     const auto count = static_cast<unsigned>(all.count);
     cuda::launch(kept[0].device(), {static_cast<unsigned>(std::min(blocks, kMostBlocks)) * count},
                  update_tensors<T, Body, N>, all);
-    all.count = 0;
+    all = {};
     largest = 0;
     kept.clear();
   }

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "optimizers/cuda/held_updates.cu.h"
 #include "optimizers/kernels.h"
 #include "optimizers/update_mask.h"
@@ -76,7 +78,7 @@ struct CudaMap {
       mask.values = given.values.template as<float>();
     }
     std::array<const Array*, N> operands{&x, &g.array};
-    for (std::size_t k = 0; k < States; ++k) operands[2 + k] = &states[k];
+    std::ranges::transform(states, operands.begin() + 2, [](const Array& x) { return &x; });
     visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
       if constexpr (is_floating<T>) {
         using C = Compute<T>;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <functional>
-#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "cuda_runtime_api.h"
@@ -34,7 +34,13 @@ namespace cuda_standin {
 cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> body);
 // Whether every pointer in an argument of a kernel, members of structs included, is one that
 // hardware can read on the stream's device.
-bool is_readable_argument(cudaStream_t stream, const void* argument, std::size_t bytes);
+bool are_readable_words(cudaStream_t stream, const void* argument, std::size_t bytes);
+template <class T>
+bool is_readable(cudaStream_t stream, T argument) {
+  if constexpr (std::is_empty_v<T>) return true;
+  __builtin_clear_padding(&argument);  // what is left there may look like an address
+  return are_readable_words(stream, &argument, sizeof(T));
+}
 // The dynamic shared memory of the block that runs.
 void* shared_memory();
 // The value that the lane of this thread's warp with that number passes to the same call.
@@ -56,14 +62,12 @@ T shuffle(unsigned mask, T value, unsigned lane) {
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
-  const std::tuple<Parameters...> copies(std::forward<Arguments>(arguments)...);
-  const bool are_readable = std::apply(
-      [config](const Parameters&... each) {
-        return (cuda_standin::is_readable_argument(config->stream, &each, sizeof(each)) && ...);
-      },
-      copies);
-  if (!are_readable) return cudaErrorIllegalAddress;
-  return cuda_standin::launch(*config, [kernel, copies] { std::apply(kernel, copies); });
+  if (!(cuda_standin::is_readable(config->stream, Parameters(arguments)) && ...)) {
+    return cudaErrorIllegalAddress;
+  }
+  return cuda_standin::launch(
+      *config,
+      [kernel, ... copies = Parameters(std::forward<Arguments>(arguments))] { kernel(copies...); });
 }
 
 void __syncthreads();

@@ -17,7 +17,7 @@ struct Operand {
     return data + i * first + j * second;
   }
   std::byte* data;
-  std::int64_t first, second, pixels[kMostAxes];
+  std::int64_t first, second, pixels[kMostAxes] = {};
 };
 
 // Extents and options along the axes of pixels.
@@ -38,8 +38,8 @@ struct Geometry {
   }
   int axes;
   std::int64_t samples, in, out;  // channels of a group
-  std::int64_t x[kMostAxes], y[kMostAxes], kernel[kMostAxes];
-  std::int64_t stride[kMostAxes], pad[kMostAxes], dilate[kMostAxes];
+  std::int64_t x[kMostAxes] = {}, y[kMostAxes] = {}, kernel[kMostAxes] = {};
+  std::int64_t stride[kMostAxes] = {}, pad[kMostAxes] = {}, dilate[kMostAxes] = {};
 };
 
 __device__ std::int64_t product(const std::int64_t* extents, int axes) {

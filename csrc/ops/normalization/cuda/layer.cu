@@ -109,7 +109,6 @@ __global__ void parameter_grads(ParameterGrads<T, S> grads, cuda::FoldGrid grid,
   const std::int64_t step = std::int64_t{grid.parts} * thread.rows;
   cuda::TwoSums sums{0, 0};
   if (thread.result < rows.columns) {
-#pragma unroll 4
     for (std::int64_t row = thread.part * thread.rows + thread.row; row < rows.count; row += step) {
       const std::int64_t i = row * rows.columns + thread.result;
       const S g = static_cast<S>(grads.gy[i]);

@@ -75,11 +75,9 @@ __global__ void visit_channels(ChannelGrid grid, Element element) {
   const typename Element::Of channel(element, thread.result);
   visit_thread<is_last>(grid, thread, [&](std::int64_t first, std::int64_t step, int n) {
     decltype(channel.value(first)) values[kAtOnce];
-#pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
       if (k < n) values[k] = channel.value(first + k * step);
     }
-#pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
       if (k < n) channel.store(first + k * step, values[k]);
     }
@@ -190,7 +188,6 @@ __global__ void sum_channels(ChannelGrid grid, Terms terms, cuda::TwoSums* parti
     const typename Terms::Of channel(terms, thread.result);
     visit_thread<is_last>(grid, thread, [&](std::int64_t first, std::int64_t step, int n) {
       S a[kAtOnce] = {}, b[kAtOnce] = {};
-#pragma unroll
       for (int k = 0; k < kAtOnce; ++k) {
         if (k < n) channel.value(first + k * step, a[k], b[k]);
       }
