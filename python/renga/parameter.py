@@ -30,6 +30,8 @@ class Parameter(Variable):
     # The value of the gradient when the array is created; None: no gradient.
     _first_grad: float | None = numpy.nan
     _initial_device: Any = None
+    # Whether it holds a shard of an array, of which other ranks have the rest.
+    is_divided = False
 
     def __init__(
         self,

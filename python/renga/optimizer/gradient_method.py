@@ -244,6 +244,7 @@ class GradientMethod(Optimizer):
                 and is_method_of(param, Parameter, "update")
                 and param.update_rule is not None
                 and param.update_rule.is_maskable()
+                and not param.is_divided
                 # Hooks would read what is still multiplied by the scale.
                 and not (hooks and param.dtype == numpy.float16)
                 for param in params

@@ -102,12 +102,14 @@ class LossScaling:
         if not self._loss_scaling_is_dynamic:
             return
         self._read_device_loss_scale()
-        overflows = not are_finite(
-            param.grad
-            for param in self.target.params(include_uninit=False)
-            if param.grad is not None
-        )
-        self._loss_scaling_isnan = self.target.sum_over_stages(float(overflows)) > 0
+        params = list(self.target.params(include_uninit=False))
+        grads = [param.grad for param in params if param.grad is not None]
+        overflows = float(not are_finite(grads))
+        # Of shards, those of another rank may overflow. One parameter's ranks tell.
+        sharded = next((param for param in params if param.is_divided), None)
+        if sharded is not None:
+            overflows = sharded.sum_over_shards(overflows)
+        self._loss_scaling_isnan = self.target.sum_over_stages(overflows) > 0
         self._loss_scaling_isnan_ever |= self._loss_scaling_isnan
 
     def is_safe_to_update(self) -> bool:
