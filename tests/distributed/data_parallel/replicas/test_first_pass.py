@@ -1,0 +1,150 @@
+"""The pass that gives parameters their shapes leaves nothing else behind; grids."""
+
+import io
+
+import numpy as np
+import pytest
+
+import renga
+import renga.functions as F
+import renga.links as L
+from renga.communicators import local
+from renga.distributed import create_groups, create_multi_node_optimizer, parallelize
+from renga.distributed.data_parallel.replicas.first_pass import without_traces
+from tests.distributed.compression.test_training import both, load
+from tests.distributed.data_parallel.training_steps import (
+    STEPS,
+    T,
+    X,
+    check,
+    own_samples,
+    parameters,
+)
+
+
+def uniform(seed):
+    random = np.random.RandomState(seed)
+
+    def fill(array):
+        array[...] = random.uniform(-1, 1, array.shape)
+
+    return fill
+
+
+class Recurrent(renga.Chain):
+    """A recurrent link that keeps its states between batches."""
+
+    def __init__(self, size, seed=0):
+        super().__init__()
+        with self.init_scope():
+            self.memory = L.StatelessLSTM(
+                size, 6, lateral_init=uniform(seed), upward_init=uniform(seed + 1)
+            )
+            self.out = L.Linear(6, 5, initialW=uniform(seed + 2))
+        self.state = None, None
+        self.passes = 0
+
+    def forward(self, x):
+        c, h = self.memory(*self.state, x)
+        self.state = c.array, h.array
+        self.passes += 1
+        return self.out(h)
+
+
+def loss_of(model, penalty):
+    def loss(x, t):
+        x = renga.Variable(x)
+        y = model(x)
+        value = F.softmax_cross_entropy(y, t)
+        if penalty:
+            (g,) = renga.grad([y], [x], enable_double_backprop=True)
+            value += 0.1 * F.sum(g**2) / len(t)
+        return value
+
+    return loss
+
+
+def serial(penalty=False, steps=STEPS):
+    model = Recurrent(5)
+    optimizer = renga.optimizers.MomentumSGD(0.3).setup(model)
+    for step in range(steps):
+        optimizer.update(loss_of(model, penalty), X[step], T[step])
+    return model, optimizer
+
+
+@pytest.mark.parametrize("penalty", [False, True])
+def test_states_of_links_are_those_of_one_process(several_ranks, penalty):
+    def run(comm):
+        model = Recurrent(None, seed=comm.rank)
+        optimizer = renga.optimizers.MomentumSGD(0.3).setup(model)
+        optimizer = create_multi_node_optimizer(optimizer, comm)
+        for x, t in zip(X, T):
+            x, t = own_samples(comm, x), own_samples(comm, t)
+            optimizer.update(loss_of(model, penalty), x, t)
+        return parameters(model), model.passes
+
+    results = several_ranks(run)
+    check([found for found, _ in results], parameters(serial(penalty)[0]), atol=1e-5)
+    assert {passes for _, passes in results} == {STEPS}
+
+
+@pytest.mark.parametrize("penalty", [False, True])
+def test_a_grid_runs_the_program_once_for_each_update(ranks, penalty):
+    def run(comm):
+        groups = create_groups(comm, channel=2 if comm.size % 2 == 0 else 1)
+        model = parallelize(Recurrent(5, seed=0), groups.channel, "channel", X[0][:2])
+        model.state, model.passes = (None, None), 0
+        optimizer = renga.optimizers.MomentumSGD(0.3).setup(model)
+        optimizer = create_multi_node_optimizer(optimizer, groups.data)
+        for x, t in zip(X, T):
+            x, t = own_samples(groups.data, x), own_samples(groups.data, t)
+            optimizer.update(loss_of(model, penalty), x, t)
+        return model.passes
+
+    assert set(ranks(run)) == {STEPS}
+
+
+@pytest.mark.parametrize("loads", [[0, 1, 2, 3], [0, 1], [0]])
+def test_ranks_of_a_grid_that_load(loads):
+    def run(comm):
+        groups = create_groups(comm, channel=2)
+        model = L.Linear(5, 5, initialW=np.full((5, 5), 0.1))
+        model = parallelize(model, groups.channel, "channel", X[0][:2])
+        optimizer = renga.optimizers.MomentumSGD(0.3).setup(model)
+        optimizer = create_multi_node_optimizer(optimizer, groups.data)
+        if comm.rank in loads:
+            load(io.BytesIO(file.getvalue()), both(model, optimizer))
+        rows = slice(6 * groups.data.rank, 6 * groups.data.rank + 6)
+        for x, t in zip(X[1:], T[1:]):
+            optimizer.update(loss_of(model, False), x[rows], t[rows])
+        found = io.BytesIO()
+        renga.serializers.save_npz(found, model)
+        return found.getvalue()
+
+    model = L.Linear(5, 5, initialW=np.eye(5))
+    optimizer = renga.optimizers.MomentumSGD(0.3).setup(model)
+    optimizer.update(loss_of(model, False), X[0], T[0])
+    file = io.BytesIO()
+    renga.serializers.save_npz(file, both(model, optimizer))
+    for x, t in zip(X[1:], T[1:]):
+        optimizer.update(loss_of(model, False), x, t)
+    if loads == [0]:
+        with pytest.raises(ValueError, match="expected all 2 ranks with shards .* 1"):
+            local.run(run, ranks=4)
+        return
+    for found in local.run(run, ranks=4):
+        got = np.load(io.BytesIO(found))
+        np.testing.assert_allclose(got["W"], model.W.array, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(got["b"], model.b.array, rtol=0, atol=1e-5)
+
+
+def test_attributes_are_restored_but_for_links_and_parameters():
+    chain = renga.Chain()
+    chain.number, chain.items = 1, [1, 2]
+    with without_traces(chain):
+        chain.number, chain.items, chain.new = 2, [3], 4
+        with chain.init_scope():
+            chain.link = L.Linear(2, 3)
+            chain.param = renga.Parameter(np.zeros(2))
+    assert chain.number == 1 and chain.items == [1, 2] and not hasattr(chain, "new")
+    assert [name for name, _ in chain.namedparams()] == ["/param", "/link/W", "/link/b"]
