@@ -103,7 +103,9 @@ class NodeParameters(ShardedStates):
     def _gather(self) -> None:
         if not self.cuts:  # whole parameters were updated
             self._write_pieces(self._comm.rank)
-        if self._elsewhere:
+        if not self._is_shared:
+            super()._gather()
+        elif self._elsewhere:
             for flat in self._flats:
                 rows = self._comm.all_gather(flat[self._comm.rank])
                 if self._is_first:
