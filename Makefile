@@ -178,7 +178,7 @@ cuda-cpu: renga
 # Those tests that have a device, on the stand-in's.
 test-cuda-cpu:
 	RENGA_CUDA_STANDIN=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(PARALLEL) tests/devices \
-	  tests/python/ops/test_coverage.py -k "cuda or devices"
+	  tests/combinations/test_devices.py tests/python/ops/test_coverage.py -k "cuda or devices"
 
 clean:
 	rm -rf .venv build result

@@ -18,12 +18,13 @@ def check(row, column):
         check_raises(row, column)
         return
     found = column.run(row)
+    expected = column.expected(row)
+    tolerance = column.adapted(row).tolerance
     if column.is_exact_on(row):
-        expected = column.expected(row)
-        tolerance = column.adapted(row).tolerance
         check_equal(found, expected, column, tolerance)
     else:
         check_agreement(found)
+        check_unmoved(found, expected, tolerance)
 
 
 def check_refused(row, column, pattern):
@@ -126,6 +127,15 @@ def check_agreement(found):
                 assert numpy.isfinite(x).all(), f"rank {rank}, {key}: {x}"
                 message = f"ranks 0 and {rank} differ in {name}, {key}"
                 assert same_bits(x, models[0][name, key]), message
+
+
+def check_unmoved(found, expected, tolerance):
+    """That parameters are as before where one process does not move them."""
+    wanted = arrays(expected.files[0]["model 0"])
+    for rank, files in enumerate(found.files):
+        own = arrays(files["model 0"])
+        for key in sorted(expected.unmoved & wanted.keys()):
+            check_close(own[key], wanted[key], tolerance, f"rank {rank}, {key}")
 
 
 def same_bits(x, y):

@@ -139,10 +139,14 @@ def _reference(row, kind, replicas, parts, formula):
     for run in runs:
         with run.column.random():
             row.each("start", run)
+    before = {name: p.array.copy() for name, p in distinct(runs[0].model)}
     for step in range(STEPS):
         reference_step(row, runs, parts, formula, step)
     formula.end(runs)
-    return Result([run.save() for run in runs], [run.observed for run in runs])
+    after = dict(distinct(runs[0].model))
+    unmoved = {name[1:] for name, x in before.items() if (x == after[name].array).all()}
+    observed = [run.observed for run in runs]
+    return Result([run.save() for run in runs], observed, unmoved)
 
 
 def replica_of(row, kind, rank):

@@ -118,6 +118,7 @@ class Result:
 
     files: list[dict[str, bytes]] = dataclasses.field(default_factory=list)
     observed: list[list[float]] = dataclasses.field(default_factory=list)
+    unmoved: set[str] = dataclasses.field(default_factory=set)  # a reference's arrays
 
 
 def run_steps(row, run, ranks, first, last, note):

@@ -95,9 +95,14 @@ class Delayed(Formula):
         self.late[id(first.trained.model)] = mean, first.scale
         if late is not None:
             ratio = first.scale / late[1]
-            late = {k: None if g is None else g * ratio for k, g in late[0].items()}
+            late = {name: scaled(g, ratio) for name, g in late[0].items()}
             for own in parts:
                 apply(own[0], late, self.zero_fill)
+
+
+def scaled(gradient, ratio):
+    """A gradient with another loss scale; None stays None."""
+    return None if gradient is None else numpy.asarray(gradient * ratio)
 
 
 class DoubleBuffering(MultiNode):
