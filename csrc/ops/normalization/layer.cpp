@@ -10,6 +10,7 @@
 #include "ops/normalization/normalization.h"
 #include "ops/reduction/reduction.h"
 #include "ops/shape/manipulation.h"
+#include "ops/shape/one_device.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -25,6 +26,8 @@ struct Operands {
 };
 
 void check(const char* op, const Operands& o) {
+  require_one_device(op, o.x.device(), o.gamma.device());
+  if (o.beta) require_one_device(op, o.x.device(), o.beta->device());
   const int added = o.x.ndim() - o.gamma.ndim();
   bool fits = added >= 0 && o.gamma.ndim() > 0;
   for (int axis = 0; fits && axis < o.gamma.ndim(); ++axis) {

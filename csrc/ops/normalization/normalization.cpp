@@ -4,6 +4,7 @@
 #include "autograd/node.h"
 #include "ops/normalization/fusion.h"
 #include "ops/normalization/gradients.h"
+#include "ops/shape/one_device.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -52,6 +53,7 @@ void check(const char* op, const Variable& x, std::span<const Variable> paramete
       first && *first >= 0 && one.ndim() == 1 && *first + one.size() <= expected.product();
   if (sharded) expected = one.shape();
   for (const Variable& p : parameters) {
+    require_one_device(op, x.device(), p.device());
     require(is_float(p.dtype()) && p.dtype() == one.dtype() && p.shape() == expected, op,
             ": expected parameters of one float dtype and of shape ", expected,
             ", x's without axes ", reduced, ", got ", p.dtype(), " and ", p.shape());

@@ -6,6 +6,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/recurrent/recurrent_layer.h"
 #include "ops/shape/manipulation.h"
+#include "ops/shape/one_device.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -211,6 +212,7 @@ std::tuple<Variable, Variable> lstm(const Variable& c_operand, const Variable& x
   }
   std::vector<Variable> operands{c_operand, x_operand};
   if (hidden_operand) operands.push_back(*hidden_operand);
+  require_one_device("lstm", operands);
   operands = promote(std::move(operands), operands.size());
   const Variable &c_prev = operands[0], &x = operands[1];
   const Shape &state = c_prev.shape(), &gates = x.shape();

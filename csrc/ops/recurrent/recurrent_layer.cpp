@@ -7,6 +7,7 @@
 #include "ops/matmul/matmul.h"
 #include "ops/reduction/reduction.h"
 #include "ops/shape/manipulation.h"
+#include "ops/shape/one_device.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -70,6 +71,7 @@ struct Operands {
 
 void check(const Layer& layer, const Operands& x, const std::vector<std::int64_t>& lengths) {
   const char* name = layer.cell.op;
+  require_one_device(name, x.all);
   const Shape& state = x.states()[0].shape();
   require(state.size() == 2, name, ": expected states of shape (B, N), got ", state);
   const bool sorted =
