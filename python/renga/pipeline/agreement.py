@@ -3,39 +3,90 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy
 
+from renga.pipeline.schedule import rank_of_stage
+
 if TYPE_CHECKING:
     from renga.communicators import Communicator
+    from renga.parameter import Parameter
 
 
-def agree(comm: Communicator, call: str, text: str = "", flags: int = 0) -> list[int]:
-    """The flags of all ranks, which have to make the same call; it sends 16 bytes.
+def agree(
+    comm: Communicator, call: str, text: str, numbers: Sequence[int]
+) -> list[list[int]]:
+    """The numbers of all ranks, which have to make the same call; a short message.
 
     Args:
         comm: the ranks of a pipeline.
         call: the method that is called.
         text: of its arguments, what has to be the same on all ranks.
-        flags: of this rank.
+        numbers: of this rank.
+
+    Returns:
+        For each of the numbers, those of all ranks.
 
     Raises:
         RuntimeError: on every rank, if the calls differ.
     """
     if comm.size == 1:
-        return [flags]
+        return [[number] for number in numbers]
     digest = hashlib.blake2b(f"{call} {text}".encode(), digest_size=8).digest()
-    own = numpy.array([numpy.frombuffer(digest, numpy.int64)[0], flags])
-    digests, all_flags = comm.all_gather(own).T
+    own = numpy.array([numpy.frombuffer(digest, numpy.int64)[0], *numbers])
+    digests, *found = comm.all_gather(own).T
     if (digests == digests[0]).all():  # on all ranks, or on none
-        return [int(each) for each in all_flags]
+        return [each.tolist() for each in found]
     calls = comm.allgather_obj((call, text))
     names = [each for each, _ in calls]
     if len(set(names)) == 1:
         names = [f"{each} with {described}" for each, described in calls]
     raise RuntimeError(_difference(names))
+
+
+def settings_of(params: Iterable[Parameter]) -> dict[int, str]:
+    """What the update rules of parameters have set for themselves, by their order."""
+    found = {}
+    for i, param in enumerate(params):
+        rule = param.update_rule
+        if rule is None:
+            continue
+        own = {k: v for k, v in vars(rule.hyperparam).items() if k != "_parent"}
+        hooks = [name for timing in ("pre", "post") for name in rule._hooks(timing)]
+        if own or hooks or not rule.enabled:
+            state = "enabled" if rule.enabled else "disabled"
+            found[i] = f"{state}, {sorted(own.items())}, hooks {hooks}"
+    return found
+
+
+def require_known_to_owners(
+    comm: Communicator, settings: dict[int, str], params: Sequence[Parameter]
+) -> None:
+    """Checks that what a rank has set of a parameter, the rank that updates it has.
+
+    Every rank calls it.
+
+    Args:
+        comm: the ranks of a pipeline.
+        settings: of this rank, by :func:`settings_of`.
+        params: of all stages.
+
+    Raises:
+        RuntimeError: on every rank, if the owner of a parameter has not set the same.
+    """
+    all_settings = comm.allgather_obj(settings)
+    for rank, found in enumerate(all_settings):
+        for i, text in found.items():
+            owner = rank_of_stage(params[i].stage, comm.size)
+            other = all_settings[owner].get(i, "nothing")
+            if text != other:
+                raise RuntimeError(
+                    f"Pipeline: expected the update rule of {params[i].name} "
+                    f"{params[i].shape} to be set on rank {owner}, which updates it, "
+                    f"as on rank {rank}, got {other} and {text}"
+                )
 
 
 def _difference(calls: Sequence[str]) -> str:

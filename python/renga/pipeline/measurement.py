@@ -85,6 +85,7 @@ def measure(
     inputs: Sequence[Any],
     micro_batches: int = 1,
     now: Callable[[], float] = time.perf_counter,
+    least: int = 1,
 ) -> Costs:
     """Runs ``program(*inputs)`` forward and backward for a few steps.
 
@@ -97,10 +98,14 @@ def measure(
         micro_batches: of a step, after which weights change: what is prepared of them
             once a step, as packings, is a part of each micro-batch's time.
         now: the clock, in seconds.
+        least: the number of segments that are wanted; if there are fewer, links that
+            the program has not used are some, too, after the others.
     """
     order = _Order(owners(model))
     _run(order, program, inputs)
     paths = list(order.paths)
+    unused = sorted(set(order.owners.values()) - order.paths.keys())
+    paths += unused[: max(0, least - len(paths))]
     for param in model.params():
         path = order.owners[id(param)]
         param.stage = paths.index(path) if path in paths else 0

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import functools
 import operator
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,11 @@ import numpy
 from renga import reporter
 from renga.link import Link
 from renga.pipeline import preparation
-from renga.pipeline.agreement import agree
+from renga.pipeline.agreement import (
+    agree,
+    require_known_to_owners,
+    settings_of,
+)
 from renga.pipeline.batches import micro_batches
 from renga.pipeline.partition import Partition, number_of_stages
 from renga.pipeline.runner import Runner
@@ -122,6 +127,7 @@ class Pipeline(Link):
         )
         self._has_all = self._has_all_states = False
         self._loaded = 0  # _MODEL, _OPTIMIZER
+        self._known_settings: list[int] = []  # checksums of the ranks
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Pipeline:
         """A pipeline with copies of the parameters; every rank makes it."""
@@ -261,9 +267,16 @@ class Pipeline(Link):
         """Checks that all ranks make one call, and spreads what some have loaded.
 
         Raises:
-            RuntimeError: on every rank, if they make different ones.
+            RuntimeError: on every rank, if they make different ones, or if a rank has
+                set what only another one uses.
         """
-        flags = agree(self.comm, call, text, self._loaded)
+        params = list(self.model.params())
+        settings = settings_of(params)
+        own = self._loaded, zlib.crc32(repr(settings).encode())
+        flags, digests = agree(self.comm, call, text, own)
+        if len({*digests}) > 1 and digests != self._known_settings:
+            require_known_to_owners(self.comm, settings, params)
+            self._known_settings = digests
         found = functools.reduce(operator.or_, flags)
         self._take(flags, optimizer, None)
         replicas = getattr(optimizer, "communicator", None)

@@ -122,7 +122,7 @@ def cut(
             model(*inputs)
     comm.bcast_data(model)
     numpy.random.set_state(comm.bcast_obj(numpy.random.get_state()))
-    costs, seconds_per_byte = _measured(model, comm, inputs, options)
+    costs, seconds_per_byte = _measured(model, comm, inputs, n_stages, options)
     chunks = n_stages // comm.size
     bubble = schedule.bubble(options.schedule, comm.size, options.micro_batches, chunks)
     partitioned = partition(costs, stages, seconds_per_byte, bubble)
@@ -137,7 +137,11 @@ def cut(
 
 
 def _measured(
-    model: Link, comm: Communicator, inputs: Sequence[Any], options: Options
+    model: Link,
+    comm: Communicator,
+    inputs: Sequence[Any],
+    n_stages: int,
+    options: Options,
 ) -> tuple[measurement.Costs, float]:
     """The costs of the model and of a byte sent, equal on all ranks.
 
@@ -149,7 +153,9 @@ def _measured(
     sample = copy.deepcopy(model)
     if options.reduce == "mean" and options.micro_batches > 1:
         _require_no_sum(sample, inputs, options.batch_axis)
-    costs = measurement.measure(sample, sample, inputs, options.micro_batches)
+    costs = measurement.measure(
+        sample, sample, inputs, options.micro_batches, least=n_stages
+    )
     passes = _UPDATE_PASSES + _MORE_PASSES[options.weights]
     update = passes * measurement.memory_seconds_per_byte(comm.size)
     for segment in costs.segments:

@@ -101,3 +101,41 @@ def test_a_cut_between_the_calls_of_a_normalization():
 
     starts = renga.communicators.local.run(run, ranks=2)
     assert set(starts) <= {"/norm", "/d"}
+
+
+@pytest.mark.parametrize("what", ["frozen", "rate", "hook"])
+def test_rank_0_alone_sets_a_parameter_of_another_stage(several_ranks, what):
+    def act(comm, model, optimizer):
+        if comm.rank == 0:
+            rule = model.model.d.W.update_rule
+            if what == "frozen":
+                rule.enabled = False
+            elif what == "rate":
+                rule.hyperparam.lr = 0.3
+            else:
+                rule.add_hook(renga.optimizer_hooks.WeightDecay(0.1))
+        try:
+            model.train_batch(optimizer, model.model, DATA[1])
+        finally:
+            rule = optimizer.create_update_rule()
+            for param in model.model.params():
+                if param.is_meta:
+                    param.update_rule = rule
+
+    message = r"rule of W \(5, 8\) to be set on rank \d.* as on rank 0, got nothing"
+    check_refused(several_ranks, act, message)
+
+
+def test_ranks_that_set_only_their_own_parameters(several_ranks):
+    """As a loop over ``model.params()`` does."""
+
+    def run(comm):
+        model, optimizer = pipeline(Layers, comm, DATA)
+        for param in model.params():
+            param.update_rule.hyperparam.lr = 0.0
+        for batch in DATA:
+            model.train_batch(optimizer, model.model, batch)
+        assert_close(whole(model), whole(pipeline(Layers, comm, DATA)[0]))
+        return True
+
+    assert all(several_ranks(run))

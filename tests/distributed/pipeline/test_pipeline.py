@@ -324,3 +324,41 @@ def test_a_model_that_is_no_link(ranks):
             Pipeline(lambda x: x, comm)
 
     ranks(run)
+
+
+class Checkpointed(networks.Deep):
+    """A function of layers of several stages that is recomputed."""
+
+    def forward(self, x, t):
+        def several(h):
+            for layer in self.layers[:8]:
+                h = F.tanh(layer(h)) + h
+            return h
+
+        return F.softmax_cross_entropy(self.last(F.forget(several, x)), t)
+
+
+class Skipping(networks.Deep):
+    """Uses two layers alone in the example, whose batch has one sample."""
+
+    def forward(self, x, t):
+        h = F.tanh(self.layers[0](x))
+        for layer in self.layers[1:] if len(x) > 1 else []:
+            h = F.tanh(layer(h)) + h
+        return F.softmax_cross_entropy(self.last(h), t)
+
+
+@pytest.mark.parametrize("network", [Checkpointed, Skipping])
+def test_a_recomputed_function_and_layers_unused_in_the_example(several_ranks, network):
+    batches = networks.vectors()
+    expected = oracles.accumulated(network(), MomentumSGD(0.05), batches, 2)
+
+    def run(comm):
+        x, t = batches[0]
+        model = Pipeline(network(), comm, x[:1], t[:1], micro_batches=2)
+        optimizer = MomentumSGD(0.05).setup(model)
+        for batch in batches:
+            model.train_batch(optimizer, model.model, batch)
+        return oracles.arrays(model)
+
+    assert_same(merged(several_ranks(run)), expected, exact=False)

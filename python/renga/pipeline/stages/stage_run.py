@@ -283,9 +283,14 @@ class StageRun:
             _core.set_call_placement(self)
         return _map_variables(result, lambda y: _shape(y, y.requires_grad))
 
+    @property
+    def is_divided(self) -> bool:
+        """Whether other stages compute parts of the program."""
+        return self._messages.stages > 1
+
     def require_own_graph(self, caller: str) -> None:
         """Raises RuntimeError where the graph of the program is on several ranks."""
-        if self._messages.stages > 1 and self._open_calls == 0:
+        if self.is_divided and self._open_calls == 0:
             raise RuntimeError(
                 f"{caller}: expected a graph on one rank, got a program in a pipeline "
                 f"of {self._messages.stages} stages, each of which has a part of it; "
