@@ -253,8 +253,9 @@ def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
 
 
 def _flip(m: Any, axis: Any = None) -> Any:
-    axes = range(m.ndim) if axis is None else axis
-    for each in axes if hasattr(axes, "__iter__") else (axes,):
+    if axis is None:
+        axis = tuple(range(m.ndim))
+    for each in axis if isinstance(axis, tuple) else (axis,):
         m = F.flip(m, each)
     return m
 
@@ -272,6 +273,11 @@ def _dot(a: Any, b: Any) -> Any:
     if a.ndim == 0 or b.ndim == 0:
         return as_variable(a) * b
     return F.tensordot(a, b, ((a.ndim - 1,), (max(b.ndim - 2, 0),)))
+
+
+def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    a, b = _operands(a, b)
+    return F.tensordot(a, b, axes)
 
 
 def _einsum(*operands: Any, optimize: Any = False) -> Any:
@@ -321,7 +327,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     numpy.split: _split,
     numpy.copy: lambda a: F.copy(a, a.device),
     numpy.dot: _dot,
-    numpy.tensordot: lambda a, b, axes=2: F.tensordot(*_operands(a, b), axes),
+    numpy.tensordot: _tensordot,
     numpy.einsum: _einsum,
     numpy.linalg.inv: lambda a: F.inv(a) if a.ndim == 2 else F.batch_inv(a),
     numpy.linalg.det: lambda a: F.det(a) if a.ndim == 2 else F.batch_det(a),
@@ -342,5 +348,5 @@ _WITHOUT_DERIVATIVE = {
     ).split()
 }
 
-Variable.__array_ufunc__ = array_ufunc
-Variable.__array_function__ = array_function
+Variable.__array_ufunc__ = array_ufunc  # type: ignore[method-assign]
+Variable.__array_function__ = array_function  # type: ignore[method-assign]

@@ -183,7 +183,8 @@ class Trainer:
             with self.reporter.scope(self.observation):
                 self.updater.update()
                 is_last = self.updater.iteration == self.fast_dev_run
-                waiting = []  # until all triggers have seen the iteration
+                # Until all triggers have seen the iteration.
+                waiting: list[ExtensionEntry] = []
                 for entry in entries:
                     if entry.trigger(self) or is_last:
                         if waiting or entry.saves_trainer:

@@ -87,8 +87,12 @@ def convert_states() -> None:
         _add_conversion(cls, convert)
 
 
+def _set_attributes(obj: Any, state: State) -> None:
+    vars(obj).update(state)
+
+
 def _add_conversion(cls: Any, convert: Callable[[Any, State], None]) -> None:
-    own = vars(cls).get("__setstate__", lambda self, state: vars(self).update(state))
+    own: Any = vars(cls).get("__setstate__", _set_attributes)
 
     def __setstate__(self: Any, state: State) -> None:
         state = dict(state)
