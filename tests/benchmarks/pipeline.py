@@ -83,7 +83,7 @@ class PassClock:
     def __init__(self, model: Pipeline) -> None:
         self._waited = 0
         self.seconds: dict[tuple[str, int], list[float]] = defaultdict(list)
-        messages, tracing = model._messages, model._tracing
+        messages, tracing = model._runner._messages, model._runner._tracing
         receive, note_pass = messages.receive, tracing.note_pass
 
         def timed_receive(*args: Any) -> Any:

@@ -54,6 +54,7 @@ def test_activations_held_by_each_stage(ranks, schedule, m):
         held.nodes, held.most = weakref.WeakSet(), 0
         cuts = [f"/layers/{stage}" for stage in range(1, comm.size)]
         options = {"schedule": schedule, "micro_batches": m, "stages": cuts}
+        options["reduce"] = "sum"
         model = Pipeline(Counted(), comm, x[:1], **options)
         optimizer = MomentumSGD(0.01).setup(model)
         model.train_batch(optimizer, model.model, (x,))  # finds shapes by running

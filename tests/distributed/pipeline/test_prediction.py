@@ -63,7 +63,7 @@ def test_predicted_weights_are_nearer_than_stale_ones(monkeypatch):
         updater = PipelineUpdater(iterator, optimizer)
         while iterator.epoch < EPOCHS:
             updater.update()
-        recorded = model._executor._weights
+        recorded = model._runner._executor._weights
         ratios = []
         for now, steps, guess in recorded.guesses:
             if steps > 0 and 0 < now and now + steps < len(recorded.versions):
