@@ -54,8 +54,7 @@ class ShardedOptimizer(Reducer):
         self._comm = comm
         self._optimizer = optimizer
         self._params = list(params)
-        are_tied = len(set(map(id, params))) < len(params)
-        self._is_refused = comm.size == 1 or are_tied
+        self._is_refused = comm.size == 1
         self._buffers: list[numpy.ndarray] = []
         self._location = 0
 
