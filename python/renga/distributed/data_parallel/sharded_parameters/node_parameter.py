@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from renga.communicators.communicator import Array
 
 _SHARED = "_shared_array"
+_ARRAY: Any = vars(Variable)["array"]  # the property
 
 
 class _NodeParameter:
@@ -29,15 +30,15 @@ class _NodeParameter:
     @property
     def array(self: Any) -> Any:
         """The array, which is this rank's own from the first access on."""
-        x = Variable.array.__get__(self)
+        x = _ARRAY.__get__(self)
         if x is vars(self).get(_SHARED):
             x = x.copy()
-            Variable.array.__set__(self, x)
+            _ARRAY.__set__(self, x)
         return x
 
     @array.setter
     def array(self, array: Any) -> None:
-        Variable.array.__set__(self, array)
+        _ARRAY.__set__(self, array)
 
     data = raw_array = array
 
@@ -50,7 +51,8 @@ class _NodeParameter:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As of a parameter that was never shared: a copy is no rank's shard."""
-        make, (cls, *content), state = super().__reduce__()
+        reduced: Any = super().__reduce__()
+        make, (cls, *content), state = reduced
         state = {key: x for key, x in (state or {}).items() if key != _SHARED}
         return make, (cls._plain_class, *content), state or None
 
@@ -59,7 +61,7 @@ class _NodeParameter:
 def _shared_class(cls: Any) -> type:
     """The class of parameters in shared memory that are otherwise of ``cls``."""
 
-    class Shared(_NodeParameter, cls):
+    class Shared(_NodeParameter, cls):  # type: ignore[misc]
         _plain_class = cls
 
     Shared.__name__, Shared.__qualname__ = cls.__name__, cls.__qualname__
@@ -99,6 +101,7 @@ def place(param: Parameter, array: Array, is_shared: bool) -> None:
         return
     if is_shared:
         if not isinstance(param, _NodeParameter):
-            param.__class__ = _shared_class(type(param))
+            cls: Any = type(param)
+            param.__class__ = _shared_class(cls)
         vars(param)[_SHARED] = array
     param.array = array

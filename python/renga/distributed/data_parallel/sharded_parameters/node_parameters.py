@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from numpy.lib.stride_tricks import as_strided
 
+from renga import _core
 from renga.distributed.data_parallel.sharded_parameters.node_parameter import (
     is_at,
     place,
@@ -18,7 +19,6 @@ from renga.distributed.data_parallel.sharded_states.states import (
     part_of,
     require_own_memory,
 )
-from renga.memory import empty_cache
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -65,7 +65,8 @@ class NodeParameters(ShardedStates):
             for r in self._elsewhere:
                 self._write_pieces(r)
         self._place_arrays()
-        empty_cache()  # of the arrays that the parameters had
+        # Of the arrays that the parameters had.
+        _core.empty_cache(_core.host_name())
 
     def new_flat(self, layout: ShardLayout) -> Array:
         """A new array of all rows that all ranks of this node read and write."""
