@@ -82,7 +82,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
     ) -> None:
         """Makes one update of this rank's parameters.
 
-        The gradient of a batch without samples is zero.
+        A batch without samples makes none, but is counted.
 
         Args:
             lossfun: ``lossfun(*args, **kwds)`` is the loss; by default the gradients
@@ -181,6 +181,13 @@ class AsynchronousOptimizer(WrappedOptimizer):
                 f"update: expected the {expected} parameters that had shapes in the "
                 f"first update, got {found}: ranks begin with equal ones"
             )
+
+    def _update_alone(self) -> None:
+        """Updates this rank's parameters by its gradients, if there were samples."""
+        if self._samples == 0:
+            self.actual_optimizer.t += 1
+        else:
+            self.actual_optimizer.update()
 
     def _count_samples(self, forward: Any) -> int | None:
         found = self.samples if self._samples is None else self._samples

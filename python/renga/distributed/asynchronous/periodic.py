@@ -65,7 +65,7 @@ class PeriodicOptimizer(AsynchronousOptimizer):
     def _update(self, forward: Callable[[], Any] | None) -> None:
         self._note_changes()
         self._compute_gradients(forward)
-        self.actual_optimizer.update()
+        self._update_alone()
         self._updates += 1
         if self._samples is None or self._total_samples == UNKNOWN_SAMPLES:
             self._total_samples = UNKNOWN_SAMPLES

@@ -52,7 +52,7 @@ class GoSGDOptimizer(RandomGossip):
         while self._take(0):
             pass
         self._compute_gradients(forward)
-        self.actual_optimizer.update()
+        self._update_alone()
         candidates = self._candidates()
         if candidates and self._random.uniform() < self._probability:
             self._weight /= 2

@@ -48,7 +48,7 @@ class PairwiseOptimizer(RandomGossip):
 
     def _update(self, forward: Callable[[], Any] | None) -> None:
         self._compute_gradients(forward)
-        self.actual_optimizer.update()
+        self._update_alone()
         while self._take(0):
             pass
         self._check_reply()

@@ -124,7 +124,7 @@ class DPSGDOptimizer(SynchronousGossip):
         for rank in self._others(self._column()):
             self._send(rank, own)
         self._compute_gradients(forward)
-        self.actual_optimizer.update()
+        self._update_alone()
         self._packed.add(self._moves(own))
         self._steps += 1
 
@@ -165,7 +165,7 @@ class PushSumOptimizer(SynchronousGossip):
     def _update(self, forward: Callable[[], Any] | None) -> None:
         self._compute_gradients(forward)
         before = self._packed.pack()
-        self.actual_optimizer.update()
+        self._update_alone()
         # x = w z moves as z does.
         moved = self._packed.pack()
         for x, z in zip(moved, before):
