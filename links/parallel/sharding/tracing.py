@@ -118,6 +118,7 @@ def trace(
     inputs: Sequence[Any],
     kinds: tuple[type, ...],
     output: str = "replicated",
+    follows_states: bool = False,
 ) -> Trace:
     """Runs the model once, in test mode.
 
@@ -125,11 +126,15 @@ def trace(
         kinds: classes of links whose inputs and outputs may be sharded.
         output: ``sharded`` if the outputs of the model may be sharded by channels or
             features, too.
+        follows_states: whether to run it once more if links keep states between calls.
     """
     recorder = _Recorder(kinds)
     modes = using_config("train", False), using_config("enable_backprop", True)
     with recorder, states_kept(model), modes[0], modes[1]:
         outputs = list(variables(model(*inputs)))
+        if follows_states and any(_states(vars(link)) for link in model.links()):
+            # The first step of a recurrent link calls less than those that follow.
+            outputs += variables(model(*inputs))
     groups = LayoutGroups()
     calls, attended = recorder.calls, recorder.attended
     inside = _functions_inside([*calls, *attended])
@@ -162,9 +167,17 @@ def states_kept(model: Link) -> Iterator[None]:
         yield
     finally:
         for attributes, kept in before:
-            for name, value in list(attributes.items()):
-                if isinstance(value, Variable) and not isinstance(value, Parameter):
-                    attributes[name] = kept.get(name)
+            for name in _states(attributes):
+                attributes[name] = kept.get(name)
+
+
+def _states(attributes: dict[str, Any]) -> list[str]:
+    """The names of the Variables that a link keeps between calls."""
+    return [
+        name
+        for name, value in attributes.items()
+        if isinstance(value, Variable) and not isinstance(value, Parameter)
+    ]
 
 
 def _constrain_call(call: Call, calls: Sequence[Call], groups: LayoutGroups) -> None:

@@ -50,7 +50,7 @@ def channel_replacements(
         ValueError: outputs shall stay sharded and cannot, or there is no example; or a
             plan shards the input or output of a link that has to be kept.
     """
-    traced = trace_channels(model, inputs, output)
+    traced = trace_channels(model, inputs, output, follows_states=True)
     if output == "sharded":
         _require_sharded_outputs(traced)
     layouts_of = choose_layouts(traced, comm) if choices is None else None
@@ -75,15 +75,18 @@ def channel_replacements(
 
 
 def trace_channels(
-    model: Link, inputs: Sequence[Any], output: str = "replicated"
+    model: Link,
+    inputs: Sequence[Any],
+    output: str = "replicated",
+    follows_states: bool = False,
 ) -> Trace:
-    """Runs the model once, and finds which layouts its activations may have.
+    """Runs the model, as ``trace`` does, and finds layouts of its activations.
 
     Without ``inputs`` it is not run, and nothing is known but which links are kept.
     """
     traced = Trace([], LayoutGroups())
     if inputs:
-        traced = trace(model, inputs, tuple(MAKERS), output)
+        traced = trace(model, inputs, tuple(MAKERS), output, follows_states)
     kept = kept_links(model, traced.leaves)
     replicated = {id(call.link) for call in traced.attended} | set(kept)
     for link in attentions(model):

@@ -143,3 +143,38 @@ def test_parameters_that_get_shapes_later_have_the_values_of_rank_0(strategy):
     for arrays in others:
         for array, expected in zip(arrays, first):
             np.testing.assert_array_equal(array, expected)
+
+
+class Gated(renga.Chain):
+    """Its recurrent link calls all of its children from the second step on."""
+
+    def __init__(self):
+        super().__init__()
+        random = np.random.RandomState(0)
+        with self.init_scope():
+            self.first = L.Linear(4, 6)
+            self.gru = L.StatefulGRU(6, 6)
+            self.last = L.Linear(6, 2)
+        for _, param in sorted(self.namedparams()):
+            param.array[...] = random.normal(0, 0.4, param.shape)
+
+    def forward(self, x):
+        return self.last(self.gru(F.tanh(self.first(x))))
+
+
+@pytest.mark.parametrize("has_example", [True, False], ids=["example", "no example"])
+def test_recurrent_links_go_on_from_their_states(has_example):
+    x = np.random.RandomState(0).normal(size=(6, 4))
+    with renga.using_config("dtype", np.float64):
+        model = Gated()
+        np.random.seed(3)
+        expected = train(model, x)
+
+    @in_float64
+    def act(comm):
+        model = parallelize(Gated(), comm, "channel", *([x] if has_example else []))
+        np.random.seed(3)
+        return train(model, x)
+
+    for losses in simulated.run(act, 3).results:
+        np.testing.assert_allclose(losses, expected, 1e-9)
