@@ -18,7 +18,8 @@ class HyperparameterShift(extension.Extension):
 
     Args:
         attr: name of the hyperparameter.
-        init: its value at t = 0; that of the optimizer unless given.
+        init: its value at t = 0; unless given that of the optimizer when training
+            started, also in a resumed run.
         target: bound that the value does not pass.
         optimizer: the main optimizer of the updater unless given.
     """
@@ -32,6 +33,7 @@ class HyperparameterShift(extension.Extension):
     ) -> None:
         self._attr = attr
         self._init = init
+        self._is_init_given = init is not None
         self._target = target
         self._optimizer = optimizer
         self._t = 0
@@ -65,8 +67,12 @@ class HyperparameterShift(extension.Extension):
         return self._optimizer or trainer.updater.get_optimizer("main")
 
     def serialize(self, serializer: AbstractSerializer) -> None:
-        """Saves or restores the number of calls and the value."""
+        """Saves or restores the number of calls, the first and the present value."""
         self._t = serializer("_t", self._t)
+        with contextlib.suppress(KeyError):
+            init = serializer("_init", self._init)
+            if not self._is_init_given:
+                self._init = _as_float(init)
         self._kept.serialize(serializer)
 
 
@@ -92,11 +98,14 @@ class KeptHyperparameter:
             value = float(getattr(self._optimizer, self._attr))
         with contextlib.suppress(KeyError):
             loaded = serializer("_last_value", value)
-            if loaded is None or not isinstance(serializer, Deserializer):
-                return
-            self._loaded = float(loaded)
-            if self._optimizer is not None:
-                self.initialize(self._optimizer)
+            if isinstance(serializer, Deserializer):
+                self._loaded = _as_float(loaded)
+                if self._optimizer is not None:
+                    self.initialize(self._optimizer)
+
+
+def _as_float(value: Any) -> float | None:
+    return None if value is None else float(value)
 
 
 def _bounded(value: float, init: float, target: float) -> float:

@@ -161,6 +161,52 @@ def test_resume_where_several_schedules_change_one_rate(calls):
     assert [optimizer.lr, *run(*parts, calls, 12)] == expected
 
 
+def test_the_first_value_is_that_of_the_first_run():
+    """Also where another schedule has changed what the optimizer has by then."""
+    optimizer = types.SimpleNamespace(lr=8.0)
+    trainer = trainer_of(optimizer)
+    schedules = [extensions.WarmupShift("lr", 4.0, 1, 6.0)]
+    schedules.append(extensions.ExponentialShift("lr", 0.5))
+    for shift in schedules:
+        shift.initialize(trainer)
+    for shift in schedules:
+        shift(trainer)
+    saved = [DictionarySerializer() for _ in schedules]
+    for shift, serializer in zip(schedules, saved):
+        shift.serialize(serializer)
+    assert optimizer.lr == 2.0
+    optimizer.lr = 8.0
+    schedules = [extensions.WarmupShift("lr", 4.0, 1, 6.0)]
+    schedules.append(extensions.ExponentialShift("lr", 0.5))
+    for shift, serializer in zip(schedules, saved):
+        shift.serialize(NpzDeserializer(serializer.target))
+    for shift in schedules:
+        shift.initialize(trainer)
+    assert optimizer.lr == 2.0
+    for shift in schedules:
+        shift(trainer)
+    assert optimizer.lr == 1.0
+
+
+def test_a_load_that_fails_changes_no_schedule():
+    class Parts:
+        def __init__(self, *parts):
+            self.parts = parts
+
+        def serialize(self, serializer):
+            for i, part in enumerate(self.parts):
+                part.serialize(serializer[str(i)])
+
+    saved = DictionarySerializer()
+    shift = extensions.ExponentialShift("lr", 0.5)
+    history(shift, 3)
+    shift.serialize(saved["0"])
+    fresh = extensions.ExponentialShift("lr", 0.5)
+    with pytest.raises(KeyError):
+        NpzDeserializer(saved.target).load(Parts(fresh, fresh))
+    assert history(fresh, 1) == [2.0, 1.0]
+
+
 def test_files_without_the_value_can_be_loaded():
     shift = extensions.ExponentialShift("lr", 0.5)
     shift.serialize(NpzDeserializer({"_t": numpy.array(3)}))
