@@ -36,7 +36,12 @@ class NodeParameters(ShardedStates):
     does to the array of a parameter it does to a copy of its own rank, of which the
     next update takes this rank's pieces. A rank that shares no memory keeps a copy.
 
-    The arguments are those of :class:`ShardedStates`; every rank calls it.
+    Every rank makes one at the same time.
+
+    Args:
+        comm: the communicator.
+        node: of the ranks of this node.
+        optimizer, params, buckets: those of :class:`ShardedStates`.
 
     Source: Wang et al., ZeRO++: extremely efficient collective communication for giant
     model training, arXiv 2306.10209 (a partition of the parameters on each node).
@@ -45,19 +50,20 @@ class NodeParameters(ShardedStates):
     def __init__(
         self,
         comm: Communicator,
+        node: Communicator,
         optimizer: Any,
         params: Sequence[Parameter],
         buckets: Sequence[Sequence[int]],
     ) -> None:
-        self._node = comm.split(comm.inter_rank, comm.rank)
+        self._node = node
         self._is_shared = (
-            self._node.size > 1
-            and self._node.shares_memory()
+            node.size > 1
+            and node.shares_memory()
             and all(param.xp is numpy for param in params)
         )
         here = [comm.rank]
         if self._is_shared:
-            here = self._node.allgather_obj(comm.rank)
+            here = node.allgather_obj(comm.rank)
         self._elsewhere = [r for r in range(comm.size) if r not in here]
         self._is_first = here[0] == comm.rank  # of those that share memory
         super().__init__(comm, optimizer, params, buckets)

@@ -36,6 +36,7 @@ class StateSharding:
         self._comm = comm
         self._optimizer = optimizer
         self._shard = shard
+        self._node: Any = None  # the ranks of this node
         self._states: ShardedStates | None = None
 
     @property
@@ -64,9 +65,15 @@ class StateSharding:
         else:
             order = self._expected_order(params)
             assigned = buckets.assign_buckets(params, order, buckets.BUCKET_BYTES)
-        divide = NodeParameters if self.includes_parameters else ShardedStates
-        self._states = divide(self._comm, self._optimizer, params, assigned)
-        return self._states
+        comm, optimizer = self._comm, self._optimizer
+        states: ShardedStates
+        if self.includes_parameters:
+            self._node = self._node or comm.split(comm.inter_rank, comm.rank)
+            states = NodeParameters(comm, self._node, optimizer, params, assigned)
+        else:
+            states = ShardedStates(comm, optimizer, params, assigned)
+        self._states = states
+        return states
 
     def _expected_order(self, params: Sequence[Parameter]) -> list[int]:
         """Of gradients: the reverse of that in which rank 0's model has parameters."""
