@@ -46,7 +46,7 @@ def agree(
     raise RuntimeError(_difference(names))
 
 
-def settings_of(params: Iterable[Parameter]) -> dict[int, str]:
+def settings_of(params: Iterable[Parameter]) -> dict[int, list[str]]:
     """What the update rules of parameters have set for themselves, by their order."""
     found = {}
     for i, param in enumerate(params):
@@ -55,14 +55,16 @@ def settings_of(params: Iterable[Parameter]) -> dict[int, str]:
             continue
         own = {k: v for k, v in vars(rule.hyperparam).items() if k != "_parent"}
         hooks = [name for timing in ("pre", "post") for name in rule._hooks(timing)]
-        if own or hooks or not rule.enabled:
-            state = "enabled" if rule.enabled else "disabled"
-            found[i] = f"{state}, {sorted(own.items())}, hooks {hooks}"
+        settings = [f"{name} = {value}" for name, value in sorted(own.items())]
+        settings += [f"hook {name}" for name in hooks]
+        settings += [] if rule.enabled else ["disabled"]
+        if settings:
+            found[i] = settings
     return found
 
 
 def require_known_to_owners(
-    comm: Communicator, settings: dict[int, str], params: Sequence[Parameter]
+    comm: Communicator, settings: dict[int, list[str]], params: Sequence[Parameter]
 ) -> None:
     """Checks that what a rank has set of a parameter, the rank that updates it has.
 
@@ -78,14 +80,15 @@ def require_known_to_owners(
     """
     all_settings = comm.allgather_obj(settings)
     for rank, found in enumerate(all_settings):
-        for i, text in found.items():
+        for i, own in found.items():
             owner = rank_of_stage(params[i].stage, comm.size)
-            other = all_settings[owner].get(i, "nothing")
-            if text != other:
+            others = all_settings[owner].get(i, [])
+            if not set(own) <= set(others):
                 raise RuntimeError(
                     f"Pipeline: expected the update rule of {params[i].name} "
                     f"{params[i].shape} to be set on rank {owner}, which updates it, "
-                    f"as on rank {rank}, got {other} and {text}"
+                    f"as on rank {rank}, got {', '.join(others) or 'nothing'} and "
+                    f"{', '.join(own)}"
                 )
 
 

@@ -204,17 +204,23 @@ def _undominated(options: list[_Partial]) -> list[_Partial]:
     return kept
 
 
-def number_of_stages(stages: int | Sequence[str] | None, kind: str, ranks: int) -> int:
+def number_of_stages(
+    stages: int | Sequence[str] | None, kind: str, ranks: int, links: int
+) -> int:
     """How many stages a schedule has on so many ranks.
 
     Args:
         stages: the number, the links at which the second and later ones start, or None.
+        kind: the schedule.
+        ranks: the number of ranks.
+        links: the number of links with parameters, of which each stage needs one.
 
     Raises:
         ValueError: the schedule cannot have them.
     """
     if stages is None:
-        return 2 * ranks if kind == "interleaved" and ranks > 1 else ranks
+        has_two = kind == "interleaved" and ranks > 1 and links >= 2 * ranks
+        return 2 * ranks if has_two else ranks
     number = stages if isinstance(stages, int) else len(stages) + 1
     if number % ranks or (number != ranks and kind != "interleaved"):
         expected = f"a multiple of {ranks}" if kind == "interleaved" else str(ranks)

@@ -14,7 +14,7 @@ import numpy
 
 from renga import reporter
 from renga.link import Link
-from renga.pipeline import preparation
+from renga.pipeline import measurement, preparation
 from renga.pipeline.agreement import (
     agree,
     require_known_to_owners,
@@ -62,7 +62,7 @@ class Pipeline(Link):
             ``pipeoptim``.
         stages: the paths of the links at which the second and later stages start; or
             the number of stages, which are then balanced. By default there is one for
-            each rank, or two for ``interleaved``.
+            each rank, or two for ``interleaved`` if there are as many links.
         recompute: the micro-batches whose forward pass is run again in the backward
             pass, instead of being kept in memory: ``none``, ``all`` or ``except_last``.
         deferred_batch_norm: whether batch normalization updates its running statistics
@@ -114,7 +114,8 @@ class Pipeline(Link):
         self.micro_batches = micro_batches
         self.schedule = schedule
         self._samples = samples
-        self._n_stages = n = number_of_stages(stages, schedule, comm.size)
+        links = len(set(measurement.owners(whole).values()))
+        self._n_stages = n = number_of_stages(stages, schedule, comm.size, links)
         cuts = n if stages is None else stages
         self.partition, homes = preparation.cut(whole, comm, inputs, n, cuts, options)
         self._parameters = StageParameters(whole, comm, homes)
@@ -132,6 +133,7 @@ class Pipeline(Link):
     def __deepcopy__(self, memo: dict[int, Any]) -> Pipeline:
         """A pipeline with copies of the parameters; every rank makes it."""
         self.drain()
+        self._synchronize("deepcopy")
         new: Pipeline = copy.copy(self)
         memo[id(self)] = new
         new._parameters = self._parameters.deepcopy(memo)

@@ -133,6 +133,7 @@ def test_ranks_that_set_only_their_own_parameters(several_ranks):
         model, optimizer = pipeline(Layers, comm, DATA)
         for param in model.params():
             param.update_rule.hyperparam.lr = 0.0
+        model.model.d.disable_update()
         for batch in DATA:
             model.train_batch(optimizer, model.model, batch)
         assert_close(whole(model), whole(pipeline(Layers, comm, DATA)[0]))

@@ -190,3 +190,21 @@ def test_parameters_without_axes_and_without_elements(several_ranks):
     for found, states in several_ranks(run):
         assert_close(found, {path[1:]: x for path, x in expected.items()})
         assert {name: x.shape for name, x in states.items()} == shapes
+
+
+def test_average_of_a_model_that_has_been_loaded(several_ranks, halfway):
+    """Made before the first update after it."""
+    load_npz(io.BytesIO(halfway[0]["model"]), one := Layers())
+    expected = values_of(one)
+
+    def run(comm):
+        model, _ = pipeline(other, comm, DATA, 2)
+        if comm.rank == 0:
+            load_npz(io.BytesIO(halfway[0]["model"]), model)
+        average = ExponentialMovingAverage(model, 0.5)
+        average()
+        assert_close(whole(average.model), expected)
+        assert_close(whole(model), expected)
+        return True
+
+    assert all(several_ranks(run))

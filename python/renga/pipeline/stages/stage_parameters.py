@@ -53,7 +53,7 @@ class StageParameters:
         for name, param in self.model.namedparams():
             if name not in params:
                 raise ValueError(f"copyparams: expected a parameter {name}, got none")
-            if not param.is_meta:
+            if not (param.is_meta or params[name].is_meta):
                 param.copydata(params[name])
         links = dict(source.namedlinks())
         for path, link in self.model.namedlinks():
