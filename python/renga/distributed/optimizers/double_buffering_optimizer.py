@@ -32,8 +32,10 @@ class DoubleBufferingOptimizer(MultiNodeOptimizer):
         vars(self)["_delayed"] = delayed
         super().__init__(actual_optimizer, communicator, zero_fill, delayed=delayed)
 
-    def _broadcast_parameters(self, joined: Sequence[bool]) -> None:
-        super()._broadcast_parameters(joined)
+    def _broadcast_parameters(
+        self, joined: Sequence[bool], have_same_params: bool
+    ) -> None:
+        super()._broadcast_parameters(joined, have_same_params)
         self._delayed.broadcast(self._replicas.params())
 
     def serialize(self, serializer: Any) -> None:

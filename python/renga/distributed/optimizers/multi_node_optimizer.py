@@ -365,15 +365,20 @@ class MultiNodeOptimizer(CallerGradients):
         if len(set(shards)) > 1:
             raise ValueError(f"update: expected one shard on all ranks, got {shards}")
         initialize(comm, self.target, forward, is_first=self._mean_samples is None)
-        checksums = [0]
+        have_same_params = False
         if result.external_gradients:
             checksums = comm.allgather_obj(self._replicas.checksum_of_params())
-        self._broadcast_parameters(result.joined)
-        return len(set(checksums)) > 1
+            have_same_params = len(set(checksums)) == 1
+        self._broadcast_parameters(result.joined, have_same_params)
+        if self._mean_samples is None or result.have_loaded:
+            self._replicas.broadcast_others(result.have_loaded)
+        return result.external_gradients and not have_same_params
 
-    def _broadcast_parameters(self, joined: Sequence[bool]) -> None:
+    def _broadcast_parameters(
+        self, joined: Sequence[bool], have_same_params: bool
+    ) -> None:
         self._reducers.restore_states()
-        self._replicas.broadcast(joined)
+        self._replicas.broadcast(joined, have_same_params)
         self._adopt_parameters()
         self._reducers.divide_parameters()
 

@@ -122,6 +122,28 @@ def test_rank_0_alone_loads_between_updates(several_ranks):
     check(several_ranks(run), expected, atol=1e-5)
 
 
+def test_a_loss_that_uses_the_model_of_another_optimizer(several_ranks):
+    def train(comm=None):
+        seed = 0 if comm is None else comm.rank
+        models = [Net(seed), Net(seed + 10)]
+        optimizers = [renga.optimizers.Adam(0.05).setup(model) for model in models]
+        if comm is not None:
+            optimizers = [create_multi_node_optimizer(o, comm) for o in optimizers]
+        for batch in zip(X, T):
+            if comm is not None:
+                batch = [own_samples(comm, z) for z in batch]
+            for i, optimizer in enumerate(optimizers):
+                other = models[1 - i]
+                optimizer.update(
+                    lambda x, t, i=i, other=other: models[i](other.layers[0](x), t),
+                    *batch,
+                )
+        first, second = map(parameters, models)
+        return {**first, **{f"second{name}": x for name, x in second.items()}}
+
+    check(several_ranks(train), train(), atol=1e-5)
+
+
 def test_a_load_within_accumulated_batches_is_refused(several_ranks):
     def run(comm):
         model, optimizer = start(comm, "accumulated")

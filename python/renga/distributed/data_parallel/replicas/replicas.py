@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import weakref
 import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,12 @@ if TYPE_CHECKING:
     from renga.parameter import Parameter
 
 
+# In the order in which they were made, which is the same on all ranks.
+_of_comm: weakref.WeakKeyDictionary[Any, list[weakref.ref[Replicas]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
 class Replicas:
     """The parameters, states and settings of an optimizer on all ranks.
 
@@ -39,6 +47,8 @@ class Replicas:
         self._shared: list[tuple[str, int]] | None = None  # names and identities
         self._shared_params: list[Parameter] = []
         self.has_loaded = False  # from a file, since the last step
+        others = [ref for ref in _of_comm.get(comm, []) if ref() is not None]
+        _of_comm[comm] = [*others, weakref.ref(self)]
 
     @property
     def are_shared(self) -> bool:
@@ -84,11 +94,13 @@ class Replicas:
         """Of the parameters' arrays."""
         return checksum_of(distinct.param.array for distinct in self.params())
 
-    def broadcast(self, joined: Sequence[bool]) -> None:
+    def broadcast(self, joined: Sequence[bool], have_same_params: bool = False) -> None:
         """Gives all ranks the parameters and states of rank 0; every rank calls it.
 
         Args:
             joined: by rank, whether it has no more data.
+            have_same_params: whether all ranks have the same parameters already, so
+                that persistent arrays stay each rank's own.
 
         Raises:
             ValueError: if the ranks' settings differ.
@@ -96,8 +108,33 @@ class Replicas:
         """
         params = self.params()
         self.require_equal_settings(joined)
-        self._comm.bcast_data(self._optimizer.target)
+        if not have_same_params:
+            self._comm.bcast_data(self._optimizer.target)
         broadcast_states(self._comm, self._optimizer, params)
+
+    def broadcast_others(self, have_loaded: bool) -> None:
+        """The same for parameters of other optimizers' models; every rank calls it.
+
+        A loss may use them before their own optimizer's first update.
+
+        Args:
+            have_loaded: whether a rank has loaded parameters; otherwise models whose
+                optimizers have begun are left alone.
+        """
+        found = [replicas() for replicas in _of_comm[self._comm]]
+        own = self._optimizer.target
+        models = [
+            replicas._optimizer.target
+            for replicas in found
+            if replicas is not None and (have_loaded or not replicas.are_shared)
+        ]
+        models = [model for model in models if model is not None and model is not own]
+        if len(set(self._comm.allgather_obj(len(models)))) > 1:
+            return
+        for model in models:
+            # All ranks find out alike that models have no shapes yet, or other ones.
+            with contextlib.suppress(RuntimeError):
+                self._comm.bcast_data(model)
 
     def require_equal_settings(self, joined: Sequence[bool]) -> None:
         """Checks that the ranks' settings are equal; every rank calls it.
