@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import signal
 import sys
 import threading
-import traceback
 from types import FrameType, TracebackType
 from typing import Any
+
+from renga.utils.exceptions import traceback_of
 
 _installed = False
 
@@ -33,10 +35,13 @@ def install(native: Any) -> bool:
     previous = sys.excepthook, threading.excepthook
 
     def end_job(error: BaseException | None) -> None:
-        sys.stdout.flush()
-        sys.stderr.write(tagged_traceback(error, native.rank()))
-        sys.stderr.flush()
-        native.abort(1)
+        try:
+            with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
+                sys.stdout.flush()
+            sys.stderr.write(tagged_traceback(error, native.rank()))
+            sys.stderr.flush()
+        finally:
+            native.abort(1)
 
     def on_exception(
         kind: type[BaseException],
@@ -69,8 +74,8 @@ def tagged_traceback(error: BaseException | None, rank: int) -> str:
     """The traceback of an exception, with the rank before each line."""
     if error is None:
         return ""
-    lines = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return "".join(f"[rank {rank}] {line}\n" for line in lines.splitlines())
+    lines = traceback_of(error).splitlines()
+    return "".join(f"[rank {rank}] {line}\n" for line in lines)
 
 
 def _restore_sigterm() -> None:

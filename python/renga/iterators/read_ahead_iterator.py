@@ -21,6 +21,7 @@ class ReadAheadIterator(OrderedIterator):
 
     _pool: Any = None
     _process: int | None = None
+    _ahead: list[tuple[int, Any]]
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class ReadAheadIterator(OrderedIterator):
     def _forget(self) -> None:
         """Begins without threads, processes and prefetched examples."""
         self._pool = None
-        self._ahead: list[tuple[int, Any]] = []
+        self._ahead = []
         self._process = os.getpid()  # a forked one does not have the threads
 
     def _take(self, indices: list[int]) -> list[tuple[int, Any]]:

@@ -86,19 +86,27 @@ class Outcome:
 
 def pack(error: BaseException) -> SentException:
     """What another process needs to raise an exception of this one; never fails."""
-    kind = type(error)
-    lines = traceback.format_exception(kind, error, error.__traceback__)
     try:
         pickled = pickling.dumps(error)
     except Exception:  # what an argument raises that cannot be pickled
         pickled = None
-    return SentException(describe(error), "".join(lines), pickled)
+    return SentException(describe(error), traceback_of(error), pickled)
+
+
+def traceback_of(error: BaseException) -> str:
+    """What Python prints of an exception; never fails."""
+    kind, trace = type(error), error.__traceback__
+    try:
+        lines = traceback.format_exception(kind, error, trace)
+    except Exception:  # of a class whose attributes raise
+        lines = [*traceback.format_tb(trace), f"{describe(error)}\n"]
+    return "".join(lines)
 
 
 def describe(error: BaseException) -> str:
-    """The name of an exception's type and its message."""
+    """The name of an exception's type and its message, in characters of UTF-8."""
     try:
-        text = str(error)
+        text = str(error).encode("utf-8", "backslashreplace").decode()
     except Exception:  # an error in the class of an error
         text = "<its message cannot be made>"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -27,11 +27,13 @@ def dumps(
     theirs that cannot be pickled become a note.
     """
     file = io.BytesIO()
-    _pickler()(file, protocol, buffer_callback=buffer_callback).dump(obj)
+    pickler = _pickler(frozenset())
+    pickler(file, protocol, buffer_callback=buffer_callback).dump(obj)
     return file.getvalue()
 
 
-def _pickler() -> Any:
+def _pickler(outer: frozenset[int]) -> Any:
+    """A class of picklers of attributes of the exceptions with the ids ``outer``."""
     try:
         import cloudpickle
     except ImportError:
@@ -42,7 +44,7 @@ def _pickler() -> Any:
     class Pickler(base):  # type: ignore[misc]
         def reducer_override(self, obj: Any) -> Any:
             if isinstance(obj, BaseException) and not _pickles_itself(type(obj)):
-                return build_exception, (type(obj), *_portable_parts(obj))
+                return _load_exception, (type(obj), *_pickled_parts(obj, outer))
             # cloudpickle drops the file names of functions, and a traceback could not
             # show their lines.
             if isinstance(obj, types.CodeType):
@@ -103,13 +105,33 @@ def _pickles_itself(kind: type[BaseException]) -> bool:
     return defines(kind, _OWN_PICKLING)
 
 
-def _portable_parts(error: BaseException) -> Any:
-    """The parts of an exception without attributes that cannot be pickled."""
+def _pickled_parts(error: BaseException, outer: frozenset[int]) -> Any:
+    """The parts of an exception, with those attributes that can be pickled."""
+    if id(error) in outer:
+        raise pickle.PicklingError("an exception that refers to itself")
     base, arguments, attributes = parts_of_exception(error)
-    for name, value in list(attributes.items()):
+    pickler = _pickler(outer | {id(error)})
+    notes = list(attributes.pop("__notes__", ()))
+    pickled: dict[str, bytes] = {}
+    for name, value in attributes.items():
+        file = io.BytesIO()
         try:
-            dumps(value)
+            pickler(file, pickle.HIGHEST_PROTOCOL).dump(value)
         except Exception:  # what the attribute raises, an open file or a lock
-            del attributes[name]
-            add_note(attributes, f"its attribute {name} cannot be pickled")
-    return base, arguments, attributes
+            notes.append(f"its attribute {name} cannot be pickled")
+        else:
+            pickled[name] = file.getvalue()
+    return base, arguments, pickled, notes
+
+
+def _load_exception(
+    kind: type,
+    base: Any,
+    arguments: tuple[Any, ...],
+    pickled: dict[str, bytes],
+    notes: list[str],
+) -> BaseException:
+    attributes = {name: pickle.loads(value) for name, value in pickled.items()}
+    for note in notes:
+        add_note(attributes, note)
+    return build_exception(kind, base, arguments, attributes)

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from renga.communicators import RankFailed, create_communicator, local
+from renga.communicators import RankFailed, create_communicator, local, simulated
 from renga.utils.type_check import InvalidType
 
 
@@ -32,6 +32,33 @@ def test_first_exception_is_raised_with_its_rank():
     assert time.perf_counter() - start < 5
     assert heard == ["rank 2 failed: KeyError: 'lost'"] * 3
     assert raised.value.__cause__.args == ("lost",)
+
+
+class NoMessage(Exception):
+    def __str__(self):
+        raise LookupError("no message")
+
+
+class KeywordOnly(Exception):
+    def __init__(self, *, step):
+        super().__init__(f"in step {step}")
+        self.step = step
+
+
+@pytest.mark.parametrize("run", [local.run, simulated.run])
+@pytest.mark.parametrize(
+    "error", [NoMessage(), ValueError("\ud800"), KeywordOnly(step=3), SystemExit(4)]
+)
+def test_any_exception_ends_the_ranks_and_keeps_its_type(run, error):
+    def act(comm):
+        if comm.rank == 1:
+            raise error
+        comm.barrier()
+
+    with pytest.raises(type(error)) as raised:
+        run(act, ranks=3)
+    assert vars(raised.value).get("step") == vars(error).get("step")
+    assert getattr(raised.value, "code", None) == getattr(error, "code", None)
 
 
 @pytest.mark.parametrize("wait", ["recv", "split off", "background"])

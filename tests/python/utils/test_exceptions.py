@@ -65,6 +65,17 @@ class StaysHere(Exception):
         raise TypeError("stays here")
 
 
+class AnyAttribute(Exception):
+    def __getattr__(self, name):
+        raise KeyError(name)  # no AttributeError
+
+
+class Itself(Exception):
+    def __init__(self):
+        super().__init__("again")
+        self.errors = [self, TwoArguments(1, "inner")]
+
+
 class NoMessage(Exception):
     def __str__(self):
         raise LookupError("no message")
@@ -89,6 +100,7 @@ ERRORS = [
     lambda: Frozen(6),
     lambda: Reduced("a", "b"),
     lambda: SystemExit(3),
+    lambda: ValueError("\ud800"),
     http_error,
 ]
 
@@ -133,6 +145,25 @@ def test_attributes_that_cannot_be_pickled_are_left_out():
     assert type(again) is TwoArguments and str(again) == "1: locked"
     assert again.x.tolist() == [0, 1, 2] and not hasattr(again, "lock")
     assert again.__notes__ == ["its attribute lock cannot be pickled"]
+
+
+def test_exceptions_that_refer_to_others_and_to_themselves():
+    again = sent(Itself())
+    assert again.__notes__ == ["its attribute errors cannot be pickled"]
+    inner = TwoArguments(2, "inner")
+    for _ in range(30):
+        outer = KeywordOnly("outer", hint="h")
+        outer.reason, inner = inner, outer
+    again = sent(outer)
+    for _ in range(30):
+        again = again.reason
+    assert type(again) is TwoArguments and again.code == 2
+
+
+def test_a_class_whose_attributes_raise_has_a_traceback():
+    packed = exceptions.pack(raised(AnyAttribute("odd")))
+    assert "raise error" in packed.traceback
+    assert packed.traceback.endswith("AnyAttribute: odd\n")
 
 
 @pytest.mark.parametrize(

@@ -66,16 +66,24 @@ def test_exception_in_one_rank_ends_the_job(tmp_path, name):
 
 
 def test_exception_in_a_thread_ends_the_job(tmp_path):
+    # Its attributes cannot be read, and nobody reads what this rank has written.
     body = """
+    class Odd(KeyError):
+        def __getattr__(self, name):
+            raise LookupError(name)
     def fail():
-        raise KeyError("in a thread")
+        raise Odd("in a thread")
     if comm.rank == 1:
+        reading, sys.stdout = os.pipe()
+        sys.stdout = open(sys.stdout, "w")
+        os.close(reading)
+        print("unread")
         threading.Thread(target=fail).start()
         time.sleep(60)
     """
     code, output, seconds = run_job(tmp_path, body)
     assert code != 0
-    assert "[rank 1] KeyError: 'in a thread'" in output
+    assert "[rank 1] Odd: 'in a thread'" in output
     assert seconds < SOON
 
 
