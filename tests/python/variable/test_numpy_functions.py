@@ -167,6 +167,8 @@ def test_where_no_gradient_is_asked_for_any_function_takes_the_array():
     "name", ["add", "sub", "mul", "truediv", "floordiv", "pow", "matmul"]
 )
 def test_an_array_changed_in_place_by_a_variable_becomes_a_variable(name):
+    if name == "matmul" and numpy.lib.NumpyVersion(numpy.__version__) < "1.25.0":
+        pytest.skip("NumPy 1.25")
     a = numpy.arange(1.0, 5).reshape(2, 2)
     before, v = a.copy(), renga.Variable(a / 2 + 1)
     y = getattr(operator, f"i{name}")(a, v)
