@@ -30,8 +30,6 @@ class Parameter(Variable):
     # The value of the gradient when the array is created; None: no gradient.
     _first_grad: float | None = numpy.nan
     _initial_device: Any = None
-    # Whether it holds a shard of an array, of which other ranks have the rest.
-    is_divided = False
 
     def __init__(
         self,
@@ -133,6 +131,11 @@ class Parameter(Variable):
                 f"copydata: expected shape {self.shape}, got {array.shape}"
             )
         self.array[...] = self.device.send(array)
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether it holds a shard of an array, of which other ranks have the rest."""
+        return False
 
     def full_array_serializer(self, serializer: Any) -> Any:
         """A serializer of the full array, for a parameter that holds a shard of it."""

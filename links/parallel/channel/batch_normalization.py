@@ -134,10 +134,9 @@ class ParallelBatchNormalization(BatchNormalization):
         return self._statistics.block_of(whole)
 
     def _full_persistent(self, name: str) -> Any:
-        value = vars(self)[name]
-        if not isinstance(value, get_array_types()):
-            return value
-        return like(value, self._statistics.whole(value))
+        value: Any = vars(self)[name]
+        is_array = isinstance(value, get_array_types())
+        return like(value, self._statistics.whole(value)) if is_array else value
 
     def _own_part(self, array: Any) -> Any:
         return like(array, self._statistics.block_of(cuda.to_cpu(array)))

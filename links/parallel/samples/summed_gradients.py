@@ -75,7 +75,7 @@ def _summed(comm: Communicator, params: Sequence[Any]) -> dict[int, Variable]:
     """By the ``id`` of each parameter, its value with a gradient that is summed."""
     ys = SummedGradients(comm).apply(tuple(params)) if params else ()
     for param, y in zip(params, ys):
-        y.shard_of = getattr(param, "shard_of", None)
+        vars(y)["shard_of"] = getattr(param, "shard_of", None)
     return {id(param): y for param, y in zip(params, ys)}
 
 

@@ -123,7 +123,7 @@ class ShardedParameter(Parameter):
         own: tuple[int, ...] = Variable.shape.fget(self)  # type: ignore[attr-defined]
         if self.whole_shape in (None, own) or not is_function_asking():
             return own
-        return self.whole_shape  # type: ignore[return-value]
+        return self.whole_shape
 
     @property
     def size(self) -> int:

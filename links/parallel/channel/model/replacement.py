@@ -62,10 +62,10 @@ def channel_replacements(
         return (choices or {}).get(paths[id(link)], _KEPT_BY_PLAN)
 
     replacements, inside = [], set[int]()
-    for link in attentions(model):
-        if id(link) not in traced.kept and not choice_of(link).is_kept:
-            replacements.append(_shard_heads(link, comm, traced))
-            inside.update(id(child) for child in link.children())
+    for attention in attentions(model):
+        if id(attention) not in traced.kept and not choice_of(attention).is_kept:
+            replacements.append(_shard_heads(attention, comm, traced))
+            inside.update(id(child) for child in attention.children())
     for link in dict.fromkeys(model.links()):
         if link._params and id(link) not in inside:
             choice, reason = choice_of(link), traced.kept.get(id(link))
