@@ -68,9 +68,9 @@ def array_ufunc(
     if method == "__call__":
         # The operators of arrays come first: they are called most often.
         left = inputs[0]
-        if not isinstance(left, Variable) and ufunc in _REFLECTED:
+        if left is not self and ufunc in _REFLECTED:
             if not options or _is_in_place(left, options):
-                return _REFLECTED[ufunc](inputs[1], left)
+                return _REFLECTED[ufunc](self, left)
         if ufunc in _COMPARISONS:
             raise TypeError(
                 "Variable: expected arrays to compare (var.array), got a Variable"
@@ -348,5 +348,17 @@ _WITHOUT_DERIVATIVE = {
     ).split()
 }
 
-Variable.__array_ufunc__ = array_ufunc  # type: ignore[method-assign]
+
+class _OfTypes:
+    """A method that NumPy finds on the type, and an object does not have.
+
+    CuPy asks objects: where ``__array_ufunc__`` is None, its operators leave the
+    operation to those of the object.
+    """
+
+    def __get__(self, variable: Any, owner: type) -> Any:
+        return array_ufunc if variable is None else None
+
+
+Variable.__array_ufunc__ = _OfTypes()  # type: ignore[assignment, method-assign]
 Variable.__array_function__ = array_function  # type: ignore[method-assign]
