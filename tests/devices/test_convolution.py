@@ -84,7 +84,7 @@ def test_bfloat16_images_have_float32_weights(case):
     assert_near(got, expected, TOLERANCES["bfloat16"])
 
 
-def test_float32_is_rounded_in_medium_precision_only():
+def test_float32_may_be_rounded_in_medium_precision_only():
     expected = results(CASES[0], "float64", "cpu")
     errors = {}
     for precision in ("highest", "high", "medium"):
@@ -96,7 +96,10 @@ def test_float32_is_rounded_in_medium_precision_only():
         errors[precision] = abs(y - expected[0]).max()
     assert errors["highest"] < 2e-6
     assert errors["high"] < 2e-6
-    assert 1e-5 < errors["medium"] < 5e-2
+    # That of the engine: cuDNN's heuristics may well prefer one that does not round.
+    assert errors["medium"] < 5e-2
+    if _cuda.__name__.endswith("standin"):  # whose engine rounds
+        assert errors["medium"] > 1e-5
 
 
 def test_engines_that_sum_in_any_order_can_be_excluded():

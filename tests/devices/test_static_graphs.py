@@ -217,7 +217,7 @@ def using(self, x):
     ("forward", "reason"),
     [
         (setting, "it sets 'h'"),
-        (reading, "copy from or to the host|error 900|StreamCaptureUnsupported"),
+        (reading, "copy from or to the host|error 900|stream is capturing"),
         (drawing, "it draws random numbers of NumPy"),
         (drawing_arrays, "random numbers of the host"),
         (using, "a variable that is not the chain's"),

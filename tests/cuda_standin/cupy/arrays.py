@@ -249,14 +249,32 @@ class ndarray:
         return call
 
 
+def _defers_to(other: Any) -> bool:
+    """Whether operators leave the operation to those of ``other``."""
+    if isinstance(other, (ndarray, int, float, numpy.generic, numpy.ndarray)):
+        return False
+    return getattr(other, "__array_ufunc__", None) is None
+
+
+def _values(other: Any) -> Any:
+    """What CuPy takes of an object that has an array in a device's memory."""
+    described = getattr(other, "__cuda_array_interface__", None)
+    if isinstance(other, ndarray) or described is None:
+        return other
+    return ndarray(
+        described["shape"],
+        described["typestr"],
+        cuda.MemoryPointer(cuda.UnownedMemory(described["data"][0], 0, other, 0), 0),
+        described["strides"],
+    )
+
+
 def _operator(name: str) -> Any:
     def operate(self: ndarray, *others: Any) -> Any:
         refuse_numpy(others)
-        if any(
-            not isinstance(x, (ndarray, int, float, numpy.generic, numpy.ndarray))
-            for x in others
-        ):
+        if any(_defers_to(x) for x in others):
             return NotImplemented
+        others = tuple(map(_values, others))
         result = getattr(self._host(), name)(*to_host(others))
         return result if result is NotImplemented else to_device(result)
 
