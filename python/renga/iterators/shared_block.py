@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import tempfile
@@ -20,11 +21,11 @@ class Handle(NamedTuple):
 class SharedBlock:
     """Bytes that this process and others read and write.
 
-    The block is a file without a name: in memory, or among the temporary files where
-    the system gives no such memory. It is freed with the last process that uses it,
-    however that ends, and does not count towards the size of /dev/shm. Its pages are
-    reserved; otherwise a full file system would end a process by SIGBUS at its first
-    access.
+    The block is a file without a name: in memory, or, where the system gives no such
+    memory, in /dev/shm or among the temporary files. It is freed with the last process
+    that uses it, however that ends. In memory it does not count towards the size of
+    /dev/shm. Its pages are reserved; otherwise a full file system would end a process
+    by SIGBUS at its first access.
 
     Args:
         size: in bytes.
@@ -67,10 +68,9 @@ def _inode(file: int) -> tuple[int, int]:
 def _reserve(size: int) -> int:
     """A descriptor of a file of this size."""
     refusals = []
-    folder = tempfile.gettempdir()
-    for place, create in (("memory", _create_in_memory), (folder, _create_in_folder)):
+    for place in ("memory", "/dev/shm", tempfile.gettempdir()):
         try:
-            file = create()
+            file = _create(place)
         except OSError as error:
             refusals.append(f"{place}: {error.strerror}")
             continue
@@ -86,10 +86,11 @@ def _reserve(size: int) -> int:
     )
 
 
-def _create_in_memory() -> int:
-    return os.memfd_create("renga")
-
-
-def _create_in_folder() -> int:
-    with tempfile.TemporaryFile() as file:
+def _create(place: str) -> int:
+    # Python does not have memfd_create() if it was built for an older system.
+    if place == "memory" and not hasattr(os, "memfd_create"):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    if place == "memory":
+        return os.memfd_create("renga")
+    with tempfile.TemporaryFile(dir=place) as file:
         return os.dup(file.fileno())

@@ -13,12 +13,20 @@ def refuse(*arguments):
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-@pytest.mark.parametrize("place", ["/memfd:", "folder"])
+@pytest.mark.parametrize("place", ["/memfd:", "/dev/shm", "folder"])
 def test_all_pages_are_reserved(monkeypatch, tmp_path, place):
+    if place == "/dev/shm":
+        monkeypatch.delattr(os, "memfd_create")
     if place == "folder":
         place = str(tmp_path)
-        monkeypatch.setattr(os, "memfd_create", refuse)
         monkeypatch.setattr(shared_block.tempfile, "tempdir", place)
+        reserve = os.posix_fallocate
+
+        def only_there(file, *extent):
+            target = os.readlink(f"/proc/self/fd/{file}")
+            return (reserve if target.startswith(place) else refuse)(file, *extent)
+
+        monkeypatch.setattr(os, "posix_fallocate", only_there)
     block = SharedBlock(1_000_000)
     handle = block.handle
     assert os.readlink(f"/proc/self/fd/{handle.file}").startswith(place)
