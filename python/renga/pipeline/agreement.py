@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from renga.parameter import Parameter
 
 
+Settings = dict[int, list[str]]  # by the number of a parameter
+
+
 def agree(
     comm: Communicator, call: str, text: str, numbers: Sequence[int]
 ) -> list[list[int]]:
@@ -46,7 +49,7 @@ def agree(
     raise RuntimeError(_difference(names))
 
 
-def settings_of(params: Iterable[Parameter]) -> dict[int, list[str]]:
+def settings_of(params: Iterable[Parameter]) -> Settings:
     """What the update rules of parameters have set for themselves, by their order."""
     found = {}
     for i, param in enumerate(params):
@@ -64,16 +67,24 @@ def settings_of(params: Iterable[Parameter]) -> dict[int, list[str]]:
 
 
 def require_known_to_owners(
-    comm: Communicator, settings: dict[int, list[str]], params: Sequence[Parameter]
-) -> None:
-    """Checks that what a rank has set of a parameter, the rank that updates it has.
+    comm: Communicator,
+    settings: Settings,
+    before: Sequence[Settings],
+    params: Sequence[Parameter],
+) -> list[Settings]:
+    """Checks that what a rank sets of a parameter, the rank that updates it sets, too.
 
     Every rank calls it.
 
     Args:
         comm: the ranks of a pipeline.
         settings: of this rank, by :func:`settings_of`.
+        before: of all ranks at the last check; a rank that has left its own as they
+            were may have others than the owner.
         params: of all stages.
+
+    Returns:
+        The settings of all ranks.
 
     Raises:
         RuntimeError: on every rank, if the owner of a parameter has not set the same.
@@ -83,13 +94,15 @@ def require_known_to_owners(
         for i, own in found.items():
             owner = rank_of_stage(params[i].stage, comm.size)
             others = all_settings[owner].get(i, [])
-            if not set(own) <= set(others):
+            is_new = own != before[rank].get(i)
+            if is_new and not set(own) <= set(others):
                 raise RuntimeError(
                     f"Pipeline: expected the update rule of {params[i].name} "
                     f"{params[i].shape} to be set on rank {owner}, which updates it, "
                     f"as on rank {rank}, got {', '.join(others) or 'nothing'} and "
                     f"{', '.join(own)}"
                 )
+    return all_settings
 
 
 def _difference(calls: Sequence[str]) -> str:

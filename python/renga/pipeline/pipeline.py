@@ -16,6 +16,7 @@ from renga import reporter
 from renga.link import Link
 from renga.pipeline import measurement, preparation
 from renga.pipeline.agreement import (
+    Settings,
     agree,
     require_known_to_owners,
     settings_of,
@@ -128,7 +129,9 @@ class Pipeline(Link):
         )
         self._has_all = self._has_all_states = False
         self._loaded = 0  # _MODEL, _OPTIMIZER
-        self._known_settings: list[int] = []  # checksums of the ranks
+        # What update rules have set for themselves on each rank, and checksums of it.
+        self._settings: list[Settings] = [{}] * self.comm.size
+        self._digests: list[int] = []
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Pipeline:
         """A pipeline with copies of the parameters; every rank makes it."""
@@ -184,6 +187,11 @@ class Pipeline(Link):
     def links(self, skipself: bool = False) -> Iterator[Link]:
         """The links of the model."""
         return self.model.links(skipself)
+
+    def _set_update_enabled(self, enabled: bool) -> None:
+        for param in self.params_of_all_stages():
+            if param.update_rule is not None:
+                param.update_rule.enabled = enabled
 
     def cleargrads(self) -> None:
         """Clears the gradients of this rank's parameters."""
@@ -276,9 +284,13 @@ class Pipeline(Link):
         settings = settings_of(params)
         own = self._loaded, zlib.crc32(repr(settings).encode())
         flags, digests = agree(self.comm, call, text, own)
-        if len({*digests}) > 1 and digests != self._known_settings:
-            require_known_to_owners(self.comm, settings, params)
-            self._known_settings = digests
+        if len({*digests}) == 1:
+            self._settings = [settings] * self.comm.size
+        elif digests != self._digests:
+            self._settings = require_known_to_owners(
+                self.comm, settings, self._settings, params
+            )
+        self._digests = digests
         found = functools.reduce(operator.or_, flags)
         self._take(flags, optimizer, None)
         replicas = getattr(optimizer, "communicator", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -146,13 +147,7 @@ class Runner:
             micro_batches.split(inputs, options.micro_batches, options.batch_axis)
             for inputs in batches
         ]
-        counts = [
-            [
-                self._samples(*part) if self._samples and part else size
-                for size, part in batch
-            ]
-            for batch in parts
-        ]
+        counts = [[self._count(part, size) for size, part in batch] for batch in parts]
         total = float(sum(map(sum, counts)))
         is_known = all(
             self._number_of_samples(inputs) is not None for inputs in batches
@@ -173,6 +168,16 @@ class Runner:
             ]
             for batch, batch_counts in zip(parts, counts)
         ]
+
+    def _count(self, part: tuple[Any, ...], size: int) -> float:
+        """How many samples the means of a micro-batch are over."""
+        if self._samples is None or not part:
+            return size
+        try:
+            inspect.signature(self._samples).bind(*part)
+        except TypeError:  # not the loss function's arguments: a result, not a mean
+            return size
+        return self._samples(*part)
 
     def _number_of_samples(self, inputs: Sequence[Any]) -> int | None:
         return micro_batches.number_of_samples(inputs, self._options.batch_axis)

@@ -134,6 +134,9 @@ def test_ranks_that_set_only_their_own_parameters(several_ranks):
         for param in model.params():
             param.update_rule.hyperparam.lr = 0.0
         model.model.d.disable_update()
+        model.train_batch(optimizer, model.model, DATA[0])
+        for param in model.params():
+            param.update_rule.enabled = True
         for batch in DATA:
             model.train_batch(optimizer, model.model, batch)
         assert_close(whole(model), whole(pipeline(Layers, comm, DATA)[0]))
