@@ -2,6 +2,7 @@
 
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/math.h"
+#include "ops/normalization/channel_vectors.h"
 #include "ops/normalization/fusion.h"
 #include "ops/reduction/reduction.h"
 #include "ops/shape/manipulation.h"
@@ -51,21 +52,20 @@ Gradients fused_gradients(const NormalizedBatch& batch, const Variable& gy) {
                             normalization.mean.device());
   kernels.gradient_sums(normalization, gys, select_view(local, 0, 0), select_view(local, 0, 1));
   const Array all = batch.ranks ? sum_over(*batch.ranks, local) : local;
-  const auto gbeta = [](const Array& sums) { return select_view(sums, 0, 0); };
-  const auto ggamma = [&](const Array& sums) {
-    return times(select_view(sums, 0, 1), batch.inv_std);
-  };
-
   const double weight = 1 / std::max(1.0, batch.count);
-  const Array shift = apply(Unary::multiply, gbeta(all), weight);
-  const Array slope =
-      apply(Unary::multiply, times(times(normalization.scale, ggamma(all)), batch.inv_std), weight);
+  const Array shift = empty_like(batch.inv_std), slope = empty_like(batch.inv_std);
+  Array ggamma = empty_like(batch.inv_std);
+  channel_vector_kernels.on(all.device())
+      .slopes(select_view(all, 0, 0), select_view(all, 0, 1), batch.inv_std, normalization.scale,
+              weight, ggamma, shift, slope);
   const Array gx = empty_like(normalization.x.array);
   kernels.input_grad(normalization, gys, shift, slope, gx);
-  const Array& sums = batch.ranks && !batch.ranks->shared_parameters ? local : all;
+  const bool of_rank = batch.ranks && !batch.ranks->shared_parameters;
+  if (of_rank) ggamma = times(select_view(local, 0, 1), batch.inv_std);
+  const Array gbeta = select_view(of_rank ? local : all, 0, 0);
   const std::int64_t offset = batch.ranks ? batch.ranks->channel_offset.value_or(0) : 0;
-  return {Variable(gx), as_parameter(ggamma(sums), batch.gamma, offset),
-          as_parameter(gbeta(sums), batch.beta, offset)};
+  return {Variable(gx), as_parameter(ggamma, batch.gamma, offset),
+          as_parameter(gbeta, batch.beta, offset)};
 }
 
 Gradients composed_gradients(const NormalizedBatch& batch, const Variable& gradient) {

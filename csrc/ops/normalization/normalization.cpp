@@ -1,7 +1,8 @@
-// Batch normalization: statistics and forward. Its kernels are in cpu/.
+// Batch normalization: statistics and forward. Its kernels are in cpu/ and cuda/.
 #include "ops/normalization/normalization.h"
 
 #include "autograd/node.h"
+#include "ops/normalization/channel_vectors.h"
 #include "ops/normalization/fusion.h"
 #include "ops/normalization/gradients.h"
 #include "ops/shape/one_device.h"
@@ -10,6 +11,7 @@
 namespace renga {
 
 constinit KernelTable<NormalizationKernels> normalization_kernels{"normalization"};
+constinit KernelTable<ChannelVectorKernels> channel_vector_kernels{"normalization"};
 
 namespace {
 
@@ -19,25 +21,27 @@ Array as_vector(const Array& parameter, Dtype dtype) {
   return reshape_view(dense, {dense.size()});
 }
 
-Array inverse_deviation(const Array& var, double eps) {
-  return apply(Unary::rsqrt, apply(Unary::add, var, eps));
-}
+struct Scaled {
+  Normalization normalization;
+  Array inv_std;
+};
 
 // The normalization of x. beta is copied: the backward pass may need its present values.
-Normalization make_normalization(const Channels& x, const Array& mean, const Array& inv_std,
-                                 const Array& gamma, const Array& beta) {
-  return {x, mean, apply("batch_normalization", Binary::multiply, gamma, inv_std), copy_of(beta)};
+Scaled make_normalization(const Channels& x, const Array& mean, const Array& var,
+                          const Array& gamma, const Array& beta, double eps) {
+  const Array inv_std = empty_like(var), scale = empty_like(var);
+  channel_vector_kernels.on(var.device()).scale(var, gamma, eps, inv_std, scale);
+  return {{x, mean, scale, copy_of(beta)}, inv_std};
 }
 
 void update_running(const std::optional<OutputArray>& running, const Array& vector, double decay,
                     double correction) {
   if (!running) return;
-  const Array update = apply(Unary::multiply, vector, (1 - decay) * correction);
   const Array& old = running->array;  // on x's device, or on the host
-  const Array on_device = to_device(old, vector.device());
-  const Array decayed = apply(Unary::multiply, as_vector(on_device, vector.dtype()), decay);
-  const Array sum = apply("batch_normalization", Binary::add, decayed, update);
-  copy(reshape_view(sum, old.shape()), old);
+  const Array average = as_vector(to_device(old, vector.device()), vector.dtype());
+  channel_vector_kernels.on(vector.device())
+      .average(vector, decay, (1 - decay) * correction, average);
+  if (average.data() != old.data()) copy(reshape_view(average, old.shape()), old);
 }
 
 // Parameters have the axes of x that are not reduced, or are a shard of the channels.
@@ -101,9 +105,8 @@ Variable normalize_batch(const char* op, const char* name, const Variable& x, co
                              as_vector(gamma.array(), dtype), as_vector(beta.array(), dtype)};
   normalization_kernels.on(mean.device()).moments(xs, statistics.mean, statistics.var);
   if (ranks) statistics = merge(*ranks, statistics);
-  const Array inv_std = inverse_deviation(statistics.var, options.eps);
-  const Normalization normalization =
-      make_normalization(xs, statistics.mean, inv_std, statistics.gamma, statistics.beta);
+  const auto [normalization, inv_std] = make_normalization(
+      xs, statistics.mean, statistics.var, statistics.gamma, statistics.beta, options.eps);
   update_running(options, statistics, first.value_or(0), gamma.size());
 
   std::vector<Variable> inputs{x, gamma, beta};
@@ -198,11 +201,11 @@ Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, con
   const Axes reduced = normalization_axes(op, x, gamma, axis);
   check(op, x, std::array{gamma, beta, mean, var}, reduced);
   const Dtype dtype = statistics_dtype(x.dtype());
-  const Array inv_std = inverse_deviation(as_vector(var.array(), dtype), eps);
   const UnsharedMemory memory(x.array());
-  const Normalization normalization =
+  const auto [normalization, inv_std] =
       make_normalization(by_channels(x.array(), reduced), copy_of(as_vector(mean.array(), dtype)),
-                         inv_std, as_vector(gamma.array(), dtype), as_vector(beta.array(), dtype));
+                         as_vector(var.array(), dtype), as_vector(gamma.array(), dtype),
+                         as_vector(beta.array(), dtype), eps);
   const std::array inputs{x, gamma, beta, mean, var};
   auto back = [inputs, reduced, eps](std::span<const Variable> gys, std::span<const int>) {
     return fixed_gradients(inputs, gys[0], reduced, eps);
