@@ -189,15 +189,20 @@ def assert_same(found, expected):
 
 
 @pytest.mark.parametrize("mode", ["channel", "spatial"])
-def test_links(on_two, mode):
+@pytest.mark.parametrize("moves_first", [False, True])
+def test_links(on_two, mode, moves_first):
     x = numbers(1, *IMAGE)
     expected = state(train(Net(), x))
 
     def body(comm, device):
         with renga.using_config("dtype", numpy.float64):
             grid = S.SpatialGrid(comm) if mode == "spatial" else comm
-            example = (x,) if mode == "channel" else ()
-            net = parallelize(Net(), grid, mode, *example).to_device(device)
+            serial, example = Net(), (x,) if mode == "channel" else ()
+            if moves_first:
+                serial.to_device(device)
+                example = tuple(map(device.send, example))
+            net = parallelize(serial, grid, mode, *example).to_device(device)
+        assert all(param.device == device for param in net.params())
         return state(train(net, x, device))
 
     for found in on_two(body):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Union
 
 import numpy
 
+from renga.backends import cuda
 from renga.link import Link
 from renga.links.parallel.channel.model.channel_run import ChannelRun
 from renga.links.parallel.channel.model.replacement import channel_replacements
@@ -15,6 +16,7 @@ from renga.links.parallel.samples.sample_run import SampleRun
 from renga.links.parallel.sequence.model.replacement import sequence_replacements
 from renga.links.parallel.sequence.model.sequence_run import SequenceRun
 from renga.links.parallel.sharding.consistency import require_same_on_all_ranks
+from renga.links.parallel.sharding.model.arguments import replace_arrays
 from renga.links.parallel.sharding.model.replacement import (
     LinkReplacement,
     copy_with_replacements,
@@ -25,6 +27,7 @@ from renga.links.parallel.sharding.tracing import states_kept
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.model.replacement import spatial_replacements
 from renga.links.parallel.spatial.model.spatial_run import SpatialRun
+from renga.variable import as_array
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -137,13 +140,18 @@ def with_strategy(
     ranks.bcast_data(model)
     numpy.random.set_state(ranks.bcast_obj(numpy.random.get_state()))
     samples: SampleRun | None = None
+    device = model.device
+    if not isinstance(strategy, str):
+        pipeline = strategy.pipeline(model, ranks, inputs)
+        if pipeline is not None:
+            return pipeline, f"parallelize: {_name(strategy)}, {pipeline}"
+    # Weights are cut in the memory of the host.
+    model.to_device("@numpy")
+    inputs = replace_arrays(tuple(inputs), lambda x: cuda.to_cpu(as_array(x)))
     if isinstance(strategy, str):
         options = {} if output == "replicated" else {"output": output}
         replacements = _STRATEGIES[strategy](model, comm, inputs, **options)
     else:
-        pipeline = strategy.pipeline(model, ranks, inputs)
-        if pipeline is not None:
-            return pipeline, f"parallelize: {_name(strategy)}, {pipeline}"
         samples = strategy.sample_run(ranks)
         shared = ranks if samples is None else samples.inner
         own = inputs if samples is None else samples.shards(inputs)
@@ -161,6 +169,7 @@ def with_strategy(
     elif ranks.size > 1:
         class_of = ChannelRun(ranks, _links_of(new.values())).class_of
     parallel = copy_with_replacements(model, new, class_of)
+    parallel.to_device(device)
     if ranks.size > 1:
         ReplicatedParameter.replace_parameters(parallel, ranks)
     return parallel, report
