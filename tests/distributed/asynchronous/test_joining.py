@@ -319,3 +319,23 @@ def test_a_stateful_link_without_shapes_begins_once():
     for found in local.run(act, create_multi_node_optimizer, ranks=2):
         for key, x in expected.items():
             np.testing.assert_allclose(found[key], x, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_gradients_of_replaced_parameters_are_dropped(name):
+    """As by a multi-node optimizer: the first update only shares rank 0's."""
+
+    def act(comm, value):
+        model = Point(value=value * comm.rank)
+        optimizer = MAKE[name](SGD(0.1).setup(model), comm)
+        model.cleargrads()
+        model(np.ones(11)).backward()
+        optimizer.update()
+        optimizer.join()
+        return model.vector()
+
+    for value, expected in ((5.0, 0.0), (0.0, 0.1)):
+        for x in local.run(act, value, ranks=2):
+            if name in ("stale", "hogwild") and value == 0:
+                expected = 0.2  # each rank's gradient makes an update
+            np.testing.assert_allclose(x, expected, rtol=0, atol=1e-12)

@@ -12,6 +12,7 @@ import numpy
 
 from renga.configuration import using_config
 from renga.distributed.asynchronous.packed import PackedParameters, distance, reduce
+from renga.distributed.data_parallel.replicas.checksum import checksum_of
 from renga.distributed.data_parallel.replicas.first_pass import without_traces
 from renga.distributed.data_parallel.replicas.states import broadcast_states
 from renga.distributed.data_parallel.sample_weighting import number_of_samples
@@ -86,7 +87,8 @@ class AsynchronousOptimizer(WrappedOptimizer):
 
         Args:
             lossfun: ``lossfun(*args, **kwds)`` is the loss; by default the gradients
-                are those that the parameters have.
+                are those that the parameters have, which are dropped if rank 0's
+                parameters have just replaced others.
             args, kwds: of ``lossfun``.
             samples: in the batch; by default :attr:`samples`, or else the length of the
                 first axis of the arguments.
@@ -99,7 +101,8 @@ class AsynchronousOptimizer(WrappedOptimizer):
         forward = None if lossfun is None else functools.partial(lossfun, *args, **kwds)
         self._samples = samples
         self._has_updated = True
-        self._begin(forward)
+        if self._begin(forward) and forward is None:
+            return  # the gradients are of other parameters
         self._update(forward)
 
     def join(self) -> None:
@@ -115,18 +118,25 @@ class AsynchronousOptimizer(WrappedOptimizer):
             self._begin(None)
         return self._packed is not None
 
-    def _begin(self, forward: Callable[[], Any] | None) -> None:
-        """Gives all ranks what rank 0 has, before the first update."""
+    def _begin(self, forward: Callable[[], Any] | None) -> bool:
+        """Gives all ranks what rank 0 has, before the first update.
+
+        Returns:
+            Whether parameters of a rank have been replaced.
+        """
         if self._packed is not None:
             if self._loaded:
                 self._loaded = False
                 self._after_load()
-            return
+            return False
         self.actual_optimizer._require_target("update")
         if forward is not None and not all(p.is_initialized for p in self._params()):
             with without_traces(self.target), using_config("train", False):
                 forward()
-        loaded = self._group.allgather_obj(self._loaded and self.t > 0)
+        checksum = checksum_of(found.param.array for found in self._distinct_params())
+        has_loaded = self._loaded and self.t > 0
+        said = self._group.allgather_obj((has_loaded, checksum))
+        loaded, checksums = zip(*said)
         if not all(loaded):
             self._group.bcast_data(self.target)
             optimizer = self.actual_optimizer
@@ -135,6 +145,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
                 self._share_saved()
         self._packed, self._loaded = PackedParameters(self.target), False
         self._after_begin(resumes=loaded[0])
+        return not all(loaded) and len(set(checksums)) > 1
 
     def _share_saved(self) -> None:
         """Gives all ranks what rank 0 saves beside the parameters."""

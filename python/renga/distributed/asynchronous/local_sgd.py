@@ -87,6 +87,9 @@ class LocalSGDOptimizer(PeriodicOptimizer):
         resumes = resumes and shapes == [x.shape for x in arrays]
         if not resumes:
             self._set_anchor([x.copy() for x in arrays])
+        elif self._updates == 0:  # what the caller has changed since loading counts
+            for anchor, x in zip(self._anchors(), arrays):
+                anchor.array[...] = x
         super()._after_begin(resumes)
 
     def _set_anchor(self, arrays: Sequence[Array]) -> None:
