@@ -11,12 +11,6 @@ from tests.combinations.reference import Formula, reference
 from tests.combinations.row import STEPS, adapted
 from tests.combinations.run import Result, Run, bounds, make, run_steps
 
-# Traits of rows whose ranks begin with the same weights: gradients that the loop has
-# set are dropped with the weights they belong to, a network that is no optimizer's
-# target is not broadcast, and files of an asynchronous optimizer that has not begun
-# hold each rank's own weights.
-ALIKE = {"gradients by hand", "networks in one loss", "untrained"}
-
 
 class Column:
     """How models and optimizers are wrapped, and what the reference is.
@@ -43,7 +37,12 @@ class Column:
     saves_more = False  # in the optimizer's file than one process does
     lacks: dict[str, str] = {}  # reasons by trait of rows
 
-    begins_alike = False  # or ranks begin with other weights than rank 0
+    # Traits of rows whose ranks begin with the same weights: gradients that the loop
+    # has set are dropped with the weights they belong to, files of an asynchronous
+    # optimizer that has not begun hold each rank's own weights, and a network that is
+    # no optimizer's target is not broadcast.
+    alike = frozenset({"gradients by hand", "untrained", "networks in one loss"})
+    begins_alike = False
 
     def wrap(self, comm, model, optimizer, example, row):
         """The loop's model, the model that its loss calls, and the optimizer."""
@@ -111,7 +110,7 @@ class Column:
             changed: is told of parameters that had changed before an exception.
         """
         row = self.adapted(row)
-        self.begins_alike = changed is not None or bool(row.traits & ALIKE)
+        self.begins_alike = changed is not None or bool(row.traits & self.alike)
         changed = [] if changed is None else changed
         result = Result()
         for first, last, ranks in bounds(self.phases(row)):

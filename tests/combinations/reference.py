@@ -157,6 +157,9 @@ def replica_of(row, kind, rank):
     if any(p.array is None for p in run.model.params()):
         with renga.using_config("train", False), renga.no_backprop_mode():
             run.model(row.data(type(run.model), 0, 4)[0])
+        for link in run.model.links():
+            if hasattr(link, "reset_state"):
+                link.reset_state()
     return run
 
 

@@ -122,7 +122,8 @@ class Row:
         """The loss with penalties, which is reported."""
         loss = self.loss(model, x, t)
         for penalty in self.each("penalty", model, x):
-            loss = loss if penalty is None else loss + penalty
+            if penalty is not None:
+                loss = loss + F.cast(penalty, loss.dtype)
         renga.report({"loss": loss})
         return loss
 
@@ -150,6 +151,8 @@ def overrides(row, part):
 
 def can_pair(a, b):
     """Whether two rows change different parts, and some kind of data is both's."""
+    if isinstance(a, type(b)) or isinstance(b, type(a)):
+        return False
     apart = not any(overrides(a, p) and overrides(b, p) for p in Row.PARTS)
     return apart and any(kind in b.kinds for kind in a.kinds)
 

@@ -46,11 +46,6 @@ REFUSED = [
     ),
     Exceptional(
         ("one link under two names",),
-        ("pipeline, interleaved",),
-        "expected at most as many stages as the 3 links",
-    ),
-    Exceptional(
-        ("one link under two names",),
         ("plan with stages",),
         "expected stages to start at links",
     ),
@@ -103,6 +98,10 @@ def cell(row, column):
 # Traits of which two rows together make no sense.
 APART = {
     ("resume", "state"): "files do not have the states of recurrent links",
+    ("closure", "uneven"): "ranks do not see the samples of a closure",
+    ("gradients by hand", "rank 0 writes"): "replaced weights' gradients are dropped",
+    ("integers", "real inputs"): "integers have no dropout",
+    ("other ranks", "sizes"): "the sizes of the batches depend on the ranks",
     ("random", "resume"): "files do not have the states of random generators",
 }
 

@@ -36,8 +36,9 @@ class Pipelined(SameBatches):
         trained.model.train_batch(trained.optimizer, loss, kwargs or args)
 
     def parts_of(self, row):
-        # A micro-batch begins with the states of its samples, as a whole batch does.
-        return 1 if "state" in row.traits else self.parts
+        # A micro-batch begins with the states of its samples, as a whole batch does,
+        # and a closure is one micro-batch.
+        return 1 if row.traits & {"closure", "state"} else self.parts
 
     def saving(self, run, is_last):
         return run.model.gathered_parameters(run.optimizer)
@@ -73,10 +74,6 @@ class OneForwardOneBackward(Pipelined):
 
 class Interleaved(Pipelined):
     name = "pipeline, interleaved"
-    lacks = {
-        **Pipelined.lacks,
-        "other ranks": "three ranks have six stages, and the model has four links",
-    }
     covers = ("schedule: interleaved",)
     options = {"schedule": "interleaved"}
 

@@ -17,6 +17,7 @@ class Uneven(Row):
     """Ranks have different numbers of samples."""
 
     name = "uneven batches"
+    traits = frozenset({"sizes", "uneven"})
 
     def shares(self, step, ranks):
         return [5] if ranks == 1 else [2, 5, 3, 4][:ranks]
@@ -26,7 +27,7 @@ class Without(Row):
     """A rank has no samples in some steps."""
 
     name = "a rank without samples"
-    traits = frozenset({"own samples"})
+    traits = frozenset({"own samples", "sizes", "uneven"})
 
     def shares(self, step, ranks):
         return [6, 0, 5, 2][:ranks] if step % 2 else [4, 3, 0, 2][:ranks]
@@ -130,7 +131,7 @@ class TimeMajor(Uneven):
 
     name = "time-major batches"
     kinds = ("sequences",)
-    traits = frozenset({"told samples"})
+    traits = frozenset({"sizes", "told samples"})
     batch_axis = 1
 
     def update(self, run, x, t, index):
@@ -158,7 +159,7 @@ class ToldClosure(Closure):
     """The loss function closes over an uneven batch, whose samples are told."""
 
     name = "closures over uneven batches"
-    traits = frozenset({"closure", "told samples"})
+    traits = frozenset({"closure", "sizes", "told samples"})
 
     def shares(self, step, ranks):
         return Uneven.shares(self, step, ranks)

@@ -66,6 +66,7 @@ class TiedEmbedding(Row):
     """An embedding and the last linear link have one weight."""
 
     name = "tied embedding"
+    traits = frozenset({"integers"})
     kinds = ("vectors",)
 
     def network_class(self, kind):
@@ -206,7 +207,7 @@ class Dropout(Row):
     """Dropout of the inputs and of the outputs."""
 
     name = "dropout"
-    traits = frozenset({"random"})
+    traits = frozenset({"random", "real inputs"})
 
     class Mixin:
         def forward(self, x):

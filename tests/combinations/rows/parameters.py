@@ -152,6 +152,7 @@ class RankZeroLoads(Loaded):
     """Rank 0 alone loads weights before the first update."""
 
     name = "rank 0 alone loads weights first"
+    traits = frozenset({"rank 0 writes"})
 
     def before(self, run, step):
         if step == 0 and run.is_first:

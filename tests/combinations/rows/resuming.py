@@ -26,7 +26,7 @@ class ResumedAlone(Resumed):
 
     name = "save and resume, rank 0 alone"
     loads = "rank 0"
-    traits = frozenset({"resume", "rank 0 loads"})
+    traits = frozenset({"resume", "rank 0 loads", "rank 0 writes"})
 
 
 class ResumedAfterJoin(Resumed):

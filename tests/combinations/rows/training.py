@@ -48,7 +48,8 @@ class RateLater(Row):
 
     def before(self, run, step):
         if step in (2, 3):
-            run.optimizer.lr *= 0.5
+            name = "alpha" if hasattr(run.optimizer, "alpha") else "lr"
+            setattr(run.optimizer, name, 0.5 * getattr(run.optimizer, name))
 
 
 class Decay(Row):
