@@ -1,6 +1,7 @@
 """launch: functions run on several ranks."""
 
 import os
+import pty
 import subprocess
 import sys
 
@@ -60,6 +61,27 @@ launch(act, ranks=1)
     ) as process:
         assert process.stdout.read(6) == "listen"
         heard.touch()
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_rank_0_asks_and_reads_the_answer(is_terminal):
+    program = """
+from renga.launch import launch
+print(launch(input, "name? ", ranks=1).upper())
+"""
+    command = [sys.executable, "-c", program]
+    answers, stdin = os.pipe()[::-1]
+    if is_terminal:
+        answers, terminal = pty.openpty()
+        # The first process of a session that opens a terminal controls it.
+        command = ["sh", "-c", f'exec "$0" "$@" < {os.ttyname(terminal)}', *command]
+    with subprocess.Popen(
+        command, stdin=stdin, stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
+        assert process.stdout.read(6) == b"name? "
+        os.write(answers, b"a name\n")
+        assert process.stdout.read() == b"A NAME\n"
     assert process.returncode == 0
 
 

@@ -126,8 +126,9 @@ def run_rank() -> None:
     shown = f"/proc/{os.getppid()}/fd/1"
     kept = folder / f"output.{rank}"
     output = os.open(kept if rank > 0 else shown, os.O_WRONLY | os.O_CREAT)
-    os.dup2(output, 1)
-    os.dup2(1, 2)
+    for stream in (1, 2):
+        os.dup(stream)  # if mpiexec's were closed, it would close the input, too
+        os.dup2(output, stream)
     try:
         function, args, kwargs = _read(folder / "call")
         _write(folder / f"result.{rank}", function(*args, **kwargs))
