@@ -85,9 +85,7 @@ def test_masks(shape, is_bool):
         actual = computed(*given, attn_mask=there)
         assert_close(actual, expected(*given, added), 5e-6)
     if not is_bool:
-        with pytest.raises(
-            ValueError, match="expected arrays on one device"
-        ):
+        with pytest.raises(ValueError, match="expected arrays on one device"):
             computed(*given, attn_mask=renga.Variable(mask))
 
 

@@ -55,7 +55,7 @@ void unary_cuda(Unary map, double p, double q, const Array& x, const Array& y) {
       using C = Compute<T>;
       constexpr Unary last = is_floating<T> ? maps::kLastUnary : integers::kLastUnary;
       maps::visit_map<last>(map, [&]<Unary m>() {
-        cuda::for_each_element<2>({&y, &x}, UnaryMap<m, T>{convert<C>(p), convert<C>(q)});
+        cuda::map_elements<T, 2>({&y, &x}, UnaryMap<m, T>{convert<C>(p), convert<C>(q)});
       });
     }
   });
@@ -66,7 +66,7 @@ void binary_cuda(Binary map, double p, const Array& a, const Array& b, const Arr
     if constexpr (is_number<T>) {
       constexpr Binary last = is_floating<T> ? maps::kLastBinary : integers::kLastBinary;
       maps::visit_map<last>(map, [&]<Binary m>() {
-        cuda::for_each_element<3>({&y, &a, &b}, BinaryMap<m, T>{convert<Compute<T>>(p)});
+        cuda::map_elements<T, 3>({&y, &a, &b}, BinaryMap<m, T>{convert<Compute<T>>(p)});
       });
     }
   });
