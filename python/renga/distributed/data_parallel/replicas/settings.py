@@ -82,7 +82,7 @@ def _number_of(name: str) -> int:
 
 def settings_of(optimizer: Any, params: Sequence[DistinctParam]) -> dict[Setting, Any]:
     """All settings of an optimizer and of the update rules of parameters."""
-    found = {Setting("", "optimizer"): type(optimizer).__name__}
+    found: dict[Setting, Any] = {Setting("", "optimizer"): type(optimizer).__name__}
     hyperparam = getattr(optimizer, "hyperparam", None)
     if hyperparam is not None:
         found.update(_named("", hyperparam.get_dict()))

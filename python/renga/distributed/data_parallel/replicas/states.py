@@ -57,7 +57,9 @@ def _arrays_of(rule: Any) -> dict[str, Array]:
         return {}
     array_types = get_array_types()
     state = rule._state or {}
-    arrays = {key: x for key, x in state.items() if isinstance(x, array_types)}
+    arrays: dict[str, Any] = {
+        key: x for key, x in state.items() if isinstance(x, array_types)
+    }
     if rule._fp32_param is not None:
         arrays[_MASTER] = rule._fp32_param.array
     return arrays
@@ -71,7 +73,9 @@ def _describe(param: Parameter) -> tuple[int, bool, dict[str, Any]] | None:
     rule: Any = param.update_rule
     if rule is None:
         return None
-    values = {k: (x.shape, x.dtype) for k, x in sorted(_arrays_of(rule).items())}
+    values: dict[str, Any] = {
+        key: (x.shape, x.dtype) for key, x in sorted(_arrays_of(rule).items())
+    }
     numbers = (bool, int, float, complex, numpy.generic)
     state = sorted((rule._state or {}).items())
     values.update((key, x) for key, x in state if isinstance(x, numbers))
@@ -79,7 +83,11 @@ def _describe(param: Parameter) -> tuple[int, bool, dict[str, Any]] | None:
 
 
 def _broadcast_state(
-    comm: Communicator, param: Parameter, t: int, has_state: bool, values: dict
+    comm: Communicator,
+    param: Parameter,
+    t: int,
+    has_state: bool,
+    values: dict[str, Any],
 ) -> None:
     rule: Any = param.update_rule
     state, arrays = dict(rule._state or {}), _arrays_of(rule)
