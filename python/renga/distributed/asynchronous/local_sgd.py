@@ -63,7 +63,7 @@ class LocalSGDOptimizer(PeriodicOptimizer):
     def _is_synchronous(self) -> bool:
         """Whether updates are those before ``begin``."""
         count, unit = self._first
-        return (self.epoch if unit == "epoch" else self.t) < count
+        return bool((self.epoch if unit == "epoch" else self.t) < count)
 
     def update(
         self,
@@ -119,7 +119,8 @@ class LocalSGDOptimizer(PeriodicOptimizer):
         for view, anchor, is_trained in zip(views, anchors, meeting.trained):
             anchor.grad = view
             # What is frozen does not go on by the momentum of the outer optimizer.
-            anchor.update_rule.enabled = bool(is_trained)
+            rule: Any = anchor.update_rule
+            rule.enabled = bool(is_trained)
         self._outer.update()
         for param, anchor in zip(self._packed.params, anchors):
             param.array[...] = anchor.array
@@ -138,7 +139,7 @@ class LocalSGDOptimizer(PeriodicOptimizer):
         comm = self.communicator
         for anchor in self._anchors():
             comm.broadcast(anchor.array, root)
-        rules = [anchor.update_rule for anchor in self._anchors()]
+        rules: list[Any] = [anchor.update_rule for anchor in self._anchors()]
         states = [(rule.t, rule._state) for rule in rules]
         self._outer.t, states = comm.bcast_obj((self._outer.t, states), root=root)
         for rule, (t, state) in zip(rules, states):

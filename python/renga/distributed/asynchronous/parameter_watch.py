@@ -46,7 +46,7 @@ class ParameterWatch:
 
 
 def _where_different(x: Array, y: Array) -> Array:
-    mask = x != y
+    mask: Array = x != y
     if mask.any():  # NaN is not equal to itself
         mask = mask & ((x == x) | (y == y))
     return mask

@@ -93,7 +93,9 @@ class PeriodicOptimizer(AsynchronousOptimizer):
         """Has the ranks meet; whether all of them have joined."""
         own = [self._updates, self._total_samples, has_joined, self._has_changed]
         said = self.communicator.all_gather(numpy.array([*own, *self._trained]))
-        meeting = Meeting(*said.T[:4], said[:, 4:].any(axis=0))
+        updates, samples, joined, changed = said.T[:4]
+        trained = said[:, 4:].any(axis=0)
+        meeting = Meeting(updates, samples, joined, changed, trained)
         if meeting.updates.any() or meeting.changed.any() or not meeting.joined.all():
             self._meet(meeting)
             self._watch.record()

@@ -147,4 +147,4 @@ class RowsOfBatch:
 
     def _width(self, index: int) -> int:
         param = self._params[index]
-        return param.size // len(param.array)
+        return int(param.size // len(param.array))

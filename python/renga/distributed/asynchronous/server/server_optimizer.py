@@ -57,11 +57,11 @@ class ServerOptimizer(AsynchronousOptimizer):
         rows: functions of the batch that say which rows of parameters it reads.
     """
 
-    _client: Client | SharedClient | None
-    _changes: CallerChanges | None
+    _client: Any  # a Client or SharedClient, once there are parameters
+    _changes: Any  # CallerChanges, with the client
     _has_loaded_states: bool
     _service: Service | SharedClient | None
-    _leaf: Leaf | None
+    _leaf: Any  # Leaf of a worker
     # Of this rank's gradients by their staleness, also after join().
     _histogram: collections.Counter[int] | None
 
@@ -238,7 +238,6 @@ class ServerOptimizer(AsynchronousOptimizer):
         self._packed, self._loaded = PackedParameters(self.target), False
 
     def _update(self, forward: Callable[[], Any] | None) -> None:
-        assert self._client is not None and self._leaf is not None
         rows = self._rows_of(forward)
         if not self._changes.can_be_sent and self.is_server and self._may_leave_shards:
             self._divide_anew()

@@ -164,7 +164,7 @@ def use_settings(
     _set_own(optimizer.hyperparam, {**numbers, **settings.others})
     _set_hooks(optimizer, settings.hooks, find_hook)
     for param, of_rule in zip(optimizer.target.params(), settings.rules):
-        kind = of_rule.kind or type(optimizer.create_update_rule())
+        kind: Any = of_rule.kind or type(optimizer.create_update_rule())
         rule: Any = param.update_rule
         if type(rule) is not kind:
             rule = param.update_rule = kind.__new__(kind)
@@ -176,7 +176,7 @@ def use_settings(
 
 def numbers_of(optimizer: Any) -> dict[str, float]:
     """The numbers among the hyperparameters of an optimizer."""
-    values = optimizer.hyperparam.get_dict()
+    values: dict[str, Any] = optimizer.hyperparam.get_dict()
     return {
         name: values[name]
         for name in sorted(values)
@@ -185,7 +185,7 @@ def numbers_of(optimizer: Any) -> dict[str, float]:
 
 
 def _own(hyperparam: Any) -> dict[str, Any]:
-    values = vars(hyperparam).copy()
+    values: dict[str, Any] = vars(hyperparam).copy()
     del values["_parent"]
     return values
 

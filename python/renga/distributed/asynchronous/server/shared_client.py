@@ -19,8 +19,8 @@ from renga.distributed.asynchronous.server.shared_shard import allocate, can_sha
 if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.communicators.communicator import Array
+    from renga.distributed.asynchronous.server.gradient import Gradient
     from renga.distributed.asynchronous.server.settings import Settings
-    from renga.distributed.asynchronous.server.shard_optimizer import Gradient
     from renga.distributed.asynchronous.server.shards import Shards
     from renga.distributed.asynchronous.server.shared_shard import SharedShard
 
