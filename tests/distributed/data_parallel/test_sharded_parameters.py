@@ -121,14 +121,19 @@ def test_a_node_keeps_one_copy(ranks):
     def run(comm):
         model, optimizer = make(comm)
         params = list(model.params())
-        train(comm, model, optimizer, steps=[0, 1])
+        shares = comm.intra_size > 1 and comm.shares_memory()
+
+        def loss(x, t):
+            assert [is_shared(param) for param in params] == [shares] * 6
+            return model.loss(x, t)
+
+        train(comm, model, optimizer, loss, steps=[0, 1])
         values(model)
         for param in params:
             assert param.xp is np and param.device == renga.get_device("@numpy")
             assert not is_shared(param)
         train(comm, model, optimizer, steps=[2, 3])
         model.loss(X[0], T[0]).backward()
-        shares = comm.intra_size > 1 and comm.shares_memory()
         assert [is_shared(param) for param in params] == [shares] * 6
         return shares, (os.getpid(), comm.inter_rank), _core.addresses(params)
 

@@ -112,12 +112,13 @@ def assign_buckets(
     buckets: list[list[int]] = []
     free_bytes, dtype = 0, None
     for i in order:
-        x = params[i].array
-        if not buckets or x.dtype != dtype or x.nbytes > free_bytes:
+        param = params[i]
+        size = param.size * param.dtype.itemsize
+        if not buckets or param.dtype != dtype or size > free_bytes:
             buckets.append([])
-            free_bytes, dtype = bucket_bytes, x.dtype
+            free_bytes, dtype = bucket_bytes, param.dtype
         buckets[-1].append(i)
-        free_bytes -= x.nbytes
+        free_bytes -= size
     return buckets
 
 

@@ -42,7 +42,7 @@ def note_bucket(
         return
     details = {
         "gradients": len(params),
-        "bytes": sum(param.array.nbytes for param in params),
+        "bytes": sum(param.size * param.dtype.itemsize for param in params),
         "sent messages": found.messages,
         "sent bytes": found.bytes,
         "queued us": (found.begin - launched) / 1e3,
