@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from renga.configuration import no_backprop_mode
-from renga.functions import concat
+from renga.functions import concat, get_item
 from renga.link import Link
 from renga.parameter import Parameter
 from renga.variable import Variable
@@ -134,7 +134,7 @@ def _indexed(value: Any, index: Any) -> Any:
     if not isinstance(value, Variable):
         return value
     with no_backprop_mode():
-        return _with_stage(value[index], value)
+        return _with_stage(get_item(value, index), value)
 
 
 def _with_stage(value: Variable, source: Variable) -> Variable:

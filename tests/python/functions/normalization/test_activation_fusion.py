@@ -277,7 +277,7 @@ def test_double_backward(name):
 @pytest.mark.parametrize("dtype", "ef")
 @pytest.mark.parametrize("beta", [0.0, -1e-38])
 def test_the_side_of_0_is_that_of_the_normalized_number(beta, dtype):
-    """With gamma 0, all of h are beta: 0, or too small for its product with the slope."""
+    """With gamma 0, all of h are beta: 0, or its product with the slope underflows."""
     x, _, _, gy = operands(dtype)
     gamma, beta = np.zeros(24, dtype), np.full(24, beta, dtype)
     v = renga.Variable(beta)
