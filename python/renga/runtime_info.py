@@ -26,13 +26,21 @@ def print_runtime_info(out: Any = None) -> None:
         "CPU": _cpu(),
         "Threads": _core.get_num_threads(),
         "Devices": ", ".join(_core.device_names()),
-        "CUDA": "available" if cuda.available else "not available",
+        "CUDA": _cuda(),
         "NumPy": _version("numpy"),
         "oneDNN": _version("onednn-cpu-gomp", otherwise="within the wheel of renga"),
         **{name: _version(name) for name in _OPTIONAL},
     }
     for name, value in lines.items():
         print(f"{name}: {value}", file=out or sys.stdout)
+
+
+def _cuda() -> str:
+    """Whether there are devices, and the versions of what computes there."""
+    if not cuda.available:
+        return "not available"
+    versions = cuda.load_plugin().versions()
+    return ", ".join(["available", *(f"{name} {v}" for name, v in versions.items())])
 
 
 def _cpu() -> str:

@@ -63,6 +63,8 @@ bool is_supported(const CublasLtOperation& operation, const CublasLtLayout& a,
 }  // namespace
 
 extern "C" {
+std::size_t cublasLtGetVersion() { return 130100; }
+
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   if (begin_call()) return CUBLAS_STATUS_ALLOC_FAILED;
   *handle = new CublasLtStandin{current_device()};

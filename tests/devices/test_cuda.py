@@ -196,6 +196,24 @@ print(_core.device_names())
     assert output == f"{line}\n['cpu']\n"
 
 
+def test_libraries_are_named_and_old_ones_refused():
+    output = run("""
+version = ctypes.c_size_t.in_dll(standin, "cuda_standin_cudnn")
+version.value = 8907
+try:
+    use()
+except ImportError as error:
+    print(error)
+version.value = 91002
+use()
+renga.print_runtime_info()
+""")
+    refused, *lines = output.splitlines()
+    expected = "expected cuDNN 9.0 and cuBLAS 12.0 or newer, got cuDNN 8.9 and cuBLAS 13.1"
+    assert refused == expected
+    assert "CUDA: available, cuBLAS 13.1, cuDNN 9.10, driver 13.0" in lines
+
+
 def test_failures_of_cuda_are_errors_that_name_the_call():
     output = run("""
 use()

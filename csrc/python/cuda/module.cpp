@@ -3,10 +3,14 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <map>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <tuple>
 #include <vector>
 
+#include "devices/cuda/cublas_lt.h"
 #include "devices/cuda/cuda.h"
 #include "devices/cuda/cudnn.h"
 #include "devices/cuda/event.h"
@@ -47,12 +51,41 @@ class DeviceEvent {
   std::unique_ptr<renga::cuda::Event> event_;
 };
 
+// Of a number whose parts count `major` and `minor`.
+std::string version_text(std::size_t version, std::size_t major, std::size_t minor) {
+  return std::to_string(version / major) + "." + std::to_string(version % major / minor);
+}
+
+// Up to cuDNN 8, major versions counted 1000.
+std::string cudnn_version_text() {
+  const std::size_t version = cudnnGetVersion();
+  return version_text(version, version < 10000 ? 1000 : 10000, 100);
+}
+
+// The versions of what the plugin is linked to, by name.
+std::map<std::string, std::string> versions() {
+  int driver = 0;
+  RENGA_CUDA(cudaDriverGetVersion(&driver));
+  return {{"driver", version_text(static_cast<std::size_t>(driver), 1000, 10)},
+          {"cuBLAS", version_text(cublasLtGetVersion(), 10000, 100)},
+          {"cuDNN", cudnn_version_text()}};
+}
+
+// The oldest libraries that have what is called here: others would fail at the first convolution.
+void require_libraries() {
+  constexpr std::size_t kLeastCudnn = 90000, kLeastCublas = 120000;
+  if (cudnnGetVersion() >= kLeastCudnn && cublasLtGetVersion() >= kLeastCublas) return;
+  throw std::runtime_error("expected cuDNN 9.0 and cuBLAS 12.0 or newer, got cuDNN " +
+                           versions()["cuDNN"] + " and cuBLAS " + versions()["cuBLAS"]);
+}
+
 }  // namespace
 
 PYBIND11_MODULE(RENGA_PLUGIN, m) {
   m.doc() = "CUDA devices for the core.";
   pybind11::module_::import("renga._core");
   renga::cuda::require_devices();
+  require_libraries();
   m.def(
       "count",
       [] {
@@ -114,6 +147,7 @@ PYBIND11_MODULE(RENGA_PLUGIN, m) {
       .def_property_readonly("stream", [](const Recording& self) {
         return reinterpret_cast<std::uintptr_t>(self.stream());
       });
+  m.def("versions", &versions, "Those of the driver's CUDA, of cuBLAS and cuDNN, by name.");
   m.def("cudnn_version", &cudnnGetVersion, "As cuDNN numbers it: 90100 is 9.1.");
   m.def("convolution_plans", &renga::convolution_plans, "How many plans of cuDNN are kept.");
 }

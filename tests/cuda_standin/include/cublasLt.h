@@ -39,6 +39,7 @@ using cublasLtMatrixLayout_t = CublasLtLayout*;
 using cublasLtMatmulPreference_t = CublasLtPreference*;
 
 extern "C" {
+std::size_t cublasLtGetVersion();
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle);
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* operation,
                                         cublasComputeType_t compute, cudaDataType_t scale_type);
