@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ops/matmul/linear.h"
+#include "ops/normalization/channel_vectors.h"
 #include "ops/ops.h"
 #include "optimizers/update_rules.h"
 #include "tensor/copy.h"

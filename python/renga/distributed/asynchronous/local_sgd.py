@@ -87,9 +87,11 @@ class LocalSGDOptimizer(PeriodicOptimizer):
         resumes = resumes and shapes == [x.shape for x in arrays]
         if not resumes:
             self._set_anchor([x.copy() for x in arrays])
-        elif self._updates == 0:  # what the caller has changed since loading counts
-            for anchor, x in zip(self._anchors(), arrays):
-                anchor.array[...] = x
+        else:
+            for anchor, param in zip(self._anchors(), self._packed.params):
+                anchor.to_device(param.device)  # those of a file are in the main memory
+                if self._updates == 0:  # what the caller has changed since counts
+                    anchor.array[...] = param.array
         super()._after_begin(resumes)
 
     def _set_anchor(self, arrays: Sequence[Array]) -> None:
