@@ -59,9 +59,12 @@ class Strategy(Protocol):
         """A replacement for every link of a model that has parameters of its own."""
 
     def pipeline(
-        self, model: Link, comm: Communicator, inputs: Sequence[Any]
+        self, model: Link, comm: Communicator, inputs: Sequence[Any], **options: Any
     ) -> Link | None:
-        """The model in the stages of a pipeline, in the place of replacements."""
+        """The model in the stages of a pipeline, in the place of replacements.
+
+        ``options`` are those of :class:`renga.pipeline.Pipeline`.
+        """
 
 
 _STRATEGIES: dict[str, Callable[..., list[LinkReplacement]]]
@@ -81,6 +84,7 @@ def parallelize(
     *inputs: Any,
     input: str = "replicated",
     output: str = "replicated",
+    **options: Any,
 ) -> Any:
     """A copy of ``model`` whose links are sharded over the ranks of ``comm``.
 
@@ -105,14 +109,19 @@ def parallelize(
         output: what the model returns: ``replicated`` variables, or with ``sharded``
             (``channel`` with an example only) this rank's channels, or features of
             sequences, such as the scores of its part of a vocabulary.
+        options: of the :class:`renga.pipeline.Pipeline` that a plan with stages makes,
+            such as ``samples``, ``reduce`` and ``batch_axis``, which say what the loss
+            is a mean over.
 
     Raises:
-        TypeError: ``model`` is no link, or ``comm`` no communicator.
+        TypeError: ``model`` is no link, or ``comm`` no communicator; or there are
+            options without a plan with stages.
         ValueError: there is no such strategy, input or output; outputs cannot stay
             sharded; the model is parallel already; or the ranks' models or arguments
             differ.
     """
-    new, report = with_strategy(model, comm, strategy, inputs, input, output)
+    arguments = model, comm, strategy, inputs, input, output
+    new, report = with_strategy(*arguments, **options)
     if comm.rank == 0:
         print(report, flush=True)
     return new
@@ -125,6 +134,7 @@ def with_strategy(
     inputs: Sequence[Any],
     input: str = "replicated",
     output: str = "replicated",
+    **options: Any,
 ) -> tuple[Any, str]:
     """What ``parallelize`` returns, and what it prints."""
     input = _FORMER_INPUTS.get(input, input)
@@ -132,6 +142,7 @@ def with_strategy(
     text = _describe(model, strategy, input, inputs)
     if output != "replicated":
         text += f" with {output} outputs"
+    text += "".join(f" with {name}" for name in sorted(options))
     what = "models and arguments"
     require_same_on_all_ranks(ranks, "parallelize", what, ValueError, text)
     model = copy.deepcopy(model)  # the caller's model keeps its weights
@@ -141,16 +152,15 @@ def with_strategy(
     numpy.random.set_state(ranks.bcast_obj(numpy.random.get_state()))
     samples: SampleRun | None = None
     device = model.device
-    if not isinstance(strategy, str):
-        pipeline = strategy.pipeline(model, ranks, inputs)
-        if pipeline is not None:
-            return pipeline, f"parallelize: {_name(strategy)}, {pipeline}"
+    pipeline = _pipeline(model, ranks, strategy, inputs, options)
+    if pipeline is not None:
+        return pipeline, f"parallelize: {_name(strategy)}, {pipeline}"
     # Weights are cut in the memory of the host.
     model.to_device("@numpy")
     inputs = replace_arrays(tuple(inputs), lambda x: cuda.to_cpu(as_array(x)))
     if isinstance(strategy, str):
-        options = {} if output == "replicated" else {"output": output}
-        replacements = _STRATEGIES[strategy](model, comm, inputs, **options)
+        layout = {} if output == "replicated" else {"output": output}
+        replacements = _STRATEGIES[strategy](model, comm, inputs, **layout)
     else:
         samples = strategy.sample_run(ranks)
         shared = ranks if samples is None else samples.inner
@@ -173,6 +183,25 @@ def with_strategy(
     if ranks.size > 1:
         ReplicatedParameter.replace_parameters(parallel, ranks)
     return parallel, report
+
+
+def _pipeline(
+    model: Link,
+    ranks: Communicator,
+    strategy: str | Strategy,
+    inputs: Sequence[Any],
+    options: dict[str, Any],
+) -> Link | None:
+    """That of a plan with stages, which alone takes options."""
+    pipeline = None
+    if not isinstance(strategy, str):
+        pipeline = strategy.pipeline(model, ranks, inputs, **options)
+    if options and pipeline is None:
+        raise TypeError(
+            f"parallelize: expected {', '.join(sorted(options))} with a plan with "
+            f"stages only, got {_name(strategy)}"
+        )
+    return pipeline
 
 
 def _links_of(models: Iterable[Link]) -> set[int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import math
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +16,7 @@ from renga.links.parallel.sharding.model.replacement import LinkReplacement
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.model.replacement import spatial_replacements
 from renga.pipeline import Pipeline
+from renga.pipeline.batches import micro_batches
 from renga.planning.cluster import Cluster
 from renga.planning.json_file import read_json, write_json
 from renga.utils.table import aligned
@@ -155,14 +155,16 @@ class Plan:
         return SampleRun.create(comm, self.groups, self.stacked)
 
     def pipeline(
-        self, model: Link, comm: Communicator, inputs: Sequence[Any]
+        self, model: Link, comm: Communicator, inputs: Sequence[Any], **options: Any
     ) -> Link | None:
-        """The model as a pipeline, if the plan has stages."""
+        """The model as a pipeline with these options, if the plan has stages."""
         if self.stages is None:
             return None
         starts, number = self.stages
-        parts = [x[: math.ceil(len(x) / number)] for x in inputs]
-        return Pipeline(model, comm, *parts, micro_batches=number, stages=starts)
+        axis = options.get("batch_axis", 0)
+        _, parts = micro_batches.split(inputs, number, axis)[0]
+        of_plan = {"micro_batches": number, "stages": starts}
+        return Pipeline(model, comm, *parts, **of_plan, **options)
 
     def table(self) -> str:
         """A line for each layer: what it does, what that takes, and the next best."""

@@ -91,7 +91,6 @@ class PlanWithStages(Pipelined):
     covers = ("plan: stages",)
     lacks = {
         **Pipelined.lacks,
-        "told samples": "a plan does not say what a pipeline's samples are",
         "other ranks": "a plan is for its number of ranks",
     }
 
@@ -100,7 +99,7 @@ class PlanWithStages(Pipelined):
         stages = Stages(("/b",), self.parts)
         plan = Plan("combinations", cluster, 0.0, 0.0, [], {}, stages=stages)
         with contextlib.redirect_stdout(io.StringIO()):
-            model = parallelize(model, comm, plan, example)
+            model = parallelize(model, comm, plan, example, **told(row))
         return model, model.model, optimizer.setup(model)
 
 
