@@ -44,11 +44,6 @@ REFUSED = [
         ("pipeline, pipedream, spectrain", "pipeline, pipedream, pipeoptim"),
         "expected a rule that can predict",
     ),
-    Exceptional(
-        ("one link under two names",),
-        ("plan with stages",),
-        "expected stages to start at links",
-    ),
     Exceptional(("gradient penalty",), PIPELINES, "grad: expected a graph on one rank"),
     Exceptional(
         ("closures*",), STREAMS, "Pipeline: expected batches of at least 2 samples"

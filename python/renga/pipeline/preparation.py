@@ -125,6 +125,8 @@ def cut(
     costs, seconds_per_byte = _measured(model, comm, inputs, n_stages, options)
     chunks = n_stages // comm.size
     bubble = schedule.bubble(options.schedule, comm.size, options.micro_batches, chunks)
+    if not isinstance(stages, int):
+        stages = _first_names(model, stages)
     partitioned = partition(costs, stages, seconds_per_byte, bubble)
     stage_of, owners = partitioned.stage_of, measurement.owners(model)
     for param in model.params():
@@ -134,6 +136,13 @@ def cut(
     stages_of_segments = [stage_of[segment.link] for segment in costs.segments]
     homes = {path: stages_of_segments[last] for path, (_, last) in costs.spans.items()}
     return partitioned, homes
+
+
+def _first_names(model: Link, paths: Sequence[str]) -> list[str]:
+    """The first name of each link, which may have several."""
+    links = dict(model.namedlinks())
+    first = {id(link): path for path, link in reversed(list(links.items()))}
+    return [first[id(links[path])] if path in links else path for path in paths]
 
 
 def _measured(

@@ -10,6 +10,10 @@ from renga import planning
 from renga.communicators import local, simulated
 from renga.distributed import parallelize
 from renga.optimizers import MomentumSGD
+from renga.pipeline import Pipeline
+from renga.planning.costs import Costs, Device
+from renga.planning.links.stages import stage_steps
+from renga.planning.links.traced_model import TracedModel
 from renga.planning.plan import Plan, Stages
 
 SIZES = [5, 3, 7]
@@ -126,3 +130,80 @@ def test_options_without_stages_are_refused():
             parallelize(network(), comm, other, vectors(4), reduce="sum", batch_axis=1)
 
     local.run(act, ranks=2)
+
+
+class Shared(renga.Chain):
+    """Linear links in an order of use, of which some share a parameter or a name.
+
+    Args:
+        order: the names of the links, of which ``again`` is ``b`` under another name.
+        tied: two links and the name of a parameter that they share.
+    """
+
+    def __init__(self, order, tied=()):
+        super().__init__()
+        self.order = order
+        draw = np.random.RandomState(1)
+        with self.init_scope(), renga.using_config("dtype", np.float64):
+            for name in "abcd":
+                W = draw.normal(0, 0.5, (4, 4))
+                setattr(self, name, L.Linear(4, 4, initialW=W))
+            self.again = self.b
+        for first, second, name in tied:
+            other = getattr(self, second)
+            with other.init_scope():
+                setattr(other, name, getattr(getattr(self, first), name))
+
+    def forward(self, x):
+        for name in self.order:
+            x = F.tanh(getattr(self, name)(x))
+        return x
+
+
+SHARED = {
+    "two names": ("a again c d".split(), []),
+    "the second name first": ("again a b c".split(), []),
+    "tied parameters": ("dacb", [("a", "c", "W"), ("a", "c", "b")]),
+    "tied biases": ("abcdabcd", [("a", "d", "b")]),
+}
+
+
+@pytest.mark.parametrize("case", SHARED)
+def test_stages_of_shared_links_and_parameters(case):
+    """A plan cuts at links that the pipeline knows, and trains as one process."""
+    x = vectors(12)
+
+    def updated(model, program, update):
+        optimizer = MomentumSGD(0.1).setup(model)
+        for _ in range(2):
+            update(optimizer, lambda x: F.mean(program(x) ** 2))
+
+    serial = Shared(*SHARED[case])
+    updated(serial, serial, lambda optimizer, loss: optimizer.update(loss, x))
+    expected = arrays(serial)
+
+    def act(comm):
+        cluster = planning.Cluster(comm.size, simulated.Machine(comm.size), False)
+        whole = Shared(*SHARED[case])
+        traced = TracedModel(whole, (x,))
+        steps = stage_steps(whole, traced, (x,), cluster, Costs(Device(1e9, 1e9)))
+        stages = Stages(steps[0].starts, steps[0].micro_batches)
+        plan = Plan("test", cluster, 0.0, 0.0, [], {}, stages=stages)
+        model = parallelize(whole, comm, plan, x)
+        updated(model, model.model, lambda o, loss: model.train_batch(o, loss, (x,)))
+        with model.gathered_parameters():
+            return arrays(model.model)
+
+    for found in local.run(act, ranks=2):
+        assert sorted(found) == sorted(expected)
+        for path, x_found in found.items():
+            np.testing.assert_allclose(x_found, expected[path], 1e-9, 1e-12)
+
+
+def test_a_cut_at_another_name_of_a_link():
+    def act(comm):
+        model = Shared("a again c d".split())
+        return Pipeline(model, comm, vectors(2), stages=["/b"]).partition.stage_of
+
+    for found in local.run(act, ranks=2):
+        assert found == {"/a": 0, "/again": 1, "/c": 1, "/d": 1}
