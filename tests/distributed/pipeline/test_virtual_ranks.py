@@ -5,7 +5,10 @@ import numpy as np
 import oracles
 import pytest
 
-from renga.communicators import simulated
+import renga
+import renga.functions as F
+import renga.links as L
+from renga.communicators import local, simulated
 from renga.optimizers import MomentumSGD
 from renga.pipeline import Pipeline
 
@@ -63,3 +66,31 @@ def test_streams_equal_a_process_with_delayed_gradients(weights, m):
         serial, MomentumSGD(0.05), batches, m, stages, RANKS, weights
     )
     assert_same(found, expected)
+
+
+def test_bfloat16_activations_and_a_hook_equal_those_of_threads():
+    x = np.random.RandomState(0).normal(size=(6, 5, 8)).astype("f")
+
+    class Doubling:
+        name, call_for_each_param, timing = "Doubling", True, "pre"
+
+        def __call__(self, rule, param):
+            param.grad *= 2
+
+    def run(comm):
+        with renga.using_config("dtype", renga.mixed_bfloat16):
+            draw = np.random.RandomState(1)
+            weights = [draw.normal(0, 0.4, (8, 8)) for _ in range(3)]
+            linear = [L.Linear(8, 8, initialW=W) for W in weights]
+            serial = renga.Sequential(*[f for link in linear for f in (link, F.tanh)])
+            model = Pipeline(serial, comm, x[0, :2], micro_batches=2, stages=["/1"])
+            optimizer = MomentumSGD(0.05).setup(model)
+            optimizer.add_hook(Doubling())
+            for batch in x:
+                loss = lambda x: F.mean(model.model(x) ** 2)  # noqa: E731
+                model.train_batch(optimizer, loss, (batch,))
+            return oracles.arrays(model)
+
+    threads, virtual = local.run(run, ranks=2), simulated.run(run, 2).results
+    for expected, found in zip(threads, virtual):
+        assert_same(found, expected)

@@ -15,6 +15,10 @@ from renga.communicators.communicator import Array
 from renga.communicators.messages import headers
 from renga.communicators.transport.simulated import costs
 from renga.communicators.transport.simulated.costs import Cost
+from renga.communicators.transport.simulated.virtual.bits import (
+    received_array,
+    sent_array,
+)
 from renga.communicators.transport.simulated.virtual.group import Collective, Group
 from renga.communicators.transport.simulated.virtual.messages import Receive, Send
 from renga.communicators.transport.simulated.virtual.virtual_thread import VirtualThread
@@ -242,7 +246,7 @@ class VirtualNative:
         self, xs: Sequence[Array], to: int, tag: int, wait: bool = True
     ) -> VirtualWork | None:
         """Takes the time of one message with the data, without headers."""
-        xs = [as_array(x) for x in xs]
+        xs = [sent_array(x) for x in xs]
         to, tag = checked_rank("send", to, self.size), _checked_tag("send", tag)
         size = sum(x.nbytes for x in xs if not headers.is_header(x))
         group, members = self._group, self._group.members
@@ -267,7 +271,7 @@ class VirtualNative:
         wait: bool = True,
         expected: Array | None = None,
     ) -> VirtualWork | None:
-        xs = [as_array(x) for x in xs]
+        xs = [received_array(x) for x in xs]
         source, tag = checked_rank("recv", source, self.size), _checked_tag("recv", tag)
         with self.thread as thread:
             begin = thread.clock

@@ -5,6 +5,7 @@ import gc
 import numpy as np
 import pytest
 
+from renga import Variable, _core
 from renga.communicators import simulated
 from renga.communicators.simulated import Machine
 from renga.utils.type_check import InvalidType
@@ -170,3 +171,22 @@ def test_a_dropped_receive_does_not_take_a_later_message():
         return comm.send(np.arange(3.0), 1)
 
     assert run(act, 2)[1] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 1, 4), (0, 2)])
+def test_messages_of_bfloat16_numbers(shape):
+    """Variables of numbers that NumPy lacks, by two bytes each."""
+    x = np.random.RandomState(0).normal(size=shape).astype("f")
+
+    def act(comm):
+        empty = _core.empty_variable(shape, "bfloat16", _core.host_name())
+        if comm.rank == 0:
+            comm._native.send([_core.in_dtype_of(Variable(x), empty)], 1, 5)
+        else:
+            comm._native.receive([empty], 0, 5)
+        return empty.array, comm.traffic.bytes
+
+    (_, sent), (found, _) = run(act, 2)
+    bits = x.view("u4") + np.uint32(0x7FFF) + ((x.view("u4") >> 16) & 1)  # to nearest
+    np.testing.assert_array_equal(found, (bits & 0xFFFF0000).astype("u4").view("f"))
+    assert sent == 2 * x.size
