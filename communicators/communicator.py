@@ -54,6 +54,10 @@ class Communicator(Protocol):
     is_subgroup: bool
     """Whether it is a part of a larger group, of which others may send messages."""
 
+    @property
+    def origin(self) -> Any:
+        """What it was split from, by one or several splits; itself if by none."""
+
     replicas: Any
     """For a pipeline of ``create_groups``: the ranks with the same stage; or None."""
 

@@ -19,12 +19,18 @@ class CommunicatorBase:
 
     # Whether it is a part of a larger group, whose other ranks may be sent messages.
     is_subgroup: bool = False
+    _origin: Any = None
     rank: int
     size: int
     intra_rank: int
     intra_size: int
     inter_rank: int
     inter_size: int
+
+    @property
+    def origin(self) -> Any:
+        """What it was split from, by one or several splits; itself if by none."""
+        return self if self._origin is None else self._origin
 
     def split(self, color: int | None, key: int) -> Any:
         """The group of ranks with the same color, ordered by ``key``."""

@@ -64,6 +64,7 @@ class NativeCommunicator(ArrayCommunicator):
             return None
         group = type(self)(native)
         group.is_subgroup = self.is_subgroup or group.size < self.size
+        group._origin = self.origin
         for name, value in self._configs.items():
             if name in _SETTINGS:
                 group.set_config(name, value=value)

@@ -38,10 +38,9 @@ class Column:
     lacks: dict[str, str] = {}  # reasons by trait of rows
 
     # Traits of rows whose ranks begin with the same weights: gradients that the loop
-    # has set are dropped with the weights they belong to, files of an asynchronous
-    # optimizer that has not begun hold each rank's own weights, and a network that is
-    # no optimizer's target is not broadcast.
-    alike = frozenset({"gradients by hand", "untrained", "networks in one loss"})
+    # has set are dropped with the weights they belong to, and files of an optimizer
+    # that has not begun hold each rank's own weights.
+    alike = frozenset({"gradients by hand", "untrained"})
     begins_alike = False
 
     def wrap(self, comm, model, optimizer, example, row):

@@ -21,7 +21,6 @@ class MultiNode(Column):
     covers = ("create_multi_node_optimizer",)
     options: dict = {}
     zero_fill = True
-    alike = frozenset({"gradients by hand", "untrained"})
 
     def wrap(self, comm, model, optimizer, example, row):
         optimizer = create_multi_node_optimizer(optimizer, comm, **self.options)

@@ -12,8 +12,8 @@ import numpy
 
 from renga.configuration import using_config
 from renga.distributed.asynchronous.packed import PackedParameters, distance, reduce
-from renga.distributed.data_parallel.replicas.checksum import checksum_of
 from renga.distributed.data_parallel.replicas.first_pass import without_traces
+from renga.distributed.data_parallel.replicas.shared_model import SharedModel
 from renga.distributed.data_parallel.replicas.states import broadcast_states
 from renga.distributed.data_parallel.sample_weighting import number_of_samples
 from renga.distributed.optimizers.wrapped_optimizer import WrappedOptimizer
@@ -39,6 +39,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
 
     communicator: Communicator
     _group: Any
+    _model: SharedModel
     _packed: Any
     _loaded: bool
     _has_updated: bool
@@ -55,6 +56,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
             actual_optimizer=actual_optimizer,
             communicator=communicator,
             _group=communicator,  # the ranks that begin together
+            _model=SharedModel(communicator, actual_optimizer, keeps_loaded=True),
             _packed=None,  # PackedParameters, once all ranks have begun
             _loaded=False,
             _has_updated=False,  # or has tried to
@@ -72,6 +74,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
     def setup(self: _Self, link: Any) -> _Self:
         """Sets the actual optimizer up with ``link``, in which the ranks begin anew."""
         self._packed, self._has_updated = None, False
+        self._model.has_begun = False
         return super().setup(link)
 
     def update(
@@ -101,7 +104,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
         forward = None if lossfun is None else functools.partial(lossfun, *args, **kwds)
         self._samples = samples
         self._has_updated = True
-        if self._begin(forward) and forward is None:
+        if self._begin(forward, has_run=forward is None) and forward is None:
             return  # the gradients are of other parameters
         self._update(forward)
 
@@ -118,8 +121,12 @@ class AsynchronousOptimizer(WrappedOptimizer):
             self._begin(None)
         return self._packed is not None
 
-    def _begin(self, forward: Callable[[], Any] | None) -> bool:
+    def _begin(self, forward: Callable[[], Any] | None, has_run: bool = False) -> bool:
         """Gives all ranks what rank 0 has, before the first update.
+
+        Args:
+            forward: a forward pass, if there is one.
+            has_run: whether the caller has run the model for gradients of its own.
 
         Returns:
             Whether parameters of a rank have been replaced.
@@ -133,19 +140,19 @@ class AsynchronousOptimizer(WrappedOptimizer):
         if forward is not None and not all(p.is_initialized for p in self._params()):
             with without_traces(self.target), using_config("train", False):
                 forward()
-        checksum = checksum_of(found.param.array for found in self._distinct_params())
-        has_loaded = self._loaded and self.t > 0
-        said = self._group.allgather_obj((has_loaded, checksum))
-        loaded, checksums = zip(*said)
+        loaded = self._group.allgather_obj(self._loaded and self.t > 0)
+        had_others = False
         if not all(loaded):
-            self._group.bcast_data(self.target)
+            had_others = self._model.share(has_run)
             optimizer = self.actual_optimizer
             broadcast_states(self._group, optimizer, self._distinct_params())
             if loaded[0]:
                 self._share_saved()
+        self._model.share_others(have_loaded=False)
         self._packed, self._loaded = PackedParameters(self.target), False
+        self._model.has_begun, self._model.has_loaded = True, False
         self._after_begin(resumes=loaded[0])
-        return not all(loaded) and len(set(checksums)) > 1
+        return had_others
 
     def _share_saved(self) -> None:
         """Gives all ranks what rank 0 saves beside the parameters."""
@@ -265,6 +272,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
         """Saves or loads the actual optimizer and what is kept beside it."""
         self._saved_optimizer.serialize(serializer)
         self._loaded = isinstance(serializer, Deserializer)
+        self._model.has_loaded = self._loaded and self.t > 0
 
 
 def seconds(comm: Communicator) -> float:

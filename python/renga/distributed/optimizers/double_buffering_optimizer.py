@@ -32,11 +32,10 @@ class DoubleBufferingOptimizer(MultiNodeOptimizer):
         vars(self)["_delayed"] = delayed
         super().__init__(actual_optimizer, communicator, zero_fill, delayed=delayed)
 
-    def _broadcast_parameters(
-        self, joined: Sequence[bool], have_same_params: bool
-    ) -> None:
-        super()._broadcast_parameters(joined, have_same_params)
+    def _broadcast_parameters(self, joined: Sequence[bool], has_run: bool) -> bool:
+        had_others = super()._broadcast_parameters(joined, has_run)
         self._delayed.broadcast(self._replicas.params())
+        return had_others
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the actual optimizer and the gradients in flight."""

@@ -131,7 +131,7 @@ class MultiNodeOptimizer(CallerGradients):
             ValueError: if the communicator averages gradients in its own way.
         """
         self._reducers.add_hook(hook)
-        if self._replicas.are_shared:
+        if self._replicas.has_begun:
             self._reducers.make(self._replicas.params())
 
     def update(
@@ -365,22 +365,18 @@ class MultiNodeOptimizer(CallerGradients):
         if len(set(shards)) > 1:
             raise ValueError(f"update: expected one shard on all ranks, got {shards}")
         initialize(comm, self.target, forward, is_first=self._mean_samples is None)
-        have_same_params = False
-        if result.external_gradients:
-            checksums = comm.allgather_obj(self._replicas.checksum_of_params())
-            have_same_params = len(set(checksums)) == 1
-        self._broadcast_parameters(result.joined, have_same_params)
+        has_run = result.external_gradients
+        had_others = self._broadcast_parameters(result.joined, has_run)
         if self._mean_samples is None or result.have_loaded:
-            self._replicas.broadcast_others(result.have_loaded)
-        return result.external_gradients and not have_same_params
+            self._replicas.share_others(result.have_loaded)
+        return has_run and had_others
 
-    def _broadcast_parameters(
-        self, joined: Sequence[bool], have_same_params: bool
-    ) -> None:
+    def _broadcast_parameters(self, joined: Sequence[bool], has_run: bool) -> bool:
         self._reducers.restore_states()
-        self._replicas.broadcast(joined, have_same_params)
+        had_others = self._replicas.broadcast(joined, has_run)
         self._adopt_parameters()
         self._reducers.divide_parameters()
+        return had_others
 
     def _adopt_parameters(self) -> None:
         """Makes reducers for the parameters, which all ranks have now."""

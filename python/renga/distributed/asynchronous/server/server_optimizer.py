@@ -107,6 +107,7 @@ class ServerOptimizer(AsynchronousOptimizer):
             _service=None,
             _histogram=None,
         )
+        self._model.comm = self._group
 
     def serve(self) -> None:
         """Serves until all workers are done or lost.

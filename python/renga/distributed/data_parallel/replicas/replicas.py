@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import weakref
 import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from renga.distributed.data_parallel.replicas.checksum import checksum_of
 from renga.distributed.data_parallel.replicas.settings import (
     fingerprint_of,
     require_equal_settings,
     settings_of,
 )
+from renga.distributed.data_parallel.replicas.shared_model import SharedModel
 from renga.distributed.data_parallel.replicas.states import (
     broadcast_states,
     require_equal_arrays,
@@ -27,13 +25,7 @@ if TYPE_CHECKING:
     from renga.parameter import Parameter
 
 
-# In the order in which they were made, which is the same on all ranks.
-_of_comm: weakref.WeakKeyDictionary[Any, list[weakref.ref[Replicas]]] = (
-    weakref.WeakKeyDictionary()
-)
-
-
-class Replicas:
+class Replicas(SharedModel):
     """The parameters, states and settings of an optimizer on all ranks.
 
     Args:
@@ -42,18 +34,10 @@ class Replicas:
     """
 
     def __init__(self, comm: Communicator, optimizer: Any) -> None:
+        super().__init__(comm, optimizer)
         self._comm = comm
-        self._optimizer = optimizer
         self._shared: list[tuple[str, int]] | None = None  # names and identities
         self._shared_params: list[Parameter] = []
-        self.has_loaded = False  # from a file, since the last step
-        others = [ref for ref in _of_comm.get(comm, []) if ref() is not None]
-        _of_comm[comm] = [*others, weakref.ref(self)]
-
-    @property
-    def are_shared(self) -> bool:
-        """Whether all ranks have had the same parameters."""
-        return self._shared is not None
 
     def params(self) -> list[DistinctParam]:
         """The parameters that have arrays, each once, in the order of names."""
@@ -76,7 +60,7 @@ class Replicas:
 
     def adopt(self) -> None:
         """Notes that all ranks have the present parameters."""
-        self._shared = self._identities()
+        self.has_begun, self._shared = True, self._identities()
         self._shared_params = [distinct.param for distinct in self.params()]
 
     def fingerprint(self) -> int:
@@ -90,17 +74,15 @@ class Replicas:
         states = states_checksum(self._optimizer, params)
         return zlib.crc32(settings.encode(), states ^ self.checksum_of_params())
 
-    def checksum_of_params(self) -> int:
-        """Of the parameters' arrays."""
-        return checksum_of(distinct.param.array for distinct in self.params())
-
-    def broadcast(self, joined: Sequence[bool], have_same_params: bool = False) -> None:
+    def broadcast(self, joined: Sequence[bool], has_run: bool) -> bool:
         """Gives all ranks the parameters and states of rank 0; every rank calls it.
 
         Args:
             joined: by rank, whether it has no more data.
-            have_same_params: whether all ranks have the same parameters already, so
-                that persistent arrays stay each rank's own.
+            has_run: whether some rank's gradients were set by the caller.
+
+        Returns:
+            Whether a rank had other parameters.
 
         Raises:
             ValueError: if the ranks' settings differ.
@@ -108,33 +90,9 @@ class Replicas:
         """
         params = self.params()
         self.require_equal_settings(joined)
-        if not have_same_params:
-            self._comm.bcast_data(self._optimizer.target)
+        had_others = self.share(has_run)
         broadcast_states(self._comm, self._optimizer, params)
-
-    def broadcast_others(self, have_loaded: bool) -> None:
-        """The same for parameters of other optimizers' models; every rank calls it.
-
-        A loss may use them before their own optimizer's first update.
-
-        Args:
-            have_loaded: whether a rank has loaded parameters; otherwise models whose
-                optimizers have begun are left alone.
-        """
-        found = [replicas() for replicas in _of_comm[self._comm]]
-        own = self._optimizer.target
-        models = [
-            replicas._optimizer.target
-            for replicas in found
-            if replicas is not None and (have_loaded or not replicas.are_shared)
-        ]
-        models = [model for model in models if model is not None and model is not own]
-        if len(set(self._comm.allgather_obj(len(models)))) > 1:
-            return
-        for model in models:
-            # All ranks find out alike that models have no shapes yet, or other ones.
-            with contextlib.suppress(RuntimeError):
-                self._comm.bcast_data(model)
+        return had_others
 
     def require_equal_settings(self, joined: Sequence[bool]) -> None:
         """Checks that the ranks' settings are equal; every rank calls it.
