@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Iterator
 from typing import Any, Callable
 
 import numpy
@@ -23,11 +26,32 @@ def exponential_decay_noise(
     return noise if xp is numpy else cuda.to_gpu(noise)
 
 
+class _Thread(threading.local):
+    comm: Any = None
+
+
+_thread = _Thread()
+
+
+@contextlib.contextmanager
+def noise_of_rank_0(comm: Any) -> Iterator[None]:
+    """A context in which the ranks of ``comm`` add what its rank 0 draws.
+
+    Each of them makes the same update in it.
+    """
+    before = _thread.comm
+    _thread.comm = comm if comm.size > 1 else None
+    try:
+        yield
+    finally:
+        _thread.comm = before
+
+
 class GradientNoise:
     """Adds noise to the gradient.
 
     ``noise_func`` takes the array module, the shape, the dtype, this hook and the
-    update rule.
+    update rule. Ranks whose updates are equal add the noise that rank 0 draws.
 
     Source: Neelakantan et al., arXiv:1511.06807.
     """
@@ -45,13 +69,18 @@ class GradientNoise:
 
     def skip(self, rule: Any, param: Any) -> None:
         """Draws what it would add, so that the ranks' generators stay equal."""
-        param.draw(lambda shape: self.noise_func(numpy, shape, param.dtype, self, rule))
+        param.draw(lambda shape: self._noise(numpy, shape, param.dtype, rule))
 
     def __call__(self, rule: Any, param: Any) -> None:
         grad = param.grad
         if grad is None:
             return
-        noise = param.draw(
-            lambda shape: self.noise_func(param.xp, shape, grad.dtype, self, rule)
-        )
+        noise = param.draw(lambda shape: self._noise(param.xp, shape, grad.dtype, rule))
         grad += noise * grad.dtype.type(scale_of(param))
+
+    def _noise(self, xp: Any, shape: tuple[int, ...], dtype: Any, rule: Any) -> Any:
+        noise, comm = self.noise_func(xp, shape, dtype, self, rule), _thread.comm
+        if comm is None:
+            return noise
+        noise = comm.broadcast(numpy.array(cuda.to_cpu(noise), order="C"))
+        return noise if xp is numpy else cuda.to_gpu(noise)

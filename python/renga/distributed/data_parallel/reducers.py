@@ -17,6 +17,7 @@ from renga.distributed.data_parallel.sharded_optimizer import (
 )
 from renga.distributed.data_parallel.sharded_states.state_sharding import StateSharding
 from renga.link.distinct_params import DistinctParam, distinct_params
+from renga.optimizer_hooks.gradient_noise import noise_of_rank_0
 from renga.utils.methods import is_method_of
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ class Reducers:
         """Updates by a reducer's means; of sharded states, this rank's shard."""
         sharding = self.sharding
         if sharding is None:
-            self._optimizer.update(None)
+            with noise_of_rank_0(self._comm):
+                self._optimizer.update(None)
             return
         if not sharding.is_divided:
             self._divide(sharding, self.bucketed)
