@@ -13,6 +13,7 @@ from renga import _core
 from renga.configuration import config, override
 from renga.function_hook import FunctionHook, get_function_hooks
 from renga.nan_check import has_nan
+from renga.placement import require_own_graph
 from renga.utils import type_check
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_variable
@@ -288,9 +289,7 @@ def grad(
         _check_number("grad_outputs", grad_outputs, outputs)
     if grad_inputs is not None:
         _check_number("grad_inputs", grad_inputs, inputs)
-    placement = _core.call_placement()
-    if hasattr(placement, "require_own_graph"):  # a stage of a pipeline
-        placement.require_own_graph("grad")
+    require_own_graph("grad")
     return _core.grad(*given, set_grad, retain_grad, enable_double_backprop, loss_scale)
 
 
@@ -314,6 +313,8 @@ def backward(
     a gradient are left out, with a RuntimeWarning, and an output that comes twice has
     none the second time.
     """
+    if any(y.stage >= 0 for y in outputs):
+        require_own_graph("backward")
     if grad_outputs is None:
         grad_outputs = [_taken_gradient(y) for y in outputs]
     roots: dict[int, Variable] = {}

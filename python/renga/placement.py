@@ -1,4 +1,4 @@
-"""Functions that a pipeline has to compute as one operation."""
+"""Functions and graphs that a pipeline has to compute as a whole."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ from typing import Any, TypeVar
 from renga import _core
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def require_own_graph(caller: str) -> None:
+    """Raises RuntimeError in a program of which other ranks compute parts."""
+    placement = _core.call_placement()
+    if hasattr(placement, "require_own_graph"):  # a stage of a pipeline
+        placement.require_own_graph(caller)
 
 
 def reads_elements(function: Function) -> Function:

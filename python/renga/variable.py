@@ -13,6 +13,7 @@ import numpy
 
 from renga import _core, backend
 from renga.backends import cuda
+from renga.placement import require_own_graph
 
 Variable = _core.Variable
 VariableNode = _core.VariableNode
@@ -144,10 +145,26 @@ class _NodeMethods:
         self.creator_node = creator_node
 
 
+class _Backward:
+    """The core's ``backward``, which a loss in a pipeline cannot call.
+
+    A descriptor and no method, so that warnings name the line of the caller.
+    """
+
+    def __init__(self, method: Any) -> None:
+        self._method = method
+
+    def __get__(self, var: Any, owner: type) -> Any:
+        if var is not None and var.stage >= 0:
+            require_own_graph("backward")
+        return self._method.__get__(var, owner)
+
+
 @_attach(_core.Variable)
 class _VariableMethods:
     """The other members of Variable that are written in Python."""
 
+    backward = _Backward(vars(_core.Variable)["backward"])
     array: Any
     grad: Any
     creator: Any

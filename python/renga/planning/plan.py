@@ -163,8 +163,9 @@ class Plan:
         starts, number = self.stages
         axis = options.get("batch_axis", 0)
         _, parts = micro_batches.split(inputs, number, axis)[0]
-        of_plan = {"micro_batches": number, "stages": starts}
-        return Pipeline(model, comm, *parts, **of_plan, **options)
+        return Pipeline(
+            model, comm, *parts, micro_batches=number, stages=starts, **options
+        )
 
     def table(self) -> str:
         """A line for each layer: what it does, what that takes, and the next best."""

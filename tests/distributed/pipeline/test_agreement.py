@@ -71,6 +71,50 @@ def test_gradients_inside_of_a_loss(several_ranks):
     check_refused(several_ranks, act, "grad: expected a graph on one rank")
 
 
+@pytest.mark.parametrize(
+    "backward", [lambda y: y.backward(), lambda y: renga.backward([y], [y])]
+)
+def test_a_backward_pass_inside_of_a_loss(several_ranks, backward):
+    """As that of an adversarial example, which has no gradient on any rank."""
+
+    def act(comm, model, optimizer):
+        def adversarial(x, t):
+            x = renga.Variable(x)
+            backward(model.model(x, t))
+            return model.model(x + 0.1 * F.sign(x.grad_var), t)
+
+        model.train_batch(optimizer, adversarial, DATA[1])
+
+    check_refused(several_ranks, act, "backward: expected a graph on one rank")
+
+
+def test_a_backward_pass_of_another_model_inside_of_a_loss(several_ranks):
+    """Every rank has the whole graph of a model that is no part of the pipeline."""
+    x, t = DATA[1]
+    serial = Layers()
+
+    def loss(model):
+        def adversarial(x, t):
+            x = renga.Variable(x)
+            other = Layers(seed=1)
+            other(x, t).backward()
+            return model(x.array + 0.1 * np.sign(x.grad), t)
+
+        return adversarial
+
+    optimizer = renga.optimizers.MomentumSGD(0.1).setup(serial)
+    optimizer.update(loss(serial), x, t)
+    expected = {path: param.array for path, param in serial.namedparams()}
+
+    def run(comm):
+        model, optimizer = pipeline(Layers, comm, DATA)
+        model.train_batch(optimizer, loss(model.model), (x, t))
+        return whole(model)
+
+    for found in several_ranks(run):
+        assert_close(found, expected)
+
+
 def test_a_backward_pass_from_a_direct_call(several_ranks):
     """As of a serial program whose model has become a pipeline."""
 
