@@ -70,7 +70,8 @@ class Pipeline(Link):
             once for a batch, by those of all its samples, instead of once for each
             micro-batch. It normalizes each micro-batch by its own statistics anyway.
         reduce: how losses, and other numbers that the model returns, are put together
-            from those of micro-batches: ``mean`` over the samples, or ``sum``.
+            from those of micro-batches: ``mean`` over the samples, or ``sum``. A model
+            that returns a sum is seen, but a loss function that does so is not.
         samples: a function of the model's arguments, for a micro-batch, that returns
             how many samples its mean is over, such as the labels that are not ignored.
             By default all count.
