@@ -143,7 +143,7 @@ class Scalar(Row):
 
     def build(self, model):
         with model.init_scope():
-            model.scale = renga.Parameter(numpy.array(1.5, self.array_dtype))
+            model.scale = renga.Parameter(1.5, ())
 
     class Mixin:
         def forward(self, x):
