@@ -13,9 +13,10 @@ from renga.variable import as_array
 
 def sent_array(x: Any) -> Array:
     """The array of ``x``, or a copy of the bits of its bfloat16 numbers."""
+    array: Array = as_array(x)
     if not _is_bfloat16(x):
-        return as_array(x)
-    bits = np.ascontiguousarray(as_array(x)).view(np.uint32)
+        return array
+    bits = np.ascontiguousarray(array).view(np.uint32)
     return (bits >> 16).astype(np.uint16)
 
 
