@@ -133,6 +133,11 @@ class Parameter(Variable):
         self.array[...] = self.device.send(array)
 
     @property
+    def model_comm(self) -> Any:
+        """The communicator of ranks that compute the model together, or None."""
+        return None
+
+    @property
     def is_divided(self) -> bool:
         """Whether it holds a shard of an array, of which other ranks have the rest."""
         return False

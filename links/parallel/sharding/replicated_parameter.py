@@ -36,6 +36,11 @@ class ReplicatedParameter(Parameter):
         if len(set(self.comm.allgather_obj(self.shape))) == 1:
             self.array = self._of_rank_0(self.array)
 
+    @property
+    def model_comm(self) -> Any:
+        """The communicator of ranks that compute the model together."""
+        return self.comm
+
     def draw(self, numbers: Callable[[tuple[int, ...]], Any]) -> Any:
         return self._of_rank_0(numbers(self.shape))
 

@@ -138,6 +138,11 @@ class ShardedParameter(Parameter):
         return self.shape[0]
 
     @property
+    def model_comm(self) -> Any:
+        """The communicator of ranks that compute the model together."""
+        return self.comm
+
+    @property
     def is_divided(self) -> bool:
         """Whether the ranks' blocks differ; else each is the whole array."""
         return any(block.ranges for block in self.blocks)

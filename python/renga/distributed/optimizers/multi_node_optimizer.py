@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from renga.distributed.data_parallel.accumulation import Accumulation, gradients_kept
 from renga.distributed.data_parallel.reducer import Reducer
 from renga.distributed.data_parallel.reducers import Reducers
-from renga.distributed.data_parallel.replicas.first_pass import (
-    initialize,
-    require_all_loaded,
-)
+from renga.distributed.data_parallel.replicas.first_pass import initialize
 from renga.distributed.data_parallel.replicas.replicas import Replicas
 from renga.distributed.data_parallel.sample_weighting import (
     GradientWeight,
@@ -163,6 +160,7 @@ class MultiNodeOptimizer(CallerGradients):
             found = self.samples if samples is None else samples
             return number_of_samples(args, kwds) if found is None else found
 
+        self._replicas.require_all_loaded()
         if lossfun is None:
             self._update_by_external_gradients(count())
         else:
@@ -242,8 +240,6 @@ class MultiNodeOptimizer(CallerGradients):
         """
         if self._mean_samples is not None:
             return False
-        if self.communicator.is_subgroup:
-            require_all_loaded(self.target, self._replicas.has_loaded)
         result = self._synchronize(GradientWeight(samples), source).wait()
         differ = result.parameters_differ
         is_replaced = differ and self._replace_parameters(forward, result)

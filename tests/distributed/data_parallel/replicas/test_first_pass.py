@@ -104,6 +104,9 @@ def test_a_grid_runs_the_program_once_for_each_update(ranks, penalty):
     assert set(ranks(run)) == {STEPS}
 
 
+PARTS = "expected all 2 ranks with shards of the model to load it, .* got 1"
+
+
 @pytest.mark.parametrize("loads", [[0, 1, 2, 3], [0, 1], [0]])
 def test_ranks_of_a_grid_that_load(loads):
     def run(comm):
@@ -129,13 +132,52 @@ def test_ranks_of_a_grid_that_load(loads):
     for x, t in zip(X[1:], T[1:]):
         optimizer.update(loss_of(model, False), x, t)
     if loads == [0]:
-        with pytest.raises(ValueError, match="expected all 2 ranks with shards .* 1"):
+        with pytest.raises(ValueError, match=PARTS):
             local.run(run, ranks=4)
         return
     for found in local.run(run, ranks=4):
         got = np.load(io.BytesIO(found))
         np.testing.assert_allclose(got["W"], model.W.array, rtol=0, atol=1e-5)
         np.testing.assert_allclose(got["b"], model.b.array, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("strategy", ["channel", "spatial"])
+@pytest.mark.parametrize("loads", [[2, 3], [0, 1], [0], [0, 2], [3]])
+def test_ranks_of_a_grid_that_load_between_updates(strategy, loads):
+    """Only all ranks of a model may, of which those of rank 0 count for the others."""
+    x = np.random.RandomState(0).normal(0, 1, (4, 1, 6, 6)).astype(np.float32)
+
+    def run(comm, notes):
+        groups = create_groups(comm, **{strategy: 2})
+        model = L.Convolution2D(1, 2, 3, pad=1, initialW=0.1)
+        model = parallelize(model, getattr(groups, strategy), strategy, x[:2])
+        optimizer = renga.optimizers.MomentumSGD(0.3).setup(model)
+        optimizer = create_multi_node_optimizer(optimizer, groups.data)
+        own = x[2 * groups.data.rank :][:2]
+        file = io.BytesIO()
+        for step in range(3):
+            if step == 1:
+                renga.serializers.save_npz(file, both(model, optimizer))
+            if step == 2 and comm.rank in loads:
+                load(io.BytesIO(file.getvalue()), both(model, optimizer))
+            before = model.b.array.copy()
+            try:
+                optimizer.update(lambda x: F.sum(model(x)), own)
+            except Exception:
+                notes.append((before == model.b.array).all())
+                raise
+        return model.b.full_array()
+
+    notes = []
+    if loads in ([0, 1], [2, 3]):
+        # Other ranks than those of rank 0 have loaded what rank 0 replaces.
+        steps = 1 + 1.9 if loads == [0, 1] else 1 + 1.9 + 2.71
+        for b in local.run(run, notes, ranks=4):
+            np.testing.assert_allclose(b, -0.3 * steps * 36 * 2, rtol=1e-5)
+        return
+    with pytest.raises(ValueError, match=PARTS):
+        local.run(run, notes, ranks=4)
+    assert notes and all(notes)
 
 
 def test_attributes_are_restored_but_for_links_and_parameters():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Callable
+
+import numpy
 
 from renga.configuration import using_config
 from renga.link import Link
@@ -39,17 +41,21 @@ def initialize(
             forward()
 
 
-def require_all_loaded(model: Link, has_loaded: bool) -> None:
-    """Checks that all ranks with shards of a model have loaded it, or none has.
+def require_all_loaded(params: Iterable[Parameter], has_loaded: bool) -> None:
+    """Checks that all ranks that compute a model together have loaded it, or none has.
 
     Raises:
         ValueError: if only some have.
     """
-    ranks, loaded = sums_over_shards(model, 1.0, float(has_loaded))
-    if 0 < loaded < ranks:
+    comms = (param.model_comm for param in params)
+    comm = next((comm for comm in comms if comm is not None), None)
+    if comm is None:
+        return
+    loaded = int(comm.all_reduce(numpy.array([int(has_loaded)]))[0])
+    if 0 < loaded < comm.size:
         raise ValueError(
-            f"update: expected all {int(ranks)} ranks with shards of the model to load "
-            f"it, or none, got {int(loaded)}"
+            f"update: expected all {comm.size} ranks with shards of the model to load "
+            f"it, or none, got {loaded}"
         )
 
 

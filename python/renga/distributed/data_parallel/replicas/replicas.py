@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from renga.distributed.data_parallel.replicas.first_pass import require_all_loaded
 from renga.distributed.data_parallel.replicas.settings import (
     fingerprint_of,
     require_equal_settings,
@@ -93,6 +94,20 @@ class Replicas(SharedModel):
         had_others = self.share(has_run)
         broadcast_states(self._comm, self._optimizer, params)
         return had_others
+
+    def require_all_loaded(self) -> None:
+        """Checks that all ranks of a model in parts have loaded it, or none has.
+
+        Every rank calls it.
+
+        Raises:
+            ValueError: if only some have.
+        """
+        if self._comm.is_subgroup:
+            params = self._shared_params
+            if not self.has_begun:
+                params = [distinct.param for distinct in self.params()]
+            require_all_loaded(params, self.has_loaded)
 
     def require_equal_settings(self, joined: Sequence[bool]) -> None:
         """Checks that the ranks' settings are equal; every rank calls it.
