@@ -12,7 +12,10 @@ import numpy
 
 from renga.configuration import using_config
 from renga.distributed.asynchronous.packed import PackedParameters, distance, reduce
-from renga.distributed.data_parallel.replicas.first_pass import without_traces
+from renga.distributed.data_parallel.replicas.first_pass import (
+    have_no_shapes,
+    without_traces,
+)
 from renga.distributed.data_parallel.replicas.shared_model import SharedModel
 from renga.distributed.data_parallel.replicas.states import broadcast_states
 from renga.distributed.data_parallel.sample_weighting import number_of_samples
@@ -137,8 +140,9 @@ class AsynchronousOptimizer(WrappedOptimizer):
                 self._after_load()
             return False
         self.actual_optimizer._require_target("update")
-        if forward is not None and not all(p.is_initialized for p in self._params()):
-            with without_traces(self.target), using_config("train", False):
+        models = self._model.beginning()
+        if forward is not None and have_no_shapes(models):
+            with without_traces(*models), using_config("train", False):
                 forward()
         loaded = self._group.allgather_obj(self._loaded and self.t > 0)
         had_others = False
@@ -178,9 +182,6 @@ class AsynchronousOptimizer(WrappedOptimizer):
             raise ValueError(
                 f"{function}: expected a constant loss scale, got a dynamic one"
             )
-
-    def _params(self) -> list[Any]:
-        return list(self.target.params())
 
     def _distinct_params(self) -> list[DistinctParam]:
         """Those that have arrays, each once, in the order of names."""

@@ -360,10 +360,11 @@ class MultiNodeOptimizer(CallerGradients):
         shards = comm.allgather_obj(self._shard)
         if len(set(shards)) > 1:
             raise ValueError(f"update: expected one shard on all ranks, got {shards}")
-        initialize(comm, self.target, forward, is_first=self._mean_samples is None)
+        is_first = self._mean_samples is None
+        initialize(comm, self._replicas.beginning(), forward, is_first)
         has_run = result.external_gradients
         had_others = self._broadcast_parameters(result.joined, has_run)
-        if self._mean_samples is None or result.have_loaded:
+        if is_first or result.have_loaded:
             self._replicas.share_others(result.have_loaded)
         return has_run and had_others
 

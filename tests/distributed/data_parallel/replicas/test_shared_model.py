@@ -67,6 +67,28 @@ def test_a_loss_has_rank_0s_model_of_another_optimizer(name):
         np.testing.assert_allclose(found, (3.0, moved, 3.0), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", MAKE)
+def test_a_model_of_another_optimizer_without_a_shape(name):
+    def act(comm):
+        first = Factor(1.0)
+        fill = renga.initializers.Constant(3.0 + comm.rank, dtype=np.float64)
+        second = L.Linear(None, 1, initialW=fill, nobias=True)
+        optimizers = made(name, comm, first, second)
+        seen = []
+
+        def loss():
+            y = F.sum(second(first(np.ones((1, 1)))))
+            seen.append(float(second.W.array[0, 0]))
+            return y
+
+        optimizers[0].update(loss, samples=1)
+        for optimizer in optimizers:
+            optimizer.join()
+        return seen[-1], float(second.W.array[0, 0])
+
+    assert local.run(act, ranks=2) == [(3.0, 3.0)] * 2
+
+
 def batch(rank):
     """Of mean ``rank + 2``."""
     return np.array([[1.0], [3.0]]) + rank

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Callable
 
 import numpy
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def initialize(
-    comm: Communicator, model: Link, forward: Callable[[], Any], is_first: bool
+    comm: Communicator,
+    models: Sequence[Link],
+    forward: Callable[[], Any],
+    is_first: bool,
 ) -> None:
     """Has a forward pass in test mode initialize parameters that have no shape.
 
@@ -26,19 +29,23 @@ def initialize(
 
     Args:
         comm: of the ranks that train one model.
-        model: with the parameters.
+        models: the one to be updated, then others that the pass may use.
         forward: the pass.
         is_first: whether no rank has updated the model yet.
     """
-    missing = float(any(not param.is_initialized for param in model.params()))
-    ranks, missing = sums_over_shards(model, 1.0, missing)
+    ranks, missing = sums_over_shards(models[0], 1.0, float(have_no_shapes(models)))
     # Ranks of other groups may take part in the forward pass without a sharded
     # parameter that tells of them (dual parallelism), and must not depend on whether
     # parameters of this one have a shape.
     others_wait = is_first and comm.is_subgroup and ranks == 1
     if any(comm.allgather_obj(missing)) or others_wait:
-        with without_traces(model), using_config("train", False):
+        with without_traces(*models), using_config("train", False):
             forward()
+
+
+def have_no_shapes(models: Sequence[Link]) -> bool:
+    """Whether models have parameters without a shape."""
+    return not all(p.is_initialized for model in models for p in model.params())
 
 
 def require_all_loaded(params: Iterable[Parameter], has_loaded: bool) -> None:
@@ -69,12 +76,12 @@ def sums_over_shards(model: Link, *values: float) -> list[float]:
 
 
 @contextlib.contextmanager
-def without_traces(model: Link) -> Iterator[None]:
+def without_traces(*models: Link) -> Iterator[None]:
     """A block after which links have the attributes they had before.
 
     Parameters and links that are added stay, and values within arrays.
     """
-    before = [(link, dict(vars(link))) for link in model.links()]
+    before = [(link, dict(vars(link))) for model in models for link in model.links()]
     yield
     for link, attributes in before:
         mine = vars(link)

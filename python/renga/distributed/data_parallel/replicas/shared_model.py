@@ -53,6 +53,13 @@ class SharedModel:
         params = distinct_params(self._optimizer.target, include_uninit=False)
         return checksum_of(distinct.param.array for distinct in params)
 
+    def beginning(self) -> list[Link]:
+        """The optimizer's model, then those of others that have not begun."""
+        begun = self._begun()
+        others = [other.target for other in self._others().values()]
+        found = [m for m in others if m is not None and id(m) not in begun]
+        return [self._optimizer.target, *found]
+
     def share(self, has_run: bool) -> bool:
         """Gives all ranks the parameters of rank 0; every rank calls it.
 
