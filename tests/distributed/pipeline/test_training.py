@@ -132,8 +132,8 @@ def test_with_data_parallelism(several_ranks, monkeypatch):
     """A grid of data × stage ranks equals a process with the whole batch."""
     measure = measurement.measure
 
-    def measure_with_noise(*args):
-        costs = measure(*args)
+    def measure_with_noise(*args, **options):
+        costs = measure(*args, **options)
         for segment in costs.segments:
             segment.forward = random.uniform(1, 9)
         return costs
