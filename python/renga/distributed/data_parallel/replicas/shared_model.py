@@ -126,7 +126,7 @@ class SharedModel:
                 continue
             # All ranks find out alike that models have no shapes yet, or other ones.
             with contextlib.suppress(RuntimeError):
-                comm.bcast_data(other.target)
+                comm.bcast_data(other._optimizer.target)
                 other._given = other.target
 
     def _description(self) -> tuple[tuple[int, int], bool, int]:
