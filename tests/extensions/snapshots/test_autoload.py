@@ -1,6 +1,8 @@
 """Resuming from the newest snapshot that is not damaged."""
 
+import io
 import os
+import zipfile
 
 import pytest
 
@@ -52,10 +54,19 @@ def test_autoload_of_an_object(tmp_path):
     assert (fresh.w == 5).all()
 
 
+def with_a_turned_bit(data):
+    """A zip file with another bit in the middle of its largest member."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        largest = max(archive.infolist(), key=lambda member: member.compress_size)
+    header = 30 + len(largest.filename)
+    at = largest.header_offset + header + largest.compress_size // 2
+    return data[:at] + bytes([data[at] ^ 8]) + data[at + 1 :]
+
+
 DAMAGES = {
     "cut short": lambda data: data[: len(data) // 2],
     "empty": lambda data: b"",
-    "a turned bit": lambda data: data[:300] + bytes([data[300] ^ 8]) + data[301:],
+    "a turned bit": with_a_turned_bit,
     "another file": lambda data: b"\x89HDF\r\n\x1a\n" + bytes(100),
 }
 

@@ -25,6 +25,9 @@ def multi_node_of(x, gamma, beta, ranks, axis=None):
 
 
 case("ops.multi_node_batch_normalization", multi_node, multi_node_of, within=20)
+case(
+    "ops.batch_normalization", normalization.normalization, normalization.normalized, within=20
+)
 
 
 def labelled(g: Draw):

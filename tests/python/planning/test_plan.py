@@ -30,7 +30,8 @@ def test_slow_messages_leave_every_layer_on_each_rank():
     # A message takes a millisecond, a step microseconds.
     found = plan()
     assert all(choice.is_kept for choice in found.links.values())
-    assert found.bytes_sent == 0 and found.seconds < found.data_seconds
+    # Ranks compare that they call the model with the same arguments, by one message.
+    assert found.bytes_sent == 8 and found.seconds < 1.1e-3
 
 
 def test_one_rank_has_nothing_to_choose():
