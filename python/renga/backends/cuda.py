@@ -309,10 +309,9 @@ def fuse(*args: Any, **kwargs: Any) -> Callable:
                 return function(*xs)
             if not fused:
                 # CuPy names the kernel after the function, a lambda too.
-                options = {"kernel_name": f"fused_{id(function)}", **kwargs}
-                if function.__name__.isidentifier():
-                    options = kwargs
-                fused.append(_cupy("fuse")(**options)(function))
+                named = function.__name__.isidentifier()
+                own = {} if named else {"kernel_name": f"fused_{id(function)}"}
+                fused.append(_cupy("fuse")(**{**own, **kwargs})(function))
             return fused[0](*xs)
 
         return call

@@ -49,13 +49,13 @@ Array ConvolutionProblem::*result_of(ConvolutionPass pass) {
   return pass == ConvolutionPass::input_grad ? &ConvolutionProblem::x : &ConvolutionProblem::W;
 }
 
-// Operands become channels-last of dtype `images`, the result of dtype `result`.
-void prepare(ConvolutionProblem& p, Dtype images, Dtype result) {
+// Operands and the result become channels-last of one dtype.
+void prepare(ConvolutionProblem& p, Dtype dtype) {
   for (Array* array : {&p.x, &p.W, &p.y}) {
     if (array != &(p.*result_of(p.pass))) {
-      *array = channels_last(*array, images);
-    } else if (array->dtype() != result || !suits_plans(*array)) {
-      *array = empty_channels_last(*array, result);
+      *array = channels_last(*array, dtype);
+    } else if (array->dtype() != dtype || !suits_plans(*array)) {
+      *array = empty_channels_last(*array, dtype);
     }
   }
 }
@@ -66,7 +66,7 @@ bool convolve_by_plan(const ConvolutionProblem& given, Dtype images) {
   const auto which = result_of(given.pass);
   const Array& result = given.*which;
   ConvolutionProblem p = given;
-  prepare(p, images, images);
+  prepare(p, images);
   if (!run_plan(p)) return false;
   if ((p.*which).data() != result.data()) copy(p.*which, result);
   return true;

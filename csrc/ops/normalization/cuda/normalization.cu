@@ -20,13 +20,10 @@ constexpr int kAtOnce = 4;  // elements that a thread reads before it uses them
 
 ChannelGrid grid_of(const ChannelLayout& layout) {
   constexpr std::int64_t kMostLanes = 64;
-  const auto power = [](std::int64_t n, std::int64_t most) {
-    return std::bit_ceil(static_cast<unsigned>(std::clamp<std::int64_t>(n, 1, most)));
-  };
   const bool is_last = layout.inner == 1;
-  const unsigned columns = is_last ? power(layout.channels, kMostLanes) : 1;
+  const unsigned columns = is_last ? cuda::power_for(layout.channels, kMostLanes) : 1;
   const unsigned rows = cuda::kThreads / columns;
-  const unsigned lanes = is_last ? 1 : power(layout.inner, cuda::kThreads);
+  const unsigned lanes = is_last ? 1 : cuda::power_for(layout.inner, cuda::kThreads);
   const auto tiles = static_cast<unsigned>((layout.channels + columns - 1) / columns);
   const unsigned parts =
       cuda::parts_of_sums(tiles, layout.outer, is_last ? rows * kAtOnce : rows / lanes);

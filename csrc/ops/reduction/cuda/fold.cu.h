@@ -19,18 +19,20 @@ struct FoldGrid {
   }
 };
 
+// The least power of two from n on, up to `most`, which is one.
+inline unsigned power_for(std::int64_t n, std::int64_t most) {
+  return std::bit_ceil(static_cast<unsigned>(std::clamp<std::int64_t>(n, 1, most)));
+}
+
 // For `results` of n elements each. Adjoining threads read adjoining elements, which are those of
 // neighbouring results if `across`.
 inline FoldGrid fold_grid(std::int64_t results, std::int64_t n, bool across) {
-  const auto power = [](std::int64_t k, unsigned most) {
-    return std::bit_ceil(static_cast<unsigned>(std::clamp<std::int64_t>(k, 1, most)));
-  };
-  const unsigned rows = power(n, across && results > 1 ? 8 : kThreads);
-  const unsigned columns = power(results, kThreads / rows);
+  const unsigned rows = power_for(n, across && results > 1 ? 8 : kThreads);
+  const unsigned columns = power_for(results, kThreads / rows);
   constexpr std::int64_t kMostBlocks = 1 << 20, kEnough = 512, kLeastOfThread = 32;
   const std::int64_t blocks = std::min(kMostBlocks, (results + columns - 1) / columns);
   const std::int64_t parts = std::min(kEnough / blocks, n / (rows * kLeastOfThread));
-  return {columns, rows, static_cast<unsigned>(blocks), power(parts, kThreads)};
+  return {columns, rows, static_cast<unsigned>(blocks), power_for(parts, kThreads)};
 }
 
 // The position of the thread in the grid.
