@@ -17,7 +17,8 @@ from typing import NoReturn
 
 from renga.launch import rank, slurm
 from renga.launch.arguments import Count, parse_hosts, parse_ranks
-from renga.launch.child import open_stdin
+from renga.launch.child import child_command
+from renga.launch.parent import parent_command
 from renga.launch.plan import Plan
 from renga.launch.supervisor import supervise
 
@@ -80,13 +81,11 @@ def _run(plan: Plan) -> NoReturn:
 
 
 def _become(command: list[str], environment: dict[str, str]) -> NoReturn:
-    """Runs mpiexec in place of this process: signals, input and status are its own."""
+    """Runs what waits for mpiexec in place of this process."""
     with contextlib.suppress(AttributeError):  # there is none
         sys.stdout.flush()
-    open_stdin()
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
-        signal.signal(number, signal.SIG_DFL)
-    os.execvpe(command[0], command, environment)
+    waiting = parent_command(child_command(signal.SIGTERM, command))
+    os.execve(waiting[0], waiting, environment)
 
 
 def _plan(chosen: argparse.Namespace, program: list[str]) -> Plan:

@@ -73,6 +73,8 @@ def main(number: str, *command: str) -> None:
     if os.environ.get("OMPI_COMM_WORLD_RANK") == "0":
         take_stdin_of_parent()
     open_stdin()
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python
+        signal.signal(ignored, signal.SIG_DFL)
     os.execvp(command[0], command)
 
 

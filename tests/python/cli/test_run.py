@@ -12,6 +12,7 @@ import pytest
 
 from renga.cli import main
 from renga.launch.arguments import Count
+from renga.launch.parent import parent_command
 from renga.launch.plan import Plan
 from renga.launch.rank import cores_of, usable_cores
 
@@ -199,10 +200,15 @@ launch(exec, sys.argv[1], {"sys": sys}, ranks=2)
 
 
 @pytest.mark.parametrize(
-    ("way", "number"),
-    [("run", signal.SIGKILL), ("run", signal.SIGTERM), ("launch", signal.SIGKILL)],
+    ("way", "number", "status"),
+    [
+        ("run", signal.SIGKILL, -9),
+        ("run", signal.SIGTERM, 143),
+        ("run", signal.SIGINT, 130),
+        ("launch", signal.SIGKILL, -9),
+    ],
 )
-def test_no_rank_outlives_its_launcher(tmp_path, way, number):
+def test_no_rank_outlives_its_launcher(tmp_path, way, number, status):
     pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
     script = tmp_path / "script.py"
     script.write_text(RANK)
@@ -221,6 +227,7 @@ def test_no_rank_outlives_its_launcher(tmp_path, way, number):
     while any(map(is_alive, ranks)) and time.monotonic() < end:
         time.sleep(0.02)
     assert not any(map(is_alive, ranks))
+    assert job.returncode == status
 
 
 def is_alive(process):
@@ -229,6 +236,44 @@ def is_alive(process):
     except OSError:
         return False
     return status.rpartition(")")[2].split()[0] not in "ZX"
+
+
+SLEEPER = "import time; print('begun', flush=True); time.sleep(60)"
+
+
+@pytest.mark.parametrize(
+    ("program", "numbers", "status"),
+    [
+        ("import sys; sys.exit(7)", [], 7),
+        ("import os; os.kill(os.getpid(), 9)", [], 137),
+        (SLEEPER, [signal.SIGHUP], 129),
+        (f"import signal; signal.signal(15, lambda *_: exit(1)); {SLEEPER}", [15], 143),
+    ],
+)
+def test_the_status_is_that_of_a_shell(program, numbers, status):
+    command = parent_command(["sh", "-c", 'exec "$0" -c "$1"', sys.executable, program])
+    job = subprocess.Popen(command, stdout=subprocess.PIPE)
+    if numbers:
+        assert job.stdout.readline() == b"begun\n"
+    for number in numbers:
+        job.send_signal(number)
+    assert job.wait(20) == status
+    job.stdout.close()
+
+
+def test_a_signal_that_asks_for_no_end_reaches_the_program():
+    program = """
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+print("begun", flush=True)
+print(signal.sigwait({signal.SIGUSR1}).name, flush=True)
+"""
+    command = parent_command([sys.executable, "-c", program])
+    job = subprocess.Popen(command, stdout=subprocess.PIPE)
+    assert job.stdout.readline() == b"begun\n"
+    job.send_signal(signal.SIGUSR1)
+    assert job.communicate(timeout=20)[0] == b"SIGUSR1\n"
+    assert job.returncode == 0
 
 
 def test_modules_are_run(tmp_path):
