@@ -12,17 +12,23 @@ from renga.utils.type_check import IndexOutOfRange, InvalidType
 from renga.variable import as_array
 
 
+def check_arrays(name: str, *xs: Any) -> None:
+    """Raises TypeError unless all are Variables or arrays."""
+    for x in xs:
+        if hasattr(x, "dtype"):
+            continue
+        types = " and ".join(type(each).__name__ for each in xs)
+        raise TypeError(f"{name}: expected arrays, got {types}")
+
+
 def check_floats(name: str, *xs: Any, called: str = "floats") -> None:
     """Raises InvalidType unless all are floats of one dtype, in any byte order.
 
     Raises:
         TypeError: one is not an array.
     """
-    try:
-        dtypes = [x.dtype for x in xs]
-    except AttributeError:
-        types = " and ".join(type(x).__name__ for x in xs)
-        raise TypeError(f"{name}: expected arrays, got {types}") from None
+    check_arrays(name, *xs)
+    dtypes = [x.dtype for x in xs]
     # The character of a dtype does not depend on its byte order.
     first = dtypes[0]
     if first.kind != "f" or any(dtype.char != first.char for dtype in dtypes):
@@ -54,11 +60,10 @@ def check_axis(name: str, x: Any, axis: Any) -> int:
     """The axis counted from the front.
 
     Raises:
-        TypeError: it is not an integer, or ``x`` not an array.
+        TypeError: the axis is not an integer, or ``x`` not an array.
         InvalidType: ``x`` has no such axis.
     """
-    if not hasattr(x, "ndim"):
-        raise TypeError(f"{name}: expected an array, got {type(x).__name__}")
+    check_arrays(name, x)
     try:
         axis = operator.index(axis)
     except TypeError:
@@ -96,7 +101,12 @@ def checked_indices(
 
 
 def check_written(name: str, what: str, array: Any) -> None:
-    """Raises ValueError unless results can be written into ``array``."""
+    """Raises ValueError unless results can be written into ``array``.
+
+    Raises:
+        TypeError: it is not an array.
+    """
+    array_of(name, what, array)
     if isinstance(array, numpy.ndarray):
         _core.require_writable(array, f"{name}: {what}")
 
@@ -121,6 +131,11 @@ def check_shape(name: str, condition: bool, expected: str, *xs: Any) -> None:
 
 
 def check_axes(name: str, x: Any, n: int) -> None:
-    """Raises ValueError unless ``x`` has ``n`` axes after its first two."""
+    """Raises ValueError unless ``x`` has ``n`` axes after its first two.
+
+    Raises:
+        TypeError: ``x`` is not an array.
+    """
+    check_arrays(name, x)
     if x.ndim != n + 2:
         raise ValueError(f"{name}: expected x with {n + 2} axes, got {x.shape}")

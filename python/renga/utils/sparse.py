@@ -17,6 +17,7 @@ class CooMatrix:
         shape: (rows, columns)
 
     Raises:
+        TypeError: ``data``, ``row`` or ``col`` is not an array.
         ValueError: the arrays have different shapes, or not one or two axes.
     """
 
@@ -29,6 +30,9 @@ class CooMatrix:
         order: str | None = None,
         requires_grad: bool = False,
     ) -> None:
+        if not all(hasattr(x, "ndim") for x in (data, row, col)):
+            types = " and ".join(type(x).__name__ for x in (data, row, col))
+            raise TypeError(f"CooMatrix: expected arrays, got {types}")
         if not 1 <= data.ndim <= 2:
             raise ValueError(f"CooMatrix: expected 1 or 2 axes, got {data.shape}")
         if not data.shape == row.shape == col.shape:

@@ -14,6 +14,7 @@ from renga.variable import Variable
 @on_host
 def not_negative(x: Any) -> Variable:
     """Whether each element is at least 0: bools, which hooks see being computed."""
+    x = numpy.asarray(x) if isinstance(x, numpy.generic) else x
     return NotNegative().apply((x,))[0]
 
 

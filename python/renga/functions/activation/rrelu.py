@@ -9,7 +9,7 @@ import numpy
 from renga import _core
 from renga.configuration import config
 from renga.functions.activation.not_negative import not_negative
-from renga.functions.check import check_floats, check_shape
+from renga.functions.check import check_arrays, check_floats, check_shape
 from renga.functions.noise.seed import generator
 from renga.functions.on_host import on_host
 from renga.placement import reads_elements
@@ -46,6 +46,7 @@ def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:
         r = numpy.full(x.shape, (l + u) / 2, x.dtype)
     elif r is None:
         r = generator(x).uniform(l, u, x.shape).astype(x.dtype)
+    check_arrays("rrelu", r)
     check_shape("rrelu", r.shape == x.shape, "r of the shape of x", x, r)
     y = _core.ops.where(not_negative(x), x, _core.ops.multiply(r, x))
     return (y, r) if return_r else y

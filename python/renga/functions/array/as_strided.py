@@ -10,6 +10,7 @@ import numpy
 
 from renga import _core
 from renga.functions.array.get_item import get_item
+from renga.functions.check import check_arrays
 from renga.utils.extents import check_counts, check_integer, check_memory, is_number
 from renga.variable import Variable
 
@@ -29,6 +30,7 @@ def as_strided(
             negative, or there are not as many strides as extents.
         MemoryError: the result would not fit in memory.
     """
+    check_arrays("as_strided", x)
     shape = check_counts("as_strided", "shape", shape, least=0)
     if is_number(strides):
         raise TypeError(f"as_strided: expected a list of strides, got {strides!r}")

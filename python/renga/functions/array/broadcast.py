@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.functions.check import check_arrays
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
@@ -19,6 +20,7 @@ def broadcast(*args: Any) -> Variable | tuple[Variable, ...]:
     """
     if not args:
         raise InvalidType("broadcast: expected at least one array, got none")
+    check_arrays("broadcast", *args)
     shapes = [x.shape for x in args]
     try:
         shape = numpy.broadcast_shapes(*shapes)

@@ -7,12 +7,14 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.functions.check import check_arrays
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array, as_variable, holds_numbers
 
 
 def cast(x: Any, typ: Any) -> Variable:
     """``x`` in dtype ``typ``; itself if it has that already."""
+    check_arrays("cast", x)
     # Not skipped for equal dtypes: the core's bfloat16 arrays report float32.
     try:
         return _core.ops.cast(as_variable(x), typ)
@@ -22,11 +24,17 @@ def cast(x: Any, typ: Any) -> Variable:
         return Variable(as_array(x).astype(typ), requires_grad=False)
 
 
-def cast_floats(dtype: Any, *xs: Any) -> list[Any]:
-    """Arrays of floats cast to ``dtype``; others, and None, as they are."""
+def cast_floats(name: str, x: Any, *ys: Any) -> list[Any]:
+    """The arrays ``ys`` of floats in the dtype of ``x``; others, and None, as they are.
+
+    Raises:
+        TypeError: one is not an array.
+    """
+    check_arrays(name, x, *(y for y in ys if y is not None))
+    dtype = x.dtype
     return [
-        x if x is None or x.dtype == dtype or x.dtype.kind != "f" else cast(x, dtype)
-        for x in xs
+        y if y is None or y.dtype == dtype or y.dtype.kind != "f" else cast(y, dtype)
+        for y in ys
     ]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from renga.backend import Device, get_device, get_device_from_array
 from renga.function_node import FunctionNode
+from renga.functions.check import check_arrays
 from renga.placement import reads_elements
 from renga.variable import Variable, as_array, as_variable, holds_numbers
 
@@ -17,6 +18,7 @@ def copy(x: Any, dst: Any) -> Variable:
     Raises:
         RuntimeError: the device does not exist here.
     """
+    check_arrays("copy", x)
     device = get_device(dst)
     if not holds_numbers(as_array(x)):
         return Variable(device.send(as_array(x)).copy(), requires_grad=False)

@@ -8,7 +8,7 @@ import numpy
 
 from renga.functions.array.get_item import get_item
 from renga.functions.array.moveaxis import moveaxis
-from renga.functions.check import check_axis
+from renga.functions.check import check_arrays, check_axis
 from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
@@ -21,6 +21,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variabl
         InvalidType: there are no such axes.
         ValueError: they are the same.
     """
+    check_arrays("diagonal", x)
     if x.ndim < 2:
         raise InvalidType(f"diagonal: expected x of 2 axes or more, got {x.shape}")
     axis1, axis2 = (check_axis("diagonal", x, axis) for axis in (axis1, axis2))

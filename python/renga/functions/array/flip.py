@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.functions.array.get_item import get_item
-from renga.functions.check import check_axis, check_shape
+from renga.functions.check import check_arrays, check_axis, check_shape
 from renga.variable import Variable, as_variable
 
 
@@ -27,6 +27,7 @@ def flipud(a: Any) -> Variable:
     Raises:
         InvalidType: there is no axis.
     """
+    check_arrays("flipud", a)
     check_shape("flipud", a.ndim >= 1, "1 axis or more", a)
     return flip(a, 0)
 
@@ -37,5 +38,6 @@ def fliplr(a: Any) -> Variable:
     Raises:
         InvalidType: there are less than two axes.
     """
+    check_arrays("fliplr", a)
     check_shape("fliplr", a.ndim >= 2, "2 axes or more", a)
     return flip(a, 1)

@@ -8,6 +8,7 @@ import numpy
 
 from renga import _core
 from renga.function_node import FunctionNode
+from renga.functions.check import check_arrays
 from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array, holds_numbers
@@ -19,6 +20,7 @@ def get_item(x: Any, slices: Any) -> Variable:
     Raises:
         IndexError: there are no such elements.
     """
+    check_arrays("get_item", x)
     keys = slices if isinstance(slices, tuple) else (slices,)
     try:
         for key in keys:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from renga import _core
+from renga.functions.check import check_arrays
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
@@ -41,6 +42,7 @@ def dstack(xs: Sequence[Any]) -> Variable:
 
 
 def _common_axes(name: str, xs: Sequence[Any]) -> int:
+    check_arrays(name, *xs)
     axes = {x.ndim for x in xs}
     if len(axes) != 1:
         shapes = [x.shape for x in xs]

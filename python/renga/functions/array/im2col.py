@@ -6,7 +6,7 @@ from typing import Any
 
 from renga import _core
 from renga.functions.array.get_item import get_item
-from renga.functions.check import check_shape
+from renga.functions.check import check_arrays, check_shape
 from renga.functions.window import as_pair
 from renga.utils.conv import get_conv_outsize
 from renga.utils.extents import check_memory, check_window
@@ -34,6 +34,7 @@ def im2col(
         InvalidType: ``x`` is not an image, or smaller than the window.
         MemoryError: the result would not fit in memory.
     """
+    check_arrays("im2col", x)
     check_shape("im2col", x.ndim == 4, "(N, C, H, W)", x)
     size, step, border, gap = check_window(
         "im2col",

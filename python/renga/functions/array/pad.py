@@ -8,6 +8,7 @@ import numpy
 
 from renga import _core
 from renga.functions.array.get_item import get_item
+from renga.functions.check import check_arrays
 from renga.utils.extents import check_count, check_memory
 from renga.variable import Variable
 
@@ -25,6 +26,7 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
         TypeError: widths that are no integers.
         MemoryError: the result would not fit in memory.
     """
+    check_arrays("pad", x)
     if mode in _COPYING:
         return _copying_pad(x, pad_width, mode, keywords)
     if mode != "constant":

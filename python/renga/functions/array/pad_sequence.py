@@ -9,6 +9,7 @@ import numpy
 
 from renga import _core
 from renga.functions.array.pad import pad
+from renga.functions.check import check_arrays
 from renga.utils.extents import check_integer, check_memory, check_real
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array, holds_numbers
@@ -27,6 +28,7 @@ def pad_sequence(
         TypeError: ``length`` is not an integer, or ``padding`` not a number.
         InvalidType: there are none, one is too long, or shapes do not fit.
     """
+    check_arrays("pad_sequence", *xs)
     shapes = [x.shape for x in xs]
     if not shapes or any(not s or s[1:] != shapes[0][1:] for s in shapes):
         raise InvalidType(

@@ -8,7 +8,7 @@ import numpy
 
 from renga import _core
 from renga.functions.array.get_item import get_item
-from renga.functions.check import check_axis
+from renga.functions.check import check_arrays, check_axis
 from renga.utils.extents import check_count, check_memory
 from renga.variable import Variable, as_variable
 
@@ -23,6 +23,7 @@ def repeat(x: Any, repeats: int | tuple[int, ...], axis: int | None = None) -> V
         InvalidType: there is no such axis.
         MemoryError: the result would not fit in memory.
     """
+    check_arrays("repeat", x)
     given = repeats if isinstance(repeats, tuple) else (repeats,)
     times = tuple(check_count("repeat", "repeats", t, 0) for t in given)
     x = as_variable(x)

@@ -9,6 +9,7 @@ import numpy
 from renga import _core
 from renga.functions.array.cast import cast, promoted
 from renga.functions.array.get_item import PutItems, own_keys
+from renga.functions.check import check_arrays
 from renga.functions.on_host import on_host
 from renga.variable import Variable, as_variable
 
@@ -24,6 +25,7 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
         ValueError: ``b`` has not the shape of ``a[slices]``.
         IndexError: there are no such elements.
     """
+    check_arrays("scatter_add", a, b)
     a, b = as_variable(a), as_variable(b)
     keys = own_keys(slices if isinstance(slices, tuple) else (slices,))
     picked = numpy.shape(a.array[keys])

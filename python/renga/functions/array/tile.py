@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.functions.check import check_arrays
 from renga.utils.extents import check_count, check_memory
 from renga.variable import Variable
 
@@ -17,6 +18,7 @@ def tile(x: Any, reps: int | tuple[int, ...]) -> Variable:
         ValueError: a number below 0.
         MemoryError: the result would not fit in memory.
     """
+    check_arrays("tile", x)
     given = reps if isinstance(reps, tuple) else (reps,)
     times = tuple(check_count("tile", "reps", t, 0) for t in given)
     times = (1,) * (x.ndim - len(times)) + times

@@ -6,6 +6,7 @@ from typing import Any
 
 from renga import _core
 from renga.configuration import config
+from renga.functions.check import check_arrays
 from renga.functions.noise.seed import draw_seed
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_variable
@@ -43,6 +44,7 @@ def scaled_dot_product_attention(
     FlashAttention, 2022.
     """
     ops = _core.ops
+    check_arrays("scaled_dot_product_attention", query, key, value)
     query, key, value = (as_variable(x) for x in (query, key, value))
     ndim = query.ndim
     if not 2 <= ndim <= 4 or key.ndim != ndim or value.ndim != ndim:

@@ -35,6 +35,7 @@ def bilinear(
         raise ValueError("bilinear: expected all of V1, V2 and b, or none")
     called = "e1, e2, W, V1, V2 and b" if extra else "e1, e2 and W"
     check_floats("bilinear", e1, e2, W, *extra, called=called)
+    check_shape("bilinear", e1.ndim and e2.ndim, "(N, J) and (N, K)", e1, e2)
     ops = _core.ops
     n = len(e1)
     e1, e2 = (ops.reshape(e, (len(e), math.prod(e.shape[1:]))) for e in (e1, e2))

@@ -38,8 +38,8 @@ def convolution_nd(
         AssertionError: an option has another number of axes.
         InvalidType: shapes or dtypes do not fit.
     """
+    W, b = cast_floats("convolution_nd", x, W, b)
     window = window_nd(x.ndim - 2, stride, pad, dilate, groups)
-    W, b = cast_floats(x.dtype, W, b)
     return _core.ops.convolution_nd(x, W, b, window, cover_all)
 
 

@@ -38,11 +38,11 @@ def deconvolution_nd(
         AssertionError: an option has another number of axes.
         InvalidType: shapes or dtypes do not fit.
     """
+    W, b = cast_floats("deconvolution_nd", x, W, b)
     n = x.ndim - 2
     window = window_nd(n, stride, pad, dilate, groups)
     if outsize is not None:
         outsize = as_tuple(outsize, n)
-    W, b = cast_floats(x.dtype, W, b)
     return _core.ops.deconvolution_nd(x, W, b, window, outsize)
 
 

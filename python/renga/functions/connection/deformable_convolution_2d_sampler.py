@@ -42,7 +42,7 @@ def deformable_convolution_2d_sampler(
     Source: Dai et al., Deformable convolutional networks, 2017.
     """
     name = "deformable_convolution_2d_sampler"
-    W = cast_floats(x.dtype, W)[0]
+    W = cast_floats(name, x, W)[0]
     called = "x, offset and W" if b is None else "x, offset, W and b"
     check_floats(name, x, offset, W, *(() if b is None else (b,)), called=called)
     fits = x.ndim == offset.ndim == W.ndim == 4 and x.shape[1] == W.shape[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.functions.check import check_shape
+from renga.functions.check import check_arrays, check_shape
 from renga.functions.connection.convolution_2d import convolution_2d
 from renga.variable import Variable
 
@@ -29,6 +29,7 @@ def depthwise_convolution_2d(
     Source: Chollet, Xception: deep learning with depthwise separable convolutions,
     2016.
     """
+    check_arrays("depthwise_convolution_2d", x, W)
     fits = x.ndim == W.ndim == 4 and x.shape[1] == W.shape[1]
     check_shape("depthwise_convolution_2d", fits, "(N, C, H, W), (M, C, kh, kw)", x, W)
     multiplier, channels, *size = W.shape

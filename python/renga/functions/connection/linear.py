@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from renga import _core
+from renga.functions.check import check_arrays
 from renga.utils.extents import check_count
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
@@ -24,8 +25,10 @@ def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
         ValueError: no batch axis.
         InvalidType: shapes or dtypes do not fit.
     """
-    if n_batch_axes == 1 and x.ndim == 2:
+    # The core refuses what is no array.
+    if n_batch_axes == 1 and getattr(x, "ndim", 2) == 2:
         return _core.ops.linear(x, W, b)
+    check_arrays("linear", x, W)
     n_batch_axes = check_count("linear", "n_batch_axes", n_batch_axes)
     if x.ndim <= n_batch_axes:
         raise InvalidType(

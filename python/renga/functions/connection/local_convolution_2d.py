@@ -27,7 +27,7 @@ def local_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1) -> Vari
         InvalidType: shapes or dtypes do not fit.
     """
     name = "local_convolution_2d"
-    W = cast_floats(x.dtype, W)[0]
+    W = cast_floats(name, x, W)[0]
     called = "x and W" if b is None else "x, W and b"
     check_floats(name, x, W, *(() if b is None else (b,)), called=called)
     fits = x.ndim == 4 and W.ndim == 6 and x.shape[1] == W.shape[3]

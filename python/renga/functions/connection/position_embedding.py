@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.functions.array.get_item import get_item
+from renga.functions.check import check_arrays
 from renga.functions.overrides import overridable
 from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
@@ -29,6 +30,7 @@ def position_embedding(W: Any, x: Any, position: int = 0) -> Variable:
     Source: Radford et al., Improving language understanding by generative
     pre-training, 2018.
     """
+    check_arrays("position_embedding", W, x)
     position = check_integer("position_embedding", "position", position)
     if x.ndim < 2 or not 0 <= position <= len(W) - x.shape[1]:
         raise InvalidType(

@@ -8,7 +8,12 @@ import numpy
 
 from renga import _core
 from renga.functions.array.cast import promoted
-from renga.functions.check import check_floats, check_shape, checked_indices
+from renga.functions.check import (
+    check_arrays,
+    check_floats,
+    check_shape,
+    checked_indices,
+)
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import on_host
 from renga.variable import Variable, as_array
@@ -41,6 +46,7 @@ def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = "mean") -> Var
     check_floats(name, W)
     x, W = promoted(x, W)
     t, samples = as_array(t), as_array(samples)
+    check_arrays(name, t, samples)
     fits = x.ndim == W.ndim == samples.ndim == 2 and x.shape[1] == W.shape[1]
     fits = fits and t.shape == x.shape[:1] == samples.shape[:1]
     check_shape(name, fits, "(N, D), (N,), (K, D), (N, S)", x, t, W, samples)

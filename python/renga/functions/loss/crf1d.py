@@ -9,7 +9,7 @@ import numpy
 
 from renga import _core
 from renga.functions.array.get_item import get_item
-from renga.functions.check import check_floats, checked_indices
+from renga.functions.check import check_arrays, check_floats, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import on_host
 from renga.placement import reads_elements
@@ -43,6 +43,7 @@ def crf1d(
     """
     check_reduce("crf1d", reduce)
     _check("crf1d", cost, xs)
+    check_arrays("crf1d", *ys)
     labels = [as_array(y) for y in ys]
     if [y.shape for y in labels] != [x.shape[:1] for x in xs]:
         raise InvalidType("crf1d: expected one label per row of xs")

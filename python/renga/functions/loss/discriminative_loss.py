@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.functions.check import check_floats, check_shape
+from renga.functions.check import check_arrays, check_floats, check_shape
 from renga.functions.on_host import on_host
 from renga.placement import reads_elements
 from renga.utils.extents import check_count, check_real
@@ -54,15 +54,16 @@ def discriminative_margin_based_clustering_loss(
         raise ValueError(f"{name}: expected norm 1 or 2, got {norm}")
     check_floats(name, embeddings)
     labels = as_array(labels)
-    n = len(embeddings)
     delta_v = check_real(name, "delta_v", delta_v)
     delta_d = check_real(name, "delta_d", delta_d)
     alpha, beta = check_real(name, "alpha", alpha), check_real(name, "beta", beta)
     gamma = check_real(name, "gamma", gamma)
     k = check_count(name, "max_embedding_dim", max_embedding_dim)
-    fits = embeddings.ndim == 4 and labels.shape == (n, *embeddings.shape[2:])
+    check_arrays(name, labels)
+    images = (*embeddings.shape[:1], *embeddings.shape[2:])
+    fits = embeddings.ndim == 4 and labels.shape == images
     check_shape(name, fits, "(N, C, H, W) and (N, H, W)", embeddings, labels)
-    ops = _core.ops
+    ops, n = _core.ops, len(labels)
     masks = labels == numpy.arange(1, k + 1)[:, None, None, None]  # (k, N, H, W)
     masks = masks.astype(embeddings.dtype)
     sizes = masks.sum((2, 3))

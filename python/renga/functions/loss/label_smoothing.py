@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.functions.check import array_of
+from renga.functions.check import array_of, check_arrays
 from renga.functions.loss.softmax_cross_entropy import softmax_cross_entropy
 from renga.utils.extents import check_real
 from renga.variable import Variable, as_variable
@@ -35,6 +35,7 @@ def label_smoothing_cross_entropy(
         raise ValueError(
             f"label_smoothing_cross_entropy: expected epsilon in [0, 1], got {epsilon}"
         )
+    check_arrays("label_smoothing_cross_entropy", x)
     x, t = as_variable(x), array_of("label_smoothing_cross_entropy", "labels", t)
     sharp = softmax_cross_entropy(x, t, ignore_label=ignore_label)
     taken = t != ignore_label

@@ -7,13 +7,12 @@ from typing import Any, Callable
 import numpy
 
 from renga import _core
-from renga.functions.check import check_floats, check_shape, checked_indices
+from renga.functions.check import array_of, check_floats, check_shape, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import on_host
 from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_count, check_memory
 from renga.utils.type_check import InvalidType
-from renga.variable import as_array
 
 
 @on_host
@@ -50,16 +49,18 @@ def negative_sampling(
     (return_samples,) = parse_kwargs(kwargs, ("return_samples", False))
     check_reduce(name, reduce, ("sum", "no"))
     sample_size = check_count(name, "sample_size", sample_size)
-    check_memory(name, (*x.shape[:1], sample_size + 1), int)
     check_floats(name, x, W)
-    t = as_array(t)
+    check_memory(name, (*x.shape[:1], sample_size + 1), int)
+    t = array_of(name, "labels", t)
     fits = x.ndim == W.ndim == 2 and x.shape[1] == W.shape[1]
     check_shape(name, fits and t.shape == x.shape[:1], "(N, D), (N,), (K, D)", x, t, W)
     if t.dtype.kind != "i":
         raise InvalidType(f"{name}: expected t of integers, got {t.dtype}")
     ops = _core.ops
     t = checked_indices(name, "t", t, len(W), -1)
-    samples = numpy.array(sampler((len(t), sample_size + 1)))
+    shape = (len(t), sample_size + 1)
+    samples = numpy.array(sampler(shape))
+    check_shape(name, samples.shape == shape, f"samples of {shape}", samples)
     samples[:, 0] = 0
     drawn = checked_indices(name, "samples", samples, len(W))
     samples[:, 0] = drawn[:, 0] = t

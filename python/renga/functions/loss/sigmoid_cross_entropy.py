@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.functions.check import array_of, checked_indices
+from renga.functions.check import array_of, check_arrays, checked_indices
 from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.on_host import on_host
@@ -35,6 +35,7 @@ def sigmoid_cross_entropy(
         IndexError: a label is not -1, 0 or 1.
     """
     check_reduce("sigmoid_cross_entropy", reduce)
+    check_arrays("sigmoid_cross_entropy", x)
     t = array_of("sigmoid_cross_entropy", "labels", t)
     if x.dtype.kind != "f" or t.dtype.kind != "i" or x.shape != t.shape:
         raise InvalidType(

@@ -8,7 +8,7 @@ import numpy
 
 from renga import _core
 from renga.functions.array.cast import promoted
-from renga.functions.check import array_of
+from renga.functions.check import array_of, check_arrays
 from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.on_host import on_host
@@ -47,6 +47,7 @@ def softmax_cross_entropy(
         InvalidType: shapes or dtypes do not fit.
         ValueError: an option has an unknown value.
     """
+    check_arrays("softmax_cross_entropy", x)
     check_reduce("softmax_cross_entropy", reduce)
     if class_weight is not None:
         _check_class_weight(class_weight)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.functions.check import check_arrays
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_variable
 
@@ -19,6 +20,7 @@ def add(*xs: Any) -> Variable:
     dtypes = {x.dtype.newbyteorder("=") for x in xs if hasattr(x, "dtype")}
     if len(xs) > 2 and len(dtypes) > 1:
         raise InvalidType(f"add: expected one dtype, got {[str(d) for d in dtypes]}")
+    check_arrays("add", xs[0])
     y = as_variable(xs[0])
     for x in xs[1:]:
         y = y + x

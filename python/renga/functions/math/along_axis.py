@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.functions.check import check_shape
+from renga.functions.check import check_arrays, check_shape
 from renga.utils.extents import check_integer
 from renga.variable import Variable
 
@@ -16,6 +16,7 @@ def aligned(name: str, x: Any, y: Any, axis: int) -> Variable:
     Raises:
         InvalidType: shapes do not fit.
     """
+    check_arrays(name, x, y)
     axis = check_integer(name, "axis", axis)
     end = axis + y.ndim
     fits = 0 <= axis and (y.ndim == 0 or end <= x.ndim)

@@ -7,7 +7,7 @@ from typing import Any
 
 from renga import _core
 from renga.functions.array.cast import cast
-from renga.functions.check import check_axis
+from renga.functions.check import check_arrays, check_axis
 from renga.functions.overrides import overridable
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
@@ -30,6 +30,7 @@ def average(
         ValueError: weights over several axes.
         InvalidType: there is no such axis, or the weights do not fit.
     """
+    check_arrays("average", x)
     if x.dtype.kind != "f":
         raise InvalidType(f"average: expected floats, got {x.dtype}")
     if weights is not None:
@@ -44,6 +45,7 @@ mean = average
 
 
 def _weighted(x: Any, axis: Any, weights: Any, keepdims: bool) -> Variable:
+    check_arrays("average", weights)
     if isinstance(axis, tuple):
         if len(axis) != 1:
             raise ValueError(

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from renga import _core
+from renga.functions.check import check_arrays
 from renga.utils.extents import check_real
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
@@ -19,6 +20,7 @@ def clip(x: Any, x_min: float | None, x_max: float | None) -> Variable:
         ValueError: ``x_min`` is not below ``x_max``, or there is no limit.
         InvalidType: ``x`` is not of floats.
     """
+    check_arrays("clip", x)
     if x_min is None and x_max is None:
         raise ValueError("clip: expected at least one limit, got None and None")
     x_min = -math.inf if x_min is None else check_real("clip", "x_min", x_min)

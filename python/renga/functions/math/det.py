@@ -26,8 +26,8 @@ def det(a: Any) -> Variable:
         InvalidType: ``a`` is not a square matrix of floats.
         ValueError: in backward, when ``a`` is singular.
     """
-    check_shape("det", a.ndim == 2 and a.shape[0] == a.shape[1], "(n, n)", a)
     check_floats("det", a)
+    check_shape("det", a.ndim == 2 and a.shape[0] == a.shape[1], "(n, n)", a)
     return _Determinant().apply((a,))[0]
 
 
@@ -43,9 +43,9 @@ def batch_det(a: Any) -> Variable:
         InvalidType: ``a`` is not a batch of square matrices of floats.
         ValueError: in backward, when one is singular.
     """
+    check_floats("batch_det", a)
     fits = a.ndim == 3 and a.shape[1] == a.shape[2]
     check_shape("batch_det", fits, "(N, n, n)", a)
-    check_floats("batch_det", a)
     return _Determinant().apply((a,))[0]
 
 

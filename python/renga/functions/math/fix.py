@@ -6,6 +6,7 @@ from typing import Any
 
 from renga import _core
 from renga.functions.activation.not_negative import not_negative
+from renga.functions.check import check_arrays
 from renga.placement import reads_elements
 from renga.variable import Variable
 
@@ -13,5 +14,6 @@ from renga.variable import Variable
 @reads_elements
 def fix(x: Any) -> Variable:
     """``x`` rounded towards 0; it has no gradient."""
+    check_arrays("fix", x)
     ops = _core.ops
     return ops.where(not_negative(x), ops.floor(x), ops.ceil(x))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.functions.check import check_arrays
 from renga.functions.math.special import special
 from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
@@ -43,11 +44,12 @@ def polygamma(n: Any, x: Any) -> Variable:
     Raises:
         InvalidType: ``n`` is not of integers or ``x`` not of floats.
     """
+    check_arrays("polygamma", x)
     n = numpy.asarray(as_array(n))
     if n.dtype.kind not in "iu":
         raise InvalidType(f"polygamma: expected n of integers, got {n.dtype}")
     n = n.astype(numpy.int64)  # n + 1 must not wrap around
-    return _polygamma(n, _spread(x, n))
+    return _polygamma(n, _spread("polygamma", x, n))
 
 
 def _polygamma(n: Any, x: Any) -> Variable:
@@ -61,15 +63,22 @@ def zeta(x: Any, q: Any) -> Variable:
     Raises:
         InvalidType: ``x`` is not of real numbers or ``q`` not of floats.
     """
+    check_arrays("zeta", q)
     x = numpy.asarray(as_array(x))
     if x.dtype.kind not in "biuf":
         raise InvalidType(f"zeta: expected x of real numbers, got {x.dtype}")
     x = x.astype(float)  # x + 1 must not be rounded
-    q = _spread(q, x)
+    q = _spread("zeta", q, x)
     return special("zeta", q, lambda q, y: -(zeta(x + 1, q) * x), x)
 
 
-def _spread(x: Any, parameter: Any) -> Any:
+def _spread(name: str, x: Any, parameter: Any) -> Any:
     """``x`` in the shape that it has in common with a parameter."""
-    shape = numpy.broadcast_shapes(x.shape, parameter.shape)
+    try:
+        shape = numpy.broadcast_shapes(x.shape, parameter.shape)
+    except ValueError:
+        raise InvalidType(
+            f"{name}: expected shapes that go together, got {x.shape} and "
+            f"{parameter.shape}"
+        ) from None
     return x if shape == x.shape else _core.ops.broadcast_to(x, shape)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.functions.check import check_arrays
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array, holds_numbers
 
 
 def identity(*inputs: Any) -> Variable | tuple[Variable, ...]:
     """New variables with the values of the inputs; one alone is no tuple."""
+    check_arrays("identity", *inputs)
     try:
         ys = tuple(_core.ops.reshape(x, x.shape) for x in inputs)
     except InvalidType:

@@ -8,7 +8,7 @@ import numpy
 
 from renga import _core
 from renga.function_node import FunctionNode
-from renga.functions.check import check_floats, check_shape
+from renga.functions.check import check_arrays, check_floats, check_shape
 from renga.variable import Variable
 
 
@@ -22,6 +22,7 @@ def inv(a: Any) -> Variable:
         InvalidType: ``a`` is not a square matrix of floats.
         ValueError: it is singular.
     """
+    check_arrays("inv", a)
     check_shape("inv", a.ndim == 2 and a.shape[0] == a.shape[1], "(n, n)", a)
     return inverse("inv", a)
 
@@ -36,6 +37,7 @@ def batch_inv(a: Any) -> Variable:
         InvalidType: ``a`` is not a batch of square matrices of floats.
         ValueError: one is singular.
     """
+    check_arrays("batch_inv", a)
     fits = a.ndim == 3 and a.shape[1] == a.shape[2]
     check_shape("batch_inv", fits, "(N, n, n)", a)
     return inverse("batch_inv", a)

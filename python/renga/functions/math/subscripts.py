@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from renga.functions.check import check_arrays
+
 Labels = tuple[Any, ...]
 
 
@@ -25,6 +27,7 @@ def parse(operands: Sequence[Any]) -> tuple[list[Labels], Labels, list[Any]]:
         raise ValueError(
             f"einsum: expected subscripts for {len(arrays)} arrays, got {len(raw)}"
         )
+    check_arrays("einsum", *arrays)
     dots = [_hidden(labels, x.ndim) for labels, x in zip(raw, arrays)]
     inputs = [_expanded(labels, n) for labels, n in zip(raw, dots)]
     hidden = max(dots, default=0)

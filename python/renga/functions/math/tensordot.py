@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.functions.check import check_arrays
 from renga.utils.extents import check_integer
 from renga.variable import Variable
 
@@ -22,6 +23,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
     Raises:
         ValueError: the axes do not match.
     """
+    check_arrays("tensordot", a, b)
     a_sum, b_sum = _axes(axes, a.ndim, b.ndim)
     a_extents = [a.shape[i] for i in a_sum]
     b_extents = [b.shape[i] for i in b_sum]

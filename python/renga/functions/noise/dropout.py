@@ -9,6 +9,7 @@ import numpy
 from renga import _core
 from renga.configuration import config
 from renga.functions.array.cast import promoted
+from renga.functions.check import check_arrays
 from renga.functions.noise.seed import draw_seed
 from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_real
@@ -43,6 +44,7 @@ def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
     )
     if not config.train:
         return (as_variable(x), None) if return_mask else as_variable(x)
+    check_arrays("dropout", x, *(() if mask is None else (mask,)))
     if mask is None:
         mask = _dropped(numpy.ones(x.shape, x.dtype), ratio, x).array
     elif mask.shape != x.shape:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.functions.check import check_arrays
 from renga.functions.noise.seed import draw_seed
 from renga.utils.argument import parse_kwargs
 from renga.variable import Variable
@@ -29,6 +30,7 @@ def gaussian(mean: Any, ln_var: Any, **kwargs: Any) -> Any:
     if eps is None:
         zeros = numpy.zeros(mean.shape, mean.dtype)
         eps = _core.ops.gaussian(zeros, zeros, draw_seed(mean)).array
+    check_arrays("gaussian", mean, ln_var, eps)
     y = _given(mean, ln_var, eps)
     return (y, eps) if return_eps else y
 

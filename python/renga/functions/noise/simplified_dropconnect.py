@@ -7,11 +7,11 @@ from typing import Any
 
 from renga import _core
 from renga.functions.array.cast import cast_floats
-from renga.functions.check import check_floats, check_shape
+from renga.functions.check import array_of, check_floats, check_shape
 from renga.functions.noise.seed import generator
 from renga.functions.on_host import on_host
 from renga.utils.extents import check_real
-from renga.variable import Variable, as_array
+from renga.variable import Variable
 
 
 @on_host
@@ -49,7 +49,7 @@ def simplified_dropconnect(
         raise ValueError(
             f"simplified_dropconnect: expected a ratio in [0, 1), got {ratio}"
         )
-    W = cast_floats(x.dtype, W)[0]
+    W = cast_floats("simplified_dropconnect", x, W)[0]
     check_floats("simplified_dropconnect", x, W)
     fits = x.ndim >= 2 and W.ndim == 2 and math.prod(x.shape[1:]) == W.shape[1]
     check_shape("simplified_dropconnect", fits, "(N, I) and (O, I)", x, W)
@@ -60,7 +60,7 @@ def simplified_dropconnect(
     shape = (n, *W.shape) if use_batchwise_mask else W.shape
     if mask is None:
         mask = generator(x).random_sample(shape) >= ratio
-    mask = as_array(mask)
+    mask = array_of("simplified_dropconnect", "mask", mask)
     check_shape("simplified_dropconnect", mask.shape == shape, f"mask {shape}", mask)
     W = ops.multiply(W, mask.astype(W.dtype) / W.dtype.type(1 - ratio))
     if not use_batchwise_mask:

@@ -7,7 +7,7 @@ from typing import Any
 from renga import _core
 from renga.configuration import config
 from renga.functions.array.cast import promoted
-from renga.functions.check import check_shape
+from renga.functions.check import check_arrays, check_shape
 from renga.functions.noise.seed import generator
 from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_real
@@ -30,6 +30,7 @@ def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:
     parse_kwargs(kwargs, train="zoneout: expected using_config('train', …), got train")
     if not config.train:
         return as_variable(x)
+    check_arrays("zoneout", h, x)
     check_shape("zoneout", h.shape == x.shape, "arrays of one shape", h, x)
     ratio = check_real("zoneout", "ratio", ratio)
     if not 0 <= ratio <= 1:

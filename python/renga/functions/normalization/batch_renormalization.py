@@ -9,7 +9,7 @@ import numpy
 from renga import _core
 from renga.configuration import config
 from renga.functions.array.cast import cast
-from renga.functions.check import check_floats, check_shape, check_written
+from renga.functions.check import array_of, check_floats, check_shape, check_written
 from renga.functions.util.recomputation import remembered
 from renga.placement import reads_elements
 from renga.utils.extents import check_real
@@ -49,8 +49,7 @@ def batch_renormalization(
     """
     name = "batch_renormalization"
     for label, given in (("running_mean", running_mean), ("running_var", running_var)):
-        if given is None:
-            raise TypeError(f"{name}: expected {label}, got None")
+        array_of(name, label, given)
         if update_statistics:
             check_written(name, label, given)
     rmax, dmax = check_real(name, "rmax", rmax), check_real(name, "dmax", dmax)

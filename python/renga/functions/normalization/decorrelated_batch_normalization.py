@@ -9,7 +9,7 @@ import numpy
 from renga import _core
 from renga.configuration import config
 from renga.functions.array.cast import cast
-from renga.functions.check import check_floats, check_shape, check_written
+from renga.functions.check import check_arrays, check_floats, check_shape, check_written
 from renga.functions.math.average import average
 from renga.functions.normalization.inverse_root import inverse_root
 from renga.functions.on_host import on_host
@@ -93,6 +93,7 @@ def fixed_decorrelated_batch_normalization(
     name = "fixed_decorrelated_batch_normalization"
     pixels = _by_channels(name, x, groups)
     width = pixels.shape[1]
+    check_arrays(name, mean, projection)
     fits = mean.shape == (groups, width) and projection.shape == (groups, width, width)
     check_shape(
         name, fits, f"{groups} means and projections of {width}", mean, projection

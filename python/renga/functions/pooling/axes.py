@@ -6,7 +6,7 @@ import math
 from typing import Any, Callable
 
 from renga import _core
-from renga.functions.check import check_floats
+from renga.functions.check import check_arrays, check_floats
 from renga.functions.window import PoolingWindow
 from renga.utils.conv_nd import as_tuple
 from renga.utils.extents import check_window
@@ -26,6 +26,7 @@ def pooling_window_nd(
         ValueError: a number is out of range.
         InvalidType: ``x`` is not an image of floats.
     """
+    check_arrays(name, x)
     n = x.ndim - 2
     size = as_tuple(ksize, n)
     step = size if stride is None else as_tuple(stride, n)

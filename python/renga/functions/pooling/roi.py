@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.functions.check import checked_indices
+from renga.functions.check import check_arrays, checked_indices
 from renga.utils.extents import check_memory
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
@@ -39,6 +39,7 @@ def checked_regions(
         raise TypeError(
             f"{name}: expected a spatial_scale above 0, got {spatial_scale}"
         )
+    check_arrays(name, x, rois, roi_indices)
     rois, roi_indices = as_array(rois), as_array(roi_indices)
     fits = x.ndim == 4 and 0 not in x.shape[2:]
     fits = fits and rois.ndim == 2 and rois.shape[1:] == (4,)

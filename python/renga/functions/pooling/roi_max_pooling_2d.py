@@ -8,7 +8,7 @@ import numpy
 
 from renga import _core
 from renga.functions.array.get_item import get_item
-from renga.functions.check import check_shape
+from renga.functions.check import array_of, check_shape
 from renga.functions.on_host import on_host
 from renga.functions.pooling.roi import cells, checked_regions
 from renga.placement import reads_elements
@@ -91,7 +91,7 @@ def roi_pooling_2d(
         IndexError: there is no such image.
         ValueError: a region is not finite.
     """
-    rois = as_array(rois)
+    rois = array_of("roi_pooling_2d", "regions", rois)
     check_shape("roi_pooling_2d", rois.ndim == 2 and rois.shape[1] == 5, "(R, 5)", rois)
     corners, images = rois[:, [2, 1, 4, 3]], rois[:, 0]
     if not (images == numpy.floor(images)).all() or not numpy.isfinite(images).all():

@@ -9,7 +9,12 @@ import numpy
 
 from renga import _core
 from renga.functions.array.get_item import PutItems
-from renga.functions.check import check_floats, check_shape, checked_indices
+from renga.functions.check import (
+    check_arrays,
+    check_floats,
+    check_shape,
+    checked_indices,
+)
 from renga.functions.on_host import on_host
 from renga.functions.overrides import overridable
 from renga.functions.window import as_pair
@@ -46,6 +51,7 @@ def upsampling_2d(
         MemoryError: the result would not fit in memory.
         IndexError: an index is none of a window's elements.
     """
+    check_arrays("upsampling_2d", x, indexes)
     indexes = as_array(indexes)
     check_floats("upsampling_2d", x)
     fits = x.ndim == 4 and indexes.shape == x.shape

@@ -31,10 +31,10 @@ def tree_lstm(*inputs: Any) -> tuple[Variable, Variable]:
         raise InvalidType(f"tree_lstm: expected a cell and x, got {len(inputs)} inputs")
     check_floats("tree_lstm", *inputs)
     n_gates = 3 + len(cells)
-    units = cells[0].shape[-1]
     fits = all(c.ndim == 2 and c.shape == cells[0].shape for c in cells)
-    fits = fits and x.shape == (cells[0].shape[0], n_gates * units)
+    fits = fits and x.shape == (len(cells[0]), n_gates * cells[0].shape[1])
     check_shape("tree_lstm", fits, f"(N, C) and (N, {n_gates} C)", *inputs)
+    units = cells[0].shape[1]
     ops = _core.ops
     a, i, o, *fs = ops.split_axis(x, [units * k for k in range(1, n_gates)], 1)
     c = ops.tanh(a) * ops.sigmoid(i)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from renga.functions.check import check_floats
+from renga.functions.check import check_arrays, check_floats, check_shape
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from renga.utils.type_check import InvalidType
 
@@ -34,12 +34,15 @@ def check_weights(
     if len(xs) == 0:
         raise InvalidType(f"{name}: expected one step or more, got none")
     check_floats(name, *states, *xs)
+    fits = all(s.ndim == 3 for s in states) and all(x.ndim == 2 for x in xs)
+    check_shape(name, fits, "states (layers, B, N) and steps (B_t, I)", *states, *xs)
     units = states[0].shape[-1]
     width = xs[0].shape[-1]
     directions = 2 if bidirectional else 1
     for number, (w, b) in enumerate(zip(ws, bs)):
         inputs = width if number < directions else units * directions
         wanted = [(units, inputs)] * (n // 2) + [(units, units)] * (n // 2)
+        check_arrays(name, *w, *b)
         got = [x.shape for x in w]
         if got != wanted or [x.shape for x in b] != [(units,)] * n:
             raise InvalidType(

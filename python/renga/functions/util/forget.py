@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 from renga import _core
 from renga.function_node import FunctionNode, grad
+from renga.functions.check import check_arrays
 from renga.functions.util.link_states import detached
 from renga.functions.util.recomputation import Recomputation
 from renga.variable import Variable, as_variable
@@ -31,6 +32,7 @@ def forget(func: Callable[..., Any], *xs: Any) -> Any:
         return func(*map(as_variable, xs))
     if not _core.backprop_enabled():
         return func(*xs)
+    check_arrays("forget", *xs)
     return _Checkpoint(func).run(tuple(as_variable(x) for x in xs))
 
 
