@@ -69,7 +69,7 @@ class ProgressBar(extension.Extension):
         assert self._training_length is not None
         length, unit = self._training_length
         iteration, epoch_detail = _position(trainer)
-        return (epoch_detail if unit == "epoch" else iteration) / length
+        return min((epoch_detail if unit == "epoch" else iteration) / length, 1.0)
 
     def _status(self, trainer: Trainer) -> str:
         iteration, epoch_detail = _position(trainer)
@@ -92,7 +92,7 @@ class ProgressBar(extension.Extension):
         if not self._bars:
             self._bars = _new_bars(list(fractions), self._bar_length, out)
         for bar, fraction in zip(self._bars, fractions.values()):
-            bar.n = min(fraction, 1.0)
+            bar.n = fraction
         self._bars[-1].set_description_str(status, refresh=False)
         for bar in self._bars:
             bar.refresh()

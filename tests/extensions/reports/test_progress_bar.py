@@ -57,8 +57,8 @@ class Terminal:
         return [lines.get(i, "").rstrip() for i in range(max(lines, default=-1) + 1)]
 
 
-def run(bar, *others, stop=(8, "iteration"), communicator=None):
-    trainer = get_trainer_with_mock_updater(stop, iter_per_epoch=4)
+def run(bar, *others, stop=(8, "iteration"), communicator=None, per_epoch=4):
+    trainer = get_trainer_with_mock_updater(stop, iter_per_epoch=per_epoch)
     optimizer = types.SimpleNamespace(communicator=communicator)
     trainer.updater.get_all_optimizers()["main"] = optimizer
     for extension in others:
@@ -124,6 +124,13 @@ def test_lines_in_a_file(tmp_path):
     assert first.startswith("total 18.75%, this epoch 75.00%, 3 iter, 0 epoch / 16 it")
     assert second.startswith("total 37.50%, this epoch 50.00%, 6 iter, 1 epoch / 16 i")
     assert second.endswith(" left")
+
+
+def test_the_last_batch_may_begin_the_next_epoch(capsys):
+    """Four batches of 0.3 epochs: training ends at 1.2 epochs, at 100 % of one."""
+    run(extensions.ProgressBar(update_interval=2), stop=(1, "epoch"), per_epoch=10 / 3)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(",")[0] for line in lines] == ["total 60.00%", "total 100.00%"]
 
 
 def test_without_a_training_length(capsys):

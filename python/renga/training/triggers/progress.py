@@ -27,17 +27,17 @@ class Progress:
     def advance(self, trainer: Trainer) -> tuple[float, float]:
         """The positions at the last call and now; keeps the latter."""
         updater = trainer.updater
-        iteration, epoch_detail = self._iteration, self._epoch_detail
         # Negative are those restored from a file without them.
-        if iteration < 0:
-            iteration = updater.iteration - 1
-        if epoch_detail < 0:
-            epoch_detail = updater.previous_epoch_detail
-        self._iteration = updater.iteration
-        self._epoch_detail = getattr(updater, "epoch_detail", self._epoch_detail)
         if self._unit == "iteration":
-            return iteration, self._iteration
-        return epoch_detail, self._epoch_detail
+            before, now = self._iteration, updater.iteration
+            before = now - 1 if before < 0 else before
+        else:
+            before, now = self._epoch_detail, updater.epoch_detail
+            before = updater.previous_epoch_detail if before < 0 else before
+        self._iteration = updater.iteration
+        # Updaters of programs that count iterations only may have none.
+        self._epoch_detail = getattr(updater, "epoch_detail", self._epoch_detail)
+        return before, now
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or restores the position, with a UserWarning if it was not saved."""
