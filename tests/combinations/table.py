@@ -31,9 +31,9 @@ class Exceptional:
 
 # Refused by an error before any parameter of the step changes.
 STREAMS = ("pipeline, pipedream*",)
-PIPELINES = ("pipeline, *", "plan with stages", "grid, data and stages")
+PIPELINES = ("pipeline, *", "plan with stages", "grid, * and stages")
 SHARDED = ("channel*", "spatial*", "sequence*", "plan by*")
-GRIDS = ("grid, data and channel", "grid, data and spatial")
+GRIDS = ("grid, * and channel", "grid, data and spatial")
 
 REFUSED = [
     Exceptional(

@@ -260,19 +260,21 @@ class Pipeline(Link):
             self.drain()
             self._synchronize("gathered_parameters", optimizer)
             self._parameters.gather()
-        if optimizer is not None and not self._has_all_states:
-            self._parameters.gather_states()
-            self._has_all_states = True
-        self._has_all = True
-        try:
-            yield
-        finally:
+        # Replicas of this pipeline may have shards of the states.
+        with getattr(optimizer, "whole_states", contextlib.nullcontext)():
+            if optimizer is not None and not self._has_all_states:
+                self._parameters.gather_states()
+                self._has_all_states = True
+            self._has_all = True
+            try:
+                yield
+            finally:
+                if is_outer:
+                    self._has_all = self._has_all_states = False
             if is_outer:
-                self._has_all = self._has_all_states = False
-        if is_outer:
-            self._synchronize("the end of gathered_parameters", optimizer)
-            self._parameters.free_others()
-            self._runner.restart()
+                self._synchronize("the end of gathered_parameters", optimizer)
+                self._parameters.free_others()
+                self._runner.restart()
 
     def _synchronize(self, call: str, optimizer: Any = None, text: str = "") -> None:
         """Checks that all ranks make one call, and spreads what some have loaded.
@@ -347,10 +349,8 @@ class Pipeline(Link):
     ) -> None:
         """:meth:`train_batch` with the gradient of several batches, as of one."""
         if self.schedule == "pipedream" and len(batches) != 1:
-            raise ValueError(
-                "Pipeline: expected one batch for an update by pipedream, which has "
-                f"more micro-batches instead, got {len(batches)}"
-            )
+            text = "one batch for an update by pipedream, which has more micro-batches"
+            raise ValueError(f"Pipeline: expected {text} instead, got {len(batches)}")
         values = []
         for batch in batches:
             if isinstance(batch, Mapping):

@@ -21,6 +21,7 @@ class Grid(Column):
     ranks = 4
     zero_fill = True
     lacks = {"other ranks": "a grid has its number of ranks"}
+    shard: str | None = None  # of the optimizer
 
     def replica(self, rank, ranks):
         return rank // 2
@@ -39,7 +40,8 @@ class DataAndLinks(Grid):
         inner = getattr(groups, self.strategy)
         with contextlib.redirect_stdout(io.StringIO()):
             model = parallelize(model, inner, self.strategy, example)
-        optimizer = create_multi_node_optimizer(optimizer, groups.data)
+        shard = {"shard": self.shard}
+        optimizer = create_multi_node_optimizer(optimizer, groups.data, **shard)
         return model, model, optimizer.setup(model)
 
 
@@ -66,8 +68,24 @@ class DataAndStage(Grid, Pipelined):
         part = example[: len(example) // 2]
         options = {"micro_batches": self.parts, **told(row)}
         model = Pipeline(model, groups.stage, part, **options)
-        optimizer = create_multi_node_optimizer(optimizer, groups.data)
+        shard = {"shard": self.shard}
+        optimizer = create_multi_node_optimizer(optimizer, groups.data, **shard)
         return model, model.model, optimizer.setup(model)
 
 
-COLUMNS = [DataAndChannel(), DataAndSpatial(), DataAndStage()]
+class StatesAndChannel(DataAndChannel):
+    name = "grid, sharded states and channel"
+    covers = ()
+    shard = "states"
+
+
+class ParametersAndStage(DataAndStage):
+    name = "grid, sharded parameters and stages"
+    covers = ()
+    shard = "parameters"
+
+
+COLUMNS = [
+    *(DataAndChannel(), DataAndSpatial(), DataAndStage()),
+    *(StatesAndChannel(), ParametersAndStage()),
+]

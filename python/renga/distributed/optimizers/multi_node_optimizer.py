@@ -313,17 +313,20 @@ class MultiNodeOptimizer(CallerGradients):
         before they are saved, so every rank has to save.
         """
         loads = isinstance(serializer, Deserializer)
-        with contextlib.ExitStack() as scope:
-            sharding = self._reducers.sharding
-            if sharding is not None and loads:
-                sharding.forget()
-            elif sharding is not None:
-                scope.enter_context(sharding.whole_states())
+        sharding = self._reducers.sharding
+        if sharding is not None and loads:
+            sharding.forget()
+        with contextlib.nullcontext() if loads else self.whole_states():
             self.actual_optimizer.serialize(serializer)
         hook: Any = self._reducers.hook
         if hasattr(hook, "serialize"):
             hook.serialize(serializer["bucket_hook"])
         self._replicas.has_loaded |= loads
+
+    def whole_states(self) -> contextlib.AbstractContextManager[None]:
+        """A context in which this rank has whole states; every rank enters it."""
+        sharding = self._reducers.sharding
+        return contextlib.nullcontext() if sharding is None else sharding.whole_states()
 
     def _synchronize(
         self, weight: GradientWeight, source: GradientSource

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -48,11 +49,15 @@ class ShardLayout:
         self.indices = list(indices)
         self._shapes = {i: params[i].shape for i in indices}
         self._sizes = {i: params[i].size for i in indices}
+        # Ranks with other blocks of the same parameters have the same ones in a row,
+        # since the norm of such a parameter is a sum over these ranks.
+        self._full_sizes = {i: _full_size(params[i]) for i in indices}
         self.dtype = params[indices[0]].dtype
         self._device = params[indices[0]]._device_name
         self._ranks = ranks
         self._line = _LINE_BYTES // self.dtype.itemsize
         self._begin: dict[int, int] = {}
+        self._row_of: dict[int, int] = {}  # of parameters that are in one row
         self.row = self._cut_rows() if cuts else self._whole_rows()
 
     def _padded(self, size: int) -> int:
@@ -66,14 +71,16 @@ class ShardLayout:
         return self._padded(-(-total // self._ranks))
 
     def _whole_rows(self) -> int:
-        lengths = [0] * self._ranks
+        lengths, loads = [0] * self._ranks, [0] * self._ranks
         offsets = {}
-        for i in sorted(self.indices, key=lambda i: -self._sizes[i]):
-            r = lengths.index(min(lengths))
+        for i in sorted(self.indices, key=lambda i: -self._full_sizes[i]):
+            r = loads.index(min(loads))
             offsets[i] = (r, lengths[r])
             lengths[r] += self._padded(self._sizes[i])
+            loads[r] += self._padded(self._full_sizes[i])
         row = max(lengths)
         self._begin = {i: r * row + offset for i, (r, offset) in offsets.items()}
+        self._row_of = {i: r for i, (r, _) in offsets.items() if self._full_sizes[i]}
         return row
 
     def empty(self) -> Array:
@@ -105,8 +112,13 @@ class ShardLayout:
         for i in self.indices:
             begin, end = self._begin[i], self._begin[i] + self._sizes[i]
             start, stop = max(begin, low), min(end, high)
-            if begin == end:
+            if begin == end and self._row_of.get(i, rank) == rank:
                 found.append(Piece(i, 0, 0, 0))
             elif start < stop:
                 found.append(Piece(i, start - begin, stop - begin, start - low))
         return found
+
+
+def _full_size(param: Parameter) -> int:
+    """The number of elements, also of those that other ranks of the model have."""
+    return math.prod(getattr(param, "whole_shape", None) or param.shape)

@@ -38,6 +38,7 @@ class StateSharding:
         self._shard = shard
         self._node: Any = None  # the ranks of this node
         self._states: ShardedStates | None = None
+        self._are_whole = False  # for a while, although they are divided
 
     @property
     def includes_parameters(self) -> bool:
@@ -105,10 +106,16 @@ class StateSharding:
     def whole_states(self) -> Iterator[None]:
         """The scope in which the optimizer has whole states; every rank enters it."""
         states = self._states
-        if states is not None:
-            states.restore()
-        yield
-        if states is not None:
+        if states is None or self._are_whole:
+            yield
+            return
+        states.restore()
+        self._are_whole = True
+        try:
+            yield
+        finally:
+            self._are_whole = False
+        if self._states is states:  # otherwise others have been loaded
             states.divide()
 
     def forget(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -58,8 +58,10 @@ class ShardedStates:
         self._comm = comm
         self._optimizer = optimizer
         self._params = list(params)
+        self._model_comms = _model_comms(params)
+        can_cut = _is_elementwise(optimizer, params) and len(self._model_comms) < 2
         # A user's hook may be on one rank alone.
-        self.cuts = all(comm.allgather_obj(_is_elementwise(optimizer, params)))
+        self.cuts = all(comm.allgather_obj(can_cut))
         if not self.cuts:
             by_dtype: dict[Any, list[int]] = {}
             for i, param in enumerate(params):
@@ -82,8 +84,9 @@ class ShardedStates:
         self._adopt_arrays()
         self.own = [self._own_pieces(layout) for layout in self.layouts]
         pieces = [part for row in self.own for _, part in row]
-        model = optimizer.target
-        self._link = _Pieces(comm, pieces, None if self.cuts else model.params())
+        self._link = _Pieces([comm, *self._model_comms], optimizer.target, pieces)
+        if not self.cuts:
+            self._link = _WholeParameters([comm], optimizer.target, pieces)
         self.divide()
 
     def new_flat(self, layout: ShardLayout) -> Array:
@@ -107,9 +110,11 @@ class ShardedStates:
             whole = self._params[piece.param]
             part = whole
             if self.cuts:
-                part = Parameter(part_of(self._views[piece.param], piece))
+                part = _PieceParameter(part_of(self._views[piece.param], piece))
                 part.name = whole.name
                 part.update_rule = whole.update_rule
+                if self._model_comms and not whole.is_divided:
+                    part.copies = self._model_comms[0].size
             own.append((piece, part))
         return own
 
@@ -221,34 +226,54 @@ class ShardedStates:
             yield piece, rule.t, arrays
 
 
+class _PieceParameter(Parameter):
+    """A piece of a parameter, of which ranks that share a model may have copies."""
+
+    copies = 1
+
+    def sum_over_shards(self, value: float) -> float:
+        """This rank's part of the sum, which :class:`_Pieces` takes over all ranks."""
+        return value / self.copies
+
+
 class _Pieces(Link):
-    """What the optimizer updates on this rank."""
+    """What the optimizer updates on this rank.
+
+    Args:
+        comms: of the ranks that have other pieces, one after another.
+        model: of whose parameters they are.
+        pieces: this rank's.
+    """
 
     def __init__(
-        self,
-        comm: Communicator,
-        pieces: Sequence[Parameter],
-        whole: Iterable[Parameter] | None,
+        self, comms: Sequence[Communicator], model: Any, pieces: Sequence[Parameter]
     ) -> None:
         super().__init__()
-        self._comm = comm
+        self._comms = comms
         self._pieces = list(pieces)
-        self._all: list[Any] = self._pieces
-        if whole is not None:
-            own = {id(param) for param in pieces}
-            self._all = [p if id(p) in own else _Elsewhere(p) for p in whole]
+        self._sum_over_model = model.sum_over_stages
+        self._params_of_model = model.params_of_all_stages
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
         yield from self._pieces
 
-    def params_of_all_stages(self) -> Iterator[Any]:
-        """In the model's order, in which hooks draw random numbers, if not cut."""
-        yield from self._all
-
     def sum_over_stages(self, value: float) -> float:
         """The sum of all ranks' values, in rank order; every rank calls it."""
-        values: list[float] = self._comm.allgather_obj(as_number(value))
-        return sum(values)
+        value = as_number(value)
+        for comm in self._comms:
+            value = sum(comm.allgather_obj(value))
+        total: float = self._sum_over_model(value)
+        return total
+
+
+class _WholeParameters(_Pieces):
+    """Pieces that are whole parameters, in the order in which the model has them."""
+
+    def params_of_all_stages(self) -> Iterator[Any]:
+        """Also those of other ranks: hooks draw random numbers in this order."""
+        own = {id(param) for param in self._pieces}
+        for param in self._params_of_model():
+            yield param if id(param) in own else _Elsewhere(param)
 
 
 class _Elsewhere:
@@ -265,6 +290,12 @@ class _Elsewhere:
 
 def part_of(x: Array, piece: Piece) -> Array:
     return x.reshape(-1)[piece.start : piece.stop]
+
+
+def _model_comms(params: Sequence[Parameter]) -> list[Any]:
+    """The communicators over whose ranks parameters of the model are divided."""
+    comms = [param.model_comm for param in params if param.is_divided]
+    return list({id(comm): comm for comm in comms}.values())
 
 
 def _is_elementwise(optimizer: Any, params: Sequence[Parameter]) -> bool:
