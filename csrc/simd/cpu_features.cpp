@@ -1,5 +1,8 @@
 #include "simd/cpu_features.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <array>
 #include <cstdlib>
 #include <dnnl.hpp>
@@ -37,6 +40,12 @@ bool may_use(dnnl::cpu_isa isa) {
   return (usable & static_cast<unsigned>(environment_limit()) & all) == all;
 }
 
+// Linux saves the tiles of processes that have asked for it only.
+bool tiles_are_permitted() {
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
 }  // namespace
 
 bool has_avx512() {
@@ -55,7 +64,7 @@ bool has_fast_bfloat16_dot_product() {
 }
 
 bool has_amx() {
-  static const bool has = may_use(dnnl::cpu_isa::avx512_core_amx);
+  static const bool has = may_use(dnnl::cpu_isa::avx512_core_amx) && tiles_are_permitted();
   return has;
 }
 

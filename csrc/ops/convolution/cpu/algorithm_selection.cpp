@@ -13,7 +13,8 @@
 #include "ops/convolution/cpu/winograd/winograd.h"
 #include "ops/matmul/cpu/bfloat16_products.h"
 #include "ops/matmul/cpu/packed_gemm.h"
-#include "simd/cpu_features.h"
+#include "ops/convolution/cpu/tiles/tile_convolution.h"
+#include "simd/tile_unit.h"
 
 namespace renga {
 namespace {
@@ -22,7 +23,7 @@ using Algorithm = ConvolutionAlgorithm;
 
 std::atomic<Algorithm> requested{Algorithm::automatic};
 
-constexpr std::array kAlgorithms{"auto", "direct", "winograd", "gemm", "depthwise"};
+constexpr std::array kAlgorithms{"auto", "direct", "winograd", "gemm", "depthwise", "tiles"};
 constexpr std::array kPasses{"forward", "input gradient", "weight gradient"};
 
 const char* name_of(Algorithm algorithm) {
@@ -36,7 +37,7 @@ const char* name_of(Algorithm algorithm) {
 double multiplication_cost(Algorithm algorithm, Pass pass, ComputeType compute_type) {
   if (compute_type == ComputeType::float32 || algorithm == Algorithm::gemm) return 1;
   const bool uses_amx =
-      algorithm == Algorithm::direct && pass != Pass::weight_grad && simd::has_amx();
+      algorithm == Algorithm::direct && pass != Pass::weight_grad && simd::has_tiles();
   return uses_amx ? 0.125 : 0.5;
 }
 
@@ -178,6 +179,10 @@ SelectedAlgorithm select_algorithm(const Problem& problem) {
     const Algorithm algorithm = wanted == Algorithm::automatic ? select_depthwise(problem) : wanted;
     return {algorithm == Algorithm::depthwise ? algorithm : Algorithm::direct, compute_type};
   }
+  const bool may_use_tiles = compute_type == ComputeType::bfloat16 && simd::has_tiles() &&
+                             tiles_support(problem) &&
+                             (wanted == Algorithm::automatic || wanted == Algorithm::tiles);
+  if (may_use_tiles) return {Algorithm::tiles, compute_type};
   const CostModel model{problem, compute_type};
   const bool has_alternatives =
       x.ndim() == 4 && (model.supports(Algorithm::winograd) || model.supports(Algorithm::gemm));

@@ -9,9 +9,11 @@
 #include "ops/convolution/cpu/gemm.h"
 #include "ops/convolution/cpu/im2col.h"
 #include "ops/convolution/cpu/onednn.h"
+#include "ops/convolution/cpu/tiles/tile_convolution.h"
 #include "ops/convolution/cpu/winograd/winograd.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/matmul/cpu/bfloat16_products.h"
+#include "simd/tile_unit.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -28,6 +30,10 @@ Window with_rows(Window window) {
 }
 
 void convolve_direct(const Problem& problem, ComputeType compute_type, PackedWeightCache* cache) {
+  if (compute_type == ComputeType::bfloat16 && simd::has_tiles() && tiles_support(problem)) {
+    return problem.pass == Pass::weight_grad ? tile_weight_grad(problem)
+                                             : tile_convolve(problem, {}, cache);
+  }
   if (problem.pass == Pass::weight_grad) return direct_weight_grad(problem, compute_type);
   onednn_convolve(problem, compute_type, cache);
 }
@@ -105,6 +111,13 @@ bool convolve(const Problem& problem, const Array& bias, PackedWeightCache* cach
       return true;
     case ConvolutionAlgorithm::gemm:
       gemm_convolve(problem, bias);
+      return true;
+    case ConvolutionAlgorithm::tiles:
+      if (problem.pass == Pass::weight_grad) {
+        tile_weight_grad(problem);
+        return false;
+      }
+      tile_convolve(problem, bias, cache);
       return true;
     case ConvolutionAlgorithm::depthwise:
       depthwise_convolve(problem, bias);

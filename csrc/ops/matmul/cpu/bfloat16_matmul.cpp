@@ -8,6 +8,8 @@
 #include "ops/matmul/cpu/bfloat16_operands.h"
 #include "ops/matmul/cpu/bfloat16_products.h"
 #include "ops/matmul/cpu/matrix.h"
+#include "ops/matmul/cpu/tile_matmul.h"
+#include "simd/tile_unit.h"
 
 namespace renga {
 namespace {
@@ -54,7 +56,8 @@ onednn::Plan bfloat16_plan(const Matrix& a, const Matrix& b, const Array& bias, 
 }  // namespace
 
 void multiply_bfloat16(const Array& a, const Array& b, const Array& bias, const Array& c,
-                       bool accumulate) {
+                       bool accumulate, PackedWeightCache* cache) {
+  if (simd::has_tiles()) return multiply_on_tiles(a, b, bias, c, accumulate, cache);
   static auto* const plans = new onednn::Plans;
   constexpr std::int64_t kSmall = 1 << 24;  // products of two matrices
   const Matrix left = as_matrix(a), right = as_matrix(b);

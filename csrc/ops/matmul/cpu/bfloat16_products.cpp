@@ -4,6 +4,7 @@
 
 #include "ops/elementwise/elementwise.h"
 #include "simd/cpu_features.h"
+#include "simd/tile_unit.h"
 
 namespace renga {
 namespace {
@@ -21,11 +22,14 @@ Setting setting_of(std::optional<bool> on) {
 
 }  // namespace
 
-bool bf16x3_is_faster() { return simd::has_avx512() && is_on(bf16x3, simd::has_amx()); }
+bool bf16x3_is_faster() {
+  return (simd::has_avx512() || simd::has_tiles()) && is_on(bf16x3, simd::has_tiles());
+}
 
 bool bfloat16_is_faster() {
+  if (simd::has_tiles()) return is_on(bfloat16_products, true);
   return simd::has_bfloat16_dot_product() &&
-         is_on(bfloat16_products, simd::has_amx() || simd::has_fast_bfloat16_dot_product());
+         is_on(bfloat16_products, simd::has_fast_bfloat16_dot_product());
 }
 
 void override_bf16x3(std::optional<bool> faster) { bf16x3 = setting_of(faster); }

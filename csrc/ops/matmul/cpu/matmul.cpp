@@ -345,10 +345,10 @@ bool multiply_floats(const Array& x, const Array& wt, const Array& b, const Arra
 void linear_cpu(const Array& x, const Array& wt, const Array& b, const Array& y,
                 PackedWeightCache* cache) {
   const std::int64_t products = y.size() * x.shape(1);
-  if (b.defined() && are_activations({x, wt, b, y}) &&
+  if (are_activations({x, wt, y}) && (!b.defined() || are_activations({b})) &&
       precision_of(products, are_float32(x, wt, y)) == Precision::medium) {
     const GilRelease work(products);
-    return multiply_bfloat16(x, wt, b, y, false);
+    return multiply_bfloat16(x, wt, b, y, false, cache);
   }
   if (multiply_floats(x, wt, b, y, cache)) return;
   if (b.defined()) copy(broadcast_view("linear", b, y.shape()), y);

@@ -1,0 +1,104 @@
+#include "ops/convolution/cpu/tiles/geometry.h"
+
+#include <algorithm>
+
+namespace renga::tile_convolution {
+namespace {
+
+// The extents of an image or filter, or numbers for its axes, with 1 or `missing` for a depth that
+// it does not have.
+Extents extents_of(const Dims& numbers, std::int64_t missing) {
+  Extents x{missing, missing, missing};
+  std::copy(numbers.begin(), numbers.end(), x.end() - numbers.size());
+  return x;
+}
+
+Extents spatial(const Array& image) {
+  Dims extents;
+  for (int axis = 2; axis < image.ndim(); ++axis) extents.push_back(image.shape(axis));
+  return extents_of(extents, 1);
+}
+
+// A phase along one axis, and which elements of the filter belong to it.
+struct AxisPhase {
+  std::int64_t first, step, count, source_step;
+  std::vector<std::pair<std::int64_t, std::int64_t>> taps;  // source, index
+};
+
+struct AxisProblem {
+  std::int64_t x, y, kernel, stride, pad, dilate;
+};
+
+std::vector<AxisPhase> forward_phases(const AxisProblem& axis) {
+  AxisPhase phase{0, 1, axis.y, axis.stride, {}};
+  for (std::int64_t k = 0; k < axis.kernel; ++k) {
+    phase.taps.emplace_back(k * axis.dilate - axis.pad, k);
+  }
+  return {phase};
+}
+
+// Pixel i of x gets element k of the filter times pixel (i + pad - k dilate) / stride of y, where
+// that is a whole number.
+std::vector<AxisPhase> input_grad_phases(const AxisProblem& axis) {
+  std::vector<AxisPhase> phases;
+  for (std::int64_t first = 0; first < std::min(axis.stride, axis.x); ++first) {
+    AxisPhase phase{first, axis.stride, (axis.x - first + axis.stride - 1) / axis.stride, 1, {}};
+    for (std::int64_t k = 0; k < axis.kernel; ++k) {
+      const std::int64_t at = first + axis.pad - k * axis.dilate;
+      if (at % axis.stride == 0) phase.taps.emplace_back(at / axis.stride, k);
+    }
+    phases.push_back(phase);
+  }
+  return phases;
+}
+
+Phase joined(const AxisPhase& z, const AxisPhase& y, const AxisPhase& x, const Extents& kernel) {
+  Phase phase{{z.first, y.first, x.first},
+              {z.step, y.step, x.step},
+              {z.count, y.count, x.count},
+              {z.source_step, y.source_step, x.source_step},
+              {}};
+  for (const auto& [z_source, z_index] : z.taps) {
+    for (const auto& [y_source, y_index] : y.taps) {
+      for (const auto& [x_source, x_index] : x.taps) {
+        phase.taps.push_back({{z_source, y_source, x_source},
+                              (z_index * kernel[1] + y_index) * kernel[2] + x_index});
+      }
+    }
+  }
+  return phase;
+}
+
+}  // namespace
+
+Geometry geometry_of(const Problem& problem) {
+  const auto& [pass, x, W, y, window] = problem;
+  const bool backward = pass == Pass::input_grad;
+  const Extents large = spatial(x), small = spatial(y), kernel = spatial(W);
+  const Extents stride = extents_of(window.stride, 1), pad = extents_of(window.pad, 0),
+                dilate = extents_of(window.dilate, 1);
+  const std::int64_t inputs = W.shape(1), outputs = W.shape(0) / window.groups;
+  Geometry geometry{x.shape(0),
+                    window.groups,
+                    backward ? small : large,
+                    backward ? large : small,
+                    kernel,
+                    backward ? outputs : inputs,
+                    backward ? inputs : outputs,
+                    {}};
+  std::array<std::vector<AxisPhase>, 3> phases;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const AxisProblem axis{large[i], small[i], kernel[i], stride[i], pad[i], dilate[i]};
+    phases[i] = backward ? input_grad_phases(axis) : forward_phases(axis);
+  }
+  for (const AxisPhase& z : phases[0]) {
+    for (const AxisPhase& y_phase : phases[1]) {
+      for (const AxisPhase& x_phase : phases[2]) {
+        geometry.phases.push_back(joined(z, y_phase, x_phase, kernel));
+      }
+    }
+  }
+  return geometry;
+}
+
+}  // namespace renga::tile_convolution

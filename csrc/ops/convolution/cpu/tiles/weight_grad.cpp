@@ -1,0 +1,436 @@
+#include <algorithm>
+
+#include "devices/parallel.h"
+#include "devices/single_thread.h"
+#include "ops/convolution/cpu/channels_last.h"
+#include "ops/convolution/cpu/tiles/images.h"
+#include "ops/convolution/cpu/tiles/tile_convolution.h"
+#include "ops/matmul/cpu/bfloat16_packing.h"
+#include "ops/matmul/cpu/tile_sums.h"
+#include "simd/transpose.h"
+
+namespace renga {
+namespace tile_convolution {
+namespace {
+
+// A weight gradient is, for each element of the filter, the product of x, transposed, and gy over
+// all pixels: x's channels are the rows of the left operand, gy's the columns of the right one. x
+// lies in memory by channels, so that an element of the filter is a shift along the depth.
+
+// The bytes of both operands that stay in the second-level cache.
+constexpr std::int64_t kCachedBytes = 5 << 18;
+
+// Where the operands of some samples are, and the terms of each element of the filter. Offsets are
+// in numbers.
+struct PackedOperands {
+  std::int64_t rows;        // x's channels of a group, padded
+  std::int64_t row_step;    // from channel to channel of x
+  std::int64_t columns;     // gy's channels of a group, padded
+  std::int64_t panel_step;  // from panel to panel of gy
+  std::int64_t left_size, right_size;              // of an item, for all groups
+  std::int64_t left_group_step, right_group_step;  // within an item
+};
+
+template <class T>
+struct Images {
+  SourceImage<T> x, gy;
+  std::int64_t samples;
+};
+
+// The product of what is packed, for all elements of the filter, added to `sums` (group, tap, row,
+// column) or written there.
+void multiply(const PackedOperands& packed, const bfloat16* left, const bfloat16* right,
+              std::span<const std::vector<TileTerm>> terms, std::int64_t groups, bool accumulate,
+              float* sums) {
+  const std::int64_t row_blocks = divide_up(packed.rows, kTileBlock);
+  const std::int64_t column_blocks = divide_up(packed.columns, kTileBlock);
+  const auto taps = static_cast<std::int64_t>(terms.size());
+  std::int64_t steps = 0;
+  for (const auto& tap : terms) {
+    for (const TileTerm& term : tap) steps += term.steps;
+  }
+  const std::int64_t blocks = groups * row_blocks * column_blocks * taps;
+  const std::int64_t cost = steps / taps * kTileSize / 4;
+  parallel_for(blocks, cost, [&](std::int64_t begin, std::int64_t end) {
+    simd::run_on_tiles([&](auto target, auto& tiles) __attribute__((always_inline)) {
+      TileSums block;
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t tap = i % taps, column = i / taps % column_blocks * kTileBlock;
+        const std::int64_t row = i / taps / column_blocks % row_blocks * kTileBlock;
+        const std::int64_t group = i / taps / column_blocks / row_blocks;
+        const std::int64_t rows = std::min(kTileBlock, packed.rows - row);
+        const std::int64_t columns = std::min(kTileBlock, packed.columns - column);
+        const TileOperands operands{
+            left + group * packed.left_group_step + row * packed.row_step, packed.row_step,
+            right + group * packed.right_group_step + column / kTileEdge * packed.panel_step,
+            packed.panel_step};
+        sum_products(tiles, operands, terms[static_cast<std::size_t>(tap)], rows, columns, block);
+        float* const to = sums + ((group * taps + tap) * packed.rows + row) * packed.columns +
+                          column;
+        for (std::int64_t k = 0; k < rows; ++k) {
+          write_sums<decltype(target)>(block.row(k), columns, static_cast<const float*>(nullptr),
+                                       accumulate, to + k * packed.columns);
+        }
+      }
+    });
+  });
+}
+
+// Sums (tap, row, column) of a group as weights (column, row, tap).
+void write_weights(const float* sums, std::int64_t padded_rows, std::int64_t padded_columns,
+                   std::int64_t rows, std::int64_t columns, std::int64_t taps, float* weights) {
+  constexpr std::int64_t edge = 16;
+  const std::int64_t plane = padded_rows * padded_columns;
+  parallel_for(divide_up(columns, edge), edge * rows * taps,
+               [&](std::int64_t begin, std::int64_t end) {
+    simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
+      using Target = decltype(target);
+      constexpr std::int64_t width = Target::width;
+      for (std::int64_t block = begin * edge; block < std::min(columns, end * edge);
+           block += width) {
+        const std::int64_t count = std::min(width, columns - block);
+        for (std::int64_t row = 0; row < rows; ++row) {
+          for (std::int64_t t = 0; t < taps; t += width) {
+            const std::int64_t length = std::min(width, taps - t);
+            simd::Floats<Target> square[width];
+            const float* from = sums + t * plane + row * padded_columns + block;
+#pragma GCC unroll 16
+            for (std::int64_t k = 0; k < width; ++k) {
+              square[k] = simd::load_floats<Target>(from);
+              if (k + 1 < length) from += plane;
+            }
+            simd::transpose<Target>(square);
+            float* const to = weights + (block * rows + row) * taps + t;
+            // Vectors may reach beyond their numbers into those of the same column that follow.
+            if ((rows - row) * taps - t >= width) {
+#pragma GCC unroll 16
+              for (std::int64_t k = 0; k < width; ++k) {
+                if (k < count) simd::store_floats<Target>(square[k], to + k * rows * taps);
+              }
+            } else {
+              for (std::int64_t k = 0; k < count; ++k) {
+                std::memcpy(to + k * rows * taps, &square[k],
+                            static_cast<std::size_t>(length) * sizeof(float));
+              }
+            }
+          }
+        }
+      }
+    });
+  });
+}
+
+// What pixels of x an element of the filter meets: the forward pass's phase, in boxes.
+template <class T>
+class ByPixels {
+ public:
+  ByPixels(const Geometry& geometry, const Images<T>& images)
+      : geometry_(geometry),
+        images_(images),
+        phase_(geometry.phases[0]),
+        x_channels_(round_up(geometry.source_channels, kTileEdge)),
+        gy_channels_(round_up(geometry.destination_channels, kTileBlock)),
+        boxes_(phase_, geometry.groups, geometry.source_channels),
+        box_(boxes_.extents(phase_.count)) {
+    // Destination pixels are counted with the width of a box.
+    plane_ = round_up(phase_.count[1] * box_[2], kTileDepth);
+    const std::int64_t pixels = boxes_.size(phase_.count) / boxes_.pixel_size();
+    // The last shift reads so much further.
+    row_ = round_up(pixels + plane_, kTileDepth);
+    if (row_ % 512 == 0) row_ += kTileDepth;
+    const std::int64_t depth = phase_.count[0] * plane_;
+    packed_ = {x_channels_,
+               row_,
+               gy_channels_,
+               depth * kTileEdge,
+               geometry.groups * x_channels_ * row_,
+               geometry.groups * gy_channels_ * depth,
+               x_channels_ * row_,
+               gy_channels_ * depth};
+  }
+
+  const PackedOperands& packed() const { return packed_; }
+  std::int64_t samples_at_once() const {
+    const std::int64_t bytes = 2 * (packed_.left_size + packed_.right_size);
+    return std::clamp<std::int64_t>(kCachedBytes / bytes, 1, geometry_.samples);
+  }
+
+  // For so many samples that are packed one after another.
+  std::vector<std::vector<TileTerm>> terms(std::int64_t samples) const {
+    std::vector<std::vector<TileTerm>> terms(static_cast<std::size_t>(geometry_.taps()));
+    for (std::size_t t = 0; t < phase_.taps.size(); ++t) {
+      const std::int64_t shift =
+          boxes_.tap_offset(t, phase_.count) / boxes_.pixel_size();
+      for (std::int64_t s = 0; s < samples; ++s) {
+        for (std::int64_t z = 0; z < phase_.count[0]; ++z) {
+          terms[static_cast<std::size_t>(phase_.taps[t].index)].push_back(
+              {s * packed_.left_size + shift + z * box_[1] * box_[2],
+               s * packed_.right_size + z * plane_ * kTileEdge, plane_ / kTileDepth});
+        }
+      }
+    }
+    return terms;
+  }
+
+  // Samples begin to begin + count, on all threads.
+  void pack(std::int64_t begin, std::int64_t count, bfloat16* left, bfloat16* right) const {
+    const std::int64_t box_numbers = boxes_.size(phase_.count);
+    const std::int64_t gy_pixel = geometry_.groups * geometry_.destination_channels;
+    const std::int64_t gy_numbers = phase_.count[0] * plane_ * gy_pixel;
+    parallel_for(count, packed_.left_size + packed_.right_size,
+                 [&](std::int64_t first, std::int64_t last) {
+      const SingleThread alone;
+      const Array memory = empty({std::max(box_numbers, gy_numbers)}, Dtype::bfloat16);
+      auto* const pixels = memory.as<bfloat16>();
+      for (std::int64_t s = first; s < last; ++s) {
+        pack_x(begin + s, pixels, left + s * packed_.left_size);
+        pack_gy(begin + s, pixels, right + s * packed_.right_size);
+      }
+    });
+  }
+
+ private:
+  void pack_x(std::int64_t sample, bfloat16* pixels, bfloat16* to) const {
+    simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
+      boxes_.template fill<decltype(target)>(
+          images_.x, images_.x.data + sample * images_.x.sample_size(), {0, 0, 0}, phase_.count,
+          pixels);
+    });
+    const std::int64_t count = boxes_.size(phase_.count) / boxes_.pixel_size();
+    for (std::int64_t g = 0; g < geometry_.groups; ++g) {
+      bfloat16* const rows = to + g * packed_.left_group_step;
+      pack_bfloat16(pixels + g * geometry_.source_channels,
+                    {count, geometry_.source_channels, false, boxes_.pixel_size()}, rows,
+                    {.depth = count,
+                     .width = geometry_.source_channels,
+                     .panel = 0,
+                     .step = row_});
+      for (std::int64_t c = 0; c < x_channels_; ++c) {
+        if (c < geometry_.source_channels) {
+          clear_numbers(rows + c * row_ + count, row_ - count);
+        } else {
+          clear_numbers(rows + c * row_, row_);
+        }
+      }
+    }
+  }
+
+  void pack_gy(std::int64_t sample, bfloat16* pixels, bfloat16* to) const {
+    const std::int64_t depth = phase_.count[0] * plane_;
+    const std::int64_t pixel = geometry_.groups * geometry_.destination_channels;
+    const T* const from = images_.gy.data + sample * images_.gy.sample_size();
+    simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
+      for (std::int64_t z = 0; z < phase_.count[0]; ++z) {
+        bfloat16* const plane = pixels + z * plane_ * pixel;
+        for (std::int64_t y = 0; y < phase_.count[1]; ++y) {
+          bfloat16* const line = plane + y * box_[2] * pixel;
+          const std::int64_t numbers = phase_.count[2] * pixel;
+          copy_numbers<decltype(target)>(from + (z * phase_.count[1] + y) * numbers, line, numbers);
+          clear_numbers(line + numbers, (box_[2] - phase_.count[2]) * pixel);
+        }
+        const std::int64_t used = phase_.count[1] * box_[2];
+        clear_numbers(plane + used * pixel, (plane_ - used) * pixel);
+      }
+    });
+    for (std::int64_t g = 0; g < geometry_.groups; ++g) {
+      pack_bfloat16(pixels + g * geometry_.destination_channels,
+                    {depth, geometry_.destination_channels, false, pixel},
+                    to + g * packed_.right_group_step,
+                    {.depth = depth,
+                     .width = gy_channels_,
+                     .panel = kTileEdge,
+                     .step = packed_.panel_step});
+    }
+  }
+
+  const Geometry& geometry_;
+  const Images<T>& images_;
+  const Phase& phase_;
+  const std::int64_t x_channels_, gy_channels_;
+  const SourceBoxes boxes_;
+  const Extents box_;
+  std::int64_t plane_ = 0, row_ = 0;
+  PackedOperands packed_{};
+};
+
+// Small images: for each pixel, the depth runs along the samples, so that there are no zeros
+// around the image.
+template <class T>
+class BySamples {
+ public:
+  BySamples(const Geometry& geometry, const Images<T>& images)
+      : geometry_(geometry),
+        images_(images),
+        x_channels_(round_up(geometry.source_channels, kTileEdge)),
+        gy_channels_(round_up(geometry.destination_channels, kTileBlock)) {
+    set_samples(samples_at_once());
+  }
+
+  std::int64_t samples_at_once() const {
+    const std::int64_t numbers =
+        geometry_.groups * (product(geometry_.source) * x_channels_ +
+                            product(geometry_.destination) * gy_channels_);
+    const std::int64_t most = kCachedBytes / (2 * numbers) / kTileDepth * kTileDepth;
+    return std::clamp<std::int64_t>(most, kTileDepth, round_up(geometry_.samples, kTileDepth));
+  }
+  const PackedOperands& packed() const { return packed_; }
+
+  std::vector<std::vector<TileTerm>> terms(std::int64_t samples) const {
+    std::vector<std::vector<TileTerm>> terms(static_cast<std::size_t>(geometry_.taps()));
+    const Phase& phase = geometry_.phases[0];
+    for (const Tap& tap : phase.taps) {
+      auto& added = terms[static_cast<std::size_t>(tap.index)];
+      for (std::int64_t i = 0; i < product(phase.count); ++i) {
+        const Extents place{i / phase.count[2] / phase.count[1],
+                            i / phase.count[2] % phase.count[1], i % phase.count[2]};
+        std::int64_t at = 0;
+        bool is_inside = true;
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+          const std::int64_t source = tap.source[axis] + place[axis] * phase.source_step[axis];
+          is_inside = is_inside && source >= 0 && source < geometry_.source[axis];
+          at = at * geometry_.source[axis] + source;
+        }
+        if (!is_inside) continue;
+        added.push_back({at * geometry_.groups * x_channels_ * depth_,
+                         i * geometry_.groups * gy_channels_ * depth_,
+                         divide_up(samples, kTileDepth)});
+      }
+    }
+    return terms;
+  }
+
+  void pack(std::int64_t begin, std::int64_t count, bfloat16* left, bfloat16* right) const {
+    const std::int64_t pixels = product(geometry_.source);
+    const std::int64_t gy_pixels = product(geometry_.destination);
+    const T* const x = images_.x.data + begin * images_.x.sample_size();
+    const T* const gy = images_.gy.data + begin * images_.gy.sample_size();
+    const std::int64_t cost = (x_channels_ + gy_channels_) * geometry_.groups * depth_ / 8;
+    parallel_for(pixels + gy_pixels, cost, [&](std::int64_t first, std::int64_t last) {
+      const SingleThread alone;
+      for (std::int64_t i = first; i < last; ++i) {
+        for (std::int64_t g = 0; g < geometry_.groups; ++g) {
+          if (i < pixels) {
+            pack_x(x + i * images_.x.pixel_size() + g * images_.x.channels, count,
+                   left + (i * geometry_.groups + g) * x_channels_ * depth_);
+          } else {
+            const std::int64_t k = i - pixels;
+            pack_gy(gy + k * images_.gy.pixel_size() + g * images_.gy.channels, count,
+                    right + (k * geometry_.groups + g) * gy_channels_ * depth_);
+          }
+        }
+      }
+    });
+  }
+
+ private:
+  void set_samples(std::int64_t samples) {
+    depth_ = round_up(samples, kTileDepth);
+    packed_ = {x_channels_,
+               depth_,
+               gy_channels_,
+               depth_ * kTileEdge,
+               product(geometry_.source) * geometry_.groups * x_channels_ * depth_,
+               product(geometry_.destination) * geometry_.groups * gy_channels_ * depth_,
+               x_channels_ * depth_,
+               gy_channels_ * depth_};
+  }
+
+  void pack_x(const T* from, std::int64_t count, bfloat16* to) const {
+    pack_bfloat16(from, {count, geometry_.source_channels, false, images_.x.sample_size()}, to,
+                  {.depth = count, .width = geometry_.source_channels, .panel = 0, .step = depth_});
+    for (std::int64_t c = 0; c < x_channels_; ++c) {
+      const std::int64_t used = c < geometry_.source_channels ? count : 0;
+      clear_numbers(to + c * depth_ + used, depth_ - used);
+    }
+  }
+  void pack_gy(const T* from, std::int64_t count, bfloat16* to) const {
+    pack_bfloat16(from, {count, geometry_.destination_channels, false, images_.gy.sample_size()},
+                  to,
+                  {.depth = round_up(count, kTileDepth),
+                   .width = gy_channels_,
+                   .panel = kTileEdge,
+                   .step = packed_.panel_step});
+  }
+
+  const Geometry& geometry_;
+  const Images<T>& images_;
+  const std::int64_t x_channels_, gy_channels_;
+  std::int64_t depth_ = 0;
+  PackedOperands packed_{};
+};
+
+template <class Method>
+void run(const Method& method, const Geometry& geometry, bool by_samples, float* weights) {
+  const PackedOperands& packed = method.packed();
+  const std::int64_t at_once = method.samples_at_once();
+  const std::int64_t items = by_samples ? 1 : at_once;
+  const Array left = empty({items * packed.left_size + kTileSize}, Dtype::bfloat16);
+  const Array right = empty({items * packed.right_size + kTileSize}, Dtype::bfloat16);
+  const std::int64_t taps = geometry.taps(), plane = packed.rows * packed.columns;
+  const Array sums = empty({geometry.groups * taps * plane}, Dtype::float32);
+  std::vector<std::vector<TileTerm>> terms;
+  std::int64_t last_count = 0;
+  for (std::int64_t begin = 0; begin < geometry.samples; begin += at_once) {
+    const std::int64_t count = std::min(at_once, geometry.samples - begin);
+    if (count != last_count) terms = method.terms(count);
+    last_count = count;
+    method.pack(begin, count, left.as<bfloat16>(), right.as<bfloat16>());
+    multiply(packed, left.as<bfloat16>(), right.as<bfloat16>(), terms, geometry.groups, begin > 0,
+             sums.as<float>());
+  }
+  const std::int64_t group_weights =
+      geometry.destination_channels * geometry.source_channels * taps;
+  for (std::int64_t g = 0; g < geometry.groups; ++g) {
+    write_weights(sums.as<float>() + g * taps * plane, packed.rows, packed.columns,
+                  geometry.source_channels, geometry.destination_channels, taps,
+                  weights + g * group_weights);
+  }
+}
+
+// Of a block of tiles' depth, the share that is not zeros.
+bool gains_by_samples(const Geometry& geometry) {
+  const Phase& phase = geometry.phases[0];
+  const Extents box = SourceBoxes(phase, 1, 1).extents(phase.count);
+  const auto pixels = static_cast<double>(phase.count[1] * phase.count[2]);
+  const double by_pixels =
+      pixels / static_cast<double>(round_up(phase.count[1] * box[2], kTileDepth));
+  const double by_samples =
+      static_cast<double>(geometry.samples) /
+      static_cast<double>(round_up(geometry.samples, kTileDepth));
+  // Then the samples of all pixels stay in the caches, at least as many as a tile is deep.
+  const std::int64_t sample =
+      geometry.groups * (product(geometry.source) * geometry.source_channels +
+                         product(geometry.destination) * geometry.destination_channels);
+  return 2 * kTileDepth * sample <= 2 * kCachedBytes && by_samples > by_pixels;
+}
+
+template <class T>
+void weight_grad(const Geometry& geometry, const Array& gy, const Array& x, float* weights) {
+  const Images<T> images{
+      {x.as<T>(), geometry.source, geometry.groups, geometry.source_channels},
+      {gy.as<T>(), geometry.destination, geometry.groups, geometry.destination_channels},
+      geometry.samples};
+  if (gains_by_samples(geometry)) return run(BySamples<T>(geometry, images), geometry, true, weights);
+  run(ByPixels<T>(geometry, images), geometry, false, weights);
+}
+
+}  // namespace
+}  // namespace tile_convolution
+
+void tile_weight_grad(const Problem& problem) {
+  using namespace tile_convolution;
+  const Problem forward{Pass::forward, problem.x, problem.W, problem.y, problem.window};
+  const Geometry geometry = geometry_of(forward);
+  const Array x = dense_channels_last(problem.x), gy = dense_channels_last(problem.y);
+  const Array& gW = problem.W;
+  const bool is_float = gW.dtype() == Dtype::float32;
+  const Array weights = is_float ? gW : empty(gW.shape(), Dtype::float32);
+  if (x.dtype() == Dtype::float32) {
+    weight_grad<float>(geometry, gy, x, weights.as<float>());
+  } else {
+    weight_grad<bfloat16>(geometry, gy, x, weights.as<float>());
+  }
+  if (!is_float) copy(weights, gW);
+}
+
+}  // namespace renga

@@ -1,0 +1,25 @@
+// Filters as right operands of products of tiles.
+#pragma once
+
+#include "ops/convolution/cpu/tiles/geometry.h"
+#include "tensor/array.h"
+
+namespace renga::tile_convolution {
+
+// Panels (matmul/cpu/bfloat16_packing.h) of one group after another. Their depth is, for each
+// element of the filter, the source channels, padded to a multiple of a tile's depth; with
+// `gathered`, those of all elements without gaps, padded together. Their columns are the
+// destination channels, padded to a block of tiles.
+struct FilterPanels {
+  FilterPanels(const Geometry& geometry, bool gathered);
+
+  std::int64_t tap_depth, depth, columns;
+  std::int64_t panel_size() const;  // in numbers, of 16 columns
+  std::int64_t group_size() const;
+};
+
+// Of float32 or bfloat16 weights in row-major order.
+Array pack_filter(const Array& W, const Geometry& geometry, bool backward,
+                  const FilterPanels& panels, bool gathered);
+
+}  // namespace renga::tile_convolution

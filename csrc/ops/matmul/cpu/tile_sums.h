@@ -1,0 +1,113 @@
+// The inner loops of products and convolutions on tiles: a block of 32 x 32 sums in registers, and
+// the way of its numbers to the result. Everything is inlined, to be compiled for the target of its
+// caller.
+#pragma once
+
+#include <algorithm>
+#include <span>
+
+#include "simd/float_vector.h"
+#include "simd/tiles.h"
+
+namespace renga {
+
+using simd::kTileDepth, simd::kTileEdge, simd::kTileSize;
+
+// Sums are computed in blocks of two by two tiles, so that each operand that is loaded is used
+// twice.
+inline constexpr std::int64_t kTileBlock = 2 * kTileEdge;
+
+// A part of a sum of products: `steps` times the depth of a tile, from these elements of the
+// operands on.
+struct TileTerm {
+  std::int64_t left, right, steps;
+};
+
+// Rows of a left operand are `row_step` elements apart; panels of 16 columns of a right operand
+// (bfloat16_packing.h) are `panel_step` elements apart.
+struct TileOperands {
+  const bfloat16* left;
+  std::int64_t row_step;
+  const bfloat16* right;
+  std::int64_t panel_step;
+};
+
+// 32 rows of 32 sums.
+struct alignas(64) TileSums {
+  float numbers[kTileBlock * kTileBlock];
+
+  const float* row(std::int64_t i) const { return numbers + i * kTileBlock; }
+};
+
+// The sum over all terms, of `rows` by `columns` tiles.
+template <int rows, int columns, class Tiles>
+[[gnu::always_inline]] inline void sum_products(Tiles& tiles, const TileOperands& operands,
+                                                std::span<const TileTerm> terms, TileSums& sums) {
+  const std::int64_t row_bytes = operands.row_step * 2, below = kTileEdge * operands.row_step;
+  tiles.template zero<0>();
+  if constexpr (columns == 2) tiles.template zero<1>();
+  if constexpr (rows == 2) tiles.template zero<2>();
+  if constexpr (rows == 2 && columns == 2) tiles.template zero<3>();
+  for (const TileTerm& term : terms) {
+    const bfloat16 *left = operands.left + term.left, *right = operands.right + term.right;
+    for (std::int64_t step = 0; step < term.steps; ++step) {
+      tiles.template load<4>(left, row_bytes);
+      tiles.template load<6>(right, 64);
+      tiles.template add_product<0, 4, 6>();
+      if constexpr (columns == 2) {
+        tiles.template load<7>(right + operands.panel_step, 64);
+        tiles.template add_product<1, 4, 7>();
+      }
+      if constexpr (rows == 2) {
+        tiles.template load<5>(left + below, row_bytes);
+        tiles.template add_product<2, 5, 6>();
+        if constexpr (columns == 2) tiles.template add_product<3, 5, 7>();
+      }
+      left += kTileDepth;
+      right += kTileSize;
+    }
+  }
+  constexpr std::int64_t across = kTileEdge, down = kTileEdge * kTileBlock;
+  constexpr std::int64_t bytes = kTileBlock * sizeof(float);
+  tiles.template store<0>(sums.numbers, bytes);
+  if constexpr (columns == 2) tiles.template store<1>(sums.numbers + across, bytes);
+  if constexpr (rows == 2) tiles.template store<2>(sums.numbers + down, bytes);
+  if constexpr (rows == 2 && columns == 2) {
+    tiles.template store<3>(sums.numbers + down + across, bytes);
+  }
+}
+
+// The same for as many tiles as so many rows and columns take.
+template <class Tiles>
+[[gnu::always_inline]] inline void sum_products(Tiles& tiles, const TileOperands& operands,
+                                                std::span<const TileTerm> terms, std::int64_t rows,
+                                                std::int64_t columns, TileSums& sums) {
+  if (rows > kTileEdge) {
+    if (columns > kTileEdge) return sum_products<2, 2>(tiles, operands, terms, sums);
+    return sum_products<2, 1>(tiles, operands, terms, sums);
+  }
+  if (columns > kTileEdge) return sum_products<1, 2>(tiles, operands, terms, sums);
+  sum_products<1, 1>(tiles, operands, terms, sums);
+}
+
+// Writes n <= 32 sums, plus `bias` unless that is nullptr, or adds them to what is there.
+template <class Target, class T>
+[[gnu::always_inline]] inline void write_sums(const float* sums, std::int64_t n, const float* bias,
+                                              bool accumulate, T* to) {
+  using Vector = simd::Floats<Target>;
+  std::int64_t j = 0;
+  for (; j + Target::width <= n; j += Target::width) {
+    Vector v = simd::load_floats<Target>(sums + j);
+    if (bias != nullptr) v += simd::load_floats<Target>(bias + j);
+    if (accumulate) v += simd::load_floats<Target>(to + j);
+    simd::store_floats<Target>(v, to + j);
+  }
+  for (; j < n; ++j) {
+    float sum = sums[j];
+    if (bias != nullptr) sum += bias[j];
+    if (accumulate) sum += static_cast<float>(to[j]);
+    to[j] = T(sum);
+  }
+}
+
+}  // namespace renga
