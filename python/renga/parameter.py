@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,30 @@ from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.optimizer.update_rule import UpdateRule
+
+
+class _Copies:
+    """The parameters that have one array, as long as they are used.
+
+    What is copied deeply or pickled shares its array with none of them.
+    """
+
+    def __init__(self) -> None:
+        self._members: list[weakref.ref[Parameter]] = []
+
+    def add(self, param: Parameter) -> None:
+        """Adds a parameter, unless it is there already."""
+        members = self.alive()
+        if all(member is not param for member in members):
+            self._members = [weakref.ref(member) for member in (*members, param)]
+
+    def alive(self) -> list[Parameter]:
+        """The parameters that still exist."""
+        found = (member() for member in self._members)
+        return [param for param in found if param is not None]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Copies, ()
 
 
 class Parameter(Variable):
@@ -30,6 +55,7 @@ class Parameter(Variable):
     # The value of the gradient when the array is created; None: no gradient.
     _first_grad: float | None = numpy.nan
     _initial_device: Any = None
+    _copies: _Copies | None = None
 
     def __init__(
         self,
@@ -51,6 +77,29 @@ class Parameter(Variable):
         if shape is not None:
             self.initialize(shape)
 
+    def __copy__(self) -> Parameter:
+        """A parameter with a gradient of its own, and always with this one's array.
+
+        An array that one of them gets, by assignment or by ``initialize``, is that of
+        both, until one of them moves to another device.
+        """
+        rebuild, args = self.__reduce__()[:2]
+        clone: Parameter = rebuild(*args)
+        if self._copies is None:
+            self._copies = _Copies()
+        vars(clone).update(vars(self))
+        self._copies.add(self)
+        self._copies.add(clone)
+        return clone
+
+    def _set_array(self, array: Any) -> None:
+        Variable.array.fset(self, array)
+        for copied in () if self._copies is None else self._copies.alive():
+            Variable.array.fset(copied, array)
+
+    array = property(Variable.array.fget, _set_array, doc=Variable.array.__doc__)
+    data = array
+
     @property
     def dtype(self) -> numpy.dtype:
         """The dtype of the array, or the one it will have."""
@@ -67,8 +116,11 @@ class Parameter(Variable):
 
     def to_device(self, device: Any) -> None:
         """Moves the array, or sets the device on which it will be created."""
+        device = backend.get_device(device)
+        if device != self.device:
+            self._copies = None
         if not self.is_initialized:
-            self._initial_device = backend.get_device(device)
+            self._initial_device = device
         else:
             super().to_device(device)
 

@@ -6,7 +6,6 @@ The class is defined in the core; this module adds the methods written in Python
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any, Callable
 
 import numpy
@@ -212,13 +211,6 @@ class _VariableMethods:
         raise ValueError(
             f"Variable: expected dtype {array.dtype} without a copy, got {dtype}"
         )
-
-    def __iter__(self: Any) -> Iterator[Variable]:
-        if self.ndim == 0:
-            raise TypeError(
-                "Variable: expected axes to iterate over, got a Variable without axes"
-            )
-        return (self[i] for i in range(len(self)))
 
     def __dlpack__(self: Any, **options: Any) -> Any:
         """The array's memory as a DLPack capsule, for other libraries to share."""

@@ -252,8 +252,9 @@ class Link(OneStage, Hooked, DeviceResident):
     def copy(self, mode: str = "share") -> Any:
         """A copy: arrays shared (``share``), copied (``copy``) or redrawn (``init``).
 
-        Shared or not, the parameters of the copy have gradients of their own; tied ones
-        are tied in the copy.
+        Parameters that are shared stay so: an array assigned to one of them, or that it
+        gets in the first forward pass, is the other's, too, until one of them moves to
+        another device. Gradients are the copy's own; tied parameters are tied in it.
         """
         if mode == "share":
             return self._shallow_copy({})
@@ -262,7 +263,6 @@ class Link(OneStage, Hooked, DeviceResident):
                 f"copy: expected mode 'init', 'copy' or 'share', got {mode!r}"
             )
         clone = copy.deepcopy(self)
-        clone.name = None
         if mode == "init":
             for param in clone.params(include_uninit=False):
                 param.initialize(param.shape)

@@ -1,5 +1,6 @@
 """Variables where NumPy expects arrays."""
 
+import collections.abc
 import operator
 
 import numpy
@@ -190,11 +191,19 @@ def test_arrays_on_the_left_leave_operators_to_variables():
 
 
 def test_iteration():
+    """Only by len() and v[i], as in Chainer: programs take an Iterable for a list."""
     rows = list(renga.Variable(x))
     assert all(isinstance(row, renga.Variable) for row in rows)
     numpy.testing.assert_array_equal([row.array for row in rows], x)
-    with pytest.raises(TypeError):
-        iter(renga.Variable(numpy.array(3.0)))
+    backwards = [row.array for row in reversed(renga.Variable(x))]
+    numpy.testing.assert_array_equal(backwards, x[::-1])
+    assert not isinstance(renga.Variable(x), collections.abc.Iterable)
+    assert not isinstance(renga.Parameter(x), collections.abc.Iterable)
+    # The index error of v[0] ends it.
+    assert list(renga.Variable(numpy.array(3.0))) == []
+    assert list(renga.Variable(numpy.zeros((0, 2)))) == []
+    with pytest.raises(RuntimeError):
+        list(renga.Parameter())
 
 
 def test_plot():

@@ -106,13 +106,6 @@ def test_code_that_called_operations_is_freed():
     assert [code() for code in freed] == [None] * 3
 
 
-def test_iteration_needs_an_axis():
-    with pytest.raises(TypeError, match="without axes"):
-        list(renga.Variable(np.ones(())))
-    numbers = [float(x.array) for x in renga.Variable(np.arange(3.0))]
-    assert numbers == [0, 1, 2]
-
-
 @pytest.mark.parametrize("creator", [1, "f", np.ones(3), object()])
 def test_only_functions_create(creator):
     with pytest.raises(TypeError, match="creator"):
