@@ -78,8 +78,16 @@ _whole_reads = WholeReads({})
 
 def gather_shards_for_functions() -> None:
     """Has functions of this thread read whole parameters, outside of sharded links."""
-    if _core.call_placement() is None:
+    placement = _core.call_placement()
+    if placement is None:
         _core.set_call_placement(_whole_reads)
+    elif _reads_of(placement) is None:
+        placement.inner = _whole_reads
+
+
+def _reads_of(placement: Any) -> Any:
+    """What a placement asks in turn, if it does, or itself."""
+    return getattr(placement, "inner", placement)
 
 
 @contextlib.contextmanager
@@ -98,7 +106,7 @@ def is_function_asking() -> bool:
 
     Functions in Python compute with shapes before they call operations.
     """
-    if not isinstance(_core.call_placement(), WholeReads):
+    if not isinstance(_reads_of(_core.call_placement()), WholeReads):
         return False
     caller: str = sys._getframe(2).f_globals.get("__name__", "")
     return caller.startswith("renga.functions.")
@@ -110,9 +118,10 @@ def reads_own_shards(function: Function) -> Function:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         placement = _core.call_placement()
-        if not isinstance(placement, WholeReads):
+        reads = _reads_of(placement)
+        if not isinstance(reads, WholeReads):
             return function(*args, **kwargs)
-        _core.set_call_placement(placement.own)
+        _core.set_call_placement(reads.own)
         try:
             return function(*args, **kwargs)
         finally:

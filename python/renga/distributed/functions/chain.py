@@ -10,8 +10,11 @@ import numpy
 
 from renga import _core
 from renga import functions as F
+from renga.distributed.functions.extra_roots import extra_roots
 from renga.functions.util.recomputation import is_recomputable
 from renga.variable import Variable, as_variable
+
+_NAME = "communications"  # of the extra root
 
 
 class CommunicationChain(threading.local):
@@ -24,10 +27,8 @@ class CommunicationChain(threading.local):
     """
 
     def __init__(self) -> None:
-        self._last: list[Variable] = []
-        self._first: list[Variable] = []
+        self._first = Variable(empty_token())
         self._nodes: list[weakref.ref[Any]] = []
-        _core.set_extra_roots(self._last, self._first)
 
     def join(self, delegate: Any) -> Variable:
         """A token that depends on the last communication and on ``delegate``.
@@ -40,11 +41,11 @@ class CommunicationChain(threading.local):
                 "forget: expected a function without communications, whose other ranks "
                 "do not communicate again in the backward pass"
             )
-        if self._last:
-            before = self._last[0]
+        waiting = extra_roots.get(_NAME)
+        if waiting is not None:
+            before = waiting[0]
         elif _core.backprop_enabled():
-            before = Variable(empty_token())
-            self._first[:] = [before]
+            self._first = before = Variable(empty_token())
             self._nodes = []
         else:
             return token_for(delegate)
@@ -53,12 +54,13 @@ class CommunicationChain(threading.local):
     def append(self, node: Any, token: Variable) -> None:
         """Makes a communication the last one, if it is recorded in the graph."""
         if token.creator_node is not None:
-            self._last[:] = [token]
+            extra_roots.replace(_NAME, token, self._first)
             self._nodes.append(weakref.ref(node))
 
     def report(self) -> str:
         """For an error: communications that no backward pass has reached yet."""
-        nodes = [node() for node in self._nodes] if self._last else []
+        is_waiting = extra_roots.get(_NAME) is not None
+        nodes = [node() for node in self._nodes] if is_waiting else []
         waiting = [
             f"{node.label} called at {node._link.call_site}" for node in nodes if node
         ]
@@ -68,9 +70,6 @@ class CommunicationChain(threading.local):
             f"; on this rank no backward() has reached {len(waiting)} communications "
             f"yet, for whose gradients other ranks may wait: {waiting[-1]}"
         )
-
-
-communication_chain = CommunicationChain()
 
 
 def token_for(delegate: Any) -> Variable:
@@ -86,3 +85,6 @@ def token_for(delegate: Any) -> Variable:
 def empty_token() -> numpy.ndarray:
     """The array of a token."""
     return numpy.empty(0, numpy.float32)
+
+
+communication_chain = CommunicationChain()

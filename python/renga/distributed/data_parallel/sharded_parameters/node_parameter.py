@@ -1,4 +1,4 @@
-"""Parameters whose numbers a node's ranks share, until Python code asks for them."""
+"""Parameters whose numbers are elsewhere, until Python code asks for their arrays."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy
+from numpy.lib.stride_tricks import as_strided
 
 from renga import _core, backend
 from renga.parameter import Parameter
@@ -14,12 +15,13 @@ from renga.variable import Variable
 if TYPE_CHECKING:
     from renga.communicators.communicator import Array
 
-_SHARED = "_shared_array"
+_SHARED = "_shared_array"  # key of the array that is no one rank's own
+_UNIT = "_unit"  # key of what gathers the numbers, if they are not in shared memory
 _ARRAY: Any = vars(Variable)["array"]  # the property
 
 
-class _NodeParameter:
-    """What classes of parameters in shared memory have in common.
+class PlacedParameter:
+    """What classes of parameters have in common whose array is not this rank's own.
 
     Functions read the numbers where they are. Whoever gets ``array`` may write to it or
     keep it, so from then on the parameter has a copy, which is this rank's alone.
@@ -32,6 +34,11 @@ class _NodeParameter:
         """The array, which is this rank's own from the first access on."""
         x = _ARRAY.__get__(self)
         if x is vars(self).get(_SHARED):
+            unit = vars(self).get(_UNIT)
+            if unit is not None:
+                x = unit.read(self)
+                if unit.is_borrowed:
+                    return x
             x = x.copy()
             _ARRAY.__set__(self, x)
         return x
@@ -44,24 +51,28 @@ class _NodeParameter:
 
     @property
     def device(self: Any) -> Any:
-        """The device of the array; shared memory is on the CPU."""
+        """The device of the array; those that ranks share are on the CPU."""
         if is_shared(self):
             return backend.CpuDevice()
         return super().device  # type: ignore[misc]
+
+    def _to_device(self: Any, device: str) -> None:
+        self.array  # noqa: B018 (makes the numbers this rank's own)
+        super()._to_device(device)  # type: ignore[misc]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As of a parameter that was never shared: a copy is no rank's shard."""
         reduced: Any = super().__reduce__()
         make, (cls, *content), state = reduced
-        state = {key: x for key, x in (state or {}).items() if key != _SHARED}
+        state = {k: x for k, x in (state or {}).items() if k not in (_SHARED, _UNIT)}
         return make, (cls._plain_class, *content), state or None
 
 
 @functools.cache
 def _shared_class(cls: Any) -> type:
-    """The class of parameters in shared memory that are otherwise of ``cls``."""
+    """The class of sharded parameters that are otherwise of ``cls``."""
 
-    class Shared(_NodeParameter, cls):  # type: ignore[misc]
+    class Shared(PlacedParameter, cls):  # type: ignore[misc]
         _plain_class = cls
 
     Shared.__name__, Shared.__qualname__ = cls.__name__, cls.__qualname__
@@ -70,7 +81,7 @@ def _shared_class(cls: Any) -> type:
 
 
 def is_shared(param: Parameter) -> bool:
-    """Whether functions read the numbers of ``param`` in memory that ranks share."""
+    """Whether functions read numbers of ``param`` that are not this rank's own copy."""
     shared = vars(param).get(_SHARED)
     return shared is not None and is_at(param, shared)
 
@@ -81,6 +92,12 @@ def is_at(param: Parameter, array: Array) -> bool:
         return False
     own, other = _core.addresses([param, array])
     return bool(own == other)
+
+
+def unit_of(param: Parameter) -> Any:
+    """What gathers the numbers of ``param``; None if they are somewhere in memory."""
+    unit = vars(param).get(_UNIT)
+    return unit if unit is not None and is_shared(param) else None
 
 
 def place(param: Parameter, array: Array, is_shared: bool) -> None:
@@ -100,8 +117,31 @@ def place(param: Parameter, array: Array, is_shared: bool) -> None:
         param.array[...] = array
         return
     if is_shared:
-        if not isinstance(param, _NodeParameter):
-            cls: Any = type(param)
-            param.__class__ = _shared_class(cls)
-        vars(param)[_SHARED] = array
-    param.array = array
+        put(param, array)
+    else:
+        param.array = array
+
+
+def put(param: Parameter, array: Array, unit: Any = None) -> None:
+    """Has functions read ``array``, of which Python code gets copies.
+
+    Args:
+        param: the parameter.
+        array: of its shape and dtype.
+        unit: what gathers the numbers before a function reads them, if ``array`` has
+            none.
+    """
+    if not isinstance(param, PlacedParameter):
+        cls: Any = type(param)
+        param.__class__ = _shared_class(cls)
+    vars(param).update({_SHARED: array, _UNIT: unit})
+    _ARRAY.__set__(param, array)
+
+
+def without_numbers(param: Parameter) -> Array:
+    """An array that has no memory but the shape and dtype of a parameter.
+
+    All its elements are one NaN, so that a result that was computed of it is seen.
+    """
+    nan = numpy.full((), numpy.nan, param.dtype)
+    return as_strided(nan, param.shape, (0,) * param.ndim)

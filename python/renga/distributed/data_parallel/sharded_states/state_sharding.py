@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from renga.distributed.data_parallel import buckets
 from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
+from renga.distributed.data_parallel.sharded_parameters.gathered_parameters import (
+    GatheredParameters,
+    may_gather,
+)
 from renga.distributed.data_parallel.sharded_parameters.node_parameters import (
     NodeParameters,
 )
+from renga.distributed.data_parallel.sharded_parameters.row_service import RowService
 from renga.distributed.data_parallel.sharded_states.scatter_reducer import (
     ScatterReducer,
 )
@@ -37,6 +42,7 @@ class StateSharding:
         self._optimizer = optimizer
         self._shard = shard
         self._node: Any = None  # the ranks of this node
+        self._rows: RowService | None = None  # of parameters that are gathered
         self._states: ShardedStates | None = None
         self._are_whole = False  # for a while, although they are divided
 
@@ -66,15 +72,20 @@ class StateSharding:
         else:
             order = self._expected_order(params)
             assigned = buckets.assign_buckets(params, order, buckets.BUCKET_BYTES)
+        self._states = self._make(params, assigned)
+        return self._states
+
+    def _make(
+        self, params: Sequence[Parameter], assigned: Sequence[Sequence[int]]
+    ) -> ShardedStates:
         comm, optimizer = self._comm, self._optimizer
-        states: ShardedStates
-        if self.includes_parameters:
-            self._node = self._node or comm.split(comm.inter_rank, comm.rank)
-            states = NodeParameters(comm, self._node, optimizer, params, assigned)
-        else:
-            states = ShardedStates(comm, optimizer, params, assigned)
-        self._states = states
-        return states
+        if not self.includes_parameters:
+            return ShardedStates(comm, optimizer, params, assigned)
+        if may_gather(comm, optimizer, params):
+            self._rows = self._rows or RowService(comm)
+            return GatheredParameters(comm, self._rows, optimizer, params, assigned)
+        self._node = self._node or comm.split(comm.inter_rank, comm.rank)
+        return NodeParameters(comm, self._node, optimizer, params, assigned)
 
     def _expected_order(self, params: Sequence[Parameter]) -> list[int]:
         """Of gradients: the reverse of that in which rank 0's model has parameters."""
@@ -143,5 +154,6 @@ class StateSharding:
             )
         if self._states is not None and all(is_divided):
             self._states.restore()
+            self._states.release()
             self._states = None
         self.forget()

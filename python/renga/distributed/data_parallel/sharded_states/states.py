@@ -59,7 +59,7 @@ class ShardedStates:
         self._optimizer = optimizer
         self._params = list(params)
         self._model_comms = _model_comms(params)
-        can_cut = _is_elementwise(optimizer, params) and len(self._model_comms) < 2
+        can_cut = is_elementwise(optimizer, params) and len(self._model_comms) < 2
         # A user's hook may be on one rank alone.
         self.cuts = all(comm.allgather_obj(can_cut))
         if not self.cuts:
@@ -76,18 +76,22 @@ class ShardedStates:
             and comm.shares_memory()
             and all(param.xp is numpy for param in params)
         )
-        self._flats = [self.new_flat(layout) for layout in self.layouts]
-        self._rows_of_peers = self._pairs_of_rows() if self.in_windows else []
-        self._views: dict[int, Array] = {}
-        for layout, flat in zip(self.layouts, self._flats):
-            self._views.update(zip(layout.indices, layout.views(flat)))
+        self._allocate()
         self._adopt_arrays()
-        self.own = [self._own_pieces(layout) for layout in self.layouts]
+        self.own = [self._own_pieces(b) for b in range(len(self.layouts))]
         pieces = [part for row in self.own for _, part in row]
         self._link = _Pieces([comm, *self._model_comms], optimizer.target, pieces)
         if not self.cuts:
             self._link = _WholeParameters([comm], optimizer.target, pieces)
         self.divide()
+
+    def _allocate(self) -> None:
+        """Makes the memory to which the parameters are moved."""
+        self._flats = [self.new_flat(layout) for layout in self.layouts]
+        self._rows_of_peers = self._pairs_of_rows() if self.in_windows else []
+        self._views: dict[int, Array] = {}
+        for layout, flat in zip(self.layouts, self._flats):
+            self._views.update(zip(layout.indices, layout.views(flat)))
 
     def new_flat(self, layout: ShardLayout) -> Array:
         """A new array of all rows, if possible in memory that the ranks share."""
@@ -103,20 +107,24 @@ class ShardedStates:
             if r != comm.rank
         ]
 
-    def _own_pieces(self, layout: ShardLayout) -> list[tuple[Piece, Parameter]]:
+    def _own_pieces(self, b: int) -> list[tuple[Piece, Parameter]]:
         """This rank's pieces as parameters, which have the rules of the whole ones."""
         own = []
-        for piece in layout.pieces(self._comm.rank):
+        for piece in self.layouts[b].pieces(self._comm.rank):
             whole = self._params[piece.param]
             part = whole
             if self.cuts:
-                part = _PieceParameter(part_of(self._views[piece.param], piece))
+                part = _PieceParameter(self._own_part(b, piece))
                 part.name = whole.name
                 part.update_rule = whole.update_rule
                 if self._model_comms and not whole.is_divided:
                     part.copies = self._model_comms[0].size
             own.append((piece, part))
         return own
+
+    def _own_part(self, b: int, piece: Piece) -> Array:
+        """The elements of a piece of layout ``b``, which this rank updates."""
+        return part_of(self._views[piece.param], piece)
 
     def _adopt_arrays(self) -> None:
         """Moves arrays to the flat ones, also those that the caller has replaced."""
@@ -146,7 +154,7 @@ class ShardedStates:
 
     def fits(self) -> bool:
         """Whether the hooks, which may have changed, need no whole parameters."""
-        return not self.cuts or _is_elementwise(self._optimizer, self._params)
+        return not self.cuts or is_elementwise(self._optimizer, self._params)
 
     def update(self) -> None:
         """Updates by the gradients of this rank's pieces, and clears all gradients."""
@@ -214,6 +222,9 @@ class ShardedStates:
             master = states.pop(_MASTER, None)
             rule._state = states or rule._state
             rule._fp32_param = None if master is None else Variable(master)
+
+    def release(self) -> None:
+        """Gives this rank whole parameters, too; every rank calls it."""
 
     def _own_states(self) -> Iterator[tuple[Piece, int, dict[str, Array]]]:
         for piece, part in (pair for row in self.own for pair in row):
@@ -298,7 +309,7 @@ def _model_comms(params: Sequence[Parameter]) -> list[Any]:
     return list({id(comm): comm for comm in comms}.values())
 
 
-def _is_elementwise(optimizer: Any, params: Sequence[Parameter]) -> bool:
+def is_elementwise(optimizer: Any, params: Sequence[Parameter]) -> bool:
     """Whether updates of parts of parameters are parts of the updates."""
     hooks = [*optimizer._hooks("pre").values(), *optimizer._hooks("post").values()]
     rules: list[Any] = [p.update_rule for p in params if p.update_rule is not None]

@@ -1,0 +1,155 @@
+"""Parameters of which each rank keeps a shard, beside sharded states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga import _core
+from renga.communicators import NativeCommunicator
+from renga.distributed.data_parallel import buckets
+from renga.distributed.data_parallel.sharded_parameters.gathered_unit import (
+    GatheredUnit,
+)
+from renga.distributed.data_parallel.sharded_parameters.node_parameter import unit_of
+from renga.distributed.data_parallel.sharded_parameters.parameter_reads import (
+    can_read_parameters,
+    parameter_reads,
+)
+from renga.distributed.data_parallel.sharded_states.states import (
+    ShardedStates,
+    is_elementwise,
+    require_own_memory,
+)
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+    from renga.communicators.communicator import Array
+    from renga.distributed.data_parallel.sharded_parameters.row_service import (
+        RowService,
+    )
+    from renga.distributed.data_parallel.sharded_states.layout import Piece
+    from renga.parameter import Parameter
+
+
+class GatheredParameters(ShardedStates):
+    """Sharded states, and parameters of which each rank keeps its rows.
+
+    The other rows are gathered from the ranks that keep them when a function reads a
+    parameter, and before its backward pass; they are freed after both. Ranks gather
+    them when they need them, without others taking part. What Python code does to the
+    array of a parameter it does to a copy of its own rank, of which the next update
+    takes this rank's pieces.
+
+    Every rank makes one at the same time.
+
+    Args:
+        comm: the communicator.
+        service: of rows.
+        optimizer, params: those of :class:`ShardedStates`.
+        assigned: indices of parameters in buckets.
+
+    Source: Rajbhandari et al., ZeRO: memory optimizations toward training trillion
+    parameter models, SC 2020 (stage 3).
+    """
+
+    def __init__(
+        self,
+        comm: Communicator,
+        service: RowService,
+        optimizer: Any,
+        params: Sequence[Parameter],
+        assigned: Sequence[Sequence[int]],
+    ) -> None:
+        self._service = service
+        self._reads = parameter_reads()
+        super().__init__(comm, optimizer, params, _units_of(params, assigned))
+        self._settle()
+        service.keep({unit.number for unit in self._units})
+        # Of the arrays that the parameters had.
+        _core.empty_cache(_core.host_name())
+
+    def _allocate(self) -> None:
+        rank, params = self._comm.rank, self._params
+        self._units = [
+            GatheredUnit(self._service, rank, layout, params) for layout in self.layouts
+        ]
+
+    def _own_part(self, b: int, piece: Piece) -> Array:
+        return self._units[b].own_part(piece)
+
+    def _adopt_arrays(self) -> None:
+        if not all(unit_of(param) for param in self._params):
+            require_own_memory(self._params)
+        self._comm.barrier()  # others may still gather parameters
+        for unit in self._units:
+            unit.take_own_copies()
+
+    def _gather(self) -> None:
+        self._settle()
+
+    def _settle(self) -> None:
+        """Frees the numbers that this rank does not keep, once all rows are written."""
+        self._comm.barrier()
+        for unit in self._units:
+            unit.place()
+        self._reads.end_pass()
+
+    def release(self) -> None:
+        for unit in self._units:
+            unit.make_own()
+        self._comm.barrier()
+
+
+def _units_of(
+    params: Sequence[Parameter], assigned: Sequence[Sequence[int]]
+) -> list[list[int]]:
+    """Indices of parameters that are gathered together, in the order of buckets.
+
+    A unit is a bucket that is full, not one that has room for the next parameter: so a
+    link's large weight and its small bias are in one.
+    """
+    units: list[list[int]] = []
+    size = 0
+    for i in (i for bucket in assigned for i in bucket):
+        param = params[i]
+        is_full = size >= buckets.BUCKET_BYTES
+        if not units or is_full or param.dtype != params[units[-1][0]].dtype:
+            units.append([])
+            size = 0
+        units[-1].append(i)
+        size += param.size * param.dtype.itemsize
+    return units
+
+
+def may_gather(comm: Communicator, optimizer: Any, params: Sequence[Parameter]) -> bool:
+    """Whether parameters are gathered from other ranks; every rank calls it.
+
+    They are not where all ranks share memory and keep them once, nor on GPUs, in a
+    model that several ranks compute together, and where the optimizer's rules or hooks
+    need whole parameters: there each rank keeps them.
+    """
+    shares_all = comm.size == comm.intra_size and comm.shares_memory()
+    can = (
+        comm.size > 1
+        and not shares_all
+        and isinstance(comm, NativeCommunicator)
+        and not hasattr(comm, "machine")  # a simulated rank has one thread
+        and can_read_parameters()
+        and is_elementwise(optimizer, params)
+        and all(map(_is_plain, params))
+    )
+    return all(comm.allgather_obj(can))
+
+
+def _is_plain(param: Parameter) -> bool:
+    """Whether it is a whole parameter, in main memory, of one of NumPy's dtypes."""
+    return (
+        param.xp is numpy
+        and param.model_comm is None
+        and not param.is_divided
+        and not param.is_meta
+        and _core.dtype_name(param) != "bfloat16"
+    )
