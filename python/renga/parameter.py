@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga import _core, backend, initializers
+from renga.backends import cuda
 from renga.dtypes import get_dtype
 from renga.variable import Variable
 
@@ -133,6 +134,10 @@ class Parameter(Variable):
         self.array = array
         self.grad = self._make_first_grad()
 
+    def allocate(self, shape: int | Sequence[int]) -> None:
+        """:meth:`initialize` on this rank alone, for values that are about to come."""
+        self.initialize(shape)
+
     def _restore_values(self, values: Any) -> None:
         """Sets the array to ``values``; None makes the parameter uninitialised."""
         if values is None:
@@ -174,7 +179,7 @@ class Parameter(Variable):
         if not self.is_initialized:
             if not var.is_initialized:
                 return
-            self.initialize(var.shape)
+            self.allocate(var.shape)
         elif not var.is_initialized:
             var.initialize(self.shape)
         array = var.full_array() if isinstance(var, Parameter) else var.array
@@ -201,6 +206,21 @@ class Parameter(Variable):
     def full_array(self) -> Any:
         """The full array, for a parameter that holds a shard of it."""
         return self.array
+
+    def part_of(self, array: Any) -> Any:
+        """What this parameter holds of a full array."""
+        return array
+
+    def loaded_array(self) -> Any:
+        """The full array that this rank has loaded; None if it has loaded none."""
+        return cuda.to_cpu(self.array) if self.is_initialized else None
+
+    def loaded_state(self, key: str, value: Any) -> Any:
+        """The full array of which ``value``, a state that was loaded, is a shard."""
+        return value
+
+    def forget_loaded(self) -> None:
+        """Drops full arrays that are kept for the other ranks."""
 
     def draw(self, numbers: Callable[[tuple[int, ...]], Any]) -> Any:
         """Random ``numbers(shape)`` for the array; of a shard, its part of the whole's.

@@ -33,6 +33,8 @@ class Serializer(AbstractSerializer):
 class Deserializer(AbstractSerializer):
     """A serializer that loads."""
 
+    loaded_object: Any = None  # the whole of what is loaded, where it is known
+
     def load(self, obj: Any) -> None:
         """Load every value that ``obj.serialize`` requests."""
         obj.serialize(self)

@@ -37,6 +37,13 @@ class Column:
     saves_more = False  # in the optimizer's file than one process does
     lacks: dict[str, str] = {}  # reasons by trait of rows
 
+    @property
+    def apart(self):
+        """Reasons by pairs of traits of rows that do not go together."""
+        reason = "rank 0 has the statistics of its own samples, which all ranks get"
+        traits = ("batch statistics", "rank 0 loads")
+        return {traits: reason} if self.own_samples else {}
+
     # Traits of rows whose ranks begin with the same weights: gradients that the loop
     # has set are dropped with the weights they belong to, and files of an optimizer
     # that has not begun hold each rank's own weights.

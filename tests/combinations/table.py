@@ -32,8 +32,6 @@ class Exceptional:
 # Refused by an error before any parameter of the step changes.
 STREAMS = ("pipeline, pipedream*",)
 PIPELINES = ("pipeline, *", "plan with stages", "grid, * and stages")
-SHARDED = ("channel*", "spatial*", "sequence*", "plan by*")
-GRIDS = ("grid, * and channel", "grid, data and spatial")
 
 REFUSED = [
     Exceptional(
@@ -95,6 +93,7 @@ APART = {
     ("resume", "state"): "files do not have the states of recurrent links",
     ("closure", "uneven"): "ranks do not see the samples of a closure",
     ("gradients by hand", "rank 0 writes"): "replaced weights' gradients are dropped",
+    ("own objects", "rank 0 loads"): "each rank has a moving average of its own",
     ("integers", "real inputs"): "integers have no dropout",
     ("other ranks", "sizes"): "the sizes of the batches depend on the ranks",
     ("random", "resume"): "files do not have the states of random generators",
@@ -103,7 +102,7 @@ APART = {
 
 def absence(row, column):
     """Why a cell makes no sense, or None."""
-    for traits, reason in APART.items():
+    for traits, reason in {**APART, **column.apart}.items():
         if row.traits.issuperset(traits):
             return reason
     for trait in sorted(row.traits):

@@ -138,8 +138,17 @@ class ParallelBatchNormalization(BatchNormalization):
         is_array = isinstance(value, get_array_types())
         return like(value, self._statistics.whole(value)) if is_array else value
 
-    def _own_part(self, array: Any) -> Any:
-        return like(array, self._statistics.block_of(cuda.to_cpu(array)))
+    def _own_part(self, name: str, array: Any) -> Any:
+        whole = cuda.to_cpu(array)
+        self._statistics.keep_loaded(name, whole)
+        return like(array, self._statistics.block_of(whole))
+
+    def forget_loaded(self) -> None:
+        super().forget_loaded()
+        self._statistics.forget_loaded()
+
+    def _loaded_persistent(self, name: str) -> Any:
+        return self._statistics.loaded_state(name, vars(self)[name])
 
     @property
     def printable_specs(self) -> Iterator[tuple[str, Any]]:

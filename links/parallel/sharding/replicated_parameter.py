@@ -36,6 +36,9 @@ class ReplicatedParameter(Parameter):
         if len(set(self.comm.allgather_obj(self.shape))) == 1:
             self.array = self._of_rank_0(self.array)
 
+    def allocate(self, shape: Any) -> None:
+        super().initialize(shape)
+
     @property
     def model_comm(self) -> Any:
         """The communicator of ranks that compute the model together."""

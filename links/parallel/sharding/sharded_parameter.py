@@ -12,6 +12,7 @@ from renga import initializers
 from renga.backend import get_array_types
 from renga.backends import cuda
 from renga.functions.noise.seed import enable_random_streams
+from renga.links.parallel.sharding.model.loaded_values import UnknownWhole
 from renga.links.parallel.sharding.whole_reads import (
     gather_shards_for_functions,
     is_function_asking,
@@ -71,6 +72,9 @@ class ShardedParameter(Parameter):
         self.comm = comm
         self.initializer = initializers._get_initializer(initializer)
         self.groups = groups
+        # Whole arrays by the keys of states, None for the parameter. They are kept on
+        # rank 0 until all ranks have loaded them; None where the whole is not known.
+        self._loaded: dict[str | None, numpy.ndarray | None] = {}
         # Random numbers drawn for results computed from it differ between ranks.
         self.random_stream, self.random_comm = comm.rank + 1, comm
         enable_random_streams()
@@ -103,6 +107,45 @@ class ShardedParameter(Parameter):
         if self.is_initialized and isinstance(value, get_array_types()):
             value = self._part_of(value)
         Variable.array.fset(self, value)  # type: ignore[attr-defined]
+
+    def keep_loaded(self, key: str | None, whole: numpy.ndarray | None) -> None:
+        """Keeps a whole array that this rank has loaded, for ranks that have not.
+
+        Args:
+            key: of the state; None for the parameter.
+            whole: None if only the block is known.
+        """
+        if self.comm.rank == 0 and self.shard_of is not None:
+            self._loaded[key] = whole
+
+    def forget_loaded(self) -> None:
+        self._loaded.clear()
+
+    def loaded_array(self) -> Any:
+        if self.shard_of is None:
+            return super().loaded_array()
+        return self._whole_of(None, self.array) if None in self._loaded else None
+
+    def loaded_state(self, key: str, value: Any) -> Any:
+        is_shard = self.shard_of is not None and self._is_block(value)
+        return self._whole_of(key, value) if is_shard else value
+
+    def _whole_of(self, key: str | None, block: Any) -> numpy.ndarray:
+        """The whole array that was loaded, of which ``block`` still is a part."""
+        whole, block = self._loaded.get(key), cuda.to_cpu(block)
+        if whole is not None:
+            own = self.block_of(whole).astype(block.dtype)
+            if numpy.array_equal(own, block, equal_nan=True):
+                return whole
+        what = self.name or "a parameter"
+        raise UnknownWhole(
+            f"rank 0 has a shard of {what if key is None else f'{key} of {what}'} that "
+            "no file or serial link has given it"
+        )
+
+    def part_of(self, array: Any) -> Any:
+        is_whole = array.shape == self.whole_shape
+        return like(array, self.block_of(cuda.to_cpu(array))) if is_whole else array
 
     def _part_of(self, array: Any) -> Any:
         """A block itself, or this rank's block of a whole array."""
@@ -158,15 +201,20 @@ class ShardedParameter(Parameter):
         Raises:
             InvalidType: ``var`` has neither the shape of the block nor of the whole.
         """
+        if self.is_initialized and not var.is_initialized:
+            var.initialize(self.whole_shape)
         if not (self.is_initialized and var.is_initialized):
             super().copydata(var)
         elif isinstance(var, ShardedParameter) and var.blocks == self.blocks:
             self.array[...] = var.array
+            self.keep_loaded(None, None)
         else:
             array = var.full_array() if isinstance(var, Parameter) else var.array
             is_whole = array.shape == self.whole_shape
-            block = self.block_of(cuda.to_cpu(array)) if is_whole else array
+            whole = cuda.to_cpu(array)
+            block = self.block_of(whole) if is_whole else array
             self.array[...] = like(self.array, self._part_of(block))
+            self.keep_loaded(None, numpy.array(whole) if is_whole else None)
 
     def block_of(self, whole: numpy.ndarray) -> numpy.ndarray:
         """A copy of this rank's block of a whole array.
@@ -265,6 +313,9 @@ class _Loading(Deserializer):
         if loaded is None:
             return value
         if is_block or getattr(loaded, "shape", None) == self.param.whole_shape:
+            is_param = value is not None and value is self.param.array
+            self.param.keep_loaded(None if is_param else key, loaded)
+            self.on_failure(self.param.forget_loaded)
             return like(value, self.param.block_of(loaded))
         return loaded
 

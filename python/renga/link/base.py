@@ -236,7 +236,7 @@ class Link(OneStage, Hooked, DeviceResident):
             return
         for name in sorted(self._persistent):
             if isinstance(mine[name], backend.get_array_types()):
-                value = self._own_part(link._full_persistent(name))
+                value = self._own_part(name, link._full_persistent(name))
                 mine[name][...] = self.device.send(value)
             else:
                 mine[name] = copy.deepcopy(source[name])
@@ -245,9 +245,18 @@ class Link(OneStage, Hooked, DeviceResident):
         """A persistent array, whole where this link holds a shard of it."""
         return vars(self)[name]
 
-    def _own_part(self, array: Any) -> Any:
+    def _own_part(self, name: str, array: Any) -> Any:
         """What this link holds of a whole persistent array."""
         return array
+
+    def forget_loaded(self) -> None:
+        """Drops full arrays that are kept for other ranks."""
+        for name in self._params:
+            vars(self)[name].forget_loaded()
+
+    def _loaded_persistent(self, name: str) -> Any:
+        """A persistent value that has been loaded, whole where this is a shard."""
+        return vars(self)[name]
 
     def copy(self, mode: str = "share") -> Any:
         """A copy: arrays shared (``share``), copied (``copy``) or redrawn (``init``).
@@ -376,7 +385,7 @@ def _serialize_param(serializer: Any, name: str, param: Parameter) -> None:
         values = None if array is None else array.copy()
         serializer.on_failure(functools.partial(param._restore_values, values))
     if not param.is_initialized:
-        param.initialize(data.shape)
+        param.allocate(data.shape)
     param.array[...] = param.device.send(data)
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 class OneStage:
     """A link whose rank has all of its parameters."""
 
+    _run_model: Any = None  # how ranks run it together; None: each by itself
+
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
         """The parameters of this rank."""
         raise NotImplementedError
@@ -24,6 +26,13 @@ class OneStage:
     def sum_over_stages(self, value: float) -> float:
         """The sum of the values of all stages."""
         return value
+
+    def note_optimizer(self, optimizer: Any, serializer: Any = None) -> None:
+        """Takes note of an optimizer, which has been set up for a model with this link.
+
+        Args:
+            serializer: by which the optimizer is loaded now, if it is.
+        """
 
     def serialized_parameters(
         self, serializer: Any, optimizer: Any = None

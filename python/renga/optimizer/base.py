@@ -7,6 +7,7 @@ from typing import Any, Callable
 from renga.link import Link
 from renga.optimizer.hooks import Hookable
 from renga.optimizer.loss_scaling import LossScaling
+from renga.serializer import Deserializer
 
 
 class Optimizer(Hookable, LossScaling):
@@ -28,6 +29,8 @@ class Optimizer(Hookable, LossScaling):
         if self.target is not None:
             self._read_device_loss_scale()
         self.target = link
+        for each in link.links():
+            each.note_optimizer(self)
         self.t = self.epoch = 0
         self._pre_update_hooks = self._post_update_hooks = None
         return self
@@ -86,6 +89,9 @@ class Optimizer(Hookable, LossScaling):
         """Saves or loads the counts and the state of the update rules."""
         self._require_target("serialize")
         self._read_device_loss_scale()
+        if isinstance(serializer, Deserializer):
+            for link in self.target.links():
+                link.note_optimizer(self, serializer)
         self.t = serializer("t", self.t)
         self.epoch = serializer("epoch", self.epoch)
         with self.target.serialized_parameters(serializer, self):

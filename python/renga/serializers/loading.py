@@ -33,6 +33,7 @@ class EntryDeserializer(Deserializer):
         If that raises, ``obj`` gets its old values back.
         """
         self._changes = changes = _Changes()
+        self.loaded_object = obj
         try:
             obj.serialize(self)
         except BaseException:

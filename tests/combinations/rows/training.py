@@ -162,6 +162,7 @@ class MovingAverage(Row):
     """A moving average of the parameters."""
 
     name = "moving average"
+    traits = frozenset({"own objects"})
 
     def start(self, run):
         run.saved["average"] = ExponentialMovingAverage(run.model, 0.5)

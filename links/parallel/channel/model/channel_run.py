@@ -10,7 +10,7 @@ from renga.functions.noise.seed import random_streams
 from renga.link import Link
 from renga.links.parallel.sharding.model.arguments import require_same_call
 from renga.links.parallel.sharding.model.loads import Loads
-from renga.links.parallel.sharding.model.tracked_link import tracked_class
+from renga.links.parallel.sharding.model.tracked_link import loaded_class, tracked_class
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker, tracking
 from renga.links.parallel.sharding.whole_reads import gather_shards_for_functions
 
@@ -44,4 +44,5 @@ class ChannelRun:
 
     def class_of(self, link: Link) -> type[Link]:
         """The class of a link of a model."""
-        return type(link) if id(link) in self.parallel else tracked_class(link, self)
+        make = loaded_class if id(link) in self.parallel else tracked_class
+        return make(link, self)

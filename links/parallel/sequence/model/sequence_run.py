@@ -24,7 +24,7 @@ from renga.links.parallel.sharding.model.arguments import (
 )
 from renga.links.parallel.sharding.model.loads import Loads
 from renga.links.parallel.sharding.model.summed_reads import SummedReads
-from renga.links.parallel.sharding.model.tracked_link import tracked_class
+from renga.links.parallel.sharding.model.tracked_link import loaded_class, tracked_class
 from renga.links.parallel.sharding.placement import REPLICATE, Shard
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker, tracking
 from renga.links.parallel.sharding.redistribute import (
@@ -54,10 +54,9 @@ class SequenceRun:
         self, name: str, run: Callable[..., Any], args: Any, kwargs: Any
     ) -> Any:
         """The result of ``run``, of a model of this name."""
-        comm = self.comm
-        if self.is_replicated:
-            model = getattr(run, "__self__")  # noqa: B009 (of a callable)
-            require_same_call(comm, model, self.loads, (args, kwargs), True)
+        comm, model = self.comm, getattr(run, "__self__")  # noqa: B009 (of a callable)
+        compared = (args, kwargs) if self.is_replicated else ()
+        require_same_call(comm, model, self.loads, compared, self.is_replicated)
         scatter = functools.partial(scatter_sequence, comm)
         tracker = PlacementTracker(scatter, TOKENS)
 
@@ -88,10 +87,10 @@ class SequenceRun:
     def class_of(self, link: Link) -> type[Link]:
         """The class of a link of a model.
 
-        Where models take shards, that of a sequence link stays as it is.
+        Where models take shards, a sequence link is called as it is.
         """
         if not self.is_replicated and isinstance(link, SequenceLink):
-            return type(link)
+            return loaded_class(link, self)
         return tracked_class(link, self)
 
 

@@ -30,26 +30,28 @@ def require_same_call(
     """Checks that all ranks call the model with arrays of the same shapes and dtypes.
 
     Some numbers of replicated arrays are compared, too, unless they were computed: with
-    a different batch on each rank, the shards would be those of different arrays. So
-    they would be of different models if only some ranks had loaded parameters.
+    a different batch on each rank, the shards would be those of different arrays. What
+    rank 0 alone has loaded since the last call, all ranks get.
 
     Raises:
         InvalidType: on all ranks, if the calls differ.
-        RuntimeError: on all ranks, if only some have loaded the model.
+        RuntimeError: on all ranks, if others than rank 0 alone have loaded the model.
     """
     name, arrays = type(model).__name__, list(arrays_of(arguments))
     text = ", ".join(_describe(x, is_replicated) for x in arrays) or "no array"
     text += f" {'while training' if config.train else 'while testing'}"
     text += "" if config.enable_backprop else ", without gradients"
     data = b"".join(map(_compared_bytes, arrays)) if is_replicated else b""
-    data += str(loads.count).encode()
+    data += "".join(loads.places()).encode()
     what = 'inputs (input="sharded" takes shards)' if is_replicated else "inputs"
     try:
         require_same_on_all_ranks(comm, name, what, InvalidType, text, data)
     except InvalidType:  # on all ranks
-        if not loads.require_same(comm, name, model):
+        if not loads.share(comm, name):
             raise
         require_same_call(comm, model, loads, arguments, is_replicated)
+    else:
+        loads.agree()
 
 
 def _is_array(x: Any) -> bool:

@@ -1,66 +1,174 @@
-"""Whether all ranks have loaded the model that they run together."""
+"""What single ranks have loaded of a model that all ranks run together."""
 
 from __future__ import annotations
 
-import hashlib
+import functools
+import weakref
 from typing import TYPE_CHECKING, Any
 
-from renga.backend import get_array_types
-from renga.backends import cuda
 from renga.link import Link
+from renga.links.parallel.sharding.model.loaded_values import (
+    UnknownWhole,
+    digest_of,
+    set_link,
+    set_optimizer,
+    values_of_link,
+    values_of_optimizer,
+)
 from renga.serializer import Deserializer
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
 
+_OTHER = "a copy of the model"
+
 
 class Loads:
-    """How often links of a model got values from files or other links on this rank."""
+    """Links of a model, and optimizers of it, that have got values on this rank.
+
+    The values come from files, or from other links. Every call of the model compares
+    what the ranks have loaded since the last one; if it was rank 0 alone, all get what
+    it has.
+    """
 
     def __init__(self) -> None:
-        self.count = 0
+        self._model: weakref.ref[Link] | None = None
+        self._optimizers: list[weakref.ref[Any]] = []
+        # By their ids, since the ranks agreed: what was loaded, and as a part of what.
+        self._loaded: dict[int, tuple[Any, Any]] = {}
+        self._is_noted = False  # that something has been loaded
 
-    def add(self, serializer: Deserializer | None = None) -> None:
-        """Counts a link, unless the serializer fails later and restores it."""
-        self.count += 1
+    def begin(self, model: Link) -> None:
+        """Sets the model whose links the ranks know by their paths."""
+        self._model = weakref.ref(model)
+
+    def add_optimizer(self, optimizer: Any) -> None:
+        """Takes note of an optimizer; ranks know it by the order of these calls."""
+        if all(reference() is not optimizer for reference in self._optimizers):
+            self._optimizers.append(weakref.ref(optimizer))
+
+    def add(self, loaded: Any, serializer: Deserializer | None = None) -> None:
+        """Notes a link or an optimizer, unless the serializer fails and restores it."""
+        self._is_noted = True
+        if id(loaded) in self._loaded:
+            return
+        whole = None
         if serializer is not None:
-            serializer.on_failure(self._restored)
+            whole = serializer.loaded_object
+            forget = functools.partial(self._loaded.pop, id(loaded), None)
+            serializer.on_failure(forget)
+        self._loaded[id(loaded)] = loaded, whole
 
-    def _restored(self) -> None:
-        self.count -= 1
+    def take_note(self) -> bool:
+        """Whether something has been loaded since this was called last."""
+        found, self._is_noted = self._is_noted, False
+        return found
 
-    def require_same(self, comm: Communicator, name: str, model: Link) -> bool:
-        """Checks the ranks' counts; all ranks call it. Whether these differed.
+    def places(self) -> list[str]:
+        """The names of what this rank has loaded; none, mostly."""
+        if not self._loaded:
+            return []
+        known = {id(optimizer): name for name, optimizer in self._named_optimizers()}
+        known.update((id(link), path) for path, link in self._named_links())
+        return sorted({known.get(each, _OTHER) for each in self._loaded})
 
-        They may differ if the ranks have the same values nevertheless, as if these had
-        been broadcast.
+    def _named_links(self) -> list[tuple[str, Link]]:
+        model = None if self._model is None else self._model()
+        return [] if model is None else list(model.namedlinks())
+
+    def _named_optimizers(self) -> list[tuple[str, Any]]:
+        found = [reference() for reference in self._optimizers]
+        return [
+            (f"optimizer {i}", each)
+            for i, each in enumerate(found)
+            if each is not None and each.target is not None
+        ]
+
+    def agree(self) -> None:
+        """Forgets what has been loaded, since all ranks have it."""
+        for each, _ in self._loaded.values():
+            for link in each.links() if isinstance(each, Link) else ():
+                link.forget_loaded()
+        for _, link in self._named_links() if self._loaded else ():
+            link.forget_loaded()
+        self._loaded = {}
+
+    def share(self, comm: Communicator, name: str) -> bool:
+        """Gives all ranks what rank 0 alone has loaded; every rank calls it.
+
+        It may be given already, as by ``comm.bcast_data``.
+
+        Args:
+            name: of the model.
+
+        Returns:
+            Whether the ranks had loaded different things.
 
         Raises:
-            RuntimeError: on all ranks, if only some have loaded the model.
+            RuntimeError: on all ranks, if another rank has loaded what rank 0 has not,
+                or what rank 0 has loaded is not known. Nothing has changed.
         """
-        found = comm.allgather_obj((self.count, _digest(model)))
-        counts = [count for count, _ in found]
-        if len(set(counts)) == 1:
+        found = comm.allgather_obj(self.places())
+        if all(places == found[0] for places in found):
             return False
-        digests = {digest for _, digest in found}
-        if len(digests) > 1 or None in digests:
+        shared, problem = {}, ""
+        if any(set(places) - set(found[0]) for places in found) or _OTHER in found[0]:
+            problem = "others, or copies of the model, have loaded more"
+        elif comm.rank == 0:
+            try:
+                shared = self._values(found[0])
+            except UnknownWhole as error:
+                problem = str(error)
+        places, problem = comm.bcast_obj((list(shared), problem))
+        if problem and not self._are_equal(comm):
+            counts = [len(each) for each in found]
             raise RuntimeError(
-                f"{name}: expected every rank to load its parameters, got {counts} "
-                f"links loaded on ranks 0 to {comm.size - 1}"
+                f"{name}: expected every rank to load its parameters, or rank 0 alone, "
+                f"got {counts} links loaded on ranks 0 to {comm.size - 1}: {problem}"
             )
-        self.count = max(counts)
+        links, optimizers = dict(self._named_links()), dict(self._named_optimizers())
+        for place in places:
+            values = comm.bcast_obj(shared.get(place))
+            if comm.rank > 0 and place in links:
+                set_link(links[place], values)
+            elif comm.rank > 0:
+                set_optimizer(optimizers[place], values)
+        self._is_noted = True
+        self.agree()
         return True
 
+    def _are_equal(self, comm: Communicator) -> bool:
+        """Whether all ranks have the same arrays, and these are not shards."""
+        digests = [digest_of(link) for _, link in self._named_links()]
+        return all(
+            found == digests and digests and None not in digests
+            for found in comm.allgather_obj(digests)
+        )
 
-def _digest(model: Link) -> bytes | None:
-    """Of all parameters and persistent arrays; None if some are sharded."""
-    digest = hashlib.blake2b(digest_size=8)
-    if any(getattr(param, "shard_of", None) is not None for param in model.params()):
-        return None
-    for link in model.links():
-        for name in sorted(link._params | link._persistent):
-            value: Any = vars(link)[name]
-            array = getattr(value, "array", value)
-            if isinstance(array, get_array_types()):
-                digest.update(cuda.to_cpu(array).tobytes())
-    return digest.digest()
+    def _values(self, places: list[str]) -> dict[str, Any]:
+        """What other ranks have to get, by links and optimizers."""
+        links, optimizers = self._named_links(), dict(self._named_optimizers())
+        self._require_nothing_else([each.target for each in optimizers.values()])
+        tops = [link for path, link in links if path in places]
+        covered = {id(link) for top in tops for link in top.links()}
+        found = {path: values_of_link(x) for path, x in links if id(x) in covered}
+        for place in places:
+            if place in optimizers:
+                found[place] = values_of_optimizer(optimizers[place])
+        return found
+
+    def _require_nothing_else(self, targets: list[Link]) -> None:
+        """Checks that no serial link beside the model has been loaded, too."""
+        for _, whole in self._loaded.values():
+            models = [whole] if isinstance(whole, Link) else targets
+            if not models or not all(map(_is_parallel, models)):
+                raise UnknownWhole(
+                    "a larger model, with parameters of its own, may have been loaded"
+                )
+
+
+def _is_parallel(model: Link) -> bool:
+    """Whether all parameters of a model are those of parallel models in it."""
+    parallel = [link for link in model.links() if link._run_model is not None]
+    inside = {id(param) for link in parallel for param in link.params()}
+    return all(id(param) in inside for param in model.params())

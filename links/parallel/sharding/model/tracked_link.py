@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from renga.link import Link
 from renga.links.parallel.sharding.model.loads import Loads
 from renga.links.parallel.sharding.placement_tracker import current_tracker
 from renga.serializer import Deserializer
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 
 class Run(Protocol):
     """How a model runs."""
+
+    @property
+    def comm(self) -> Communicator:
+        """That of the ranks which run it."""
 
     @property
     def loads(self) -> Loads:
@@ -24,26 +31,36 @@ class Run(Protocol):
         """The result of ``run(*args, **kwargs)``, of a model of this name."""
 
 
-class TrackedLink(Link):
+class LoadedLink(Link):
+    """A link of a model that all ranks run together, which notes what it has loaded."""
+
+    _run_model: Run
+
+    def serialize(self, serializer: Any) -> None:
+        super().serialize(serializer)
+        if isinstance(serializer, Deserializer):
+            self._run_model.loads.add(self, serializer)
+
+    def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
+        super().copyparams(link, copy_persistent)
+        self._run_model.loads.add(self)
+
+    def note_optimizer(self, optimizer: Any, serializer: Any = None) -> None:
+        super().note_optimizer(optimizer, serializer)
+        self._run_model.loads.add_optimizer(optimizer)
+        if serializer is not None:
+            self._run_model.loads.add(optimizer, serializer)
+
+
+class TrackedLink(LoadedLink):
     """A link of a model whose activations are sharded.
 
     When it is called from outside of the model, the latter's ``Run`` shards arguments,
     and replaces or checks functions until the call returns.
     """
 
-    _run_model: Run
-
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._track(super().forward, args, kwargs)  # type: ignore[misc]
-
-    def serialize(self, serializer: Any) -> None:
-        super().serialize(serializer)
-        if isinstance(serializer, Deserializer):
-            self._run_model.loads.add(serializer)
-
-    def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
-        super().copyparams(link, copy_persistent)
-        self._run_model.loads.add()
 
     def _track(self, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if current_tracker() is not None:
@@ -68,12 +85,21 @@ def tracked_class(
     """
     kind = type(link)
     base = TrackedLink if kind.__call__ is Link.__call__ else TrackedCallable
+    bases = (base, kind) if override is None else (base, override, kind)
+    return _derived(kind, bases, run_model)
+
+
+def loaded_class(link: Link, run_model: Run) -> type[Link]:
+    """A class derived from that of a link, which notes what it has loaded."""
+    return _derived(type(link), (LoadedLink, type(link)), run_model)
+
+
+def _derived(kind: type, bases: tuple[type, ...], run_model: Run) -> type[Link]:
     names = {
         "_run_model": run_model,
         "__module__": kind.__module__,
         "__qualname__": kind.__qualname__,
     }
-    bases = (base, kind) if override is None else (base, override, kind)
     return type(kind.__name__, bases, names)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga.functions.noise.seed import random_streams
 from renga.functions.overrides import overriding
@@ -13,7 +13,7 @@ from renga.link import Link
 from renga.links.parallel.sharding.model.arguments import require_same_call
 from renga.links.parallel.sharding.model.loads import Loads
 from renga.links.parallel.sharding.model.summed_reads import SummedReads
-from renga.links.parallel.sharding.model.tracked_link import tracked_class
+from renga.links.parallel.sharding.model.tracked_link import loaded_class, tracked_class
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker, tracking
 from renga.links.parallel.spatial.batch_normalization import SpatialBatchNormalization
 from renga.links.parallel.spatial.grid import SpatialGrid
@@ -26,6 +26,9 @@ from renga.links.parallel.spatial.model.arguments import (
 from renga.links.parallel.spatial.model.spatial_checker import SpatialChecker
 from renga.links.parallel.spatial.model.substitutes import substitutes
 
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
 
 @dataclass(frozen=True)
 class SpatialRun:
@@ -34,6 +37,11 @@ class SpatialRun:
     grid: SpatialGrid
     is_replicated: bool  # whether models take and return replicated images
     loads: Loads = field(default_factory=Loads, compare=False)
+
+    @property
+    def comm(self) -> Communicator:
+        """That of the grid."""
+        return self.grid.comm
 
     def __call__(
         self, name: str, run: Callable[..., Any], args: Any, kwargs: Any
@@ -58,9 +66,9 @@ class SpatialRun:
     def class_of(self, link: Link) -> type[Link]:
         """The class of a link of a model.
 
-        Where models take shards, that of a spatial link stays as it is.
+        Where models take shards, a spatial link is called as it is.
         """
         is_spatial = isinstance(link, (SpatialLink, SpatialBatchNormalization))
         if not self.is_replicated and is_spatial:
-            return type(link)
+            return loaded_class(link, self)
         return tracked_class(link, self)

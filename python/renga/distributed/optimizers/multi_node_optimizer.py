@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any, Callable
 from renga.distributed.data_parallel.accumulation import Accumulation, gradients_kept
 from renga.distributed.data_parallel.reducer import Reducer
 from renga.distributed.data_parallel.reducers import Reducers
-from renga.distributed.data_parallel.replicas.first_pass import initialize
+from renga.distributed.data_parallel.replicas.first_pass import (
+    initialize,
+    traces_of,
+)
 from renga.distributed.data_parallel.replicas.replicas import Replicas
 from renga.distributed.data_parallel.sample_weighting import (
     GradientWeight,
@@ -212,6 +215,8 @@ class MultiNodeOptimizer(CallerGradients):
         kept = accumulation.batches
         while True:
             # With other parameters than rank 0's, a forward pass would be for nothing.
+            has_loaded = self._replicas.has_loaded
+            undo = traces_of(self.target) if has_loaded else None
             loss = None if self._has_new_parameters() else forward()
             samples = count()
             request = self._synchronize(
@@ -226,6 +231,8 @@ class MultiNodeOptimizer(CallerGradients):
                 break
             is_same = request.has_new_parameters and not result.have_loaded
             accumulation.begin_again(kept, is_same)
+            if undo is not None:
+                undo()
             self._replace_parameters(forward, result)
         self._reduce_and_update(self._reducers.of_loss, result)
         accumulation.reset()

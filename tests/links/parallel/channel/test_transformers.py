@@ -166,7 +166,8 @@ def test_layouts(capsys):
         block = model.blocks[0]
         assert isinstance(block.attention, ParallelMultiHeadAttention)
         assert isinstance(model.tokens, ParallelVocabEmbedID)
-        assert type(block.up) is type(block.down) is ParallelLinear
+        assert isinstance(block.up, ParallelLinear)
+        assert isinstance(block.down, ParallelLinear)
         assert (block.up.input_layout, block.up.output_layout) == (
             "replicated",
             "channel",

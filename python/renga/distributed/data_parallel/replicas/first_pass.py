@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import numpy
 
+from renga.backend import get_array_types
 from renga.configuration import using_config
 from renga.link import Link
 from renga.parameter import Parameter
@@ -48,6 +49,37 @@ def have_no_shapes(models: Sequence[Link]) -> bool:
     return not all(p.is_initialized for model in models for p in model.params())
 
 
+def share_loads(model: Link, has_loaded: bool) -> bool | None:
+    """Gives ranks that run parallel links together what one of them has loaded.
+
+    Every rank calls it.
+
+    Args:
+        model: the parallel links are in it.
+        has_loaded: whether this rank has loaded something, as far as the caller knows.
+
+    Returns:
+        Whether a rank has; None if there is no parallel link.
+
+    Raises:
+        RuntimeError: on all ranks, as its ``loads.share``.
+    """
+    runs: dict[int, Any] = {
+        id(link._run_model): link._run_model
+        for link in model.links()
+        if link._run_model is not None
+    }
+    result = None
+    for run in runs.values():
+        own = has_loaded or run.loads.take_note()
+        found = bool(run.comm.all_reduce(numpy.array([int(own)]))[0])
+        if found:
+            run.loads.share(run.comm, type(model).__name__)
+            run.loads.take_note()
+        result = bool(result) or found
+    return result
+
+
 def require_all_loaded(params: Iterable[Parameter], has_loaded: bool) -> None:
     """Checks that all ranks that compute a model together have loaded it, or none has.
 
@@ -83,6 +115,31 @@ def without_traces(*models: Link) -> Iterator[None]:
     """
     before = [(link, dict(vars(link))) for model in models for link in model.links()]
     yield
+    _put_back(before)
+
+
+def traces_of(model: Link) -> Callable[[], None]:
+    """A function that undoes what a forward pass has left in links.
+
+    It puts back attributes, and values of persistent arrays; parameters stay.
+    """
+    before = [(link, dict(vars(link))) for link in model.links()]
+    arrays = [
+        (array, array.copy())
+        for link, attributes in before
+        for array in map(attributes.get, link._persistent)
+        if isinstance(array, get_array_types())
+    ]
+
+    def undo() -> None:
+        _put_back(before)
+        for array, values in arrays:
+            array[...] = values
+
+    return undo
+
+
+def _put_back(before: Iterable[tuple[Link, dict[str, Any]]]) -> None:
     for link, attributes in before:
         mine = vars(link)
         for name in list(mine):

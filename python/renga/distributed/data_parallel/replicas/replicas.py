@@ -6,7 +6,10 @@ import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from renga.distributed.data_parallel.replicas.first_pass import require_all_loaded
+from renga.distributed.data_parallel.replicas.first_pass import (
+    require_all_loaded,
+    share_loads,
+)
 from renga.distributed.data_parallel.replicas.settings import (
     fingerprint_of,
     require_equal_settings,
@@ -96,18 +99,24 @@ class Replicas(SharedModel):
         return had_others
 
     def require_all_loaded(self) -> None:
-        """Checks that all ranks of a model in parts have loaded it, or none has.
-
-        Every rank calls it.
+        """Has all ranks of a model in parts load it, if one has; every rank calls it.
 
         Raises:
-            ValueError: if only some have.
+            ValueError: if only some have, and the others cannot get what they have.
+            RuntimeError: likewise.
         """
-        if self._comm.is_subgroup:
-            params = self._shared_params
-            if not self.has_begun:
-                params = [distinct.param for distinct in self.params()]
-            require_all_loaded(params, self.has_loaded)
+        if not self._comm.is_subgroup:
+            return
+        has_loaded = share_loads(self._model, self.has_loaded)
+        if has_loaded is not None:
+            self.has_loaded = has_loaded
+            for other in self._others().values():  # which the loss may use
+                other.has_loaded |= bool(share_loads(other.target, False))
+            return
+        params = self._shared_params
+        if not self.has_begun:
+            params = [distinct.param for distinct in self.params()]
+        require_all_loaded(params, self.has_loaded)
 
     def require_equal_settings(self, joined: Sequence[bool]) -> None:
         """Checks that the ranks' settings are equal; every rank calls it.

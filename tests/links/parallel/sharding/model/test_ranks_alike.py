@@ -128,9 +128,10 @@ def test_ranks_stay_alike_though_one_draws_other_numbers(
 
 
 @pytest.mark.parametrize("strategy", ["channel", "spatial"])
-def test_a_model_that_only_some_ranks_have_loaded_is_refused(strategy):
+def test_a_model_that_some_ranks_have_loaded(strategy):
     file, other = io.BytesIO(), Noisy(F.tanh)
     other.a.W.array[...] += 1
+    loaded = other(IMAGES).array
     serializers.save_npz(file, other)
     content, broken = file.getvalue(), io.BytesIO()
     serializers.save_npz(broken, renga.Chain(a=L.Linear(2, 2)))
@@ -143,11 +144,7 @@ def test_a_model_that_only_some_ranks_have_loaded_is_refused(strategy):
         model(IMAGES)
         if comm.rank == 0:
             serializers.load_npz(io.BytesIO(content), model)
-        with pytest.raises(RuntimeError, match="expected every rank to load"):
-            model(IMAGES)
-        if comm.rank > 0:
-            serializers.load_npz(io.BytesIO(content), model)
-        model(IMAGES)
+        np.testing.assert_allclose(model(IMAGES).array, loaded, 1e-4, 1e-5)
         if comm.rank == 2:
             model.copyparams(Noisy(F.sin))
         with pytest.raises(RuntimeError, match=r"got \[.*\] links loaded on ranks 0"):

@@ -1,0 +1,113 @@
+"""What rank 0 alone has loaded, as all ranks need it: whole arrays."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from typing import Any
+
+import numpy
+
+from renga.backend import get_array_types
+from renga.backends import cuda
+from renga.link import Link
+from renga.parameter import Parameter
+from renga.variable import Variable
+
+_MASTER = "fp32_param"  # the float32 values of a float16 parameter
+
+
+class UnknownWhole(Exception):
+    """A whole array is needed of which only this rank's block is known."""
+
+
+def values_of_link(link: Link) -> dict[str, Any]:
+    """Parameters and persistent values of a link by their names.
+
+    Raises:
+        UnknownWhole: of some only this rank's shard is known.
+    """
+    mine = vars(link)
+    values = {name: mine[name].loaded_array() for name in sorted(link._params)}
+    for name in sorted(link._persistent):
+        values[name] = _on_host(link._loaded_persistent(name))
+    return values
+
+
+def digest_of(link: Link) -> bytes | None:
+    """Of a link's parameters and persistent arrays; None if some are shards."""
+    digest = hashlib.blake2b(digest_size=8)
+    for name in sorted(link._params | link._persistent):
+        value: Any = vars(link)[name]
+        if getattr(value, "shard_of", None) is not None:
+            return None
+        array = _on_host(getattr(value, "array", value))
+        if isinstance(array, numpy.ndarray):
+            digest.update(array.tobytes())
+    return digest.digest()
+
+
+def set_link(link: Link, values: dict[str, Any]) -> None:
+    """Sets what :func:`values_of_link` returned on rank 0; None stays as it is."""
+    mine = vars(link)
+    for name, value in values.items():
+        if value is None:
+            continue
+        if name in link._params:
+            param = mine[name]
+            if not param.is_initialized:
+                param.allocate(value.shape)
+            param.array[...] = param.device.send(param.part_of(value))
+        elif isinstance(mine[name], get_array_types()):
+            mine[name][...] = link.device.send(link._own_part(name, value))
+        else:
+            mine[name] = copy.deepcopy(value)
+
+
+def values_of_optimizer(optimizer: Any) -> tuple[Any, ...]:
+    """The counts of an optimizer, and its update rules' by the names of parameters.
+
+    Raises:
+        UnknownWhole: of some states only this rank's shard is known.
+    """
+    rules = {
+        name: _values_of_rule(param)
+        for name, param in optimizer.target.namedparams()
+        if param.update_rule is not None
+    }
+    return optimizer.t, optimizer.epoch, rules
+
+
+def _values_of_rule(param: Parameter) -> tuple[Any, ...]:
+    rule: Any = param.update_rule
+    state, master = rule._state, rule._fp32_param
+    if state is not None:
+        state = {key: param.loaded_state(key, _on_host(x)) for key, x in state.items()}
+    if master is not None:
+        master = param.loaded_state(_MASTER, _on_host(master.array))
+    return rule.t, state, master
+
+
+def set_optimizer(optimizer: Any, values: tuple[Any, ...]) -> None:
+    """Sets what :func:`values_of_optimizer` returned on rank 0."""
+    optimizer.t, optimizer.epoch, rules = values
+    for name, param in optimizer.target.namedparams():
+        if name in rules:
+            _set_rule(param, *rules[name])
+
+
+def _set_rule(param: Parameter, t: int, state: Any, master: Any) -> None:
+    rule: Any = param.update_rule
+    if state is not None:
+        state = {key: _own(param, x) for key, x in state.items()}
+    rule.t, rule._state, rule._state_device = t, state, None
+    rule._fp32_param = None if master is None else Variable(_own(param, master))
+
+
+def _own(param: Parameter, x: Any) -> Any:
+    is_array = isinstance(x, get_array_types())
+    return param.device.send(param.part_of(x)) if is_array else x
+
+
+def _on_host(x: Any) -> Any:
+    return cuda.to_cpu(x) if isinstance(x, get_array_types()) else x
