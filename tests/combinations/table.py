@@ -54,6 +54,11 @@ REFUSED = [
     Exceptional(
         ("mixed16*",), ("Hogwild",), "expected parameters in float32 or float64"
     ),
+    Exceptional(
+        ("two parameters with one array",),
+        ("shard=*", "grid, sharded*", "parameter server*", "Hogwild"),
+        "expected parameters that share no memory",
+    ),
 ]
 
 # Neither equal nor refused yet.

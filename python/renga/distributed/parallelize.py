@@ -10,6 +10,7 @@ import numpy
 
 from renga.backends import cuda
 from renga.link import Link
+from renga.link.sharing_memory import share_arrays
 from renga.links.parallel.channel.model.channel_run import ChannelRun
 from renga.links.parallel.channel.model.replacement import channel_replacements
 from renga.links.parallel.samples.sample_run import SampleRun
@@ -21,7 +22,7 @@ from renga.links.parallel.sharding.model.replacement import (
     LinkReplacement,
     copy_with_replacements,
 )
-from renga.links.parallel.sharding.model.tracked_link import LoadedLink, is_tracked
+from renga.links.parallel.sharding.model.tracked_link import is_tracked
 from renga.links.parallel.sharding.replicated_parameter import ReplicatedParameter
 from renga.links.parallel.sharding.tracing import states_kept
 from renga.links.parallel.spatial.grid import SpatialGrid
@@ -145,7 +146,8 @@ def with_strategy(
     text += "".join(f" with {name}" for name in sorted(options))
     what = "models and arguments"
     require_same_on_all_ranks(ranks, "parallelize", what, ValueError, text)
-    model = copy.deepcopy(model)  # the caller's model keeps its weights
+    given, model = model, copy.deepcopy(model)  # the caller's model keeps its weights
+    share_arrays(given, model)
     if inputs:
         _initialize(model, inputs)
     ranks.bcast_data(model)
@@ -177,11 +179,8 @@ def with_strategy(
     elif ranks.size > 1 and strategy == "sequence":
         class_of = SequenceRun(ranks, is_replicated).class_of
     elif ranks.size > 1:
-        called = {id(new.get(id(model)))}  # by the program: it has to compare calls
-        class_of = ChannelRun(ranks, _links_of(new.values()) - called).class_of
+        class_of = ChannelRun(ranks, _links_of(new.values())).class_of
     parallel = copy_with_replacements(model, new, class_of)
-    if isinstance(parallel, LoadedLink):
-        parallel._run_model.loads.begin(parallel)
     parallel.to_device(device)
     if ranks.size > 1:
         ReplicatedParameter.replace_parameters(parallel, ranks)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from renga.configuration import no_backprop_mode, using_config
+from renga.link.sharing_memory import sharing_memory
 from renga.pipeline import measurement, schedule, weights
 from renga.pipeline.batches import micro_batches
 from renga.pipeline.batches.results import REDUCTIONS
@@ -131,11 +132,27 @@ def cut(
     stage_of, owners = partitioned.stage_of, measurement.owners(model)
     for param in model.params():
         param.stage = stage_of.get(owners[id(param)], 0)
+    _require_arrays_of_one_stage(model)
+    for param in model.params():
         if rank_of_stage(param.stage, comm.size) != comm.rank:
             param._to_device("meta:0")
     stages_of_segments = [stage_of[segment.link] for segment in costs.segments]
     homes = {path: stages_of_segments[last] for path, (_, last) in costs.spans.items()}
     return partitioned, homes
+
+
+def _require_arrays_of_one_stage(model: Link) -> None:
+    """Raises ValueError if parameters of several stages share memory."""
+    for group in sharing_memory(model):
+        first, *others = group
+        for each in others:
+            if each.param.stage != first.param.stage:
+                raise ValueError(
+                    "Pipeline: expected parameters of different stages to share no "
+                    f"memory, got {first.name} in stage {first.param.stage} and "
+                    f"{each.name} in stage {each.param.stage}: use one parameter or "
+                    "link under both names"
+                )
 
 
 def _first_names(model: Link, paths: Sequence[str]) -> list[str]:

@@ -65,8 +65,7 @@ class State:
 
     def note_trained(self, replicas):
         """Notes which parameters are not frozen."""
-        params = [p for _, p in distinct(replicas[0].model) if p.array is not None]
-        for i, param in enumerate(params):
+        for i, param in enumerate(params_of(replicas[0])):
             self.trained[i] |= param.update_rule.enabled
 
     def restart(self):
@@ -77,7 +76,16 @@ class State:
 
 def arrays(trained):
     """The arrays of the parameters in one order."""
-    return [p.array for _, p in distinct(trained.model) if p.array is not None]
+    return [param.array for param in params_of(trained)]
+
+
+def params_of(trained):
+    """The parameters that have arrays; of those with one array, the first."""
+    found = []
+    for param in (p for _, p in distinct(trained.model) if p.array is not None):
+        if not any(numpy.shares_memory(param.array, p.array) for p in found):
+            found.append(param)
+    return found
 
 
 def copies(trained):

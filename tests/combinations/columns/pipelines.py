@@ -16,6 +16,7 @@ from tests.combinations.column import SameBatches
 NEEDS = {
     "gradients by hand": "a pipeline computes the gradients of a loss function",
     "networks in one loss": "a pipeline trains one model",
+    "one array": "refused if its links are in several stages, which times decide",
 }
 
 

@@ -27,6 +27,16 @@ class Tied(Row):
             model.b.W = model.a.W
 
 
+class OneArray(Row):
+    """Two parameters have one array, as those of ``link.copy("share")``."""
+
+    name = "two parameters with one array"
+    traits = frozenset({"one array"})
+
+    def build(self, model):
+        model.b.W.array = model.a.W.array
+
+
 class TiedToChain(Row):
     """A parameter of a chain is a link's, too."""
 

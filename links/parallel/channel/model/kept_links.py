@@ -7,6 +7,7 @@ from typing import Any
 
 from renga.link import Link
 from renga.link.distinct_params import distinct_params
+from renga.link.sharing_memory import sharing_memory
 from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.channel.model.makers import MAKERS
@@ -48,13 +49,17 @@ def _sharing_links(model: Link) -> dict[int, str]:
     """By the ``id`` of a link that shares parameters, which and with which link."""
     links = dict(model.namedlinks())
     found: dict[int, str] = {}
-    for param in distinct_params(model):
-        owners = [links[name.rpartition("/")[0] or "/"] for name in param.names]
-        for owner, name in zip(owners, param.names):
-            others = [n for n, o in zip(param.names, owners) if o is not owner]
+    groups = [(param.names, "is") for param in distinct_params(model)]
+    for group in sharing_memory(model):
+        groups.append((sum((each.names for each in group), ()), "has the memory of"))
+    for names, relation in groups:
+        owners = [links[name.rpartition("/")[0] or "/"] for name in names]
+        for owner, name in zip(owners, names):
+            others = [n for n, o in zip(names, owners) if o is not owner]
             if others:
                 own = name.rpartition("/")[2]
-                found[id(owner)] = f"its {own} is the parameter {others[0]}, too"
+                text = f"its {own} {relation} the parameter {others[0]}, too"
+                found.setdefault(id(owner), text)
     return found
 
 

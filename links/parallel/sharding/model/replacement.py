@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from renga.link import Link
+from renga.link.sharing_memory import share_arrays
 from renga.links.parallel.sharding.cost import Cost
 
 
@@ -26,8 +27,8 @@ def copy_with_replacements(
 ) -> Any:
     """A deep copy of a model in which some links are replaced.
 
-    Links of the model that share a parameter share one in the copy, too, if their
-    replacements have whole parameters.
+    Links of the model that share a parameter, or the array of one, do so in the copy,
+    too, if their replacements have whole parameters.
 
     Args:
         replacements: by the ``id`` of the links that they replace. They are not copied.
@@ -48,7 +49,9 @@ def copy_with_replacements(
             vars(new).update(copy.deepcopy(vars(link), memo))
         elif source is not new:
             vars(new).update(vars(source))
-    return memo[id(model)]
+    copied: Link = memo[id(model)]
+    share_arrays(model, copied)
+    return copied
 
 
 def _share_parameters(

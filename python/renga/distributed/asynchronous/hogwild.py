@@ -10,6 +10,7 @@ import numpy
 
 from renga import _communicators, _core
 from renga.distributed.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
+from renga.link.sharing_memory import require_own_memory
 from renga.optimizers.sgd import SGD
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class HogwildOptimizer(AsynchronousOptimizer):
         super().__init__(actual_optimizer, communicator)
 
     def _after_begin(self, resumes: bool) -> None:
+        require_own_memory("create_hogwild_optimizer", self.target)
         params = self._packed.params
         for param in params:
             if param.dtype not in (numpy.float32, numpy.float64):

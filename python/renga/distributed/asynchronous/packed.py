@@ -10,6 +10,7 @@ import numpy
 
 from renga import _core
 from renga.link.distinct_params import distinct_params
+from renga.link.sharing_memory import sharing_memory
 
 # Elements that stay in the cache from one operation to the next.
 _BLOCK = 1 << 15
@@ -32,6 +33,10 @@ class PackedParameters:
         params = [found.param for found in distinct_params(model, include_uninit=False)]
         dtypes = sorted({param.dtype.str for param in params})
         self.groups = [[p for p in params if p.dtype.str == d] for d in dtypes]
+        # Whose arrays are those of other parameters, which are changed instead.
+        self._aliases = {
+            id(each.param) for _, *others in sharing_memory(model) for each in others
+        }
 
     @property
     def params(self) -> list[Parameter]:
@@ -59,8 +64,8 @@ class PackedParameters:
 
     def pack_into(self, flats: Sequence[Array]) -> None:
         """Copies the parameters into flat arrays."""
-        for x, view in self._pairs(flats):
-            view[...] = x
+        for param, view in zip(self.params, self.views(flats)):
+            view[...] = param.array
 
     def unpack(self, flats: Sequence[Array]) -> None:
         """Overwrites the parameters."""
@@ -95,8 +100,11 @@ class PackedParameters:
                 yield x[begin : begin + rows], view[begin : begin + rows]
 
     def _pairs(self, flats: Sequence[Array]) -> list[tuple[Array, Array]]:
-        arrays = (param.array for param in self.params)
-        return list(zip(arrays, self.views(flats)))
+        return [
+            (param.array, view)
+            for param, view in zip(self.params, self.views(flats))
+            if id(param) not in self._aliases
+        ]
 
     def views(self, flats: Sequence[Array]) -> list[Array]:
         """The parts of flat arrays, in the shapes of the parameters."""

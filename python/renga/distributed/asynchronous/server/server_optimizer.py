@@ -29,6 +29,7 @@ from renga.distributed.asynchronous.server.shard_server import (
 )
 from renga.distributed.asynchronous.server.shards import Needs, Shards, needs_of
 from renga.distributed.asynchronous.server.shared_client import SharedClient, connect
+from renga.link.sharing_memory import require_own_memory
 from renga.serializer import Deserializer
 
 if TYPE_CHECKING:
@@ -194,6 +195,7 @@ class ServerOptimizer(AsynchronousOptimizer):
 
     def _make_shards(self, group: Communicator | None) -> Shards:
         """The division that the optimizers of all ranks of a group need."""
+        require_own_memory("create_server_optimizer", self.target)
         distinct = self._distinct_params()
         self._rows = RowsOfBatch(self._row_functions, distinct)
         params = [found.param for found in distinct]
