@@ -22,7 +22,7 @@ from renga.links.parallel.sharding.model.replacement import (
     LinkReplacement,
     copy_with_replacements,
 )
-from renga.links.parallel.sharding.model.tracked_link import is_tracked
+from renga.links.parallel.sharding.model.tracked_link import LoadedLink, is_tracked
 from renga.links.parallel.sharding.replicated_parameter import ReplicatedParameter
 from renga.links.parallel.sharding.tracing import states_kept
 from renga.links.parallel.spatial.grid import SpatialGrid
@@ -179,8 +179,11 @@ def with_strategy(
     elif ranks.size > 1 and strategy == "sequence":
         class_of = SequenceRun(ranks, is_replicated).class_of
     elif ranks.size > 1:
-        class_of = ChannelRun(ranks, _links_of(new.values())).class_of
+        called = {id(new.get(id(model)))}  # by the program: it has to compare calls
+        class_of = ChannelRun(ranks, _links_of(new.values()) - called).class_of
     parallel = copy_with_replacements(model, new, class_of)
+    if isinstance(parallel, LoadedLink):
+        parallel._run_model.loads.begin(parallel)
     parallel.to_device(device)
     if ranks.size > 1:
         ReplicatedParameter.replace_parameters(parallel, ranks)
