@@ -47,11 +47,6 @@ REFUSED = [
         ("closures*",), STREAMS, "Pipeline: expected batches of at least 2 samples"
     ),
     Exceptional(
-        ("save and resume, rank 0 alone", "rank 0 alone loads weights first"),
-        (*SHARDED, *GRIDS),
-        "expected (every rank|all 2 ranks with shards of the model) to load",
-    ),
-    Exceptional(
         ("mixed16*",), ("Hogwild",), "expected parameters in float32 or float64"
     ),
     Exceptional(
