@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution
 from types import ModuleType
 from typing import Any
 
@@ -16,6 +17,7 @@ from renga.chainer.function_classes.creators import name_creators
 from renga.chainer.imported_names import add_imported_names
 from renga.chainer.names import add_all, further_name, has_further_names
 from renga.chainer.names.pickles import convert_states
+from renga.chainer.package import Package, find_distributions
 from renga.chainer.private_modules import is_chainers, modules_of
 
 # Chainer's and renga's name of a module and all below it; the longest match is used.
@@ -75,7 +77,10 @@ def _renamed(name: str, packages: dict[str, str]) -> str | None:
 
 
 class AliasFinder(MetaPathFinder):
-    """Finds modules of renga by Chainer's names."""
+    """Finds modules of renga by Chainer's names, and Chainer's version."""
+
+    def find_distributions(self, context: Any) -> Iterator[Distribution]:
+        return find_distributions(context.name)
 
     def find_spec(
         self,
@@ -97,14 +102,15 @@ class AliasLoader(Loader):
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def create_module(self, spec: ModuleSpec) -> None:
-        return None
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return Package(spec.name) if spec.name == "chainer" else None
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system reads the module from sys.modules after this.
         loaded = importlib.import_module(self.name)
         add_further_names(loaded, module.__name__)
-        sys.modules[module.__name__] = loaded
+        if not isinstance(module, Package):
+            # The import system reads the module from sys.modules after this.
+            sys.modules[module.__name__] = loaded
 
 
 class ViewFinder(MetaPathFinder):

@@ -51,6 +51,7 @@ _SOURCES = {
     "warnings": "chainer.warnings",
 }
 _CLASSES = {
+    "__version__": "renga.chainer.names.environment",
     "GradientClipping": "renga.chainer.names.optimizer",
     "GradientHardClipping": "renga.chainer.names.optimizer",
     "GradientNoise": "renga.chainer.names.optimizer",
@@ -95,7 +96,7 @@ _IMPORTED = {
     "chainer.utils.type_check": "chainer cuda",
     "chainer.variable": "argument chainer chainerx constant cuda initializers intel64 "
     "types Parameter",
-    "chainermn": "chainer",
+    "chainermn": "chainer __version__",
     "chainermn.communicators": "argument",
     "chainermn.optimizers": "chainer",
 }

@@ -33,7 +33,8 @@ def test_modules_are_the_same():
         from chainer.backends import cuda
         import renga
 
-        assert chainer is renga and F is renga.functions and L is renga.links
+        assert F is chainer.functions is renga.functions and L is renga.links
+        assert chainer.Variable is renga.Variable and chainer.config is renga.config
         assert chainer.training.extensions.Evaluator is extensions.Evaluator
         assert chainer.dataset.convert is renga.dataset.convert
         assert chainer.cuda is cuda is renga.backends.cuda
@@ -178,7 +179,7 @@ class Model(chainer.Chain):
 
 
 def child(queue, model):
-    queue.put((chainer.__name__, __name__, type(model).__module__, model.l.W.shape))
+    queue.put((chainer.__version__, __name__, type(model).__module__, model.l.W.shape))
 
 
 if __name__ == "__main__":
@@ -214,7 +215,7 @@ def test_scripts_run_and_so_do_their_children(tmp_path, method, main):
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": path},
     )
-    assert output == ["renga", main, main, "script.py", "True"]
+    assert output == ["7.8.1", main, main, "script.py", "True"]
 
 
 def test_scripts_that_are_not_there_are_named(tmp_path):

@@ -98,6 +98,8 @@ def _remembering(function: Any, name: str, class_name: str) -> Any:
                 vars(y)["_creator_name"] = class_name
         return ys
 
+    # Pickles name the function by where this one is found, with and without the alias.
+    call.__module__, call.__qualname__ = F.__name__, name
     return call
 
 

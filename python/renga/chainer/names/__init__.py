@@ -53,7 +53,7 @@ def source_of(module: str) -> str | None:
 def further_name(module: str, name: str) -> Any:
     """A name of Chainer's ``module``; AttributeError without one."""
     source = source_of(module)
-    if source is not None and not name.startswith("__"):
+    if source is not None and (name == "__version__" or not name.startswith("__")):
         names = vars(importlib.import_module(source))
         if name in names:
             return names[name]

@@ -7,16 +7,16 @@ import platform
 
 import numpy
 
-from renga import _core
+from renga.chainer.package import VERSION
 from renga.runtime_info import print_runtime_info
 
-__version__ = _core.__version__
+__version__ = VERSION
 
 
 class _RuntimeInfo:
     """Versions; as a string what ``print_runtime_info`` prints."""
 
-    chainer_version = _core.__version__
+    chainer_version = VERSION
     chainerx_available = False
     numpy_version = numpy.__version__
     cuda_info = None

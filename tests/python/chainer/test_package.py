@@ -1,0 +1,114 @@
+"""The package ``chainer`` under the alias: renga's attributes, Chainer's version."""
+
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+
+import renga
+import renga.functions as F
+import renga.links as L
+
+
+def run(code, *arguments):
+    """The output of a program with the alias."""
+    code = "import renga.chainer\nrenga.chainer.install()\n" + textwrap.dedent(code)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_versions():
+    code = """
+        import importlib.metadata
+        import chainer, chainermn, chainer._version, renga
+        from chainer import testing
+        from chainer._runtime_info import _get_runtime_info
+
+        @testing.with_requires("chainer>=7.8", "chainer<8")
+        def needs_seven():
+            print("seven")
+
+        @testing.without_requires("chainer>=7")
+        def needs_six():
+            print("six")
+
+        print(chainer.__version__, chainer._version.__version__)
+        print(chainermn.__version__, _get_runtime_info().chainer_version)
+        print(importlib.metadata.version("chainer"))
+        print(renga.__version__, importlib.metadata.version("numpy") != "7.8.1")
+        needs_seven()
+        try:
+            needs_six()
+        except Exception as error:
+            print(type(error).__name__)
+    """
+    expected = ["7.8.1"] * 5 + [renga.__version__, "True", "seven", "SkipTest"]
+    assert run(code) == expected
+
+
+def test_attributes_are_those_of_renga():
+    code = """
+        import unittest.mock
+        import chainer, renga
+        import chainer.training.extensions
+
+        chainer.something = 1
+        assert renga.something == 1 and vars(chainer)["something"] == 1
+        del chainer.something
+        assert not hasattr(renga, "something")
+        report = renga.report
+        with unittest.mock.patch("chainer.report") as patched:
+            assert renga.report is patched
+        assert renga.report is chainer.report is report
+        with unittest.mock.patch("chainer.absent", create=True):
+            assert chainer.absent is renga.absent
+        assert not hasattr(renga, "absent")
+        chainer.disable_experimental_feature_warning = True
+        assert renga.disable_experimental_feature_warning
+        assert {"Variable", "functions", "config"} <= set(dir(chainer))
+        assert renga.__name__ == renga.__spec__.name == "renga"
+        assert chainer.__name__ == chainer.__spec__.name == "chainer"
+        from chainer import *
+        assert chainer.__name__ == "chainer" and Variable is renga.Variable
+        try:
+            chainer.Varable
+        except AttributeError as error:
+            print("Variable" in str(error))
+    """
+    assert run(code) in (["True"], ["False"])
+
+
+def test_functions_are_pickled_by_their_names(tmp_path):
+    """All of them, in every protocol, and they are read without the alias, too."""
+    code = """
+        import pickle, sys
+        import chainer.functions as F
+        import chainer.links as L
+
+        names = [name for name in dir(F) if name[0] != "_"]
+        functions = {n: getattr(F, n) for n in names if callable(getattr(F, n))}
+        for function in functions.values():
+            for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+                assert pickle.loads(pickle.dumps(function, protocol)) is function
+        models = L.Classifier(L.Linear(2, 2)), L.Classifier(L.Linear(2, 2), F.hinge)
+        again = pickle.loads(pickle.dumps(models))
+        assert [m.lossfun for m in again] == [F.softmax_cross_entropy, F.hinge]
+        assert again[0].accfun is F.accuracy
+        with open(sys.argv[1], "wb") as file:
+            pickle.dump((functions, models), file)
+        print(len(functions))
+    """
+    (count,) = run(code, str(tmp_path / "file"))
+    functions, models = pickle.loads((tmp_path / "file").read_bytes())
+    assert int(count) == len(functions) > 200
+    for name, function in functions.items():
+        assert function is getattr(F, name)
+    assert isinstance(models[0], L.Classifier) and models[1].lossfun is F.hinge
