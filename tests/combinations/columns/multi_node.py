@@ -8,6 +8,7 @@ import numpy
 
 from renga.distributed import create_multi_node_optimizer
 from renga.distributed.compression import Compressor
+from renga.distributed.data_parallel import buckets
 from renga.distributed.data_parallel.overlap import OverlapTrial
 from tests.combinations.column import Column, Parts
 from tests.combinations.reference import Formula, apply, total
@@ -131,6 +132,19 @@ class Parameters(MultiNode):
     options = {"shard": "parameters"}
 
 
+class GatheredParameters(Parameters):
+    """Ranks that share no memory gather parameters before they read them."""
+
+    name = 'shard="parameters", 2 nodes'
+    covers = ("shard=parameters", "nodes")
+    nodes = 2
+    in_processes = False
+
+    def on_ranks(self, *args):
+        with mock.patch.object(buckets, "BUCKET_BYTES", 160):  # several units
+            return super().on_ranks(*args)
+
+
 class Everything(Compressor):
     """Sends all elements."""
 
@@ -172,5 +186,5 @@ class Accumulating(MultiNode, Parts):
 COLUMNS = [
     *(MultiNode(), Simulated(), ThreeRanks(), ByMessages(), WithoutZeroFill()),
     *(Overlapping(), NotOverlapping(), DoubleBuffering(), States(), Gradients()),
-    *(Parameters(), Compressed(), Accumulating()),
+    *(Parameters(), GatheredParameters(), Compressed(), Accumulating()),
 ]

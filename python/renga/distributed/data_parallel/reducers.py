@@ -138,7 +138,9 @@ class Reducers:
             self.bucketed.use_buffers(self.sharded.buffers if self.sharded else {})
 
     def eligibility(self) -> Eligibility:
-        """Whether this rank can take part in a sharded update now."""
+        """Whether this rank can take part in a sharded update, which begins now."""
+        if self.sharding is not None:
+            self.sharding.set_updating(True)
         if self.sharded is None:
             return Eligibility.NOT_POSSIBLE
         return self.sharded.eligibility()

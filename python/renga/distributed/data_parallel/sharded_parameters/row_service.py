@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from renga.communicators.communicator import Array
 
 _REQUEST_TAG, _ROW_TAG = 0, 1
-_DONE = -1  # in the place of a row's number: the sender will ask for no more rows
+_DONE = -1  # in the place of a row's number: the sender asks for no more rows
 # The thread that answers looks for requests as often after the last one, and less and
 # less often later.
 _LEAST_SECONDS, _MOST_SECONDS, _GROWTH = 50e-6, 5e-3, 1.1
+# A process that has come to its end does not wait longer for requests.
+_LAST_SECONDS = 60.0
 
 
 class RowService:
@@ -28,8 +30,8 @@ class RowService:
 
     So a rank may compute alone with parameters of which others have the rest. Rows
     are numbered in the order in which they are added, which is the same on all ranks.
-    A thread of each rank answers until no rank has a use for rows any more; a process
-    does not end before.
+    A thread of each rank answers until no rank has a use for rows any more. A process
+    does not end before, unless the others wait for it in an update.
 
     Every rank makes one at the same time.
 
@@ -51,6 +53,10 @@ class RowService:
         """Forgets all other rows, for which no rank asks any more."""
         self._answers.keep(numbers)
 
+    def set_updating(self, is_updating: bool) -> None:
+        """Tells whether this rank is in an update, in which it waits for all ranks."""
+        self._answers.is_updating = is_updating
+
     def fetch(self, number: int, rows: Array) -> None:
         """Fills the rows of other ranks in an array (ranks, elements)."""
         request = numpy.array([number], numpy.int64)
@@ -70,7 +76,10 @@ class _Answers:
         self._rows: dict[int, Array] = {}
         self._count = 0
         self._works: list[Work] = []
-        self._waits_for = comm.size - 1  # ranks that may still ask
+        self._others = {r for r in range(comm.size) if r != comm.rank}
+        self._done: set[int] = set()  # ranks that ask for no more rows
+        self._told: set[int] = set()  # ranks that know that this one does not
+        self.is_updating = False
         self.is_closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rows", daemon=True)
         self._thread.start()
@@ -97,41 +106,49 @@ class _Answers:
         _running.discard(self)
 
     def _serve(self) -> None:
-        pause, has_closed = _LEAST_SECONDS, False
-        while True:
-            if not has_closed and self.is_closing.is_set():
-                has_closed = True
-                for r in range(self._comm.size):
-                    if r != self._comm.rank:
-                        done = numpy.array([_DONE], numpy.int64)
-                        self._works.append(
-                            self._comm.send(done, r, _REQUEST_TAG, wait=False)
-                        )
+        pause, last = _LEAST_SECONDS, time.monotonic()
+        while not self._may_end(last):
             found = self._comm.probe(tag=_REQUEST_TAG, timeout=0)
             if found is not None:
                 self._answer(found.source)
-                pause = _LEAST_SECONDS
+                pause, last = _LEAST_SECONDS, time.monotonic()
                 continue
             self._works = [work for work in self._works if not work.test()]
-            if has_closed and not self._waits_for and not self._works:
-                return
             time.sleep(pause)
             pause = min(_MOST_SECONDS, pause * _GROWTH)
+
+    def _may_end(self, last: float) -> bool:
+        """Tells others when they need not answer any more; ``last``: of requests."""
+        is_closing = self.is_closing.is_set()
+        for r in self._others - self._told:
+            # An update in which a rank that is done does not take part will fail.
+            if is_closing or (self.is_updating and r in self._done):
+                self._told.add(r)
+                self._send(numpy.array([_DONE], numpy.int64), r, _REQUEST_TAG)
+        if not is_closing or self._works:
+            return False
+        is_late = _is_ending and time.monotonic() - last > _LAST_SECONDS
+        return is_late or self._done == self._others
 
     def _answer(self, source: int) -> None:
         (number,) = self._comm.recv(source, _REQUEST_TAG)
         if number == _DONE:
-            self._waits_for -= 1
-            return
-        row = self._rows[int(number)]
-        self._works.append(self._comm.send(row, source, _ROW_TAG, wait=False))
+            self._done.add(source)
+        else:
+            self._send(self._rows[int(number)], source, _ROW_TAG)
+
+    def _send(self, x: Array, dest: int, tag: int) -> None:
+        self._works.append(self._comm.send(x, dest, tag, wait=False))
 
 
 _running: set[_Answers] = set()
+_is_ending = False  # the process
 
 
 def _end_all() -> None:
     """Before the process ends: answers until all ranks have come as far."""
+    global _is_ending
+    _is_ending = True
     running = list(_running)
     for answers in running:
         answers.is_closing.set()

@@ -73,6 +73,7 @@ class StateSharding:
             order = self._expected_order(params)
             assigned = buckets.assign_buckets(params, order, buckets.BUCKET_BYTES)
         self._states = self._make(params, assigned)
+        self.set_updating(False)
         return self._states
 
     def _make(
@@ -112,6 +113,12 @@ class StateSharding:
         if not isinstance(reducer, ScatterReducer):
             self._states.take_slices()
         self._states.update()
+        self.set_updating(False)
+
+    def set_updating(self, is_updating: bool) -> None:
+        """Tells whether this rank waits for all ranks, to update or to divide."""
+        if self._rows is not None:
+            self._rows.set_updating(is_updating)
 
     @contextlib.contextmanager
     def whole_states(self) -> Iterator[None]:
@@ -157,3 +164,4 @@ class StateSharding:
             self._states.release()
             self._states = None
         self.forget()
+        self.set_updating(False)
