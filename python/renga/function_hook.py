@@ -17,6 +17,9 @@ class FunctionHook:
     """
 
     name = "FunctionHook"
+    # With Chainer's names, hooks see each of Chainer's functions as one node; those for
+    # which this is True see the operations that compute it, as without these names.
+    sees_operations = False
 
     def __enter__(self) -> FunctionHook:
         hooks = get_function_hooks()

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 import renga
 import renga.functions as F
 import renga.links as L
@@ -112,3 +114,50 @@ def test_functions_are_pickled_by_their_names(tmp_path):
     for name, function in functions.items():
         assert function is getattr(F, name)
     assert isinstance(models[0], L.Classifier) and models[1].lossfun is F.hinge
+
+
+def test_networks_are_exported():
+    """Functions are recorded by the operations that compute them, in graphs as well."""
+    code = """
+        import chainer, numpy, onnxruntime
+        import chainer.functions as F
+        import chainer.links as L
+        from renga.exporters.onnx import export
+
+        class Net(chainer.Chain):
+            def __init__(self):
+                super().__init__()
+                with self.init_scope():
+                    self.conv = L.Convolution2D(3, 4, 3)
+                    self.norm = L.BatchNormalization(4)
+                    self.last = L.Linear(None, 5)
+
+            def forward(self, x):
+                h = F.max_pooling_2d(F.relu(self.norm(self.conv(x))), 2)
+                h = F.stack([h, F.pad(h, ((0, 0),) * 4, "constant")], 2)[:, ::-1]
+                h = F.dropout(F.clip(h, 0.1, 0.9)) + F.mean(h)
+                return F.softmax(self.last(F.average(h, axis=2)))
+
+        class Names(chainer.FunctionHook):
+            name = "names"
+            found = []
+
+            def forward_postprocess(self, function, in_data):
+                self.found.append(function.label)
+
+        x = numpy.random.RandomState(0).randn(2, 3, 8, 8).astype("f")
+        net = Net()
+        with Names():
+            file = export(net, x).SerializeToString()
+        session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+        (y,) = session.run(None, {"input_0": x})
+        with chainer.using_config("train", False):
+            numpy.testing.assert_allclose(y, net(x).array, rtol=1e-5)
+        # Without an exporter, hooks see Chainer's functions again.
+        Names.found.clear()
+        with Names():
+            F.max_pooling_2d(x, 2)
+        print(*Names.found)
+    """
+    pytest.importorskip("onnxruntime")
+    assert run(code) == ["MaxPoolingND"]

@@ -11,7 +11,7 @@ import renga.functions as F
 from renga import _core
 from renga.chainer.function_classes.generated import LABELS, ROWS, classes
 from renga.chainer.function_classes.operation import Operation
-from renga.function_hook import get_function_hooks
+from renga.function_hook import FunctionHook, get_function_hooks
 from renga.function_hooks import debug_print, timer
 from renga.links import Classifier
 from renga.operations import operation_of
@@ -89,7 +89,8 @@ def name_creators() -> None:
 def _remembering(function: Any, name: str, class_name: str) -> Any:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if get_function_hooks() and name not in _IMPURE:
+        hooks = get_function_hooks()
+        if hooks and name not in _IMPURE and not _any_sees_operations(hooks):
             return _seen_as(class_name, function, args, kwargs)
         ys = function(*args, **kwargs)
         for y in ys if isinstance(ys, (tuple, list)) else (ys,):
@@ -101,6 +102,10 @@ def _remembering(function: Any, name: str, class_name: str) -> Any:
     # Pickles name the function by where this one is found, with and without the alias.
     call.__module__, call.__qualname__ = F.__name__, name
     return call
+
+
+def _any_sees_operations(hooks: dict[str, FunctionHook]) -> bool:
+    return any(hook.sees_operations for hook in hooks.values())
 
 
 def _seen_as(class_name: str, function: Any, args: Any, kwargs: Any) -> Any:

@@ -29,6 +29,7 @@ class Recorder(FunctionHook):
     """A hook that adds one or more nodes for every operation of the core."""
 
     name = "OnnxRecorder"
+    sees_operations = True
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         self._names: dict[int, str] = {}

@@ -204,6 +204,7 @@ class _Recorder(FunctionHook):
     """Adds up work, and depth along the graph."""
 
     name = "work and depth"
+    sees_operations = True
 
     def __init__(self, model: Link) -> None:
         self.links = _Links(model)
