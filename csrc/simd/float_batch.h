@@ -9,7 +9,11 @@ template <class Target>
 struct FloatMask {
   typename VectorTypes<Target>::Integers bits;
 
-  [[gnu::always_inline]] friend FloatMask operator&&(const FloatMask& a, const FloatMask& b) {
+  // Of two comparisons, the compiler would make one with a branch for each lane.
+  [[gnu::always_inline]] friend FloatMask operator&&(FloatMask a, const FloatMask& b) {
+#if defined(__x86_64__)
+    asm("" : "+v"(a.bits));
+#endif
     return {a.bits & b.bits};
   }
 };
