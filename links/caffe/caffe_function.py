@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from renga.link import Chain, Link
@@ -13,6 +13,9 @@ from renga.serializers.errors import name_of, parsing
 from renga.serializers.files import File
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from renga.variable import Variable, as_variable
+
+# Methods of subclasses that add layers of further types, by type; called with a layer.
+METHODS: dict[str, Callable[[Any, Any], Any]] = {}
 
 
 class CaffeFunction(Chain):
@@ -42,14 +45,15 @@ class CaffeFunction(Chain):
                 self._add(layer)
 
     def _add(self, layer: Any) -> None:
-        bottom = [self.split_map.get(name, name) for name in layer.bottom]
-        if layer.type == "Split":
+        if layer.type in METHODS:
+            METHODS[layer.type](self, layer)
+        elif layer.type == "Split":
             for top in layer.top:
-                self.split_map[top] = bottom[0]
+                self.split_map[top] = self._bottom(layer)[0]
         elif layer.type in BUILDERS:
             function = BUILDERS[layer.type](layer)
             self.forwards[layer.name] = function
-            self.layers.append((layer.name, bottom, list(layer.top)))
+            self._add_layer(layer)
             if isinstance(function, Link):
                 if hasattr(type(self), layer.name):
                     raise ValueError("a name that is a method's")
@@ -60,6 +64,13 @@ class CaffeFunction(Chain):
                 f"support {layer.type} layer",
                 stacklevel=3,
             )
+
+    def _add_layer(self, layer: Any) -> None:
+        """Adds a layer, whose function is in ``forwards``, to those that run."""
+        self.layers.append((layer.name, self._bottom(layer), list(layer.top)))
+
+    def _bottom(self, layer: Any) -> list[str]:
+        return [self.split_map.get(name, name) for name in layer.bottom]
 
     def forward(
         self,

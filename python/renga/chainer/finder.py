@@ -17,6 +17,7 @@ from renga.chainer.function_classes.creators import name_creators
 from renga.chainer.imported_names import add_imported_names
 from renga.chainer.names import add_all, further_name, has_further_names
 from renga.chainer.names.pickles import convert_states
+from renga.chainer.names.private import add_to_classes
 from renga.chainer.package import Package, find_distributions
 from renga.chainer.private_modules import is_chainers, modules_of
 
@@ -61,6 +62,7 @@ def install() -> None:
     sys.meta_path.append(ViewFinder())
     add_imported_names()
     add_all()
+    add_to_classes()
     name_creators()
     convert_states()
     children.inherit_alias()

@@ -10,6 +10,7 @@ from caffemodel import layer, message, old_layer
 
 import renga
 from renga.links.caffe import CaffeFunction
+from renga.links.caffe.caffe_function import METHODS
 
 rng = numpy.random.default_rng(0)
 X, Z = rng.normal(size=(2, 2, 4, 6, 5))
@@ -257,6 +258,29 @@ def test_layer_that_is_not_supported(load, file):
     with pytest.warns(UserWarning, match='Skip the layer "l"'):
         net = load(file)
     assert net.layers == []
+
+
+def test_layers_that_a_subclass_adds(tmp_path, monkeypatch):
+    """By a method for each type, which gets the layer with its blobs."""
+
+    class Net(CaffeFunction):
+        def add_scaled_tanh(self, layer):
+            factor = numpy.array(layer.blobs[0].data, "f")
+            self.forwards[layer.name] = lambda x: renga.functions.tanh(x) * factor
+            self._add_layer(layer)
+
+    monkeypatch.setitem(METHODS, "TanH", Net.add_scaled_tanh)
+    monkeypatch.setitem(METHODS, "PriorBox", lambda net, layer: None)
+    path = tmp_path / "net.caffemodel"
+    first = layer("Split", "s", ("x",), ("u", "v"))
+    second = layer("TanH", "t", ("u",), ("y",), blobs=(numpy.array([3.0]),))
+    path.write_bytes(first + second + layer("PriorBox", "p"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        net = Net(path)
+    assert net.layers == [("t", ["x"], ["y"])]
+    (y,) = net({"x": X}, ["y"])
+    numpy.testing.assert_allclose(y.array, 3 * numpy.tanh(X), rtol=1e-6)
 
 
 @pytest.mark.parametrize(

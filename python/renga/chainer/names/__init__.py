@@ -10,12 +10,19 @@ from renga.chainer.function_classes import find_class
 _FOLDER = "renga.chainer.names."
 # The module here that has the names, by Chainer's module.
 _SOURCES = {
+    "chainer": "private",
     "chainer._backend": "backend",
     "chainer._environment_check": "environment",
     "chainer._runtime_info": "environment",
     "chainer._version": "environment",
+    "chainer.backends._cpu": "private",
+    "chainer.dataset.convert": "private",
+    "chainer.functions.array.flip": "private",
+    "chainer.functions.math.basic_math": "private",
+    "chainer.functions.rnn.n_step_lstm": "private",
     "chainer.iterators._statemachine": "pickles",
     "chainer.link_hooks.spectral_normalization": "spectral_normalization",
+    "chainer.links.caffe.caffe_function": "private",
     "chainer.links.connection.deformable_convolution_2d": "pickles",
     "chainer.links.loss.hierarchical_softmax": "hierarchical_softmax",
     "chainer.links.model.vision.googlenet": "vision",
@@ -26,6 +33,7 @@ _SOURCES = {
     "chainer.optimizer": "pickles",
     "chainer.testing.training": "availability",
     "chainer.testing.unary_math_function_test": "availability",
+    "chainer.training.extensions._snapshot": "private",
     "chainer.training.extensions.computational_graph": "computational_graph",
     "chainer.training.extensions.variable_statistics_plot": "statistics",
     "chainer.utils.array": "arrays",

@@ -1,0 +1,157 @@
+"""Private functions of Chainer's modules that programs import."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+
+from renga import functions as F
+from renga.backends import cuda
+from renga.dataset import convert
+from renga.link import Link
+from renga.link_hook import thread_hooks as _get_link_hooks  # noqa: F401
+from renga.links.caffe.caffe_function import METHODS
+from renga.variable import Variable
+
+
+def add_to_classes() -> None:
+    """Gives renga's classes what clients read of Chainer's."""
+    setattr(Link, "_device_id", property(_device_id))  # noqa: B010
+
+
+def _device_id(link: Link) -> int | None:
+    """The number of the link's GPU; None on the CPU."""
+    return getattr(getattr(link.device, "device", None), "id", None)
+
+
+# chainer.dataset.convert
+
+
+def _concat_arrays(arrays: Any, padding: Any) -> Any:
+    """The arrays or numbers as one array, filled up with ``padding`` unless None."""
+    return convert._concat(arrays, None, padding)
+
+
+def _concat_arrays_with_padding(arrays: Any, padding: Any) -> Any:
+    """The arrays as one of the largest extents, filled up with ``padding``."""
+    return convert._stack_padded(arrays, padding, None)
+
+
+# chainer.functions.rnn.n_step_lstm
+
+
+def _lstm(x: Any, h: Any, c: Any, w: Any, b: Any) -> tuple[Variable, Variable]:
+    """One step of a long short-term memory: the new output and the new cell.
+
+    ``w`` and ``b`` are those of a layer of ``n_step_lstm``.
+    """
+    hy, cy, _ = F.n_step_lstm(1, 0.0, h[None], c[None], [w], [b], [x])
+    return hy[0], cy[0]
+
+
+# chainer.functions.array.flip, chainer.functions.math.basic_math
+
+
+def _flip(array: Any, axis: int) -> Any:
+    """An array backwards along an axis."""
+    return array[(slice(None),) * axis + (slice(None, None, -1),)]
+
+
+def _convert_value_to_string(value: Any) -> str:
+    """An operand in the label of an operation."""
+    if isinstance(value, (Variable, numpy.ndarray, cuda.ndarray)):
+        return "constant array"
+    if not numpy.isscalar(value):
+        raise ValueError(
+            f"label: expected a Variable, an array or a number, got {type(value)}"
+        )
+    return f"({value})" if value < 0 else str(value)  # type: ignore[operator]
+
+
+# chainer.backends._cpu
+
+
+def _to_cpu(array: Any) -> Any:
+    """An array, or a list or tuple of arrays, in the main memory."""
+    if isinstance(array, (list, tuple)):
+        return type(array)([_array_to_cpu(each) for each in array])
+    return _array_to_cpu(array)
+
+
+def _array_to_cpu(array: Any) -> Any:
+    """An array in the main memory: a NumPy array as it is, a number as an array."""
+    if array is None or isinstance(array, numpy.ndarray):
+        return array
+    if isinstance(array, cuda.ndarray):
+        return cuda.to_cpu(array)
+    if numpy.isscalar(array):
+        return numpy.asarray(array)
+    raise TypeError(f"to_cpu: expected an array or a number, got {type(array)}")
+
+
+# chainer.training.extensions._snapshot
+
+
+def _find_snapshot_files(fmt: str, path: str) -> list[tuple[float, str]]:
+    """The times and names of the snapshots of a format, the oldest first."""
+    start, end = fmt.partition("{")[0], fmt.rpartition("}")[2]
+    names = [n for n in os.listdir(path) if n.startswith(start) and n.endswith(end)]
+    return sorted((os.stat(os.path.join(path, n)).st_mtime, n) for n in names)
+
+
+def _find_latest_snapshot(fmt: str, path: str) -> str | None:
+    """The name of the newest snapshot; None without one."""
+    found = _find_snapshot_files(fmt, path)
+    return found[-1][1] if found else None
+
+
+def _find_stale_snapshots(fmt: str, path: str, n_retains: int) -> Iterator[str]:
+    """The names of all snapshots but the newest ``n_retains``, the oldest first."""
+    found = _find_snapshot_files(fmt, path)
+    yield from (name for _, name in found[: max(len(found) - n_retains, 0)])
+
+
+# chainer.links.caffe.caffe_function
+
+
+def _layer(typ: str, oldname: str | None) -> Callable[[Any], Any]:
+    """Decorator of a method of a ``CaffeFunction`` that adds layers of a type.
+
+    ``oldname`` is the type in files of old versions, whose layers get the new one.
+    """
+
+    def register(method: Any) -> Any:
+        METHODS[typ] = method
+        return method
+
+    return register
+
+
+def _get_num(blob: Any) -> int:
+    """The first extent of a blob."""
+    return blob.num if blob.num > 0 else blob.shape.dim[0]
+
+
+def _get_channels(blob: Any) -> int:
+    """The second extent of a blob."""
+    return blob.channels if blob.channels > 0 else blob.shape.dim[1]
+
+
+def _get_height(blob: Any) -> int:
+    """The rows of a blob of two or four axes."""
+    return blob.height if blob.height > 0 else _extent(blob, -2)
+
+
+def _get_width(blob: Any) -> int:
+    """The columns of a blob of two or four axes."""
+    return blob.width if blob.width > 0 else _extent(blob, -1)
+
+
+def _extent(blob: Any, axis: int) -> int:
+    extents = list(blob.shape.dim)
+    if len(extents) not in (2, 4):
+        raise RuntimeError(f"caffe: expected a blob of 2 or 4 axes, got {extents}")
+    return extents[axis]

@@ -1,0 +1,110 @@
+"""Private functions of Chainer's that programs import."""
+
+import os
+
+import chainer
+import chainer.links as L
+import numpy as np
+from chainer.backends import _cpu
+from chainer.dataset import convert
+from chainer.functions.array import flip
+from chainer.functions.math import basic_math
+from chainer.functions.rnn import n_step_lstm
+from chainer.links.caffe import caffe_function
+from chainer.training.extensions import _snapshot
+
+ONES, ZEROS = np.ones(2, "f"), np.zeros((3, 2), "d")
+FORMAT = "snapshot_iter_{.updater.iteration}"
+
+EXPRESSIONS = """
+    convert._concat_arrays([ONES, ONES * 2], None)
+    convert._concat_arrays([ONES, np.zeros(3, "f")], 7)
+    convert._concat_arrays([1, 2], None)
+    convert._concat_arrays([1, 2.5], None)
+    convert._concat_arrays([[1, 2], [3, 4]], 0)
+    convert._concat_arrays([ONES, np.zeros(3, "f")], None)
+    convert._concat_arrays_with_padding([ONES, np.zeros(3, "f")], -1)
+    convert._concat_arrays_with_padding([ZEROS, np.ones((1, 4))], 5)
+    len(chainer._get_link_hooks())
+    L.Linear(2, 2)._device_id
+    chainer.Chain()._device_id
+    _cpu._to_cpu([ONES, None])
+    _cpu._to_cpu((ONES, 3))
+    _cpu._to_cpu(None)
+    _cpu._to_cpu(2.5)
+    _cpu._to_cpu(np.float16(1))
+    _cpu._to_cpu(ONES) is ONES
+    _cpu._array_to_cpu(ZEROS) is ZEROS
+    _cpu._array_to_cpu([ONES])
+    _cpu._array_to_cpu({})
+    _cpu._to_cpu(chainer.Variable(ONES))
+    flip._flip(ZEROS + np.arange(3)[:, None], 0)
+    flip._flip(np.arange(6).reshape(1, 2, 3), 2)
+    basic_math._convert_value_to_string(2)
+    basic_math._convert_value_to_string(-2)
+    basic_math._convert_value_to_string(-0.5)
+    basic_math._convert_value_to_string(ONES)
+    basic_math._convert_value_to_string(chainer.Variable(ONES))
+    basic_math._convert_value_to_string(None)
+    basic_math._convert_value_to_string([1])
+"""
+
+
+def case_link_hooks():
+    class Hook(chainer.LinkHook):
+        name = "mine"
+
+    with Hook():
+        return list(chainer._get_link_hooks())
+
+
+def case_a_step_of_lstm():
+    rng = np.random.RandomState(0)
+    x, h, c = (rng.randn(2, n).astype("f") for n in (3, 4, 4))
+    w = [rng.randn(4, n).astype("f") for n in (3, 3, 3, 3, 4, 4, 4, 4)]
+    b = [rng.randn(4).astype("f") for _ in range(8)]
+    return n_step_lstm._lstm(x, h, c, w, b)
+
+
+class Blob:
+    def __init__(self, num=0, channels=0, height=0, width=0, dim=()):
+        self.num, self.channels = num, channels
+        self.height, self.width = height, width
+        self.shape = type("Shape", (), {"dim": list(dim)})
+
+
+def case_extents_of_blobs():
+    blobs = (
+        Blob(2, 3, 4, 5),
+        Blob(dim=(6, 7, 8, 9)),
+        Blob(dim=(6, 7)),
+        Blob(1, dim=(3,)),
+    )
+    found = []
+    for name in ("num", "channels", "height", "width"):
+        for blob in blobs:
+            try:
+                found.append(getattr(caffe_function, "_get_" + name)(blob))
+            except (IndexError, RuntimeError) as error:
+                found.append(type(error).__name__)
+    return found
+
+
+def _folder():
+    for i, number in enumerate((1, 3, 2)):
+        name = f"snapshot_iter_{number}"
+        open(name, "w").close()
+        os.utime(name, (100 + i, 100 + i))
+    open("others", "w").close()
+    return "."
+
+
+def case_snapshots():
+    folder = _folder()
+    return [
+        _snapshot._find_snapshot_files(FORMAT, folder),
+        _snapshot._find_latest_snapshot(FORMAT, folder),
+        _snapshot._find_latest_snapshot("nothing_{}", folder),
+        [list(_snapshot._find_stale_snapshots(FORMAT, folder, n)) for n in range(5)],
+        _snapshot._find_snapshot_files("snap{}_2", folder),
+    ]
