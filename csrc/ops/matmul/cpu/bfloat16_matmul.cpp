@@ -86,6 +86,7 @@ void multiply_bfloat16(const Array& a, const Array& b, const Array& bias, const 
 }
 
 void multiply_bf16x3(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  if (simd::has_tiles()) return multiply_bf16x3_on_tiles(a, b, c, accumulate);
   const Bfloat16Split a_split(a), b_split(b);
   multiply_bfloat16(a_split.low, b_split.high, {}, c, accumulate);
   multiply_bfloat16(a_split.high, b_split.low, {}, c, true);

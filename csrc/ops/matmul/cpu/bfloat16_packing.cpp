@@ -28,12 +28,16 @@ bfloat16* pair_at(const PackedLayout& y, bfloat16* data, std::int64_t depth, std
 // The pairs of a square's half width, by position in depth or by column: 16 vectors of 16 pairs.
 using Pairs = WideHalves[kHalf];
 
-[[gnu::always_inline]] inline WideHalves load_line(const bfloat16* from) {
+[[gnu::always_inline]] inline WideHalves load_line(const bfloat16* from, bool) {
   return *reinterpret_cast<const simd::UnalignedWideHalves*>(from);
 }
-[[gnu::always_inline]] inline WideHalves load_line(const float* from) {
-  return simd::to_bfloat16<Target>(simd::load_floats<Target>(from),
-                                   simd::load_floats<Target>(from + kHalf));
+[[gnu::always_inline]] inline Vector residual_of(const Vector& v) {
+  return v - simd::from_bfloat16<Target>(simd::to_bfloat16<Target>(v));
+}
+[[gnu::always_inline]] inline WideHalves load_line(const float* from, bool residual) {
+  const Vector a = simd::load_floats<Target>(from), b = simd::load_floats<Target>(from + kHalf);
+  if (residual) return simd::to_bfloat16<Target>(residual_of(a), residual_of(b));
+  return simd::to_bfloat16<Target>(a, b);
 }
 
 template <bool streams>
@@ -60,12 +64,13 @@ template <class T>
   if (x.lines_along_depth) {
 #pragma GCC unroll 2
     for (auto& half : halves) {
-      for (int i = 0; i < kHalf; ++i, from += x.step) half[i] = load_line(from);
+      for (int i = 0; i < kHalf; ++i, from += x.step) half[i] = load_line(from, x.residual);
     }
     return;
   }
   for (int i = 0; i < kHalf; ++i, from += 2 * x.step) {
-    const WideHalves even = load_line(from), odd = load_line(from + x.step);
+    const WideHalves even = load_line(from, x.residual);
+    const WideHalves odd = load_line(from + x.step, x.residual);
     halves[0][i] = in_turn<0>(even, odd);
     halves[1][i] = in_turn<kHalf>(even, odd);
   }
@@ -107,7 +112,7 @@ template <class T>
   const std::int64_t length = x.lines_along_depth ? deep : wide;
   for (std::int64_t i = 0; i < lines; ++i)
     std::copy_n(from + i * x.step, length, square + i * kEdge);
-  load_square(square, {kEdge, kEdge, x.lines_along_depth, kEdge}, halves);
+  load_square(square, {kEdge, kEdge, x.lines_along_depth, kEdge, x.residual}, halves);
 }
 
 template <bool streams, class T>
@@ -165,7 +170,9 @@ void convert_slowly(bfloat16* to, const PackedLayout& y, const T* from, const So
                                        : to + column * y.step + depth;
       const bool is_inside = column < x.width && depth < x.depth;
       const std::int64_t i = x.lines_along_depth ? column * x.step + depth : depth * x.step + column;
-      *at = is_inside ? bfloat16(static_cast<float>(from[i])) : bfloat16(0.f);
+      float number = is_inside ? static_cast<float>(from[i]) : 0.f;
+      if (x.residual) number -= static_cast<float>(bfloat16(number));
+      *at = bfloat16(number);
     }
   }
 }

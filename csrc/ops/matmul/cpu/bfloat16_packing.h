@@ -13,6 +13,8 @@ struct PackedSource {
   std::int64_t depth, width;
   bool lines_along_depth;
   std::int64_t step;
+  // Packs what rounding loses of each float, rounded itself: the low part of bf16x3.
+  bool residual = false;
 };
 
 // Either `width` rows of `depth` numbers, `step` elements apart, or panels of `panel` columns,

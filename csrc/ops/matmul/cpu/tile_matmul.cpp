@@ -1,6 +1,7 @@
 #include "ops/matmul/cpu/tile_matmul.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include "devices/parallel.h"
@@ -17,7 +18,7 @@ namespace {
 struct PackedRows {
   Array owner;
   const bfloat16* data;
-  std::int64_t step;
+  std::int64_t step, count;
 };
 
 template <class Pack>
@@ -26,30 +27,40 @@ void visit_packing(const Matrix& x, std::int64_t i, const Pack& pack) {
   pack(x.at<bfloat16>(i));
 }
 
-// Rows that tiles can be loaded from where they are need no packing.
-PackedRows packed_rows(const Matrix& a, std::int64_t i, const Sizes& size) {
+// An operand is packed in one part, rounded, or in two: then what rounding loses follows, along the
+// depth. Rows that tiles can be loaded from where they are need no packing.
+PackedRows packed_rows(const Matrix& a, std::int64_t i, const Sizes& size, int parts) {
   const bool is_ready = a.array.dtype() == Dtype::bfloat16 && !a.transposed &&
                         size.k % kTileDepth == 0 && size.m >= kTileEdge;
-  if (is_ready) return {a.array, a.at<bfloat16>(i), a.leading};
+  if (is_ready) return {a.array, a.at<bfloat16>(i), a.leading, size.m};
   // Rows a power of two apart would share sets of the caches.
   const std::int64_t depth = round_up(size.k, kTileDepth);
-  const std::int64_t step = depth % 512 == 0 ? depth + kTileDepth : depth;
-  const Array rows = empty({std::max(size.m, kTileEdge), step}, Dtype::bfloat16);
+  const std::int64_t step = parts * depth + (parts * depth % 512 == 0 ? kTileDepth : 0);
+  const std::int64_t count = round_up(size.m, kTileEdge);
+  const Array rows = empty({count, step}, Dtype::bfloat16);
   auto* const to = rows.as<bfloat16>();
-  const PackedSource source{size.k, size.m, !a.transposed, a.leading};
   visit_packing(a, i, [&](const auto* from) {
-    pack_bfloat16(from, source, to, {.depth = depth, .width = size.m, .panel = 0, .step = step});
+    for (int part = 0; part < parts; ++part) {
+      pack_bfloat16(from, {size.k, size.m, !a.transposed, a.leading, part == 1},
+                    to + part * depth,
+                    {.depth = depth, .width = size.m, .panel = 0, .step = step});
+    }
   });
-  return {rows, to, step};
+  return {rows, to, step, count};
 }
 
-Array packed_panels(const Matrix& b, std::int64_t i, const Sizes& size) {
+Array packed_panels(const Matrix& b, std::int64_t i, const Sizes& size, int parts) {
   const std::int64_t depth = round_up(size.k, kTileDepth), width = round_up(size.n, kTileBlock);
-  const Array panels = empty({width, depth}, Dtype::bfloat16);
-  const PackedSource source{size.k, size.n, b.transposed, b.leading};
+  const Array panels = empty({width, parts * depth}, Dtype::bfloat16);
   visit_packing(b, i, [&](const auto* from) {
-    pack_bfloat16(from, source, panels.as<bfloat16>(),
-                  {.depth = depth, .width = width, .panel = kTileEdge, .step = kTileEdge * depth});
+    for (int part = 0; part < parts; ++part) {
+      pack_bfloat16(from, {size.k, size.n, b.transposed, b.leading, part == 1},
+                    panels.as<bfloat16>() + part * depth * kTileEdge,
+                    {.depth = depth,
+                     .width = width,
+                     .panel = kTileEdge,
+                     .step = parts * depth * kTileEdge});
+    }
   });
   return panels;
 }
@@ -58,17 +69,20 @@ Array packed_panels(const Matrix& b, std::int64_t i, const Sizes& size) {
 template <class T>
 struct TileProduct {
   TileOperands operands;
+  std::int64_t packed_rows;  // of the left operand: those beyond the product's may be read
   Sizes size;
   std::span<const TileTerm> terms;
   const float* bias;
   bool accumulate;
   T* c;
 
-  // So many rows of the left operand stay in the second-level cache while the columns pass.
+  // So many rows of the left operand and the result stay in the second-level cache while the
+  // columns pass.
   std::int64_t rows_at_once() const {
-    constexpr std::int64_t kCached = 1 << 19, kLeast = 4 * kTileBlock;
-    const std::int64_t depth = round_up(size.k, kTileDepth);
-    return std::max(kLeast, kCached / (2 * depth) / kTileBlock * kTileBlock);
+    constexpr std::int64_t kCached = 1 << 19, kLeast = 4 * kTileBlock, kMostColumns = 1024;
+    std::int64_t bytes = static_cast<std::int64_t>(sizeof(T)) * std::min(size.n, kMostColumns) / 2;
+    for (const TileTerm& term : terms) bytes += 2 * kTileDepth * term.steps;
+    return std::max(kLeast, kCached / bytes / kTileBlock * kTileBlock);
   }
   std::int64_t columns() const { return divide_up(size.n, kTileBlock); }
   std::int64_t blocks() const { return divide_up(size.m, rows_at_once()) * columns(); }
@@ -87,7 +101,6 @@ struct TileProduct {
   }
 
  private:
-  // The last block of rows may overlap the one before it: then it writes its last rows only.
   template <class Target, class Tiles>
   [[gnu::always_inline]] void column_block(Tiles& tiles, std::int64_t begin, std::int64_t end,
                                            std::int64_t column) const {
@@ -95,46 +108,39 @@ struct TileProduct {
     TileOperands block = operands;
     block.right += column / kTileEdge * operands.panel_step;
     TileSums sums;
-    for (std::int64_t row = begin; row < end; row += kTileBlock) {
-      const std::int64_t rows = std::min(kTileBlock, end - row);
-      const std::int64_t computed = round_up(rows, kTileEdge);
-      const std::int64_t first = std::max<std::int64_t>(0, std::min(row, size.m - computed));
-      block.left = operands.left + first * operands.row_step;
-      sum_products(tiles, block, terms, computed, columns, sums);
-      for (std::int64_t i = row; i < row + rows; ++i) {
-        write_sums<Target>(sums.row(i - first), columns, bias == nullptr ? nullptr : bias + column,
-                           accumulate, c + i * size.n + column);
+    for (std::int64_t row = begin; row < end;) {
+      const RowBlock rows(row, end, packed_rows);
+      block.left = operands.left + rows.first * operands.row_step;
+      sum_products(tiles, block, terms, rows.computed, columns, sums);
+      for (const std::int64_t last = row + rows.written; row < last; ++row) {
+        write_sums<Target>(sums.row(row - rows.first), columns,
+                           bias == nullptr ? nullptr : bias + column, accumulate,
+                           c + row * size.n + column);
       }
     }
   }
 };
 
-template <class T>
-void multiply_packed(const TileOperands& operands, const Sizes& size,
-                     std::span<const TileTerm> terms, const float* bias, bool accumulate, T* c) {
-  TileProduct<T>{operands, size, terms, bias, accumulate, c}.run();
-}
-
-void multiply_packed(const TileOperands& operands, const Sizes& size,
-                     std::span<const TileTerm> terms, const float* bias, bool accumulate,
-                     Dtype dtype, std::byte* c) {
-  if (dtype == Dtype::float32) {
-    return multiply_packed(operands, size, terms, bias, accumulate, reinterpret_cast<float*>(c));
-  }
-  multiply_packed(operands, size, terms, bias, accumulate, reinterpret_cast<bfloat16*>(c));
-}
-
 // Products of so deep operands are summed in parts that stay in the caches.
 constexpr std::int64_t kDeepest = 4096, kPart = 2048;
 
-void multiply_one(const PackedRows& a, const Array& panels, const Sizes& size, const float* bias,
-                  bool accumulate, Dtype dtype, std::byte* c) {
+void multiply_one(const PackedRows& a, const Array& panels, const Sizes& size, int parts,
+                  const float* bias, bool accumulate, Dtype dtype, std::byte* c) {
   const std::int64_t depth = round_up(size.k, kTileDepth);
-  const TileOperands operands{a.data, a.step, panels.as<bfloat16>(), kTileEdge * depth};
+  const TileOperands operands{a.data, a.step, panels.as<bfloat16>(), parts * depth * kTileEdge};
   const auto part = [&](std::int64_t begin, std::int64_t length, const float* added, bool adds,
                         Dtype to_dtype, std::byte* to) {
-    const TileTerm term{begin, begin * kTileEdge, divide_up(length, kTileDepth)};
-    multiply_packed(operands, {size.m, size.n, length}, {&term, 1}, added, adds, to_dtype, to);
+    const std::int64_t low = begin + depth, steps = divide_up(length, kTileDepth);
+    const std::array<TileTerm, 3> terms{{{low, begin * kTileEdge, steps},
+                                         {begin, low * kTileEdge, steps},
+                                         {begin, begin * kTileEdge, steps}}};
+    const auto used = std::span(terms).subspan(parts == 1 ? 2 : 0);
+    const Sizes part_size{size.m, size.n, length};
+    const auto multiply = [&]<class T>(T* result) {
+      TileProduct<T>{operands, a.count, part_size, used, added, adds, result}.run();
+    };
+    if (to_dtype == Dtype::float32) return multiply(reinterpret_cast<float*>(to));
+    multiply(reinterpret_cast<bfloat16*>(to));
   };
   if (size.k <= kDeepest) return part(0, size.k, bias, accumulate, dtype, c);
   const bool in_place = dtype == Dtype::float32;
@@ -155,10 +161,9 @@ void multiply_one(const PackedRows& a, const Array& panels, const Sizes& size, c
   });
 }
 
-}  // namespace
-
-void multiply_on_tiles(const Array& a, const Array& b, const Array& bias, const Array& c,
-                       bool accumulate, PackedWeightCache* cache) {
+// `parts` of each operand (packed_rows).
+void multiply_parts(const Array& a, const Array& b, const Array& bias, const Array& c,
+                    bool accumulate, int parts, PackedWeightCache* cache) {
   constexpr std::int64_t kSmall = 1 << 24;  // products of two matrices
   const Matrix left = as_matrix(a), right = as_matrix(b);
   const Array row = bias.defined() ? contiguous(cast(bias, Dtype::float32)) : bias;
@@ -166,7 +171,7 @@ void multiply_on_tiles(const Array& a, const Array& b, const Array& bias, const 
   const Sizes size{c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
   const std::int64_t each = size.m * size.n, count = c.size() / each;
   const auto panels = [&](std::int64_t i) {
-    const auto pack = [&] { return packed_panels(right, i, size); };
+    const auto pack = [&] { return packed_panels(right, i, size, parts); };
     if (cache == nullptr || count > 1) return pack();
     constexpr std::int64_t kLayout = -1;  // no other packing of matrices begins so
     const Array kept =
@@ -175,7 +180,7 @@ void multiply_on_tiles(const Array& a, const Array& b, const Array& bias, const 
   };
   const auto multiply = [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      multiply_one(packed_rows(left, i, size), panels(i), size, added, accumulate, c.dtype(),
+      multiply_one(packed_rows(left, i, size, parts), panels(i), size, parts, added, accumulate, c.dtype(),
                    c.data() + i * each * c.itemsize());
     }
   };
@@ -184,6 +189,17 @@ void multiply_on_tiles(const Array& a, const Array& b, const Array& bias, const 
     const SingleThread alone;
     multiply(begin, end);
   });
+}
+
+}  // namespace
+
+void multiply_on_tiles(const Array& a, const Array& b, const Array& bias, const Array& c,
+                       bool accumulate, PackedWeightCache* cache) {
+  multiply_parts(a, b, bias, c, accumulate, 1, cache);
+}
+
+void multiply_bf16x3_on_tiles(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  multiply_parts(a, b, {}, c, accumulate, 2, nullptr);
 }
 
 }  // namespace renga

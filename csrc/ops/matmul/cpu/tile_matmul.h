@@ -14,4 +14,7 @@ namespace renga {
 void multiply_on_tiles(const Array& a, const Array& b, const Array& bias, const Array& c,
                        bool accumulate, PackedWeightCache* cache = nullptr);
 
+// c (+)= a b for float32 arrays, by bf16x3 (bfloat16_products.h).
+void multiply_bf16x3_on_tiles(const Array& a, const Array& b, const Array& c, bool accumulate);
+
 }  // namespace renga

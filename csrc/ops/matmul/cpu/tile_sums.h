@@ -90,6 +90,22 @@ template <class Tiles>
   sum_products<1, 1>(tiles, operands, terms, sums);
 }
 
+// The rows of a left operand that are computed at once: `written` from `row` on, within `computed`
+// from `first` on. No row beyond the operand's is read: the last block may overlap the one before
+// it, of which it does not write anything again.
+struct RowBlock {
+  RowBlock(std::int64_t row, std::int64_t end, std::int64_t all_rows) {
+    written = std::min(kTileBlock, end - row);
+    computed = written > kTileEdge ? kTileBlock : kTileEdge;
+    if (computed > all_rows) {
+      computed = kTileEdge;
+      written = std::min(written, kTileEdge);
+    }
+    first = std::max<std::int64_t>(0, std::min(row, all_rows - computed));
+  }
+  std::int64_t first, computed, written;
+};
+
 // Writes n <= 32 sums, plus `bias` unless that is nullptr, or adds them to what is there.
 template <class Target, class T>
 [[gnu::always_inline]] inline void write_sums(const float* sums, std::int64_t n, const float* bias,

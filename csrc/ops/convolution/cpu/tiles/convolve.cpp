@@ -336,25 +336,25 @@ void convolve_samples(const Operands<bfloat16, U>& operands) {
       for (std::int64_t i = begin; i < end; ++i) {
         const Columns columns = Columns::block(geometry, i % column_blocks);
         const std::int64_t channel = columns.channel(geometry);
-        // The last block may overlap the one before it: then it writes its last rows only.
-        const std::int64_t row = i / column_blocks * kTileBlock;
-        const std::int64_t end_row = std::min(row + kTileBlock, geometry.samples);
-        const std::int64_t computed = round_up(end_row - row, kTileEdge);
-        const std::int64_t first =
-            std::max<std::int64_t>(0, std::min(row, geometry.samples - computed));
-        const TileOperands block{operands.image.data + first * operands.image.sample_size() +
-                                     columns.group * operands.layout.tap_depth,
-                                 operands.image.sample_size(),
-                                 columns.panels(operands.panels, operands.layout),
-                                 operands.layout.panel_size()};
-        for (const Pixel& pixel : pixels) {
-          sum_products(tiles, block, pixel.terms, computed, columns.count, sums);
-          for (std::int64_t s = row; s < end_row; ++s) {
-            write_sums<decltype(target)>(
-                sums.row(s - first), columns.count,
-                operands.bias == nullptr ? nullptr : operands.bias + channel, false,
-                operands.at(s, pixel.at) + channel);
+        const std::int64_t block = i / column_blocks * kTileBlock;
+        const std::int64_t end_row = std::min(block + kTileBlock, geometry.samples);
+        for (std::int64_t row = block; row < end_row;) {
+          const RowBlock rows(row, end_row, geometry.samples);
+          const TileOperands at{operands.image.data + rows.first * operands.image.sample_size() +
+                                    columns.group * operands.layout.tap_depth,
+                                operands.image.sample_size(),
+                                columns.panels(operands.panels, operands.layout),
+                                operands.layout.panel_size()};
+          for (const Pixel& pixel : pixels) {
+            sum_products(tiles, at, pixel.terms, rows.computed, columns.count, sums);
+            for (std::int64_t s = row; s < row + rows.written; ++s) {
+              write_sums<decltype(target)>(
+                  sums.row(s - rows.first), columns.count,
+                  operands.bias == nullptr ? nullptr : operands.bias + channel, false,
+                  operands.at(s, pixel.at) + channel);
+            }
           }
+          row += rows.written;
         }
       }
     });
