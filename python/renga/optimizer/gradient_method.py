@@ -144,6 +144,7 @@ class GradientMethod(Optimizer):
         _warn_of_untrained(link)
         for param in link.params_of_all_stages():
             param.update_rule = self.create_update_rule()
+            param.update_rule.is_of_setup = True
             if self._use_fp32_update:
                 param.update_rule.use_fp32_update()
         return self

@@ -31,6 +31,25 @@ def in_one_pass(update_core_cpu: Callable[..., None]) -> Callable[..., None]:
     return update_core_cpu
 
 
+def require_own_rules(operation: str, optimizer: Any) -> None:
+    """Checks that no other optimizer was set up for parameters of this one's model.
+
+    That has replaced their update rules, of which each parameter has one.
+
+    Raises:
+        ValueError: if one was.
+    """
+    for name, param in sorted(optimizer.target.namedparams()):
+        rule = param.update_rule
+        if rule is None or not rule.is_of_setup:
+            continue
+        if rule.hyperparam.parent is not optimizer.hyperparam:
+            raise ValueError(
+                f"{operation}: expected parameters that one optimizer updates, got "
+                f"{name}, whose update rule is that of another one"
+            )
+
+
 class UpdateRule(Hookable):
     """Updates one parameter, with its ``state``.
 
@@ -41,6 +60,8 @@ class UpdateRule(Hookable):
 
     is_elementwise = False
     """Whether the update is elementwise, so that arrays may be concatenated."""
+    is_of_setup = False
+    """Whether the optimizer's ``setup`` has made it, not the user."""
 
     def __init__(self, parent_hyperparam: Hyperparameter | None = None) -> None:
         self.hyperparam = Hyperparameter(parent_hyperparam)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from renga.link import Link
@@ -61,6 +62,23 @@ class TrackedLink(LoadedLink):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._track(super().forward, args, kwargs)  # type: ignore[misc]
+
+    @contextlib.contextmanager
+    def init_scope(self) -> Iterator[None]:
+        """Context in which parameters are registered.
+
+        Raises:
+            RuntimeError: while the model runs: each rank would have a parameter of its
+                own.
+        """
+        if current_tracker() is not None:
+            raise RuntimeError(
+                f"{type(self).__name__}: expected a model that has all of its links "
+                "before ranks share it, got one that makes them in a call: pass "
+                "parallelize an example, which it calls the model with"
+            )
+        with super().init_scope():
+            yield
 
     def _track(self, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if current_tracker() is not None:

@@ -75,7 +75,11 @@ class AsynchronousOptimizer(WrappedOptimizer):
             super().__setattr__(name, value)
 
     def setup(self: _Self, link: Any) -> _Self:
-        """Sets the actual optimizer up with ``link``, in which the ranks begin anew."""
+        """Sets the actual optimizer up with ``link``, in which the ranks begin anew.
+
+        Every rank calls it, as what servers have of the last model comes home first.
+        """
+        self._end()
         self._packed, self._has_updated = None, False
         self._model.has_begun = False
         return super().setup(link)
@@ -100,8 +104,8 @@ class AsynchronousOptimizer(WrappedOptimizer):
                 first axis of the arguments.
 
         Raises:
-            RuntimeError: before ``setup``, or if a parameter has got its shape after
-                the first update.
+            RuntimeError: before ``setup``, or if a parameter is another one than in
+                the first update, or has got its shape since.
             TypeError: if the loss function returns no Variable.
         """
         forward = None if lossfun is None else functools.partial(lossfun, *args, **kwds)
@@ -113,6 +117,9 @@ class AsynchronousOptimizer(WrappedOptimizer):
 
     def join(self) -> None:
         """To be called on every rank after its last update."""
+
+    def _end(self) -> None:
+        """Ends what has begun with the first update; every rank calls it."""
 
     def _update(self, forward: Callable[[], Any] | None) -> None:
         raise NotImplementedError
@@ -193,12 +200,13 @@ class AsynchronousOptimizer(WrappedOptimizer):
         self._samples = self._count_samples(forward)
         if forward is not None:
             self._backward(loss)
-        found = sum(1 for _ in self.target.params(include_uninit=False))
-        expected = len(self._packed.params)
+        found = {id(param) for param in self.target.params(include_uninit=False)}
+        expected = {id(param) for param in self._packed.params}
         if found != expected:
             raise RuntimeError(
-                f"update: expected the {expected} parameters that had shapes in the "
-                f"first update, got {found}: ranks begin with equal ones"
+                f"update: expected the {len(expected)} parameters that had shapes in "
+                f"the first update, got {len(found)}, of which {len(found - expected)} "
+                "are new: ranks begin with equal ones; call setup again on all of them"
             )
 
     def _update_alone(self) -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from renga.distributed.asynchronous.server.client import Client
     from renga.distributed.asynchronous.server.shards import Shards
     from renga.distributed.asynchronous.server.shared_client import SharedClient
+    from renga.parameter import Parameter
 
 
 class CallerChanges:
@@ -32,6 +33,11 @@ class CallerChanges:
         self._settings = SettingsReader(optimizer, shards.params)
         self._sent = b""
         self._watch = ParameterWatch(shards.params)
+
+    @property
+    def params(self) -> list[Parameter]:
+        """The parameters that the servers have."""
+        return self._shards.params
 
     def send_settings(self) -> None:
         """Sends the settings if they have changed.

@@ -30,6 +30,7 @@ from renga.distributed.asynchronous.server.shard_server import (
 from renga.distributed.asynchronous.server.shards import Needs, Shards, needs_of
 from renga.distributed.asynchronous.server.shared_client import SharedClient, connect
 from renga.link.sharing_memory import require_own_memory
+from renga.optimizer.update_rule import require_own_rules
 from renga.serializer import Deserializer
 
 if TYPE_CHECKING:
@@ -196,6 +197,7 @@ class ServerOptimizer(AsynchronousOptimizer):
     def _make_shards(self, group: Communicator | None) -> Shards:
         """The division that the optimizers of all ranks of a group need."""
         require_own_memory("create_server_optimizer", self.target)
+        require_own_rules("create_server_optimizer", self.actual_optimizer)
         distinct = self._distinct_params()
         self._rows = RowsOfBatch(self._row_functions, distinct)
         params = [found.param for found in distinct]
@@ -297,6 +299,9 @@ class ServerOptimizer(AsynchronousOptimizer):
         """Waits for all workers to finish; gets the last parameters and states."""
         if self.is_worker:
             self._begin_to_join()
+        self._end()
+
+    def _end(self) -> None:
         if self._client is not None:
             self._finish()
             # A further update begins anew.
@@ -306,7 +311,7 @@ class ServerOptimizer(AsynchronousOptimizer):
         """Ends the servers and gets what they have; every worker calls it."""
         self._send_changes()
         self._leaf.wait()  # they may pull until then
-        rules = [distinct.param.update_rule for distinct in self._distinct_params()]
+        rules = [param.update_rule for param in self._changes.params]
         if self._leaf.is_first:
             self._client.finish(rules)
         self._leaf.share(self._packed)

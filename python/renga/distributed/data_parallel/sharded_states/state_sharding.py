@@ -20,6 +20,7 @@ from renga.distributed.data_parallel.sharded_states.scatter_reducer import (
     ScatterReducer,
 )
 from renga.distributed.data_parallel.sharded_states.states import ShardedStates
+from renga.optimizer.update_rule import require_own_rules
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -66,7 +67,12 @@ class StateSharding:
     def divide(
         self, params: Sequence[Parameter], bucketed: BucketedReducer | None
     ) -> ShardedStates:
-        """Divides the states, in the order of the reducer's buckets if there is one."""
+        """Divides the states, in the order of the reducer's buckets if there is one.
+
+        Raises:
+            ValueError: if another optimizer updates some of the parameters, too.
+        """
+        require_own_rules("shard", self._optimizer)
         if bucketed is not None:
             assigned = bucketed.buckets
         else:
