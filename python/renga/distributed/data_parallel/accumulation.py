@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from renga.distributed.data_parallel.sample_weighting import GradientWeight
-from renga.distributed.data_parallel.sharded_parameters.parameter_reads import (
-    freeing_parameters,
-)
 
 if TYPE_CHECKING:
     from renga.link import Link
@@ -92,8 +89,7 @@ class Accumulation:
             if first is None:
                 first = loss.xp.full_like(loss.array, loss_scale or 1.0)
             loss.grad = loss.xp.asarray(first * first.dtype.type(factor))
-        with freeing_parameters():
-            loss.backward(loss_scale=loss_scale)
+        loss.backward(loss_scale=loss_scale)
 
 
 def _factor(samples: int | None, unit: float) -> float:

@@ -74,7 +74,8 @@ class GatheredParameters(ShardedStates):
     def _allocate(self) -> None:
         rank, params = self._comm.rank, self._params
         self._units = [
-            GatheredUnit(self._service, rank, layout, params) for layout in self.layouts
+            GatheredUnit(self._service, self._reads, rank, layout, params)
+            for layout in self.layouts
         ]
 
     def _own_part(self, b: int, piece: Piece) -> Array:
@@ -83,7 +84,7 @@ class GatheredParameters(ShardedStates):
     def _adopt_arrays(self) -> None:
         if not all(unit_of(param) for param in self._params):
             require_own_memory(self._params)
-        self._comm.barrier()  # others may still gather parameters
+        self._wait()  # others may still gather parameters
         for unit in self._units:
             unit.take_own_copies()
 
@@ -92,14 +93,21 @@ class GatheredParameters(ShardedStates):
 
     def _settle(self) -> None:
         """Frees the numbers that this rank does not keep, once all rows are written."""
-        self._comm.barrier()
+        self._wait()
         for unit in self._units:
             unit.place()
-        self._reads.end_pass()
+        self._reads.end_step()
 
     def release(self) -> None:
         for unit in self._units:
             unit.make_own()
+        self._wait()
+
+    def _wait(self) -> None:
+        """Waits for all ranks, none of which has asked for rows without an answer."""
+        self._reads.finish()
+        # Before the barrier: one that has passed it may be at its end.
+        self._service.set_updating(False)
         self._comm.barrier()
 
 

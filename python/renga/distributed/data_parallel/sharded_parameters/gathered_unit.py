@@ -16,6 +16,9 @@ from renga.distributed.data_parallel.sharded_states.states import part_of
 
 if TYPE_CHECKING:
     from renga.communicators.communicator import Array
+    from renga.distributed.data_parallel.sharded_parameters.parameter_reads import (
+        ParameterReads,
+    )
     from renga.distributed.data_parallel.sharded_parameters.row_service import (
         RowService,
     )
@@ -28,6 +31,7 @@ class GatheredUnit:
 
     Args:
         service: gets the other ranks' rows.
+        reads: of the thread, which is told of arrays that Python code reads.
         rank: of this rank's row.
         layout: where the parameters are in rows.
         params: all parameters.
@@ -39,11 +43,13 @@ class GatheredUnit:
     def __init__(
         self,
         service: RowService,
+        reads: ParameterReads,
         rank: int,
         layout: ShardLayout,
         params: Sequence[Parameter],
     ) -> None:
         self._service = service
+        self._reads = reads
         self._rank = rank
         self._layout = layout
         self._pieces = layout.pieces(rank)
@@ -53,6 +59,8 @@ class GatheredUnit:
         self.row[...] = 0
         self.number = service.add(self.row)
         self._flat: Array | None = None
+        self._works: list[Any] = []  # that fill it
+        self._is_complete = False
         self._views: dict[int, Array] = {}  # by the id of the parameter
 
     @property
@@ -62,7 +70,7 @@ class GatheredUnit:
     @property
     def is_gathered(self) -> bool:
         """Whether the numbers of all ranks are here."""
-        return self._flat is not None
+        return self._is_complete
 
     def own_part(self, piece: Piece) -> Array:
         """The elements of a piece in this rank's row."""
@@ -88,29 +96,49 @@ class GatheredUnit:
             if param._owns_array:
                 put(param, without_numbers(param), self)
             else:
-                param.array[...] = self._gathered()[id(param)]
+                param.array[...] = self.read(param)
         self.free()
+
+    def request(self) -> None:
+        """Begins to gather the numbers of all ranks."""
+        if self._flat is None:
+            self._flat = self._layout.empty()
+            self._flat[self._rank] = self.row
+            if self._flat.size:
+                self._works = self._service.fetch(self.number, self._flat)
 
     def gather(self) -> None:
         """Has functions read the numbers of all ranks."""
-        if self._flat is None:
-            views = self._gathered()
-            for param in self._params:
+        if self._is_complete:
+            return
+        self.request()
+        self.finish()
+        views = self._layout.views(self._flat)
+        for ref, view in zip(self._refs.values(), views):
+            param = ref()
+            if param is not None:
+                self._views[id(param)] = view
                 if unit_of(param) is self:
-                    put(param, views[id(param)], self)
+                    put(param, view, self)
+        self._is_complete = True
 
     def free(self) -> None:
         """Frees the numbers of all ranks, unless a graph still refers to them."""
-        if self._flat is None:
-            return
-        for param in self._params:
+        self.finish()
+        for param in self._params if self._is_complete else ():
             if unit_of(param) is self:
                 put(param, without_numbers(param), self)
-        self._flat, self._views = None, {}
+        self._flat, self._views, self._is_complete = None, {}, False
+
+    def finish(self) -> None:
+        """Waits for what has been requested."""
+        works, self._works = self._works, []
+        for work in works:
+            work.wait()
 
     def read(self, param: Any) -> Array:
         """The gathered numbers of a parameter."""
-        self.gather()
+        self._reads.read(self)
         return self._views[id(param)]
 
     def make_own(self) -> None:
@@ -122,16 +150,3 @@ class GatheredUnit:
         for param in self._params:
             if not is_shared(param):
                 vars(param).pop("_unit", None)
-
-    def _gathered(self) -> dict[int, Array]:
-        if self._flat is None:
-            flat = self._layout.empty()
-            flat[self._rank] = self.row
-            if flat.size:
-                self._service.fetch(self.number, flat)
-            self._flat = flat
-            self._views = {
-                id(ref()): view
-                for ref, view in zip(self._refs.values(), self._layout.views(flat))
-            }
-        return self._views

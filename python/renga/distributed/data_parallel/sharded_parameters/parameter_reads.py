@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import bisect
-import contextlib
 import threading
 import weakref
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from renga import _core
+from renga.configuration import config
 from renga.distributed.data_parallel.sharded_parameters.backward_ladder import (
     BackwardLadder,
 )
@@ -25,7 +25,24 @@ if TYPE_CHECKING:
         GatheredUnit,
     )
 
-_KEPT = 1  # units that forward passes keep besides those of the present operation
+# Units that stay gathered besides those of the present operation: the one before, and
+# one that is on its way.
+_KEPT = 2
+
+
+class _Call(NamedTuple):
+    """An operation: its name, its inputs, and parameters among them with their units.
+
+    Inputs are left out if no parameter is among them.
+    """
+
+    label: str
+    xs: Sequence[Any]
+    read: list[tuple[Any, GatheredUnit]]
+
+
+def _no_unit() -> None:
+    """In the place of a reference to a unit."""
 
 
 class ParameterReads:
@@ -33,7 +50,8 @@ class ParameterReads:
 
     The core asks it what to call each operation with
     (``_core.set_call_placement``). It notes the ranks of graph nodes that read a unit;
-    in backward passes the unit is gathered before nodes of these ranks run.
+    in backward passes the unit is gathered before nodes of these ranks run. The unit
+    that is likely to be read next is requested meanwhile.
 
     Attributes:
         inner: asked next; None to call operations with what they are given.
@@ -46,21 +64,21 @@ class ParameterReads:
         # In the order of use.
         self._gathered: weakref.WeakKeyDictionary[GatheredUnit, None]
         self._gathered = weakref.WeakKeyDictionary()
+        # What a backward pass, or a function that is running, may read again.
+        self._protected: weakref.WeakSet[GatheredUnit] = weakref.WeakSet()
+        # What forward passes have gathered after a unit, the last time.
+        self._after: weakref.WeakKeyDictionary[GatheredUnit, Any]
+        self._after = weakref.WeakKeyDictionary()
+        self._before: Any = _no_unit  # a reference to the last one of this pass
         self._ladder = BackwardLadder(self._before_rank)
-        self._units_read: list[
-            tuple[Any, GatheredUnit]
-        ] = []  # by the present operation
-        self._inputs: set[Any] = set()  # its graph nodes
-        self._frees = False
-        self._is_in_pass = False
+        self._call = _Call("", (), [])
 
     def place(self, label: str, xs: list[Variable]) -> list[Variable]:
         """The variables to call an operation with."""
-        self._units_read = self._units_of(xs)
-        if self._units_read:
-            self._inputs = {x.node for x in xs}
-            for _, unit in self._units_read:
-                self._gather(unit)
+        read = self._units_of(xs)
+        self._call = _Call(label, xs if read else (), read)
+        for _, unit in read:
+            self._gather_in_order(unit)
         if self.inner is None:
             return xs
         placed: list[Variable] = self.inner.place(label, xs)
@@ -70,17 +88,22 @@ class ParameterReads:
         """Takes the operation's outputs."""
         if self.inner is not None:
             self.inner.placed(ys)
-        if self._units_read:
-            read, self._units_read = self._units_read, []
-            if not self._is_in_pass:
-                self._note(read, ys)
-                self._free_all_but({unit for _, unit in read}, _KEPT)
+        call, self._call = self._call, _Call("", (), [])
+        if call.read:
+            units = {unit for _, unit in call.read}
+            if config.in_recomputing:  # in a backward pass, which no ladder precedes
+                self._protected |= units
+            else:
+                self._note(call, ys)
+                self._free_all_but(units, _KEPT)
 
     def apply(self, function: Any, xs: tuple[Variable, ...]) -> tuple[Variable, ...]:
         """The outputs of a FunctionNode."""
         units = {unit for _, unit in self._units_of(xs)}
+        unprotected = units - set(self._protected)
+        self._protected |= units
         for unit in units:
-            self._gather(unit)
+            self._gather_in_order(unit)
             unit.is_borrowed = True
         try:
             if self.inner is None:
@@ -90,8 +113,7 @@ class ParameterReads:
         finally:
             for unit in units:
                 unit.is_borrowed = False
-        if units and not self._is_in_pass:
-            self._free_all_but(set(), _KEPT)
+            self._protected -= unprotected
         return outputs
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -100,18 +122,20 @@ class ParameterReads:
             return function(*args, **kwargs)
         return self.inner.call(function, args, kwargs)
 
-    @contextlib.contextmanager
-    def freeing(self) -> Iterator[None]:
-        """A backward pass in which units are freed behind the nodes that read them."""
-        self._frees = True
-        try:
-            yield
-        finally:
-            self._frees = self._is_in_pass = False
+    def read(self, unit: GatheredUnit) -> None:
+        """Gathers a unit whose arrays Python code reads."""
+        self._gather(unit)
+        self._free_all_but({unit}, _KEPT)
 
-    def end_pass(self) -> None:
-        """After an update, before which units may have been kept for gradients."""
-        self._is_in_pass = False
+    def finish(self) -> None:
+        """Waits for all that has been requested."""
+        for unit in self._gathered:
+            unit.finish()
+
+    def end_step(self) -> None:
+        """After an update, which the graphs of before are not expected to survive."""
+        self._protected.clear()
+        self._before = _no_unit
 
     def _units_of(self, xs: Any) -> list[tuple[Any, GatheredUnit]]:
         found = []
@@ -122,25 +146,50 @@ class ParameterReads:
                     found.append((x, unit))
         return found
 
+    def _gather_in_order(self, unit: GatheredUnit) -> None:
+        """Gathers a unit, and requests what came after it in the last pass."""
+        if unit.is_gathered:
+            self._gather(unit)
+            return
+        before, self._before = self._before(), weakref.ref(unit)
+        if before is not None:
+            self._after[before] = self._before
+        self._gather(unit)
+        following = self._after.get(unit, _no_unit)()
+        if following is not None:
+            self._request(following)
+
     def _gather(self, unit: GatheredUnit) -> None:
-        self._gathered.pop(unit, None)
-        self._gathered[unit] = None
+        self._request(unit)
         unit.gather()
 
+    def _request(self, unit: GatheredUnit) -> None:
+        self._gathered.pop(unit, None)
+        self._gathered[unit] = None
+        unit.request()
+
     def _free_all_but(self, units: set[GatheredUnit], kept: int = 0) -> None:
-        others = [u for u in self._gathered if u not in units and not u.is_pinned]
+        others = [
+            unit
+            for unit in self._gathered
+            if unit not in units
+            if unit not in self._protected and not unit.is_pinned
+        ]
         for unit in others[: max(0, len(others) - kept)]:
             unit.free()
             del self._gathered[unit]
 
-    def _note(self, read: list[tuple[Any, GatheredUnit]], ys: list[Variable]) -> None:
+    def _note(self, call: _Call, ys: list[Variable]) -> None:
         """Notes the ranks of the operation's graph nodes that read parameters."""
         creators = [y.creator_node for y in ys if y is not None]
         nodes = [node for node in creators[:1] if node is not None]
         if not nodes or is_recomputable():
             return
-        units = {param.node: unit for param, unit in read}
-        seen = set(self._inputs)
+        if call.label == "linear" and unit_of(call.xs[0]) is not None:
+            # What it multiplies is read again after all operations that use its weight.
+            unit_of(call.xs[0]).is_pinned = True
+        units = {param.node: unit for param, unit in call.read}
+        seen = {x.node for x in call.xs}
         while nodes:
             node = nodes.pop()
             for x in node.inputs or ():
@@ -160,17 +209,19 @@ class ParameterReads:
 
     def _before_rank(self, rank: int) -> None:
         """Runs after all graph nodes of higher ranks, before those of lower ones."""
-        self._is_in_pass = True
+        self._before = _no_unit
         lower = bisect.bisect_left(self._ranks, rank)
-        next_rank = self._ranks[lower - 1] if lower else -1
+        next_rank, *later = [*self._ranks[max(0, lower - 2) : lower][::-1], -1]
         next_ones = set(self._read_at.get(next_rank, ()))
-        if self._frees:
-            self._free_all_but({*next_ones, *self._read_at.get(rank, ())})
+        self._protected = weakref.WeakSet({*next_ones, *self._read_at.get(rank, ())})
+        self._free_all_but(set())
         if next_rank < rank - 1:
             return
         for unit in next_ones:
             self._gather(unit)
             unit.is_pinned |= _core.backprop_enabled()
+        for unit in self._read_at.get(later[0], ()) if later else ():
+            self._request(unit)
 
 
 class _OfThread(threading.local):
@@ -197,9 +248,3 @@ def parameter_reads() -> ParameterReads:
         _of_thread.reads.inner = present
     _core.set_call_placement(_of_thread.reads)
     return _of_thread.reads
-
-
-def freeing_parameters() -> contextlib.AbstractContextManager[None]:
-    """A context of a backward pass in which gathered parameters are freed."""
-    reads = _of_thread.reads
-    return contextlib.nullcontext() if reads is None else reads.freeing()

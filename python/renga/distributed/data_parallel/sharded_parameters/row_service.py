@@ -6,7 +6,7 @@ import atexit
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -57,15 +57,14 @@ class RowService:
         """Tells whether this rank is in an update, in which it waits for all ranks."""
         self._answers.is_updating = is_updating
 
-    def fetch(self, number: int, rows: Array) -> None:
-        """Fills the rows of other ranks in an array (ranks, elements)."""
+    def fetch(self, number: int, rows: Array) -> list[Any]:
+        """Works that fill the rows of other ranks in an array (ranks, elements)."""
         request = numpy.array([number], numpy.int64)
-        works = []
+        works: list[Any] = []
         for r in self._others:
             works.append(self._comm.recv(r, _ROW_TAG, out=rows[r], wait=False))
             works.append(self._comm.send(request, r, _REQUEST_TAG, wait=False))
-        for work in works:
-            work.wait()
+        return works
 
 
 class _Answers:

@@ -79,7 +79,6 @@ class StateSharding:
             order = self._expected_order(params)
             assigned = buckets.assign_buckets(params, order, buckets.BUCKET_BYTES)
         self._states = self._make(params, assigned)
-        self.set_updating(False)
         return self._states
 
     def _make(
@@ -119,10 +118,9 @@ class StateSharding:
         if not isinstance(reducer, ScatterReducer):
             self._states.take_slices()
         self._states.update()
-        self.set_updating(False)
 
     def set_updating(self, is_updating: bool) -> None:
-        """Tells whether this rank waits for all ranks, to update or to divide."""
+        """Tells whether this rank is in an update, in which it waits for all ranks."""
         if self._rows is not None:
             self._rows.set_updating(is_updating)
 
@@ -159,6 +157,7 @@ class StateSharding:
         Raises:
             ValueError: if another rank has loaded states, but not rank 0.
         """
+        self.set_updating(False)
         is_divided = self._comm.allgather_obj(self.is_divided)
         if is_divided[0] and not all(is_divided):
             raise ValueError(
@@ -170,4 +169,3 @@ class StateSharding:
             self._states.release()
             self._states = None
         self.forget()
-        self.set_updating(False)
