@@ -96,6 +96,7 @@ struct TileProduct {
           column_block<decltype(target)>(tiles, row, std::min(size.m, row + rows_at_once()),
                                          i % columns() * kTileBlock);
         }
+        finish_streaming();
       });
     });
   }
@@ -107,6 +108,8 @@ struct TileProduct {
     const std::int64_t columns = std::min(kTileBlock, size.n - column);
     TileOperands block = operands;
     block.right += column / kTileEdge * operands.panel_step;
+    const bool streams =
+        pays_streaming(size.m * size.n * static_cast<std::int64_t>(sizeof(T)));
     TileSums sums;
     for (std::int64_t row = begin; row < end;) {
       const RowBlock rows(row, end, packed_rows);
@@ -114,7 +117,7 @@ struct TileProduct {
       sum_products(tiles, block, terms, rows.computed, columns, sums);
       for (const std::int64_t last = row + rows.written; row < last; ++row) {
         write_sums<Target>(sums.row(row - rows.first), columns,
-                           bias == nullptr ? nullptr : bias + column, accumulate,
+                           bias == nullptr ? nullptr : bias + column, accumulate, streams,
                            c + row * size.n + column);
       }
     }

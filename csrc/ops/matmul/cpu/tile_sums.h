@@ -8,6 +8,7 @@
 
 #include "simd/float_vector.h"
 #include "simd/tiles.h"
+#include "tensor/streaming.cpu.h"
 
 namespace renga {
 
@@ -106,12 +107,28 @@ struct RowBlock {
   std::int64_t first, computed, written;
 };
 
-// Writes n <= 32 sums, plus `bias` unless that is nullptr, or adds them to what is there.
+// Writes n <= 32 sums, plus `bias` unless that is nullptr, or adds them to what is there. What
+// streams is to be finished (finish_streaming).
 template <class Target, class T>
 [[gnu::always_inline]] inline void write_sums(const float* sums, std::int64_t n, const float* bias,
-                                              bool accumulate, T* to) {
+                                              bool accumulate, bool streams, T* to) {
   using Vector = simd::Floats<Target>;
   std::int64_t j = 0;
+  if constexpr (Target::has_bfloat16_dot_product) {
+    if (streams && !accumulate && n == kTileBlock && starts_cache_line(to)) {
+      Vector v = simd::load_floats<Target>(sums), w = simd::load_floats<Target>(sums + kTileEdge);
+      if (bias != nullptr) {
+        v += simd::load_floats<Target>(bias);
+        w += simd::load_floats<Target>(bias + kTileEdge);
+      }
+      if constexpr (std::is_same_v<T, bfloat16>) {
+        return stream(simd::to_bfloat16<Target>(v, w), to);
+      } else {
+        stream(v, to);
+        return stream(w, to + kTileEdge);
+      }
+    }
+  }
   for (; j + Target::width <= n; j += Target::width) {
     Vector v = simd::load_floats<Target>(sums + j);
     if (bias != nullptr) v += simd::load_floats<Target>(bias + j);

@@ -33,6 +33,10 @@ struct Operands {
     }
     return at;
   }
+  std::int64_t bytes() const {
+    return geometry.samples * product(geometry.destination) * geometry.groups *
+           geometry.destination_channels * static_cast<std::int64_t>(sizeof(U));
+  }
   U* at(std::int64_t sample, std::int64_t pixel) const {
     return destination + (sample * product(geometry.destination) + pixel) * geometry.groups *
                              geometry.destination_channels;
@@ -99,6 +103,7 @@ class PixelConvolution {
         for (std::int64_t i = begin; i < end; ++i) {
           convolve<decltype(target)>(tiles, unit(i), memory.as<bfloat16>());
         }
+        finish_streaming();
       });
     });
   }
@@ -267,6 +272,7 @@ class PixelConvolution {
       const Extents i{unit.begin[0] + z, unit.begin[1] + y, unit.begin[2]};
       return operands_.at(unit.sample + s, operands_.pixel(phase_, i)) + channel;
     };
+    const bool streams = pays_streaming(operands_.bytes());
     TileSums sums;
     std::int64_t y = 0, x = 0;
     U* line = line_at(0);
@@ -276,7 +282,8 @@ class PixelConvolution {
       operands.left += kTileBlock * planes.row_step;
       for (std::int64_t i = 0; i < rows; ++i) {
         if (x < unit.count[2]) {
-          write_sums<Target>(sums.row(i), columns.count, bias, false, line + x * pixel_step);
+          write_sums<Target>(sums.row(i), columns.count, bias, false, streams,
+                             line + x * pixel_step);
         }
         if (++x == planes.pitch) {
           x = 0;
@@ -350,7 +357,7 @@ void convolve_samples(const Operands<bfloat16, U>& operands) {
             for (std::int64_t s = row; s < row + rows.written; ++s) {
               write_sums<decltype(target)>(
                   sums.row(s - rows.first), columns.count,
-                  operands.bias == nullptr ? nullptr : operands.bias + channel, false,
+                  operands.bias == nullptr ? nullptr : operands.bias + channel, false, false,
                   operands.at(s, pixel.at) + channel);
             }
           }

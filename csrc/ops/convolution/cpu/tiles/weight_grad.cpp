@@ -69,7 +69,7 @@ void multiply(const PackedOperands& packed, const bfloat16* left, const bfloat16
                           column;
         for (std::int64_t k = 0; k < rows; ++k) {
           write_sums<decltype(target)>(block.row(k), columns, static_cast<const float*>(nullptr),
-                                       accumulate, to + k * packed.columns);
+                                       accumulate, false, to + k * packed.columns);
         }
       }
     });
@@ -134,9 +134,11 @@ class ByPixels {
         box_(boxes_.extents(phase_.count)) {
     // Destination pixels are counted with the width of a box.
     plane_ = round_up(phase_.count[1] * box_[2], kTileDepth);
-    const std::int64_t pixels = boxes_.size(phase_.count) / boxes_.pixel_size();
-    // The last shift reads so much further.
-    row_ = round_up(pixels + plane_, kTileDepth);
+    row_ = pixels();
+    for (std::size_t t = 0; t < phase_.taps.size(); ++t) {
+      row_ = std::max(row_, shift(t) + (phase_.count[0] - 1) * box_[1] * box_[2] + plane_);
+    }
+    row_ = round_up(row_, kTileDepth);
     if (row_ % 512 == 0) row_ += kTileDepth;
     const std::int64_t depth = phase_.count[0] * plane_;
     packed_ = {x_channels_,
@@ -159,12 +161,10 @@ class ByPixels {
   std::vector<std::vector<TileTerm>> terms(std::int64_t samples) const {
     std::vector<std::vector<TileTerm>> terms(static_cast<std::size_t>(geometry_.taps()));
     for (std::size_t t = 0; t < phase_.taps.size(); ++t) {
-      const std::int64_t shift =
-          boxes_.tap_offset(t, phase_.count) / boxes_.pixel_size();
       for (std::int64_t s = 0; s < samples; ++s) {
         for (std::int64_t z = 0; z < phase_.count[0]; ++z) {
           terms[static_cast<std::size_t>(phase_.taps[t].index)].push_back(
-              {s * packed_.left_size + shift + z * box_[1] * box_[2],
+              {s * packed_.left_size + shift(t) + z * box_[1] * box_[2],
                s * packed_.right_size + z * plane_ * kTileEdge, plane_ / kTileDepth});
         }
       }
@@ -181,62 +181,78 @@ class ByPixels {
                  [&](std::int64_t first, std::int64_t last) {
       const SingleThread alone;
       const Array memory = empty({std::max(box_numbers, gy_numbers)}, Dtype::bfloat16);
-      auto* const pixels = memory.as<bfloat16>();
       for (std::int64_t s = first; s < last; ++s) {
-        pack_x(begin + s, pixels, left + s * packed_.left_size);
-        pack_gy(begin + s, pixels, right + s * packed_.right_size);
+        pack_x(begin + s, memory.as<bfloat16>(), left + s * packed_.left_size);
+        pack_gy(begin + s, memory.as<bfloat16>(), right + s * packed_.right_size);
       }
     });
   }
 
  private:
-  void pack_x(std::int64_t sample, bfloat16* pixels, bfloat16* to) const {
+  // Of all boxes.
+  std::int64_t pixels() const { return boxes_.size(phase_.count) / boxes_.pixel_size(); }
+  std::int64_t shift(std::size_t tap) const {
+    return boxes_.tap_offset(tap, phase_.count) / boxes_.pixel_size();
+  }
+  // Whether the only box is the image.
+  bool reads_whole_image() const {
+    return phase_.taps.size() == 1 && phase_.taps[0].source == Extents{} &&
+           phase_.source_step == Extents{1, 1, 1} && box_ == geometry_.source;
+  }
+
+  void pack_x(std::int64_t sample, bfloat16* memory, bfloat16* to) const {
+    const T* const image = images_.x.data + sample * images_.x.sample_size();
+    if (reads_whole_image()) return pack_pixels(image, to);
     simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
-      boxes_.template fill<decltype(target)>(
-          images_.x, images_.x.data + sample * images_.x.sample_size(), {0, 0, 0}, phase_.count,
-          pixels);
+      boxes_.template fill<decltype(target)>(images_.x, image, {0, 0, 0}, phase_.count, memory);
     });
-    const std::int64_t count = boxes_.size(phase_.count) / boxes_.pixel_size();
+    pack_pixels(memory, to);
+  }
+
+  template <class Number>
+  void pack_pixels(const Number* from, bfloat16* to) const {
+    const std::int64_t channels = geometry_.source_channels;
     for (std::int64_t g = 0; g < geometry_.groups; ++g) {
       bfloat16* const rows = to + g * packed_.left_group_step;
-      pack_bfloat16(pixels + g * geometry_.source_channels,
-                    {count, geometry_.source_channels, false, boxes_.pixel_size()}, rows,
-                    {.depth = count,
-                     .width = geometry_.source_channels,
-                     .panel = 0,
-                     .step = row_});
+      pack_bfloat16(from + g * channels, {pixels(), channels, false, boxes_.pixel_size()}, rows,
+                    {.depth = pixels(), .width = channels, .panel = 0, .step = row_});
       for (std::int64_t c = 0; c < x_channels_; ++c) {
-        if (c < geometry_.source_channels) {
-          clear_numbers(rows + c * row_ + count, row_ - count);
-        } else {
-          clear_numbers(rows + c * row_, row_);
-        }
+        const std::int64_t used = c < channels ? pixels() : 0;
+        clear_numbers(rows + c * row_ + used, row_ - used);
       }
     }
   }
 
-  void pack_gy(std::int64_t sample, bfloat16* pixels, bfloat16* to) const {
-    const std::int64_t depth = phase_.count[0] * plane_;
-    const std::int64_t pixel = geometry_.groups * geometry_.destination_channels;
-    const T* const from = images_.gy.data + sample * images_.gy.sample_size();
+  void pack_gy(std::int64_t sample, bfloat16* memory, bfloat16* to) const {
+    const T* const image = images_.gy.data + sample * images_.gy.sample_size();
+    // Lines without zeros between them.
+    if (box_[2] == phase_.count[2] && phase_.count[0] == 1) {
+      return pack_panels(image, phase_.count[1] * phase_.count[2], to);
+    }
+    const std::int64_t pixel = images_.gy.pixel_size(), numbers = phase_.count[2] * pixel;
+    const std::int64_t used = phase_.count[1] * box_[2];
     simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
+      const T* from = image;
       for (std::int64_t z = 0; z < phase_.count[0]; ++z) {
-        bfloat16* const plane = pixels + z * plane_ * pixel;
-        for (std::int64_t y = 0; y < phase_.count[1]; ++y) {
+        bfloat16* const plane = memory + z * plane_ * pixel;
+        for (std::int64_t y = 0; y < phase_.count[1]; ++y, from += numbers) {
           bfloat16* const line = plane + y * box_[2] * pixel;
-          const std::int64_t numbers = phase_.count[2] * pixel;
-          copy_numbers<decltype(target)>(from + (z * phase_.count[1] + y) * numbers, line, numbers);
+          copy_numbers<decltype(target)>(from, line, numbers);
           clear_numbers(line + numbers, (box_[2] - phase_.count[2]) * pixel);
         }
-        const std::int64_t used = phase_.count[1] * box_[2];
         clear_numbers(plane + used * pixel, (plane_ - used) * pixel);
       }
     });
+    pack_panels(memory, phase_.count[0] * plane_, to);
+  }
+
+  template <class Number>
+  void pack_panels(const Number* from, std::int64_t depth, bfloat16* to) const {
     for (std::int64_t g = 0; g < geometry_.groups; ++g) {
-      pack_bfloat16(pixels + g * geometry_.destination_channels,
-                    {depth, geometry_.destination_channels, false, pixel},
+      pack_bfloat16(from + g * geometry_.destination_channels,
+                    {depth, geometry_.destination_channels, false, images_.gy.pixel_size()},
                     to + g * packed_.right_group_step,
-                    {.depth = depth,
+                    {.depth = round_up(depth, kTileDepth),
                      .width = gy_channels_,
                      .panel = kTileEdge,
                      .step = packed_.panel_step});
