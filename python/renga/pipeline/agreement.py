@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -111,3 +111,11 @@ def _difference(calls: Sequence[str]) -> str:
         f"Pipeline: expected every rank to call the same, got {calls[0]} on rank 0 and "
         f"{calls[rank]} on rank {rank}"
     )
+
+
+def hyperparameters_of(optimizer: Any) -> str:
+    """The hyperparameters, the hooks and the loss scale of an optimizer, as text."""
+    hyperparam = getattr(optimizer, "hyperparam", None)
+    values = sorted(hyperparam.get_dict().items()) if hyperparam is not None else []
+    hooks = [name for timing in ("pre", "post") for name in optimizer._hooks(timing)]
+    return f"{values}, hooks {hooks}, loss scale {optimizer._loss_scale}"

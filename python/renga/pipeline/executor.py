@@ -12,6 +12,7 @@ import numpy
 from renga.pipeline.batches import micro_batches, results
 from renga.pipeline.batches.link_states import LinkStates
 from renga.pipeline.batches.running_statistics import RunningStatistics
+from renga.pipeline.batches.sums import is_sum_over_samples
 from renga.pipeline.schedule import Action
 from renga.pipeline.stages.messages import Kind, Route, StageMessages
 from renga.pipeline.stages.stage_run import Outputs, StageRun
@@ -56,6 +57,7 @@ class Executor:
         recompute: which micro-batches are computed again in their backward pass:
             ``none``, ``all`` or ``except_last``, all but the last of each batch.
         deferred_batch_norm: whether running statistics follow whole batches.
+        sample_axis: of arguments; None if sums over samples are right as losses.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Executor:
         stages: int,
         recompute: str,
         deferred_batch_norm: bool,
+        sample_axis: int | None,
     ) -> None:
         self._messages = messages
         self._tracing = tracing
@@ -79,6 +82,7 @@ class Executor:
         self._statistics: dict[int, RunningStatistics] = {}
         self._defers_statistics = deferred_batch_norm
         self._has_several_stages = stages > 1
+        self._sample_axis = sample_axis
         self._micro_batches: dict[int, MicroBatch] = {}
         self._runs: dict[tuple[int, int], tuple[StageRun, Weights]] = {}
         self._outputs: Outputs = {}
@@ -175,10 +179,26 @@ class Executor:
             self.results[i] = results.merged([own, self.results.get(i, own)])
             return
         _check_loss(run.result)
+        self._require_mean(run, micro_batch)
         self._runs[stage, i] = (run, weights)
         # Without its graph, a pass does not know which values need gradients.
         if self._recompute == "none":
             run.expect_gradients()
+
+    def _require_mean(self, run: StageRun, micro_batch: MicroBatch) -> None:
+        """Raises ValueError for a sum over samples, where the batch's loss is a mean.
+
+        It is found in the graph, which passes that are computed again do not have yet.
+        """
+        axis = self._sample_axis
+        if axis is None or micro_batch.factor == 1:
+            return
+        if is_sum_over_samples(run.result, micro_batch.size, axis):
+            raise ValueError(
+                "Pipeline: expected a mean over samples from the loss function, got a "
+                "sum over an array of them: pass reduce='sum', or reduce='mean' if it "
+                "is one"
+            )
 
     @contextlib.contextmanager
     def _deferring_statistics(
@@ -216,6 +236,8 @@ class Executor:
         self._weights.before_backward(i, weights, last)
         micro_batch = self._micro_batches[i]
         self._last = micro_batch
+        run.recompute()
+        self._require_mean(run, micro_batch)
         run.backward(micro_batch.factor * (micro_batch.loss_scale or 1.0))
 
     def _complete_gradients(self, stage: int, i: int) -> None:

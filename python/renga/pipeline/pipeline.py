@@ -18,6 +18,7 @@ from renga.pipeline import measurement, preparation
 from renga.pipeline.agreement import (
     Settings,
     agree,
+    hyperparameters_of,
     require_known_to_owners,
     settings_of,
 )
@@ -70,8 +71,9 @@ class Pipeline(Link):
             once for a batch, by those of all its samples, instead of once for each
             micro-batch. It normalizes each micro-batch by its own statistics anyway.
         reduce: how losses, and other numbers that the model returns, are put together
-            from those of micro-batches: ``mean`` over the samples, or ``sum``. A model
-            that returns a sum is seen, but a loss function that does so is not.
+            from those of micro-batches: ``mean`` over the samples, or ``sum``. By
+            default a model that returns a sum is seen by its example, and losses of
+            other functions are means; one that ends in a sum over samples is refused.
         samples: a function of the model's arguments, for a micro-batch, that returns
             how many samples its mean is over, such as the labels that are not ignored.
             By default all count.
@@ -81,7 +83,7 @@ class Pipeline(Link):
     Raises:
         TypeError: ``model`` is no link.
         ValueError: an unknown name, stages that do not fit the model, the ranks or the
-            schedule, or a mean over the samples of a model that returns a sum.
+            schedule.
     """
 
     model: Link
@@ -98,7 +100,7 @@ class Pipeline(Link):
         stages: int | Sequence[str] | None = None,
         recompute: str = "none",
         deferred_batch_norm: bool = False,
-        reduce: str = "mean",
+        reduce: str | None = None,
         samples: Callable[..., float] | None = None,
         batch_axis: int = 0,
     ) -> None:
@@ -119,14 +121,16 @@ class Pipeline(Link):
         links = len(set(measurement.owners(whole).values()))
         self._n_stages = n = number_of_stages(stages, schedule, comm.size, links)
         cuts = n if stages is None else stages
-        self.partition, homes = preparation.cut(whole, comm, inputs, n, cuts, options)
+        cut = preparation.cut(whole, comm, inputs, n, cuts, options)
+        self.partition, homes, self._returns_sum = cut
         self._parameters = StageParameters(whole, comm, homes)
         self._start()
 
     def _start(self) -> None:
         """Makes what runs batches; every rank calls it."""
         self._runner = Runner(
-            self.model, self.comm, self._n_stages, self._options, self._samples
+            *(self.model, self.comm, self._n_stages, self._options, self._samples),
+            self._returns_sum,
         )
         self._has_all = self._has_all_states = False
         self._loaded = 0  # _MODEL, _OPTIMIZER
@@ -360,7 +364,7 @@ class Pipeline(Link):
             values.append(each)
         if not self._runner.is_streaming:
             shapes = micro_batches.signature(values)
-            text = f"arrays of {shapes} and {_hyperparameters(optimizer)}"
+            text = f"arrays of {shapes} and {hyperparameters_of(optimizer)}"
             self._synchronize("train_batch", optimizer, text)
         self._observe_model()
         self._runner.train(optimizer, list(self.params()), call, values)
@@ -386,15 +390,8 @@ def _positional(
         return program, tuple(args)
     names, n = list(named), len(args)
 
+    @functools.wraps(program, updated=())
     def call(*values: Any) -> Any:
         return program(*values[:n], **dict(zip(names, values[n:])))
 
     return call, (*args, *named.values())
-
-
-def _hyperparameters(optimizer: Any) -> str:
-    """The hyperparameters, the hooks and the loss scale of an optimizer, as text."""
-    hyperparam = getattr(optimizer, "hyperparam", None)
-    values = sorted(hyperparam.get_dict().items()) if hyperparam is not None else []
-    hooks = [name for timing in ("pre", "post") for name in optimizer._hooks(timing)]
-    return f"{values}, hooks {hooks}, loss scale {optimizer._loss_scale}"

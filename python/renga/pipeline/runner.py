@@ -35,6 +35,7 @@ class Runner:
         options: of the pipeline.
         samples: how many samples a mean is over, of the arguments of a micro-batch;
             None if all count.
+        is_sum: whether the model returns a sum over samples.
     """
 
     def __init__(
@@ -44,11 +45,13 @@ class Runner:
         n_stages: int,
         options: Options,
         samples: Callable[..., float] | None,
+        is_sum: bool,
     ) -> None:
         self._comm = comm
         self._n_stages = n_stages
         self._options = options
         self._samples = samples
+        self._model, self._is_sum = model, is_sum
         self._messages = StageMessages(comm, n_stages)
         # Batches in training may be on their way while others are evaluated.
         self._evaluation_messages = StageMessages(comm, n_stages)
@@ -107,11 +110,12 @@ class Runner:
             self.drain()
             self.restart()
             self._optimizer = optimizer
+        self._require_reduction(program)
         if self._executor is None:
             kind = weights.KINDS[self._options.weights]
             rank, ranks = self._comm.rank, self._comm.size
             versions = kind(params, optimizer, rank, ranks, self._options.micro_batches)
-            update = _update_of(optimizer, self._options.reduce == "mean")
+            update = _update_of(optimizer, not self._adds_up)
             self._executor = self._new_executor(versions, update, self._messages)
         sizes = {self._number_of_samples(inputs) for inputs in batches}
         if sizes == {0} and hasattr(optimizer, "samples"):  # other replicas have some
@@ -126,6 +130,22 @@ class Runner:
         except BaseException:
             self.restart()
             raise
+
+    @property
+    def _adds_up(self) -> bool:
+        """Whether a batch's result is the sum of those of its micro-batches."""
+        reduce = self._options.reduce
+        return self._is_sum if reduce is None else reduce == "sum"
+
+    def _require_reduction(self, program: Callable[..., Any]) -> None:
+        """Raises ValueError where a loss function may return a sum or a mean."""
+        is_model = getattr(program, "__wrapped__", program) is self._model
+        is_unsaid = self._is_sum and self._options.reduce is None
+        if is_unsaid and not is_model and self._options.micro_batches > 1:
+            raise ValueError(
+                "Pipeline: expected reduce='sum' or reduce='mean' for a loss function "
+                "that is not the model, which returns a sum, got none"
+            )
 
     def drain(self) -> None:
         """Completes all batches that are on their way; every rank calls it."""
@@ -160,7 +180,7 @@ class Runner:
                     size,
                     float(count),
                     total if is_known else None,
-                    1.0 if options.reduce == "sum" else float(count) / (total or 1.0),
+                    1.0 if self._adds_up else float(count) / (total or 1.0),
                     loss_scale,
                     batch is parts[-1] and i == len(batch) - 1,
                 )
@@ -230,7 +250,14 @@ class Runner:
             self._n_stages // self._comm.size,
             self._options.recompute,
             self._options.deferred_batch_norm,
+            None if self._is_told else self._options.batch_axis,
         )
+
+    @property
+    def _is_told(self) -> bool:
+        """Whether it is known what losses are means or sums over."""
+        reduce = self._options.reduce
+        return self._is_sum or reduce is not None or self._samples is not None
 
     def _report(self, observations: list[tuple[dict[str, Any], float]]) -> None:
         """Reports, on every rank, the means of what micro-batches reported on any."""

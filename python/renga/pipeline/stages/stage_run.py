@@ -96,7 +96,7 @@ class StageRun:
                 with no_backprop_mode():
                     self.result = self._recomputation.first(self._inputs)
 
-    def _recompute(self) -> None:
+    def recompute(self) -> None:
         """Runs the program again with its graph, where ``forward`` kept none."""
         if self._recomputation is None:
             return
@@ -146,12 +146,12 @@ class StageRun:
     def backward(self, weight: float) -> None:
         """Computes the gradients of what was received, and sends them.
 
-        Those of this stage's weights may be left to :meth:`complete_gradients`.
+        It follows :meth:`recompute`. The gradients of this stage's weights may be left
+        to :meth:`complete_gradients`.
 
         Args:
             weight: the gradient of the result, if this stage computes it.
         """
-        self._recompute()
         roots = self._received_gradients()
         y = self.result
         if isinstance(y, Variable) and y.stage == self.stage and y.requires_grad:
