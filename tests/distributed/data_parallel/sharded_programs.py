@@ -302,10 +302,96 @@ def stateful(comm):
     return values(model)
 
 
+def gradients_of_inputs_first(comm):
+    """A pass for inputs, then a deeper graph of the same layers."""
+    model, optimizer = make(comm)
+
+    def loss(x, t):
+        x = renga.Variable(x)
+        (gx,) = renga.grad([model.loss(x, t)], [x])
+        return model.loss(F.tanh(F.tanh(x + 0.1 * F.sign(gx))), t)
+
+    train(comm, model, optimizer, loss)
+    return values(model)
+
+
+def gradients_by_hand(comm):
+    """Two graphs of one model, whose passes come after both."""
+    model, optimizer = make(comm)
+    if comm is not None:
+        comm.bcast_data(model)
+    for x, t in batches(comm):
+        model.cleargrads()
+        first, second = model.loss(x, t), 0.5 * F.sum(F.sin(model.b.W) * model.a.W)
+        first.backward()
+        second.backward()
+        optimizer.update()
+    return values(model)
+
+
+def weights_multiplied(comm):
+    """A weight is the operand of another one, which several products use."""
+    model, optimizer = make(comm, rule=renga.optimizers.SGD(1e-3))
+
+    def loss(x, t):
+        y = model(x)
+        both = F.linear(model.a.W, model.b.W, F.mean(y, axis=0))
+        return F.mean_squared_error(y, t) + F.sum(both)
+
+    train(comm, model, optimizer, loss)
+    return values(model)
+
+
+class Doubled(renga.FunctionNode):
+    """2 x w of one weight, in Python."""
+
+    def forward(self, inputs):
+        self.retain_inputs((0, 1))
+        x, w = inputs
+        return (2 * x @ w.T,)
+
+    def backward(self, indexes, grad_outputs):
+        x, w = self.get_retained_inputs()
+        (gy,) = grad_outputs
+        return 2 * F.matmul(gy, w), 2 * F.matmul(gy, x, transa=True)
+
+
+def functions_in_python(comm):
+    """One in the graph, and one in a part that is recomputed."""
+    model, optimizer = make(comm)
+
+    def part(x):
+        return model.c(F.tanh(Doubled().apply((model.b(x), model.c.W))[0]))
+
+    def loss(x, t):
+        y = Doubled().apply((renga.Variable(x), model.a.W))[0]
+        return F.mean_squared_error(F.forget(part, F.forget(part, y)), t)
+
+    train(comm, model, optimizer, loss)
+    return values(model)
+
+
+def communications(comm):
+    """A loss of all ranks' results: the square of their mean."""
+    model, optimizer = make(comm)
+
+    def loss(x, t):
+        y = model(x)
+        mean = F.mean(y)
+        if comm is not None:
+            means = renga.distributed.functions.allgather(comm, F.reshape(mean, (1,)))
+            mean = sum(F.sum(each) for each in means) / comm.size
+        return F.mean_squared_error(y, t) + mean**2
+
+    train(comm, model, optimizer, loss)
+    return values(model)
+
+
 PROGRAMS = [
     *(tied, beside_its_link, gradient_penalty, recomputed, weights_set_by_hand),
     *(held_arrays, loaded_between_updates, frozen_and_unfrozen, own_hyperparameters),
     *(joined_in_between, hooks_added_later, rule_replaced_before_a_parameter),
     *(decay_and_clipping, norms_of_layers, accumulated, averages_and_evaluation),
-    *(copies, two_networks, odd_shapes, stateful),
+    *(copies, two_networks, odd_shapes, stateful, gradients_of_inputs_first),
+    *(gradients_by_hand, weights_multiplied, functions_in_python, communications),
 ]

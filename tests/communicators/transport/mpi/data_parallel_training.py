@@ -1,6 +1,7 @@
 """Data-parallel training of a few full-batch steps; rank 0 prints the parameters.
 
-With "fail" the last rank raises in the middle, with "leave" it exits.
+With "fail" the last rank raises in the middle, with "leave" it exits; with "shard" each
+rank keeps a shard of the parameters.
 """
 
 import sys
@@ -20,7 +21,8 @@ rows = slice(comm.rank * 24 // comm.size, (comm.rank + 1) * 24 // comm.size)
 weights = random.normal(size=(3, 8)).astype("float32")
 model = L.Linear(8, 3, initialW=weights)
 optimizer = renga.optimizers.MomentumSGD(0.05).setup(model)
-optimizer = create_multi_node_optimizer(optimizer, comm)
+shard = "parameters" if sys.argv[2:] == ["shard"] else None
+optimizer = create_multi_node_optimizer(optimizer, comm, shard=shard)
 for step in range(10):
     if step == 5 and comm.rank == comm.size - 1:
         if sys.argv[2:] == ["fail"]:

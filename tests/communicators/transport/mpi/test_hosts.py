@@ -50,6 +50,15 @@ def test_training_equals_one_process(tmp_path, count, ranks_each, kind):
     np.testing.assert_allclose(values, serial_result(), rtol=0, atol=2e-6)
 
 
+def test_sharded_parameters_are_gathered_from_other_hosts(tmp_path):
+    """Also by rank 0 alone, when the other rank's program has come to its end."""
+    with hosts(2, tmp_path) as some:
+        done = some.run(PROGRAM, "mpi", "shard", ranks_each=1)
+    assert done.returncode == 0, done.stdout
+    values = [float.fromhex(word) for word in words(done.stdout, "parameters")]
+    np.testing.assert_allclose(values, serial_result(), rtol=0, atol=2e-6)
+
+
 def test_unequal_hosts_send_partial_results(tmp_path):
     program = pathlib.Path(__file__).with_name("unequal_hosts.py")
     with hosts(2, tmp_path) as some:
