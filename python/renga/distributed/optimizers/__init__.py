@@ -40,7 +40,7 @@ def create_multi_node_optimizer(
             its shard of the parameters, and get the others' (ZeRO-1); with
             ``"gradients"`` it keeps only its shard of the mean gradients, too (ZeRO-2);
             with ``"parameters"`` also of the parameters (ZeRO-3): the ranks of a node
-            keep them once.
+            keep them once in shared memory, others gather them for use.
 
     Raises:
         TypeError: if ``compression`` is no compressor.
