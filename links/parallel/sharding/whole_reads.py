@@ -21,6 +21,9 @@ from renga.function_node import FunctionNode
 from renga.links.parallel.sharding.model.arguments import replace_arrays
 from renga.variable import Variable
 
+# Modules of functions that compute with shapes, before they call operations.
+_ASKING = ("renga.functions.", "renga.numpy_functions", "renga.distributions.")
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -102,14 +105,11 @@ def reading(replaced: Mapping[int, Variable]) -> Iterator[None]:
 
 
 def is_function_asking() -> bool:
-    """Whether the caller of a property is a function that will get whole parameters.
-
-    Functions in Python compute with shapes before they call operations.
-    """
+    """Whether the caller of a property is a function that will get whole parameters."""
     if not isinstance(_reads_of(_core.call_placement()), WholeReads):
         return False
     caller: str = sys._getframe(2).f_globals.get("__name__", "")
-    return caller.startswith("renga.functions.")
+    return caller.startswith(_ASKING)
 
 
 def reads_own_shards(function: Function) -> Function:

@@ -97,3 +97,42 @@ def test_links_and_optimizers_use_the_ranks_own_blocks():
 
     for whole, block in local.run(act, ranks=2):
         assert whole == W2.shape and block != whole
+
+
+READERS = {
+    "methods": lambda w: w.T.reshape(2, -1)[1].transpose(),
+    "operators": lambda w: 2 ** abs(-w) / (1 + w**2) + W2 * w,
+    "slices": lambda w: w[-1] + w[5] + w[:5][4],
+    "products": lambda w: F.einsum("ij,kj->ik", w @ W2.T @ w, W2),
+    "iteration": lambda w: F.stack(list(w))[::2],
+    "NumPy's where": lambda w: np.where(W2 > 0.5, w, 0),
+    "NumPy's others": lambda w: np.mean(np.concatenate([w, W2]), axis=0),
+    "shapes": lambda w: (
+        F.tile(F.flip(w, 0), 2) + F.pad(w, ((0, 0), (4, 0)), "constant")
+    ),
+    "distributions": lambda w: renga.distributions.Normal(w, W2**2).log_prob(W2),
+    "categories": lambda w: renga.distributions.Categorical(logit=w).log_prob(
+        np.arange(6) % 4
+    ),
+}
+
+
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+def test_functions_of_a_shard_are_those_of_the_whole(reader):
+    with renga.using_config("dtype", np.float64):
+        param = Net().b.W
+        param.cleargrad()
+        loss = F.sum(reader(param) ** 2)
+        loss.backward()
+
+    @in_float64
+    def act(comm):
+        w = parallelize(Net(), comm, "channel").b.W
+        found = F.sum(reader(w) ** 2)
+        w.cleargrad()
+        found.backward()
+        return found.array, w.whole(w.grad)
+
+    for value, gradient in local.run(act, ranks=2):
+        np.testing.assert_allclose(value, loss.array, 1e-9)
+        np.testing.assert_allclose(gradient, param.grad, 1e-9, 1e-12)
