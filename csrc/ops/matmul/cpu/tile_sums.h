@@ -107,6 +107,27 @@ struct RowBlock {
   std::int64_t first, computed, written;
 };
 
+// Writes 32 numbers, past the caches or not.
+template <class Target>
+[[gnu::always_inline]] inline void write_line(const simd::Floats<Target>& v,
+                                              const simd::Floats<Target>& w, bool streams,
+                                              float* to) {
+  if (streams) {
+    stream(v, to);
+    return stream(w, to + kTileEdge);
+  }
+  simd::store_floats<Target>(v, to);
+  simd::store_floats<Target>(w, to + kTileEdge);
+}
+template <class Target>
+[[gnu::always_inline]] inline void write_line(const simd::Floats<Target>& v,
+                                              const simd::Floats<Target>& w, bool streams,
+                                              bfloat16* to) {
+  const simd::WideHalves line = simd::to_bfloat16<Target>(v, w);
+  if (streams) return stream(line, to);
+  *reinterpret_cast<simd::UnalignedWideHalves*>(to) = line;
+}
+
 // Writes n <= 32 sums, plus `bias` unless that is nullptr, or adds them to what is there. What
 // streams is to be finished (finish_streaming).
 template <class Target, class T>
@@ -115,18 +136,17 @@ template <class Target, class T>
   using Vector = simd::Floats<Target>;
   std::int64_t j = 0;
   if constexpr (Target::has_bfloat16_dot_product) {
-    if (streams && !accumulate && n == kTileBlock && starts_cache_line(to)) {
+    if (n == kTileBlock) {
       Vector v = simd::load_floats<Target>(sums), w = simd::load_floats<Target>(sums + kTileEdge);
       if (bias != nullptr) {
         v += simd::load_floats<Target>(bias);
         w += simd::load_floats<Target>(bias + kTileEdge);
       }
-      if constexpr (std::is_same_v<T, bfloat16>) {
-        return stream(simd::to_bfloat16<Target>(v, w), to);
-      } else {
-        stream(v, to);
-        return stream(w, to + kTileEdge);
+      if (accumulate) {
+        v += simd::load_floats<Target>(to);
+        w += simd::load_floats<Target>(to + kTileEdge);
       }
+      return write_line<Target>(v, w, streams && starts_cache_line(to), to);
     }
   }
   for (; j + Target::width <= n; j += Target::width) {

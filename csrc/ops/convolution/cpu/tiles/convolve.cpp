@@ -6,6 +6,7 @@
 #include "ops/convolution/cpu/tiles/tile_convolution.h"
 #include "ops/convolution/cpu/tiles/weights.h"
 #include "ops/matmul/cpu/bfloat16_packing.h"
+#include "ops/matmul/cpu/tile_matmul.h"
 #include "ops/matmul/cpu/tile_sums.h"
 
 namespace renga {
@@ -476,6 +477,30 @@ void convolve(const Operands<T, U>& operands, Rows rows) {
                                          operands.layout, operands.bias, operands.destination});
 }
 
+// Whether each destination pixel reads the source pixel at its place.
+bool is_pointwise(const Geometry& geometry) {
+  const Phase& phase = geometry.phases[0];
+  return geometry.groups == 1 && geometry.taps() == 1 && geometry.phases.size() == 1 &&
+         phase.taps[0].source == Extents{} && phase.source_step == Extents{1, 1, 1} &&
+         geometry.source == geometry.destination;
+}
+
+// A product of all pixels and a matrix.
+void multiply_pixels(const Problem& problem, const Array& bias, PackedWeightCache* cache) {
+  const Array source = dense_channels_last(problem.first());
+  const ChannelsLastOutput output(problem.result());
+  const auto rows = [](const Array& image) {
+    const std::int64_t channels = image.shape(image.ndim() - 1);
+    return reshape_view(image, {image.size() / channels, channels});
+  };
+  const Array dense = contiguous(problem.W);
+  const Array W = reshape_view(dense, {dense.shape(0), dense.shape(1)});
+  multiply_on_tiles(rows(source),
+                    problem.pass == Pass::input_grad ? W : transpose_view(W, {1, 0}), bias,
+                    rows(output.dense()), false, cache);
+  output.finish();
+}
+
 template <class Visit>
 void visit_numbers(const Array& x, const Visit& visit) {
   if (x.dtype() == Dtype::float32) return visit(x.as<float>());
@@ -495,6 +520,7 @@ void tile_convolve(const Problem& problem, const Array& bias, PackedWeightCache*
   using namespace tile_convolution;
   const Geometry geometry = geometry_of(problem);
   const bool backward = problem.pass == Pass::input_grad;
+  if (is_pointwise(geometry)) return multiply_pixels(problem, bias, cache);
   const FilterPanels whole(geometry, false);
   const Rows rows = best_rows(geometry, whole);
   const bool gathered = rows == Rows::gathered;

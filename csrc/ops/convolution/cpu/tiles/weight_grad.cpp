@@ -120,7 +120,8 @@ void write_weights(const float* sums, std::int64_t padded_rows, std::int64_t pad
   });
 }
 
-// What pixels of x an element of the filter meets: the forward pass's phase, in boxes.
+// The depth runs along the pixels of an item: a sample, or a band of lines (or of planes, if there
+// are several) of one. What x's pixels an element of the filter meets is as in the forward pass.
 template <class T>
 class ByPixels {
  public:
@@ -131,80 +132,100 @@ class ByPixels {
         x_channels_(round_up(geometry.source_channels, kTileEdge)),
         gy_channels_(round_up(geometry.destination_channels, kTileBlock)),
         boxes_(phase_, geometry.groups, geometry.source_channels),
-        box_(boxes_.extents(phase_.count)) {
-    // Destination pixels are counted with the width of a box.
-    plane_ = round_up(phase_.count[1] * box_[2], kTileDepth);
-    row_ = pixels();
-    for (std::size_t t = 0; t < phase_.taps.size(); ++t) {
-      row_ = std::max(row_, shift(t) + (phase_.count[0] - 1) * box_[1] * box_[2] + plane_);
+        count_(phase_.count) {
+    lay_out();
+    while (item_bytes() > kCachedBytes && band() > 1) {
+      count_[band_axis()] = divide_up(band(), 2);
+      lay_out();
     }
-    row_ = round_up(row_, kTileDepth);
-    if (row_ % 512 == 0) row_ += kTileDepth;
-    const std::int64_t depth = phase_.count[0] * plane_;
-    packed_ = {x_channels_,
-               row_,
-               gy_channels_,
-               depth * kTileEdge,
-               geometry.groups * x_channels_ * row_,
-               geometry.groups * gy_channels_ * depth,
-               x_channels_ * row_,
-               gy_channels_ * depth};
   }
 
   const PackedOperands& packed() const { return packed_; }
-  std::int64_t samples_at_once() const {
-    const std::int64_t bytes = 2 * (packed_.left_size + packed_.right_size);
-    return std::clamp<std::int64_t>(kCachedBytes / bytes, 1, geometry_.samples);
+  std::int64_t items() const { return geometry_.samples * bands(); }
+  std::int64_t items_at_once() const {
+    return std::clamp<std::int64_t>(kCachedBytes / item_bytes(), 1, items());
   }
 
-  // For so many samples that are packed one after another.
-  std::vector<std::vector<TileTerm>> terms(std::int64_t samples) const {
+  // For so many items that are packed one after another.
+  std::vector<std::vector<TileTerm>> terms(std::int64_t items) const {
     std::vector<std::vector<TileTerm>> terms(static_cast<std::size_t>(geometry_.taps()));
     for (std::size_t t = 0; t < phase_.taps.size(); ++t) {
-      for (std::int64_t s = 0; s < samples; ++s) {
-        for (std::int64_t z = 0; z < phase_.count[0]; ++z) {
+      for (std::int64_t i = 0; i < items; ++i) {
+        for (std::int64_t z = 0; z < count_[0]; ++z) {
           terms[static_cast<std::size_t>(phase_.taps[t].index)].push_back(
-              {s * packed_.left_size + shift(t) + z * box_[1] * box_[2],
-               s * packed_.right_size + z * plane_ * kTileEdge, plane_ / kTileDepth});
+              {i * packed_.left_size + shift(t) + z * box_[1] * box_[2],
+               i * packed_.right_size + z * plane_ * kTileEdge, plane_ / kTileDepth});
         }
       }
     }
     return terms;
   }
 
-  // Samples begin to begin + count, on all threads.
+  // Items begin to begin + count, on all threads.
   void pack(std::int64_t begin, std::int64_t count, bfloat16* left, bfloat16* right) const {
-    const std::int64_t box_numbers = boxes_.size(phase_.count);
-    const std::int64_t gy_pixel = geometry_.groups * geometry_.destination_channels;
-    const std::int64_t gy_numbers = phase_.count[0] * plane_ * gy_pixel;
+    const std::int64_t box_numbers = boxes_.size(count_);
+    const std::int64_t gy_numbers = count_[0] * plane_ * images_.gy.pixel_size();
     parallel_for(count, packed_.left_size + packed_.right_size,
                  [&](std::int64_t first, std::int64_t last) {
       const SingleThread alone;
       const Array memory = empty({std::max(box_numbers, gy_numbers)}, Dtype::bfloat16);
-      for (std::int64_t s = first; s < last; ++s) {
-        pack_x(begin + s, memory.as<bfloat16>(), left + s * packed_.left_size);
-        pack_gy(begin + s, memory.as<bfloat16>(), right + s * packed_.right_size);
+      for (std::int64_t i = first; i < last; ++i) {
+        const std::int64_t sample = (begin + i) / bands();
+        Extents at{};
+        at[band_axis()] = (begin + i) % bands() * band();
+        pack_x(sample, at, memory.as<bfloat16>(), left + i * packed_.left_size);
+        pack_gy(sample, at, memory.as<bfloat16>(), right + i * packed_.right_size);
       }
     });
   }
 
  private:
-  // Of all boxes.
-  std::int64_t pixels() const { return boxes_.size(phase_.count) / boxes_.pixel_size(); }
-  std::int64_t shift(std::size_t tap) const {
-    return boxes_.tap_offset(tap, phase_.count) / boxes_.pixel_size();
-  }
-  // Whether the only box is the image.
-  bool reads_whole_image() const {
-    return phase_.taps.size() == 1 && phase_.taps[0].source == Extents{} &&
-           phase_.source_step == Extents{1, 1, 1} && box_ == geometry_.source;
+  std::size_t band_axis() const { return phase_.count[0] > 1 ? 0 : 1; }
+  std::int64_t band() const { return count_[band_axis()]; }
+  std::int64_t bands() const { return divide_up(phase_.count[band_axis()], band()); }
+  std::int64_t item_bytes() const { return 2 * (packed_.left_size + packed_.right_size); }
+
+  // Destination pixels are counted with the width of a box.
+  void lay_out() {
+    box_ = boxes_.extents(count_);
+    plane_ = round_up(count_[1] * box_[2], kTileDepth);
+    row_ = pixels();
+    for (std::size_t t = 0; t < phase_.taps.size(); ++t) {
+      row_ = std::max(row_, shift(t) + (count_[0] - 1) * box_[1] * box_[2] + plane_);
+    }
+    row_ = round_up(row_, kTileDepth);
+    if (row_ % 512 == 0) row_ += kTileDepth;
+    const std::int64_t depth = count_[0] * plane_, groups = geometry_.groups;
+    packed_ = {x_channels_,
+               row_,
+               gy_channels_,
+               depth * kTileEdge,
+               groups * x_channels_ * row_,
+               groups * gy_channels_ * depth,
+               x_channels_ * row_,
+               gy_channels_ * depth};
   }
 
-  void pack_x(std::int64_t sample, bfloat16* memory, bfloat16* to) const {
+  // Of all boxes.
+  std::int64_t pixels() const { return boxes_.size(count_) / boxes_.pixel_size(); }
+  std::int64_t shift(std::size_t tap) const {
+    return boxes_.tap_offset(tap, count_) / boxes_.pixel_size();
+  }
+  // Whether the box is the image, or lines of it.
+  bool reads_whole_lines() const {
+    return phase_.taps.size() == 1 && phase_.taps[0].source == Extents{} &&
+           phase_.source_step == Extents{1, 1, 1} && box_[2] == geometry_.source[2] &&
+           phase_.count[1] == geometry_.source[1] && phase_.count[0] == 1 &&
+           phase_.count[1] % count_[1] == 0;
+  }
+
+  void pack_x(std::int64_t sample, const Extents& at, bfloat16* memory, bfloat16* to) const {
     const T* const image = images_.x.data + sample * images_.x.sample_size();
-    if (reads_whole_image()) return pack_pixels(image, to);
+    if (reads_whole_lines()) {
+      return pack_pixels(image + at[1] * box_[2] * images_.x.pixel_size(), to);
+    }
     simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
-      boxes_.template fill<decltype(target)>(images_.x, image, {0, 0, 0}, phase_.count, memory);
+      boxes_.template fill<decltype(target)>(images_.x, image, at, count_, memory);
     });
     pack_pixels(memory, to);
   }
@@ -223,27 +244,33 @@ class ByPixels {
     }
   }
 
-  void pack_gy(std::int64_t sample, bfloat16* memory, bfloat16* to) const {
-    const T* const image = images_.gy.data + sample * images_.gy.sample_size();
-    // Lines without zeros between them.
-    if (box_[2] == phase_.count[2] && phase_.count[0] == 1) {
-      return pack_panels(image, phase_.count[1] * phase_.count[2], to);
-    }
+  // Positions that belong to no destination pixel are zeros.
+  void pack_gy(std::int64_t sample, const Extents& at, bfloat16* memory, bfloat16* to) const {
     const std::int64_t pixel = images_.gy.pixel_size(), numbers = phase_.count[2] * pixel;
-    const std::int64_t used = phase_.count[1] * box_[2];
+    const T* const image = images_.gy.data + sample * images_.gy.sample_size();
+    const auto line_at = [&](std::int64_t z, std::int64_t y) {
+      return image + ((at[0] + z) * phase_.count[1] + at[1] + y) * numbers;
+    };
+    const std::int64_t planes = std::min(count_[0], phase_.count[0] - at[0]);
+    const std::int64_t lines = std::min(count_[1], phase_.count[1] - at[1]);
+    const bool is_dense = box_[2] == phase_.count[2] && phase_.count[0] == 1;
+    if (is_dense && lines == count_[1]) {
+      return pack_panels(line_at(0, 0), lines * phase_.count[2], to);
+    }
     simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
-      const T* from = image;
-      for (std::int64_t z = 0; z < phase_.count[0]; ++z) {
+      for (std::int64_t z = 0; z < count_[0]; ++z) {
         bfloat16* const plane = memory + z * plane_ * pixel;
-        for (std::int64_t y = 0; y < phase_.count[1]; ++y, from += numbers) {
+        const std::int64_t filled = z < planes ? lines : 0;
+        for (std::int64_t y = 0; y < filled; ++y) {
           bfloat16* const line = plane + y * box_[2] * pixel;
-          copy_numbers<decltype(target)>(from, line, numbers);
+          copy_numbers<decltype(target)>(line_at(z, y), line, numbers);
           clear_numbers(line + numbers, (box_[2] - phase_.count[2]) * pixel);
         }
+        const std::int64_t used = filled * box_[2];
         clear_numbers(plane + used * pixel, (plane_ - used) * pixel);
       }
     });
-    pack_panels(memory, phase_.count[0] * plane_, to);
+    pack_panels(memory, count_[0] * plane_, to);
   }
 
   template <class Number>
@@ -264,7 +291,7 @@ class ByPixels {
   const Phase& phase_;
   const std::int64_t x_channels_, gy_channels_;
   const SourceBoxes boxes_;
-  const Extents box_;
+  Extents count_, box_{};  // of an item
   std::int64_t plane_ = 0, row_ = 0;
   PackedOperands packed_{};
 };
@@ -279,10 +306,12 @@ class BySamples {
         images_(images),
         x_channels_(round_up(geometry.source_channels, kTileEdge)),
         gy_channels_(round_up(geometry.destination_channels, kTileBlock)) {
-    set_samples(samples_at_once());
+    set_samples(items_at_once());
   }
 
-  std::int64_t samples_at_once() const {
+  // Items are samples.
+  std::int64_t items() const { return geometry_.samples; }
+  std::int64_t items_at_once() const {
     const std::int64_t numbers =
         geometry_.groups * (product(geometry_.source) * x_channels_ +
                             product(geometry_.destination) * gy_channels_);
@@ -376,18 +405,17 @@ class BySamples {
 };
 
 template <class Method>
-void run(const Method& method, const Geometry& geometry, bool by_samples, float* weights) {
+void run(const Method& method, const Geometry& geometry, std::int64_t packed_items,
+         float* weights) {
   const PackedOperands& packed = method.packed();
-  const std::int64_t at_once = method.samples_at_once();
-  const std::int64_t items = by_samples ? 1 : at_once;
-  const Array left = empty({items * packed.left_size + kTileSize}, Dtype::bfloat16);
-  const Array right = empty({items * packed.right_size + kTileSize}, Dtype::bfloat16);
+  const Array left = empty({packed_items * packed.left_size + kTileSize}, Dtype::bfloat16);
+  const Array right = empty({packed_items * packed.right_size + kTileSize}, Dtype::bfloat16);
   const std::int64_t taps = geometry.taps(), plane = packed.rows * packed.columns;
   const Array sums = empty({geometry.groups * taps * plane}, Dtype::float32);
   std::vector<std::vector<TileTerm>> terms;
   std::int64_t last_count = 0;
-  for (std::int64_t begin = 0; begin < geometry.samples; begin += at_once) {
-    const std::int64_t count = std::min(at_once, geometry.samples - begin);
+  for (std::int64_t begin = 0; begin < method.items(); begin += method.items_at_once()) {
+    const std::int64_t count = std::min(method.items_at_once(), method.items() - begin);
     if (count != last_count) terms = method.terms(count);
     last_count = count;
     method.pack(begin, count, left.as<bfloat16>(), right.as<bfloat16>());
@@ -426,8 +454,12 @@ void weight_grad(const Geometry& geometry, const Array& gy, const Array& x, floa
       {x.as<T>(), geometry.source, geometry.groups, geometry.source_channels},
       {gy.as<T>(), geometry.destination, geometry.groups, geometry.destination_channels},
       geometry.samples};
-  if (gains_by_samples(geometry)) return run(BySamples<T>(geometry, images), geometry, true, weights);
-  run(ByPixels<T>(geometry, images), geometry, false, weights);
+  // All samples together are one item of what is packed.
+  if (gains_by_samples(geometry)) {
+    return run(BySamples<T>(geometry, images), geometry, 1, weights);
+  }
+  const ByPixels<T> by_pixels(geometry, images);
+  run(by_pixels, geometry, by_pixels.items_at_once(), weights);
 }
 
 }  // namespace
