@@ -36,6 +36,7 @@ class FunctionNode:
 
     # Set by the core when the function becomes part of the graph.
     _link: Any = None
+    _assigned_inputs: tuple[Any, Any] | None = None  # with the link at that time
     _hooks: dict[str, FunctionHook] | None = None
     _inputs_to_retain: Sequence[int] = ()
     _outputs_to_retain: Sequence[int] = ()
@@ -46,8 +47,20 @@ class FunctionNode:
 
     @property
     def inputs(self) -> tuple[Any, ...] | None:
-        """The variable nodes of the inputs; None outside the graph."""
+        """The variable nodes of the inputs; None outside the graph.
+
+        Others may be assigned, as tests of functions do; a backward pass goes to those
+        of the graph.
+        """
+        if self._assigned_inputs is not None:
+            link, inputs = self._assigned_inputs
+            if link is self._link:  # not applied since
+                return inputs
         return None if self._link is None else self._link.inputs
+
+    @inputs.setter
+    def inputs(self, inputs: Any) -> None:
+        self._assigned_inputs = (self._link, inputs)
 
     @property
     def outputs(self) -> tuple[Any, ...] | None:

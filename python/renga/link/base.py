@@ -356,6 +356,8 @@ def shared_copy(link: Link, memo: dict[int, Any]) -> Any:
 def _warn_of_unregistered(link: Link, name: str, value: Any) -> None:
     if value.name is not None:  # registered in another link and shared with this one
         return
+    if "_params" not in vars(link):  # what is set before may be given to __init__
+        return
     kind, how = "parameter", "within `with self.init_scope():`"
     if isinstance(value, Link):
         if not any(child._params or child._persistent for child in value.links()):

@@ -7,55 +7,40 @@ import tempfile
 import weakref
 from collections.abc import Iterable
 from typing import Any
+from unittest import mock
 
 from renga.serializer import AbstractSerializer
 from renga.training.trainer import Trainer
-from renga.training.updaters.updater import Updater
 
 
-class CountingUpdater(Updater):
-    """An updater that only counts; an epoch has ``iter_per_epoch`` iterations."""
+def _counting_updater(iter_per_epoch: int) -> mock.Mock:
+    """A mock that counts: an epoch has ``iter_per_epoch`` iterations.
 
-    def __init__(self, iter_per_epoch: int) -> None:
-        self._iter_per_epoch = iter_per_epoch
-        self._optimizers: dict[str, Any] = {}
-        self.iteration = 0
+    A test may add to the dictionary of optimizers; others are mocks.
+    """
+    updater, optimizers = mock.Mock(), {}
+    updater.get_all_optimizers.return_value = optimizers
+    updater.get_optimizer.side_effect = lambda name: optimizers.get(name, mock.DEFAULT)
 
-    @property
-    def epoch(self) -> int:
-        """Epochs completed."""
-        return self.iteration // self._iter_per_epoch
+    def move_to(iteration: int) -> None:
+        before = (iteration - 1) / iter_per_epoch
+        updater.iteration = iteration
+        updater.epoch = iteration // iter_per_epoch
+        updater.epoch_detail = iteration / iter_per_epoch
+        updater.previous_epoch_detail = before if iteration else None
+        updater.is_new_epoch = before // 1 != updater.epoch
 
-    @property
-    def epoch_detail(self) -> float:
-        """Epochs, with the fraction of the current one."""
-        return self.iteration / self._iter_per_epoch
+    def update() -> None:
+        updater.update_core()
+        move_to(updater.iteration + 1)
 
-    @property
-    def previous_epoch_detail(self) -> float:
-        """``epoch_detail`` one iteration ago."""
-        return max(self.iteration - 1, 0) / self._iter_per_epoch
+    def serialize(serializer: AbstractSerializer) -> None:
+        move_to(serializer("iteration", updater.iteration))
 
-    @property
-    def is_new_epoch(self) -> bool:
-        """Whether the last iteration completed an epoch."""
-        return self.iteration > 0 and self.iteration % self._iter_per_epoch == 0
-
-    def get_optimizer(self, name: str) -> Any:
-        """The optimizer that a test has set under ``name``."""
-        return self._optimizers[name]
-
-    def get_all_optimizers(self) -> dict[str, Any]:
-        """The optimizers that a test has set; it may add to the dictionary."""
-        return self._optimizers
-
-    def update(self) -> None:
-        """Counts."""
-        self.iteration += 1
-
-    def serialize(self, serializer: AbstractSerializer) -> None:
-        """Saves or restores the count."""
-        self.iteration = serializer("iteration", self.iteration)
+    move_to(0)
+    updater.update = update
+    updater.serialize = serialize
+    return updater
 
 
 def get_trainer_with_mock_updater(
@@ -63,11 +48,12 @@ def get_trainer_with_mock_updater(
     iter_per_epoch: int = 10,
     extensions: Iterable[Any] | None = None,
 ) -> Trainer:
-    """A trainer of a CountingUpdater that writes to a temporary directory.
+    """A trainer that writes to a temporary directory, with a mock as its updater.
 
-    The directory is removed with the trainer.
+    ``update()`` of the mock calls its ``update_core()`` and counts. The directory is
+    removed with the trainer.
     """
-    updater = CountingUpdater(iter_per_epoch)
+    updater = _counting_updater(iter_per_epoch)
     out = tempfile.mkdtemp(prefix="renga_")
     trainer = Trainer(updater, stop_trigger, out, extensions)
     weakref.finalize(trainer, shutil.rmtree, out, ignore_errors=True)

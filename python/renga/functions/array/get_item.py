@@ -17,11 +17,13 @@ from renga.variable import Variable, as_array, holds_numbers
 def get_item(x: Any, slices: Any) -> Variable:
     """``x[slices]``: integers, slices, None, Ellipsis, and arrays of indices or bools.
 
+    As in Chainer, a list of anything but Python's integers is taken for a tuple.
+
     Raises:
         IndexError: there are no such elements.
     """
     check_arrays("get_item", x)
-    keys = slices if isinstance(slices, tuple) else (slices,)
+    keys = as_keys(slices)
     try:
         for key in keys:
             if type(key) not in _BASIC:
@@ -83,6 +85,13 @@ def _basic(x: Any, keys: tuple[Any, ...]) -> Variable:
     y = _core.ops.slice(x, ranges)
     # Integers and None change the axes.
     return y if shape == [n for _, n, _ in ranges] else _core.ops.reshape(y, shape)
+
+
+def as_keys(slices: Any) -> tuple[Any, ...]:
+    """An index as a tuple with a key for each axis."""
+    if isinstance(slices, list) and not all(isinstance(key, int) for key in slices):
+        return tuple(slices)
+    return slices if isinstance(slices, tuple) else (slices,)
 
 
 def own_keys(keys: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ import numpy
 
 from renga import _core
 from renga.functions.array.cast import cast, promoted
-from renga.functions.array.get_item import PutItems, own_keys
+from renga.functions.array.get_item import PutItems, as_keys, own_keys
 from renga.functions.check import check_arrays
 from renga.functions.on_host import on_host
 from renga.variable import Variable, as_variable
@@ -27,7 +27,7 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     """
     check_arrays("scatter_add", a, b)
     a, b = as_variable(a), as_variable(b)
-    keys = own_keys(slices if isinstance(slices, tuple) else (slices,))
+    keys = own_keys(as_keys(slices))
     picked = numpy.shape(a.array[keys])
     if picked != b.shape:
         raise ValueError(f"scatter_add: expected b of {picked}, got {b.shape}")
