@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from renga.parameter import Parameter
 
 
+COMPLETION = "what completes them (a load, a copy, a save, drain)"
+_CALLS = ("train_batch", "the model", COMPLETION)  # while batches are on their way
+
 Settings = dict[int, list[str]]  # by the number of a parameter
 
 
@@ -47,6 +50,43 @@ def agree(
     if len(set(names)) == 1:
         names = [f"{each} with {described}" for each, described in calls]
     raise RuntimeError(_difference(names))
+
+
+class CallsOnTheWay:
+    """Finds out that ranks make different calls while batches are on their way.
+
+    Ranks are not in step then. So each tells the others what it calls, and waits for
+    what they tell one call later; or at once, where the call needs all of them.
+
+    Args:
+        comm: the ranks of a pipeline.
+    """
+
+    def __init__(self, comm: Communicator) -> None:
+        self._comm = comm
+        self._pending: list[tuple[str, Any]] = []
+
+    def tell(self, call: str, needs_all: bool) -> None:
+        """Tells the other ranks of a call, one of ``_CALLS``.
+
+        Raises:
+            RuntimeError: some make, or have made, another one.
+        """
+        number = _CALLS.index(call)
+        told = self._comm.all_reduce(numpy.array([number, -number]), "max", wait=False)
+        self._pending.append((call, told))
+        while len(self._pending) > (not needs_all):
+            self._compare(*self._pending.pop(0))
+
+    def _compare(self, call: str, told: Any) -> None:
+        most, least = told.wait()
+        others = {_CALLS[most], _CALLS[-least]} - {call}
+        if others:
+            raise RuntimeError(
+                "Pipeline: expected every rank to call the same while batches are on "
+                f"their way, got {call} on rank {self._comm.rank} and "
+                f"{others.pop()} on another"
+            )
 
 
 def settings_of(params: Iterable[Parameter]) -> Settings:

@@ -323,6 +323,7 @@ class Pipeline(Link):
         """The model's result for a batch, computed in micro-batches, on every rank."""
         program, values = _positional(self.model, inputs, named_inputs)
         shapes = micro_batches.signature(values)
+        self._runner.tell("the model")
         self._synchronize("the model", text=f"arrays of {shapes}")
         self._observe_model()
         return self._runner.forward(program, values)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from renga import reporter
 from renga.configuration import no_backprop_mode
 from renga.pipeline import schedule, weights
+from renga.pipeline.agreement import COMPLETION, CallsOnTheWay
 from renga.pipeline.batches import micro_batches, results
 from renga.pipeline.batches.link_states import LinkStates
 from renga.pipeline.executor import Executor, MicroBatch
@@ -70,6 +71,7 @@ class Runner:
         self._executor: Executor | None = None
         self._stream: Stream | None = None
         self._next = 0  # micro-batch of the stream
+        self._calls = CallsOnTheWay(self._comm)
 
     def forward(self, program: Callable[..., Any], inputs: Sequence[Any]) -> Any:
         """The program's result for a batch, on every rank."""
@@ -147,9 +149,15 @@ class Runner:
                 "that is not the model, which returns a sum, got none"
             )
 
+    def tell(self, call: str) -> None:
+        """Checks that all ranks make one call, if batches are on their way."""
+        if self._stream is not None:
+            self._calls.tell(call, needs_all=True)
+
     def drain(self) -> None:
         """Completes all batches that are on their way; every rank calls it."""
         if self._stream is not None and self._executor is not None:
+            self.tell(COMPLETION)
             self._executor.run(self._stream.drain(), last=self._next - 1)
             self._executor.finish(is_flushed=True)
             self._receive_reports(self._executor)
@@ -208,7 +216,9 @@ class Runner:
                 f"Pipeline: expected batches of at least {self._options.micro_batches} "
                 f"samples, one for each micro-batch, got {len(batch)}"
             )
-        if self._stream is None:
+        if self._stream is not None:
+            self._calls.tell("train_batch", needs_all=False)
+        else:
             self._stream = Stream(self._comm.rank, self._comm.size, len(batch))
         executor.add(self._next, batch)
         self._next += len(batch)

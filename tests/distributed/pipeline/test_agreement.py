@@ -1,6 +1,7 @@
 """Calls that do not go together are errors on every rank, before anything changes."""
 
 import io
+import time
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from programs import Layers, assert_close, batches, pipeline, whole
 
 import renga
 import renga.functions as F
+from renga.communicators import local
 from renga.serializers import save_npz
 
 DATA = batches()
@@ -187,3 +189,50 @@ def test_ranks_that_set_only_their_own_parameters(several_ranks):
         return True
 
     assert all(several_ranks(run))
+
+
+def rank_0_loads(comm, model, optimizer):
+    if comm.rank == 0:
+        model.copyparams(Layers(seed=3))
+    else:
+        model.train_batch(optimizer, model.model, DATA[2])
+
+
+def rank_0_saves(comm, model, optimizer):
+    if comm.rank == 0:
+        save_npz(io.BytesIO(), model)
+    else:
+        model.train_batch(optimizer, model.model, DATA[2])
+
+
+def rank_1_evaluates(comm, model, optimizer):
+    if comm.rank == 1:
+        model(*DATA[2])
+    else:
+        model.train_batch(optimizer, model.model, DATA[2])
+        model.train_batch(optimizer, model.model, DATA[2])
+
+
+@pytest.mark.parametrize(
+    ("act", "call"),
+    [
+        (rank_0_loads, r"what completes them \(a load.* on rank 0"),
+        (rank_0_saves, r"what completes them \(a load.* on rank 0"),
+        (rank_1_evaluates, "the model on rank 1 and train_batch on another"),
+    ],
+)
+def test_one_rank_leaves_a_stream(act, call):
+    """No rank waits for the others until a time-out."""
+
+    def run(comm):
+        model, optimizer = pipeline(
+            Layers, comm, DATA, schedule="pipedream", weights="stash"
+        )
+        for batch in DATA:
+            model.train_batch(optimizer, model.model, batch)
+        act(comm, model, optimizer)
+
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match=f"while batches are on their way.*{call}"):
+        local.run(run, ranks=2)
+    assert time.monotonic() - start < 5

@@ -99,6 +99,7 @@ def test_links_and_optimizers_use_the_ranks_own_blocks():
         assert whole == W2.shape and block != whole
 
 
+WITH_0 = "constant"
 READERS = {
     "methods": lambda w: w.T.reshape(2, -1)[1].transpose(),
     "operators": lambda w: 2 ** abs(-w) / (1 + w**2) + W2 * w,
