@@ -77,13 +77,17 @@ def _parse(spec: str) -> Device:
 
 
 def get_device_from_array(*arrays: Any) -> Device:
-    """The device of the first array or Variable on a GPU, else the CPU."""
+    """The device of the first array or Variable on a GPU, else the CPU.
+
+    No element of a Variable is read: it may have none (in a pipeline), or be deferred.
+    """
     for array in arrays:
-        if isinstance(array, _core.Variable):
-            array = array.array
-        device = GpuDevice.from_array(array)
-        if device is not None:
-            return device
+        if not isinstance(array, _core.Variable):
+            device = GpuDevice.from_array(array)
+            if device is not None:
+                return device
+        elif array._device_name.startswith("cuda"):
+            return GpuDevice(int(array._device_name.partition(":")[2] or 0))
     return _cpu
 
 

@@ -239,7 +239,7 @@ class _VariableMethods:
     @property
     def device(self) -> Any:
         """The device of the array."""
-        return backend.get_device_from_array(self.array)
+        return backend.get_device_from_array(self)
 
     def to_device(self: Any, device: Any) -> None:
         """Moves the array and its gradient to a device."""

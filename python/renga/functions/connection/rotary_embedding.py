@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from renga import _core, backend
+from renga import _core
 from renga.functions.check import check_floats
 from renga.utils.extents import check_integer, check_real
 from renga.utils.type_check import InvalidType
@@ -61,7 +61,7 @@ def rotary_embedding(
     rates = base ** (-numpy.arange(half) / max(half, 1))
     angles = positions[:, None] * rates
     tables = numpy.cos(angles).astype(x.dtype), numpy.sin(angles).astype(x.dtype)
-    cos, sin = backend.get_device_from_array(x.array).send(tables)
+    cos, sin = x.device.send(tables)
     first, second = x[..., :half], x[..., half:]
     return ops.concat(
         [first * cos - second * sin, second * cos + first * sin], x.ndim - 1

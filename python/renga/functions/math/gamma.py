@@ -10,6 +10,7 @@ from renga import _core
 from renga.functions.check import check_arrays
 from renga.functions.math.special import special
 from renga.functions.on_host import on_host
+from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_array
 
@@ -56,6 +57,7 @@ def _polygamma(n: Any, x: Any) -> Variable:
     return special("polygamma", x, lambda x, y: _polygamma(n + 1, x), n)
 
 
+@reads_elements
 @on_host
 def zeta(x: Any, q: Any) -> Variable:
     """``sum((k + q) ** -x)`` for k = 0, 1, …; it has a gradient in ``q`` only.

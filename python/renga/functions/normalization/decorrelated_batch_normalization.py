@@ -13,12 +13,14 @@ from renga.functions.check import check_arrays, check_floats, check_shape, check
 from renga.functions.math.average import average
 from renga.functions.normalization.inverse_root import inverse_root
 from renga.functions.on_host import on_host
+from renga.placement import reads_elements
 from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_integer, check_real
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 
 
+@reads_elements
 @on_host
 def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
     """``P (x - mean)`` with P the covariance's inverse root, in groups of channels.

@@ -10,9 +10,11 @@ from renga import _core
 from renga.functions.array.cast import cast
 from renga.functions.check import check_axis, check_floats
 from renga.functions.on_host import on_host
+from renga.placement import reads_elements
 from renga.variable import Variable
 
 
+@reads_elements
 @on_host
 def normalize(x: Any, eps: float = 1e-5, axis: int | tuple[int, ...] = 1) -> Variable:
     """``x / (|x| + eps)``, lengths taken over the axes.

@@ -11,10 +11,12 @@ from renga.functions.on_host import beside
 from renga.functions.overrides import overridable
 from renga.functions.pooling.axes import pool_all, pooling_window_nd
 from renga.functions.window import PoolingWindow, over_axes
+from renga.placement import reads_elements
 from renga.variable import Variable
 
 
 @overridable
+@reads_elements
 def average_pooling_nd(
     x: Any, ksize: Any, stride: Any = None, pad: Any = 0, pad_value: int | None = 0
 ) -> Variable:

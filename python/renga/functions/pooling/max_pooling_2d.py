@@ -11,6 +11,7 @@ from renga import _core
 from renga.functions.check import check_axes
 from renga.functions.overrides import overridable
 from renga.functions.window import pooling_window_2d
+from renga.placement import reads_elements
 
 
 @overridable
@@ -40,9 +41,14 @@ def max_pooling_2d(
     check_axes("max_pooling_2d", x, 2)
     window = pooling_window_2d(ksize, stride, pad)
     if return_indices:
-        y, at = _core.ops.max_pooling_2d_with_indices(x, window, cover_all)
-        at = at.astype(numpy.int64)
-        # The core marks a window without elements by -1 or 255.
-        at[(at < 0) | (at >= math.prod(window.ksize))] = 0
-        return y, at
+        return _with_indices(x, window, cover_all)
     return _core.ops.max_pooling_2d(x, window, cover_all)
+
+
+@reads_elements
+def _with_indices(x: Any, window: Any, cover_all: bool) -> tuple[Any, numpy.ndarray]:
+    y, at = _core.ops.max_pooling_2d_with_indices(x, window, cover_all)
+    at = at.astype(numpy.int64)
+    # The core marks a window without elements by -1 or 255.
+    at[(at < 0) | (at >= math.prod(window.ksize))] = 0
+    return y, at

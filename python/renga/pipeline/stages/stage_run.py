@@ -245,7 +245,7 @@ class StageRun:
     def _shapes_of(
         self, number: int, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """The result without elements. A run on zeros determines its shapes.
+        """The result without elements. A run on other elements determines its shapes.
 
         Shapes are cached, unless the function draws random numbers: every rank has to
         draw those too, to keep the generators in step.
@@ -254,7 +254,7 @@ class StageRun:
         key = (number, function.__name__, *map(_setting, leaves(settings)))
         if key not in self._outputs:
             before = _random_state()
-            result = self._on_zeros(function, args, kwargs)
+            result = self._on_identities(function, args, kwargs)
             if before == _random_state():
                 self._outputs[key] = result
         else:
@@ -269,12 +269,12 @@ class StageRun:
             ),
         )
 
-    def _on_zeros(
+    def _on_identities(
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         args, kwargs = _map_variables(
             (args, kwargs),
-            lambda x: Variable(numpy.zeros(x.shape, x.dtype), requires_grad=True),
+            lambda x: Variable(_identities(x.shape, x.dtype), requires_grad=True),
         )
         _core.set_call_placement(None)
         try:
@@ -362,6 +362,15 @@ def _setting(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return repr(value) if isinstance(value, (slice, type(...))) else type(value)
+
+
+def _identities(shape: Sequence[int], dtype: Any) -> numpy.ndarray:
+    """Zeros; of floats, ones on diagonals of the last axes: zeros have no inverse."""
+    x = numpy.zeros(shape, dtype)
+    if x.ndim > 1 and x.dtype.kind == "f":
+        i = numpy.arange(min(x.shape[-2:]))
+        x[..., i, i] = 1
+    return x
 
 
 def _shape(y: Variable, requires_grad: bool) -> Variable:
