@@ -88,4 +88,8 @@ class VGG19Layers(VGGLayers):
     """``VGGLayers`` of 16 convolutions."""
 
     blocks = (2, 2, 4, 4, 4)
-    published = Published("VGG_ILSVRC_19_layers", _URL.format("VGG_ILSVRC_19_layers"))
+    # Not https: the address under which Chainer has its copy.
+    published = Published(
+        "VGG_ILSVRC_19_layers",
+        _URL.format("VGG_ILSVRC_19_layers").replace("https", "http"),
+    )

@@ -50,8 +50,13 @@ def cached_download(url: str) -> str:
     Raises:
         OSError: it cannot be downloaded; the message says where to put the file.
     """
+    return download([url], _cache_path(url))
+
+
+def _cache_path(url: str) -> str:
+    """Where ``cached_download`` has its copy, here as in Chainer."""
     name = hashlib.md5(url.encode(), usedforsecurity=False).hexdigest()
-    return download([url], os.path.join(get_dataset_root(), "_dl_cache", name))
+    return os.path.join(get_dataset_root(), "_dl_cache", name)
 
 
 def cache_or_load_file(
@@ -81,14 +86,19 @@ def cache_or_load_file(
 def download(urls: Sequence[str], path: str, checksum: str | None = None) -> str:
     """Downloads a file to ``path`` from the first mirror that has it; returns ``path``.
 
-    ``checksum`` is ``"sha256:…"`` or another algorithm of hashlib. An existing
-    file is verified and kept. Of several processes one downloads, the others wait.
+    Without a file there, the copy that ``cached_download`` has of one of the mirrors is
+    the result, as it is: Chainer has made it. ``checksum`` is ``"sha256:…"`` or another
+    algorithm of hashlib. An existing file is verified and kept. Of several processes
+    one downloads, the others wait.
 
     Raises:
         ValueError: an existing file is not the expected one.
         OSError: no mirror answers; the message says where to put the file.
     """
     if not os.path.exists(path):
+        for copy in map(_cache_path, urls):
+            if copy != path and os.path.exists(copy):
+                return copy
         with _locked(path):
             if not os.path.exists(path):
                 _fetch(urls, path, checksum)

@@ -2,15 +2,18 @@
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
 import renga
 import renga.functions as F
 import renga.links as L
+from renga.chainer.missing_packages import MODULES
 
 
 def run(code, *arguments):
@@ -161,3 +164,34 @@ def test_networks_are_exported():
     """
     pytest.importorskip("onnxruntime")
     assert run(code) == ["MaxPoolingND"]
+
+
+@pytest.mark.parametrize(
+    ("module", "explained"),
+    [("six", True), ("google.protobuf", True), ("nothing_like_it", False)],
+)
+def test_missing_packages_are_named(module, explained):
+    """Those that an installation of Chainer brought."""
+    code = f"""
+        import sys
+        import renga.chainer
+        renga.chainer.install()
+        sys.modules.update(dict.fromkeys(["six", "google"]))
+        import {module}
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1 and "ModuleNotFoundError" in done.stderr
+    assert module in done.stderr
+    assert ("pip install 'renga[chainer]'" in done.stderr) == explained
+
+
+def test_the_extra_has_what_is_named():
+    text = (Path(__file__).parents[3] / "pyproject.toml").read_text()
+    packages = re.findall(r'"(\w+)"', re.search(r"\nchainer = (.*)", text)[1])
+    modules = {"pillow": "PIL", "protobuf": "google"}
+    assert sorted(modules.get(p, p) for p in packages) == sorted(MODULES)

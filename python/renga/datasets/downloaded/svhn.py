@@ -54,7 +54,7 @@ def _load(split: str, options: ImageOptions) -> TupleDataset | numpy.ndarray:
         import scipy.io
 
         path = os.path.join(folder, file)
-        download.download([_MIRROR + file], path, _CHECKSUMS[split])
+        path = download.download([_MIRROR + file], path, _CHECKSUMS[split])
         with parsing(f"svhn: {path}: expected images and labels", path):
             content = scipy.io.loadmat(path)
             # Stored as (H, W, C, N), with label 10 for the digit 0.
