@@ -12,6 +12,7 @@ import subprocess
 import sys
 from typing import Any
 
+from renga import runtime_info
 from renga.communicators import Communicator, create_communicator, doctor
 from renga.launch import mpiexec_command, mpiexec_environment
 from renga.launch.slurm import is_rank
@@ -53,6 +54,8 @@ def _nothing(*texts: str, flush: bool = False) -> None:
 
 def _report(comm: Communicator, large: bool, write: Any) -> bool:
     healthy = True
+    as_it_should_be, unit = runtime_info.tiles()
+    write(f"{'tiles':16}{'ok' if as_it_should_be else 'warning':9}{unit}", flush=True)
     for finding in doctor.examine(comm, large):
         healthy = healthy and finding.verdict != "FAILED"
         write(f"{finding.name:16}{finding.verdict:9}{finding.text}", flush=True)

@@ -24,6 +24,7 @@ def print_runtime_info(out: Any = None) -> None:
         "Python": platform.python_version(),
         "renga": _core.__version__,
         "CPU": _cpu(),
+        "Tiles": tiles()[1],
         "Threads": _core.get_num_threads(),
         "Devices": ", ".join(_core.device_names()),
         "CUDA": _cuda(),
@@ -43,15 +44,20 @@ def _cuda() -> str:
     return ", ".join(["available", *(f"{name} {v}" for name, v in versions.items())])
 
 
-def _cpu() -> str:
-    """The model of the CPU and those of its instruction sets that kernels use."""
-    names = {"avx2", "avx512f", "avx512_bf16", "amx_bf16"}
+def _cpu_entries() -> dict[str, str]:
+    """What Linux says of the first processor."""
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
             lines = [line.split(":", 1) for line in file.read(8192).splitlines()]
     except OSError:
-        return "unknown"
-    entries = {line[0].strip(): line[1].strip() for line in reversed(lines) if line[1:]}
+        return {}
+    return {line[0].strip(): line[1].strip() for line in reversed(lines) if line[1:]}
+
+
+def _cpu() -> str:
+    """The model of the CPU and those of its instruction sets that kernels use."""
+    names = {"avx2", "avx512f", "avx512_bf16", "amx_bf16"}
+    entries = _cpu_entries()
     found = [flag for flag in entries.get("flags", "").split() if flag in names]
     limits = [
         f"{name}={os.environ[name]}"
@@ -59,6 +65,26 @@ def _cpu() -> str:
         if name in os.environ
     ]
     return f"{entries.get('model name', 'unknown')}; {', '.join(found + limits)}"
+
+
+def tiles() -> tuple[bool, str]:
+    """What multiplies tiles of bfloat16 numbers, and whether that is as it should be.
+
+    Not where the host of a virtual machine hides the tiles (AMX) that its processor has.
+    """
+    # Sapphire Rapids, Emerald Rapids and Granite Rapids.
+    models_with_tiles = {"143", "207", "173", "174"}
+    entries = _cpu_entries()
+    if _core.tile_unit() == "amx":
+        return True, "AMX"
+    has_tiles = (
+        entries.get("vendor_id") == "GenuineIntel"
+        and entries.get("cpu family") == "6"
+        and entries.get("model") in models_with_tiles
+    )
+    if has_tiles and "amx_bf16" not in entries.get("flags", "").split():
+        return False, "none: the host hides the AMX of this processor"
+    return True, "none"
 
 
 def _version(package: str, otherwise: str = "not installed") -> str:

@@ -7,7 +7,7 @@ import pytest
 
 import renga
 import renga.functions as F
-from renga import function_hooks, iterators
+from renga import _core, function_hooks, iterators
 from renga.dataset.convert import Conveyor
 
 
@@ -61,5 +61,6 @@ def test_runtime_info():
     lines = dict(line.split(": ", 1) for line in out.getvalue().splitlines())
     assert lines["renga"] == renga.__version__
     assert lines["NumPy"] == numpy.__version__
+    assert lines["Tiles"].startswith("AMX" if _core.tile_unit() == "amx" else "none")
     assert lines["Threads"] == str(renga.get_num_threads())
     assert issubclass(renga.warnings.PerformanceWarning, RuntimeWarning)

@@ -326,7 +326,9 @@ template <class T>
 void with_numbers(const auto& visit) {
   const bool is_medium = std::is_same_v<T, bfloat16> ||
                          (std::is_same_v<T, float> && compute_precision() == Precision::medium);
-  if (is_medium && bfloat16_is_faster()) return visit(Type<bfloat16>{});
+  if (is_medium && simd::has_bfloat16_dot_product() && bfloat16_is_faster()) {
+    return visit(Type<bfloat16>{});
+  }
   visit(Type<float>{});
 }
 

@@ -14,6 +14,7 @@
 #include "ops/matmul/cpu/bfloat16_products.h"
 #include "ops/matmul/cpu/packed_gemm.h"
 #include "ops/convolution/cpu/tiles/tile_convolution.h"
+#include "simd/cpu_features.h"
 #include "simd/tile_unit.h"
 
 namespace renga {
@@ -145,9 +146,13 @@ std::string cache_key(const Problem& problem, ComputeType compute_type) {
   return text.str();
 }
 
-ComputeType compute_type_for(const Array& x) {
-  const bool coarse = x.dtype() == Dtype::bfloat16 || compute_precision() == Precision::medium;
-  return coarse && bfloat16_is_faster() ? ComputeType::bfloat16 : ComputeType::float32;
+bool may_use_tiles(const Problem& problem) { return simd::has_tiles() && tiles_support(problem); }
+
+ComputeType compute_type_for(const Problem& problem) {
+  const Dtype dtype = problem.x.dtype();
+  const bool coarse = dtype == Dtype::bfloat16 || compute_precision() == Precision::medium;
+  const bool can = may_use_tiles(problem) || simd::has_bfloat16_dot_product();
+  return coarse && can && bfloat16_is_faster() ? ComputeType::bfloat16 : ComputeType::float32;
 }
 
 // oneDNN keeps pixels that several kernel offsets read in registers, which pays for large kernels;
@@ -171,7 +176,7 @@ void use_convolution_algorithm(const std::string& name) {
 SelectedAlgorithm select_algorithm(const Problem& problem) {
   const Algorithm wanted = requested;
   const Array& x = problem.x;
-  const ComputeType compute_type = compute_type_for(x);
+  const ComputeType compute_type = compute_type_for(problem);
   if (x.dtype() == Dtype::float32 && compute_precision() == Precision::high && bf16x3_is_faster()) {
     return {Algorithm::direct, ComputeType::bfloat16, true};
   }
@@ -179,10 +184,10 @@ SelectedAlgorithm select_algorithm(const Problem& problem) {
     const Algorithm algorithm = wanted == Algorithm::automatic ? select_depthwise(problem) : wanted;
     return {algorithm == Algorithm::depthwise ? algorithm : Algorithm::direct, compute_type};
   }
-  const bool may_use_tiles = compute_type == ComputeType::bfloat16 && simd::has_tiles() &&
-                             tiles_support(problem) &&
-                             (wanted == Algorithm::automatic || wanted == Algorithm::tiles);
-  if (may_use_tiles) return {Algorithm::tiles, compute_type};
+  const bool wants_tiles = wanted == Algorithm::automatic || wanted == Algorithm::tiles;
+  if (wants_tiles && compute_type == ComputeType::bfloat16 && may_use_tiles(problem)) {
+    return {Algorithm::tiles, compute_type};
+  }
   const CostModel model{problem, compute_type};
   const bool has_alternatives =
       x.ndim() == 4 && (model.supports(Algorithm::winograd) || model.supports(Algorithm::gemm));

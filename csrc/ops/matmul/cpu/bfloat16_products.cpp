@@ -23,13 +23,14 @@ Setting setting_of(std::optional<bool> on) {
 }  // namespace
 
 bool bf16x3_is_faster() {
-  return (simd::has_avx512() || simd::has_tiles()) && is_on(bf16x3, simd::has_tiles());
+  const bool can = simd::has_tiles() || simd::has_avx512();
+  return can && is_on(bf16x3, simd::has_tiles());
 }
 
 bool bfloat16_is_faster() {
-  if (simd::has_tiles()) return is_on(bfloat16_products, true);
-  return simd::has_bfloat16_dot_product() &&
-         is_on(bfloat16_products, simd::has_fast_bfloat16_dot_product());
+  const bool can = simd::has_tiles() || simd::has_bfloat16_dot_product();
+  return can &&
+         is_on(bfloat16_products, simd::has_tiles() || simd::has_fast_bfloat16_dot_product());
 }
 
 void override_bf16x3(std::optional<bool> faster) { bf16x3 = setting_of(faster); }
