@@ -15,7 +15,6 @@
 #include "ops/matmul/cpu/bfloat16_products.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/precision.h"
-#include "simd/tile_unit.h"
 #include "ops/normalization/normalization.h"
 #include "ops/shape/manipulation.h"
 #include "python/attention.h"

@@ -4,7 +4,6 @@
 
 #include "ops/elementwise/elementwise.h"
 #include "simd/cpu_features.h"
-#include "simd/tile_unit.h"
 
 namespace renga {
 namespace {

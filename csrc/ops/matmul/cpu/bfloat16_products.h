@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "simd/tile_unit.h"
 #include "tensor/array.h"
 
 namespace renga {
