@@ -128,6 +128,10 @@ class StandardWriter(SimpleWriter):
         super().__init__(savefun, **kwds)
         self._worker: Any = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy has no write of its own yet: the original waits for its one."""
+        return {**vars(self), "_worker": None}
+
     def create_worker(
         self, filename: str, outdir: str, target: Any, **kwds: Any
     ) -> Any:
@@ -155,6 +159,9 @@ class _ExecutorWriter(StandardWriter):
     """Its workers share an executor of one thread or process."""
 
     _executor: futures.Executor | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_executor": None}
 
     def create_executor(self) -> futures.Executor:
         """The executor that runs the writes, one after the other."""
@@ -232,11 +239,18 @@ class QueueWriter(Writer):
             unless given.
     """
 
+    _NOT_COPIED = frozenset(
+        ("_outcomes", "_queue", "_consumer", "_finalized", "_unknown", "_received")
+    )
+
     def __init__(
         self, savefun: Callable[..., Any] = npz.save_npz, task: Any = None
     ) -> None:
         super().__init__()
         self._task = self.create_task(savefun) if task is None else task
+        self._begin()
+
+    def _begin(self) -> None:
         self._outcomes = self._create_outcomes()
         self._queue = self.create_queue()
         self._consumer = self.create_consumer(self._queue)
@@ -244,6 +258,15 @@ class QueueWriter(Writer):
         self._finalized = False
         self._unknown = 0  # tasks whose outcomes were not received
         self._received: list[Outcome] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy has a queue and a consumer of its own."""
+        own = vars(self).items()
+        return {name: value for name, value in own if name not in self._NOT_COPIED}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._begin()
 
     def create_task(self, savefun: Callable[..., Any]) -> Any:
         """What the consumer calls with (filename, outdir, target)."""

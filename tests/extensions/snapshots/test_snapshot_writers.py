@@ -1,5 +1,6 @@
 """Writers of snapshots: contents, order and errors."""
 
+import copy
 import errno
 import os
 import threading
@@ -39,6 +40,21 @@ def test_writers(tmp_path, writer):
     for i in (3, 4):
         with numpy.load(tmp_path / f"w_{i}") as archive:
             assert (archive["w"] == i).all()
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("writer", WRITERS)
+def test_copies_of_used_writers_are_independent(tmp_path, writer, duplicate):
+    original = writer()
+    original("a", str(tmp_path), {"w": 0 * Weights().w})
+    copied = duplicate(original)
+    original.finalize()
+    copied("b", str(tmp_path), {"w": 0 * Weights().w + 1})
+    copied.finalize()
+    again = duplicate(copied)
+    again("c", str(tmp_path), {"w": 0 * Weights().w + 2})
+    again.finalize()
+    assert [loaded(tmp_path / name) for name in "abc"] == [0, 1, 2]
 
 
 def test_background_writer_saves_the_values_at_the_call(tmp_path):
