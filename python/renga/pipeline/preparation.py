@@ -119,7 +119,7 @@ def cut(
         The stages; by paths of links, the stage that computes their persistent arrays;
         and whether the model returns a sum over samples.
     """
-    if any(not param.is_initialized for param in model.params()):
+    if not _is_complete(model, inputs):
         with no_backprop_mode(), using_config("train", False):
             model(*inputs)
     comm.bcast_data(model)
@@ -140,6 +140,17 @@ def cut(
     stages_of_segments = [stage_of[segment.link] for segment in costs.segments]
     homes = {path: stages_of_segments[last] for path, (_, last) in costs.spans.items()}
     return partitioned, homes, is_sum
+
+
+def _is_complete(model: Link, inputs: Sequence[Any]) -> bool:
+    """Whether a first call gives parameters no shapes, and makes no links."""
+    if any(not param.is_initialized for param in model.params()):
+        return False
+    state, sample = numpy.random.get_state(), copy.deepcopy(model)
+    with no_backprop_mode(), using_config("train", False):
+        sample(*inputs)
+    numpy.random.set_state(state)
+    return dict(model.namedparams()).keys() == dict(sample.namedparams()).keys()
 
 
 def _require_arrays_of_one_stage(model: Link) -> None:

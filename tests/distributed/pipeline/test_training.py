@@ -7,6 +7,7 @@ import networks
 import numpy as np
 import oracles
 import pytest
+from programs import Layers, assert_close, batches, trained
 
 import renga
 from renga import training
@@ -232,3 +233,33 @@ def test_an_optimizer_of_another_link_is_refused():
     optimizer = MomentumSGD().setup(networks.Residual())
     with pytest.raises(TypeError, match="PipelineUpdater: expected an optimizer of a"):
         PipelineUpdater(iterator, optimizer)
+
+
+class Late(Layers):
+    """A link and a parameter are made in the first call."""
+
+    def predict(self, x):
+        if not hasattr(self, "late"):
+            random = np.random.RandomState(4)
+            with self.init_scope():
+                self.late = renga.links.Linear(8, 8, initialW=random.randn(8, 8))
+                self.bias = renga.Parameter(random.randn(8))
+        h = self.late(renga.functions.tanh(self.b(self.a(x))))
+        return self.d(self.c(renga.functions.bias(h, self.bias)))
+
+
+def test_links_that_the_first_call_makes(several_ranks):
+    data = batches()
+    with renga.using_config("dtype", np.float64):
+        model, optimizer = Late(), MomentumSGD(0.1)
+        model(*data[0])
+        optimizer.setup(model)
+        for batch in data:
+            optimizer.update(model, *batch)
+
+    def run(comm):
+        with renga.using_config("dtype", np.float64):
+            return trained(Late, comm, data)
+
+    for found in several_ranks(run):
+        assert_close(found, {path: p.array for path, p in model.namedparams()})
