@@ -197,13 +197,16 @@ def test_threads_end_with_the_model():
     def run(comm):
         start(comm)
 
-    before = threading.active_count()
     on_messages(run, 3)
     gc.collect()
     end = time.monotonic() + 10
-    while threading.active_count() > before and time.monotonic() < end:
+    while threads_of_rows() and time.monotonic() < end:
         time.sleep(0.01)
-    assert threading.active_count() == before
+    assert threads_of_rows() == []
+
+
+def threads_of_rows():
+    return [thread for thread in threading.enumerate() if thread.name == "rows"]
 
 
 def test_the_model_outlives_its_optimizer_and_the_other_rank():

@@ -93,6 +93,8 @@ class GatheredParameters(ShardedStates):
 
     def _settle(self) -> None:
         """Frees the numbers that this rank does not keep, once all rows are written."""
+        for unit in self._units:
+            unit.publish()
         self._wait()
         for unit in self._units:
             unit.place()
@@ -135,11 +137,12 @@ def _units_of(
 def may_gather(comm: Communicator, optimizer: Any, params: Sequence[Parameter]) -> bool:
     """Whether parameters are gathered from other ranks; every rank calls it.
 
-    They are not where all ranks share memory and keep them once, nor on GPUs, in a
-    model that several ranks compute together, and where the optimizer's rules or hooks
-    need whole parameters: there each rank keeps them.
+    They are not where all ranks share memory and keep them once, nor in a model that
+    several ranks compute together, and where the optimizer's rules or hooks need whole
+    parameters: there each rank keeps them.
     """
-    shares_all = comm.size == comm.intra_size and comm.shares_memory()
+    is_on_host = all(param.xp is numpy for param in params)
+    shares_all = is_on_host and comm.size == comm.intra_size and comm.shares_memory()
     can = (
         comm.size > 1
         and not shares_all
@@ -153,10 +156,9 @@ def may_gather(comm: Communicator, optimizer: Any, params: Sequence[Parameter]) 
 
 
 def _is_plain(param: Parameter) -> bool:
-    """Whether it is a whole parameter, in main memory, of one of NumPy's dtypes."""
+    """Whether it is a whole parameter, of one of NumPy's dtypes."""
     return (
-        param.xp is numpy
-        and param.model_comm is None
+        param.model_comm is None
         and not param.is_divided
         and not param.is_meta
         and _core.dtype_name(param) != "bfloat16"

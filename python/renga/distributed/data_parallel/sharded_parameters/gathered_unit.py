@@ -6,7 +6,11 @@ import weakref
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy
+
+from renga.backends import cuda
 from renga.distributed.data_parallel.sharded_parameters.node_parameter import (
+    is_held,
     is_shared,
     put,
     unit_of,
@@ -57,8 +61,12 @@ class GatheredUnit:
         self._refs = {i: weakref.ref(params[i]) for i in layout.indices}
         self.row = layout.empty_row()
         self.row[...] = 0
-        self.number = service.add(self.row)
-        self._flat: Array | None = None
+        # Other ranks are given rows in main memory.
+        self._sent = numpy.empty(self.row.shape, self.row.dtype)
+        if isinstance(self.row, numpy.ndarray):
+            self._sent = self.row
+        self.number = service.add(self._sent)
+        self._flat: Any = None  # all rows; in main memory until they are complete
         self._works: list[Any] = []  # that fill it
         self._is_complete = False
         self._views: dict[int, Array] = {}  # by the id of the parameter
@@ -83,6 +91,11 @@ class GatheredUnit:
             if param is not None and unit_of(param) is not self:
                 self.own_part(piece)[...] = part_of(param.array, piece)
 
+    def publish(self) -> None:
+        """Lets other ranks have this rank's row as it is now."""
+        if self._sent is not self.row:
+            self._sent[...] = cuda.to_cpu(self.row)
+
     def place(self) -> None:
         """Frees all numbers but this rank's row.
 
@@ -93,17 +106,17 @@ class GatheredUnit:
         for param in self._params:
             if param.size == 0 or unit_of(param) is self:
                 continue
-            if param._owns_array:
-                put(param, without_numbers(param), self)
-            else:
+            if is_held(param):
                 param.array[...] = self.read(param)
+            else:
+                put(param, without_numbers(param), self)
         self.free()
 
     def request(self) -> None:
         """Begins to gather the numbers of all ranks."""
         if self._flat is None:
-            self._flat = self._layout.empty()
-            self._flat[self._rank] = self.row
+            self._flat = self._new_flat()
+            self._flat[self._rank] = self._sent
             if self._flat.size:
                 self._works = self._service.fetch(self.number, self._flat)
 
@@ -113,6 +126,9 @@ class GatheredUnit:
             return
         self.request()
         self.finish()
+        if self._sent is not self.row:
+            device = self.row.device  # type: ignore[attr-defined]
+            self._flat = cuda.to_gpu(self._flat, device)
         views = self._layout.views(self._flat)
         for ref, view in zip(self._refs.values(), views):
             param = ref()
@@ -129,6 +145,11 @@ class GatheredUnit:
             if unit_of(param) is self:
                 put(param, without_numbers(param), self)
         self._flat, self._views, self._is_complete = None, {}, False
+
+    def _new_flat(self) -> Array:
+        if self._sent is self.row:
+            return self._layout.empty()
+        return numpy.empty((self._layout.ranks, self._layout.row), self._layout.dtype)
 
     def finish(self) -> None:
         """Waits for what has been requested."""

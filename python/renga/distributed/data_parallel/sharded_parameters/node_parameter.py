@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -51,9 +52,9 @@ class PlacedParameter:
 
     @property
     def device(self: Any) -> Any:
-        """The device of the array; those that ranks share are on the CPU."""
+        """The device of the array, which no access makes this rank's own."""
         if is_shared(self):
-            return backend.CpuDevice()
+            return backend.get_device_from_array(vars(self)[_SHARED])
         return super().device  # type: ignore[misc]
 
     def _to_device(self: Any, device: str) -> None:
@@ -138,10 +139,24 @@ def put(param: Parameter, array: Array, unit: Any = None) -> None:
     _ARRAY.__set__(param, array)
 
 
+def is_held(param: Parameter) -> bool:
+    """Whether something else refers to the array of a parameter, or to its memory."""
+    if isinstance(_ARRAY.__get__(param), numpy.ndarray):
+        return not param._owns_array
+    x = _ARRAY.__get__(param)
+    # The parameter has the array; this function and its call have it, too.
+    return sys.getrefcount(x) > 3 or sys.getrefcount(x.data.mem) > 2
+
+
 def without_numbers(param: Parameter) -> Array:
-    """An array that has no memory but the shape and dtype of a parameter.
+    """An array that has the shape and dtype of a parameter, and memory of one element.
 
     All its elements are one NaN, so that a result that was computed of it is seen.
     """
-    nan = numpy.full((), numpy.nan, param.dtype)
-    return as_strided(nan, param.shape, (0,) * param.ndim)
+    nan: Any = _core.empty((), param.dtype, param._device_name)
+    nan.fill(numpy.nan)
+    strides = (0,) * param.ndim
+    if isinstance(nan, numpy.ndarray):
+        return as_strided(nan, param.shape, strides)
+    array: Array = type(nan)(param.shape, nan.dtype, nan.data, strides)
+    return array

@@ -54,7 +54,7 @@ class ShardLayout:
         self._full_sizes = {i: _full_size(params[i]) for i in indices}
         self.dtype = params[indices[0]].dtype
         self._device = params[indices[0]]._device_name
-        self._ranks = ranks
+        self.ranks = ranks
         self._line = _LINE_BYTES // self.dtype.itemsize
         self._begin: dict[int, int] = {}
         self._row_of: dict[int, int] = {}  # of parameters that are in one row
@@ -68,10 +68,10 @@ class ShardLayout:
         for i in self.indices:
             self._begin[i] = total
             total += self._padded(self._sizes[i])
-        return self._padded(-(-total // self._ranks))
+        return self._padded(-(-total // self.ranks))
 
     def _whole_rows(self) -> int:
-        lengths, loads = [0] * self._ranks, [0] * self._ranks
+        lengths, loads = [0] * self.ranks, [0] * self.ranks
         offsets = {}
         for i in sorted(self.indices, key=lambda i: -self._full_sizes[i]):
             r = loads.index(min(loads))
@@ -85,12 +85,12 @@ class ShardLayout:
 
     def empty(self) -> Array:
         """A new array of all rows, on the parameters' device."""
-        flat: Array = _core.empty((self._ranks, self.row), self.dtype, self._device)
+        flat: Array = _core.empty((self.ranks, self.row), self.dtype, self._device)
         return flat
 
     def window(self, comm: Communicator) -> Array:
         """As :meth:`empty`, on the CPU and in a window: every rank calls it."""
-        return comm.window((self._ranks, self.row), self.dtype)
+        return comm.window((self.ranks, self.row), self.dtype)
 
     def empty_row(self) -> Array:
         """A new array of one row."""
