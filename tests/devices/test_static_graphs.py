@@ -118,6 +118,32 @@ def test_the_precision_of_the_call_counts():
             assert_same([cuda.to_cpu(y.array)], [cuda.to_cpu(expected.array)])
 
 
+def test_operations_that_ask_a_placement_are_not_recorded():
+    """As with parameters that are gathered whenever an operation reads them."""
+
+    class Placement:
+        labels = []
+
+        def place(self, label, xs):
+            self.labels.append(label)
+            return xs
+
+        def placed(self, ys):
+            pass
+
+    net, x = (
+        make(lambda self, x: self.l(x), l=L.Linear(3, 3)),
+        on_device(X[:, 0, 0, :3]),
+    )
+    _core.set_call_placement(Placement())
+    try:
+        for _ in range(6):
+            net(x)
+    finally:
+        _core.set_call_placement(None)
+    assert Placement.labels == ["linear"] * 6
+
+
 def test_several_calls_before_the_backward_pass():
     def forward(self, x):
         return F.tanh(self.l(x))
