@@ -7,6 +7,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from renga import _core
 from renga._core import Locality
 from renga.configuration import using_config
 from renga.link import Link
@@ -59,6 +60,47 @@ class _Recorder(LinkHook):
         calls.append(
             Call(args.link, node, args.out.node, *shapes, has_one_argument, batch_axes)
         )
+
+
+class _Unchanged:
+    """Notes which Variables functions returned as they got them, as reshapes may.
+
+    Such a call is in no graph; with a shard it would be another one. This is the
+    placement of all calls while a model is traced.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self._label = ""
+        self._inputs: list[Any] = []
+
+    def place(self, label: str, xs: Sequence[Variable]) -> Sequence[Variable]:
+        """The inputs of an operation, as they are."""
+        self._label, self._inputs = label, [x.node for x in xs]
+        return xs
+
+    def placed(self, ys: Sequence[Variable]) -> None:
+        """The results of that operation."""
+        if self._label != "cast":  # to the same dtype, on any shard
+            self.nodes += [y.node for y in ys if y.node in self._inputs]
+
+    def call(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """The result of a function that reads elements."""
+        return function(*args, **kwargs)
+
+    def apply(self, function: Any, xs: Any) -> Any:
+        """The outputs of a FunctionNode."""
+        return function._apply(xs)
+
+    @contextlib.contextmanager
+    def noting(self) -> Iterator[None]:
+        """A context in which calls are noted."""
+        before = _core.call_placement()
+        _core.set_call_placement(self)
+        try:
+            yield
+        finally:
+            _core.set_call_placement(before)
 
 
 class LayoutGroups:
@@ -128,9 +170,9 @@ def trace(
             features, too.
         follows_states: whether to run it once more if links keep states between calls.
     """
-    recorder = _Recorder(kinds)
+    recorder, unchanged = _Recorder(kinds), _Unchanged()
     modes = using_config("train", False), using_config("enable_backprop", True)
-    with recorder, states_kept(model), modes[0], modes[1]:
+    with recorder, unchanged.noting(), states_kept(model), modes[0], modes[1]:
         outputs = list(variables(model(*inputs)))
         if follows_states and any(_states(vars(link)) for link in model.links()):
             # The first step of a recurrent link calls less than those that follow.
@@ -149,6 +191,8 @@ def trace(
             leaves.update(x for x in function.inputs if x.creator_node is None)
     for call in calls:
         _constrain_call(call, calls, groups)
+    for node in unchanged.nodes:
+        groups.require_replicated(node)
     for call in attended:
         groups.require_replicated(call.x)
         groups.exclude(call.y, "channel", "batch")

@@ -160,6 +160,7 @@ def with_strategy(
     # Weights are cut in the memory of the host.
     model.to_device("@numpy")
     inputs = replace_arrays(tuple(inputs), lambda x: cuda.to_cpu(as_array(x)))
+    links = len(list(model.links()))
     if isinstance(strategy, str):
         layout = {} if output == "replicated" else {"output": output}
         replacements = _STRATEGIES[strategy](model, comm, inputs, **layout)
@@ -168,6 +169,9 @@ def with_strategy(
         shared = ranks if samples is None else samples.inner
         own = inputs if samples is None else samples.shards(inputs)
         replacements = strategy.replacements(model, shared, own)
+    if len(list(model.links())) > links:  # each rank has made some in its first call
+        model.to_device(device)
+        return with_strategy(model, comm, strategy, inputs, input, output, **options)
     report = _report(model, replacements, _name(strategy), ranks.size)
     new = {id(r.link): r.replacement for r in replacements if r.replacement is not None}
     class_of: Callable[[Link], type[Link]] = type
