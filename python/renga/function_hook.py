@@ -17,9 +17,6 @@ class FunctionHook:
     """
 
     name = "FunctionHook"
-    # With Chainer's names, hooks see each of Chainer's functions as one node; those for
-    # which this is True see the operations that compute it, as without these names.
-    sees_operations = False
 
     def __enter__(self) -> FunctionHook:
         hooks = get_function_hooks()
@@ -36,6 +33,14 @@ class FunctionHook:
         if not hooks:
             _core.set_function_hooks(None)
         self.deleted(None)
+
+    def sees_operations_of(self, function_class: str) -> bool:
+        """Whether it needs the operations that a function of Chainer's consists of.
+
+        With Chainer's names, hooks see such a function, of a class of that name, as one
+        node, unless one of them needs its operations.
+        """
+        return False
 
     def added(self, function: Any) -> None:
         """Called when it is added to a function, or to all (None)."""

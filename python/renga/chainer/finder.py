@@ -37,6 +37,7 @@ _NAMES = {
         "renga.distributed.extensions.multi_node_snapshot"
     ),
     "chainerx": "renga.chainer.chainerx",
+    "onnx_chainer": "renga.chainer.onnx_chainer",
 }
 _CHAINERS = {renga: chainer for chainer, renga in _NAMES.items()}
 
@@ -53,7 +54,7 @@ def install() -> None:
     if any(isinstance(finder, AliasFinder) for finder in sys.meta_path):
         return
     packages = {name.partition(".")[0] for name in sys.modules}
-    present = sorted(packages & {"chainer", "chainermn", "chainerx"})
+    present = sorted(packages & {"chainer", "chainermn", "chainerx", "onnx_chainer"})
     if present:
         raise RuntimeError(
             f"install: expected to come before any import of Chainer, but {present} "

@@ -11,7 +11,7 @@ import renga.functions as F
 from renga import _core
 from renga.chainer.function_classes.generated import LABELS, ROWS, classes
 from renga.chainer.function_classes.operation import Operation
-from renga.function_hook import FunctionHook, get_function_hooks
+from renga.function_hook import get_function_hooks
 from renga.function_hooks import debug_print, timer
 from renga.links import Classifier
 from renga.operations import operation_of
@@ -82,15 +82,16 @@ def name_creators() -> None:
     )
     for cls in (_core.Variable, _core.VariableNode):
         setattr(cls, "creator", property(_creator, _set_creator))  # noqa: B010
-    timer.operation_name = _name_in_hooks
+    timer.operation_name = name_in_hooks
     debug_print.label_of = _label_in_hooks
 
 
 def _remembering(function: Any, name: str, class_name: str) -> Any:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        hooks = get_function_hooks()
-        if hooks and name not in _IMPURE and not _any_sees_operations(hooks):
+        hooks = get_function_hooks().values()
+        of_operations = any(hook.sees_operations_of(class_name) for hook in hooks)
+        if hooks and name not in _IMPURE and not of_operations:
             return _seen_as(class_name, function, args, kwargs)
         ys = function(*args, **kwargs)
         for y in ys if isinstance(ys, (tuple, list)) else (ys,):
@@ -102,10 +103,6 @@ def _remembering(function: Any, name: str, class_name: str) -> Any:
     # Pickles name the function by where this one is found, with and without the alias.
     call.__module__, call.__qualname__ = F.__name__, name
     return call
-
-
-def _any_sees_operations(hooks: dict[str, FunctionHook]) -> bool:
-    return any(hook.sees_operations for hook in hooks.values())
 
 
 def _seen_as(class_name: str, function: Any, args: Any, kwargs: Any) -> Any:
@@ -223,7 +220,7 @@ def _name_of(node: Any) -> str:
     return _WITH_NUMBER.get(name, name) if one_input else name
 
 
-def _name_in_hooks(function: Any) -> str:
+def name_in_hooks(function: Any) -> str:
     """The class's name of a function that a hook sees."""
     if not isinstance(function, _core.Call) and not _is_own(function):
         return type(getattr(function, "function", function)).__name__
@@ -237,5 +234,5 @@ def _name_in_hooks(function: Any) -> str:
 def _label_in_hooks(function: Any) -> str:
     """The label of a function that a hook sees."""
     if isinstance(function, _core.Call) or _is_own(function):
-        return _label(_name_in_hooks(function), function.label)
+        return _label(name_in_hooks(function), function.label)
     return str(function.label)

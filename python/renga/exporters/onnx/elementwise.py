@@ -205,6 +205,12 @@ def _linear(graph: Any, ys: Any, x: Any, W: Any, b: Any) -> Sequence[str]:
     return [graph.node("Gemm", x, W, *([] if b is None else [b]), transB=1)]
 
 
+@writes("dropout")
+def _dropout(graph: Any, ys: Any, x: Any, ratio: float, seed: int) -> Sequence[str]:
+    """Of training: the factors are the runtime's."""
+    return [graph.node("Dropout", x, numpy.float32(ratio), numpy.bool_(True))]
+
+
 @writes("scaled_dot_product_attention")
 def _attention(
     graph: Any,

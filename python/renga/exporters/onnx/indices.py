@@ -54,6 +54,9 @@ OPERATORS["argmin"] = _extreme_index("ArgMin")
 
 @writes_function(PickItems)
 def _pick_items(graph: Any, ys: Any, function: Any, x: Any) -> Sequence[str]:
+    *before, last = function.given_keys or (None,)
+    if graph.is_computed(last) and all(key == slice(None) for key in before):
+        return [graph.node("Gather", x, last, axis=len(before))]
     index = numpy.arange(x.size).reshape(x.shape)[function.keys].astype(numpy.int64)
     if _is_same_of_each(index, x):
         # In each sample the same elements, however many samples there are.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy
@@ -18,7 +18,7 @@ from renga.exporters.onnx import (  # noqa: F401
     recurrent,
     shapes,
 )
-from renga.exporters.onnx.registry import FUNCTIONS, OPERATORS
+from renga.exporters.onnx.registry import FUNCTIONS, OPERATORS, WriterOf
 from renga.function_hook import FunctionHook
 from renga.function_node import FunctionNode
 from renga.operations import operation_name
@@ -29,9 +29,16 @@ class Recorder(FunctionHook):
     """A hook that adds one or more nodes for every operation of the core."""
 
     name = "OnnxRecorder"
-    sees_operations = True
 
-    def __init__(self, parameters: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        parameters: Mapping[str, Any],
+        writer_of: WriterOf | None = None,
+        whole: Collection[str] = (),
+    ) -> None:
+        # A writer for a function that a hook sees, in place of the registered one, and
+        # Chainer's classes of functions that are seen as one.
+        self._writer_of, self._whole = writer_of, whole
         self._names: dict[int, str] = {}
         self._arrays: dict[Any, str] = {}  # of integers and bools, by their memory
         self._kept: list[Any] = []  # kept alive, so that ids stay unique
@@ -41,6 +48,10 @@ class Recorder(FunctionHook):
         self._unknown: dict[int, str] = {}  # what computed a result, by its id
         self._parameters = {id(p): name for name, p in parameters.items()}
         self._count = 0
+
+    def sees_operations_of(self, function_class: str) -> bool:
+        """True, but for functions that have one writer."""
+        return function_class not in self._whole
 
     def add_input(self, name: str, x: Variable) -> None:
         """Makes ``x`` an input of the graph."""
@@ -52,11 +63,13 @@ class Recorder(FunctionHook):
         if isinstance(function, FunctionNode):
             assert function._variables is not None
             inputs, results = function._variables
-            write = FUNCTIONS.get(type(function))
+            own = FUNCTIONS.get(type(function))
             arguments = (function, *inputs)
         else:
-            write = OPERATORS.get(operation_name(function))
+            own = OPERATORS.get(operation_name(function))
             arguments, results = function.arguments, function.results
+        given = None if self._writer_of is None else self._writer_of(function)
+        write = own if given is None else given
         names = None if write is None else write(self, results, *arguments)
         if names is None:  # refused where the results are used
             for y in results:
@@ -74,11 +87,20 @@ class Recorder(FunctionHook):
         import onnx
 
         names = ["" if x is None else self.name_of(x) for x in inputs]
-        made = [self._fresh(op.lower()) for _ in range(outputs)]
+        made = [self.fresh_name(op.lower()) for _ in range(outputs)]
         node = onnx.helper.make_node(op, names, made, **attributes)
         node.doc_string = _call_site()
         self._nodes.append(node)
         return made[0] if outputs == 1 else made
+
+    def add_node(self, node: Any) -> None:
+        """Adds a node that is complete."""
+        self._nodes.append(node)
+
+    def fresh_name(self, stem: str) -> str:
+        """A name that no value has."""
+        self._count += 1
+        return f"{stem}_{self._count}"
 
     def name_of(self, x: Any) -> str:
         """The name of a value; unknown values become constants."""
@@ -99,6 +121,10 @@ class Recorder(FunctionHook):
             name = self._constant("constant", numpy.asarray(x.array))
         self._call(x, name)
         return name
+
+    def is_computed(self, x: Any) -> bool:
+        """Whether an array is one that the graph has as an input or computes."""
+        return isinstance(x, numpy.ndarray) and _memory(x) in self._arrays
 
     def graph(self, name: str, outputs: Mapping[str, Variable]) -> Any:
         """The graph that computes ``outputs``: the nodes that they depend on."""
@@ -132,12 +158,8 @@ class Recorder(FunctionHook):
         if x.dtype.kind != "f" and x.size:
             self._arrays[_memory(x.array)] = name
 
-    def _fresh(self, stem: str) -> str:
-        self._count += 1
-        return f"{stem}_{self._count}"
-
     def _constant(self, stem: str, array: numpy.ndarray) -> str:
-        name = self._fresh(stem)
+        name = self.fresh_name(stem)
         self._constants[name] = array
         return name
 

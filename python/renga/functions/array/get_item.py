@@ -38,7 +38,12 @@ def get_item(x: Any, slices: Any) -> Variable:
 
 @on_host
 def _picked(x: Any, keys: tuple[Any, ...]) -> Variable:
-    return PickItems(own_keys(keys)).apply((x,))[0]
+    picking = PickItems(own_keys(keys))
+    picking.given_keys = keys
+    try:
+        return picking.apply((x,))[0]
+    finally:
+        picking.given_keys = ()
 
 
 _BASIC = (int, slice, type(None), type(Ellipsis))
@@ -106,6 +111,9 @@ def own_keys(keys: tuple[Any, ...]) -> tuple[Any, ...]:
 
 class PickItems(FunctionNode):
     """``x[keys]`` with arrays among the keys."""
+
+    # The caller's own arrays, for hooks that have seen them, while the function runs.
+    given_keys: tuple[Any, ...] = ()
 
     def __init__(self, keys: tuple[Any, ...]) -> None:
         self.keys = keys

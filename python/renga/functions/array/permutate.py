@@ -30,10 +30,10 @@ def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variabl
             f"{indices.shape} {indices.dtype}"
         )
     axis = check_axis("permutate", x, axis)
+    given = indices
     indices = checked_indices("permutate", "indices", indices, x.shape[axis])
     if inv or config.debug:
         if numpy.bincount(indices, minlength=1).max() > 1:
             raise ValueError(f"permutate: expected each index once, got {indices}")
-    if inv:
-        indices = numpy.argsort(indices)
-    return get_item(as_variable(x), (slice(None),) * axis + (indices,))
+    given = numpy.argsort(indices) if inv else given
+    return get_item(as_variable(x), (slice(None),) * axis + (given,))

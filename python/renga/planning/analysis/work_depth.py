@@ -204,13 +204,15 @@ class _Recorder(FunctionHook):
     """Adds up work, and depth along the graph."""
 
     name = "work and depth"
-    sees_operations = True
 
     def __init__(self, model: Link) -> None:
         self.links = _Links(model)
         self.found: list[Recorded] = []
         self._depths: dict[int, int] = {}  # by the id of a node
         self._nodes: list[Any] = []  # kept, so that ids stay unique
+
+    def sees_operations_of(self, function_class: str) -> bool:
+        return True
 
     def forward_postprocess(self, function: Any, in_data: Any) -> None:
         ys = [reference() for reference in function.outputs or ()]

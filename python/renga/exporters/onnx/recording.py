@@ -1,0 +1,173 @@
+"""Records the graphs of a model, for inputs of the same or of other shapes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Callable
+
+import numpy
+
+from renga import configuration
+from renga.configuration import no_backprop_mode
+from renga.exporters.onnx.graphs import check_same
+from renga.exporters.onnx.recorder import Recorder
+from renga.exporters.onnx.registry import WriterOf
+from renga.link import Link
+from renga.variable import Variable, as_array
+
+# ONNX 1.16 of 2024; ONNX Runtime reads it from 1.18 on.
+OPSET = 21
+
+
+class Recording:
+    """Runs copies of a model, a link or a function, and records their graphs.
+
+    Args:
+        args: an array, a tuple or a list of arrays, or a dictionary of keywords.
+        train: whether the model runs in training mode.
+        writer_of, whole: as for a ``Recorder``.
+
+    Raises:
+        TypeError: the model is not callable.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        args: Any,
+        input_names: Sequence[str] | None = None,
+        output_names: Sequence[str] | None = None,
+        train: bool = False,
+        writer_of: WriterOf | None = None,
+        whole: Collection[str] = (),
+    ) -> None:
+        if not callable(model):
+            raise TypeError(
+                f"export: expected a link or a function, got {type(model).__name__}"
+            )
+        _initialize(model, args)
+        self._model, self._args, self._train = model, args, train
+        self._input_names, self._output_names = input_names, output_names
+        self._writer_of, self._whole = writer_of, whole
+        self._state = numpy.random.get_state()
+
+    def checked_graph(self) -> Any:
+        """The graph, compared with that for other values of the same shapes.
+
+        Raises:
+            NotImplementedError: a constant depends on the values.
+        """
+        proto = self.graph(self._args)
+        check_same(proto, self.graph(each(self._args, _with_other_values)))
+        return proto
+
+    def graph(self, args: Any) -> Any:
+        """The graph for arrays of these shapes, as an ``onnx.ModelProto``."""
+        import onnx
+
+        numpy.random.set_state(self._state)
+        model = copy.deepcopy(self._model)
+        inputs = named_inputs(args, self._input_names)
+        recorder = Recorder(_parameters(model), self._writer_of, self._whole)
+        for name, x in inputs.items():
+            recorder.add_input(name, x)
+        mode = configuration.using_config("train", self._train)
+        with mode, no_backprop_mode(), recorder:
+            result = run_model(model, args, list(inputs.values()))
+        outputs = outputs_of(result)
+        names = self._output_names
+        if names is None:
+            names = [f"output_{i}" for i in range(len(outputs))]
+        _check_names("output_names", names, len(outputs))
+        graph = recorder.graph(type(model).__name__, dict(zip(names, outputs)))
+        proto = onnx.helper.make_model(
+            graph,
+            opset_imports=[onnx.helper.make_opsetid("", OPSET)],
+            producer_name="renga",
+        )
+        proto.ir_version = 10  # the version of this operator set
+        return proto
+
+
+def _initialize(model: Any, args: Any) -> None:
+    """Runs a link whose parameters have no values yet."""
+    if isinstance(model, Link) and not all(p.is_initialized for p in model.params()):
+        with configuration.using_config("train", False), no_backprop_mode():
+            first = copy.deepcopy(model)
+            run_model(first, args, list(named_inputs(args, None).values()))
+        model.copyparams(first)
+
+
+def run_model(model: Any, args: Any, inputs: Sequence[Variable]) -> Any:
+    """What the model computes of the Variables, which have the form of ``args``."""
+    if isinstance(args, Mapping):
+        return model(**dict(zip(args, inputs)))
+    return model(*inputs)
+
+
+def each(args: Any, change: Callable[[numpy.ndarray], numpy.ndarray]) -> Any:
+    """The inputs, each changed."""
+    if isinstance(args, Mapping):
+        return {name: each(x, change) for name, x in args.items()}
+    if isinstance(args, (tuple, list)):
+        return [each(x, change) for x in args]
+    return change(numpy.asarray(as_array(args)))
+
+
+def _with_other_values(x: numpy.ndarray) -> numpy.ndarray:
+    """Values from the range of those of ``x``, where it has any two."""
+    y = numpy.flip(x)
+    if x.dtype.kind == "f":
+        y = 0.75 * y + 0.125
+    return numpy.asarray(y, x.dtype)
+
+
+def named_inputs(args: Any, names: Sequence[str] | None) -> dict[str, Variable]:
+    """The inputs as Variables, by their names in the graph."""
+    if isinstance(args, Mapping):
+        names = names or list(args)
+        arrays = list(args.values())
+    else:
+        arrays = list(args) if isinstance(args, (tuple, list)) else [args]
+        names = names or [f"input_{i}" for i in range(len(arrays))]
+    _check_names("input_names", names, len(arrays))
+    variables = {}
+    for name, given in zip(names, arrays):
+        array = as_array(given)
+        if not isinstance(array, numpy.ndarray) or array.dtype.kind not in "biuf":
+            raise TypeError(f"export: expected arrays as args, got {given!r:.100}")
+        variables[name] = Variable(array, requires_grad=False)
+    return variables
+
+
+def _check_names(what: str, names: Any, count: int) -> None:
+    """TypeError unless these are strings, ValueError unless so many different ones."""
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"export: {what}: expected a list of names, got {names!r}")
+    if len(names) != count or len(set(names)) != count:
+        raise ValueError(f"export: expected {count} {what}, got {list(names)}")
+
+
+def _parameters(model: Any) -> dict[str, Any]:
+    if not isinstance(model, Link):
+        return {}
+    return {
+        path.strip("/").replace("/", "."): parameter
+        for path, parameter in model.namedparams()
+    }
+
+
+def outputs_of(result: Any) -> list[Variable]:
+    """The Variables that a model has returned."""
+    outputs = [result]
+    if isinstance(result, Mapping):
+        outputs = list(result.values())
+    elif isinstance(result, (tuple, list)):
+        outputs = list(result)
+    for y in outputs:
+        if not isinstance(y, Variable):
+            raise TypeError(
+                f"export: expected Variables from the model, got {type(y).__name__}"
+            )
+    return outputs

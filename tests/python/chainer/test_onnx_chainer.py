@@ -1,0 +1,266 @@
+"""onnx_chainer: graphs computed by onnxruntime are what the models compute."""
+
+import io
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import renga
+import renga.functions as F
+import renga.links as L
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+onnx_chainer = pytest.importorskip("renga.chainer.onnx_chainer")
+
+rng = np.random.default_rng(0)
+X = rng.uniform(-1, 1, (2, 3, 8, 8)).astype("f")
+
+
+class Network(renga.Chain):
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.conv = L.Convolution2D(3, 4, 3, pad=1)
+            self.norm = L.BatchNormalization(4)
+            self.out = L.Linear(None, 5)
+
+    def forward(self, x):
+        h = F.max_pooling_2d(F.relu(self.norm(self.conv(x))), 2)
+        return self.out(F.dropout(h))
+
+
+def elementwise(x):
+    widths = ((0, 0), (0, 0), (1, 1), (0, 2))
+    h = F.clip(F.pad(x, widths, "constant", constant_values=2.0), -0.5, 0.5)
+    h = F.mean(h[:, 1:], axis=(2, 3)) + F.squeeze(F.expand_dims(F.sum(h), 0), 0)
+    return F.log_softmax(F.concat(F.split_axis(h, 2, 1)[::-1]))
+
+
+@pytest.fixture
+def net():
+    net = Network()
+    net(X)
+    return net
+
+
+def computed(proto, *arrays):
+    session = onnxruntime.InferenceSession(
+        proto.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    names = [each.name for each in session.get_inputs()]
+    return session.run(None, dict(zip(names, arrays)))
+
+
+def expected(model, *arrays):
+    with renga.using_config("train", False):
+        return model(*arrays).array
+
+
+def shape_of(value):
+    return [d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim]
+
+
+@pytest.mark.parametrize("version", [None, 7, 9, 10, 11, 12, 13, 17, 20, 21])
+def test_versions_of_operators(net, version):
+    proto = onnx_chainer.export(net, X, opset_version=version)
+    assert proto.opset_import[0].version == (version or 21)
+    onnx.checker.check_model(proto, full_check=True)
+    if version is None or version >= 9:  # what onnxruntime reads without a warning
+        (y,) = computed(proto, X)
+        np.testing.assert_allclose(y, expected(net, X), rtol=1e-4, atol=1e-6)
+        proto = onnx_chainer.export(elementwise, X, opset_version=version)
+        (y,) = computed(proto, X)
+        np.testing.assert_allclose(y, elementwise(X).array, rtol=1e-4, atol=1e-6)
+
+
+def test_what_a_version_lacks():
+    with pytest.raises(NotImplementedError, match="CumSum has no counterpart in .* 9"):
+        onnx_chainer.export(lambda x: F.cumsum(x, 1), X, opset_version=9)
+    with pytest.warns(UserWarning, match="not tested"):
+        with pytest.raises(NotImplementedError):
+            onnx_chainer.export(lambda x: F.cumsum(x, 1), X, opset_version=6)
+
+
+def test_names_and_parameters(net):
+    proto = onnx_chainer.export(
+        net, renga.Variable(X), input_names="x", output_names=["y"], graph_name="G"
+    )
+    graph = proto.graph
+    assert graph.name == "G"
+    assert [each.name for each in (*graph.input, *graph.output)] == ["x", "y"]
+    values = {x.name: onnx.numpy_helper.to_array(x) for x in graph.initializer}
+    np.testing.assert_array_equal(values["param_conv_W"], net.conv.W.array)
+    bare = onnx_chainer.export(net, X, export_params=False)
+    names = [each.name for each in bare.graph.input]
+    assert names[0] == "Input_0" and set(names[1:]) == {
+        f"param_{path.strip('/').replace('/', '_')}" for path, _ in net.namedparams()
+    }
+    arrays = [values[name] for name in names[1:]]
+    (y,) = computed(bare, X, *arrays)
+    np.testing.assert_allclose(y, expected(net, X), rtol=1e-4, atol=1e-6)
+
+
+def test_dictionaries():
+    def model(a, b):
+        return {"sum": a + b, "product": a * b}
+
+    proto = onnx_chainer.export(
+        model,
+        {"a": X, "b": 2 * X},
+        input_names={"b": "B", "a": "A"},
+        output_names={"sum": "S", "product": "P"},
+    )
+    assert [each.name for each in proto.graph.input] == ["A", "B"]
+    total, product = computed(proto, X, 2 * X)
+    np.testing.assert_allclose(total, 3 * X, rtol=1e-6)
+    np.testing.assert_allclose(product, 2 * X**2, rtol=1e-6)
+    with pytest.raises(ValueError, match="expected names"):
+        onnx_chainer.export(model, {"a": X, "b": X}, input_names={"c": "C"})
+
+
+def test_batches_of_any_size(net):
+    proto = onnx_chainer.export(net, X, input_shapes=("b", 3, 8, 8))
+    assert shape_of(proto.graph.input[0]) == ["b", 3, 8, 8]
+    assert shape_of(proto.graph.output[0]) == ["b", 5]
+    more = rng.uniform(-1, 1, (5, 3, 8, 8)).astype("f")
+    (y,) = computed(proto, more)
+    np.testing.assert_allclose(y, expected(net, more), rtol=1e-4, atol=1e-6)
+
+
+def test_images_of_any_size(net):
+    model = renga.Sequential(L.Convolution2D(3, 4, 3), F.relu)
+    proto = onnx_chainer.export(model, [X], input_shapes=[("b", 3, "h", "w")])
+    larger = rng.uniform(-1, 1, (1, 3, 9, 5)).astype("f")
+    (y,) = computed(proto, larger)
+    np.testing.assert_allclose(y, expected(model, larger), rtol=1e-4, atol=1e-6)
+    # The linear layer has weights for one size.
+    with pytest.raises(NotImplementedError, match="any extents"):
+        onnx_chainer.export(net, X, input_shapes=("b", 3, "h", 8))
+    # A constant depends on the number of rows.
+    with pytest.raises(NotImplementedError, match="any extents"):
+        onnx_chainer.export(lambda x: x / x.shape[2], X, input_shapes=(2, 3, "h", 8))
+    with pytest.raises(ValueError, match="expected input_shapes"):
+        onnx_chainer.export(net, X, input_shapes=("b", 3))
+
+
+def test_training_mode(net):
+    before = net.norm.avg_mean.copy()
+    proto = onnx_chainer.export(net, X, train=True)
+    assert "Dropout" in [node.op_type for node in proto.graph.node]
+    np.testing.assert_array_equal(net.norm.avg_mean, before)
+    body = renga.Sequential(net.conv, net.norm)
+    (y,) = computed(onnx_chainer.export(body, X, train=True), X)
+    np.testing.assert_allclose(y.mean((0, 2, 3)), np.zeros(4), atol=1e-5)
+    np.testing.assert_allclose(y.std((0, 2, 3)), np.ones(4), rtol=1e-2)
+
+
+class Double(renga.FunctionNode):
+    def forward(self, xs):
+        return (2 * xs[0],)
+
+
+def test_converters_of_the_program():
+    def twice(params):
+        assert isinstance(params.func, Double) and params.opset_version == 21
+        names = [params.input_names[0]] * 2
+        return (onnx.helper.make_node("Add", names, params.output_names),)
+
+    proto = onnx_chainer.export(
+        lambda x: F.tanh(Double().apply((x,))[0]),
+        X,
+        external_converters={"Double": twice},
+    )
+    np.testing.assert_allclose(computed(proto, X)[0], np.tanh(2 * X), rtol=1e-5)
+
+    def custom(params):
+        outputs = params.output_names
+        yield onnx.helper.make_node("Mine", params.input_names, outputs, domain="own")
+
+    proto = onnx_chainer.export(
+        lambda x: F.relu(x) + 1,
+        X,
+        external_converters={"ReLU": custom},
+        external_opset_imports={"own": 3},
+    )
+    assert [(n.op_type, n.domain) for n in proto.graph.node] == [
+        ("Mine", "own"),
+        ("Add", ""),
+    ]
+    assert {o.domain: o.version for o in proto.opset_import} == {"": 21, "own": 3}
+
+
+def test_files(net, tmp_path):
+    path = tmp_path / "net.onnx"
+    file = io.BytesIO()
+    proto = onnx_chainer.export(net, X, str(path), save_text=True)
+    onnx_chainer.export(net, X, file)
+    assert onnx.load(path) == proto == onnx.load_from_string(file.getvalue())
+    assert "Conv" in (tmp_path / "net.onnx.txt").read_text()
+    model, inputs, outputs = onnx_chainer.export(net, X, return_named_inout=True)
+    assert model == proto and list(inputs) == ["Input_0"]
+    np.testing.assert_array_equal(inputs["Input_0"].array, X)
+    (y,) = outputs.values()
+    np.testing.assert_allclose(y.array, expected(net, X), rtol=1e-6)
+
+
+def test_testcases(net, tmp_path):
+    onnx_chainer.export_testcase(net, [X], str(tmp_path), output_grad=True)
+    assert sorted(os.listdir(tmp_path)) == ["model.onnx", "test_data_set_0"]
+
+    def read(name):
+        tensor = onnx.load_tensor(tmp_path / "test_data_set_0" / name)
+        return tensor.name, onnx.numpy_helper.to_array(tensor)
+
+    proto = onnx.load(tmp_path / "model.onnx")
+    name, y = read("output_0.pb")
+    assert name == proto.graph.output[0].name
+    np.testing.assert_allclose(computed(proto, read("input_0.pb")[1])[0], y, rtol=1e-4)
+    grads = dict(read(f"gradient_{i}.pb") for i in range(6))
+    np.testing.assert_allclose(grads["param_out_b"], np.full(5, 2))
+
+
+def test_elements_picked_by_an_input():
+    order = np.array([1, 0, 1], "i")
+    for model in (
+        F.permutate,
+        lambda x, i: x[i.array],
+        lambda x, i: F.get_item(x, i.array),
+    ):
+        proto = onnx_chainer.export(model, [X, order])
+        for other in (order, np.array([0, 0, 0], "i")):
+            np.testing.assert_array_equal(computed(proto, X, other)[0], X[other])
+    proto = onnx_chainer.export(lambda x, i: x[:, :, i.array], [X, order])
+    np.testing.assert_array_equal(computed(proto, X, order)[0], X[:, :, order])
+
+
+def test_with_chainers_names():
+    """Functions of which a converter is given are one node."""
+    code = """
+        import chainer, numpy, onnx, onnx_chainer
+        import chainer.functions as F
+
+        def pool(params):
+            assert type(params.func).__name__ == "MaxPoolingND", params
+            yield onnx.helper.make_node("Pool", params.input_names, params.output_names)
+
+        x = numpy.zeros((1, 1, 4, 4), "f")
+        model = lambda x: F.max_pooling_2d(F.relu(x), 2)
+        given = {"MaxPoolingND": pool}
+        proto = onnx_chainer.export(model, x, external_converters=given)
+        print(*(node.op_type for node in proto.graph.node), onnx_chainer.__name__)
+    """
+    code = "import renga.chainer\nrenga.chainer.install()\n" + textwrap.dedent(code)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.split() == ["Relu", "Pool", "renga.chainer.onnx_chainer"], (
+        done.stderr
+    )
