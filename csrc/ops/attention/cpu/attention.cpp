@@ -46,7 +46,7 @@ Tile tile_of(const Attention& a, const Sizes& size, const Dropout& dropout, std:
   const std::int64_t last = a.is_causal ? std::min(size.keys, query + rows) : size.keys;
   return {query,
           rows,
-          round_up(rows, kPanelRows),
+          padded_rows(rows),
           key,
           std::clamp<std::int64_t>(last - key, 0, kKeys),
           head * size.queries,
@@ -61,10 +61,8 @@ Tile tile_of(const Attention& a, const Sizes& size, const Dropout& dropout, std:
 template <class Number>
 void multiply(const Number* left, std::int64_t panels, const Number* right, std::int64_t right_rows,
               std::int64_t columns, float* result, std::int64_t rows, bool accumulate) {
-  for (std::int64_t c = 0; c < columns; c += kPanel) {
-    packed_gemm(left, rows * kPanel, panels, right + c * right_rows, result + c * rows, rows,
-                accumulate);
-  }
+  packed_gemms(left, rows * kPanel, panels, right, kPanel * right_rows, divide_up(columns, kPanel),
+               result, kPanel * rows, rows, accumulate);
 }
 
 template <class T, class Number>
@@ -220,11 +218,9 @@ class Backward {
   void add_transposed(const Number* left, std::int64_t panels, const Number* right,
                       std::int64_t columns, std::int64_t rows, std::int64_t padded, float* sums) {
     for (std::int64_t p = 0; p < panels; ++p) {
-      const Number* const a = left + p * rows * kPanel;
-      for (std::int64_t c = 0; c < columns; c += kPanel) {
-        const Number* const b = right + c * rows;
-        packed_gemm_transposed(a, b, rows, sums + c * padded + p * kPanel * kPanel, true, a, b);
-      }
+      packed_gemms_transposed(left + p * rows * kPanel, right, rows, rows * kPanel,
+                              divide_up(columns, kPanel), sums + p * kPanel * kPanel,
+                              padded * kPanel);
     }
   }
 
@@ -316,7 +312,7 @@ void backward(const Attention& a, const Array& y, const Array& log_sums, const A
                    for (std::int64_t part = 1; part < parts; ++part) {
                      for (std::int64_t k = 0; k < count; ++k) first[k] += first[part * each + k];
                    }
-                   unpack(first, round_up(rows, kPanelRows), rows, size.depth, nullptr,
+                   unpack(first, padded_rows(rows), rows, size.depth, nullptr,
                           rows_of_head<T>(gq, head).from(query));
                  }
                });
@@ -326,6 +322,7 @@ template <class T>
 void with_numbers(const auto& visit) {
   const bool is_medium = std::is_same_v<T, bfloat16> ||
                          (std::is_same_v<T, float> && compute_precision() == Precision::medium);
+  // Packing uses vectors of bfloat16 numbers on tiles, too.
   if (is_medium && simd::has_bfloat16_dot_product() && bfloat16_is_faster()) {
     return visit(Type<bfloat16>{});
   }

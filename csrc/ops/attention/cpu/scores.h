@@ -12,11 +12,17 @@
 #include "ops/random/dropout_mask.h"
 #include "simd/cpu_features.h"
 #include "simd/exponential.h"
+#include "simd/tile_unit.h"
 
 namespace renga::attention {
 
 inline constexpr std::int64_t kRows = 64, kKeys = 256;  // the largest tile: its scores are 64 KiB
 inline constexpr float kNothing = -std::numeric_limits<float>::infinity();
+
+// The rows of a tile as products take them.
+inline std::int64_t padded_rows(std::int64_t rows) {
+  return round_up(rows, simd::has_tiles() ? kPanel : kPanelRows);
+}
 
 // What is added to the scores of a head.
 class HeadMask {

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "simd/float_vector.h"
+#include "simd/tiles.h"
+#include "simd/transpose.h"
 
 namespace renga {
 namespace {
@@ -153,6 +155,78 @@ void multiply_transposed(const Number* a, const Number* b, std::int64_t depth, f
   multiply<1, kPanel>(a, depth, 1, 0, b, c, kPanel, accumulate, prefetch);
 }
 
+// On tiles (simd/tiles.h), rows of panels are those of left operands, and rows of interleaved
+// matrices are those of two right operands, side by side.
+constexpr std::int64_t kStep = kPanel * static_cast<std::int64_t>(sizeof(float));
+static_assert(kPanel == 2 * simd::kTileEdge && kPanel == simd::kTileDepth);
+
+// c (+)= the sum of products of `panels` left operands and as many right ones, of 16 or 32 rows.
+// Right operands are kPanel squares.
+template <int blocks, class Tiles>
+[[gnu::always_inline]] inline void multiply_on_tiles(Tiles& tiles, const bfloat16* a,
+                                                     std::int64_t a_step, std::int64_t panels,
+                                                     const bfloat16* b, float* c,
+                                                     bool accumulate) {
+  constexpr std::int64_t edge = simd::kTileEdge, a_bytes = kPanel * 2, b_bytes = kPanel * 4;
+  if (accumulate) {
+    tiles.template load<0>(c, kStep);
+    tiles.template load<1>(c + edge, kStep);
+    if constexpr (blocks == 2) {
+      tiles.template load<2>(c + edge * kPanel, kStep);
+      tiles.template load<3>(c + edge * kPanel + edge, kStep);
+    }
+  } else {
+    tiles.template zero<0>();
+    tiles.template zero<1>();
+    if constexpr (blocks == 2) {
+      tiles.template zero<2>();
+      tiles.template zero<3>();
+    }
+  }
+  for (std::int64_t p = 0; p < panels; ++p, a += a_step, b += kPanel * kPanel) {
+    tiles.template load<4>(a, a_bytes);
+    tiles.template load<6>(b, b_bytes);
+    tiles.template load<7>(b + kPanel, b_bytes);
+    tiles.template add_product<0, 4, 6>();
+    tiles.template add_product<1, 4, 7>();
+    if constexpr (blocks == 2) {
+      tiles.template load<5>(a + edge * kPanel, a_bytes);
+      tiles.template add_product<2, 5, 6>();
+      tiles.template add_product<3, 5, 7>();
+    }
+  }
+  tiles.template store<0>(c, kStep);
+  tiles.template store<1>(c + edge, kStep);
+  if constexpr (blocks == 2) {
+    tiles.template store<2>(c + edge * kPanel, kStep);
+    tiles.template store<3>(c + edge * kPanel + edge, kStep);
+  }
+}
+
+// The left operands of the transpose of an interleaved matrix: for each kPanel rows of it, kPanel
+// rows of kPanel numbers.
+void transpose_interleaved(const bfloat16* a, std::int64_t depth, bfloat16* to) {
+  simd::dispatch<float>([=](auto target) __attribute__((always_inline)) {
+    using Target = decltype(target);
+    constexpr std::int64_t n = Target::width, row = kPanel / 2;  // in words, of pairs
+    const auto* const words = reinterpret_cast<const float*>(a);
+    auto* const result = reinterpret_cast<float*>(to);
+    for (std::int64_t pair = 0; pair < depth / 2; pair += n) {
+      for (std::int64_t column = 0; column < kPanel; column += n) {
+        Floats<Target> square[n];
+#pragma GCC unroll 16
+        for (std::int64_t i = 0; i < n; ++i) {
+          square[i] = load_floats<Target>(words + (pair + i) * kPanel + column);
+        }
+        simd::transpose<Target>(square);
+        float* const at = result + pair / row * kPanel * row + column * row + pair % row;
+#pragma GCC unroll 16
+        for (std::int64_t i = 0; i < n; ++i) store_floats<Target>(square[i], at + i * row);
+      }
+    }
+  });
+}
+
 const Pair* pairs(const bfloat16* numbers) { return reinterpret_cast<const Pair*>(numbers); }
 
 }  // namespace
@@ -175,6 +249,68 @@ void packed_gemm_transposed(const float* a, const float* b, std::int64_t depth, 
 void packed_gemm_transposed(const bfloat16* a, const bfloat16* b, std::int64_t depth, float* c,
                             bool accumulate, const bfloat16* next_a, const bfloat16* next_b) {
   multiply_transposed(pairs(a), pairs(b), depth / 2, c, accumulate, pairs(next_a), pairs(next_b));
+}
+
+void packed_gemms(const float* a, std::int64_t a_step, std::int64_t panels, const float* b,
+                  std::int64_t b_step, std::int64_t count, float* c, std::int64_t c_step,
+                  std::int64_t rows, bool accumulate) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    packed_gemm(a, a_step, panels, b + i * b_step, c + i * c_step, rows, accumulate);
+  }
+}
+
+void packed_gemms(const bfloat16* a, std::int64_t a_step, std::int64_t panels, const bfloat16* b,
+                  std::int64_t b_step, std::int64_t count, float* c, std::int64_t c_step,
+                  std::int64_t rows, bool accumulate) {
+  if (!simd::has_tiles() || rows % simd::kTileEdge != 0) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      packed_gemm(a, a_step, panels, b + i * b_step, c + i * c_step, rows, accumulate);
+    }
+    return;
+  }
+  simd::run_on_tiles([&](auto, auto& tiles) __attribute__((always_inline)) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (std::int64_t row = 0; row < rows; row += kPanel) {
+        const bfloat16* const left = a + row * kPanel;
+        const bfloat16* const right = b + i * b_step;
+        float* const to = c + i * c_step + row * kPanel;
+        if (rows - row >= kPanel) {
+          multiply_on_tiles<2>(tiles, left, a_step, panels, right, to, accumulate);
+        } else {
+          multiply_on_tiles<1>(tiles, left, a_step, panels, right, to, accumulate);
+        }
+      }
+    }
+  });
+}
+
+void packed_gemms_transposed(const float* a, const float* b, std::int64_t depth,
+                             std::int64_t b_step, std::int64_t count, float* c,
+                             std::int64_t c_step) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    packed_gemm_transposed(a, b + i * b_step, depth, c + i * c_step, true, a, b);
+  }
+}
+
+void packed_gemms_transposed(const bfloat16* a, const bfloat16* b, std::int64_t depth,
+                             std::int64_t b_step, std::int64_t count, float* c,
+                             std::int64_t c_step) {
+  // Rows that are not whole tiles are few.
+  constexpr std::int64_t most = 128;
+  if (!simd::has_tiles() || depth % kPanel != 0 || depth > most) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      packed_gemm_transposed(a, b + i * b_step, depth, c + i * c_step, true, a, b);
+    }
+    return;
+  }
+  alignas(64) bfloat16 transposed[most * kPanel];
+  transpose_interleaved(a, depth, transposed);
+  simd::run_on_tiles([&](auto, auto& tiles) __attribute__((always_inline)) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      multiply_on_tiles<2>(tiles, transposed, kPanel * kPanel, depth / kPanel, b + i * b_step,
+                           c + i * c_step, true);
+    }
+  });
 }
 
 }  // namespace renga
