@@ -88,6 +88,8 @@ CONVOLUTIONS = {
     "pointwise": (2, 48, 64, (5, 6), (1, 1), 1, 0, 1, 1),
     "pointwise at a stride": (2, 64, 32, (6, 5), (1, 1), 2, 0, 1, 1),
     "pointwise, padded": (1, 32, 32, (3, 4), (1, 1), 1, 1, 1, 1),
+    "pointwise, padded, at a stride": (1, 32, 16, (1, 1), (1, 1), 2, 1, 1, 1),
+    "half a tile of channels": (2, 16, 16, (5, 9), (3, 3), 1, 1, 1, 1),
     "groups": (2, 64, 96, (5, 6), (3, 3), 1, 1, 1, 2),
     "groups of samples": (17, 64, 64, (3, 3), (3, 3), 1, 1, 1, 4),
     "one axis": (2, 32, 24, (40,), (3,), 1, 4, 4, 1),

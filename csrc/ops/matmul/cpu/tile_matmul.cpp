@@ -50,7 +50,7 @@ PackedRows packed_rows(const Matrix& a, std::int64_t i, const Sizes& size, int p
 }
 
 Array packed_panels(const Matrix& b, std::int64_t i, const Sizes& size, int parts) {
-  const std::int64_t depth = round_up(size.k, kTileDepth), width = round_up(size.n, kTileBlock);
+  const std::int64_t depth = round_up(size.k, kTileDepth), width = round_up(size.n, kTileEdge);
   const Array panels = empty({width, parts * depth}, Dtype::bfloat16);
   visit_packing(b, i, [&](const auto* from) {
     for (int part = 0; part < parts; ++part) {

@@ -374,7 +374,8 @@ enum class Rows { pixels, gathered, samples };
 
 Rows best_rows(const Geometry& geometry, const FilterPanels& layout) {
   // Source pixels of few channels fill a tile's depth together.
-  if (geometry.groups == 1 && geometry.phases.size() == 1 && geometry.taps() > 1 && geometry.source_channels < kTileDepth) {
+  if (geometry.groups == 1 && geometry.phases.size() == 1 && geometry.taps() > 1 &&
+      2 * geometry.source_channels < kTileDepth) {
     return Rows::gathered;
   }
   constexpr std::int64_t kCachedSamples = 5 << 18;
@@ -481,7 +482,7 @@ void convolve(const Operands<T, U>& operands, Rows rows) {
 bool is_pointwise(const Geometry& geometry) {
   const Phase& phase = geometry.phases[0];
   return geometry.groups == 1 && geometry.taps() == 1 && geometry.phases.size() == 1 &&
-         phase.taps[0].source == Extents{} && phase.source_step == Extents{1, 1, 1} &&
+         phase.taps.size() == 1 && phase.taps[0].source == Extents{} && phase.source_step == Extents{1, 1, 1} &&
          geometry.source == geometry.destination;
 }
 

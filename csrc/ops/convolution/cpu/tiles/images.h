@@ -43,8 +43,8 @@ template <class Target>
 template <class Target>
 [[gnu::always_inline]] inline void copy_numbers(const bfloat16* from, bfloat16* to,
                                                 std::int64_t n) {
-  using Line = simd::UnalignedWideHalves;
-  constexpr std::int64_t width = sizeof(Line) / sizeof(bfloat16), most = 16 * width;
+  using Line = simd::VectorTypes<simd::Avx512>::UnalignedHalves;
+  constexpr std::int64_t width = sizeof(Line) / sizeof(bfloat16), most = 32 * width;
   if (n > most || n % width != 0) {
     std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(bfloat16));
     return;

@@ -130,7 +130,7 @@ class ByPixels {
         images_(images),
         phase_(geometry.phases[0]),
         x_channels_(round_up(geometry.source_channels, kTileEdge)),
-        gy_channels_(round_up(geometry.destination_channels, kTileBlock)),
+        gy_channels_(round_up(geometry.destination_channels, kTileEdge)),
         boxes_(phase_, geometry.groups, geometry.source_channels),
         count_(phase_.count) {
     lay_out();
@@ -305,7 +305,7 @@ class BySamples {
       : geometry_(geometry),
         images_(images),
         x_channels_(round_up(geometry.source_channels, kTileEdge)),
-        gy_channels_(round_up(geometry.destination_channels, kTileBlock)) {
+        gy_channels_(round_up(geometry.destination_channels, kTileEdge)) {
     set_samples(items_at_once());
   }
 

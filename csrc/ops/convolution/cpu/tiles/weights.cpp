@@ -122,7 +122,7 @@ FilterPanels::FilterPanels(const Geometry& geometry, bool gathered)
     : tap_depth(round_up(geometry.source_channels, kTileDepth)),
       depth(gathered ? round_up(geometry.taps() * geometry.source_channels, kTileDepth)
                      : geometry.taps() * tap_depth),
-      columns(round_up(geometry.destination_channels, kTileBlock)) {}
+      columns(round_up(geometry.destination_channels, kTileEdge)) {}
 
 std::int64_t FilterPanels::panel_size() const { return depth * kTileEdge; }
 std::int64_t FilterPanels::group_size() const { return depth * columns; }

@@ -9,7 +9,7 @@ namespace renga::tile_convolution {
 // Panels (matmul/cpu/bfloat16_packing.h) of one group after another. Their depth is, for each
 // element of the filter, the source channels, padded to a multiple of a tile's depth; with
 // `gathered`, those of all elements without gaps, padded together. Their columns are the
-// destination channels, padded to a block of tiles.
+// destination channels, padded to whole tiles.
 struct FilterPanels {
   FilterPanels(const Geometry& geometry, bool gathered);
 
