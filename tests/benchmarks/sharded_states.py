@@ -3,11 +3,12 @@
 Run as ``python -m tests.benchmarks.sharded_states``. The ways take turns: whole states
 and shared updates (the default), then ``shard="states"``, ``"gradients"`` and
 ``"parameters"``; each is a pair of processes pinned to two cores that trains VGG-16 for
-CIFAR by MomentumSGD, or by Adam with ``--adam``. Prints the median milliseconds of a
-step on rank 0 and, of a rank, the MiB of states and of parameters that it keeps, of
-what is resident beyond what was before the model was made, of the same if a page that
-n ranks share counts as one n-th, and of what was resident at most. The same in PyTorch:
-zero_torch.py of the peers, ``rss_mib`` and ``peak_mib``.
+CIFAR by MomentumSGD, or by Adam with ``--adam``. With ``--messages`` they share no
+memory, as on two nodes, and gather sharded parameters. Prints the median milliseconds
+of a step on rank 0 and, of a rank, the MiB of states and of parameters that it keeps,
+of what is resident beyond what was before the model was made, of the same if a page
+that n ranks share counts as one n-th, and of what was resident at most. The same in
+PyTorch: zero_torch.py of the peers, ``rss_mib`` and ``peak_mib``.
 """
 
 import argparse
@@ -51,7 +52,7 @@ def measure(options: argparse.Namespace) -> None:
     )
     from tests.benchmarks.steps.renga_steps import VGG
 
-    comm = distributed.create_communicator("mpi")
+    comm = distributed.create_communicator("naive" if options.messages else "mpi")
     os.sched_setaffinity(0, {comm.rank % (os.cpu_count() or 1)})
     np.random.seed(comm.rank)
     before, before_proportional = resident(), proportional()
@@ -92,6 +93,7 @@ def run(way: str, options: argparse.Namespace) -> list[float]:
     command += ["--measure", way, "--steps", str(options.steps)]
     command += ["--batch", str(options.batch)]
     command += ["--adam"] * options.adam + ["--cpu"] * options.cpu
+    command += ["--messages"] * options.messages
     done = subprocess.run(
         list(map(str, command)),
         env={**mpiexec_environment(2), "OMP_NUM_THREADS": "1"},
@@ -110,6 +112,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--adam", action="store_true")
     parser.add_argument("--cpu", action="store_true", help="processor time of rank 0")
+    parser.add_argument("--messages", action="store_true", help="without shared memory")
     parser.add_argument("--measure", choices=WAYS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from renga.distributed.data_parallel.sharded_states.layout import Piece
     from renga.parameter import Parameter
 
+# A parameter of this part of a unit stays gathered for a whole step.
+_SMALL_SHARE = 64
+
 
 class GatheredParameters(ShardedStates):
     """Sharded states, and parameters of which each rank keeps its rows.
@@ -74,7 +77,14 @@ class GatheredParameters(ShardedStates):
     def _allocate(self) -> None:
         rank, params = self._comm.rank, self._params
         self._units = [
-            GatheredUnit(self._service, self._reads, rank, layout, params)
+            GatheredUnit(
+                self._service,
+                self._reads,
+                rank,
+                layout,
+                params,
+                stays=all(_is_small(params[i]) for i in layout.indices),
+            )
             for layout in self.layouts
         ]
 
@@ -118,20 +128,41 @@ def _units_of(
 ) -> list[list[int]]:
     """Indices of parameters that are gathered together, in the order of buckets.
 
-    A unit is a bucket that is full, not one that has room for the next parameter: so a
-    link's large weight and its small bias are in one.
+    A unit is a bucket that is full, not one that has room for the next parameter. Small
+    parameters are in units of their own, which come last: their gradients are complete
+    at the end.
     """
+    order = [i for bucket in assigned for i in bucket]
+    return [
+        unit
+        for is_small in (False, True)
+        for unit in _full_units(
+            params, [i for i in order if _is_small(params[i]) == is_small]
+        )
+    ]
+
+
+def _full_units(params: Sequence[Parameter], order: Sequence[int]) -> list[list[int]]:
     units: list[list[int]] = []
     size = 0
-    for i in (i for bucket in assigned for i in bucket):
+    for i in order:
         param = params[i]
         is_full = size >= buckets.BUCKET_BYTES
         if not units or is_full or param.dtype != params[units[-1][0]].dtype:
             units.append([])
             size = 0
         units[-1].append(i)
-        size += param.size * param.dtype.itemsize
+        size += _bytes_of(param)
     return units
+
+
+def _is_small(param: Parameter) -> bool:
+    """Whether to gather a parameter again would cost more than its memory is worth."""
+    return _bytes_of(param) <= buckets.BUCKET_BYTES // _SMALL_SHARE
+
+
+def _bytes_of(param: Parameter) -> int:
+    return int(param.size * param.dtype.itemsize)
 
 
 def may_gather(comm: Communicator, optimizer: Any, params: Sequence[Parameter]) -> bool:

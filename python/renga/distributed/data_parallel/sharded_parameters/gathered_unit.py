@@ -39,10 +39,10 @@ class GatheredUnit:
         rank: of this rank's row.
         layout: where the parameters are in rows.
         params: all parameters.
+        stays: whether the numbers of all ranks are kept until the next update.
     """
 
     is_borrowed = False  # whether ``array`` may be read without a copy
-    is_pinned = False  # whether a graph of gradients may read the numbers later
 
     def __init__(
         self,
@@ -51,11 +51,15 @@ class GatheredUnit:
         rank: int,
         layout: ShardLayout,
         params: Sequence[Parameter],
+        stays: bool,
     ) -> None:
         self._service = service
         self._reads = reads
         self._rank = rank
         self._layout = layout
+        self._stays = stays
+        # Whether nothing but an update frees the numbers: a graph may read them later.
+        self.is_pinned = stays
         self._pieces = layout.pieces(rank)
         # Parameters refer to their unit, and the cycle would never be freed.
         self._refs = {i: weakref.ref(params[i]) for i in layout.indices}
@@ -101,7 +105,7 @@ class GatheredUnit:
 
         An array that something else refers to stays, and gets the values.
         """
-        self.is_pinned = False
+        self.is_pinned = self._stays
         self.free()
         for param in self._params:
             if param.size == 0 or unit_of(param) is self:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 # Units that stay gathered besides those of the present operation: the one before, and
 # one that is on its way.
 _KEPT = 2
+_LOOK_AHEAD = 32  # ranks of a graph
 
 
 class _Call(NamedTuple):
@@ -210,18 +211,29 @@ class ParameterReads:
     def _before_rank(self, rank: int) -> None:
         """Runs after all graph nodes of higher ranks, before those of lower ones."""
         self._before = _no_unit
-        lower = bisect.bisect_left(self._ranks, rank)
-        next_rank, *later = [*self._ranks[max(0, lower - 2) : lower][::-1], -1]
-        next_ones = set(self._read_at.get(next_rank, ()))
-        self._protected = weakref.WeakSet({*next_ones, *self._read_at.get(rank, ())})
+        next_ones = set(self._read_at.get(rank - 1, ()))
+        coming = self._read_below(rank)
+        self._protected = weakref.WeakSet(
+            {*next_ones, *self._read_at.get(rank, ()), *coming}
+        )
         self._free_all_but(set())
-        if next_rank < rank - 1:
-            return
         for unit in next_ones:
             self._gather(unit)
             unit.is_pinned |= _core.backprop_enabled()
-        for unit in self._read_at.get(later[0], ()) if later else ():
+        for unit in coming if next_ones else ():
             self._request(unit)
+
+    def _read_below(self, rank: int) -> set[GatheredUnit]:
+        """What is read at lower ranks first, and what comes after it."""
+        found: list[set[GatheredUnit]] = []
+        end = bisect.bisect_left(self._ranks, rank)
+        for lower in reversed(self._ranks[max(0, end - _LOOK_AHEAD) : end]):
+            units = {unit for unit in self._read_at[lower] if not unit.is_pinned}
+            if units and units not in found:
+                found.append(units)
+            if len(found) == _KEPT:
+                break
+        return set().union(*found)
 
 
 class _OfThread(threading.local):
