@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from renga.optimizer.update_rule import UpdateRule
 
 
+_own_array: Any = Variable.array
+
+
 class _Copies:
     """The parameters that have one array, as long as they are used.
 
@@ -94,11 +97,11 @@ class Parameter(Variable):
         return clone
 
     def _set_array(self, array: Any) -> None:
-        Variable.array.fset(self, array)
+        _own_array.fset(self, array)
         for copied in () if self._copies is None else self._copies.alive():
-            Variable.array.fset(copied, array)
+            _own_array.fset(copied, array)
 
-    array = property(Variable.array.fget, _set_array, doc=Variable.array.__doc__)
+    array = property(_own_array.fget, _set_array, doc=_own_array.__doc__)
     data = array
 
     @property

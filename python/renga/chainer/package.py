@@ -24,8 +24,8 @@ class Package(ModuleType):
         super().__init__(name, renga.__doc__)
         self.__version__ = VERSION
 
-    @property  # type: ignore[misc]
-    def __dict__(self) -> dict[str, Any]:
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
         return vars(renga)
 
     @property

@@ -18,7 +18,8 @@ def _counting_updater(iter_per_epoch: int) -> mock.Mock:
 
     A test may add to the dictionary of optimizers; others are mocks.
     """
-    updater, optimizers = mock.Mock(), {}
+    updater = mock.Mock()
+    optimizers: dict[str, Any] = {}
     updater.get_all_optimizers.return_value = optimizers
     updater.get_optimizer.side_effect = lambda name: optimizers.get(name, mock.DEFAULT)
 

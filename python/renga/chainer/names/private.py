@@ -49,7 +49,7 @@ def _lstm(x: Any, h: Any, c: Any, w: Any, b: Any) -> tuple[Variable, Variable]:
     ``w`` and ``b`` are those of a layer of ``n_step_lstm``.
     """
     hy, cy, _ = F.n_step_lstm(1, 0.0, h[None], c[None], [w], [b], [x])
-    return hy[0], cy[0]
+    return F.squeeze(hy, 0), F.squeeze(cy, 0)
 
 
 # chainer.functions.array.flip, chainer.functions.math.basic_math
@@ -68,7 +68,8 @@ def _convert_value_to_string(value: Any) -> str:
         raise ValueError(
             f"label: expected a Variable, an array or a number, got {type(value)}"
         )
-    return f"({value})" if value < 0 else str(value)  # type: ignore[operator]
+    text = str(value)
+    return f"({text})" if value < 0 else text  # type: ignore[operator]
 
 
 # chainer.backends._cpu

@@ -27,6 +27,8 @@ class Progress:
     def advance(self, trainer: Trainer) -> tuple[float, float]:
         """The positions at the last call and now; keeps the latter."""
         updater = trainer.updater
+        before: float
+        now: float
         # Negative are those restored from a file without them.
         if self._unit == "iteration":
             before, now = self._iteration, updater.iteration
