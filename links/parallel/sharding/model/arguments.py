@@ -30,8 +30,9 @@ def require_same_call(
     """Checks that all ranks call the model with arrays of the same shapes and dtypes.
 
     Some numbers of replicated arrays are compared, too, unless they were computed: with
-    a different batch on each rank, the shards would be those of different arrays. What
-    rank 0 alone has loaded since the last call, all ranks get.
+    a different batch on each rank, the shards would be those of different arrays. While
+    training, so are rates and hooks of the model's optimizers. What rank 0 alone has
+    loaded since the last call, all ranks get.
 
     Raises:
         InvalidType: on all ranks, if the calls differ.
@@ -41,9 +42,12 @@ def require_same_call(
     text = ", ".join(_describe(x, is_replicated) for x in arrays) or "no array"
     text += f" {'while training' if config.train else 'while testing'}"
     text += "" if config.enable_backprop else ", without gradients"
+    settings = loads.settings() if config.train else ""
+    text += settings
     data = b"".join(map(_compared_bytes, arrays)) if is_replicated else b""
     data += "".join(loads.places()).encode()
     what = 'inputs (input="sharded" takes shards)' if is_replicated else "inputs"
+    what += " and settings of optimizers" if settings else ""
     try:
         require_same_on_all_ranks(comm, name, what, InvalidType, text, data)
     except InvalidType:  # on all ranks

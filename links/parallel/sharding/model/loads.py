@@ -84,6 +84,27 @@ class Loads:
             if each is not None and each.target is not None
         ]
 
+    def settings(self) -> str:
+        """Numbers among the hyperparameters of the optimizers, and hooks, as text."""
+        texts = []
+        for name, optimizer in self._named_optimizers():
+            hyperparam = getattr(optimizer, "hyperparam", None)
+            values = {} if hyperparam is None else hyperparam.get_dict()
+            numbers = [
+                f"{key} = {value}"
+                for key, value in sorted(values.items())
+                if isinstance(value, (int, float))
+            ]
+            hooks = [
+                *optimizer._hooks("pre").values(),
+                *optimizer._hooks("post").values(),
+            ]
+            kinds = [type(hook) for hook in hooks]
+            # A user's hook may well be on one rank alone.
+            own = [k.__name__ for k in kinds if k.__module__.startswith("renga.")]
+            texts.append(f", {name} with {', '.join([*numbers, *own])}")
+        return "".join(texts)
+
     def agree(self) -> None:
         """Forgets what has been loaded, since all ranks have it."""
         for each, _ in self._loaded.values():
