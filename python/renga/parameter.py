@@ -56,6 +56,7 @@ class Parameter(Variable):
 
     initializer: Any = None
     update_rule: UpdateRule | None = None
+    loads = 0  # how often it got the values of a file or of another parameter
     # The value of the gradient when the array is created; None: no gradient.
     _first_grad: float | None = numpy.nan
     _initial_device: Any = None
@@ -191,6 +192,7 @@ class Parameter(Variable):
                 f"copydata: expected shape {self.shape}, got {array.shape}"
             )
         self.array[...] = self.device.send(array)
+        self.loads += 1
 
     @property
     def model_comm(self) -> Any:

@@ -47,6 +47,16 @@ REFUSED = [
         ("closures*",), STREAMS, "Pipeline: expected batches of at least 2 samples"
     ),
     Exceptional(
+        ("rank 0 alone loads weights later",),
+        STREAMS,
+        "expected every rank to call the same while batches are on their way",
+    ),
+    Exceptional(
+        ("rank 0 alone loads weights later",),
+        ("accumulate*",),
+        "expected the same parameters on all ranks until 2 batches are accumulated",
+    ),
+    Exceptional(
         ("mixed16*",), ("Hogwild",), "expected parameters in float32 or float64"
     ),
     Exceptional(

@@ -207,6 +207,7 @@ class ShardedParameter(Parameter):
             super().copydata(var)
         elif isinstance(var, ShardedParameter) and var.blocks == self.blocks:
             self.array[...] = var.array
+            self.loads += 1
             self.keep_loaded(None, None)
         else:
             array = var.full_array() if isinstance(var, Parameter) else var.array
@@ -214,6 +215,7 @@ class ShardedParameter(Parameter):
             whole = cuda.to_cpu(array)
             block = self.block_of(whole) if is_whole else array
             self.array[...] = like(self.array, self._part_of(block))
+            self.loads += 1
             self.keep_loaded(None, numpy.array(whole) if is_whole else None)
 
     def block_of(self, whole: numpy.ndarray) -> numpy.ndarray:

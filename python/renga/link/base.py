@@ -381,6 +381,8 @@ def _frames_in_links() -> int:
 def _serialize_param(serializer: Any, name: str, param: Parameter) -> None:
     array = param.array
     data = param.full_array_serializer(serializer)(name, array)
+    if isinstance(serializer, Deserializer):
+        param.loads += 1
     if data is None or data is array:
         return
     if isinstance(serializer, Deserializer):

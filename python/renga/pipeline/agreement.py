@@ -65,6 +65,7 @@ class CallsOnTheWay:
     def __init__(self, comm: Communicator) -> None:
         self._comm = comm
         self._pending: list[tuple[str, Any]] = []
+        self._difference = ""  # once found, it holds for later calls, too
 
     def tell(self, call: str, needs_all: bool) -> None:
         """Tells the other ranks of a call, one of ``_CALLS``.
@@ -72,6 +73,8 @@ class CallsOnTheWay:
         Raises:
             RuntimeError: some make, or have made, another one.
         """
+        if self._difference:
+            raise RuntimeError(self._difference)
         number = _CALLS.index(call)
         told = self._comm.all_reduce(numpy.array([number, -number]), "max", wait=False)
         self._pending.append((call, told))
@@ -82,11 +85,12 @@ class CallsOnTheWay:
         most, least = told.wait()
         others = {_CALLS[most], _CALLS[-least]} - {call}
         if others:
-            raise RuntimeError(
+            self._difference = (
                 "Pipeline: expected every rank to call the same while batches are on "
                 f"their way, got {call} on rank {self._comm.rank} and "
                 f"{others.pop()} on another"
             )
+            raise RuntimeError(self._difference)
 
 
 def settings_of(params: Iterable[Parameter]) -> Settings:

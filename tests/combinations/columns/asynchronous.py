@@ -97,7 +97,8 @@ class Asynchronous(Column):
 
     saves_more = True
     lacks = {"other ranks": "each rank has a replica"}
-    agrees_on = frozenset({"rank 0 loads"})  # each rank had a state of its own
+    # Each rank had a state of its own, and writes into a replica of its own.
+    agrees_on = frozenset({"rank 0 loads", "rank 0 writes later"})
 
     def create(self, optimizer, comm):
         raise NotImplementedError
@@ -270,7 +271,8 @@ class Server(Asynchronous):
 
     name = "parameter server, staleness=0"
     covers = ("create_server_optimizer", "parameter server, staleness=0")
-    agrees_on = frozenset()
+    # The others' gradients of that update are of the weights before.
+    agrees_on = frozenset({"rank 0 writes later"})
     lacks = {**Asynchronous.lacks, "random": THREADS}
     staleness: float = 0
     in_processes = True

@@ -159,6 +159,17 @@ class RankZeroLoads(Loaded):
             run.model.copyparams(self.other(run))
 
 
+class RankZeroLoadsLater(Loaded):
+    """Rank 0 alone loads weights between updates."""
+
+    name = "rank 0 alone loads weights later"
+    traits = frozenset({"rank 0 writes", "rank 0 writes later"})
+
+    def before(self, run, step):
+        if run.is_first:
+            super().before(run, step)
+
+
 class Norms(Row):
     """The loop reads norms of gradients that it has set aside."""
 

@@ -1,7 +1,6 @@
 """Calls that do not go together are errors on every rank, before anything changes."""
 
 import io
-import time
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from programs import Layers, assert_close, batches, pipeline, whole
 import renga
 import renga.functions as F
 from renga.communicators import local
-from renga.serializers import save_npz
+from renga.serializers import load_npz, save_npz
 
 DATA = batches()
 
@@ -191,9 +190,13 @@ def test_ranks_that_set_only_their_own_parameters(several_ranks):
     assert all(several_ranks(run))
 
 
+FILE = io.BytesIO()
+save_npz(FILE, Layers(seed=3))
+
+
 def rank_0_loads(comm, model, optimizer):
     if comm.rank == 0:
-        model.copyparams(Layers(seed=3))
+        load_npz(io.BytesIO(FILE.getvalue()), model)
     else:
         model.train_batch(optimizer, model.model, DATA[2])
 
@@ -232,7 +235,5 @@ def test_one_rank_leaves_a_stream(act, call):
             model.train_batch(optimizer, model.model, batch)
         act(comm, model, optimizer)
 
-    start = time.monotonic()
     with pytest.raises(RuntimeError, match=f"while batches are on their way.*{call}"):
         local.run(run, ranks=2)
-    assert time.monotonic() - start < 5

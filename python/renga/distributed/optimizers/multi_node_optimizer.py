@@ -163,6 +163,7 @@ class MultiNodeOptimizer(CallerGradients):
             found = self.samples if samples is None else samples
             return number_of_samples(args, kwds) if found is None else found
 
+        self._replicas.note_loads()
         self._replicas.require_all_loaded()
         if lossfun is None:
             self._update_by_external_gradients(count())

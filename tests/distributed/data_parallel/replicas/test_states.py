@@ -213,3 +213,41 @@ def test_what_is_broadcast(several_ranks):
         for x, first in zip(arrays, results[0][1]):
             assert x.dtype == first.dtype
             np.testing.assert_array_equal(x, first)
+
+
+@pytest.mark.parametrize("way", ["load_npz", "copyparams"])
+def test_rank_0_alone_loads_a_model_without_its_optimizer(several_ranks, way):
+    """The momenta go on, on all ranks."""
+    x = np.random.RandomState(7).randn(6, 3)
+
+    def model_of(seed):
+        weights = np.random.RandomState(seed).randn(2, 3)
+        return renga.links.Linear(3, 2, initialW=weights)
+
+    def train(optimizer, loads, own):
+        model = optimizer.target
+        for step in range(4):
+            if step == 2 and loads:
+                if way == "copyparams":
+                    model.copyparams(model_of(5))
+                else:
+                    file = io.BytesIO()
+                    renga.serializers.save_npz(file, model_of(5))
+                    renga.serializers.load_npz(io.BytesIO(file.getvalue()), model)
+            optimizer.update(lambda x: renga.functions.mean(model(x) ** 2), x[own])
+        return model.W.array
+
+    def run(comm):
+        with renga.using_config("dtype", np.float64):
+            optimizer = create_multi_node_optimizer(
+                renga.optimizers.MomentumSGD(0.1), comm
+            )
+            own = np.array_split(np.arange(6), comm.size)[comm.rank]
+            return train(optimizer.setup(model_of(1)), comm.rank == 0, own)
+
+    with renga.using_config("dtype", np.float64):
+        expected = train(
+            renga.optimizers.MomentumSGD(0.1).setup(model_of(1)), True, slice(None)
+        )
+    for W in several_ranks(run):
+        np.testing.assert_allclose(W, expected, 1e-9)

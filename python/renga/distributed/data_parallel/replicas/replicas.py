@@ -42,6 +42,7 @@ class Replicas(SharedModel):
         self._comm = comm
         self._shared: list[tuple[str, int]] | None = None  # names and identities
         self._shared_params: list[Parameter] = []
+        self._loads = 0  # of these parameters, before the last update
 
     def params(self) -> list[DistinctParam]:
         """The parameters that have arrays, each once, in the order of names."""
@@ -66,6 +67,16 @@ class Replicas(SharedModel):
         """Notes that all ranks have the present parameters."""
         self.has_begun, self._shared = True, self._identities()
         self._shared_params = [distinct.param for distinct in self.params()]
+        self._loads = self._count_loads()
+
+    def _count_loads(self) -> int:
+        return sum([param.loads for param in self._shared_params])
+
+    def note_loads(self) -> None:
+        """Finds out whether the model has been loaded without its optimizer."""
+        loads = self._count_loads()
+        self.has_loaded |= self.has_begun and loads != self._loads
+        self._loads = loads
 
     def fingerprint(self) -> int:
         """Of the settings for parameters that all ranks have; different, mostly."""
