@@ -88,8 +88,9 @@ void bind_precision(py::module_& m) {
         "For tests: whether precision 'high' uses bf16x3; None leaves it to the CPU.");
   m.def("override_bfloat16", &override_bfloat16, py::arg("faster"),
         "For tests: whether 'medium' products are of bfloat16; None leaves it to the CPU.");
-  m.def("tile_unit", [] { return simd::name_of(simd::tile_unit()); },
-        "What multiplies tiles of bfloat16 numbers: 'none', 'portable' or 'amx'.");
+  m.def(
+      "tile_unit", [] { return simd::name_of(simd::tile_unit()); },
+      "What multiplies tiles of bfloat16 numbers: 'none', 'portable' or 'amx'.");
   m.def("override_tile_unit", &simd::override_tile_unit, py::arg("name"),
         "For tests: what multiplies tiles; None leaves it to the CPU.");
   m.def("freeze_statistics", &freeze_statistics, py::arg("frozen"),

@@ -1,8 +1,8 @@
 #include "simd/tile_unit.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
-#include <algorithm>
 
 #include "simd/cpu_features.h"
 #include "tensor/error.h"

@@ -92,9 +92,7 @@ class PortableTiles {
  private:
   using Row = std::array<std::uint32_t, 16>;
 
-  static float normal(float x) {
-    return std::abs(x) < 0x1p-126f ? std::copysign(0.f, x) : x;
-  }
+  static float normal(float x) { return std::abs(x) < 0x1p-126f ? std::copysign(0.f, x) : x; }
   // The number in the upper or the lower half of a word.
   static float upper(std::uint32_t word) {
     const std::uint32_t bits = word & 0xffff0000u;

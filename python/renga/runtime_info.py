@@ -68,9 +68,9 @@ def _cpu() -> str:
 
 
 def tiles() -> tuple[bool, str]:
-    """What multiplies tiles of bfloat16 numbers, and whether that is as it should be.
+    """Whether tiles are used as they should be, and what multiplies them.
 
-    Not where the host of a virtual machine hides the tiles (AMX) that its processor has.
+    The host of a virtual machine may hide the tiles (AMX) that its processor has.
     """
     # Sapphire Rapids, Emerald Rapids and Granite Rapids.
     models_with_tiles = {"143", "207", "173", "174"}

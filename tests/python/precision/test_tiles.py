@@ -46,7 +46,9 @@ def test_products(size: tuple[int, int, int], precision: str) -> None:
         found = F.matmul(a, b, transb=True).array
     exact = a.astype("d") @ b.T.astype("d")
     if precision == "medium":
-        exact = rounded_to_bfloat16(a).astype("d") @ rounded_to_bfloat16(b).T.astype("d")
+        exact = rounded_to_bfloat16(a).astype("d") @ rounded_to_bfloat16(b).T.astype(
+            "d"
+        )
     assert_near(found, exact, 2e-5 if precision == "high" else 2e-6)
 
 
@@ -71,7 +73,9 @@ def test_weights_that_are_used_several_times_give_the_same_bits() -> None:
         np.testing.assert_array_equal(F.linear(x, W, b).array, first)
     assert_near(first, x.astype("d") @ W.array.T.astype("d") + b.array)
     W.array = drawn(rng, 70, 650)
-    assert_near(F.linear(x, W, b).array, x.astype("d") @ W.array.T.astype("d") + b.array)
+    assert_near(
+        F.linear(x, W, b).array, x.astype("d") @ W.array.T.astype("d") + b.array
+    )
 
 
 # samples, input and output channels, extents, kernel, stride, padding, dilation, groups
@@ -101,7 +105,7 @@ CONVOLUTIONS = {
 
 
 def exact_convolution(x, W, gy_of, stride, pad, dilate, groups):
-    """The result and its three gradients, summed element by element of the filter in float64."""
+    """The result and its gradients, by elements of the filter, in float64."""
     axes = W.ndim - 2
     wide = np.pad(x.astype("d"), [(0, 0), (0, 0), *[(pad, pad)] * axes])
     reach = [(k - 1) * dilate + 1 for k in W.shape[2:]]
@@ -140,7 +144,9 @@ def exact_convolution(x, W, gy_of, stride, pad, dilate, groups):
 
 @pytest.mark.parametrize("case", CONVOLUTIONS)
 def test_all_passes_of_convolutions(case: str) -> None:
-    samples, inputs, outputs, extents, kernel, stride, pad, dilate, groups = CONVOLUTIONS[case]
+    samples, inputs, outputs, extents, kernel, stride, pad, dilate, groups = (
+        CONVOLUTIONS[case]
+    )
     rng = np.random.default_rng(0)
     x, W = (
         renga.Variable(drawn(rng, samples, inputs, *extents)),
@@ -172,7 +178,9 @@ def test_all_passes_of_convolutions(case: str) -> None:
 
 @pytest.mark.parametrize("case", ["pixels", "samples", "few channels", "pointwise"])
 def test_images_of_bfloat16_are_rounded_once(case: str) -> None:
-    samples, inputs, outputs, extents, kernel, stride, pad, dilate, groups = CONVOLUTIONS[case]
+    samples, inputs, outputs, extents, kernel, stride, pad, dilate, groups = (
+        CONVOLUTIONS[case]
+    )
     rng = np.random.default_rng(1)
     x, W = drawn(rng, samples, inputs, *extents), drawn(rng, outputs, inputs, *kernel)
     b = 100 * rng.standard_normal(outputs).astype("f")
@@ -185,7 +193,7 @@ def test_images_of_bfloat16_are_rounded_once(case: str) -> None:
 
 
 def test_images_beyond_the_caches_are_computed_in_bands() -> None:
-    """Against direct sums: at pixels around the bands' edges, and of one element of the filter."""
+    """Against direct sums, at pixels around the edges of bands."""
     rng = np.random.default_rng(0)
     x = renga.Variable(drawn(rng, 1, 64, 82, 80))
     W = renga.Variable(drawn(rng, 8, 64, 3, 3))
@@ -216,7 +224,10 @@ def test_algorithm_tiles_can_be_asked_for_by_name() -> None:
 @pytest.mark.skipif(UNITS == ["portable"], reason="this processor has no tiles")
 def test_the_processors_tiles_have_the_bits_of_the_portable_ones() -> None:
     rng = np.random.default_rng(0)
-    x, W = rng.standard_normal((3, 33, 7, 6), "f"), rng.standard_normal((17, 33, 3, 3), "f")
+    x, W = (
+        rng.standard_normal((3, 33, 7, 6), "f"),
+        rng.standard_normal((17, 33, 3, 3), "f"),
+    )
     a, b = rng.standard_normal((50, 300), "f"), rng.standard_normal((300, 70), "f")
     results = []
     for unit in UNITS:

@@ -10,10 +10,10 @@
 #include "ops/convolution/algorithm_cache.h"
 #include "ops/convolution/cpu/depthwise.h"
 #include "ops/convolution/cpu/gemm.h"
+#include "ops/convolution/cpu/tiles/tile_convolution.h"
 #include "ops/convolution/cpu/winograd/winograd.h"
 #include "ops/matmul/cpu/bfloat16_products.h"
 #include "ops/matmul/cpu/packed_gemm.h"
-#include "ops/convolution/cpu/tiles/tile_convolution.h"
 #include "simd/cpu_features.h"
 #include "simd/tile_unit.h"
 

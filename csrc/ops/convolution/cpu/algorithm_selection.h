@@ -8,7 +8,14 @@
 
 namespace renga {
 
-enum class ConvolutionAlgorithm : std::uint8_t { automatic, direct, winograd, gemm, depthwise, tiles };
+enum class ConvolutionAlgorithm : std::uint8_t {
+  automatic,
+  direct,
+  winograd,
+  gemm,
+  depthwise,
+  tiles
+};
 
 // Makes all convolutions that can run on one algorithm: "direct", "winograd", "gemm" or
 // "depthwise". "auto", the default, selects by their shapes, never by a clock: a program computes

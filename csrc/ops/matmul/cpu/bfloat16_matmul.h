@@ -1,5 +1,5 @@
-// Matrix products of bfloat16 numbers, on tiles or by oneDNN. Shapes are those of MatmulKernels; no matrix is
-// empty.
+// Matrix products of bfloat16 numbers, on tiles or by oneDNN. Shapes are those of MatmulKernels; no
+// matrix is empty.
 #pragma once
 
 #include "ops/matmul/packed_weight_cache.h"
@@ -8,8 +8,8 @@
 namespace renga {
 
 // c (+)= a b, whose operands are rounded to bfloat16; each of them is bfloat16 or float32, and so
-// is c. Or c = a b + bias, if that is defined: a row of either dtype. With a `cache`, the packed b of
-// a single product may be kept there.
+// is c. Or c = a b + bias, if that is defined: a row of either dtype. With a `cache`, the packed b
+// of a single product may be kept there.
 void multiply_bfloat16(const Array& a, const Array& b, const Array& bias, const Array& c,
                        bool accumulate, PackedWeightCache* cache = nullptr);
 

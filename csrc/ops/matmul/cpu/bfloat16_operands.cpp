@@ -20,7 +20,8 @@ onednn::Move move(const memory::desc& outside, const PackedSource& x, const Pack
   const bool is_float = outside.get_data_type() == memory::data_type::f32;
   return [=](const void* from, void* to) {
     PackedLayout layout = y;
-    layout.streams = y.depth * y.width >= kLeastStreamed && y.depth % 32 == 0 && starts_cache_line(to);
+    layout.streams =
+        y.depth * y.width >= kLeastStreamed && y.depth % 32 == 0 && starts_cache_line(to);
     auto* const halves = static_cast<bfloat16*>(to);
     if (is_float) return pack_bfloat16(static_cast<const float*>(from), x, halves, layout);
     pack_bfloat16(static_cast<const bfloat16*>(from), x, halves, layout);
@@ -59,7 +60,8 @@ onednn::Move right_operand_move(const memory::desc& outside, const memory::desc&
   if (inside_steps[depth] != (by_pairs ? 2 : 32) * panel) return {};
   if (inside_steps[width] != padded[depth] * panel) return {};
   const bool along_depth = steps[depth] == 1;
-  const PackedSource x{size[depth], size[width], along_depth, along_depth ? steps[width] : steps[depth]};
+  const PackedSource x{size[depth], size[width], along_depth,
+                       along_depth ? steps[width] : steps[depth]};
   return move(outside, x,
               {.depth = padded[depth],
                .width = padded[width],

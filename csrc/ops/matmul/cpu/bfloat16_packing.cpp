@@ -169,7 +169,8 @@ void convert_slowly(bfloat16* to, const PackedLayout& y, const T* from, const So
       bfloat16* const at = y.panel > 0 ? pair_at(y, to, depth / 2 * 2, column) + depth % 2
                                        : to + column * y.step + depth;
       const bool is_inside = column < x.width && depth < x.depth;
-      const std::int64_t i = x.lines_along_depth ? column * x.step + depth : depth * x.step + column;
+      const std::int64_t i =
+          x.lines_along_depth ? column * x.step + depth : depth * x.step + column;
       float number = is_inside ? static_cast<float>(from[i]) : 0.f;
       if (x.residual) number -= static_cast<float>(bfloat16(number));
       *at = bfloat16(number);

@@ -165,8 +165,7 @@ static_assert(kPanel == 2 * simd::kTileEdge && kPanel == simd::kTileDepth);
 template <int blocks, class Tiles>
 [[gnu::always_inline]] inline void multiply_on_tiles(Tiles& tiles, const bfloat16* a,
                                                      std::int64_t a_step, std::int64_t panels,
-                                                     const bfloat16* b, float* c,
-                                                     bool accumulate) {
+                                                     const bfloat16* b, float* c, bool accumulate) {
   constexpr std::int64_t edge = simd::kTileEdge, a_bytes = kPanel * 2, b_bytes = kPanel * 4;
   if (accumulate) {
     tiles.template load<0>(c, kStep);

@@ -41,8 +41,7 @@ PackedRows packed_rows(const Matrix& a, std::int64_t i, const Sizes& size, int p
   auto* const to = rows.as<bfloat16>();
   visit_packing(a, i, [&](const auto* from) {
     for (int part = 0; part < parts; ++part) {
-      pack_bfloat16(from, {size.k, size.m, !a.transposed, a.leading, part == 1},
-                    to + part * depth,
+      pack_bfloat16(from, {size.k, size.m, !a.transposed, a.leading, part == 1}, to + part * depth,
                     {.depth = depth, .width = size.m, .panel = 0, .step = step});
     }
   });
@@ -54,12 +53,10 @@ Array packed_panels(const Matrix& b, std::int64_t i, const Sizes& size, int part
   const Array panels = empty({width, parts * depth}, Dtype::bfloat16);
   visit_packing(b, i, [&](const auto* from) {
     for (int part = 0; part < parts; ++part) {
-      pack_bfloat16(from, {size.k, size.n, b.transposed, b.leading, part == 1},
-                    panels.as<bfloat16>() + part * depth * kTileEdge,
-                    {.depth = depth,
-                     .width = width,
-                     .panel = kTileEdge,
-                     .step = parts * depth * kTileEdge});
+      pack_bfloat16(
+          from, {size.k, size.n, b.transposed, b.leading, part == 1},
+          panels.as<bfloat16>() + part * depth * kTileEdge,
+          {.depth = depth, .width = width, .panel = kTileEdge, .step = parts * depth * kTileEdge});
     }
   });
   return panels;
@@ -108,8 +105,7 @@ struct TileProduct {
     const std::int64_t columns = std::min(kTileBlock, size.n - column);
     TileOperands block = operands;
     block.right += column / kTileEdge * operands.panel_step;
-    const bool streams =
-        pays_streaming(size.m * size.n * static_cast<std::int64_t>(sizeof(T)));
+    const bool streams = pays_streaming(size.m * size.n * static_cast<std::int64_t>(sizeof(T)));
     TileSums sums;
     for (std::int64_t row = begin; row < end;) {
       const RowBlock rows(row, end, packed_rows);
@@ -177,14 +173,13 @@ void multiply_parts(const Array& a, const Array& b, const Array& bias, const Arr
     const auto pack = [&] { return packed_panels(right, i, size, parts); };
     if (cache == nullptr || count > 1) return pack();
     constexpr std::int64_t kLayout = -1;  // no other packing of matrices begins so
-    const Array kept =
-        cache->get({kLayout, size.n, size.k, right.leading, right.transposed}, pack);
+    const Array kept = cache->get({kLayout, size.n, size.k, right.leading, right.transposed}, pack);
     return kept.defined() ? kept : pack();
   };
   const auto multiply = [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      multiply_one(packed_rows(left, i, size, parts), panels(i), size, parts, added, accumulate, c.dtype(),
-                   c.data() + i * each * c.itemsize());
+      multiply_one(packed_rows(left, i, size, parts), panels(i), size, parts, added, accumulate,
+                   c.dtype(), c.data() + i * each * c.itemsize());
     }
   };
   if (count == 1 || each * size.k > kSmall) return multiply(0, count);

@@ -98,8 +98,8 @@ class PixelConvolution {
     const std::int64_t sums = samples_ * product(unit_count_) * geometry.destination_channels;
     const std::int64_t cost = sums * geometry.groups * operands_.layout.depth / 128;
     parallel_for(units, cost, [&](std::int64_t begin, std::int64_t end) {
-      const Array memory = empty({samples_ * sample_numbers(unit_count_) + slack()},
-                                 Dtype::bfloat16);
+      const Array memory =
+          empty({samples_ * sample_numbers(unit_count_) + slack()}, Dtype::bfloat16);
       simd::run_on_tiles([&](auto target, auto& tiles) __attribute__((always_inline)) {
         for (std::int64_t i = begin; i < end; ++i) {
           convolve<decltype(target)>(tiles, unit(i), memory.as<bfloat16>());
@@ -260,11 +260,10 @@ class PixelConvolution {
                                              const Columns& columns, std::int64_t s,
                                              std::int64_t z) const {
     const Geometry& geometry = operands_.geometry;
-    TileOperands operands{
-        planes.data + s * planes.sample_step + z * planes.plane_step +
-            (gathered_ ? 0 : columns.group * operands_.layout.tap_depth),
-        planes.row_step, columns.panels(operands_.panels, operands_.layout),
-        operands_.layout.panel_size()};
+    TileOperands operands{planes.data + s * planes.sample_step + z * planes.plane_step +
+                              (gathered_ ? 0 : columns.group * operands_.layout.tap_depth),
+                          planes.row_step, columns.panels(operands_.panels, operands_.layout),
+                          operands_.layout.panel_size()};
     const std::int64_t channel = columns.channel(geometry);
     const float* const bias = operands_.bias == nullptr ? nullptr : operands_.bias + channel;
     const std::int64_t pixel_step =
@@ -311,8 +310,8 @@ void convolve_samples(const Operands<bfloat16, U>& operands) {
   const std::int64_t row_blocks = divide_up(geometry.samples, kTileBlock);
   const std::int64_t column_blocks = geometry.groups * Columns::blocks_of_group(geometry);
   const std::int64_t pixel = operands.image.pixel_size();
-  const std::int64_t cost = kTileBlock * kTileBlock * product(geometry.destination) *
-                            operands.layout.depth / 128;
+  const std::int64_t cost =
+      kTileBlock * kTileBlock * product(geometry.destination) * operands.layout.depth / 128;
   // The terms of each destination pixel: taps outside of the image are none.
   struct Pixel {
     std::int64_t at;
@@ -474,16 +473,16 @@ void convolve(const Operands<T, U>& operands, Rows rows) {
     padded = padded_channels(operands.image, operands.geometry.samples, channels);
     image.data = padded.as<bfloat16>();
   }
-  convolve_samples(Operands<bfloat16, U>{operands.geometry, image, operands.panels,
-                                         operands.layout, operands.bias, operands.destination});
+  convolve_samples(Operands<bfloat16, U>{operands.geometry, image, operands.panels, operands.layout,
+                                         operands.bias, operands.destination});
 }
 
 // Whether each destination pixel reads the source pixel at its place.
 bool is_pointwise(const Geometry& geometry) {
   const Phase& phase = geometry.phases[0];
   return geometry.groups == 1 && geometry.taps() == 1 && geometry.phases.size() == 1 &&
-         phase.taps.size() == 1 && phase.taps[0].source == Extents{} && phase.source_step == Extents{1, 1, 1} &&
-         geometry.source == geometry.destination;
+         phase.taps.size() == 1 && phase.taps[0].source == Extents{} &&
+         phase.source_step == Extents{1, 1, 1} && geometry.source == geometry.destination;
 }
 
 // A product of all pixels and a matrix.
@@ -496,9 +495,8 @@ void multiply_pixels(const Problem& problem, const Array& bias, PackedWeightCach
   };
   const Array dense = contiguous(problem.W);
   const Array W = reshape_view(dense, {dense.shape(0), dense.shape(1)});
-  multiply_on_tiles(rows(source),
-                    problem.pass == Pass::input_grad ? W : transpose_view(W, {1, 0}), bias,
-                    rows(output.dense()), false, cache);
+  multiply_on_tiles(rows(source), problem.pass == Pass::input_grad ? W : transpose_view(W, {1, 0}),
+                    bias, rows(output.dense()), false, cache);
   output.finish();
 }
 

@@ -103,8 +103,8 @@ template <class Target, class T>
         clear_numbers(to, line);
         continue;
       }
-      const std::int64_t row = (box.offset[0] + i * box.step[0]) * image.extents[1] +
-                               box.offset[1] + j * box.step[1];
+      const std::int64_t row =
+          (box.offset[0] + i * box.step[0]) * image.extents[1] + box.offset[1] + j * box.step[1];
       const T* const from = sample + (row * image.extents[2] + x.first) * image.pixel_size();
       clear_numbers(to, x.begin * pixel);
       copy_pixels<Target>(image, from, box.step[2], to + x.begin * pixel, box.channels,
@@ -157,8 +157,7 @@ class SourceBoxes {
   // A sample's boxes for destination pixels `begin` to begin + count of the phase.
   template <class Target, class T>
   [[gnu::always_inline]] void fill(const SourceImage<T>& image, const T* sample,
-                                   const Extents& begin, const Extents& count,
-                                   bfloat16* to) const {
+                                   const Extents& begin, const Extents& count, bfloat16* to) const {
     Box box{extents(count), {}, step_, channels_};
     for (const Extents& remainder : remainders_) {
       for (std::size_t i = 0; i < 3; ++i) {

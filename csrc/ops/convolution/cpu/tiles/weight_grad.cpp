@@ -23,10 +23,10 @@ constexpr std::int64_t kCachedBytes = 5 << 18;
 // Where the operands of some samples are, and the terms of each element of the filter. Offsets are
 // in numbers.
 struct PackedOperands {
-  std::int64_t rows;        // x's channels of a group, padded
-  std::int64_t row_step;    // from channel to channel of x
-  std::int64_t columns;     // gy's channels of a group, padded
-  std::int64_t panel_step;  // from panel to panel of gy
+  std::int64_t rows;                               // x's channels of a group, padded
+  std::int64_t row_step;                           // from channel to channel of x
+  std::int64_t columns;                            // gy's channels of a group, padded
+  std::int64_t panel_step;                         // from panel to panel of gy
   std::int64_t left_size, right_size;              // of an item, for all groups
   std::int64_t left_group_step, right_group_step;  // within an item
 };
@@ -65,8 +65,8 @@ void multiply(const PackedOperands& packed, const bfloat16* left, const bfloat16
             right + group * packed.right_group_step + column / kTileEdge * packed.panel_step,
             packed.panel_step};
         sum_products(tiles, operands, terms[static_cast<std::size_t>(tap)], rows, columns, block);
-        float* const to = sums + ((group * taps + tap) * packed.rows + row) * packed.columns +
-                          column;
+        float* const to =
+            sums + ((group * taps + tap) * packed.rows + row) * packed.columns + column;
         for (std::int64_t k = 0; k < rows; ++k) {
           write_sums<decltype(target)>(block.row(k), columns, static_cast<const float*>(nullptr),
                                        accumulate, false, to + k * packed.columns);
@@ -83,41 +83,43 @@ void write_weights(const float* sums, std::int64_t padded_rows, std::int64_t pad
   const std::int64_t plane = padded_rows * padded_columns;
   parallel_for(divide_up(columns, edge), edge * rows * taps,
                [&](std::int64_t begin, std::int64_t end) {
-    simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
-      using Target = decltype(target);
-      constexpr std::int64_t width = Target::width;
-      for (std::int64_t block = begin * edge; block < std::min(columns, end * edge);
-           block += width) {
-        const std::int64_t count = std::min(width, columns - block);
-        for (std::int64_t row = 0; row < rows; ++row) {
-          for (std::int64_t t = 0; t < taps; t += width) {
-            const std::int64_t length = std::min(width, taps - t);
-            simd::Floats<Target> square[width];
-            const float* from = sums + t * plane + row * padded_columns + block;
+                 simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
+                   using Target = decltype(target);
+                   constexpr std::int64_t width = Target::width;
+                   for (std::int64_t block = begin * edge; block < std::min(columns, end * edge);
+                        block += width) {
+                     const std::int64_t count = std::min(width, columns - block);
+                     for (std::int64_t row = 0; row < rows; ++row) {
+                       for (std::int64_t t = 0; t < taps; t += width) {
+                         const std::int64_t length = std::min(width, taps - t);
+                         simd::Floats<Target> square[width];
+                         const float* from = sums + t * plane + row * padded_columns + block;
 #pragma GCC unroll 16
-            for (std::int64_t k = 0; k < width; ++k) {
-              square[k] = simd::load_floats<Target>(from);
-              if (k + 1 < length) from += plane;
-            }
-            simd::transpose<Target>(square);
-            float* const to = weights + (block * rows + row) * taps + t;
-            // Vectors may reach beyond their numbers into those of the same column that follow.
-            if ((rows - row) * taps - t >= width) {
+                         for (std::int64_t k = 0; k < width; ++k) {
+                           square[k] = simd::load_floats<Target>(from);
+                           if (k + 1 < length) from += plane;
+                         }
+                         simd::transpose<Target>(square);
+                         float* const to = weights + (block * rows + row) * taps + t;
+                         // Vectors may reach beyond their numbers into those of the same column
+                         // that follow.
+                         if ((rows - row) * taps - t >= width) {
 #pragma GCC unroll 16
-              for (std::int64_t k = 0; k < width; ++k) {
-                if (k < count) simd::store_floats<Target>(square[k], to + k * rows * taps);
-              }
-            } else {
-              for (std::int64_t k = 0; k < count; ++k) {
-                std::memcpy(to + k * rows * taps, &square[k],
-                            static_cast<std::size_t>(length) * sizeof(float));
-              }
-            }
-          }
-        }
-      }
-    });
-  });
+                           for (std::int64_t k = 0; k < width; ++k) {
+                             if (k < count)
+                               simd::store_floats<Target>(square[k], to + k * rows * taps);
+                           }
+                         } else {
+                           for (std::int64_t k = 0; k < count; ++k) {
+                             std::memcpy(to + k * rows * taps, &square[k],
+                                         static_cast<std::size_t>(length) * sizeof(float));
+                           }
+                         }
+                       }
+                     }
+                   }
+                 });
+               });
 }
 
 // The depth runs along the pixels of an item: a sample, or a band of lines (or of planes, if there
@@ -167,16 +169,16 @@ class ByPixels {
     const std::int64_t gy_numbers = count_[0] * plane_ * images_.gy.pixel_size();
     parallel_for(count, packed_.left_size + packed_.right_size,
                  [&](std::int64_t first, std::int64_t last) {
-      const SingleThread alone;
-      const Array memory = empty({std::max(box_numbers, gy_numbers)}, Dtype::bfloat16);
-      for (std::int64_t i = first; i < last; ++i) {
-        const std::int64_t sample = (begin + i) / bands();
-        Extents at{};
-        at[band_axis()] = (begin + i) % bands() * band();
-        pack_x(sample, at, memory.as<bfloat16>(), left + i * packed_.left_size);
-        pack_gy(sample, at, memory.as<bfloat16>(), right + i * packed_.right_size);
-      }
-    });
+                   const SingleThread alone;
+                   const Array memory = empty({std::max(box_numbers, gy_numbers)}, Dtype::bfloat16);
+                   for (std::int64_t i = first; i < last; ++i) {
+                     const std::int64_t sample = (begin + i) / bands();
+                     Extents at{};
+                     at[band_axis()] = (begin + i) % bands() * band();
+                     pack_x(sample, at, memory.as<bfloat16>(), left + i * packed_.left_size);
+                     pack_gy(sample, at, memory.as<bfloat16>(), right + i * packed_.right_size);
+                   }
+                 });
   }
 
  private:
@@ -312,9 +314,8 @@ class BySamples {
   // Items are samples.
   std::int64_t items() const { return geometry_.samples; }
   std::int64_t items_at_once() const {
-    const std::int64_t numbers =
-        geometry_.groups * (product(geometry_.source) * x_channels_ +
-                            product(geometry_.destination) * gy_channels_);
+    const std::int64_t numbers = geometry_.groups * (product(geometry_.source) * x_channels_ +
+                                                     product(geometry_.destination) * gy_channels_);
     const std::int64_t most = kCachedBytes / (2 * numbers) / kTileDepth * kTileDepth;
     return std::clamp<std::int64_t>(most, kTileDepth, round_up(geometry_.samples, kTileDepth));
   }
@@ -438,9 +439,8 @@ bool gains_by_samples(const Geometry& geometry) {
   const auto pixels = static_cast<double>(phase.count[1] * phase.count[2]);
   const double by_pixels =
       pixels / static_cast<double>(round_up(phase.count[1] * box[2], kTileDepth));
-  const double by_samples =
-      static_cast<double>(geometry.samples) /
-      static_cast<double>(round_up(geometry.samples, kTileDepth));
+  const double by_samples = static_cast<double>(geometry.samples) /
+                            static_cast<double>(round_up(geometry.samples, kTileDepth));
   // Then the samples of all pixels stay in the caches, at least as many as a tile is deep.
   const std::int64_t sample =
       geometry.groups * (product(geometry.source) * geometry.source_channels +

@@ -85,12 +85,9 @@ Array pack(const Array& W, const Geometry& geometry, bool backward, const Filter
   const Array packed = empty({geometry.groups * panels.group_size()}, Dtype::bfloat16);
   const auto columns = [&](const auto* from, const PackedSource& source, std::int64_t group,
                            std::int64_t depth_begin, std::int64_t depth) {
-    pack_bfloat16(from, source,
-                  packed.as<bfloat16>() + group * panels.group_size() + depth_begin * kTileEdge,
-                  {.depth = depth,
-                   .width = panels.columns,
-                   .panel = kTileEdge,
-                   .step = panels.panel_size()});
+    pack_bfloat16(
+        from, source, packed.as<bfloat16>() + group * panels.group_size() + depth_begin * kTileEdge,
+        {.depth = depth, .width = panels.columns, .panel = kTileEdge, .step = panels.panel_size()});
   };
   if (gathered) {
     const Array rows = filters_by_destination<T>(W, taps, backward);
