@@ -367,6 +367,7 @@ optimizers.SGD().update()
 L.Convolution2D(3, 2).W.shape
 """),
     **all_of(error("TypeError"), """
+linear(2, 1)(3)
 V(ones(2), grad=ones(2, dtype='d'))
 V(ones(2), volatile=True)
 optimizers.SGD(lr='text')

@@ -25,8 +25,7 @@ def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
         ValueError: no batch axis.
         InvalidType: shapes or dtypes do not fit.
     """
-    # The core refuses what is no array.
-    if n_batch_axes == 1 and getattr(x, "ndim", 2) == 2:
+    if n_batch_axes == 1 and getattr(x, "ndim", None) == 2:
         return _core.ops.linear(x, W, b)
     check_arrays("linear", x, W)
     n_batch_axes = check_count("linear", "n_batch_axes", n_batch_axes)
