@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import weakref
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from renga.link import Link
@@ -34,8 +35,8 @@ class Loads:
     def __init__(self) -> None:
         self._model: weakref.ref[Link] | None = None
         self._optimizers: list[weakref.ref[Any]] = []
-        # By their ids, since the ranks agreed: what was loaded, and as a part of what.
-        self._loaded: dict[int, tuple[Any, Any]] = {}
+        # Since the ranks agreed: what was loaded, and as a part of what.
+        self._loaded: list[tuple[Any, Any]] = []
         self._is_noted = False  # that something has been loaded
 
     def begin(self, model: Link) -> None:
@@ -50,14 +51,13 @@ class Loads:
     def add(self, loaded: Any, serializer: Deserializer | None = None) -> None:
         """Notes a link or an optimizer, unless the serializer fails and restores it."""
         self._is_noted = True
-        if id(loaded) in self._loaded:
-            return
-        whole = None
+        noted = loaded, None if serializer is None else serializer.loaded_object
+        self._loaded.append(noted)
         if serializer is not None:
-            whole = serializer.loaded_object
-            forget = functools.partial(self._loaded.pop, id(loaded), None)
-            serializer.on_failure(forget)
-        self._loaded[id(loaded)] = loaded, whole
+            serializer.on_failure(functools.partial(self._restored, noted))
+
+    def _restored(self, noted: tuple[Any, Any]) -> None:
+        self._loaded = [each for each in self._loaded if each is not noted]
 
     def take_note(self) -> bool:
         """Whether something has been loaded since this was called last."""
@@ -65,12 +65,12 @@ class Loads:
         return found
 
     def places(self) -> list[str]:
-        """The names of what this rank has loaded; none, mostly."""
+        """The names of what this rank has loaded, as often as it has."""
         if not self._loaded:
             return []
         known = {id(optimizer): name for name, optimizer in self._named_optimizers()}
         known.update((id(link), path) for path, link in self._named_links())
-        return sorted({known.get(each, _OTHER) for each in self._loaded})
+        return sorted(known.get(id(each), _OTHER) for each, _ in self._loaded)
 
     def _named_links(self) -> list[tuple[str, Link]]:
         model = None if self._model is None else self._model()
@@ -107,12 +107,12 @@ class Loads:
 
     def agree(self) -> None:
         """Forgets what has been loaded, since all ranks have it."""
-        for each, _ in self._loaded.values():
+        for each, _ in self._loaded:
             for link in each.links() if isinstance(each, Link) else ():
                 link.forget_loaded()
         for _, link in self._named_links() if self._loaded else ():
             link.forget_loaded()
-        self._loaded = {}
+        self._loaded = []
 
     def share(self, comm: Communicator, name: str) -> bool:
         """Gives all ranks what rank 0 alone has loaded; every rank calls it.
@@ -132,8 +132,10 @@ class Loads:
         found = comm.allgather_obj(self.places())
         if all(places == found[0] for places in found):
             return False
-        shared, problem = {}, ""
-        if any(set(places) - set(found[0]) for places in found) or _OTHER in found[0]:
+        shared: dict[str, Any] = {}
+        problem = ""
+        others = [Counter(places) - Counter(found[0]) for places in found]
+        if any(others) or _OTHER in found[0]:
             problem = "others, or copies of the model, have loaded more"
         elif comm.rank == 0:
             try:
@@ -172,7 +174,9 @@ class Loads:
         self._require_nothing_else([each.target for each in optimizers.values()])
         tops = [link for path, link in links if path in places]
         covered = {id(link) for top in tops for link in top.links()}
-        found = {path: values_of_link(x) for path, x in links if id(x) in covered}
+        found: dict[str, Any] = {
+            path: values_of_link(x) for path, x in links if id(x) in covered
+        }
         for place in places:
             if place in optimizers:
                 found[place] = values_of_optimizer(optimizers[place])
@@ -180,7 +184,7 @@ class Loads:
 
     def _require_nothing_else(self, targets: list[Link]) -> None:
         """Checks that no serial link beside the model has been loaded, too."""
-        for _, whole in self._loaded.values():
+        for _, whole in self._loaded:
             models = [whole] if isinstance(whole, Link) else targets
             if not models or not all(map(_is_parallel, models)):
                 raise UnknownWhole(

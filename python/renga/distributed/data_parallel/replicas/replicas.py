@@ -122,7 +122,8 @@ class Replicas(SharedModel):
         if has_loaded is not None:
             self.has_loaded = has_loaded
             for other in self._others().values():  # which the loss may use
-                other.has_loaded |= bool(share_loads(other.target, False))
+                if other.target is not None:
+                    other.has_loaded |= bool(share_loads(other.target, False))
             return
         params = self._shared_params
         if not self.has_begun:

@@ -256,6 +256,29 @@ def test_others_that_load_a_part_of_what_rank_0_loads():
         np.testing.assert_allclose(y, wanted, 1e-9, 1e-9)
 
 
+def test_rank_0_loads_once_more_than_the_others():
+    first, second = saved(Normalized(2))[0], saved(Normalized(3))[0]
+
+    def act(comm):
+        model = parallelize(Normalized(1), comm, "channel", VECTORS[0])
+        load(first, model)
+        if comm.rank == 0:
+            load(second, model)
+        with renga.using_config("train", False):
+            found = model(VECTORS[0]).array
+        load(first, model)
+        if comm.rank == 1:
+            load(second, model)
+        with pytest.raises(RuntimeError, match="others"):
+            model(VECTORS[0])
+        return found
+
+    with renga.using_config("train", False):
+        wanted = Normalized(3)(VECTORS[0]).array
+    for y in run(act, 2):
+        np.testing.assert_allclose(y, wanted, 1e-9, 1e-9)
+
+
 def test_a_failed_load_is_none():
     broken = saved(renga.Chain(a=L.Linear(6, 5)))[0]
 
