@@ -23,6 +23,8 @@ from renga.distributed.data_parallel.sharded_states.states import (
     is_elementwise,
     require_own_memory,
 )
+from renga.link.stages import OneStage
+from renga.utils.methods import is_method_of
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -180,10 +182,19 @@ def may_gather(comm: Communicator, optimizer: Any, params: Sequence[Parameter]) 
         and isinstance(comm, NativeCommunicator)
         and not hasattr(comm, "machine")  # a simulated rank has one thread
         and can_read_parameters()
+        and _is_run_here(optimizer.target)
         and is_elementwise(optimizer, params)
         and all(map(_is_plain, params))
     )
     return all(comm.allgather_obj(can))
+
+
+def _is_run_here(link: Any) -> bool:
+    """Whether this rank computes all of a link and of those under it, by itself."""
+    is_whole = is_method_of(link, OneStage, "params_of_all_stages")
+    return (
+        is_whole and link._run_model is None and all(map(_is_run_here, link.children()))
+    )
 
 
 def _is_plain(param: Parameter) -> bool:
