@@ -96,6 +96,8 @@ CONVOLUTIONS = {
     "half a tile of channels": (2, 16, 16, (5, 9), (3, 3), 1, 1, 1, 1),
     "groups": (2, 64, 96, (5, 6), (3, 3), 1, 1, 1, 2),
     "groups of samples": (17, 64, 64, (3, 3), (3, 3), 1, 1, 1, 4),
+    "groups of few channels": (2, 32, 64, (5, 6), (3, 3), 1, 1, 1, 8),
+    "groups of few channels at a stride": (1, 24, 24, (7, 6), (3, 3), 2, 1, 1, 6),
     "one axis": (2, 32, 24, (40,), (3,), 1, 4, 4, 1),
     "three axes": (1, 17, 32, (5, 4, 6), (3, 2, 3), 1, 1, 1, 1),
     "three axes at a stride": (2, 16, 32, (5, 6, 5), (3, 3, 3), 2, 1, 1, 1),

@@ -14,7 +14,6 @@
 #include "ops/convolution/cpu/winograd/winograd.h"
 #include "ops/matmul/cpu/bfloat16_products.h"
 #include "ops/matmul/cpu/packed_gemm.h"
-#include "simd/cpu_features.h"
 #include "simd/tile_unit.h"
 
 namespace renga {
@@ -31,15 +30,10 @@ const char* name_of(Algorithm algorithm) {
   return kAlgorithms[static_cast<std::size_t>(algorithm)];
 }
 
-// The time of a multiplication, in those of float32. AVX-512 multiplies twice as many bfloat16
-// numbers at a time as float32 numbers, AMX eight times as many. Winograd's algorithm does not use
-// AMX, and oneDNN's weight gradient gains little from it (measured: 36 to 400 GFLOP/s at images of
-// up to 8x8, where float32 has 163).
-double multiplication_cost(Algorithm algorithm, Pass pass, ComputeType compute_type) {
-  if (compute_type == ComputeType::float32 || algorithm == Algorithm::gemm) return 1;
-  const bool uses_amx =
-      algorithm == Algorithm::direct && pass != Pass::weight_grad && simd::has_tiles();
-  return uses_amx ? 0.125 : 0.5;
+// The time of a multiplication, in those of float32: AVX-512 multiplies twice as many bfloat16
+// numbers at a time.
+double multiplication_cost(Algorithm algorithm, ComputeType compute_type) {
+  return compute_type == ComputeType::float32 || algorithm == Algorithm::gemm ? 1 : 0.5;
 }
 
 // The number of (output position, kernel offset) pairs along an axis that read inside of the image.
@@ -72,7 +66,7 @@ struct CostModel {
                                                reads_inside(problem, 1));
     const std::int64_t input_channels = channel_pairs() / channels;
     return static_cast<double>(computed * input_channels) *
-               multiplication_cost(Algorithm::direct, problem.pass, compute_type) * positions +
+               multiplication_cost(Algorithm::direct, compute_type) * positions +
            reorder * static_cast<double>(problem.W.size());
   }
 
@@ -88,8 +82,7 @@ struct CostModel {
     const auto tiles = static_cast<double>(groups * kPanelRows);
     const auto channels = static_cast<double>(W.shape(0) + W.shape(1));
     const auto pairs = static_cast<double>(channel_pairs());
-    const double multiplication =
-        multiplication_cost(Algorithm::winograd, problem.pass, compute_type);
+    const double multiplication = multiplication_cost(Algorithm::winograd, compute_type);
     return static_cast<double>(scheme.points) *
            (tiles * (multiplication * pairs + image * channels) + weight * pairs);
   }
@@ -151,8 +144,8 @@ bool may_use_tiles(const Problem& problem) { return simd::has_tiles() && tiles_s
 ComputeType compute_type_for(const Problem& problem) {
   const Dtype dtype = problem.x.dtype();
   const bool coarse = dtype == Dtype::bfloat16 || compute_precision() == Precision::medium;
-  const bool can = may_use_tiles(problem) || simd::has_bfloat16_dot_product();
-  return coarse && can && bfloat16_is_faster() ? ComputeType::bfloat16 : ComputeType::float32;
+  const bool is_faster = may_use_tiles(problem) ? bfloat16_is_faster() : dot_products_are_faster();
+  return coarse && is_faster ? ComputeType::bfloat16 : ComputeType::float32;
 }
 
 // oneDNN keeps pixels that several kernel offsets read in registers, which pays for large kernels;

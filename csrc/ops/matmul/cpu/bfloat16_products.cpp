@@ -26,10 +26,13 @@ bool bf16x3_is_faster() {
   return can && is_on(bf16x3, simd::has_tiles());
 }
 
+bool dot_products_are_faster() {
+  return simd::has_bfloat16_dot_product() &&
+         is_on(bfloat16_products, simd::has_fast_bfloat16_dot_product());
+}
+
 bool bfloat16_is_faster() {
-  const bool can = simd::has_tiles() || simd::has_bfloat16_dot_product();
-  return can &&
-         is_on(bfloat16_products, simd::has_tiles() || simd::has_fast_bfloat16_dot_product());
+  return simd::has_tiles() ? is_on(bfloat16_products, true) : dot_products_are_faster();
 }
 
 void override_bf16x3(std::optional<bool> faster) { bf16x3 = setting_of(faster); }

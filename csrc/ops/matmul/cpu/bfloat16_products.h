@@ -12,8 +12,10 @@ namespace renga {
 
 // Whether bf16x3 is faster than float32 products: on tiles.
 bool bf16x3_is_faster();
-// Whether one product of bfloat16 numbers is, on tiles or by dot products.
+// Whether one product of bfloat16 numbers is, on tiles or else by dot products.
 bool bfloat16_is_faster();
+// Whether one is by dot products, where a kernel does not use tiles.
+bool dot_products_are_faster();
 // For tests: what these return on machines that can compute so (with tiles; with AVX-512, or dot
 // products of bfloat16 numbers); nullopt restores the default.
 void override_bf16x3(std::optional<bool> faster);

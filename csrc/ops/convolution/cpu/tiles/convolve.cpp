@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <optional>
 
 #include "devices/parallel.h"
 #include "ops/convolution/cpu/channels_last.h"
-#include "ops/convolution/cpu/tiles/images.h"
+#include "ops/convolution/cpu/tiles/gathered_pixels.h"
+#include "ops/convolution/cpu/tiles/merged_groups.h"
 #include "ops/convolution/cpu/tiles/tile_convolution.h"
 #include "ops/convolution/cpu/tiles/weights.h"
 #include "ops/matmul/cpu/bfloat16_packing.h"
@@ -85,10 +87,10 @@ class PixelConvolution {
   PixelConvolution(const Operands<T, U>& operands, const Phase& phase, bool gathered)
       : operands_(operands),
         phase_(phase),
-        source_(gathered ? with_unit_steps(phase) : phase),
-        gathered_(gathered),
-        boxes_(source_, operands.geometry.groups,
-               gathered ? operands.geometry.source_channels : operands.layout.tap_depth) {
+        boxes_(phase, operands.geometry.groups, operands.layout.tap_depth) {
+    if (gathered) {
+      gathered_.emplace(phase, operands.geometry.source_channels, operands.layout.depth);
+    }
     cut_into_units();
   }
 
@@ -110,10 +112,6 @@ class PixelConvolution {
   }
 
  private:
-  static Phase with_unit_steps(Phase phase) {
-    phase.source_step = {1, 1, 1};
-    return phase;
-  }
   // Pixels are along the height, or along the depth if there is one.
   std::size_t band_axis() const { return phase_.count[0] > 1 ? 0 : 1; }
   std::int64_t bands() const {
@@ -143,100 +141,52 @@ class PixelConvolution {
     return unit;
   }
 
-  // Destination pixels as the boxes count them: with unit steps, also those between.
-  Extents source_count(const Extents& count) const {
-    if (!gathered_) return count;
-    Extents n;
-    for (std::size_t i = 0; i < 3; ++i) n[i] = (count[i] - 1) * phase_.source_step[i] + 1;
-    return n;
-  }
-  std::int64_t box_numbers(const Extents& count) const {
-    return round_up(boxes_.size(source_count(count)), kTileDepth);
-  }
-  std::int64_t row_numbers(const Extents& count) const {
-    return gathered_ ? product(count) * operands_.layout.depth : 0;
-  }
-  // Of one sample of a unit.
+  // Of one sample of a unit: boxes, or rows that are gathered from boxes.
   std::int64_t sample_numbers(const Extents& count) const {
-    return box_numbers(count) + row_numbers(count);
+    if (gathered_) return gathered_->rows_size(count);
+    return round_up(boxes_.size(count), kTileDepth);
   }
-  // Tiles are loaded whole, and runs are copied in whole vectors.
+  // Tiles are loaded whole. Boxes that rows are gathered from lie behind the rows.
   std::int64_t slack() const {
-    return kTileBlock * std::max(boxes_.pixel_size(), operands_.layout.depth) + kTileDepth;
+    const std::int64_t row = gathered_ ? operands_.layout.depth : boxes_.pixel_size();
+    return kTileBlock * row + GatheredPixels::kSlack +
+           (gathered_ ? gathered_->memory_size(unit_count_) : 0);
   }
 
   template <class Target, class Tiles>
   [[gnu::always_inline]] void convolve(Tiles& tiles, const Unit& unit, bfloat16* memory) const {
-    Extents first = unit.begin;
-    if (gathered_) {
-      for (std::size_t i = 0; i < 3; ++i) first[i] *= phase_.source_step[i];
-    }
-    const Extents count = source_count(unit.count);
-    bfloat16* const rows = memory + unit.samples * box_numbers(unit.count);
+    const std::int64_t each = sample_numbers(unit.count);
+    const auto [depth, height, width] = unit.count;
     for (std::int64_t s = 0; s < unit.samples; ++s) {
-      bfloat16* const boxes = memory + s * box_numbers(unit.count);
       const T* const sample =
           operands_.image.data + (unit.sample + s) * operands_.image.sample_size();
-      boxes_.template fill<Target>(operands_.image, sample, first, count, boxes);
-      if (gathered_) gather(boxes, unit.count, rows + s * row_numbers(unit.count));
+      if (gathered_) {
+        bfloat16* const boxes = memory + unit.samples * each + GatheredPixels::kSlack;
+        gathered_->template gather<Target>(operands_.image, sample, unit.begin, unit.count, boxes,
+                                           memory + s * each);
+      } else {
+        boxes_.template fill<Target>(operands_.image, sample, unit.begin, unit.count,
+                                     memory + s * each);
+      }
     }
-    const auto [depth, height, width] = unit.count;
     if (gathered_) {
       const std::int64_t row = operands_.layout.depth, plane = height * width;
       const TileTerm term{0, 0, row / kTileDepth};
-      return multiply<Target>(
-          tiles, unit, {rows, row_numbers(unit.count), plane * row, row, plane, width}, {&term, 1});
+      return multiply<Target>(tiles, unit, {memory, each, plane * row, row, plane, width},
+                              {&term, 1});
     }
-    const Extents box = boxes_.extents(count);
+    const Extents box = boxes_.extents(unit.count);
     const std::int64_t pixel = boxes_.pixel_size();
     std::vector<TileTerm> terms;
     for (std::size_t t = 0; t < phase_.taps.size(); ++t) {
-      terms.push_back({boxes_.tap_offset(t, count),
+      terms.push_back({boxes_.tap_offset(t, unit.count),
                        phase_.taps[t].index * operands_.layout.tap_depth * kTileEdge,
                        operands_.layout.tap_depth / kTileDepth});
     }
-    multiply<Target>(tiles, unit,
-                     {memory, box_numbers(unit.count), box[1] * box[2] * pixel, pixel,
-                      (height - 1) * box[2] + width, box[2]},
-                     terms);
-  }
-
-  // For each destination pixel, a row of the source pixels that it reads.
-  void gather(const bfloat16* boxes, const Extents& count, bfloat16* rows) const {
-    constexpr std::int64_t kVector = 16;
-    struct Run {
-      std::int64_t from, length;
-    };
-    std::vector<Run> runs;
-    const Extents all = source_count(count), box = boxes_.extents(all);
-    const std::int64_t pixel = boxes_.pixel_size();
-    for (std::size_t t = 0; t < phase_.taps.size(); ++t) {
-      const std::int64_t from = boxes_.tap_offset(t, all);
-      if (!runs.empty() && runs.back().from + runs.back().length == from) {
-        runs.back().length += pixel;
-      } else {
-        runs.push_back({from, pixel});
-      }
-    }
-    const std::int64_t used = static_cast<std::int64_t>(phase_.taps.size()) * pixel;
-    const std::int64_t depth = operands_.layout.depth;
-    const auto& step = phase_.source_step;
-    for (std::int64_t z = 0; z < count[0]; ++z) {
-      for (std::int64_t y = 0; y < count[1]; ++y) {
-        const bfloat16* from = boxes + (z * step[0] * box[1] + y * step[1]) * box[2] * pixel;
-        for (std::int64_t x = 0; x < count[2]; ++x, from += step[2] * pixel, rows += depth) {
-          bfloat16* to = rows;
-          for (const auto& [at, length] : runs) {
-            // Vectors may reach beyond the run: what follows is written afterwards.
-            for (std::int64_t i = 0; i < length; i += kVector) {
-              std::memcpy(static_cast<void*>(to + i), from + at + i, 2 * kVector);
-            }
-            to += length;
-          }
-          clear_numbers(to, depth - used);
-        }
-      }
-    }
+    multiply<Target>(
+        tiles, unit,
+        {memory, each, box[1] * box[2] * pixel, pixel, (height - 1) * box[2] + width, box[2]},
+        terms);
   }
 
   template <class Target, class Tiles>
@@ -295,9 +245,8 @@ class PixelConvolution {
 
   const Operands<T, U>& operands_;
   const Phase& phase_;
-  const Phase source_;
-  const bool gathered_;
   const SourceBoxes boxes_;
+  std::optional<GatheredPixels> gathered_;
   Extents unit_count_{};
   std::int64_t samples_ = 1;
 };
@@ -372,11 +321,7 @@ void convolve_samples(const Operands<bfloat16, U>& operands) {
 enum class Rows { pixels, gathered, samples };
 
 Rows best_rows(const Geometry& geometry, const FilterPanels& layout) {
-  // Source pixels of few channels fill a tile's depth together.
-  if (geometry.groups == 1 && geometry.phases.size() == 1 && geometry.taps() > 1 &&
-      2 * geometry.source_channels < kTileDepth) {
-    return Rows::gathered;
-  }
+  if (gains_by_gathering(geometry)) return Rows::gathered;
   constexpr std::int64_t kCachedSamples = 5 << 18;
   const std::int64_t sample = product(geometry.source) * geometry.groups * layout.tap_depth;
   const auto share = [](std::int64_t n, std::int64_t multiple) {
@@ -509,14 +454,16 @@ void visit_numbers(const Array& x, const Visit& visit) {
 }  // namespace
 }  // namespace tile_convolution
 
-bool tiles_support(const Problem& problem) {
-  const std::int64_t groups = problem.window.groups;
-  const std::int64_t inputs = problem.W.shape(1), outputs = problem.W.shape(0) / groups;
-  return groups == 1 || std::min(inputs, outputs) >= kTileEdge;
-}
+bool tiles_support(const Problem& problem) { return tile_convolution::merged_groups(problem) > 0; }
 
 void tile_convolve(const Problem& problem, const Array& bias, PackedWeightCache* cache) {
   using namespace tile_convolution;
+  if (const std::int64_t merged = merged_groups(problem); merged > 1) {
+    const Array W = merge_filters(problem.W, problem.window.groups, merged);
+    Window window = problem.window;
+    window.groups /= merged;
+    return tile_convolve({problem.pass, problem.x, W, problem.y, window}, bias, nullptr);
+  }
   const Geometry geometry = geometry_of(problem);
   const bool backward = problem.pass == Pass::input_grad;
   if (is_pointwise(geometry)) return multiply_pixels(problem, bias, cache);
