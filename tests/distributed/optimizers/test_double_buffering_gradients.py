@@ -80,3 +80,22 @@ def test_shared_and_late_parameters(several_ranks, scales):
         assert scale == optimizer._loss_scale
         for name, value in expected.items():
             np.testing.assert_allclose(found[name], value, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [None, 4.0])
+def test_gradients_of_the_caller_have_the_scale_of_their_backward_pass(ranks, scale):
+    def run(comm):
+        model = L.Linear(4, 4, initialW=W.astype("f"), nobias=True)
+        optimizer = renga.optimizers.SGD(0.1)
+        optimizer = create_multi_node_optimizer(optimizer, comm, double_buffering=True)
+        optimizer.setup(model)
+        optimizer.actual_optimizer.loss_scaling(scale=4.0)
+        for x in X[:2].astype("f"):
+            model.cleargrads()
+            F.sum(model(x)).backward(loss_scale=scale)
+            optimizer.update()
+        return model.W.array
+
+    gradient = np.tile(X[0].astype("f").sum(axis=0), (4, 1))
+    for found in ranks(run):
+        np.testing.assert_allclose(found, W - 0.1 * gradient, 1e-5, 1e-6)

@@ -291,7 +291,9 @@ class MultiNodeOptimizer(CallerGradients):
         self, request: SyncRequest, result: SyncResult
     ) -> None:
         reducer = self._reducers.of_caller
-        reducer.begin(request, self.actual_optimizer._loss_scale)
+        # Gradients of the caller are scaled if backward() was told so.
+        scales = [param._loss_scale for param in self.target.params()]
+        reducer.begin(request, next(filter(None, scales), None))
         self._reduce_and_update(reducer, result)
 
     def _reduce_and_update(self, reducer: Reducer, result: SyncResult) -> None:
