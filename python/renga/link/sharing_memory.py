@@ -22,7 +22,7 @@ def sharing_memory(model: Any) -> list[list[DistinctParam]]:
     found = [
         each
         for each in distinct_params(model, include_uninit=False)
-        if not each.param.is_meta and math.prod(each.param.shape)
+        if not each.param.is_meta and _bytes(each) > 0
     ]
     begins = _core.addresses([each.param for each in found])
     groups: list[list[DistinctParam]] = []
