@@ -153,6 +153,8 @@ def can_pair(a, b):
     """Whether two rows change different parts, and some kind of data is both's."""
     if isinstance(a, type(b)) or isinstance(b, type(a)):
         return False
+    if "random" in a.traits & b.traits:  # each seeds the generator
+        return False
     apart = not any(overrides(a, p) and overrides(b, p) for p in Row.PARTS)
     return apart and any(kind in b.kinds for kind in a.kinds)
 
