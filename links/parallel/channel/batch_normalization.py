@@ -148,7 +148,7 @@ class ParallelBatchNormalization(BatchNormalization):
         self._statistics.forget_loaded()
 
     def _loaded_persistent(self, name: str) -> Any:
-        return self._statistics.loaded_state(name, vars(self)[name])
+        return self._statistics.loaded_statistic(name, vars(self)[name])
 
     @property
     def printable_specs(self) -> Iterator[tuple[str, Any]]:

@@ -130,6 +130,12 @@ class ShardedParameter(Parameter):
         is_shard = self.shard_of is not None and self._is_block(value)
         return self._whole_of(key, value) if is_shard else value
 
+    def loaded_statistic(self, key: str, value: Any) -> Any:
+        """The same of a persistent value of a link; None if it has not been loaded."""
+        is_loaded = self.shard_of is None or key in self._loaded
+        is_array = isinstance(value, get_array_types())
+        return self.loaded_state(key, value) if is_loaded or not is_array else None
+
     def _whole_of(self, key: str | None, block: Any) -> numpy.ndarray:
         """The whole array that was loaded, of which ``block`` still is a part."""
         whole, block = self._loaded.get(key), cuda.to_cpu(block)

@@ -256,6 +256,27 @@ def test_others_that_load_a_part_of_what_rank_0_loads():
         np.testing.assert_allclose(y, wanted, 1e-9, 1e-9)
 
 
+def test_parameters_without_statistics():
+    """``copyparams(..., copy_persistent=False)`` leaves those of all ranks alone."""
+
+    def act(comm):
+        model = parallelize(Normalized(1), comm, "channel", VECTORS[0])
+        optimizer = optimizers.SGD().setup(model)
+        model(VECTORS[0])
+        if comm.rank == 0:
+            model.copyparams(Normalized(2), copy_persistent=False)
+        with renga.using_config("train", False):
+            return model(VECTORS[0]).array, optimizer.t
+
+    serial = Normalized(1)
+    serial(VECTORS[0])
+    serial.copyparams(Normalized(2), copy_persistent=False)
+    with renga.using_config("train", False):
+        wanted = serial(VECTORS[0]).array
+    for y, _ in run(act, 3):
+        np.testing.assert_allclose(y, wanted, 1e-9, 1e-9)
+
+
 def test_rank_0_loads_once_more_than_the_others():
     first, second = saved(Normalized(2))[0], saved(Normalized(3))[0]
 
