@@ -73,34 +73,41 @@ class _Unchanged:
         self.nodes: list[Any] = []
         self._label = ""
         self._inputs: list[Any] = []
+        self._inner: Any = None  # asked next
 
     def place(self, label: str, xs: Sequence[Variable]) -> Sequence[Variable]:
         """The inputs of an operation, as they are."""
         self._label, self._inputs = label, [x.node for x in xs]
-        return xs
+        return xs if self._inner is None else self._inner.place(label, xs)
 
     def placed(self, ys: Sequence[Variable]) -> None:
         """The results of that operation."""
         if self._label != "cast":  # to the same dtype, on any shard
             self.nodes += [y.node for y in ys if y.node in self._inputs]
+        if self._inner is not None:
+            self._inner.placed(ys)
 
     def call(self, function: Any, args: Any, kwargs: Any) -> Any:
         """The result of a function that reads elements."""
+        if self._inner is not None:
+            return self._inner.call(function, args, kwargs)
         return function(*args, **kwargs)
 
     def apply(self, function: Any, xs: Any) -> Any:
         """The outputs of a FunctionNode."""
+        if self._inner is not None:
+            return self._inner.apply(function, xs)
         return function._apply(xs)
 
     @contextlib.contextmanager
     def noting(self) -> Iterator[None]:
         """A context in which calls are noted."""
-        before = _core.call_placement()
+        self._inner = _core.call_placement()
         _core.set_call_placement(self)
         try:
             yield
         finally:
-            _core.set_call_placement(before)
+            _core.set_call_placement(self._inner)
 
 
 class LayoutGroups:
