@@ -13,9 +13,10 @@ import renga.functions as F
 import renga.links as L
 from renga import _core
 from renga.communicators import RankFailed, local
-from renga.distributed import create_multi_node_optimizer
+from renga.distributed import create_groups, create_multi_node_optimizer
 from renga.distributed.data_parallel import buckets
 from renga.distributed.data_parallel.sharded_parameters.row_service import RowService
+from renga.pipeline import Pipeline
 from renga.variable import Variable
 from tests.distributed.data_parallel.sharded_programs import T, X, make, train, values
 
@@ -256,3 +257,38 @@ def test_hooks_for_whole_parameters_keep_them():
         return [has_memory(link.W) for link in model]
 
     assert on_messages(run) == [[True] * LAYERS] * 2
+
+
+class Squares(Layers):
+    def forward(self, x):
+        return F.mean(super().forward(x) ** 2)
+
+
+def test_stages_of_a_pipeline_keep_their_parameters():
+    x = np.ones((2, WIDTH), "float32")
+
+    def run(comm):
+        model = Squares()
+        optimizer = renga.optimizers.SGD(0.1)
+        if comm is not None:
+            groups = create_groups(comm, stage=2)
+            model = Pipeline(model, groups.stage, x, micro_batches=1)
+            optimizer = create_multi_node_optimizer(
+                optimizer, groups.data, shard="parameters"
+            )
+        optimizer.setup(model)
+        for _ in range(3):
+            if comm is None:
+                optimizer.update(model, x)
+            else:
+                model.train_batch(optimizer, model.model, (x,))
+        of_all = contextlib.nullcontext()
+        if comm is not None:
+            of_all = model.gathered_parameters(optimizer)
+        with of_all:
+            return {name: np.array(p.array) for name, p in model.namedparams()}
+
+    expected = run(None)
+    for found in on_messages(run, 4):
+        for name, value in found.items():
+            np.testing.assert_allclose(value, expected[name], rtol=0, atol=1e-6)
