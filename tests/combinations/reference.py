@@ -92,6 +92,8 @@ def apply(part, gradients, zero_fill=False):
         if gradient is None and zero_fill and param.array is not None:
             gradient = numpy.zeros_like(param.array)
         param.grad = None if gradient is None else gradient.astype(param.dtype)
+        # Also where this replica has not used the parameter.
+        param._loss_scale = None if part.scale == 1 else part.scale
     with part.replica.random():
         part.trained.optimizer.update()
 

@@ -103,6 +103,7 @@ APART = {
     ("resume", "state"): "files do not have the states of recurrent links",
     ("closure", "uneven"): "ranks do not see the samples of a closure",
     ("gradients by hand", "rank 0 writes"): "replaced weights' gradients are dropped",
+    ("own optimizer", "rounded"): "signs of rounding errors decide normalized steps",
     ("own objects", "rank 0 loads"): "each rank has a moving average of its own",
     ("integers", "real inputs"): "integers have no dropout",
     ("other ranks", "sizes"): "the sizes of the batches depend on the ranks",

@@ -202,5 +202,6 @@ class BFloat16(Row):
     """Products of bfloat16."""
 
     name = "bfloat16"
+    traits = frozenset({"rounded"})
     dtype = renga.mixed_bfloat16
     tolerance = 2e-2

@@ -344,10 +344,12 @@ class MultiNodeOptimizer(CallerGradients):
         has_loaded = self._replicas.has_loaded
         is_new = self._has_new_parameters()
         self._replicas.has_loaded = False
+        sharding = self._reducers.sharding
+        has_states = sharding is None or not sharding.is_divided
         return SyncRequest(
             self.communicator,
             is_new,
-            self._replicas.checksum() if has_loaded else 0,
+            self._replicas.checksum(has_states) if has_loaded else 0,
             self._replicas.fingerprint(),
             source,
             self._reducers.eligibility(),

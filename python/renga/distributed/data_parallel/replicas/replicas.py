@@ -82,11 +82,11 @@ class Replicas(SharedModel):
         """Of the settings for parameters that all ranks have; different, mostly."""
         return fingerprint_of(self._optimizer, self._shared_params)
 
-    def checksum(self) -> int:
-        """Of parameters, states and settings."""
+    def checksum(self, has_states: bool) -> int:
+        """Of parameters and settings, and of states unless each rank has others."""
         params = self.params()
         settings = repr(sorted(settings_of(self._optimizer, params).items()))
-        states = states_checksum(self._optimizer, params)
+        states = states_checksum(self._optimizer, params) if has_states else 0
         return zlib.crc32(settings.encode(), states ^ self.checksum_of_params())
 
     def broadcast(self, joined: Sequence[bool], has_run: bool) -> bool:
