@@ -56,9 +56,13 @@ class Device:
     def send(self, arrays: Any) -> Any:
         """An array, or a list or tuple of arrays or None, on this device.
 
+        None alone stays None.
+
         Raises:
             TypeError: a value is neither an array nor a number.
         """
+        if arrays is None:
+            return None
         if isinstance(arrays, (list, tuple)):
             return type(arrays)(None if x is None else self._send(x) for x in arrays)
         return self._send(arrays)

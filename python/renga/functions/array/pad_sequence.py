@@ -12,7 +12,7 @@ from renga.functions.array.pad import pad
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_integer, check_memory, check_real
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array, holds_numbers
+from renga.variable import Variable, as_array
 
 
 def pad_sequence(
@@ -40,8 +40,8 @@ def pad_sequence(
     length = check_integer("pad_sequence", "length", length)
     if longest > length:
         raise InvalidType(f"pad_sequence: expected up to {length} steps, got {longest}")
-    if not all(map(holds_numbers, xs)):
-        return _without_numbers(xs, length, padding)
+    if any(x.dtype.kind not in "iuf" for x in xs):
+        return _without_gradient(xs, length, padding)
     check_memory("pad_sequence", (len(xs), length, *shapes[0][1:]), xs[0].dtype)
 
     def padded(x: Any) -> Variable:
@@ -56,7 +56,7 @@ def pad_sequence(
     return _core.ops.stack([padded(x) for x in xs], 0)
 
 
-def _without_numbers(xs: Sequence[Any], length: int, padding: Any) -> Variable:
+def _without_gradient(xs: Sequence[Any], length: int, padding: Any) -> Variable:
     dtypes = [x.dtype for x in xs]
     if any(dtype != dtypes[0] for dtype in dtypes):
         raise InvalidType(f"pad_sequence: expected one dtype, got {dtypes}")
