@@ -40,6 +40,19 @@ Variable piecewise_grad(const char* name, Binary map, double p, const Array& x,
   return record(name, gx, {{gy, vjp_gy}});
 }
 
+// The slope of ELU is alpha e^x up to 0, as is its curvature, and 1 above it.
+Variable elu_grad(const Variable& x, const Variable& gy, double alpha) {
+  const Array gx = apply("elu", Binary::elu_grad, x.array(), gy.array(), alpha);
+  auto vjp_x = [=](const Variable& ggx) {
+    const Variable below =
+        Variable(apply("elu", Binary::less_equal, x.array(), zeros({}, x.dtype(), x.device())));
+    const Variable slope = multiply(exp(multiply(x, below)), alpha);
+    return multiply(multiply(ggx, gy), multiply(slope, below));
+  };
+  auto vjp_gy = [=](const Variable& ggx) { return elu_grad(x, ggx, alpha); };
+  return record("ELUGrad", gx, {{x, vjp_x}, {gy, vjp_gy}});
+}
+
 // A smooth activation, whose backward pass reads x alone.
 struct SmoothActivation {
   const char *name, *grad_name;
@@ -156,13 +169,7 @@ Variable leaky_relu(const Variable& x, double slope) {
 }
 
 Variable elu(const Variable& x, double alpha) {
-  auto vjp_x = [x, alpha](const Variable& gy) {
-    // alpha e^min(x, 0) is the slope below 0; above it the slope is 1.
-    const Variable below =
-        Variable(apply("elu", Binary::less_equal, x.array(), zeros({}, x.dtype(), x.device())));
-    const Variable slope = multiply(exp(multiply(x, below)), alpha);
-    return multiply(gy, add(multiply(add(slope, -1), below), 1));
-  };
+  auto vjp_x = [x, alpha](const Variable& gy) { return elu_grad(x, gy, alpha); };
   return record("ELU", apply(Unary::elu, x.array(), alpha), {{x, vjp_x}});
 }
 

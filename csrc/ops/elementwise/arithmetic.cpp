@@ -157,12 +157,25 @@ Variable floor_divide_into(double c, const Variable& x) {
   return Variable(apply(Unary::floor_divide_into, x.array(), c));
 }
 
+namespace {
+
+// Powers that are products or roots are computed so, as NumPy does.
+Array power_of_array(const Array& x, double n) {
+  if (n == 3) return apply(Unary::cube, x);
+  if (n == 0.5) return apply(Unary::sqrt, x);
+  if (n == -0.5) return apply(Unary::rsqrt, x);
+  if (n == -1) return apply(Unary::divide_into, x, 1);
+  return apply(Unary::power, x, n);
+}
+
+}  // namespace
+
 Variable power(const Variable& x, double n) {
   if (n == 2) return square(x);
   auto vjp_x = [x, n](const Variable& gy) {
     return n == 0 ? multiply(gy, 0) : multiply(gy, multiply(power(x, n - 1), n));
   };
-  return record("_ ** _", apply(Unary::power, x.array(), n), {{x, vjp_x}});
+  return record("_ ** _", power_of_array(x.array(), n), {{x, vjp_x}});
 }
 
 Variable power_of(double base, const Variable& x) {

@@ -22,6 +22,7 @@ enum class Unary : std::uint8_t {
   subtract_from,      // p - x
   divide_into,        // p / x
   power,              // x ** p
+  cube,               // x ** 3
   power_of,           // p ** x
   clip,               // between p and q
   inside,             // 1 where p <= x <= q, else 0
@@ -72,9 +73,11 @@ enum class Binary : std::uint8_t {
   greater_equal,  // 1 or 0, in the operands' dtype
   less_equal,
   arctan2,
-  // Gradients: a is the function's output (x for leaky_relu and from hard_sigmoid on), b is gy.
+  // Gradients: a is the function's output (x for leaky_relu, elu and from hard_sigmoid on), b is
+  // gy.
   relu_grad,          // b where a > 0
   leaky_relu_grad,    // b where a > 0, else p b
+  elu_grad,           // b where a > 0, else p b e^a
   sigmoid_grad,       // b a (1 - a)
   tanh_grad,          // b (1 - a²)
   clipped_relu_grad,  // b where 0 < a < p

@@ -204,6 +204,7 @@ constexpr bool is_of_float_batches(Unary map) {
     case Unary::negative:
     case Unary::absolute:
     case Unary::square:
+    case Unary::cube:
     case Unary::add:
     case Unary::multiply:
     case Unary::subtract_from:
@@ -244,6 +245,7 @@ RENGA_INLINE V unary(const V& v, const V& p, const V& q) {
   if constexpr (map == Unary::subtract_from) return p - v;
   if constexpr (map == Unary::divide_into) return p / v;
   if constexpr (map == Unary::power) return std::pow(v, p);
+  if constexpr (map == Unary::cube) return v * v * v;
   if constexpr (map == Unary::power_of) return std::pow(p, v);
   if constexpr (map == Unary::clip) return minimum(maximum(v, p), q);
   if constexpr (map == Unary::inside) return select((p <= v) && (v <= q), one, zero);
@@ -297,6 +299,9 @@ RENGA_INLINE V binary(const V& a, const V& b, const V& p) {
   if constexpr (map == Binary::arctan2) return std::atan2(a, b);
   if constexpr (map == Binary::relu_grad) return select(a > zero, b, zero);
   if constexpr (map == Binary::leaky_relu_grad) return select(a > zero, b, V(b * p));
+  if constexpr (map == Binary::elu_grad) {
+    return select(a <= zero, V(b * p * exp(min(a, zero))), b);
+  }
   if constexpr (map == Binary::sigmoid_grad) return b * a * (one - a);
   if constexpr (map == Binary::tanh_grad) return b * (one - a * a);
   if constexpr (map == Binary::clipped_relu_grad) {
