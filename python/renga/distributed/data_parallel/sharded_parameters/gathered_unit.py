@@ -131,7 +131,7 @@ class GatheredUnit:
         self.request()
         self.finish()
         if self._sent is not self.row:
-            device = self.row.device  # type: ignore[attr-defined]
+            device = self.row.device
             self._flat = cuda.to_gpu(self._flat, device)
         views = self._layout.views(self._flat)
         for ref, view in zip(self._refs.values(), views):
