@@ -124,11 +124,13 @@ def traces_of(model: Link) -> Callable[[], None]:
     It puts back attributes, and values of persistent arrays; parameters stay.
     """
     before = [(link, dict(vars(link))) for link in model.links()]
-    persistent: list[Any] = [
-        attributes.get(name) for link, attributes in before for name in link._persistent
+    array_types: Any = get_array_types()
+    arrays = [
+        (array, array.copy())
+        for link, attributes in before
+        for array in map(attributes.get, link._persistent)
+        if isinstance(array, array_types)
     ]
-    array_types = get_array_types()
-    arrays = [(x, x.copy()) for x in persistent if isinstance(x, array_types)]
 
     def undo() -> None:
         _put_back(before)
