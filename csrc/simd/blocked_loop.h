@@ -83,7 +83,7 @@ void map_batches(const T* a, const T* b, T* y, std::int64_t n, F f) {
 // The same for floats in vectors of the machine's width: f(v...) of FloatBatch, always inlined.
 template <class T, class F, class... In>
 void map_vectors(T* y, std::int64_t n, const F& f, const In*... x) {
-  dispatch<float>([=](auto target) __attribute__((always_inline)) {
+  dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
     using L = Vector<decltype(target), float>;
     using V = FloatBatch<decltype(target)>;
     std::int64_t i = 0;

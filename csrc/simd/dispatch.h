@@ -41,6 +41,15 @@ run_on_avx512_bfloat16(const Body& body) {
 }
 #endif
 
+template <class Target, class Body>
+void run_on(const Body& body) {
+  if constexpr (std::is_same_v<Target, Avx2>) run_on_avx2(body);
+#if defined(__x86_64__)
+  if constexpr (std::is_same_v<Target, Avx512>) run_on_avx512(body);
+  if constexpr (std::is_same_v<Target, Avx512Bfloat16>) run_on_avx512_bfloat16(body);
+#endif
+}
+
 // Calls body(target) with the best target of the machine. The body is a lambda marked
 // always_inline. With Number = bfloat16, the target has dot products of them; the caller has tested
 // that.
@@ -60,6 +69,17 @@ void dispatch(const Body& body) {
   // No other processor is asked for dot products of bfloat16.
   if constexpr (!std::is_same_v<Number, bfloat16>) run_on_avx2(body);
 #endif
+}
+
+// The same for a body that loads and stores elements of type T and multiplies floats. Unless T is
+// bfloat16, instructions for these make no difference, and the body is not compiled for them.
+template <class T, class Body>
+void dispatch_for(const Body& body) {
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    dispatch<float>(body);
+  } else {
+    has_avx512() ? run_on<Avx512>(body) : run_on<Avx2>(body);
+  }
 }
 
 }  // namespace renga::simd

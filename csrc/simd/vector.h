@@ -2,6 +2,8 @@
 // compiled for the target of its caller.
 #pragma once
 
+#include <algorithm>
+
 #include "simd/float_vector.h"
 #include "simd/scalar.h"
 #include "tensor/dtype.h"
@@ -129,8 +131,8 @@ template <class Target, class C, class Body>
     for (; i < n; ++i) body(Scalar<C>{}, i);
     return;
   }
-  for (; i + L::width <= n; i += L::width) body(L{}, i);
-  if (i < n) body(L{}, n - L::width);
+  // The body is compiled once for vectors.
+  for (; i < n; i += L::width) body(L{}, std::min<std::int64_t>(i, n - L::width));
 }
 
 }  // namespace renga::simd

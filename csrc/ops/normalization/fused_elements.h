@@ -11,11 +11,19 @@ namespace renga::normalized {
 // Activations of numbers rounded to T, and their gradients given a number with the sign of y.
 // Comparisons with NaN are false, as in the operations: the gradient of ReLU is 0 there.
 struct Identity {
-  static constexpr bool is_identity = true;
+  RENGA_INLINE static constexpr bool is_none() { return true; }
+  template <class T, class L, class V>
+  RENGA_INLINE V value(L, const V& v) const {
+    return v;
+  }
+  template <class T, class L, class V>
+  RENGA_INLINE V gradient(L, const V&, const V& gy) const {
+    return gy;
+  }
 };
 
 struct Relu {
-  static constexpr bool is_identity = false;
+  RENGA_INLINE static constexpr bool is_none() { return false; }
   // Rounding y later has the same effect as rounding v.
   template <class T, class L, class V>
   RENGA_INLINE V value(L, const V& v) const {
@@ -29,7 +37,7 @@ struct Relu {
 
 template <class S>
 struct LeakyRelu {
-  static constexpr bool is_identity = false;
+  RENGA_INLINE static constexpr bool is_none() { return false; }
   S slope;
   template <class T, class L, class V>
   RENGA_INLINE V value(L, const V& v) const {
@@ -39,6 +47,23 @@ struct LeakyRelu {
   template <class T, class L, class V>
   RENGA_INLINE V gradient(L, const V& y, const V& gy) const {
     return y > V{} ? gy : L::template rounded_to<T>(gy * slope);
+  }
+};
+
+// Either of them, chosen at run time.
+template <class S>
+struct Rectifier {
+  RENGA_INLINE static constexpr bool is_none() { return false; }
+  bool is_leaky;
+  S slope;
+  template <class T, class L, class V>
+  RENGA_INLINE V value(L l, const V& v) const {
+    return is_leaky ? LeakyRelu<S>{slope}.template value<T>(l, v) : Relu{}.value<T>(l, v);
+  }
+  template <class T, class L, class V>
+  RENGA_INLINE V gradient(L l, const V& y, const V& gy) const {
+    return is_leaky ? LeakyRelu<S>{slope}.template gradient<T>(l, y, gy)
+                    : Relu{}.gradient<T>(l, y, gy);
   }
 };
 
@@ -95,11 +120,7 @@ struct TypedNormalization {
   // The output of the activation.
   template <class L>
   RENGA_INLINE typename L::V activated(L l, typename L::V v) const {
-    if constexpr (A::is_identity) {
-      return v;
-    } else {
-      return activation.template value<T>(l, v);
-    }
+    return activation.template value<T>(l, v);
   }
 
   // The output of the dropout.
@@ -118,9 +139,8 @@ struct TypedNormalization {
                                       const T* gy) const {
     typename L::V g = L::load_apart(gy + i);
     if (mask) g = L::template rounded_to<T>(l.masked(mask.from(position + i), g * dropout_scale));
-    if constexpr (A::is_identity) {
-      return g;
-    } else if constexpr (std::is_same_v<T, float16>) {
+    if (activation.is_none()) return g;
+    if constexpr (std::is_same_v<T, float16>) {
       // Rounding to float16 can make a number 0; rounding to other dtypes cannot.
       const typename L::V y = L::template rounded_to<T>(activated(l, affine(l, centred, channel)));
       return activation.template gradient<T>(l, y, g);
@@ -130,29 +150,48 @@ struct TypedNormalization {
   }
 };
 
-// Calls visit(typed) with the types of a normalization.
+// A normalization of elements of type T.
+template <class T, class A>
+TypedNormalization<T, Compute<T>, A> typed(const Normalization& normalization, A activation) {
+  using S = Compute<T>;
+  return {normalization.x.array.as<const T>(),
+          normalization.mean.as<const S>(),
+          normalization.scale.as<const S>(),
+          normalization.beta.as<const S>(),
+          activation,
+          normalization.dropout ? MaskBits(*normalization.dropout) : MaskBits(),
+          normalization.dropout ? static_cast<S>(normalization.dropout->scale) : S(1),
+          normalization.residual.defined() ? normalization.residual.as<const T>() : nullptr};
+}
+
+// Calls visit(typed) with the type of a normalization's elements, without an activation or with a
+// rectifier.
+template <class Visit>
+void visit_elements(const Normalization& normalization, const Visit& visit) {
+  visit_dtype(normalization.x.array.dtype(), [&]<class T>(Type<T>) {
+    if constexpr (is_floating<T>) {
+      const auto [kind, slope] = normalization.activation;
+      if (kind == Activation::Kind::none) return visit(typed<T>(normalization, Identity{}));
+      visit(typed<T>(normalization, Rectifier<Compute<T>>{kind == Activation::Kind::leaky_relu,
+                                                          static_cast<Compute<T>>(slope)}));
+    }
+  });
+}
+
+// The same with a type for each activation.
 template <class Visit>
 void visit_types(const Normalization& normalization, const Visit& visit) {
   visit_dtype(normalization.x.array.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {
       using S = Compute<T>;
-      const MaskBits mask = normalization.dropout ? MaskBits(*normalization.dropout) : MaskBits();
-      const S scale = normalization.dropout ? static_cast<S>(normalization.dropout->scale) : S(1);
-      const T* const residual =
-          normalization.residual.defined() ? normalization.residual.as<const T>() : nullptr;
-      const auto with = [&](auto activation) {
-        visit(TypedNormalization<T, S, decltype(activation)>{
-            normalization.x.array.as<const T>(), normalization.mean.as<const S>(),
-            normalization.scale.as<const S>(), normalization.beta.as<const S>(), activation, mask,
-            scale, residual});
-      };
       switch (normalization.activation.kind) {
         case Activation::Kind::none:
-          return with(Identity{});
+          return visit(typed<T>(normalization, Identity{}));
         case Activation::Kind::relu:
-          return with(Relu{});
+          return visit(typed<T>(normalization, Relu{}));
         case Activation::Kind::leaky_relu:
-          return with(LeakyRelu<S>{static_cast<S>(normalization.activation.slope)});
+          return visit(typed<T>(normalization,
+                                LeakyRelu<S>{static_cast<S>(normalization.activation.slope)}));
       }
     }
   });

@@ -104,7 +104,7 @@ void transpose_panels(const Number* panels, std::int64_t rows, std::int64_t colu
   constexpr std::int64_t words = kPanel * static_cast<std::int64_t>(sizeof(Number)) / 4;
   const auto* from = reinterpret_cast<const float*>(panels);
   auto* result = reinterpret_cast<float*>(to);
-  simd::dispatch<float>([=](auto target) __attribute__((always_inline)) {
+  simd::dispatch_for<float>([=](auto target) __attribute__((always_inline)) {
     constexpr int n = decltype(target)::width;
     for (std::int64_t block = 0; block < rows; block += kPanel) {
       for (std::int64_t c = 0; c < columns; c += kPanel) {
@@ -126,7 +126,7 @@ void transpose_panels(const Number* panels, std::int64_t rows, std::int64_t colu
 template <class T>
 void unpack(const float* panels, std::int64_t padded_rows, std::int64_t rows, std::int64_t columns,
             const float* factors, const Rows<T>& to) {
-  simd::dispatch<float>([=](auto target) __attribute__((always_inline)) {
+  simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
     using L = simd::Vector<decltype(target), float>;
     for (std::int64_t c = 0; c < columns; c += kPanel) {
       const std::int64_t count = std::min(kPanel, columns - c);

@@ -143,7 +143,7 @@ struct Softmax {
 // of what the exponentials of earlier tiles were multiplied with, to the new maxima.
 inline void softmax_tile(const Tile& tile, float* scores, Softmax& softmax, float* sums,
                          std::int64_t columns) {
-  simd::dispatch<float>([ =, &tile, &softmax ](auto target) __attribute__((always_inline)) {
+  simd::dispatch_for<float>([ =, &tile, &softmax ](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     using L = simd::Vector<Target, float>;
     using V = typename L::V;
@@ -194,7 +194,7 @@ inline void softmax_tile(const Tile& tile, float* scores, Softmax& softmax, floa
 // -inf without keys, and `means` the sum of weights times their gradients.
 inline void softmax_grad_tile(const Tile& tile, float* scores, float* grads, const float* log_sums,
                               const float* means) {
-  simd::dispatch<float>([ =, &tile ](auto target) __attribute__((always_inline)) {
+  simd::dispatch_for<float>([ =, &tile ](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     using L = simd::Vector<Target, float>;
     using V = typename L::V;

@@ -40,7 +40,7 @@ V unary_of_batch(V v, V p, V q) {
 }
 
 template <Unary map, class T>
-void float_unary(Compute<T> p, Compute<T> q, const T* x, T* y, std::int64_t n) {
+[[gnu::noinline]] void float_unary(Compute<T> p, Compute<T> q, const T* x, T* y, std::int64_t n) {
   using C = Compute<T>;
   using V = xsimd::batch<C>;
   if constexpr (maps::is_of_numbers(map)) {
@@ -58,7 +58,7 @@ void float_unary(Compute<T> p, Compute<T> q, const T* x, T* y, std::int64_t n) {
 }
 
 template <Binary map, class T>
-void float_binary(Compute<T> p, const T* a, const T* b, T* y, std::int64_t n) {
+[[gnu::noinline]] void float_binary(Compute<T> p, const T* a, const T* b, T* y, std::int64_t n) {
   using C = Compute<T>;
   using V = xsimd::batch<C>;
   if constexpr (maps::is_of_numbers(map)) {

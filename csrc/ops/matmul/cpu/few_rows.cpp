@@ -11,7 +11,7 @@
 namespace renga {
 namespace {
 
-using simd::dispatch, simd::Floats, simd::load_floats;
+using simd::dispatch_for, simd::Floats, simd::load_floats;
 
 // A tile of c is of so many dot products, whose sums stay in registers.
 constexpr int kColumns = 4;
@@ -181,7 +181,7 @@ void multiply_few_rows(const LeftRows& a, const WeightRows& weights, float* c,
   const std::int64_t depth = round_up(k, kWidest);
   const Array rows = padded_rows(a, k, depth);
   parallel_for(n, a.rows * k / 8, [&](std::int64_t begin, std::int64_t end) {
-    dispatch<float>([&](auto target) __attribute__((always_inline)) {
+    dispatch_for<float>([&](auto target) __attribute__((always_inline)) {
       const std::int64_t part = part_of<decltype(target)>(a.rows, depth);
       for (std::int64_t i = 0; i < k; i += part) {
         const Problem problem{rows.as<float>() + i,

@@ -4,14 +4,12 @@
 
 #include <cstdint>
 
-#include "devices/parallel.h"
-#include "devices/rounding.h"
 #include "ops/matmul/cpu/operands.h"
 #include "simd/float_vector.h"
 
 namespace renga::panels {
 
-using simd::dispatch, simd::Floats, simd::load_floats, simd::store_floats;
+using simd::Floats, simd::load_floats, simd::store_floats;
 
 // A panel is so many columns wide.
 inline constexpr int kVectors = 2;
@@ -50,7 +48,7 @@ struct StridedPrefetch {
 
 // Calls prefetch(k) at the first prefetch.depths(tile.depth) depths.
 template <class Target, int Rows, int Vectors, class Prefetch>
-[[gnu::always_inline]] inline void multiply_tile(const Tile& tile, Prefetch prefetch) {
+[[gnu::always_inline]] inline void multiply_tile(const Tile tile, Prefetch prefetch) {
   constexpr int width = Target::width;
   Floats<Target> sums[Rows][Vectors] = {};
   // Addresses of three rows by one pointer: there are not enough registers for one each.
@@ -96,16 +94,6 @@ template <class Target, int Rows, int Vectors, class Prefetch>
   }
 }
 
-// A tile of so many rows.
-template <class Target, int Rows, int Vectors, class Prefetch>
-[[gnu::always_inline]] inline void multiply_rows(std::int64_t rows, const Tile& tile,
-                                                 Prefetch prefetch) {
-  if constexpr (Rows > 1) {
-    if (rows < Rows) return multiply_rows<Target, Rows - 1, Vectors>(rows, tile, prefetch);
-  }
-  multiply_tile<Target, Rows, Vectors>(tile, prefetch);
-}
-
 // A tile of one, two or three thirds of the most rows, of which the first `tile.rows` are rows of
 // c: with as many kinds of tiles as rows, the compiler runs out of registers in large functions.
 template <class Target, int Vectors, class Prefetch>
@@ -120,65 +108,16 @@ template <class Target, int Vectors, class Prefetch>
   }
 }
 
-template <class Target>
-std::int64_t tile_count(std::int64_t rows) {
-  return divide_up(rows, kMostRows<Target>);
+// The columns of a panel on this machine, those of a vector, and the most rows of a tile.
+inline std::int64_t vector_columns() {
+  return simd::has_avx512() ? simd::Avx512::width : simd::Avx2::width;
 }
-
-// All rows of a product times a part of a panel, tile by tile.
-struct PanelPart {
-  const float* factors = nullptr;
-  std::int64_t factor_step = 0;
-  std::int64_t first = 0, depth = 0;  // of the product
-  std::int64_t column = 0, columns = 0;
-  // Of the first tile; `ahead` further for each of the others.
-  StridedPrefetch prefetch = {};
-  std::int64_t ahead = 0;
-};
-
-// c = the product + addend; c (rows, n) is contiguous.
-template <class Target>
-[[gnu::always_inline]] inline void multiply_part(const LeftRows& a, const PanelPart& part, float* c,
-                                                 std::int64_t n, const Addend& addend) {
-  const std::int64_t tiles = tile_count<Target>(a.rows);
-  Tile tile{.a = nullptr,
-            .row_step = a.row_step,
-            .depth_step = a.depth_step,
-            .factors = part.factors,
-            .factor_step = part.factor_step,
-            .depth = part.depth,
-            .c = nullptr,
-            .ldc = n,
-            .columns = static_cast<int>(part.columns),
-            .addend = {}};
-  StridedPrefetch prefetch = part.prefetch;
-  for (std::int64_t t = 0, row = 0; t < tiles; ++t, prefetch.next += part.ahead) {
-    const std::int64_t rows = (a.rows - row) / (tiles - t);
-    tile.a = a.data + row * a.row_step + part.first * a.depth_step;
-    tile.c = c + row * n + part.column;
-    tile.addend = addend.from(row, part.column);
-    if (part.columns <= Target::width) {
-      multiply_rows<Target, kMostRows<Target>, 1>(rows, tile, prefetch);
-    } else {
-      multiply_rows<Target, kMostRows<Target>, kVectors>(rows, tile, prefetch);
-    }
-    row += rows;
-  }
-}
-
-// The columns of a panel on this machine, and the most rows of a tile.
-inline std::int64_t panel_columns() {
-  std::int64_t columns = 0;
-  dispatch<float>([&](auto target) __attribute__((always_inline)) {
-    columns = kPanelColumns<decltype(target)>;
-  });
-  return columns;
-}
+inline std::int64_t panel_columns() { return kVectors * vector_columns(); }
 inline std::int64_t tile_rows() {
-  std::int64_t rows = 0;
-  dispatch<float>([&](auto target)
-                      __attribute__((always_inline)) { rows = kMostRows<decltype(target)>; });
-  return rows;
+  return simd::has_avx512() ? kMostRows<simd::Avx512> : kMostRows<simd::Avx2>;
 }
+
+// A tile of so many rows, by the best code for them on this machine.
+void multiply_tile(std::int64_t rows, const Tile& tile, const StridedPrefetch& prefetch);
 
 }  // namespace renga::panels

@@ -16,7 +16,7 @@ namespace renga {
 namespace {
 
 using panels::kMostRows, panels::kPanelColumns, panels::kVectors;
-using simd::dispatch, simd::Floats, simd::load_floats, simd::store_floats;
+using simd::dispatch_for, simd::Floats, simd::load_floats, simd::store_floats;
 
 // A block of b is at most so deep and has at most so many numbers: 720 KB.
 constexpr std::int64_t kDepth = 384, kNumbers = 180 * 1024;
@@ -242,7 +242,7 @@ void multiply_stacked_rows(const StackedRows& a, const StackedRows& b, float* c,
     const Array block = empty({kNumbers}, Dtype::float32);
     // A tile may have more rows than there are.
     const Array groups = zeros({2 * kGroupSize}, Dtype::float32);
-    dispatch<float>([&](auto target) __attribute__((always_inline)) {
+    dispatch_for<float>([&](auto target) __attribute__((always_inline)) {
       multiply_part<decltype(target)>(a, b, part, block.as<float>(), groups.as<float>(), c, addend);
     });
   });

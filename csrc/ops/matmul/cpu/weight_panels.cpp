@@ -2,26 +2,71 @@
 
 #include <algorithm>
 
+#include "devices/parallel.h"
 #include "devices/rounding.h"
 #include "ops/matmul/cpu/panel_packing.h"
+#include "ops/matmul/cpu/panel_tile.h"
 #include "ops/matmul/cpu/parts.h"
+#include "tensor/streaming.cpu.h"
 
 namespace renga {
 namespace {
 
-using panels::kPanelColumns, panels::pack_panel, panels::PanelPart;
-using simd::dispatch;
+using panels::panel_columns, panels::tile_rows;
 
 // Products are summed in parts that are at most so deep: long sums are made of short ones, for the
 // sake of rounding, and a part of `a` stays in the L1 cache.
 constexpr std::int64_t kDepth = 256;
 
+// All rows of a product times a part of a panel, tile by tile.
+struct PanelPart {
+  const float* factors = nullptr;
+  std::int64_t factor_step = 0;
+  std::int64_t first = 0, depth = 0;  // of the product
+  std::int64_t column = 0, columns = 0;
+  // Of the first tile; `ahead` further for each of the others.
+  panels::StridedPrefetch prefetch = {};
+  std::int64_t ahead = 0;
+};
+
+// c = the product + addend; c (rows, n) is contiguous.
+void multiply_part(const LeftRows& a, std::int64_t tiles, const PanelPart& part, float* c,
+                   std::int64_t n, const Addend& addend) {
+  panels::Tile tile{.a = nullptr,
+                    .row_step = a.row_step,
+                    .depth_step = a.depth_step,
+                    .factors = part.factors,
+                    .factor_step = part.factor_step,
+                    .depth = part.depth,
+                    .c = nullptr,
+                    .ldc = n,
+                    .columns = static_cast<int>(part.columns),
+                    .addend = {}};
+  panels::StridedPrefetch prefetch = part.prefetch;
+  for (std::int64_t t = 0, row = 0; t < tiles; ++t, prefetch.next += part.ahead) {
+    const std::int64_t rows = (a.rows - row) / (tiles - t);
+    tile.a = a.data + row * a.row_step + part.first * a.depth_step;
+    tile.c = c + row * n + part.column;
+    tile.addend = addend.from(row, part.column);
+    panels::multiply_tile(rows, tile, prefetch);
+    row += rows;
+  }
+}
+
 // Where the parts of panels are: `part` has its place in the product, and gets its factors.
 
 // Memory for a part of a panel.
 struct Scratch {
-  Array array = empty({panels::panel_columns() * kDepth}, Dtype::float32);
+  std::int64_t width = panel_columns();
+  Array array = empty({width * kDepth}, Dtype::float32);
   float* data = array.as<float>();
+
+  template <class Weights>
+  void load(const Weights& b, PanelPart& part) const {
+    panels::pack_panel(b, part.column, part.first, part.first + part.depth, data);
+    part.factors = data;
+    part.factor_step = width;
+  }
 };
 
 // Columns of b, where they are.
@@ -31,19 +76,13 @@ struct InPlace {
   // Blocks of one panel read too few lines of the cache at a time.
   static constexpr std::int64_t kPanels = 2;
 
-  template <class Target>
   const float* address(std::int64_t depth, std::int64_t column) const {
     return b.data + depth * b.step + column;
   }
-  template <class Target>
-  [[gnu::always_inline]] void load(PanelPart& part) const {
-    constexpr std::int64_t width = kPanelColumns<Target>;
-    part.factors = address<Target>(part.first, part.column);
+  void load(PanelPart& part) const {
+    if (part.columns < scratch.width) return scratch.load(b, part);
+    part.factors = address(part.first, part.column);
     part.factor_step = b.step;
-    if (part.columns == width) return;
-    pack_panel<Target>(b, part.column, part.first, part.first + part.depth, scratch.data);
-    part.factors = scratch.data;
-    part.factor_step = width;
   }
 };
 
@@ -53,46 +92,34 @@ struct Transposed {
   Scratch scratch;
   static constexpr std::int64_t kPanels = 1;
 
-  template <class Target>
-  const float* address(std::int64_t, std::int64_t) const {
-    return scratch.data;
-  }
-  template <class Target>
-  [[gnu::always_inline]] void load(PanelPart& part) const {
-    pack_panel<Target>(b, part.column, part.first, part.first + part.depth, scratch.data);
-    part.factors = scratch.data;
-    part.factor_step = kPanelColumns<Target>;
-  }
+  const float* address(std::int64_t, std::int64_t) const { return scratch.data; }
+  void load(PanelPart& part) const { scratch.load(b, part); }
 };
 
 // Packed ones.
 struct Packed {
   const float* data;
   std::int64_t k;
+  std::int64_t width = panel_columns();
   // Panel by panel, all of them are read in the order of memory.
   static constexpr std::int64_t kPanels = 1;
 
-  template <class Target>
   const float* address(std::int64_t depth, std::int64_t column) const {
-    return data + column * k + depth * kPanelColumns<Target>;
+    return data + column * k + depth * width;
   }
-  template <class Target>
-  [[gnu::always_inline]] void load(PanelPart& part) const {
-    part.factors = address<Target>(part.first, part.column);
-    part.factor_step = kPanelColumns<Target>;
+  void load(PanelPart& part) const {
+    part.factors = address(part.first, part.column);
+    part.factor_step = width;
   }
 };
 
 // c = a times the panels [first, last) + addend. Blocks of some panels are multiplied part by part,
 // and each prefetches the next one into the L2 cache.
-template <class Target, class Source>
-[[gnu::always_inline]] inline void multiply_panels(const LeftRows& a, const Source& source,
-                                                   std::int64_t n, std::int64_t k,
-                                                   std::int64_t first, std::int64_t last, float* c,
-                                                   const Addend& addend) {
-  constexpr std::int64_t width = kPanelColumns<Target>;
-  const std::int64_t each = part_depth(k, kDepth);
-  const bool single = panels::tile_count<Target>(a.rows) == 1;
+template <class Source>
+void multiply_panels(const LeftRows& a, const Source& source, std::int64_t n, std::int64_t k,
+                     std::int64_t first, std::int64_t last, float* c, const Addend& addend) {
+  const std::int64_t vector = panels::vector_columns(), width = panels::kVectors * vector;
+  const std::int64_t each = part_depth(k, kDepth), tiles = divide_up(a.rows, tile_rows());
   for (std::int64_t blocks = divide_up(last - first, Source::kPanels); blocks > 0; --blocks) {
     const std::int64_t end = first + divide_up(last - first, blocks);
     for (std::int64_t depth = 0; depth < k; depth += each) {
@@ -101,18 +128,18 @@ template <class Target, class Source>
       for (std::int64_t i = first; i < end; ++i) {
         part.column = i * width;
         part.columns = std::min(width, n - part.column);
-        source.template load<Target>(part);
+        source.load(part);
         // The same panel of the next block.
         const std::int64_t ahead = std::min(i + end - first, last - 1) * width;
-        part.prefetch.next = next < k ? source.template address<Target>(next, part.column)
-                                      : source.template address<Target>(0, ahead);
+        part.prefetch.next =
+            next < k ? source.address(next, part.column) : source.address(0, ahead);
         part.prefetch.step = part.factor_step;
         // Each tile prefetches a vector of each row, a single one both: all lines of the cache
         // where they begin and end.
-        part.ahead = Target::width;
-        part.prefetch.second = Target::width - 1;
-        if (single) part.prefetch.third = width - 1;
-        panels::multiply_part<Target>(a, part, c, n, depth == 0 ? addend : Addend{c, n});
+        part.ahead = vector;
+        part.prefetch.second = vector - 1;
+        if (tiles == 1) part.prefetch.third = width - 1;
+        multiply_part(a, tiles, part, c, n, depth == 0 ? addend : Addend{c, n});
       }
     }
     first = end;
@@ -123,14 +150,11 @@ template <class Target, class Source>
 template <class MakeSource>
 void multiply_all(const LeftRows& a, std::int64_t n, std::int64_t k, float* c, const Addend& addend,
                   const MakeSource& make_source) {
-  for_tiles(a.rows, n, k, panels::tile_rows(), panels::panel_columns(), [&](const Part& part) {
+  for_tiles(a.rows, n, k, tile_rows(), panel_columns(), [&](const Part& part) {
     const LeftRows rows{a.data + part.row * a.row_step, a.row_step, a.depth_step,
                         part.row_end - part.row};
-    const auto source = make_source();
-    dispatch<float>([&](auto target) __attribute__((always_inline)) {
-      multiply_panels<decltype(target)>(rows, source, n, k, part.panel, part.panel_end,
-                                        c + part.row * n, addend.from(part.row, 0));
-    });
+    multiply_panels(rows, make_source(), n, k, part.panel, part.panel_end, c + part.row * n,
+                    addend.from(part.row, 0));
   });
 }
 
@@ -141,45 +165,17 @@ void multiply_weights(const LeftRows& a, const Weights& b, const Array& packed, 
   multiply_all(a, b.n, b.k, c, addend, [&] { return Packed{packed.as<float>(), b.k}; });
 }
 
-// How weights are packed: so many panels side by side, so many depths at a time. Rows are read to
-// their ends; of columns, a part of each row that is long enough to be read fast from memory.
-struct PackingOrder {
-  std::int64_t panels, depths;
-};
-PackingOrder packing_order(const WeightRows& b) { return {1, b.k}; }
-PackingOrder packing_order(const WeightColumns&) { return {8, 4}; }
-
-template <bool streams, class Weights>
-void pack_weights(const Weights& b, float* to) {
-  const std::int64_t columns = panels::panel_columns(), each = columns * b.k;
-  const PackingOrder order = packing_order(b);
-  parallel_for(divide_up(b.n, columns), each, [&](std::int64_t first, std::int64_t last) {
-    dispatch<float>([&](auto target) __attribute__((always_inline)) {
-      for (std::int64_t side = first; side < last; side += order.panels) {
-        for (std::int64_t k = 0; k < b.k; k += order.depths) {
-          for (std::int64_t i = side; i < std::min(side + order.panels, last); ++i) {
-            pack_panel<decltype(target), streams>(
-                b, i * columns, k, std::min(k + order.depths, b.k), to + i * each + k * columns);
-          }
-        }
-      }
-    });
-    if constexpr (streams) finish_streaming();
-  });
-}
-
 template <class Weights>
 Array pack_weights(const Weights& b) {
   // Smaller ones stay in the second-level cache.
   constexpr std::int64_t kStreamed = 1 << 18;
-  const std::int64_t columns = panels::panel_columns();
-  const Array packed = empty({divide_up(b.n, columns), columns * b.k}, Dtype::float32);
+  const std::int64_t count = divide_up(b.n, panel_columns()), each = panel_columns() * b.k;
+  const Array packed = empty({count, each}, Dtype::float32);
   float* const to = packed.as<float>();
-  if (packed.size() >= kStreamed && starts_cache_line(to)) {
-    pack_weights<true>(b, to);
-  } else {
-    pack_weights<false>(b, to);
-  }
+  const bool streams = packed.size() >= kStreamed && starts_cache_line(to);
+  parallel_for(count, each, [&](std::int64_t first, std::int64_t last) {
+    panels::pack_panels(b, first, last, streams, to);
+  });
   return packed;
 }
 

@@ -136,7 +136,7 @@ void normalize_cpu(const RowNormalization& normalization, const Array& y, const 
   visit_types(y.dtype(), [&]<class T, class S>(Type<T>, Type<S>) {
     const Kernel<T, S> kernel(normalization);
     parallel_for(kernel.rows, kernel.columns, [&](std::int64_t begin, std::int64_t end) {
-      simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
+      simd::dispatch_for<T>([&](auto target) __attribute__((always_inline)) {
         for (std::int64_t r = begin; r < end; ++r) {
           kernel.template normalize_row<decltype(target)>(r, y.as<T>(), mean.as<S>()[r],
                                                           inv_std.as<S>()[r]);
@@ -173,7 +173,7 @@ void gradients_cpu(const RowNormalization& normalization, const Array& mean, con
     const Array gammas = zeros({blocks, columns}, ggamma.dtype());
     const Array betas = kernel.beta ? zeros({blocks, columns}, ggamma.dtype()) : Array();
     parallel_for(blocks, each * columns, [&](std::int64_t begin, std::int64_t end) {
-      simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
+      simd::dispatch_for<T>([&](auto target) __attribute__((always_inline)) {
         for (std::int64_t b = begin; b < end; ++b) {
           S* const gamma_sums = gammas.as<S>() + b * columns;
           S* const beta_sums = kernel.beta ? betas.as<S>() + b * columns : nullptr;

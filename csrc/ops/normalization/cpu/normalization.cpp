@@ -5,7 +5,7 @@ namespace renga {
 namespace {
 
 using normalized::AdjoiningChannels, normalized::OneChannel, normalized::TypedNormalization;
-using normalized::visit_types;
+using normalized::visit_elements;
 
 // Whether to write y past the caches: what reads it next is mostly a convolution, which takes
 // longer to compute than to read it from memory.
@@ -18,11 +18,12 @@ bool should_stream(const T* y, const ChannelLayout& layout) {
 }
 
 // y[i...] = element(l, i, channel) of vectors l of elements from i on, which cover all of them.
-template <class S, bool streams, class T, class Element>
-void map_elements_to(T* y, const ChannelLayout& layout, const Element& element) {
+template <class S, class T, class Element>
+void map_elements(T* y, const ChannelLayout& layout, const Element& element) {
   const std::int64_t channels = layout.channels, inner = layout.inner;
+  const bool streams = should_stream(y, layout);
   const auto put = [=](auto l, std::int64_t i, auto channel) __attribute__((always_inline)) {
-    if constexpr (streams) {
+    if (streams) {
       l.stream(element(l, i, channel), y + i);
     } else {
       l.store(element(l, i, channel), y + i);
@@ -30,7 +31,7 @@ void map_elements_to(T* y, const ChannelLayout& layout, const Element& element) 
   };
   if (inner > 1) {
     parallel_for(layout.outer * channels, 2 * inner, [&](std::int64_t begin, std::int64_t end) {
-      simd::dispatch<float>([=](auto target) __attribute__((always_inline)) {
+      simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
         for (std::int64_t k = begin; k < end; ++k) {
           const OneChannel channel{k % channels};
           simd::for_each_vector<decltype(target), S>(
@@ -39,12 +40,12 @@ void map_elements_to(T* y, const ChannelLayout& layout, const Element& element) 
               });
         }
       });
-      if constexpr (streams) finish_streaming();
+      if (streams) finish_streaming();
     });
     return;
   }
   parallel_for(layout.outer, 2 * channels, [&](std::int64_t begin, std::int64_t end) {
-    simd::dispatch<float>([=](auto target) __attribute__((always_inline)) {
+    simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
       for (std::int64_t r = begin; r < end; ++r) {
         simd::for_each_vector<decltype(target), S>(
             0, channels, [=](auto l, std::int64_t c) __attribute__((always_inline)) {
@@ -52,14 +53,8 @@ void map_elements_to(T* y, const ChannelLayout& layout, const Element& element) 
             });
       }
     });
-    if constexpr (streams) finish_streaming();
+    if (streams) finish_streaming();
   });
-}
-
-template <class S, class T, class Element>
-void map_elements(T* y, const ChannelLayout& layout, const Element& element) {
-  if (should_stream(y, layout)) return map_elements_to<S, true>(y, layout, element);
-  map_elements_to<S, false>(y, layout, element);
 }
 
 void moments_cpu(const Channels& x, const Array& mean, const Array& var) {
@@ -74,29 +69,29 @@ void moments_cpu(const Channels& x, const Array& mean, const Array& var) {
 
 void normalize_cpu(const Normalization& normalization, const Array& y) {
   const GilRelease work(y.size());
-  visit_types(normalization,
-              [&]<class T, class S, class A>(const TypedNormalization<T, S, A>& typed) {
-                map_elements<S>(
-                    y.as<T>(), normalization.x.layout,
-                    [=](auto l, std::int64_t i, auto channel)
-                        __attribute__((always_inline)) { return typed.output(l, i, channel); });
-              });
+  visit_elements(normalization,
+                 [&]<class T, class S, class A>(const TypedNormalization<T, S, A>& typed) {
+                   map_elements<S>(
+                       y.as<T>(), normalization.x.layout,
+                       [=](auto l, std::int64_t i, auto channel)
+                           __attribute__((always_inline)) { return typed.output(l, i, channel); });
+                 });
 }
 
 void gradient_sums_cpu(const Normalization& normalization, const Array& gy, const Array& sum_g,
                        const Array& sum_g_x) {
   const GilRelease work(gy.size());
-  visit_types(normalization,
-              [&]<class T, class S, class A>(const TypedNormalization<T, S, A>& typed) {
-                normalized::gradient_sums(typed, gy.as<const T>(), normalization.x.layout,
-                                          sum_g.as<S>(), sum_g_x.as<S>());
-              });
+  visit_elements(normalization,
+                 [&]<class T, class S, class A>(const TypedNormalization<T, S, A>& typed) {
+                   normalized::gradient_sums(typed, gy.as<const T>(), normalization.x.layout,
+                                             sum_g.as<S>(), sum_g_x.as<S>());
+                 });
 }
 
 void input_grad_cpu(const Normalization& normalization, const Array& gy, const Array& shift,
                     const Array& slope, const Array& gx) {
   const GilRelease work(gx.size());
-  visit_types(
+  visit_elements(
       normalization, [&]<class T, class S, class A>(const TypedNormalization<T, S, A>& typed) {
         const T* from = gy.as<const T>();
         const S *b = shift.as<S>(), *k = slope.as<S>();

@@ -13,7 +13,8 @@
 namespace renga::normalized {
 
 // Sums two numbers per element. term(l, i, channel, first, second) adds the numbers of a vector of
-// elements from i on to the sums. Over rows, for a strip of channels whose sums stay in registers:
+// elements from i on to the sums, and may round to type Rounded. Over rows, for a strip of channels
+// whose sums stay in registers:
 template <class L, int vectors, class Term, class S>
 [[gnu::always_inline]] inline void sum_strip(L l, std::int64_t rows, std::int64_t step,
                                              std::int64_t c, const Term& term, S* first,
@@ -32,10 +33,10 @@ template <class L, int vectors, class Term, class S>
   }
 }
 
-template <class S, class Term>
+template <class Rounded, class S, class Term>
 void sum_rows(std::int64_t rows, std::int64_t step, std::int64_t width, const Term& term, S* first,
               S* second) {
-  simd::dispatch<float>([=](auto target) __attribute__((always_inline)) {
+  simd::dispatch_for<Rounded>([=](auto target) __attribute__((always_inline)) {
     using L = simd::Vector<decltype(target), S>;
     std::int64_t c = 0;
     for (; c + 4 * L::width <= width; c += 4 * L::width) {
@@ -49,9 +50,9 @@ void sum_rows(std::int64_t rows, std::int64_t step, std::int64_t width, const Te
 }
 
 // Over n adjoining elements of one channel:
-template <class S, class Term>
+template <class Rounded, class S, class Term>
 void sum_run(std::int64_t n, std::int64_t c, const Term& term, S& first, S& second) {
-  simd::dispatch<float>([ =, &first, &second ](auto target) __attribute__((always_inline)) {
+  simd::dispatch_for<Rounded>([ =, &first, &second ](auto target) __attribute__((always_inline)) {
     using L = simd::Vector<decltype(target), S>;
     const OneChannel channel{c};
     typename L::V a[4] = {}, b[4] = {};
@@ -126,9 +127,9 @@ void row_moments(const T* x, std::int64_t step, std::int64_t rows, std::int64_t 
                  double* squares) {
   S pivot[kTile], differences[kTile], squared[kTile];
   const std::int64_t first = std::min(rows, kPivotRows);
-  sum_rows(first, step, width, PlainSum<T>{x}, pivot, squared);
+  sum_rows<S>(first, step, width, PlainSum<T>{x}, pivot, squared);
   for (std::int64_t c = 0; c < width; ++c) pivot[c] /= static_cast<S>(first);
-  sum_rows(rows, step, width, SquaresAround<T, S>{x, pivot}, differences, squared);
+  sum_rows<S>(rows, step, width, SquaresAround<T, S>{x, pivot}, differences, squared);
   for (std::int64_t c = 0; c < width; ++c) {
     set_moments(rows, pivot[c], differences[c], squared[c], mean[c], squares[c]);
   }
@@ -138,9 +139,9 @@ template <class T, class S>
 void run_moments(const T* x, std::int64_t n, double& mean, double& squares) {
   S pivot, differences, squared;
   const std::int64_t first = std::min(n, kPivotElements);
-  sum_run(first, 0, PlainSum<T>{x}, pivot, squared);
+  sum_run<S>(first, 0, PlainSum<T>{x}, pivot, squared);
   pivot /= static_cast<S>(first);
-  sum_run(n, 0, SquaresAround<T, S>{x, &pivot}, differences, squared);
+  sum_run<S>(n, 0, SquaresAround<T, S>{x, &pivot}, differences, squared);
   set_moments(n, pivot, differences, squared, mean, squares);
 }
 
@@ -174,7 +175,7 @@ void gradient_sums(const Typed& normalization, const T* gy, const ChannelLayout&
     const auto block = [&](std::int64_t at, std::int64_t n, std::int64_t c, double& first,
                            double& second) {
       S sum, product;
-      sum_run(n, c, GradientSums<Typed, T>{normalization.from(at, 0), gy + at}, sum, product);
+      sum_run<T>(n, c, GradientSums<Typed, T>{normalization.from(at, 0), gy + at}, sum, product);
       first = static_cast<double>(sum);
       second = static_cast<double>(product);
     };
@@ -184,8 +185,8 @@ void gradient_sums(const Typed& normalization, const T* gy, const ChannelLayout&
                          double* first, double* second) {
     S sum[kTile], product[kTile];
     const std::int64_t top = row * layout.channels + at;
-    sum_rows(rows, layout.channels, width,
-             GradientSums<Typed, T>{normalization.from(top, at), gy + top}, sum, product);
+    sum_rows<T>(rows, layout.channels, width,
+                GradientSums<Typed, T>{normalization.from(top, at), gy + top}, sum, product);
     std::copy_n(sum, width, first);
     std::copy_n(product, width, second);
   };

@@ -38,7 +38,7 @@ struct DropoutKernel {
   }
 
   void run(const T* x, T* y, std::int64_t n, std::int64_t position) const {
-    simd::dispatch<float>([ =, this ](auto target) __attribute__((always_inline)) {
+    simd::dispatch_for<T>([ =, this ](auto target) __attribute__((always_inline)) {
       simd::for_each_vector<decltype(target), Compute<T>>(
           0, n, [ =, this ](auto l, std::int64_t i) __attribute__((always_inline)) {
             element(l, x + i, y + i, position + i);

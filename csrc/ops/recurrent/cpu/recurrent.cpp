@@ -117,7 +117,7 @@ template <class T, int In, int Out, class F>
 void map_run(std::int64_t n, const std::array<std::byte*, Out + In>& p,
              const std::array<std::int64_t, Out + In>& steps, const F& f) {
   if constexpr (std::is_same_v<Compute<T>, float>) {
-    simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
+    simd::dispatch_for<T>([&](auto target) __attribute__((always_inline)) {
       map_lanes<FloatLanes<decltype(target)>, T, In, Out>(n, p, steps, f);
     });
   } else {

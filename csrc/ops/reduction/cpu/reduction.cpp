@@ -41,6 +41,69 @@ typename R::Value fold_run(const std::byte* x, std::int64_t step, std::int64_t n
   return partials[0];
 }
 
+// The innermost loops of a reducer, which alone are compiled for each of them. Partial results are
+// numbers of its own type, one after the other in memory of the caller.
+struct Loops {
+  std::int64_t size;  // of a partial result
+  // Partial results of no elements.
+  void (*start)(std::byte* partials, std::int64_t n);
+  // Folds all elements of a run into one partial result.
+  void (*fold_run)(std::byte* partial, const std::byte* x, std::int64_t step, std::int64_t n);
+  // Folds rows, a run of them, into as many partial results as a row has elements.
+  void (*fold_rows)(std::byte* partials, const std::byte* x, std::int64_t row_step,
+                    std::int64_t rows, std::int64_t step, std::int64_t n);
+  void (*fold_partial)(std::byte* partial, const std::byte* other);
+  void (*store)(const std::byte* partials, std::byte* y, std::int64_t step, std::int64_t n);
+};
+
+template <class T, class R>
+struct LoopsOf {
+  using Value = typename R::Value;
+  using Result = typename R::Result;
+
+  static Value& value(std::byte* partial) { return *reinterpret_cast<Value*>(partial); }
+  static void start(std::byte* partials, std::int64_t n) {
+    std::fill_n(&value(partials), n, R::start);
+  }
+  static void fold_run(std::byte* partial, const std::byte* x, std::int64_t step, std::int64_t n) {
+    value(partial) = R::fold(value(partial), renga::fold_run<T, R>(x, step, n));
+  }
+  static void fold_rows(std::byte* partials, const std::byte* x, std::int64_t row_step,
+                        std::int64_t rows, std::int64_t step, std::int64_t n) {
+    constexpr std::int64_t kItem = sizeof(T), kLine = 64, kAhead = 16;
+    Value* const __restrict to = &value(partials);
+    for (; rows > 0; --rows, x += row_step) {
+      if (step != kItem) {
+        for (std::int64_t k = 0; k < n; ++k) to[k] = R::fold(to[k], load<T, Value>(x + k * step));
+        continue;
+      }
+      // The hardware does not prefetch a thread's part of the rows.
+      for (std::int64_t k = 0; n * kItem < row_step && k < n * kItem; k += kLine) {
+        __builtin_prefetch(x + kAhead * row_step + k, 0, 2);
+      }
+      for (std::int64_t k = 0; k < n; ++k) to[k] = R::fold(to[k], load<T, Value>(x + k * kItem));
+    }
+  }
+  static void fold_partial(std::byte* partial, const std::byte* other) {
+    value(partial) = R::fold(value(partial), *reinterpret_cast<const Value*>(other));
+  }
+  static void store(const std::byte* partials, std::byte* y, std::int64_t step, std::int64_t n) {
+    const auto* from = reinterpret_cast<const Value*>(partials);
+    for (std::int64_t k = 0; k < n; ++k) {
+      *reinterpret_cast<Result*>(y + k * step) = Result(static_cast<Compute<Result>>(from[k]));
+    }
+  }
+
+  static constexpr Loops table{sizeof(Value), start, fold_run, fold_rows, fold_partial, store};
+};
+
+// Memory for partial results: for so many that memory is read in its order, while they stay in the
+// nearest cache.
+constexpr std::int64_t kWidth = 2048;
+struct Partials {
+  alignas(64) std::byte bytes[kWidth * sizeof(std::int64_t)];
+};
+
 // The reduced axes of x as a loop of their own.
 StridedLoop<1> reduced_loop(const Array& x, const Axes& axes) {
   Shape shape;
@@ -53,92 +116,69 @@ StridedLoop<1> reduced_loop(const Array& x, const Axes& axes) {
   return make_loop<1>({&view});
 }
 
-template <class R>
-void store(std::byte* y, typename R::Value v) {
-  using T = typename R::Result;
-  *reinterpret_cast<T*>(y) = T(static_cast<Compute<T>>(v));
-}
-
 // A single result: chunks of elements are reduced in parallel, and their results folded in order.
-template <class T, class R>
-void reduce_all(const StridedLoop<1>& loop, std::byte* y) {
-  using Value = typename R::Value;
+void reduce_all(const Loops& loops, const StridedLoop<1>& loop, std::byte* y) {
   const std::int64_t size = loop.size();
   constexpr std::int64_t kChunk = 1 << 16;
   const std::int64_t chunks = std::max<std::int64_t>(1, divide_up(size, kChunk));
-  std::vector<Value> partial(static_cast<std::size_t>(chunks), R::start);
+  std::vector<std::int64_t> memory(static_cast<std::size_t>(chunks + 1));
+  auto* const partials = reinterpret_cast<std::byte*>(memory.data());
+  loops.start(partials, chunks + 1);
   parallel_for(chunks, kChunk, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t c = begin; c < end; ++c) {
-      Value& total = partial[static_cast<std::size_t>(c)];
       for_each_run(loop, c * kChunk, std::min(size, (c + 1) * kChunk),
                    [&](std::int64_t n, const auto& p, const auto& s) {
-                     total = R::fold(total, fold_run<T, R>(p[0], s[0], n));
+                     loops.fold_run(partials + (c + 1) * loops.size, p[0], s[0], n);
                    });
     }
   });
-  Value total = R::start;
-  for (Value v : partial) total = R::fold(total, v);
-  store<R>(y, total);
+  for (std::int64_t c = 1; c <= chunks; ++c) {
+    loops.fold_partial(partials, partials + c * loops.size);
+  }
+  loops.store(partials, y, 0, 1);
 }
 
 // For results whose elements adjoin in x: folds row by row.
-template <class T, class R>
-void reduce_rows(const StridedLoop<2>& kept, const StridedLoop<1>& reduced, std::int64_t cost) {
-  using Value = typename R::Value;
-  // Wide, so that memory is read in its order, while the results stay in the nearest cache.
-  constexpr std::int64_t kWidth = 2048, kLine = 64 / sizeof(T), kAhead = 16;
+void reduce_rows(const Loops& loops, const StridedLoop<2>& kept, const StridedLoop<1>& reduced,
+                 std::int64_t cost) {
   parallel_walk(kept, cost, [&](std::int64_t n, const auto& p, const auto& s) {
-    Value row[kWidth];
+    Partials row;
     for (std::int64_t j = 0; j < n; j += kWidth) {
       const std::int64_t m = std::min(kWidth, n - j);
-      std::fill_n(row, m, R::start);
+      loops.start(row.bytes, m);
       StridedLoop<1> from = reduced;
       from.data[0] = p[1] + j * s[1];
       for_each_run(from, 0, from.size(), [&](std::int64_t run, const auto& q, const auto& step) {
-        for (std::int64_t i = 0; i < run; ++i) {
-          const std::byte* x = q[0] + i * step[0];
-          if (s[1] == sizeof(T)) {
-            // The hardware does not prefetch a thread's part of the rows.
-            if (m * static_cast<std::int64_t>(sizeof(T)) < step[0]) {
-              for (std::int64_t k = 0; k < m; k += kLine) {
-                __builtin_prefetch(x + kAhead * step[0] + k * static_cast<int>(sizeof(T)), 0, 2);
-              }
-            }
-            for (std::int64_t k = 0; k < m; ++k) {
-              row[k] = R::fold(row[k], load<T, Value>(x + k * static_cast<int>(sizeof(T))));
-            }
-          } else {
-            for (std::int64_t k = 0; k < m; ++k) {
-              row[k] = R::fold(row[k], load<T, Value>(x + k * s[1]));
-            }
-          }
-        }
+        loops.fold_rows(row.bytes, q[0], step[0], run, s[1], m);
       });
-      for (std::int64_t k = 0; k < m; ++k) store<R>(p[0] + (j + k) * s[0], row[k]);
+      loops.store(row.bytes, p[0] + j * s[0], s[0], m);
     }
   });
 }
 
 // For results with adjoining elements of their own: folds one result after the other.
-template <class T, class R>
-void reduce_columns(const StridedLoop<2>& kept, const StridedLoop<1>& reduced, std::int64_t cost) {
+void reduce_columns(const Loops& loops, const StridedLoop<2>& kept, const StridedLoop<1>& reduced,
+                    std::int64_t cost) {
   parallel_walk(kept, cost, [&](std::int64_t n, const auto& p, const auto& s) {
-    for (std::int64_t j = 0; j < n; ++j) {
-      typename R::Value total = R::start;
-      StridedLoop<1> from = reduced;
-      from.data[0] = p[1] + j * s[1];
-      for_each_run(from, 0, from.size(), [&](std::int64_t run, const auto& q, const auto& step) {
-        total = R::fold(total, fold_run<T, R>(q[0], step[0], run));
-      });
-      store<R>(p[0] + j * s[0], total);
+    Partials results;
+    StridedLoop<1> from = reduced;
+    for (std::int64_t j = 0; j < n; j += kWidth) {
+      const std::int64_t m = std::min(kWidth, n - j);
+      loops.start(results.bytes, m);
+      for (std::int64_t k = 0; k < m; ++k) {
+        from.data[0] = p[1] + (j + k) * s[1];
+        for_each_run(from, 0, from.size(), [&](std::int64_t run, const auto& q, const auto& step) {
+          loops.fold_run(results.bytes + k * loops.size, q[0], step[0], run);
+        });
+      }
+      loops.store(results.bytes, p[0] + j * s[0], s[0], m);
     }
   });
 }
 
-template <class T, class R>
-void reduce_with(const Array& x, const Axes& axes, const Array& y) {
+void reduce_by(const Loops& loops, const Array& x, const Axes& axes, const Array& y) {
   const StridedLoop<1> reduced = reduced_loop(x, axes);
-  if (y.size() == 1) return reduce_all<T, R>(reduced, y.data());
+  if (y.size() == 1) return reduce_all(loops, reduced, y.data());
   // x without the reduced axes, in x's memory order.
   Array first = y, rows = x;
   for (int i = x.ndim() - 1; i >= 0; --i) {
@@ -152,8 +192,8 @@ void reduce_with(const Array& x, const Axes& axes, const Array& y) {
   const std::int64_t cost = std::max<std::int64_t>(1, reduced.size());
   const std::int64_t kept_step = std::abs(kept.strides[1].back());
   const std::int64_t reduced_step = std::abs(reduced.strides[0].back());
-  if (kept_step < reduced_step) return reduce_rows<T, R>(kept, reduced, cost);
-  reduce_columns<T, R>(kept, reduced, cost);
+  if (kept_step < reduced_step) return reduce_rows(loops, kept, reduced, cost);
+  reduce_columns(loops, kept, reduced, cost);
 }
 
 void reduce_cpu(Reduction map, const Array& x, const Axes& axes, const Array& y) {
@@ -163,7 +203,8 @@ void reduce_cpu(Reduction map, const Array& x, const Axes& axes, const Array& y)
   visit_dtype(dtype, [&]<class T>(Type<T>) {
     if constexpr (!std::is_same_v<T, bool>) {
       reducers::visit_reducer<T>(map, [&]<class R>(Type<R>) {
-        if constexpr (R::compares || !std::is_unsigned_v<T>) reduce_with<T, R>(x, axes, y);
+        if constexpr (R::compares || !std::is_unsigned_v<T>)
+          reduce_by(LoopsOf<T, R>::table, x, axes, y);
       });
     }
   });

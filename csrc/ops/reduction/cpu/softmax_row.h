@@ -57,7 +57,7 @@ template <class Target, class Operation>
 // NaN is not the maximum; it appears in the sum.
 inline float row_maximum(const float* x, std::int64_t n) {
   float top = x[0];
-  simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
+  simd::dispatch_for<float>([&](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     using V = simd::Floats<Target>;
     constexpr std::int64_t width = Target::width, group = 4 * width;
@@ -87,7 +87,7 @@ inline double row_maximum(const double* x, std::int64_t n) { return *std::max_el
 // The sum of e^(x - top). The terms are stored in `terms` if it is no nullptr.
 inline double sum_exponentials(const float* x, std::int64_t n, float top, float* terms) {
   double total = 0;
-  simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
+  simd::dispatch_for<float>([&](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     using V = simd::Floats<Target>;
     // Sums of so many numbers are summed up in double.
@@ -123,7 +123,7 @@ inline double sum_exponentials(const double* x, std::int64_t n, double top, doub
 // y = e^((x - top) - shift) factor.
 inline void exponentials(const float* x, std::int64_t n, float top, float shift, float factor,
                          float* y) {
-  simd::dispatch<float>([=](auto target) __attribute__((always_inline)) {
+  simd::dispatch_for<float>([=](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     using V = simd::Floats<Target>;
     for_vectors<Target>(
