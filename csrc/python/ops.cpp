@@ -29,9 +29,9 @@ struct type_caster<renga::Range> {
 namespace renga::python {
 namespace {
 
-py::arg to_python(const Arg& a) { return py::arg(a.name); }
+py::arg python_argument(const Arg& a) { return py::arg(a.name); }
 template <class T>
-py::arg_v to_python(const Default<T>& a) {
+py::arg_v python_argument(const Default<T>& a) {
   return py::arg(a.name) = a.value;
 }
 
@@ -51,7 +51,7 @@ struct Binder {
   template <class Function, class... Args>
   void operator()(const Op& op, Function function, const Args&... args) {
     const std::string doc = std::string(op.summary) + "\n\nShapes: " + op.shapes;
-    ops.def(op.name, hooked(op.name, function), to_python(args)..., doc.c_str());
+    ops.def(op.name, hooked(op.name, function), python_argument(args)..., doc.c_str());
     entries.append(Operation{op, py::make_tuple(args.name...), takes_arrays(function)});
   }
 };

@@ -96,6 +96,10 @@ inline std::int64_t size_of(Dtype dtype) {
   return visit_dtype(dtype, []<class T>(Type<T>) { return static_cast<std::int64_t>(sizeof(T)); });
 }
 inline bool is_float(Dtype dtype) { return dtype >= Dtype::float16; }
+// Whether an operation may mix it with the other such dtype.
+inline bool is_activation(Dtype dtype) {
+  return dtype == Dtype::bfloat16 || dtype == Dtype::float32;
+}
 
 inline constexpr std::string_view kDtypeNames[] = {
     "bool",  "uint8", "uint16",  "uint32",   "uint64",  "int8",   "int16",

@@ -169,7 +169,7 @@ Variable fused(const Operands& x, const Options& options) {
     attention_kernels.on(y.device())
         .backward(attention, y, log_sums, rows(gys[0].array()), gq, gk, gv);
     std::vector<Variable> gxs{Variable(gq), Variable(gk), Variable(gv)};
-    gxs.resize(x.mask ? 4 : 3);
+    if (x.mask) gxs.emplace_back();
     return gxs;
   };
   return record_all("ScaledDotProductAttention", {&y, 1}, inputs, std::move(back))[0];

@@ -37,10 +37,7 @@ Array broadcast_batch(const Array& x, const Shape& batch) {
   return broadcast_view("matmul", x, shape);
 }
 
-bool are_compatible(Dtype a, Dtype b) {
-  const auto is_activation = [](Dtype d) { return d == Dtype::bfloat16 || d == Dtype::float32; };
-  return a == b || (is_activation(a) && is_activation(b));
-}
+bool are_compatible(Dtype a, Dtype b) { return a == b || (is_activation(a) && is_activation(b)); }
 
 // With a `cache`, b may be multiplied by what is kept there.
 Array product(const Array& a, const Array& b, Dtype dtype, PackedWeightCache* cache) {

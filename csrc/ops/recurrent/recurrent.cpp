@@ -139,8 +139,6 @@ constexpr Cell kPlain{.op = "rnn_layer",
 constexpr const Cell& kTanh = kPlain<Unary::tanh, Binary::tanh_grad, tanh>;
 constexpr const Cell& kReLU = kPlain<Unary::relu, Binary::relu_grad, relu>;
 
-bool is_activation(Dtype dtype) { return dtype == Dtype::bfloat16 || dtype == Dtype::float32; }
-
 // Casts activations of bfloat16 and float32 to the wider dtype, and weights of another float dtype
 // to that of the activations.
 std::vector<Variable> promote(std::vector<Variable> xs, std::size_t n_activations) {

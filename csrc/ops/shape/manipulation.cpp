@@ -67,8 +67,6 @@ std::vector<Range> full_ranges(const Shape& shape) {
   return ranges;
 }
 
-bool is_activation(Dtype dtype) { return dtype == Dtype::bfloat16 || dtype == Dtype::float32; }
-
 // The common dtype of arrays to be joined: float32 if some are bfloat16 and some float32.
 Dtype require_common_dtype(const char* op, const std::vector<Variable>& xs) {
   require(!xs.empty(), op, ": expected at least one array, got none");
