@@ -104,6 +104,7 @@ APART = {
     ("closure", "uneven"): "ranks do not see the samples of a closure",
     ("gradients by hand", "rank 0 writes"): "replaced weights' gradients are dropped",
     ("own optimizer", "rounded"): "signs of rounding errors decide normalized steps",
+    ("by hand", "rank 0 writes later"): "others change weights they have not got yet",
     ("own objects", "rank 0 loads"): "each rank has a moving average of its own",
     ("integers", "real inputs"): "integers have no dropout",
     ("other ranks", "sizes"): "the sizes of the batches depend on the ranks",

@@ -91,6 +91,7 @@ class ScaledByHand(Row):
     """Weights are changed in place between updates."""
 
     name = "weights changed in place"
+    traits = frozenset({"by hand"})
 
     def before(self, run, step):
         if step in (0, 2):
@@ -102,6 +103,7 @@ class ReplacedByHand(Row):
     """Weights are replaced by another array between updates."""
 
     name = "weights replaced"
+    traits = frozenset({"by hand"})
 
     def before(self, run, step):
         if step == 2:
