@@ -6,6 +6,7 @@ import io
 
 import numpy
 
+import renga
 from renga.serializers import load_npz, save_npz
 from tests.combinations.row import STEPS, Row
 
@@ -127,6 +128,9 @@ class Loaded(Row):
         """A serial model with other weights."""
         model = self.network(run.kind, 50)
         self.each("build", model)
+        if any(param.array is None for param in model.params()):
+            with renga.using_config("train", False), renga.no_backprop_mode():
+                model(self.data(type(model), 0, 4)[0])
         return model
 
 
