@@ -112,6 +112,11 @@ class Reducers:
         if self.sharding is not None and self.sharding.includes_parameters:
             self._divide(self.sharding, None)
 
+    def require_own_graph(self, loss: Any) -> None:
+        """Raises RuntimeError for a loss of before the parameters were divided."""
+        if self.sharding is not None:
+            self.sharding.require_own_graph(loss)
+
     def _divide(
         self, sharding: StateSharding, bucketed: BucketedReducer | None
     ) -> None:

@@ -219,6 +219,7 @@ class MultiNodeOptimizer(CallerGradients):
             has_loaded = self._replicas.has_loaded
             undo = traces_of(self.target) if has_loaded else None
             loss = None if self._has_new_parameters() else forward()
+            self._reducers.require_own_graph(loss)
             samples = count()
             request = self._synchronize(
                 accumulation.with_batch(samples, self._mean_samples),

@@ -56,6 +56,29 @@ def start(comm, rule=renga.optimizers.MomentumSGD):
     return model, optimizer, x
 
 
+def test_a_loss_of_before_the_parameters_were_divided_is_refused():
+    """Later ones may be computed before update, as for truncated backpropagation."""
+
+    def rank(comm):
+        model = Layers()
+        optimizer = create_multi_node_optimizer(
+            renga.optimizers.MomentumSGD(0.1), comm, shard="parameters"
+        ).setup(model)
+        x = np.ones((2, WIDTH), "float32")
+        early = model.loss(x)
+        with pytest.raises(RuntimeError, match="first update.*computed earlier"):
+            optimizer.update(lambda: early, samples=2)
+        optimizer.update(model.loss, x)
+        loss = model.loss(x)
+        optimizer.update(lambda: loss, samples=2)
+        return float(model.loss(x).array)
+
+    model, optimizer, x = start(None)
+    optimizer.update(model.loss, x)
+    for found in on_messages(rank):
+        assert found == pytest.approx(float(model.loss(x).array), rel=1e-5)
+
+
 def on_messages(function, ranks=2):
     return local.run(function, ranks=ranks, shared_memory=False)
 

@@ -112,6 +112,15 @@ class GatheredParameters(ShardedStates):
             unit.place()
         self._reads.end_step()
 
+    def require_own_graph(self, loss: Any) -> None:
+        if getattr(loss, "creator_node", None) is not None:
+            if not self._reads.has_read:
+                raise RuntimeError(
+                    "update: expected the loss function to compute the loss in the "
+                    'first update with shard="parameters", which divides them before '
+                    "it, got a loss that was computed earlier"
+                )
+
     def release(self) -> None:
         for unit in self._units:
             unit.make_own()

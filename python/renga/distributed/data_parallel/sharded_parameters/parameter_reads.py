@@ -123,6 +123,11 @@ class ParameterReads:
             return function(*args, **kwargs)
         return self.inner.call(function, args, kwargs)
 
+    @property
+    def has_read(self) -> bool:
+        """Whether a function has read parameters."""
+        return bool(self._read_at or self._gathered)
+
     def read(self, unit: GatheredUnit) -> None:
         """Gathers a unit whose arrays Python code reads."""
         self._gather(unit)

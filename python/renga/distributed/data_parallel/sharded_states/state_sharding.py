@@ -119,6 +119,11 @@ class StateSharding:
             self._states.take_slices()
         self._states.update()
 
+    def require_own_graph(self, loss: Any) -> None:
+        """Raises RuntimeError for a loss whose graph has parameters without numbers."""
+        if self._states is not None:
+            self._states.require_own_graph(loss)
+
     def set_updating(self, is_updating: bool) -> None:
         """Tells whether this rank is in an update, in which it waits for all ranks."""
         if self._rows is not None:

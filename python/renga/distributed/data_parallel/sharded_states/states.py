@@ -85,6 +85,9 @@ class ShardedStates:
             self._link = _WholeParameters([comm], optimizer.target, pieces)
         self.divide()
 
+    def require_own_graph(self, loss: Any) -> None:
+        """Raises RuntimeError for a loss of before the parameters were divided."""
+
     def _allocate(self) -> None:
         """Makes the memory to which the parameters are moved."""
         self._flats = [self.new_flat(layout) for layout in self.layouts]
