@@ -198,7 +198,8 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None) -> Any:
         return F.clip(a, a_min, a_max)
     for limit, bound in ((F.maximum, a_min), (F.minimum, a_max)):
         if bound is not None:
-            a = limit(*F.broadcast(*_operands(a, bound)))
+            pair: Any = F.broadcast(*_operands(a, bound))
+            a = limit(*pair)
     return a
 
 

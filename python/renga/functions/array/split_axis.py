@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from typing import Any, Literal, overload
 
 from renga import _core
 from renga.functions.check import check_axis
@@ -15,6 +15,14 @@ from renga.variable import Variable
 _MOST_EMPTY = 2**16
 
 
+@overload
+def split_axis(
+    x: Any, indices_or_sections: Any, axis: int, force_tuple: Literal[True] = True
+) -> tuple[Variable, ...]: ...
+@overload
+def split_axis(
+    x: Any, indices_or_sections: Any, axis: int, force_tuple: bool
+) -> tuple[Variable, ...] | Variable: ...
 def split_axis(
     x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = True
 ) -> tuple[Variable, ...] | Variable:
