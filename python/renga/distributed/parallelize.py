@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Union
 import numpy
 
 from renga.backends import cuda
+from renga.distributed.same_outputs import require_same_outputs
 from renga.link import Link
 from renga.link.sharing_memory import share_arrays
 from renga.links.parallel.channel.model.channel_run import ChannelRun
@@ -74,6 +75,8 @@ _STRATEGIES = {
     "sequence": sequence_replacements,
     "spatial": spatial_replacements,
 }
+# Layouts of inputs and outputs that a serial model has, too.
+_REPLICATED = ("replicated", "replicated")
 # Documented names of versions before placements had the names of PyTorch's DTensor.
 _FORMER_INPUTS = {"whole": "replicated", "parts": "sharded"}
 
@@ -118,8 +121,9 @@ def parallelize(
         TypeError: ``model`` is no link, or ``comm`` no communicator; or there are
             options without a plan with stages.
         ValueError: there is no such strategy, input or output; outputs cannot stay
-            sharded; the model is parallel already; or the ranks' models or arguments
-            differ.
+            sharded; the model is parallel already; the ranks' models or arguments
+            differ; or the parallel model gives other outputs for the example, as it
+            reads shapes or elements of activations.
     """
     arguments = model, comm, strategy, inputs, input, output
     new, report = with_strategy(*arguments, **options)
@@ -191,6 +195,9 @@ def with_strategy(
     parallel.to_device(device)
     if ranks.size > 1:
         ReplicatedParameter.replace_parameters(parallel, ranks)
+        if inputs and isinstance(strategy, str) and (input, output) == _REPLICATED:
+            model.to_device(device)
+            require_same_outputs(ranks, model, parallel, inputs, strategy)
     return parallel, report
 
 
