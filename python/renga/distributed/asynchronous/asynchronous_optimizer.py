@@ -77,9 +77,9 @@ class AsynchronousOptimizer(WrappedOptimizer):
     def setup(self: _Self, link: Any) -> _Self:
         """Sets the actual optimizer up with ``link``, in which the ranks begin anew.
 
-        Every rank calls it, as what servers have of the last model comes home first.
+        What servers have of the last model comes home in the first update after.
         """
-        self._end()
+        self._leave_model()
         self._packed, self._has_updated = None, False
         self._model.has_begun = False
         return super().setup(link)
@@ -118,8 +118,11 @@ class AsynchronousOptimizer(WrappedOptimizer):
     def join(self) -> None:
         """To be called on every rank after its last update."""
 
-    def _end(self) -> None:
-        """Ends what has begun with the first update; every rank calls it."""
+    def _leave_model(self) -> None:
+        """Keeps what has begun with the present model, for :meth:`_end_last`."""
+
+    def _end_last(self) -> None:
+        """Ends what had begun with the model before ``setup``; every rank calls it."""
 
     def _update(self, forward: Callable[[], Any] | None) -> None:
         raise NotImplementedError
@@ -147,6 +150,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
                 self._after_load()
             return False
         self.actual_optimizer._require_target("update")
+        self._end_last()
         models = self._model.beginning()
         if forward is not None and have_no_shapes(models):
             with without_traces(*models), using_config("train", False):

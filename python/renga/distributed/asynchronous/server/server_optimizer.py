@@ -105,6 +105,7 @@ class ServerOptimizer(AsynchronousOptimizer):
             _servers=communicator.split(None if rank in workers else 0, rank),
             _client=None,
             _changes=None,
+            _last=None,  # these two, packed parameters and rules before setup
             _has_loaded_states=False,
             _service=None,
             _histogram=None,
@@ -231,6 +232,7 @@ class ServerOptimizer(AsynchronousOptimizer):
             )
         if self.is_server and self._service is None:
             raise RuntimeError("enter: expected servers that do nothing else, got none")
+        self._last = None  # it has been lost
         if self._client is not None:
             self._client.wait()  # for what it may have asked before
         shards = self._make_shards(None)
@@ -299,19 +301,40 @@ class ServerOptimizer(AsynchronousOptimizer):
         """Waits for all workers to finish; gets the last parameters and states."""
         if self.is_worker:
             self._begin_to_join()
-        self._end()
-
-    def _end(self) -> None:
         if self._client is not None:
-            self._finish()
-            # A further update begins anew.
-            self._client = self._changes = self._packed = None
+            self._end(self._rules())
 
-    def _finish(self) -> None:
+    def _leave_model(self) -> None:
+        if self._client is not None and self._packed is not None:
+            self._last = self._client, self._changes, self._packed, self._rules()
+
+    def _end_last(self) -> None:
+        if self._last is None:
+            return
+        loaded = self._loaded, self._has_loaded_states  # of the present model
+        self._loaded = self._has_loaded_states = False
+        self._client, self._changes, self._packed, rules = self._last
+        self._last = None
+        self._end(rules)
+        self._loaded, self._has_loaded_states = loaded
+
+    def _rules(self) -> list[Any]:
+        """Those of the parameters that the servers have."""
+        return [param.update_rule for param in self._changes.params]
+
+    def _end(self, rules: list[Any]) -> None:
+        """Ends what has begun with the first update; every rank calls it.
+
+        The servers' states come home to the ``rules``.
+        """
+        self._finish(rules)
+        # A further update begins anew.
+        self._client = self._changes = self._packed = None
+
+    def _finish(self, rules: list[Any]) -> None:
         """Ends the servers and gets what they have; every worker calls it."""
         self._send_changes()
         self._leaf.wait()  # they may pull until then
-        rules = [param.update_rule for param in self._changes.params]
         if self._leaf.is_first:
             self._client.finish(rules)
         self._leaf.share(self._packed)
@@ -321,7 +344,7 @@ class ServerOptimizer(AsynchronousOptimizer):
 
     def _divide_anew(self) -> None:
         """Divides the parameters for hooks that the caller has added to all ranks."""
-        self._finish()
+        self._finish(self._rules())
         self._group.barrier()  # all servers have ended
         self._after_begin(resumes=True)
 
