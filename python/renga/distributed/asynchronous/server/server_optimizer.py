@@ -61,6 +61,7 @@ class ServerOptimizer(AsynchronousOptimizer):
 
     _client: Any  # a Client or SharedClient, once there are parameters
     _changes: Any  # CallerChanges, with the client
+    _last: Any  # the client, its changes, parameters and rules before setup
     _has_loaded_states: bool
     _service: Service | SharedClient | None
     _leaf: Any  # Leaf of a worker
