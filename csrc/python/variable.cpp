@@ -258,8 +258,22 @@ VariableBody* body_or_none(PyObject* object) {
   return static_cast<VariableBody*>(instance->simple_value_holder[0]);
 }
 
+int traverse(PyObject* self, visitproc visit, void* arg);
+
+// The dictionary and the type of a Variable. Those of a class that is derived in Python visit the
+// dictionary by themselves from Python 3.11 on: visited twice, no cycle through it would be found.
+int traverse_object(PyObject* self, visitproc visit, void* arg) {
+#if PY_VERSION_HEX >= 0x030B0000
+  if (Py_TYPE(self)->tp_traverse != &traverse) {
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+  }
+#endif
+  return traverse_base(self, visit, arg);
+}
+
 int traverse(PyObject* self, visitproc visit, void* arg) {
-  if (const int stop = traverse_base(self, visit, arg)) return stop;
+  if (const int stop = traverse_object(self, visit, arg)) return stop;
   const VariableBody* body = body_or_none(self);
   // Another owner keeps the body alive.
   if (body == nullptr || body->use_count() > 1) return 0;

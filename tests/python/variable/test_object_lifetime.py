@@ -110,3 +110,21 @@ def test_code_that_called_operations_is_freed():
 def test_only_functions_create(creator):
     with pytest.raises(TypeError, match="creator"):
         renga.Variable(np.ones(3)).creator = creator
+
+
+class Derived(renga.Variable):
+    """A class of Python."""
+
+
+@pytest.mark.parametrize("kind", [renga.Variable, renga.Parameter, Derived])
+def test_cycles_through_attributes_are_collected(kind):
+    class Owner:
+        pass
+
+    owner = Owner()
+    owner.variable = kind(np.ones(3, "f"))
+    owner.variable.owner = owner
+    found = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert found() is None
