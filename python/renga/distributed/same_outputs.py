@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -10,8 +10,7 @@ import numpy
 from renga.backends import cuda
 from renga.configuration import no_backprop_mode, using_config
 from renga.link import Link
-from renga.links.parallel.sharding.tracing import states_kept
-from renga.variable import Variable
+from renga.links.parallel.sharding.tracing import states_kept, variables
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -59,18 +58,7 @@ def _outputs(model: Any, inputs: Sequence[Any]) -> list[numpy.ndarray] | None:
             y = model(*inputs)
         except Exception:
             return None  # it raises where the model is used
-    return [cuda.to_cpu(x.array) for x in _variables(y)]
-
-
-def _variables(y: Any) -> Iterator[Variable]:
-    if isinstance(y, Variable):
-        yield y
-    elif isinstance(y, Mapping):
-        for value in y.values():
-            yield from _variables(value)
-    elif isinstance(y, (tuple, list)):
-        for value in y:
-            yield from _variables(value)
+    return [cuda.to_cpu(x.array) for x in variables(y)]
 
 
 def _same_states(a: Any, b: Any) -> bool:

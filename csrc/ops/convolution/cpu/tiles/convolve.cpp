@@ -63,10 +63,7 @@ void write_bias(const Operands<T, U>& operands, const Phase& phase) {
   const std::int64_t each = product(phase.count);
   parallel_for(geometry.samples * each, channels, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t at = i % each;
-      const Extents place{at / phase.count[2] / phase.count[1],
-                          at / phase.count[2] % phase.count[1], at % phase.count[2]};
-      U* const to = operands.at(i / each, operands.pixel(phase, place));
+      U* const to = operands.at(i / each, operands.pixel(phase, place_of(phase, i % each)));
       for (std::int64_t c = 0; c < channels; ++c) {
         to[c] = U(operands.bias == nullptr ? 0.f : operands.bias[c]);
       }

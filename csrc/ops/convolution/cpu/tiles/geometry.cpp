@@ -71,6 +71,17 @@ Phase joined(const AxisPhase& z, const AxisPhase& y, const AxisPhase& x, const E
 
 }  // namespace
 
+std::optional<std::int64_t> Geometry::source_pixel(const Phase& phase, const Tap& tap,
+                                                   const Extents& place) const {
+  std::int64_t pixel = 0;
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const std::int64_t at = tap.source[axis] + place[axis] * phase.source_step[axis];
+    if (at < 0 || at >= source[axis]) return std::nullopt;
+    pixel = pixel * source[axis] + at;
+  }
+  return pixel;
+}
+
 Geometry geometry_of(const Problem& problem) {
   const auto& [pass, x, W, y, window] = problem;
   const bool backward = pass == Pass::input_grad;

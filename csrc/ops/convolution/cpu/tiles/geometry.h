@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "ops/convolution/cpu/problem.h"
@@ -33,6 +34,12 @@ struct Phase {
   std::vector<Tap> taps;
 };
 
+// Destination pixel i of a phase, counted by rows.
+inline Extents place_of(const Phase& phase, std::int64_t i) {
+  const auto& count = phase.count;
+  return {i / count[2] / count[1], i / count[2] % count[1], i % count[2]};
+}
+
 struct Geometry {
   std::int64_t samples, groups;
   Extents source, destination, kernel;
@@ -40,6 +47,10 @@ struct Geometry {
   std::vector<Phase> phases;
 
   std::int64_t taps() const { return product(kernel); }
+  // The source pixel, counted by rows, that a tap meets at a destination pixel of its phase;
+  // nullopt outside of the image.
+  std::optional<std::int64_t> source_pixel(const Phase& phase, const Tap& tap,
+                                           const Extents& place) const;
 };
 
 // Of a problem with images of two or three axes.

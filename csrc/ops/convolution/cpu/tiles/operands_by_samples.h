@@ -36,17 +36,9 @@ class BySamples {
     for (const Tap& tap : phase.taps) {
       auto& added = terms[static_cast<std::size_t>(tap.index)];
       for (std::int64_t i = 0; i < product(phase.count); ++i) {
-        const Extents place{i / phase.count[2] / phase.count[1],
-                            i / phase.count[2] % phase.count[1], i % phase.count[2]};
-        std::int64_t at = 0;
-        bool is_inside = true;
-        for (std::size_t axis = 0; axis < 3; ++axis) {
-          const std::int64_t source = tap.source[axis] + place[axis] * phase.source_step[axis];
-          is_inside = is_inside && source >= 0 && source < geometry_.source[axis];
-          at = at * geometry_.source[axis] + source;
-        }
-        if (!is_inside) continue;
-        added.push_back({at * geometry_.groups * x_channels_ * depth_,
+        const auto at = geometry_.source_pixel(phase, tap, place_of(phase, i));
+        if (!at) continue;
+        added.push_back({*at * geometry_.groups * x_channels_ * depth_,
                          i * geometry_.groups * gy_channels_ * depth_,
                          divide_up(samples, kTileDepth)});
       }

@@ -24,19 +24,12 @@ void convolve_samples(const Operands<bfloat16, U>& operands) {
   std::vector<Pixel> pixels;
   for (const Phase& phase : geometry.phases) {
     for (std::int64_t i = 0; i < product(phase.count); ++i) {
-      const Extents place{i / phase.count[2] / phase.count[1], i / phase.count[2] % phase.count[1],
-                          i % phase.count[2]};
+      const Extents place = place_of(phase, i);
       Pixel& added = pixels.emplace_back(operands.pixel(phase, place));
       for (const Tap& tap : phase.taps) {
-        std::int64_t at = 0;
-        bool is_inside = true;
-        for (std::size_t axis = 0; axis < 3; ++axis) {
-          const std::int64_t source = tap.source[axis] + place[axis] * phase.source_step[axis];
-          is_inside = is_inside && source >= 0 && source < geometry.source[axis];
-          at = at * geometry.source[axis] + source;
-        }
-        if (!is_inside) continue;
-        added.terms.push_back({at * pixel, tap.index * operands.layout.tap_depth * kTileEdge,
+        const auto at = geometry.source_pixel(phase, tap, place);
+        if (!at) continue;
+        added.terms.push_back({*at * pixel, tap.index * operands.layout.tap_depth * kTileEdge,
                                operands.layout.tap_depth / kTileDepth});
       }
     }
