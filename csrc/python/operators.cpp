@@ -207,7 +207,7 @@ py::object apply(const Operator& op, VariableBody& self, py::handle other, bool 
   }
   if (!o.known) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
   if (o.variable.defined()) known_metadata(*o.variable.body());
-  if (call_placement == nullptr) [[likely]]
+  if (present_call_placement() == nullptr) [[likely]]
     return python_variable(compute(op, x, o, reflected));
   std::vector<Variable> xs{x};
   if (!o.is_number) xs.push_back(o.variable);

@@ -227,6 +227,10 @@ class Parameter(Variable):
     def forget_loaded(self) -> None:
         """Drops full arrays that are kept for the other ranks."""
 
+    def as_operand(self) -> Variable:
+        """What an operation reads that nothing gathers the numbers for."""
+        return self
+
     def draw(self, numbers: Callable[[tuple[int, ...]], Any]) -> Any:
         """Random ``numbers(shape)`` for the array; of a shard, its part of the whole's.
 
@@ -242,3 +246,8 @@ class Parameter(Variable):
         """Applies the update rule, if there is one."""
         if self.update_rule is not None:
             self.update_rule.update(self)
+
+
+def as_operand(x: Variable) -> Variable:
+    """What an operation reads that nothing gathers parameters for."""
+    return x.as_operand() if isinstance(x, Parameter) else x

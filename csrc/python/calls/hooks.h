@@ -66,12 +66,12 @@ template <class Result, class... Args>
 auto hooked(const char* label, Result (*function)(Args...)) {
   return [label, function](typename ReadAs<Args>::type... args) -> Result {
     try {
-      if (function_hooks == nullptr && call_placement == nullptr) [[likely]]
+      if (function_hooks == nullptr && present_call_placement() == nullptr) [[likely]]
         return function(std::forward<typename ReadAs<Args>::type>(args)...);
       const auto compute = [&](auto&... given) {
         return call_hooked<Result>(label, function, given...);
       };
-      if (call_placement == nullptr) return compute(args...);
+      if (present_call_placement() == nullptr) return compute(args...);
       return call_placed<Result>(label, function, compute, args...);
     } catch (const OutOfMemory& error) {
       fail_for(label, error);

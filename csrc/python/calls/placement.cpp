@@ -20,16 +20,23 @@ py::list list_of(const std::vector<Variable>& xs) {
   return list;
 }
 
-void set_call_placement(const std::optional<py::object>& placement) {
+void set_call_placement(std::optional<py::object> placement) {
   static thread_local ThreadReference kept;
+  if (placement && placement->ptr() == default_call_placement) placement.reset();
   call_placement = placement ? placement->ptr() : nullptr;
   kept.set(placement ? *placement : py::object());
+}
+
+void set_default_call_placement(const std::optional<py::object>& placement) {
+  PyObject* const before = default_call_placement;
+  default_call_placement = placement ? py::object(*placement).release().ptr() : nullptr;
+  Py_XDECREF(before);
 }
 
 }  // namespace
 
 PlacedCall::PlacedCall(const char* label, const std::vector<Variable>& xs) {
-  const py::object placed = py::handle(call_placement).attr("place")(label, list_of(xs));
+  const py::object placed = py::handle(present_call_placement()).attr("place")(label, list_of(xs));
   if (placed.is_none()) return;
   xs_ = placed.cast<std::vector<Variable>>();
   require<std::runtime_error>(xs_->size() == xs.size(), label, ": expected ", xs.size(),
@@ -37,7 +44,7 @@ PlacedCall::PlacedCall(const char* label, const std::vector<Variable>& xs) {
 }
 
 void PlacedCall::done(const std::vector<Variable>& ys) const {
-  py::handle(call_placement).attr("placed")(list_of(ys));
+  py::handle(present_call_placement()).attr("placed")(list_of(ys));
 }
 
 Variable PlacedCall::operator()(const Variable& x) { return xs_ ? (*xs_)[next_++] : shape_of(x); }
@@ -57,9 +64,15 @@ void bind_placement(py::module_& m) {
         "Has placement.place(label, variables) called before each operation of this thread and "
         "placement.placed(outputs) after it. place returns the variables to compute with, or None "
         "to compute only the outputs' shapes. None for no placement.");
-  m.def("call_placement", [] {
-    return py::reinterpret_borrow<py::object>(call_placement ? call_placement : Py_None);
-  });
+  m.def("set_default_call_placement", &set_default_call_placement, py::arg("placement"),
+        "Has this placement asked in threads that have none; None for no placement.");
+  m.def(
+      "call_placement",
+      [] {
+        PyObject* const present = present_call_placement();
+        return py::reinterpret_borrow<py::object>(present ? present : Py_None);
+      },
+      "The placement that this thread asks; None if it asks none.");
   m.def(
       "in_memory_order",
       [](const Variable& x) {

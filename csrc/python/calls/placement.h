@@ -13,8 +13,15 @@
 
 namespace renga::python {
 
-// This thread's placement, nullptr where every operation is computed here.
+// This thread's placement, nullptr where it has none.
 inline thread_local PyObject* call_placement = nullptr;
+
+// The placement of threads that have none, nullptr where they compute every operation.
+inline PyObject* default_call_placement = nullptr;
+
+inline PyObject* present_call_placement() {
+  return call_placement != nullptr ? call_placement : default_call_placement;
+}
 
 // Asks the placement what to call an operation with.
 class PlacedCall {

@@ -15,6 +15,7 @@ from renga.backend import get_array_types
 from renga.configuration import no_backprop_mode
 from renga.function_node import backward
 from renga.functions.util.recomputation import Recomputation
+from renga.parameter import as_operand
 from renga.pipeline.batches.containers import leaves, map_leaves
 from renga.pipeline.stages.messages import GRADIENT, VALUE, Kind, Route
 from renga.variable import Variable
@@ -201,10 +202,8 @@ class StageRun:
     def place(self, label: str, xs: list[Variable]) -> list[Variable] | None:
         """The variables to call an operation with; None if another stage calls it."""
         self._target = target = max((x.stage for x in xs), default=-1)
-        if target < 0:
-            return xs
-        if target == self.stage:
-            return [self._here(x) for x in xs]
+        if target < 0 or target == self.stage:
+            return [as_operand(self._here(x)) for x in xs]
         for x in xs:
             if x.stage == self.stage:
                 self._send(x, target)

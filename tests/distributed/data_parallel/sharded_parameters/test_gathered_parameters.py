@@ -315,3 +315,50 @@ def test_stages_of_a_pipeline_keep_their_parameters():
     for found in on_messages(run, 4):
         for name, value in found.items():
             np.testing.assert_allclose(value, expected[name], rtol=0, atol=1e-6)
+
+
+def test_a_pipeline_whose_program_reads_gathered_parameters_of_another_model():
+    """The other model is trained in turns, by an optimizer of its own."""
+
+    class Features(renga.Chain):
+        def __init__(self, encoder):
+            super().__init__()
+            self.encode = lambda x: F.tanh(encoder(x))  # not a child
+            draw = np.random.RandomState(1).normal
+            with self.init_scope():
+                self.first = L.Linear(WIDTH, 9, initialW=draw(0, 0.1, (9, WIDTH)))
+                self.last = L.Linear(9, 2, initialW=draw(0, 0.1, (2, 9)))
+
+        def forward(self, x):
+            y = self.last(F.tanh(self.first(self.encode(x))))
+            return F.mean(y**2)
+
+    x = np.linspace(-1, 1, 4 * WIDTH).reshape(4, WIDTH).astype("float32")
+
+    def run(comm):
+        model, optimizer, _ = start(comm)
+        reader = Features(model)
+        own = renga.optimizers.SGD(0.1)
+        if comm is not None:
+            reader = Pipeline(reader, comm, x, micro_batches=1)
+        own.setup(reader)
+        losses = []
+        for _ in range(3):
+            if comm is None:
+                own.update(reader, x)
+            else:
+                reader.train_batch(own, reader.model, (x,))
+            optimizer.update(model.loss, x if comm is None else x[comm.rank :: 2])
+            losses.append(float(model.loss(x).array))
+        of_all = contextlib.nullcontext()
+        if comm is not None:
+            of_all = reader.gathered_parameters(own)
+        with of_all:
+            return losses, {n: np.array(p.array) for n, p in reader.namedparams()}
+
+    losses, expected = run(None)
+    for found_losses, found in on_messages(run):
+        np.testing.assert_allclose(found_losses, losses, rtol=1e-4)
+        assert found.keys() == expected.keys()
+        for name, value in found.items():
+            np.testing.assert_allclose(value, expected[name], rtol=0, atol=1e-5)

@@ -16,6 +16,7 @@ from renga.distributed.data_parallel.sharded_parameters.gathered_unit import (
 from renga.distributed.data_parallel.sharded_parameters.node_parameter import unit_of
 from renga.distributed.data_parallel.sharded_parameters.parameter_reads import (
     can_read_parameters,
+    other_threads,
     parameter_reads,
 )
 from renga.distributed.data_parallel.sharded_states.states import (
@@ -53,6 +54,7 @@ class GatheredParameters(ShardedStates):
     Args:
         comm: the communicator.
         service: of rows.
+        lock: that of the parameters' places.
         optimizer, params: those of :class:`ShardedStates`.
         assigned: indices of parameters in buckets.
 
@@ -64,11 +66,13 @@ class GatheredParameters(ShardedStates):
         self,
         comm: Communicator,
         service: RowService,
+        lock: Any,
         optimizer: Any,
         params: Sequence[Parameter],
         assigned: Sequence[Sequence[int]],
     ) -> None:
         self._service = service
+        self._lock = lock
         self._reads = parameter_reads()
         super().__init__(comm, optimizer, params, _units_of(params, assigned))
         self._settle()
@@ -82,6 +86,7 @@ class GatheredParameters(ShardedStates):
             GatheredUnit(
                 self._service,
                 self._reads,
+                self._lock,
                 rank,
                 layout,
                 params,
@@ -89,6 +94,8 @@ class GatheredParameters(ShardedStates):
             )
             for layout in self.layouts
         ]
+        for unit in self._units:
+            other_threads.add(unit)
 
     def _own_part(self, b: int, piece: Piece) -> Array:
         return self._units[b].own_part(piece)

@@ -10,6 +10,8 @@ import numpy
 
 from renga.backends import cuda
 from renga.distributed.data_parallel.sharded_parameters.node_parameter import (
+    Place,
+    forget_place,
     is_held,
     is_shared,
     put,
@@ -36,18 +38,20 @@ class GatheredUnit:
     Args:
         service: gets the other ranks' rows.
         reads: of the thread, which is told of arrays that Python code reads.
+        lock: that of the parameters' places.
         rank: of this rank's row.
         layout: where the parameters are in rows.
         params: all parameters.
         stays: whether the numbers of all ranks are kept until the next update.
     """
 
-    is_borrowed = False  # whether ``array`` may be read without a copy
+    is_borrowed = False  # whether this thread may read ``array`` without a copy
 
     def __init__(
         self,
         service: RowService,
         reads: ParameterReads,
+        lock: Any,
         rank: int,
         layout: ShardLayout,
         params: Sequence[Parameter],
@@ -55,6 +59,7 @@ class GatheredUnit:
     ) -> None:
         self._service = service
         self._reads = reads
+        self._lock = lock
         self._rank = rank
         self._layout = layout
         self._stays = stays
@@ -107,22 +112,20 @@ class GatheredUnit:
         """
         self.is_pinned = self._stays
         self.free()
-        for param in self._params:
-            if param.size == 0 or unit_of(param) is self:
-                continue
-            if is_held(param):
-                param.array[...] = self.read(param)
-            else:
-                put(param, without_numbers(param), self)
+        with self._lock:
+            for param in self._params:
+                if param.size == 0 or unit_of(param) is self:
+                    continue
+                if is_held(param):
+                    param.array[...] = self.read(param)
+                else:
+                    self._put(param, without_numbers(param))
         self.free()
 
     def request(self) -> None:
         """Begins to gather the numbers of all ranks."""
         if self._flat is None:
-            self._flat = self._new_flat()
-            self._flat[self._rank] = self._sent
-            if self._flat.size:
-                self._works = self._service.fetch(self.number, self._flat)
+            self._flat, self._works = self._fetch()
 
     def gather(self) -> None:
         """Has functions read the numbers of all ranks."""
@@ -130,30 +133,43 @@ class GatheredUnit:
             return
         self.request()
         self.finish()
-        if self._sent is not self.row:
-            device = self.row.device
-            self._flat = cuda.to_gpu(self._flat, device)
+        self._flat = self._on_device(self._flat)
         views = self._layout.views(self._flat)
-        for ref, view in zip(self._refs.values(), views):
-            param = ref()
-            if param is not None:
-                self._views[id(param)] = view
-                if unit_of(param) is self:
-                    put(param, view, self)
+        with self._lock:
+            for ref, view in zip(self._refs.values(), views):
+                param = ref()
+                if param is not None:
+                    self._views[id(param)] = view
+                    if unit_of(param) is self:
+                        self._put(param, view)
         self._is_complete = True
 
     def free(self) -> None:
         """Frees the numbers of all ranks, unless a graph still refers to them."""
         self.finish()
-        for param in self._params if self._is_complete else ():
-            if unit_of(param) is self:
-                put(param, without_numbers(param), self)
+        with self._lock:
+            for param in self._params if self._is_complete else ():
+                if unit_of(param) is self:
+                    self._put(param, without_numbers(param))
         self._flat, self._views, self._is_complete = None, {}, False
 
-    def _new_flat(self) -> Array:
+    def _put(self, param: Parameter, array: Array) -> None:
+        put(param, Place(array, self._lock, self))
+
+    def _fetch(self) -> tuple[Array, list[Any]]:
+        """All rows in main memory, and works that fill them."""
         if self._sent is self.row:
-            return self._layout.empty()
-        return numpy.empty((self._layout.ranks, self._layout.row), self._layout.dtype)
+            flat = self._layout.empty()
+        else:
+            shape = self._layout.ranks, self._layout.row
+            flat = numpy.empty(shape, self._layout.dtype)
+        flat[self._rank] = self._sent
+        return flat, self._service.fetch(self.number, flat) if flat.size else []
+
+    def _on_device(self, flat: Array) -> Array:
+        if self._sent is self.row:
+            return flat
+        return cuda.to_gpu(flat, self.row.device)
 
     def finish(self) -> None:
         """Waits for what has been requested."""
@@ -162,9 +178,28 @@ class GatheredUnit:
             work.wait()
 
     def read(self, param: Any) -> Array:
-        """The gathered numbers of a parameter."""
+        """The numbers of a parameter, of which another thread has gathered its own."""
+        if not self._reads.is_of_this_thread:
+            return self._read_apart(param)
         self._reads.read(self)
         return self._views[id(param)]
+
+    @property
+    def lends(self) -> bool:
+        """Whether what :meth:`read` returns may be read without a copy."""
+        return self.is_borrowed and self._reads.is_of_this_thread
+
+    def _read_apart(self, param: Any) -> Array:
+        """The numbers of a parameter for a thread that has the lock."""
+        view = self._views.get(id(param))
+        if view is None:
+            flat, works = self._fetch()
+            for work in works:
+                work.wait()
+            views = self._layout.views(self._on_device(flat))
+            refs = self._refs.values()
+            view = next(view for ref, view in zip(refs, views) if ref() is param)
+        return view
 
     def make_own(self) -> None:
         """Gives the parameters arrays that are this rank's own."""
@@ -174,4 +209,4 @@ class GatheredUnit:
         self.free()
         for param in self._params:
             if not is_shared(param):
-                vars(param).pop("_unit", None)
+                forget_place(param)

@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import TYPE_CHECKING, Any
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 from numpy.lib.stride_tricks import as_strided
 
 from renga import _core, backend
+from renga.function_node import FunctionNode
 from renga.parameter import Parameter
 from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators.communicator import Array
 
-_SHARED = "_shared_array"  # key of the array that is no one rank's own
-_UNIT = "_unit"  # key of what gathers the numbers, if they are not in shared memory
+_PLACE = "_place"  # key of the place of numbers that are no one rank's own
 _ARRAY: Any = vars(Variable)["array"]  # the property
+
+
+class Place(NamedTuple):
+    """Where the numbers of a parameter are.
+
+    Attributes:
+        array: of the parameter's shape and dtype.
+        lock: what a thread has that gives a parameter of this rank another array.
+        unit: what gathers the numbers before a function reads them, if ``array`` has
+            none.
+    """
+
+    array: Array
+    lock: Any
+    unit: Any = None
 
 
 class PlacedParameter:
@@ -33,16 +49,16 @@ class PlacedParameter:
     @property
     def array(self: Any) -> Any:
         """The array, which is this rank's own from the first access on."""
-        x = _ARRAY.__get__(self)
-        if x is vars(self).get(_SHARED):
-            unit = vars(self).get(_UNIT)
-            if unit is not None:
-                x = unit.read(self)
-                if unit.is_borrowed:
-                    return x
-            x = x.copy()
-            _ARRAY.__set__(self, x)
-        return x
+        with vars(self)[_PLACE].lock if _PLACE in vars(self) else nullcontext():
+            x, place = _ARRAY.__get__(self), vars(self).get(_PLACE)
+            if place is not None and x is place.array:
+                if place.unit is not None:
+                    x = place.unit.read(self)
+                    if place.unit.lends:
+                        return x
+                x = x.copy()
+                _ARRAY.__set__(self, x)
+            return x
 
     @array.setter
     def array(self, array: Any) -> None:
@@ -54,8 +70,18 @@ class PlacedParameter:
     def device(self: Any) -> Any:
         """The device of the array, which no access makes this rank's own."""
         if is_shared(self):
-            return backend.get_device_from_array(vars(self)[_SHARED])
+            return backend.get_device_from_array(vars(self)[_PLACE].array)
         return super().device  # type: ignore[misc]
+
+    def as_operand(self: Any) -> Variable:
+        """A copy that a graph keeps, if the numbers have to be gathered."""
+        place = place_of(self)
+        if place is None or place.unit is None:
+            return self  # type: ignore[no-any-return]
+        with place.lock:
+            x = place.unit.read(self) if unit_of(self) else self.array
+        copied: Variable = _core.record_python(_Copy(), [self], [x])[0]
+        return copied
 
     def _to_device(self: Any, device: str) -> None:
         self.array  # noqa: B018 (makes the numbers this rank's own)
@@ -65,8 +91,17 @@ class PlacedParameter:
         """As of a parameter that was never shared: a copy is no rank's shard."""
         reduced: Any = super().__reduce__()
         make, (cls, *content), state = reduced
-        state = {k: x for k, x in (state or {}).items() if k not in (_SHARED, _UNIT)}
+        state = {k: x for k, x in (state or {}).items() if k != _PLACE}
         return make, (cls._plain_class, *content), state or None
+
+
+class _Copy(FunctionNode):
+    """A copy of a parameter, whose gradient is the parameter's."""
+
+    def backward(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        return grad_outputs
 
 
 @functools.cache
@@ -83,8 +118,8 @@ def _shared_class(cls: Any) -> type:
 
 def is_shared(param: Parameter) -> bool:
     """Whether functions read numbers of ``param`` that are not this rank's own copy."""
-    shared = vars(param).get(_SHARED)
-    return shared is not None and is_at(param, shared)
+    place = place_of(param)
+    return place is not None and is_at(param, place.array)
 
 
 def is_at(param: Parameter, array: Array) -> bool:
@@ -95,13 +130,19 @@ def is_at(param: Parameter, array: Array) -> bool:
     return bool(own == other)
 
 
+def place_of(param: Parameter) -> Place | None:
+    """Where the numbers of ``param`` are, or were before it got an array of its own."""
+    place: Place | None = vars(param).get(_PLACE)
+    return place
+
+
 def unit_of(param: Parameter) -> Any:
     """What gathers the numbers of ``param``; None if they are somewhere in memory."""
-    unit = vars(param).get(_UNIT)
-    return unit if unit is not None and is_shared(param) else None
+    place = place_of(param)
+    return place.unit if place is not None and is_at(param, place.array) else None
 
 
-def place(param: Parameter, array: Array, is_shared: bool) -> None:
+def place(param: Parameter, array: Array, lock: Any) -> None:
     """Makes ``array`` the numbers of a parameter.
 
     If something else refers to the array that the parameter has, it stays, and gets the
@@ -110,33 +151,32 @@ def place(param: Parameter, array: Array, is_shared: bool) -> None:
     Args:
         param: the parameter.
         array: of its shape and dtype.
-        is_shared: whether other ranks have the same memory.
+        lock: that of :class:`Place`, if other ranks have the same memory, else None.
     """
     if is_at(param, array):
         return
     if isinstance(array, numpy.ndarray) and not param._owns_array:
         param.array[...] = array
         return
-    if is_shared:
-        put(param, array)
-    else:
+    if lock is None:
         param.array = array
+    else:
+        put(param, Place(array, lock))
 
 
-def put(param: Parameter, array: Array, unit: Any = None) -> None:
-    """Has functions read ``array``, of which Python code gets copies.
-
-    Args:
-        param: the parameter.
-        array: of its shape and dtype.
-        unit: what gathers the numbers before a function reads them, if ``array`` has
-            none.
-    """
+def put(param: Parameter, place: Place) -> None:
+    """Has functions read the array of a place, of which Python code gets copies."""
     if not isinstance(param, PlacedParameter):
         cls: Any = type(param)
         param.__class__ = _shared_class(cls)
-    vars(param).update({_SHARED: array, _UNIT: unit})
-    _ARRAY.__set__(param, array)
+    with place.lock:
+        vars(param)[_PLACE] = place
+        _ARRAY.__set__(param, place.array)
+
+
+def forget_place(param: Parameter) -> None:
+    """Forgets where the numbers were of a parameter that has an array of its own."""
+    vars(param).pop(_PLACE, None)
 
 
 def is_held(param: Parameter) -> bool:

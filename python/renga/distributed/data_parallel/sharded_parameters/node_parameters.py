@@ -41,6 +41,7 @@ class NodeParameters(ShardedStates):
     Args:
         comm: the communicator.
         node: of the ranks of this node.
+        lock: that of the parameters' places.
         optimizer, params, buckets: those of :class:`ShardedStates`.
 
     Source: Wang et al., ZeRO++: extremely efficient collective communication for giant
@@ -51,6 +52,7 @@ class NodeParameters(ShardedStates):
         self,
         comm: Communicator,
         node: Communicator,
+        lock: Any,
         optimizer: Any,
         params: Sequence[Parameter],
         buckets: Sequence[Sequence[int]],
@@ -61,6 +63,7 @@ class NodeParameters(ShardedStates):
             and node.shares_memory()
             and all(param.xp is numpy for param in params)
         )
+        self._lock = lock
         here = [comm.rank]
         if self._is_shared:
             here = node.allgather_obj(comm.rank)
@@ -121,8 +124,10 @@ class NodeParameters(ShardedStates):
 
     def _place_arrays(self) -> None:
         self._wait_for_node()  # all pieces are written
-        for i, view in self._views.items():
-            place(self._params[i], view, self._is_shared)
+        lock = self._lock if self._is_shared else None
+        with self._lock:
+            for i, view in self._views.items():
+                place(self._params[i], view, lock)
 
     def _wait_for_node(self) -> None:
         if self._is_shared:

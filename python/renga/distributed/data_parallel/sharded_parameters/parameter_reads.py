@@ -18,6 +18,7 @@ from renga.distributed.data_parallel.sharded_parameters.node_parameter import (
     unit_of,
 )
 from renga.functions.util.recomputation import is_recomputable
+from renga.parameter import as_operand
 from renga.variable import Variable
 
 if TYPE_CHECKING:
@@ -127,6 +128,11 @@ class ParameterReads:
     def has_read(self) -> bool:
         """Whether a function has read parameters."""
         return bool(self._read_at or self._gathered)
+
+    @property
+    def is_of_this_thread(self) -> bool:
+        """Whether the functions of the thread that asks are those that ask this."""
+        return _of_thread.reads is self
 
     def read(self, unit: GatheredUnit) -> None:
         """Gathers a unit whose arrays Python code reads."""
@@ -248,6 +254,42 @@ class _OfThread(threading.local):
 _of_thread = _OfThread()
 
 
+class _OtherThreads:
+    """Has functions of threads that have no :class:`ParameterReads` read copies."""
+
+    def __init__(self) -> None:
+        self._units: weakref.WeakSet[GatheredUnit] = weakref.WeakSet()
+
+    def add(self, unit: GatheredUnit) -> None:
+        """Has these threads ask, as long as there are units."""
+        self._units.add(unit)
+        weakref.finalize(unit, self._end)
+        _core.set_default_call_placement(self)
+
+    def _end(self) -> None:
+        if not self._units:
+            _core.set_default_call_placement(None)
+
+    def place(self, label: str, xs: list[Variable]) -> list[Variable]:
+        """The variables to call an operation with."""
+        return [as_operand(x) for x in xs]
+
+    def placed(self, ys: list[Variable]) -> None:
+        """Takes the operation's outputs."""
+
+    def apply(self, function: Any, xs: tuple[Variable, ...]) -> tuple[Variable, ...]:
+        """The outputs of a FunctionNode."""
+        outputs: tuple[Variable, ...] = function._apply(tuple(map(as_operand, xs)))
+        return outputs
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a function that reads the elements of its Variables."""
+        return function(*args, **kwargs)
+
+
+other_threads = _OtherThreads()
+
+
 def can_read_parameters() -> bool:
     """Whether this thread's functions may be asked for what they read.
 
@@ -259,6 +301,8 @@ def can_read_parameters() -> bool:
 def parameter_reads() -> ParameterReads:
     """That of this thread, which its functions ask from now on."""
     present = _core.call_placement()
+    if present is other_threads:
+        present = None
     if _of_thread.reads is None:
         _of_thread.reads = ParameterReads(present)
     elif present is not _of_thread.reads:

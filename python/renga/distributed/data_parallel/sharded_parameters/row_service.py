@@ -42,6 +42,7 @@ class RowService:
     def __init__(self, comm: Communicator) -> None:
         self._comm = comm.split(0, comm.rank)
         self._answers = _Answers(self._comm)
+        self._lock = threading.Lock()
         self._others = [r for r in range(comm.size) if r != comm.rank]
         weakref.finalize(self, self._answers.is_closing.set)
 
@@ -61,9 +62,10 @@ class RowService:
         """Works that fill the rows of other ranks in an array (ranks, elements)."""
         request = numpy.array([number], numpy.int64)
         works: list[Any] = []
-        for r in self._others:
-            works.append(self._comm.recv(r, _ROW_TAG, out=rows[r], wait=False))
-            works.append(self._comm.send(request, r, _REQUEST_TAG, wait=False))
+        with self._lock:  # rows come in the order of requests
+            for r in self._others:
+                works.append(self._comm.recv(r, _ROW_TAG, out=rows[r], wait=False))
+                works.append(self._comm.send(request, r, _REQUEST_TAG, wait=False))
         return works
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,7 @@ class StateSharding:
         self._shard = shard
         self._node: Any = None  # the ranks of this node
         self._rows: RowService | None = None  # of parameters that are gathered
+        self._lock = threading.RLock()  # of the places of parameters
         self._states: ShardedStates | None = None
         self._are_whole = False  # for a while, although they are divided
 
@@ -87,11 +89,14 @@ class StateSharding:
         comm, optimizer = self._comm, self._optimizer
         if not self.includes_parameters:
             return ShardedStates(comm, optimizer, params, assigned)
+        own = optimizer, params, assigned
         if may_gather(comm, optimizer, params):
             self._rows = self._rows or RowService(comm)
-            return GatheredParameters(comm, self._rows, optimizer, params, assigned)
+            with self._lock:
+                return GatheredParameters(comm, self._rows, self._lock, *own)
         self._node = self._node or comm.split(comm.inter_rank, comm.rank)
-        return NodeParameters(comm, self._node, optimizer, params, assigned)
+        with self._lock:
+            return NodeParameters(comm, self._node, self._lock, *own)
 
     def _expected_order(self, params: Sequence[Parameter]) -> list[int]:
         """Of gradients: the reverse of that in which rank 0's model has parameters."""
@@ -171,6 +176,7 @@ class StateSharding:
             )
         if self._states is not None and all(is_divided):
             self._states.restore()
-            self._states.release()
+            with self._lock:
+                self._states.release()
             self._states = None
         self.forget()
