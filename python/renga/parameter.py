@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from renga import _core, backend, initializers
+from renga import _core, backend, initializers, variable
 from renga.backends import cuda
 from renga.dtypes import get_dtype
 from renga.variable import Variable
@@ -251,3 +251,7 @@ class Parameter(Variable):
 def as_operand(x: Variable) -> Variable:
     """What an operation reads that nothing gathers parameters for."""
     return x.as_operand() if isinstance(x, Parameter) else x
+
+
+# The name that Chainer has for it.
+vars(variable)["Parameter"] = Parameter

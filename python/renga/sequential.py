@@ -10,6 +10,7 @@ from typing import Any, Callable
 from renga.link import ChainList, Link
 from renga.link.base import _Missing, shared_copy
 from renga.link.chain import format_children
+from renga.variable import attach
 
 
 class Sequential(ChainList):
@@ -186,6 +187,17 @@ def _layers_of(other: Any) -> list[Any]:
             f"Sequential: expected a Sequential to add, got {type(other).__name__}"
         )
     return list(other)
+
+
+@attach(Link)
+class _LinkMethods:
+    """The method of Link that makes a Sequential."""
+
+    copy: Callable[[str], Link]
+
+    def repeat(self, n_repeat: int, mode: str = "init") -> Sequential:
+        """``n_repeat`` copies of this link, one after the other."""
+        return Sequential(*[self.copy(mode) for _ in range(n_repeat)])
 
 
 def _type_name(layer: Any) -> str:

@@ -1,6 +1,7 @@
 """Variable: an array together with the graph that computed it.
 
-The class is defined in the core; this module adds the methods written in Python.
+The class is defined in the core; this module adds the methods written in Python, but
+``mean``, which ``renga.functions.math.average`` adds.
 """
 
 from __future__ import annotations
@@ -33,6 +34,13 @@ def as_array(obj: Any) -> Any:
 def as_number(value: Any) -> float:
     """A number, or the only element of a Variable, which is waited for."""
     return float(value.item() if isinstance(value, _core.Variable) else value)
+
+
+def as_factor(factor: Any, array: Any) -> Any:
+    """A number, or an array of the dtype of ``array``, by which it is multiplied."""
+    if not isinstance(factor, _core.Variable):
+        return factor
+    return _core.ops.cast(factor, array.dtype).array
 
 
 def holds_numbers(x: Any) -> bool:
@@ -90,7 +98,7 @@ def _text(var: Any, separator: str) -> str:
 _OF_EVERY_CLASS = {"__annotations__", *vars(type("", (), {}))}
 
 
-def _attach(*classes: type) -> Callable[[type], type]:
+def attach(*classes: type) -> Callable[[type], type]:
     """Decorator that adds the members of a class body to C++ classes."""
 
     def add(body: type) -> type:
@@ -103,7 +111,7 @@ def _attach(*classes: type) -> Callable[[type], type]:
     return add
 
 
-@_attach(_core.Variable, _core.VariableNode)
+@attach(_core.Variable, _core.VariableNode)
 class _CreatorMethods:
     """Members of Variable and VariableNode about the function that computed them."""
 
@@ -128,7 +136,7 @@ class _CreatorMethods:
         return f"({shape}), {self.dtype}" if self.shape else str(self.dtype)
 
 
-@_attach(_core.VariableNode)
+@attach(_core.VariableNode)
 class _NodeMethods:
     """The other members of VariableNode."""
 
@@ -159,7 +167,7 @@ class _Backward:
         return self._method.__get__(var, owner)
 
 
-@_attach(_core.Variable)
+@attach(_core.Variable)
 class _VariableMethods:
     """The other members of Variable that are written in Python."""
 
@@ -292,15 +300,6 @@ class _VariableMethods:
             (axes,) = axes
         return _core.ops.transpose(self, axes or None)
 
-    def mean(
-        self: Any, axis: Any = None, *, weights: Any = None, keepdims: bool = False
-    ) -> Variable:
-        """The mean over axes, weighted if asked."""
-        # The functions are defined in terms of Variable.
-        from renga.functions.math.average import average
-
-        return average(self, axis, weights, keepdims)
-
     def zerograd(self) -> None:
         """Fills the gradient with zeros; ``cleargrad`` drops it without that cost."""
         warnings.warn(
@@ -369,12 +368,3 @@ def _refuse_comparison(self: Any, other: Any) -> bool:
 
 for _name in ("lt", "le", "eq", "ne", "gt", "ge"):
     setattr(_core.Variable, f"__{_name}__", _refuse_comparison)
-
-
-def __getattr__(name: str) -> Any:
-    # Chainer has Parameter in this module; here it is a subclass in its own module.
-    if name == "Parameter":
-        from renga.parameter import Parameter
-
-        return Parameter
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -68,7 +68,7 @@ def install() -> None:
     name_creators()
     convert_states()
     explain_missing_packages()
-    children.inherit_alias()
+    children.inherit_alias(install)
 
 
 def _renamed(name: str, packages: dict[str, str]) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any, Callable, TypeVar
 import numpy
 
 from renga.backends import cuda
+from renga.functions.array.copy import copy
 from renga.variable import Variable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -53,8 +54,6 @@ class _Moves:
 
     def to_host(self, x: Any) -> Any:
         """The same lists, tuples and dictionaries with arrays of the host."""
-        from renga.functions.array.copy import copy
-
         if isinstance(x, (list, tuple)) and type(x) in (list, tuple):
             return type(x)([self.to_host(each) for each in x])
         if isinstance(x, dict):
@@ -73,8 +72,6 @@ class _Moves:
 
     def to_device(self, ys: Any) -> Any:
         """The results; arrays that were written to are written there, too."""
-        from renga.functions.array.copy import copy
-
         for x, host, before in self._copied:
             if not numpy.array_equal(host, before, equal_nan=host.dtype.kind == "f"):
                 x[...] = self.device.send(host)

@@ -9,7 +9,7 @@ import numbers
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
@@ -20,9 +20,6 @@ from renga.link.hooked import Hooked
 from renga.link.stages import OneStage
 from renga.parameter import Parameter
 from renga.serializer import Deserializer
-
-if TYPE_CHECKING:
-    from renga.sequential import Sequential
 
 
 class _Missing:
@@ -293,13 +290,6 @@ class Link(OneStage, Hooked, DeviceResident):
                 memo[id(original)].grad = None
             vars(clone)[name] = memo[id(original)]
         return clone
-
-    def repeat(self, n_repeat: int, mode: str = "init") -> Sequential:
-        """``n_repeat`` copies of this link, one after the other."""
-        # Sequential is a subclass of Link.
-        from renga.sequential import Sequential
-
-        return Sequential(*[self.copy(mode) for _ in range(n_repeat)])
 
     @property
     def update_enabled(self) -> bool:

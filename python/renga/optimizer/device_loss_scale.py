@@ -8,8 +8,7 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.optimizer_hooks.norm import as_factor
-from renga.variable import as_variable
+from renga.variable import as_factor, as_variable
 
 _BOOL, _FLOAT32, _FLOAT64 = map(
     numpy.dtype, (numpy.bool_, numpy.float32, numpy.float64)

@@ -11,11 +11,10 @@ import numpy
 from renga import _core, backend
 from renga.optimizer.hooks import Hookable
 from renga.optimizer.hyperparameter import Hyperparameter
-from renga.optimizer_hooks.norm import as_factor
 from renga.serializer import Deserializer
 from renga.utils.argument import check_count
 from renga.utils.methods import is_method_of
-from renga.variable import Variable
+from renga.variable import Variable, as_factor
 
 _DISPATCHING = ("update", "_update", "update_core", "update_core_gpu")
 # A class that overrides one of these changes what the next step is.

@@ -6,7 +6,6 @@ from typing import Any, Callable
 
 from renga.optimizer_hooks.loss_scale import scale_of
 from renga.optimizer_hooks.norm import (
-    as_factor,
     is_above,
     one_unless,
     square_root,
@@ -14,7 +13,7 @@ from renga.optimizer_hooks.norm import (
     total,
 )
 from renga.utils.argument import check_number
-from renga.variable import Variable
+from renga.variable import Variable, as_factor
 
 
 class GradientClipping:

@@ -6,13 +6,13 @@ from typing import Any
 
 from renga.optimizer_hooks.loss_scale import scale_of
 from renga.optimizer_hooks.norm import (
-    as_factor,
     is_above,
     one_unless,
     square_root,
     squared_norm,
 )
 from renga.utils.argument import check_number
+from renga.variable import as_factor
 
 
 class GradientLARS:

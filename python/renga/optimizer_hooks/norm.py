@@ -62,13 +62,6 @@ def total(squares: Sequence[Any]) -> Any:
     return sum(squares if len(devices) == 1 else map(as_number, squares))
 
 
-def as_factor(factor: Any, array: Any) -> Any:
-    """A number, or an array of the dtype of ``array``, by which it is multiplied."""
-    if not isinstance(factor, Variable):
-        return factor
-    return _core.ops.cast(factor, array.dtype).array
-
-
 def _constant(value: float, like: Variable) -> Any:
     """A number where ``like`` is."""
     constant = _core.empty((), _FLOAT64, like._device_name)

@@ -7,12 +7,12 @@ from typing import Any
 from renga import _core
 from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
 from renga.optimizer_hooks.norm import (
-    as_factor,
     is_above,
     one_unless,
     square_root,
     squared_norm,
 )
+from renga.variable import as_factor
 
 
 class LAMBRule(UpdateRule):

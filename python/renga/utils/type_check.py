@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import math
+import operator
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Callable
 
 import numpy
 
 from renga import backend
 from renga.utils.type_expression import (
+    COMPARISON,
     Atom,
     BinaryOperator,
-    BoolBinaryOperator,
     Call,
     Constant,
     Expr,
     GetAttr,
     GetItem,
-    Testable,
     UnaryOperator,
     Variable,
     evaluate,
@@ -89,6 +89,49 @@ class IndexOutOfRange(IndexError, ValueError):
 
     NumPy's IndexError, and the ValueError of Chainer's debug mode.
     """
+
+
+class Testable:
+    """Something that can be demanded to hold."""
+
+    def expect(self) -> None:
+        """Raises InvalidType unless it holds."""
+        raise NotImplementedError
+
+
+class BoolBinaryOperator(BinaryOperator, Testable):
+    """A comparison; ``inv`` is the operator that prints when it does not hold."""
+
+    def __init__(
+        self, lhs: Any, rhs: Any, exp: str, inv: str, func: Callable[[Any, Any], bool]
+    ) -> None:
+        super().__init__(COMPARISON, lhs, rhs, exp, func)
+        self.inv = inv
+
+    def expect(self) -> None:
+        left, right = evaluate(self.lhs), evaluate(self.rhs)
+        if not self.func(left, right):
+            raise InvalidType(str(self), f"{left} {self.inv} {right}")
+
+
+def _attach_comparison(name: str, exp: str, inv: str) -> None:
+    func = getattr(operator, name)
+
+    def compare(self: Expr, other: Any) -> Expr:
+        return BoolBinaryOperator(self, other, exp, inv, func)
+
+    setattr(Expr, f"__{name}__", compare)
+
+
+for _name, _exp, _inv in [
+    ("eq", "==", "!="),
+    ("ne", "!=", "=="),
+    ("lt", "<", ">="),
+    ("le", "<=", ">"),
+    ("gt", ">", "<="),
+    ("ge", ">=", "<"),
+]:
+    _attach_comparison(_name, _exp, _inv)
 
 
 class TypeInfo:

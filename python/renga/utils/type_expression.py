@@ -182,32 +182,6 @@ class BinaryOperator(Expr):
         return self.func(evaluate(self.lhs), evaluate(self.rhs))
 
 
-class Testable:
-    """Something that can be demanded to hold."""
-
-    def expect(self) -> None:
-        """Raises InvalidType unless it holds."""
-        raise NotImplementedError
-
-
-class BoolBinaryOperator(BinaryOperator, Testable):
-    """A comparison; ``inv`` is the operator that prints when it does not hold."""
-
-    def __init__(
-        self, lhs: Any, rhs: Any, exp: str, inv: str, func: Callable[[Any, Any], bool]
-    ) -> None:
-        super().__init__(COMPARISON, lhs, rhs, exp, func)
-        self.inv = inv
-
-    def expect(self) -> None:
-        # type_check imports this module.
-        from renga.utils.type_check import InvalidType
-
-        left, right = evaluate(self.lhs), evaluate(self.rhs)
-        if not self.func(left, right):
-            raise InvalidType(str(self), f"{left} {self.inv} {right}")
-
-
 def _parenthesized(term: Any, priority: int) -> str:
     if isinstance(term, Expr) and term.priority < priority:
         return f"({term})"
@@ -236,15 +210,6 @@ def _attach_binary(
     setattr(Expr, f"__r{name}__", reflected)
 
 
-def _attach_comparison(name: str, exp: str, inv: str) -> None:
-    func = getattr(operator, name)
-
-    def compare(self: Expr, other: Any) -> Expr:
-        return BoolBinaryOperator(self, other, exp, inv, func)
-
-    setattr(Expr, f"__{name}__", compare)
-
-
 def _attach_unary(name: str, exp: str) -> None:
     func = getattr(operator, name)
 
@@ -254,15 +219,6 @@ def _attach_unary(name: str, exp: str) -> None:
     setattr(Expr, f"__{name}__", apply)
 
 
-for _name, _exp, _inv in [
-    ("eq", "==", "!="),
-    ("ne", "!=", "=="),
-    ("lt", "<", ">="),
-    ("le", "<=", ">"),
-    ("gt", ">", "<="),
-    ("ge", ">=", "<"),
-]:
-    _attach_comparison(_name, _exp, _inv)
 _attach_binary("add", SUM, "+", operator.add)
 _attach_binary("sub", SUM, "-", operator.sub)
 _attach_binary("mul", PRODUCT, "*", operator.mul)

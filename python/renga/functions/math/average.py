@@ -10,7 +10,7 @@ from renga.functions.array.cast import cast
 from renga.functions.check import check_arrays, check_axis
 from renga.functions.overrides import overridable
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
+from renga.variable import Variable, attach
 
 
 @overridable
@@ -42,6 +42,17 @@ def average(
 
 
 mean = average
+
+
+@attach(Variable)
+class _VariableMethods:
+    """The method of Variable."""
+
+    def mean(
+        self: Any, axis: Any = None, *, weights: Any = None, keepdims: bool = False
+    ) -> Variable:
+        """The mean over axes, weighted if asked."""
+        return average(self, axis, weights, keepdims)
 
 
 def _weighted(x: Any, axis: Any, weights: Any, keepdims: bool) -> Variable:
