@@ -8,26 +8,19 @@ from typing import Any
 import numpy
 
 from renga.dataset.tabular.selection import as_slice
-from renga.dataset.tabular.tabular_dataset import Mode, TabularDataset
+from renga.dataset.tabular.source import Mode, Source, Table
 
 
-class _Combination(TabularDataset):
-    def __init__(self, *datasets: TabularDataset) -> None:
-        self._datasets = datasets
-
-    def convert(self, data: Any) -> Any:
-        return self._datasets[0].convert(data)
-
-
-class Concatenated(_Combination):
+class Concatenated(Source):
     """The rows of several data sets, one data set after the other.
 
     Raises:
         ValueError: the keys of the data sets differ.
     """
 
-    def __init__(self, *datasets: TabularDataset) -> None:
-        super().__init__(*datasets)
+    def __init__(self, *datasets: Table) -> None:
+        super().__init__(datasets[0])
+        self._datasets = datasets
         for dataset in datasets:
             if dataset.keys != datasets[0].keys:
                 raise ValueError(
@@ -37,14 +30,6 @@ class Concatenated(_Combination):
 
     def __len__(self) -> int:
         return self._ends[-1]
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return self._datasets[0].keys
-
-    @property
-    def mode(self) -> Mode:
-        return self._datasets[0].mode
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
         if indices is None:
@@ -103,23 +88,21 @@ class Concatenated(_Combination):
         return tuple(columns)
 
 
-class Joined(_Combination):
+class Joined(Source):
     """The columns of several data sets, side by side.
 
     Raises:
         ValueError: lengths differ, or a key occurs twice.
     """
 
-    def __init__(self, *datasets: TabularDataset) -> None:
-        super().__init__(*datasets)
+    def __init__(self, *datasets: Table) -> None:
+        super().__init__(datasets[0])
+        self._datasets = datasets
         lengths = [len(dataset) for dataset in datasets]
         if len(set(lengths)) > 1:
             raise ValueError(f"join: expected data sets of one length, got {lengths}")
         if len(set(self.keys)) < len(self.keys):
             raise ValueError(f"join: expected no key twice, got {self.keys}")
-
-    def __len__(self) -> int:
-        return len(self._datasets[0])
 
     @property
     def keys(self) -> tuple[str, ...]:

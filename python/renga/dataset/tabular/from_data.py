@@ -6,9 +6,8 @@ from typing import Any, Callable
 
 import numpy
 
-from renga.dataset.tabular.combinations import Joined
-from renga.dataset.tabular.selection import WithMode
-from renga.dataset.tabular.tabular_dataset import Mode, TabularDataset
+from renga.dataset.tabular.source import Mode
+from renga.dataset.tabular.tabular_dataset import TabularDataset
 
 
 def from_data(data: Any, *, size: int | None = None) -> TabularDataset:
@@ -29,9 +28,9 @@ def from_data(data: Any, *, size: int | None = None) -> TabularDataset:
     """
     if isinstance(data, dict):
         columns = [_column(key, values) for key, values in data.items()]
-        return WithMode(_join(columns, size), dict)
+        return _join(columns, size).asdict()
     if isinstance(data, tuple) and not _is_named(data):
-        return WithMode(_join([_parse(column) for column in data], size), tuple)
+        return _join([_parse(column) for column in data], size).astuple()
     return _join([_parse(data)], size)
 
 
@@ -128,4 +127,5 @@ def _join(columns: list[_Array | _Function], size: int | None) -> TabularDataset
     for column in columns:
         if isinstance(column, _Function):
             column.size = size
-    return columns[0] if len(columns) == 1 else Joined(*columns)
+    first, *others = columns
+    return first.join(*others) if others else first

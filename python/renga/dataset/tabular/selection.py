@@ -6,63 +6,39 @@ from typing import Any
 
 import numpy
 
-from renga.dataset.tabular.tabular_dataset import Mode, TabularDataset
-
-_slice = slice
+from renga.dataset.tabular.source import Mode, Source, Table
 
 
-class Slicer:
-    """The value of ``dataset.slice``: indexing it selects rows and columns."""
+class Selection(Source):
+    """Selected rows and columns of a data set."""
 
-    def __init__(self, dataset: TabularDataset) -> None:
-        self._dataset = dataset
-
-    def __getitem__(self, index: Any) -> TabularDataset:
+    def __init__(self, dataset: Table, index: Any) -> None:
+        """``index`` is of rows, or a pair of it and of one of keys."""
+        super().__init__(dataset)
         rows, keys = index if isinstance(index, tuple) else (index, None)
-        dataset = self._dataset
         if isinstance(rows, (int, numpy.integer)):
             raise TypeError(
                 f"slice: expected rows as a slice or a list, got {rows}; a single row "
                 "is dataset[i]"
             )
-        rows = _rows(rows, len(dataset))
-        key_indices = None if keys is None else _positions(dataset.keys, keys)
-        if keys is None or isinstance(keys, tuple):
-            mode = dataset.mode
-        else:
-            mode = None
-        return Selection(dataset, rows, key_indices, mode)
-
-
-class Selection(TabularDataset):
-    """Selected rows and columns of a data set."""
-
-    def __init__(
-        self,
-        dataset: TabularDataset,
-        rows: Any,
-        key_indices: tuple[int, ...] | None,
-        mode: Mode,
-    ) -> None:
-        self._dataset = dataset
-        self._rows = rows
-        self._key_indices = key_indices
-        self._mode = mode
+        self._rows = _rows(rows, len(dataset))
+        self._key_indices = None if keys is None else _positions(dataset.keys, keys)
+        self._has_rows = keys is None or isinstance(keys, tuple)
 
     def __len__(self) -> int:
-        if isinstance(self._rows, _slice):
-            return len(range(*self._rows.indices(len(self._dataset))))
+        if isinstance(self._rows, slice):
+            return len(range(*self._rows.indices(len(self.dataset))))
         return len(self._rows)
 
     @property
     def keys(self) -> tuple[str, ...]:
-        keys = self._dataset.keys
+        keys = self.dataset.keys
         chosen = self._key_indices
         return keys if chosen is None else tuple(keys[k] for k in chosen)
 
     @property
     def mode(self) -> Mode:
-        return self._mode
+        return self.dataset.mode if self._has_rows else None
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
         chosen = self._key_indices
@@ -70,48 +46,30 @@ class Selection(TabularDataset):
             chosen = key_indices
         elif key_indices is not None:
             chosen = tuple(chosen[k] for k in key_indices)
-        rows = compose(self._rows, indices, len(self._dataset))
-        return self._dataset.get_examples(rows, chosen)
-
-    def convert(self, data: Any) -> Any:
-        return self._dataset.convert(data)
+        rows = compose(self._rows, indices, len(self.dataset))
+        return self.dataset.get_examples(rows, chosen)
 
 
-class WithMode(TabularDataset):
+class WithMode(Source):
     """A data set whose rows have another form."""
 
-    def __init__(self, dataset: TabularDataset, mode: Mode) -> None:
-        self._dataset = dataset
-        self._mode = mode
+    mode: Mode = None
 
-    def __len__(self) -> int:
-        return len(self._dataset)
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return self._dataset.keys
-
-    @property
-    def mode(self) -> Mode:
-        return self._mode
-
-    def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
-        return self._dataset.get_examples(indices, key_indices)
-
-    def convert(self, data: Any) -> Any:
-        return self._dataset.convert(data)
+    def __init__(self, dataset: Table, mode: Mode) -> None:
+        super().__init__(dataset)
+        self.mode = mode
 
 
 def compose(first: Any, second: Any, length: int) -> Any:
     """``second``'s selection from the rows that ``first`` selects of ``length``."""
     if second is None:
         return first
-    if isinstance(first, _slice):
+    if isinstance(first, slice):
         taken = range(*first.indices(length))
-        if isinstance(second, _slice):
+        if isinstance(second, slice):
             return as_slice(taken[second])
         return [taken[i] for i in second]
-    if isinstance(second, _slice):
+    if isinstance(second, slice):
         return first[second]
     return [first[i] for i in second]
 
@@ -119,13 +77,13 @@ def compose(first: Any, second: Any, length: int) -> Any:
 def as_slice(rows: range) -> slice:
     """The slice that selects these rows, none of which is negative."""
     if not rows:
-        return _slice(0, 0)
+        return slice(0, 0)
     stop = rows.stop if rows.stop >= 0 else None
-    return _slice(rows.start, stop, rows.step)
+    return slice(rows.start, stop, rows.step)
 
 
 def _rows(rows: Any, length: int) -> Any:
-    if isinstance(rows, _slice):
+    if isinstance(rows, slice):
         return as_slice(range(length)[rows])
     rows = list(rows)
     if rows and isinstance(rows[0], (bool, numpy.bool_)):

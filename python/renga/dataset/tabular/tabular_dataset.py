@@ -1,7 +1,4 @@
-"""TabularDataset: a data set as a table.
-
-Its methods import the other modules of this package, which define its subclasses.
-"""
+"""TabularDataset: a data set as a table."""
 
 from __future__ import annotations
 
@@ -11,8 +8,14 @@ import numpy
 
 from renga.dataset.convert import concat_examples
 from renga.dataset.dataset_mixin import DatasetMixin
-
-Mode = Any  # tuple, dict or None
+from renga.dataset.tabular.combinations import Concatenated, Joined
+from renga.dataset.tabular.selection import Selection, WithMode
+from renga.dataset.tabular.source import Mode, Source
+from renga.dataset.tabular.transforms import (
+    Transformed,
+    TransformedByBatch,
+    WithConverter,
+)
 
 
 class TabularDataset(DatasetMixin):
@@ -52,9 +55,7 @@ class TabularDataset(DatasetMixin):
         Rows are a slice, a list of indices or of booleans; keys one name or position,
         or a tuple of them.
         """
-        from renga.dataset.tabular.selection import Slicer
-
-        return Slicer(self)
+        return _Slicer(self)
 
     def fetch(self) -> Any:
         """All columns, in a tuple or a dictionary, or the only one."""
@@ -78,15 +79,11 @@ class TabularDataset(DatasetMixin):
 
     def concat(self, *datasets: TabularDataset) -> TabularDataset:
         """These rows, then those of data sets with the same keys."""
-        from renga.dataset.tabular.combinations import Concatenated
-
-        return Concatenated(self, *datasets)
+        return DelegateDataset(Concatenated(self, *datasets))
 
     def join(self, *datasets: TabularDataset) -> TabularDataset:
         """These columns and those of data sets with equally many rows."""
-        from renga.dataset.tabular.combinations import Joined
-
-        return Joined(self, *datasets)
+        return DelegateDataset(Joined(self, *datasets))
 
     def transform(self, keys: Any, transform: Callable) -> TabularDataset:
         """Rows made of each row by a function, with new keys.
@@ -95,30 +92,22 @@ class TabularDataset(DatasetMixin):
         name, and returns the new row: a tuple, a dictionary, or one value if ``keys``
         is one name.
         """
-        from renga.dataset.tabular.transforms import Transformed
-
-        return Transformed(self, keys, transform)
+        return DelegateDataset(Transformed(self, keys, transform))
 
     def transform_batch(self, keys: Any, transform_batch: Callable) -> TabularDataset:
         """The same by a function of entire columns."""
-        from renga.dataset.tabular.transforms import TransformedByBatch
-
-        return TransformedByBatch(self, keys, transform_batch)
+        return DelegateDataset(TransformedByBatch(self, keys, transform_batch))
 
     def with_converter(self, converter: Callable) -> TabularDataset:
         """The same with ``converter`` called with the columns in ``convert``."""
-        from renga.dataset.tabular.transforms import WithConverter
-
-        return WithConverter(self, converter)
+        return DelegateDataset(WithConverter(self, converter))
 
     def get_example(self, i: int) -> Any:
         columns = self.get_examples([i], None)
         return self._arrange(tuple(column[0] for column in columns))
 
     def _with_mode(self, mode: Mode) -> TabularDataset:
-        from renga.dataset.tabular.selection import WithMode
-
-        return WithMode(self, mode)
+        return DelegateDataset(WithMode(self, mode))
 
     def _arrange(self, values: tuple[Any, ...]) -> Any:
         if self.mode is dict:
@@ -126,11 +115,18 @@ class TabularDataset(DatasetMixin):
         return values if self.mode is tuple else values[0]
 
 
-def call(function: Callable, dataset: TabularDataset, values: tuple[Any, ...]) -> Any:
-    """``function`` of a row or of columns, as the data set's mode passes them."""
-    if dataset.mode is dict:
-        return function(**dict(zip(dataset.keys, values)))
-    return function(*values)
+class DelegateDataset(Source, TabularDataset):
+    """Reads from ``dataset``; a subclass overrides some methods."""
+
+
+class _Slicer:
+    """The value of ``dataset.slice``: indexing it selects rows and columns."""
+
+    def __init__(self, dataset: TabularDataset) -> None:
+        self._dataset = dataset
+
+    def __getitem__(self, index: Any) -> TabularDataset:
+        return DelegateDataset(Selection(self._dataset, index))
 
 
 def _as_array(column: Any) -> Any:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable
 
-from renga.dataset.tabular.delegate_dataset import DelegateDataset
-from renga.dataset.tabular.tabular_dataset import Mode, TabularDataset, call
+from renga.dataset.tabular.source import Mode, Source, Table
 
 
-class Transformed(DelegateDataset):
+class Transformed(Source):
     """Each row by a function of a row."""
 
-    def __init__(self, dataset: TabularDataset, keys: Any, transform: Callable) -> None:
+    def __init__(self, dataset: Table, keys: Any, transform: Callable) -> None:
         super().__init__(dataset)
         self._keys = keys if isinstance(keys, tuple) else (keys,)
         self._alone = not isinstance(keys, tuple)
@@ -41,7 +40,9 @@ class Transformed(DelegateDataset):
         return self._row(tuple(column[0] for column in columns))
 
     def _row(self, values: tuple[Any, ...]) -> Any:
-        return call(self._transform, self.dataset, values)
+        if self.dataset.mode is dict:
+            return self._transform(**dict(zip(self.dataset.keys, values)))
+        return self._transform(*values)
 
     def _compute(self, columns: tuple[Any, ...], chosen: Any) -> tuple[Any, ...]:
         rows = [self._by_key(self._row(values)) for values in zip(*columns)]
@@ -71,10 +72,10 @@ class TransformedByBatch(Transformed):
         return tuple(result[key] for key in chosen)
 
 
-class WithConverter(DelegateDataset):
+class WithConverter(Source):
     """A data set with a user-defined ``convert``."""
 
-    def __init__(self, dataset: TabularDataset, converter: Callable) -> None:
+    def __init__(self, dataset: Table, converter: Callable) -> None:
         super().__init__(dataset)
         self._converter = converter
 
