@@ -12,7 +12,7 @@ from renga.serializer import AbstractSerializer
 from renga.serializers.atomic import atomic_write
 from renga.training import extension
 from renga.training.trainer import Trainer
-from renga.training.util import get_trigger
+from renga.training.triggers.interval_trigger import get_trigger
 from renga.utils import argument
 
 

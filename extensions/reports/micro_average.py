@@ -8,7 +8,7 @@ from renga import reporter
 from renga.serializer import AbstractSerializer
 from renga.training import extension
 from renga.training.trainer import Trainer
-from renga.training.util import get_trigger
+from renga.training.triggers.interval_trigger import get_trigger
 
 
 class MicroAverage(extension.Extension):

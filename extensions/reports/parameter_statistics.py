@@ -13,7 +13,7 @@ from renga.link import Link
 from renga.serializer import AbstractSerializer
 from renga.training import extension
 from renga.training.trainer import Trainer
-from renga.training.util import get_trigger
+from renga.training.triggers.interval_trigger import get_trigger
 
 _SIGMAS = (0.13, 2.28, 15.87, 50, 84.13, 97.72, 99.87)
 

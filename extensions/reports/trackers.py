@@ -10,7 +10,7 @@ from renga.reporter import DictSummary
 from renga.serializer import AbstractSerializer
 from renga.training import extension
 from renga.training.trainer import Trainer
-from renga.training.util import get_trigger
+from renga.training.triggers.interval_trigger import get_trigger
 
 
 class Tracker(extension.Extension):

@@ -15,9 +15,9 @@ from renga.training.extension import (
 from renga.training.lr_range_test import LRRange, lr_range_test
 from renga.training.trainer import Trainer
 from renga.training.triggers import IntervalTrigger
+from renga.training.triggers.interval_trigger import get_trigger
 from renga.training.updaters import ParallelUpdater, StandardUpdater
 from renga.training.updaters.updater import Updater
-from renga.training.util import get_trigger
 
 __all__ = [
     "Extension",

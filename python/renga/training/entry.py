@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from renga.training.extension import PRIORITY_SNAPSHOT, Extension
-from renga.training.util import get_trigger
+from renga.training.triggers.interval_trigger import get_trigger
 
-if TYPE_CHECKING:
-    from renga.training.trainer import Trainer
+PRIORITY_WRITER = 300
+PRIORITY_EDITOR = 200
+PRIORITY_READER = 100
+PRIORITY_SNAPSHOT = -100
+DEFAULT_TRIGGER = (1, "iteration")
 
 
 class ExtensionEntry:
@@ -22,14 +24,14 @@ class ExtensionEntry:
         call_before_training: bool,
     ) -> None:
         if trigger is None:
-            trigger = getattr(extension, "trigger", Extension.trigger)
+            trigger = getattr(extension, "trigger", DEFAULT_TRIGGER)
         if isinstance(extension, type):
             raise TypeError(
                 f"Trainer.extend: expected an extension, got the class "
                 f"{extension.__name__}"
             )
         if priority is None:
-            priority = getattr(extension, "priority", Extension.priority)
+            priority = getattr(extension, "priority", PRIORITY_READER)
         self.extension = extension
         self.trigger = get_trigger(trigger)
         if self.saves_trainer:
@@ -55,11 +57,11 @@ class ExtensionEntry:
                 return name
         raise TypeError(f"Trainer.extend: {self.extension!r} has no name; give one")
 
-    def initialize(self, trainer: Trainer) -> None:
+    def initialize(self, trainer: object) -> None:
         """Calls the initializer, if there is one."""
         self._call("initialize", trainer)
 
-    def on_error(self, trainer: Trainer, error: Exception) -> None:
+    def on_error(self, trainer: object, error: Exception) -> None:
         """Calls the error handler, if there is one."""
         self._call("on_error", trainer, error, error.__traceback__)
 

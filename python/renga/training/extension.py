@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable
 
 from renga.serializer import AbstractSerializer
+from renga.training.entry import DEFAULT_TRIGGER
+from renga.training.entry import PRIORITY_EDITOR as PRIORITY_EDITOR
+from renga.training.entry import PRIORITY_READER as PRIORITY_READER
+from renga.training.entry import PRIORITY_SNAPSHOT as PRIORITY_SNAPSHOT
+from renga.training.entry import PRIORITY_WRITER as PRIORITY_WRITER
 from renga.utils import argument
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from renga.training.trainer import Trainer
-
-PRIORITY_WRITER = 300
-PRIORITY_EDITOR = 200
-PRIORITY_READER = 100
-PRIORITY_SNAPSHOT = -100
 
 
 class Extension:
@@ -27,7 +27,7 @@ class Extension:
     priority below ``PRIORITY_SNAPSHOT`` are called after it.
     """
 
-    trigger: Any = (1, "iteration")
+    trigger: Any = DEFAULT_TRIGGER
     priority: int = PRIORITY_READER
     saves_trainer: bool = False
     name: str | None = None

@@ -16,9 +16,8 @@ from renga.serializer import AbstractSerializer, Serializer
 from renga.training.entry import ExtensionEntry
 from renga.training.random_state import serialize_random_state
 from renga.training.saved_observation import serialize_observation
-from renga.training.triggers.interval_trigger import IntervalTrigger
+from renga.training.triggers.interval_trigger import IntervalTrigger, get_trigger
 from renga.training.updaters.updater import Updater
-from renga.training.util import get_trigger
 from renga.utils import argument
 
 

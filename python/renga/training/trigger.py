@@ -1,6 +1,5 @@
 """The triggers that every extension needs."""
 
-from renga.training.triggers.interval_trigger import IntervalTrigger
-from renga.training.util import get_trigger
+from renga.training.triggers.interval_trigger import IntervalTrigger, get_trigger
 
 __all__ = ["IntervalTrigger", "get_trigger"]

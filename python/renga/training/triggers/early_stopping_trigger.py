@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from renga.reporter import DictSummary
 from renga.serializer import AbstractSerializer
-from renga.training.util import get_trigger
+from renga.training.triggers.interval_trigger import get_trigger
 from renga.utils import argument
 
 if TYPE_CHECKING:

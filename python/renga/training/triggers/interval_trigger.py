@@ -1,15 +1,14 @@
-"""A trigger that fires periodically."""
+"""A trigger that fires periodically, and triggers from the short forms of arguments."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, Callable
 
 from renga.serializer import AbstractSerializer
-from renga.training.triggers.progress import Progress
+from renga.training.triggers.progress import Progress, Training
 from renga.utils.argument import check_number
 
-if TYPE_CHECKING:
-    from renga.training.trainer import Trainer
+Trigger = Callable[[Any], bool]  # of a Trainer
 
 
 class IntervalTrigger:
@@ -28,7 +27,7 @@ class IntervalTrigger:
         self.unit = unit
         self.count: float = 0
 
-    def __call__(self, trainer: Trainer) -> bool:
+    def __call__(self, trainer: Training) -> bool:
         """Whether a period ended since the last call."""
         before, now = self._progress.advance(trainer)
         self.count = now // self.period
@@ -44,3 +43,24 @@ class IntervalTrigger:
 
     def __str__(self) -> str:
         return f"IntervalTrigger({self.period}, {self.unit!r})"
+
+
+def get_trigger(trigger: Any) -> Trigger:
+    """A trigger from itself, from (period, unit), or from None: one that never fires.
+
+    Raises:
+        TypeError: another type.
+    """
+    if trigger is None:
+        return _never
+    if callable(trigger):
+        return trigger
+    if not isinstance(trigger, (tuple, list)) or len(trigger) != 2:
+        raise TypeError(
+            f"get_trigger: expected a callable, (period, unit) or None, got {trigger!r}"
+        )
+    return IntervalTrigger(*trigger)
+
+
+def _never(trainer: object) -> bool:
+    return False

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from renga.reporter import DictSummary
 from renga.serializer import AbstractSerializer
-from renga.training.util import get_trigger
+from renga.training.triggers.interval_trigger import get_trigger
 
 if TYPE_CHECKING:
     from renga.training.trainer import Trainer

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from renga.serializer import AbstractSerializer
 from renga.training.triggers.snapshot_values import save_or_restore
 
-if TYPE_CHECKING:
-    from renga.training.trainer import Trainer
-
 UNITS = ("epoch", "iteration")
+
+
+class Training(Protocol):
+    """What triggers read of a trainer: its updater counts iterations and epochs."""
+
+    updater: Any
 
 
 class Progress:
@@ -24,7 +27,7 @@ class Progress:
         self._iteration = 0
         self._epoch_detail = 0.0
 
-    def advance(self, trainer: Trainer) -> tuple[float, float]:
+    def advance(self, trainer: Training) -> tuple[float, float]:
         """The positions at the last call and now; keeps the latter."""
         updater = trainer.updater
         before: float

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from renga.serializer import AbstractSerializer
-
-if TYPE_CHECKING:
-    from renga.training.trainer import Trainer
 
 
 class Updater:
@@ -18,7 +15,7 @@ class Updater:
     ``previous_epoch_detail`` and ``is_new_epoch`` are the progress of training.
     """
 
-    def connect_trainer(self, trainer: Trainer) -> None:
+    def connect_trainer(self, trainer: Any) -> None:
         """Called by the trainer that uses this updater."""
 
     def finalize(self) -> None:
