@@ -10,6 +10,7 @@ from typing import Any, Callable, NamedTuple
 import numpy
 
 from renga import configuration
+from renga.chainer.function_classes.creators import name_in_hooks
 from renga.exporters.onnx.batches import for_any_batch
 from renga.exporters.onnx.graphs import constants_of, structure_of
 from renga.exporters.onnx.recording import (
@@ -158,7 +159,6 @@ def _writer_of(
     converters: Mapping[str, Callable[..., Any]], version: int
 ) -> Callable[[Any], Writer | None]:
     """Writers that call the converters of Chainer's classes of functions."""
-    from renga.chainer.function_classes.creators import name_in_hooks
 
     def writer_of(function: Any) -> Writer | None:
         converter = converters.get(name_in_hooks(function)) if converters else None

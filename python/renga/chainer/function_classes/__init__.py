@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.chainer.function_classes.generated import classes
+
 
 def find_class(module: str, name: str) -> Any:
     """The class that Chainer has in ``module``; None without one."""
-    # Slow to import, and hardly ever used.
-    from renga.chainer.function_classes.generated import classes
-
     return classes().get((module, name))
