@@ -12,7 +12,6 @@ import numpy
 from renga.pipeline.batches import micro_batches, results
 from renga.pipeline.batches.link_states import LinkStates
 from renga.pipeline.batches.running_statistics import RunningStatistics
-from renga.pipeline.batches.sums import is_sum_over_samples
 from renga.pipeline.schedule import Action
 from renga.pipeline.stages.messages import Kind, Route, StageMessages
 from renga.pipeline.stages.stage_run import Outputs, StageRun
@@ -24,13 +23,16 @@ if TYPE_CHECKING:
 
 RECOMPUTE = ("none", "all", "except_last")
 
+# What micro-batches reported, and how many samples their means are over.
+Observations = list[tuple[dict[str, Any], float]]
+
 
 class MicroBatch(NamedTuple):
     """One part of a batch.
 
     ``samples`` is how many samples its means are over, of ``total`` in the batch, None
-    if that is not known; ``factor`` is what its numbers, as the loss, are multiplied by
-    in those of the batch.
+    if that does not count; ``factor`` is what its numbers, as the loss, are multiplied
+    by in those of the batch.
     """
 
     program: Callable[..., Any]
@@ -57,7 +59,6 @@ class Executor:
         recompute: which micro-batches are computed again in their backward pass:
             ``none``, ``all`` or ``except_last``, all but the last of each batch.
         deferred_batch_norm: whether running statistics follow whole batches.
-        sample_axis: of arguments; None if sums over samples are right as losses.
     """
 
     def __init__(
@@ -70,7 +71,6 @@ class Executor:
         stages: int,
         recompute: str,
         deferred_batch_norm: bool,
-        sample_axis: int | None,
     ) -> None:
         self._messages = messages
         self._tracing = tracing
@@ -82,7 +82,6 @@ class Executor:
         self._statistics: dict[int, RunningStatistics] = {}
         self._defers_statistics = deferred_batch_norm
         self._has_several_stages = stages > 1
-        self._sample_axis = sample_axis
         self._micro_batches: dict[int, MicroBatch] = {}
         self._runs: dict[tuple[int, int], tuple[StageRun, Weights]] = {}
         self._outputs: Outputs = {}
@@ -129,12 +128,14 @@ class Executor:
                 self._has_gradients = False
             self._tracing.note_pass(action, start)
 
-    def update_without_gradients(self, loss_scale: float | None) -> None:
+    def update_without_gradients(
+        self, loss_scale: float | None, total: float | None
+    ) -> None:
         """Updates the parameters for a batch without samples."""
         self._weights.cleargrads()
         self._weights.set_loss_scale(loss_scale)
         if self._update is not None:
-            self._update(0.0)
+            self._update(total)
         self._weights.after_update()
 
     def _expect(self, actions: Sequence[Action]) -> None:
@@ -179,26 +180,10 @@ class Executor:
             self.results[i] = results.merged([own, self.results.get(i, own)])
             return
         _check_loss(run.result)
-        self._require_mean(run, micro_batch)
         self._runs[stage, i] = (run, weights)
         # Without its graph, a pass does not know which values need gradients.
         if self._recompute == "none":
             run.expect_gradients()
-
-    def _require_mean(self, run: StageRun, micro_batch: MicroBatch) -> None:
-        """Raises ValueError for a sum over samples, where the batch's loss is a mean.
-
-        It is found in the graph, which passes that are computed again do not have yet.
-        """
-        axis = self._sample_axis
-        if axis is None or micro_batch.factor == 1:
-            return
-        if is_sum_over_samples(run.result, micro_batch.size, axis):
-            raise ValueError(
-                "Pipeline: expected a mean over samples from the loss function, got a "
-                "sum over an array of them: pass reduce='sum', or reduce='mean' if it "
-                "is one"
-            )
 
     @contextlib.contextmanager
     def _deferring_statistics(
@@ -237,7 +222,6 @@ class Executor:
         micro_batch = self._micro_batches[i]
         self._last = micro_batch
         run.recompute()
-        self._require_mean(run, micro_batch)
         run.backward(micro_batch.factor * (micro_batch.loss_scale or 1.0))
 
     def _complete_gradients(self, stage: int, i: int) -> None:
@@ -251,7 +235,7 @@ class Executor:
         updates, self._updates = self._updates, 0
         return updates
 
-    def finish(self, is_flushed: bool) -> list[tuple[dict[str, Any], float]]:
+    def finish(self, is_flushed: bool) -> Observations:
         """Ends a batch; what its micro-batches reported, and their counts.
 
         Args:

@@ -72,8 +72,9 @@ class Pipeline(Link):
             micro-batch. It normalizes each micro-batch by its own statistics anyway.
         reduce: how losses, and other numbers that the model returns, are put together
             from those of micro-batches: ``mean`` over the samples, or ``sum``. By
-            default a model that returns a sum is seen by its example, and losses of
-            other functions are means; one that ends in a sum over samples is refused.
+            default each function is also called for parts of its first batch, in test
+            mode, which shows what its loss and its reported values are; one that is
+            neither is refused.
         samples: a function of the model's arguments, for a micro-batch, that returns
             how many samples its mean is over, such as the labels that are not ignored.
             By default all count.
@@ -122,16 +123,14 @@ class Pipeline(Link):
         self._n_stages = n = number_of_stages(stages, schedule, comm.size, links)
         cuts = n if stages is None else stages
         cut = preparation.cut(whole, comm, inputs, n, cuts, options)
-        self.partition, homes, self._returns_sum = cut
+        self.partition, homes = cut
         self._parameters = StageParameters(whole, comm, homes)
         self._start()
 
     def _start(self) -> None:
         """Makes what runs batches; every rank calls it."""
-        self._runner = Runner(
-            *(self.model, self.comm, self._n_stages, self._options, self._samples),
-            self._returns_sum,
-        )
+        options = self._options, self._samples
+        self._runner = Runner(self.model, self.comm, self._n_stages, *options)
         self._has_all = self._has_all_states = False
         self._loaded = 0  # _MODEL, _OPTIMIZER
         # What update rules have set for themselves on each rank, and checksums of it.

@@ -11,13 +11,10 @@ import numpy
 from renga.configuration import no_backprop_mode, using_config
 from renga.link.sharing_memory import sharing_memory
 from renga.pipeline import measurement, schedule, weights
-from renga.pipeline.batches import micro_batches
-from renga.pipeline.batches.results import REDUCTIONS
+from renga.pipeline.batches.reductions import REDUCTIONS
 from renga.pipeline.executor import RECOMPUTE
 from renga.pipeline.partition import Partition, partition
 from renga.pipeline.schedule import rank_of_stage
-from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -42,7 +39,7 @@ class Options(NamedTuple):
     weights: str
     micro_batches: int
     recompute: str
-    reduce: str | None  # None: as the example shows
+    reduce: str | None  # None: as the first batch shows
     batch_axis: int
     deferred_batch_norm: bool
 
@@ -102,7 +99,7 @@ def cut(
     n_stages: int,
     stages: int | Sequence[str],
     options: Options,
-) -> tuple[Partition, dict[str, int], bool]:
+) -> tuple[Partition, dict[str, int]]:
     """Initializes the parameters, cuts the model and frees other ranks' parts.
 
     Each parameter gets its stage as an attribute.
@@ -116,15 +113,15 @@ def cut(
         options: of the pipeline.
 
     Returns:
-        The stages; by paths of links, the stage that computes their persistent arrays;
-        and whether the model returns a sum over samples.
+        The stages; and by paths of links, the stage that computes their persistent
+        arrays.
     """
     if not _is_complete(model, inputs):
         with no_backprop_mode(), using_config("train", False):
             model(*inputs)
     comm.bcast_data(model)
     numpy.random.set_state(comm.bcast_obj(numpy.random.get_state()))
-    costs, seconds_per_byte, is_sum = _measured(model, comm, inputs, n_stages, options)
+    costs, seconds_per_byte = _measured(model, comm, inputs, n_stages, options)
     chunks = n_stages // comm.size
     bubble = schedule.bubble(options.schedule, comm.size, options.micro_batches, chunks)
     if not isinstance(stages, int):
@@ -139,7 +136,7 @@ def cut(
             param._to_device("meta:0")
     stages_of_segments = [stage_of[segment.link] for segment in costs.segments]
     homes = {path: stages_of_segments[last] for path, (_, last) in costs.spans.items()}
-    return partitioned, homes, is_sum
+    return partitioned, homes
 
 
 def _is_complete(model: Link, inputs: Sequence[Any]) -> bool:
@@ -180,10 +177,8 @@ def _measured(
     inputs: Sequence[Any],
     n_stages: int,
     options: Options,
-) -> tuple[measurement.Costs, float, bool]:
-    """The costs of the model and of a byte sent, and whether the model gives a sum.
-
-    They are equal on all ranks.
+) -> tuple[measurement.Costs, float]:
+    """The costs of the model and of a byte sent, equal on all ranks.
 
     All ranks measure at the same time, as they will compute: they share memory, and
     sharded links communicate between the replicas of a grid. Those of the first rank
@@ -191,7 +186,6 @@ def _measured(
     """
     state = numpy.random.get_state()
     sample = copy.deepcopy(model)
-    is_sum = _is_sum(sample, inputs, options.batch_axis)
     costs = measurement.measure(
         sample, sample, inputs, options.micro_batches, least=n_stages
     )
@@ -200,30 +194,7 @@ def _measured(
     for segment in costs.segments:
         segment.update = update * segment.parameter_bytes / options.micro_batches
     numpy.random.set_state(state)
-    measured = costs, measurement.seconds_per_byte(comm), is_sum
+    measured = costs, measurement.seconds_per_byte(comm)
     if comm.rank == 0 and comm.replicas is not None:
         measured = comm.replicas.bcast_obj(measured)
     return comm.bcast_obj(measured)
-
-
-def _is_sum(model: Link, inputs: Sequence[Any], axis: int) -> bool:
-    """Whether the model's result is twice as large for twice the samples.
-
-    What is a mean over samples is the same for twice the samples.
-    """
-    numbers = []
-    for arguments in (inputs, micro_batches.doubled(inputs, axis)):
-        try:
-            with no_backprop_mode(), using_config("train", False):
-                y = model(*arguments)
-        except (InvalidType, ValueError, TypeError):  # a model of batches of one size
-            return False
-        finally:
-            for link in model.links():
-                if hasattr(link, "reset_state"):
-                    link.reset_state()
-        if not isinstance(y, Variable) or y.ndim > 0:
-            return False
-        numbers.append(y.item())
-    once, twice = numbers
-    return once != 0 and abs(twice - 2 * once) < 1e-3 * abs(once)

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import itertools
+from collections import ChainMap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from renga import reporter
-from renga.configuration import no_backprop_mode
+from renga.configuration import config, no_backprop_mode, using_config
+from renga.dtypes import mixed_bfloat16
+from renga.functions.util.recomputation import random_states, set_random_states
+from renga.link.traces import traces_of
 from renga.pipeline import schedule, weights
 from renga.pipeline.agreement import COMPLETION, CallsOnTheWay
 from renga.pipeline.batches import micro_batches, results
 from renga.pipeline.batches.link_states import LinkStates
-from renga.pipeline.executor import Executor, MicroBatch
+from renga.pipeline.batches.reductions import (
+    RESULT,
+    Reductions,
+    definition,
+    reductions_of,
+    weights_of,
+)
+from renga.pipeline.executor import Executor, MicroBatch, Observations
 from renga.pipeline.schedule import Action, Stream
 from renga.pipeline.stages.messages import StageMessages
 from renga.pipeline.stages.tracing import Tracing
+from renga.utils.type_check import InvalidType
+from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.link import Link
     from renga.parameter import Parameter
     from renga.pipeline.preparation import Options
+
+_PROGRAMS = 64  # whose reductions are known, the latest ones
 
 
 class Runner:
@@ -36,7 +53,6 @@ class Runner:
         options: of the pipeline.
         samples: how many samples a mean is over, of the arguments of a micro-batch;
             None if all count.
-        is_sum: whether the model returns a sum over samples.
     """
 
     def __init__(
@@ -46,19 +62,20 @@ class Runner:
         n_stages: int,
         options: Options,
         samples: Callable[..., float] | None,
-        is_sum: bool,
     ) -> None:
         self._comm = comm
         self._n_stages = n_stages
         self._options = options
         self._samples = samples
-        self._model, self._is_sum = model, is_sum
+        self._model = model
         self._messages = StageMessages(comm, n_stages)
         # Batches in training may be on their way while others are evaluated.
         self._evaluation_messages = StageMessages(comm, n_stages)
         self._tracing = Tracing(comm)
         self._states = LinkStates(model)
         self._optimizer: Any = None  # of the last batch
+        # By ids of what defines a program, with that.
+        self._reductions: dict[Any, tuple[Reductions, Any]] = {}
         self.restart()
 
     @property
@@ -74,24 +91,33 @@ class Runner:
         self._calls = CallsOnTheWay(self._comm)
 
     def forward(self, program: Callable[..., Any], inputs: Sequence[Any]) -> Any:
-        """The program's result for a batch, on every rank."""
-        (batch,) = self._micro_batches(program, [inputs], None)
+        """The program's result for a batch, on every rank.
+
+        A batch is not divided where its numbers are not known from those of parts.
+        """
+        with no_backprop_mode():
+            found = self._reductions_of(program, [inputs])
+            parts = 1 if found.unknown() else self._options.micro_batches
+            (batch,) = self._micro_batches(program, [inputs], found.of_result, parts)
+            ys, observations = self._computed(batch)
+        self._report(observations, found)
+        sizes = [micro_batch.size for micro_batch in batch]
+        factors = [micro_batch.factor for micro_batch in batch]
+        joined = results.join(ys, sizes, factors, self._options.batch_axis)
+        return results.variables_of(joined)
+
+    def _computed(self, batch: Sequence[MicroBatch]) -> tuple[list[Any], Observations]:
+        """The results of micro-batches, and what they reported on this rank."""
         flush = weights.Flush([], None, self._comm.rank, self._comm.size, 1)
         executor = self._new_executor(flush, None, self._evaluation_messages)
         executor.add(0, batch)
-        with no_backprop_mode():
-            for stage in range(self._comm.rank, self._n_stages, self._comm.size):
-                executor.run(Action("F", stage, i) for i in range(len(batch)))
-        self._report(executor.finish(is_flushed=True))
+        for stage in range(self._comm.rank, self._n_stages, self._comm.size):
+            executor.run(Action("F", stage, i) for i in range(len(batch)))
+        observations = executor.finish(is_flushed=True)
         own = [executor.results[i] for i in range(len(batch))]
         if not all(map(results.is_complete, own)) or self._comm.size > 1:
-            whole = [results.merged(ys) for ys in zip(*self._comm.allgather_obj(own))]
-        else:
-            whole = own
-        sizes = [micro_batch.size for micro_batch in batch]
-        factors = [micro_batch.factor for micro_batch in batch]
-        joined = results.join(whole, sizes, factors, self._options.batch_axis)
-        return results.variables_of(joined)
+            own = [results.merged(ys) for ys in zip(*self._comm.allgather_obj(own))]
+        return own, observations
 
     def train(
         self,
@@ -112,42 +138,112 @@ class Runner:
             self.drain()
             self.restart()
             self._optimizer = optimizer
-        self._require_reduction(program)
+        found = self._reductions_of(program, batches)
+        if found.unknown():
+            raise ValueError(
+                f"Pipeline: expected {found.unknown()} that is the mean or the sum of "
+                "those of micro-batches, got neither for the first batch, or only "
+                "zeros: pass reduce='mean' or 'sum', or samples= where some samples do "
+                "not count"
+            )
         if self._executor is None:
             kind = weights.KINDS[self._options.weights]
             rank, ranks = self._comm.rank, self._comm.size
             versions = kind(params, optimizer, rank, ranks, self._options.micro_batches)
-            update = _update_of(optimizer, not self._adds_up)
+            update = _update_of(optimizer)
             self._executor = self._new_executor(versions, update, self._messages)
         sizes = {self._number_of_samples(inputs) for inputs in batches}
         if sizes == {0} and hasattr(optimizer, "samples"):  # other replicas have some
-            self._executor.update_without_gradients(optimizer._loss_scale)
+            total = 0.0 if found.of_result == "mean" else None
+            self._executor.update_without_gradients(optimizer._loss_scale, total)
             return
-        parts = self._micro_batches(program, batches, optimizer._loss_scale)
+        n, scale = self._options.micro_batches, optimizer._loss_scale
+        parts = self._micro_batches(program, batches, found.of_result, n, scale)
         if self._options.schedule == "pipedream":
-            self._run_stream(self._executor, parts[0])
+            self._run_stream(self._executor, parts[0], found)
             return
         try:
-            self._run_flushed(self._executor, parts)
+            self._run_flushed(self._executor, parts, found)
         except BaseException:
             self.restart()
             raise
 
-    @property
-    def _adds_up(self) -> bool:
-        """Whether a batch's result is the sum of those of its micro-batches."""
-        reduce = self._options.reduce
-        return self._is_sum if reduce is None else reduce == "sum"
+    def _reductions_of(
+        self, program: Callable[..., Any], batches: Sequence[Sequence[Any]]
+    ) -> Reductions:
+        """How what is computed for micro-batches makes that for a batch.
 
-    def _require_reduction(self, program: Callable[..., Any]) -> None:
-        """Raises ValueError where a loss function may return a sum or a mean."""
-        is_model = getattr(program, "__wrapped__", program) is self._model
-        is_unsaid = self._is_sum and self._options.reduce is None
-        if is_unsaid and not is_model and self._options.micro_batches > 1:
+        It is found with the program's first batch; replicas of a grid agree on it.
+        """
+        options, replicas = self._options, self._comm.replicas
+        is_divided = options.micro_batches > 1 or len(batches) > 1
+        if options.reduce is not None or not (is_divided or replicas is not None):
+            return Reductions({RESULT: frozenset([options.reduce or "mean"])})
+        inputs = max(batches, key=lambda inputs: self._number_of_samples(inputs) or 0)
+        meaning = definition(program)  # kept, so that ids stay its own
+        key = (*map(id, meaning), micro_batches.kinds(inputs))
+        if key not in self._reductions:
+            own = self._measured(program, inputs)
+            found = [own] if replicas is None else replicas.allgather_obj(own)
+            common = Reductions.common(found)
+            if common.of_result is None:
+                return common
+            self._reductions[key] = common, meaning
+            if len(self._reductions) > _PROGRAMS:
+                del self._reductions[next(iter(self._reductions))]
+        return self._reductions[key][0]
+
+    def _measured(
+        self, program: Callable[..., Any], inputs: Sequence[Any]
+    ) -> Reductions:
+        """The same from two micro-batches and from both as one, in test mode."""
+        axis, samples = self._options.batch_axis, self._number_of_samples(inputs)
+        if samples is None:  # the batch is not divided
+            return Reductions({RESULT: frozenset(["mean"])})
+        if samples < 2:
+            return Reductions.common([])
+        pairs = max(min(self._options.micro_batches, samples) // 2, 1)
+        size, inputs = micro_batches.split(inputs, pairs, axis)[0]
+        halves, parts = self._tried(program, inputs, 2)
+        try:
+            _, (whole,) = self._tried(program, inputs, 1)
+        except (InvalidType, ValueError, TypeError) as error:
             raise ValueError(
-                "Pipeline: expected reduce='sum' or reduce='mean' for a loss function "
-                "that is not the model, which returns a sum, got none"
-            )
+                f"Pipeline: expected a function that takes {size} samples as it takes "
+                f"{halves[0].size}, as a single process does not divide batches, got "
+                f"{type(error).__name__}: {error}; pass reduce='mean' or 'sum'"
+            ) from error
+        is_rounded = config.dtype is mixed_bfloat16
+        sizes_of_floats = [param.dtype.itemsize for param in self._model.params()]
+        return reductions_of(
+            *(whole, parts, [half.size for half in halves]),
+            *([half.samples for half in halves], axis),
+            2 if is_rounded else min(sizes_of_floats, default=8),
+        )
+
+    def _tried(
+        self, program: Callable[..., Any], inputs: Sequence[Any], parts: int
+    ) -> tuple[list[MicroBatch], list[dict[str, Any]]]:
+        """Micro-batches, and by names what they return and report; nothing changes."""
+        (batch,) = self._micro_batches(program, [inputs], "mean", parts)
+        undo, numbers = traces_of(self._model), random_states()
+        keeps_graphs = self._options.recompute == "none"
+        memory = contextlib.nullcontext() if keeps_graphs else no_backprop_mode()
+        try:
+            with using_config("train", False), memory:
+                for link in self._model.links():
+                    if hasattr(link, "reset_state"):
+                        link.reset_state()
+                ys, observations = self._computed(batch)
+        finally:
+            set_random_states(numbers)
+            undo()
+        own = [
+            {name: x.array for name, x in each.items() if isinstance(x, Variable)}
+            for each, _ in observations
+        ]
+        reports = zip(*self._comm.allgather_obj(own))
+        return batch, [{RESULT: y, **ChainMap(*x)} for y, x in zip(ys, reports)]
 
     def tell(self, call: str) -> None:
         """Checks that all ranks make one call, if batches are on their way."""
@@ -167,19 +263,18 @@ class Runner:
         self,
         program: Callable[..., Any],
         batches: Sequence[Sequence[Any]],
-        loss_scale: float | None,
+        reduction: str | None,
+        parts: int,
+        loss_scale: float | None = None,
     ) -> list[list[MicroBatch]]:
-        """Those of batches that make one update."""
-        options = self._options
-        parts = [
-            micro_batches.split(inputs, options.micro_batches, options.batch_axis)
-            for inputs in batches
-        ]
-        counts = [[self._count(part, size) for size, part in batch] for batch in parts]
-        total = float(sum(map(sum, counts)))
-        is_known = all(
-            self._number_of_samples(inputs) is not None for inputs in batches
-        )
+        """Those of batches that make one update, each in so many parts."""
+        axis = self._options.batch_axis
+        divided = [micro_batches.split(inputs, parts, axis) for inputs in batches]
+        counts = [[self._count(part, size) for size, part in b] for b in divided]
+        factors = iter(weights_of(reduction, list(itertools.chain(*counts))))
+        are_told = all(self._number_of_samples(x) is not None for x in batches)
+        is_weighted = are_told and reduction == "mean"
+        total = float(sum(map(sum, counts))) if is_weighted else None
         return [
             [
                 MicroBatch(
@@ -187,14 +282,14 @@ class Runner:
                     part,
                     size,
                     float(count),
-                    total if is_known else None,
-                    1.0 if self._adds_up else float(count) / (total or 1.0),
+                    total,
+                    next(factors),
                     loss_scale,
-                    batch is parts[-1] and i == len(batch) - 1,
+                    batch is divided[-1] and i == len(batch) - 1,
                 )
                 for i, ((size, part), count) in enumerate(zip(batch, batch_counts))
             ]
-            for batch, batch_counts in zip(parts, counts)
+            for batch, batch_counts in zip(divided, counts)
         ]
 
     def _count(self, part: tuple[Any, ...], size: int) -> float:
@@ -210,7 +305,9 @@ class Runner:
     def _number_of_samples(self, inputs: Sequence[Any]) -> int | None:
         return micro_batches.number_of_samples(inputs, self._options.batch_axis)
 
-    def _run_stream(self, executor: Executor, batch: list[MicroBatch]) -> None:
+    def _run_stream(
+        self, executor: Executor, batch: list[MicroBatch], found: Reductions
+    ) -> None:
         if len(batch) != self._options.micro_batches:
             raise ValueError(
                 f"Pipeline: expected batches of at least {self._options.micro_batches} "
@@ -223,20 +320,22 @@ class Runner:
         executor.add(self._next, batch)
         self._next += len(batch)
         executor.run(self._stream.next_batch())
-        own = results.observation_of(executor.finish(is_flushed=False))
+        own = results.observation_of(executor.finish(is_flushed=False), found.is_sum)
         # No rank waits for it: a rank reports what the last stage has observed when it
         # has completed the backward pass.
         reporter.report(own)
         self._messages.send_report(own)
         self._receive_reports(executor)
 
-    def _run_flushed(self, executor: Executor, parts: list[list[MicroBatch]]) -> None:
+    def _run_flushed(
+        self, executor: Executor, parts: list[list[MicroBatch]], found: Reductions
+    ) -> None:
         observations = []
         for batch in parts:
             executor.add(0, batch)
             executor.run(self._flush_actions(len(batch), batch is parts[-1]))
             observations += executor.finish(is_flushed=True)
-        self._report(observations)
+        self._report(observations, found)
 
     def _flush_actions(self, parts: int, updates: bool) -> list[Action]:
         ranks = self._comm.size
@@ -260,18 +359,11 @@ class Runner:
             self._n_stages // self._comm.size,
             self._options.recompute,
             self._options.deferred_batch_norm,
-            None if self._is_told else self._options.batch_axis,
         )
 
-    @property
-    def _is_told(self) -> bool:
-        """Whether it is known what losses are means or sums over."""
-        reduce = self._options.reduce
-        return self._is_sum or reduce is not None or self._samples is not None
-
-    def _report(self, observations: list[tuple[dict[str, Any], float]]) -> None:
-        """Reports, on every rank, the means of what micro-batches reported on any."""
-        own = results.observation_of(observations)
+    def _report(self, observations: Observations, found: Reductions) -> None:
+        """Reports, on every rank, what micro-batches reported on any, put together."""
+        own = results.observation_of(observations, found.is_sum)
         for observation in self._comm.allgather_obj(own):
             reporter.report(observation)
 
@@ -280,12 +372,11 @@ class Runner:
             reporter.report(self._messages.receive_report())
 
 
-def _update_of(optimizer: Any, counts: bool) -> Callable[[float | None], None]:
+def _update_of(optimizer: Any) -> Callable[[float | None], None]:
     """An update; a multi-node optimizer weights gradients by the samples that count."""
 
     def update(samples: float | None) -> None:
-        is_told = getattr(optimizer, "samples", samples) is not None
-        if not counts or is_told or samples is None:
+        if samples is None or getattr(optimizer, "samples", samples) is not None:
             optimizer.update()
             return
         optimizer.samples = int(samples)

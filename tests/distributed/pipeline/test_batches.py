@@ -10,7 +10,7 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga import training
-from renga.communicators import RankFailed, local
+from renga.communicators import local
 from renga.optimizers import MomentumSGD
 from renga.pipeline import PipelineUpdater
 
@@ -145,70 +145,6 @@ def test_sums(several_ranks, options):
     assert expected.keys() == one_process().keys()
     for found in several_ranks(run):
         assert_close(found, one_process())
-
-
-def sum_of_squares(model, x, t):
-    return 0.5 + -F.sum(F.square(model.predict(x) - np.eye(5)[t]))
-
-
-def sum_of_samples(model, x, t):
-    return F.sum(F.softmax_cross_entropy(model.predict(x), t, reduce="no"))
-
-
-def mean_and_sum(model, x, t):
-    return model.predict(x)[0, 0] + F.sum(F.mean(model.predict(x) ** 2, 1))
-
-
-@pytest.mark.parametrize("recompute", ["none", "all"])
-@pytest.mark.parametrize("loss", [sum_of_squares, sum_of_samples, mean_and_sum])
-def test_a_loss_function_that_is_a_sum_has_to_be_told(several_ranks, loss, recompute):
-    def run(comm):
-        model, optimizer = pipeline(Layers, comm, DATA, recompute=recompute)
-        before = whole(model)
-        error = (ValueError, RankFailed) if recompute == "all" else ValueError
-        with pytest.raises(error, match="got a sum over an array.*reduce='sum'|rank"):
-            model.train_batch(optimizer, lambda *b: loss(model.model, *b), DATA[0])
-        assert_close(whole(model), before)
-        return True
-
-    assert all(several_ranks(run))
-
-
-def penalized(model, x, t):
-    decay = sum(F.sum(param**2) for param in model.params())
-    return model(x, t) + 0.1 * decay
-
-
-def sum_of_means(model, x, t):
-    return F.sum(F.mean(model.predict(x) ** 2, axis=0))
-
-
-@pytest.mark.parametrize("loss", [penalized, sum_of_means])
-def test_a_loss_function_with_a_sum_over_something_else(several_ranks, loss):
-    one, optimizer = Layers(), MomentumSGD(0.1)
-    optimizer.setup(one)
-    for batch in DATA:
-        optimizer.update(lambda *b: loss(one, *b), *batch)
-    expected = {path: p.array for path, p in one.namedparams()}
-
-    def run(comm):
-        model, optimizer = pipeline(Layers, comm, DATA)
-        for batch in DATA:
-            model.train_batch(optimizer, lambda *b: loss(model.model, *b), batch)
-        return whole(model)
-
-    for found in several_ranks(run):
-        assert_close(found, expected)
-
-
-def test_a_loss_function_beside_a_model_that_is_a_sum(several_ranks):
-    def run(comm):
-        model, optimizer = pipeline(Summed, comm, DATA)
-        with pytest.raises(ValueError, match="the model, which returns a sum"):
-            model.train_batch(optimizer, lambda x, t: model.model(x, t) / 7, DATA[0])
-        return True
-
-    assert all(several_ranks(run))
 
 
 class Sequences(renga.Chain):

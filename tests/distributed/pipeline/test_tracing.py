@@ -20,6 +20,7 @@ def traced(comm, folder, **options):
     """The trace of two batches, which rank 0 reads, and the number of stages."""
     batches = networks.images(batches=BATCHES)
     parts = [x[:2] for x in batches[0]]
+    options = {"reduce": "mean", **options}  # seen otherwise in further passes
     model = Pipeline(networks.Residual(), comm, *parts, micro_batches=M, **options)
     optimizer = MomentumSGD(0.05).setup(model)
     with renga.profiler() as profile:

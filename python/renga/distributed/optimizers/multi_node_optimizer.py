@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from renga.distributed.data_parallel.accumulation import Accumulation, gradients_kept
 from renga.distributed.data_parallel.reducer import Reducer
 from renga.distributed.data_parallel.reducers import Reducers
-from renga.distributed.data_parallel.replicas.first_pass import (
-    initialize,
-    traces_of,
-)
+from renga.distributed.data_parallel.replicas.first_pass import initialize
 from renga.distributed.data_parallel.replicas.replicas import Replicas
 from renga.distributed.data_parallel.sample_weighting import (
     GradientWeight,
@@ -27,6 +24,7 @@ from renga.distributed.data_parallel.synchronization import (
     SyncResult,
 )
 from renga.distributed.optimizers.caller_gradients import CallerGradients
+from renga.link.traces import traces_of
 from renga.serializer import Deserializer
 from renga.utils.argument import check_count
 

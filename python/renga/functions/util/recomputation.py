@@ -40,11 +40,11 @@ class Recomputation:
         """The outputs of ``func(*xs)``, followed by the link attributes that it set."""
         own = config._choices.by_name
         self._settings = {**vars(global_config), **own}
-        before = _random_states()
+        before = random_states()
         with _on_tape(_Tape(self._values, replays=False)), self.states.observed():
             ys = self._func(*xs)
         # Without draws, the backward pass need not restore generators.
-        self._random = None if before == _random_states() else before
+        self._random = None if before == random_states() else before
         return ys
 
     def again(self, xs: tuple[Variable, ...], states: tuple[Variable, ...]) -> Any:
@@ -111,11 +111,13 @@ def _on_tape(tape: _Tape) -> Iterator[None]:
         _tapes.open.pop()
 
 
-def _random_states() -> bytes:
+def random_states() -> bytes:
+    """Those of NumPy's and Python's global generators."""
     return pickle.dumps((numpy.random.get_state(legacy=False), random.getstate()))
 
 
-def _set_random_states(states: bytes) -> None:
+def set_random_states(states: bytes) -> None:
+    """Continues from what :func:`random_states` has returned."""
     of_numpy, of_python = pickle.loads(states)
     numpy.random.set_state(of_numpy)
     random.setstate(of_python)
@@ -126,9 +128,9 @@ def _random_states_of(states: bytes | None) -> Iterator[None]:
     if states is None:
         yield
         return
-    now = _random_states()
-    _set_random_states(states)
+    now = random_states()
+    set_random_states(states)
     try:
         yield
     finally:
-        _set_random_states(now)
+        set_random_states(now)

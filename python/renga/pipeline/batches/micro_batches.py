@@ -9,7 +9,7 @@ import numpy
 
 from renga.pipeline.batches import containers
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array
+from renga.variable import Variable
 
 
 def split(
@@ -53,23 +53,6 @@ def split(
     ]
 
 
-def doubled(inputs: Sequence[Any], axis: int = 0) -> tuple[Any, ...]:
-    """The same arguments with each sample twice, one batch after the other."""
-    samples = number_of_samples(inputs, axis)
-
-    def twice(x: Any) -> Any:
-        if samples and _is_sequence(x) and _has_items_as_samples(x, samples, axis):
-            return x + x
-        return containers.map_leaves(twice_in_leaf, x)
-
-    def twice_in_leaf(x: Any) -> Any:
-        if not _has_axes(x):
-            return x
-        return numpy.concatenate([as_array(x)] * 2, min(axis, x.ndim - 1))
-
-    return tuple(map(twice, inputs))
-
-
 def signature(inputs: Any) -> tuple[Any, ...]:
     """The shapes and dtypes of the arrays in containers."""
     return tuple(
@@ -78,6 +61,11 @@ def signature(inputs: Any) -> tuple[Any, ...]:
             for x in containers.leaves(inputs)
         ]
     )
+
+
+def kinds(inputs: Any) -> frozenset[Any]:
+    """The numbers of axes and the dtypes of the arrays in containers."""
+    return frozenset(each and (len(each[0]), each[1]) for each in signature(inputs))
 
 
 def number_of_samples(inputs: Sequence[Any], axis: int) -> int | None:

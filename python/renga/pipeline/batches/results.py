@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -14,8 +14,6 @@ from renga.configuration import config
 from renga.function_node import FunctionNode
 from renga.pipeline.batches.containers import leaves, map_items, map_leaves
 from renga.variable import Variable, as_array, as_variable
-
-REDUCTIONS = ("mean", "sum")
 
 
 class _Place(enum.Enum):
@@ -147,7 +145,7 @@ def _join_leaves(
             if not all(_has_samples(y, size, 0) for y, size in pairs) and _are_same(ys):
                 return first
         return numpy.concatenate(ys, axis)
-    if isinstance(first, (float, numpy.generic, numpy.ndarray)):
+    if is_number(first):
         total = sum(weight * float(y) for weight, y in zip(weights, ys))
         return numpy.asarray(total, getattr(first, "dtype", numpy.float64))
     if any(type(y) is not type(first) or y != first for y in ys):
@@ -158,33 +156,42 @@ def _join_leaves(
     return first
 
 
+def is_number(y: Any) -> bool:
+    """Whether it is a float, or an array without axes."""
+    is_array = isinstance(y, (numpy.generic, numpy.ndarray))
+    return isinstance(y, float) or (is_array and y.ndim == 0)
+
+
 def _are_same(ys: Sequence[Any]) -> bool:
     return all(y.shape == ys[0].shape and (y == ys[0]).all() for y in ys)
 
 
 def observation_of(
     observations: Iterable[tuple[Mapping[str, Any], float]],
+    is_sum: Callable[[str], bool],
 ) -> dict[str, Any]:
-    """What the micro-batches of one or more batches reported, averaged.
+    """What the micro-batches of one or more batches reported, put together.
 
     Args:
-        observations: of micro-batches, with their weights in the mean.
+        observations: of micro-batches, with their weights in means.
+        is_sum: whether the values of a name are added up; others are averaged.
     """
     values: dict[str, list[tuple[Any, float]]] = {}
     for observation, weight in observations:
         for key, value in observation.items():
             values.setdefault(key, []).append((as_array(value), weight))
-    return {key: _mean(pairs) for key, pairs in values.items()}
+    return {key: _reduced(pairs, is_sum(key)) for key, pairs in values.items()}
 
 
-def _mean(pairs: Sequence[tuple[Any, float]]) -> Any:
-    """The mean of numbers or of arrays of one shape; of anything else the last one."""
+def _reduced(pairs: Sequence[tuple[Any, float]], is_sum: bool) -> Any:
+    """The sum or mean of numbers, or of arrays of one shape; else the last one."""
     last = pairs[-1][0]
-    total = sum(weight for _, weight in pairs)
+    total = 1.0 if is_sum else sum(weight for _, weight in pairs)
     shapes = {getattr(value, "shape", ()) for value, _ in pairs}
     is_number = isinstance(last, (int, float, numpy.generic, *get_array_types()))
     if not is_number or len(shapes) > 1 or total == 0:
         return last
+    weighted = [(value, 1.0 if is_sum else weight) for value, weight in pairs]
     if shapes != {()}:
-        return sum(value * (weight / total) for value, weight in pairs)
-    return sum(float(value) * weight for value, weight in pairs) / total
+        return sum(value * (weight / total) for value, weight in weighted)
+    return sum(float(value) * weight for value, weight in weighted) / total

@@ -10,7 +10,7 @@ import renga.functions as F
 import renga.links as L
 from renga.communicators import local
 from renga.distributed import create_groups, create_multi_node_optimizer, parallelize
-from renga.distributed.data_parallel.replicas.first_pass import without_traces
+from renga.link.traces import without_traces
 from tests.distributed.compression.test_training import both, load
 from tests.distributed.data_parallel.training_steps import (
     STEPS,
