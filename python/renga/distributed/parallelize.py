@@ -11,6 +11,7 @@ import numpy
 from renga.backends import cuda
 from renga.distributed.same_outputs import require_same_outputs
 from renga.link import Link
+from renga.link.parallel_models import note_parallel_model, require_own_parts
 from renga.link.sharing_memory import share_arrays
 from renga.links.parallel.channel.model.channel_run import ChannelRun
 from renga.links.parallel.channel.model.replacement import channel_replacements
@@ -121,12 +122,16 @@ def parallelize(
         TypeError: ``model`` is no link, or ``comm`` no communicator; or there are
             options without a plan with stages.
         ValueError: there is no such strategy, input or output; outputs cannot stay
-            sharded; the model is parallel already; the ranks' models or arguments
-            differ; or the parallel model gives other outputs for the example, as it
-            reads shapes or elements of activations.
+            sharded; the model is parallel already, or shares a link with another one
+            that is; the ranks' models or arguments differ; or the parallel model gives
+            other outputs for the example, as it reads shapes or elements of
+            activations.
     """
     arguments = model, comm, strategy, inputs, input, output
+    if isinstance(model, Link):
+        require_own_parts("parallelize", model)
     new, report = with_strategy(*arguments, **options)
+    note_parallel_model(model, new)
     if comm.rank == 0:
         print(report, flush=True)
     return new

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from renga.link import Link
+from renga.link.parallel_models import require_own_parts
 from renga.optimizer.hooks import Hookable
 from renga.optimizer.loss_scaling import LossScaling
 from renga.serializer import Deserializer
@@ -26,6 +27,7 @@ class Optimizer(Hookable, LossScaling):
         """Makes ``link`` the target and resets the counts and hooks."""
         if not isinstance(link, Link):
             raise TypeError(f"setup: expected a Link, got {type(link).__name__}")
+        require_own_parts("setup", link)
         if self.target is not None:
             self._read_device_loss_scale()
         self.target = link

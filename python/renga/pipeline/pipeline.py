@@ -14,6 +14,7 @@ import numpy
 
 from renga import reporter
 from renga.link import Link
+from renga.link.parallel_models import note_parallel_model, require_own_parts
 from renga.pipeline import measurement, preparation
 from renga.pipeline.agreement import (
     Settings,
@@ -115,6 +116,7 @@ class Pipeline(Link):
         options.check(comm.size)
         # Not a child: its names in files are the model's.
         vars(self)["model"] = whole = preparation.serial_model(model)
+        require_own_parts("Pipeline", whole)
         self.comm = comm
         self.micro_batches = micro_batches
         self.schedule = schedule
@@ -125,6 +127,7 @@ class Pipeline(Link):
         cut = preparation.cut(whole, comm, inputs, n, cuts, options)
         self.partition, homes = cut
         self._parameters = StageParameters(whole, comm, homes)
+        note_parallel_model(whole, self)
         self._start()
 
     def _start(self) -> None:

@@ -302,3 +302,47 @@ def test_ranks_that_shard_differently(several_ranks):
             optimizer.update(model, X[0], T[0])
 
     several_ranks(run)
+
+
+class LimitNorm:
+    """A hook of the user that reads all gradients of the model."""
+
+    name = "LimitNorm"
+
+    def __call__(self, optimizer):
+        params = list(optimizer.target.params())
+        norm = sum(float((param.grad**2).sum()) for param in params) ** 0.5
+        for param in params:
+            param.grad *= min(1, 0.05 / norm)
+
+
+class Recenter:
+    """A hook of the user that reads all parameters of the model after an update."""
+
+    name = "Recenter"
+    timing = "post"
+
+    def __call__(self, optimizer):
+        params = list(optimizer.target.params())
+        mean = sum(float(param.array.sum()) for param in params)
+        for param in params:
+            param.array[...] -= 0.01 * mean * param.update_rule.t
+
+
+def scale_by_count(rule, param):
+    """Reads the number of updates, also of parameters that other ranks update."""
+    param.grad /= 1 + rule.t
+
+
+scale_by_count.call_for_each_param = True
+
+
+@pytest.mark.parametrize("hook", [LimitNorm(), Recenter(), scale_by_count], ids=str)
+def test_hooks_of_the_user_see_the_whole_model(ranks, hook):
+    def run(comm, shard):
+        model, optimizer = make(comm, shard=shard)
+        optimizer.add_hook(hook)
+        optimizer.add_hook(optimizer_hooks.GradientClipping(1e3))
+        return train(comm, model, optimizer)
+
+    check_same(ranks, run)

@@ -38,7 +38,10 @@ def serial(own_noise=False):
     return train(model, optimizer.setup(model), 7, own_noise)
 
 
-@pytest.mark.parametrize("options", [{}, {"zero_fill": False}])
+SHARDS = [{"shard": shard} for shard in ("states", "gradients", "parameters")]
+
+
+@pytest.mark.parametrize("options", [{}, {"zero_fill": False}, *SHARDS], ids=str)
 @pytest.mark.parametrize("own_noise", [False, True])
 def test_all_ranks_add_the_noise_of_rank_0(
     ranks_with_own_random_numbers, options, own_noise
@@ -49,6 +52,26 @@ def test_all_ranks_add_the_noise_of_rank_0(
         return train(model, optimizer.setup(model), 7 + comm.rank, own_noise)
 
     found, expected = ranks_with_own_random_numbers(act), serial(own_noise)
+    for x in found:
+        np.testing.assert_array_equal(x, found[0])
+        np.testing.assert_allclose(x, expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, *SHARDS], ids=str)
+def test_noise_of_one_parameter_by_its_own_rule(ranks_with_own_random_numbers, options):
+    def act(comm):
+        model, optimizer = made()
+        if comm is not None:
+            optimizer = create_multi_node_optimizer(optimizer, comm, **options)
+        optimizer.setup(model)
+        model.W.update_rule.add_hook(optimizer_hooks.GradientNoise(0.3))
+        model.b.update_rule.add_hook(optimizer_hooks.GradientNoise(0.2))
+        np.random.seed(3 if comm is None else 3 + comm.rank)
+        for _ in range(3):
+            optimizer.update(lambda x: F.mean(model(x) ** 2), X)
+        return np.concatenate([p.array.ravel() for p in model.params()])
+
+    found, expected = ranks_with_own_random_numbers(act), act(None)
     for x in found:
         np.testing.assert_array_equal(x, found[0])
         np.testing.assert_allclose(x, expected, rtol=0, atol=1e-6)

@@ -169,7 +169,8 @@ class GatheredUnit:
     def _on_device(self, flat: Array) -> Array:
         if self._sent is self.row:
             return flat
-        return cuda.to_gpu(flat, self.row.device)
+        moved: Array = cuda.to_gpu(flat, self.row.device)
+        return moved
 
     def finish(self) -> None:
         """Waits for what has been requested."""

@@ -111,7 +111,8 @@ class NodeParameters(ShardedStates):
                 part_of(view, piece)[...] = part_of(param.array, piece)
 
     def _gather(self) -> None:
-        if not self.cuts:  # whole parameters were updated
+        if not self.cuts:  # copies of whole parameters were updated
+            self._wait_for_node()  # others' hooks may still read the present ones
             self._write_pieces(self._comm.rank)
         if not self._is_shared:
             super()._gather()

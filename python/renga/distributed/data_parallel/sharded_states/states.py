@@ -9,9 +9,11 @@ import numpy
 
 from renga import _core
 from renga.distributed.data_parallel.sharded_states.layout import Piece, ShardLayout
+from renga.distributed.data_parallel.sharded_states.own_updates import update_own
 from renga.link import Link
 from renga.optimizer_hooks.gradient_clipping import GradientClipping
 from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
+from renga.optimizer_hooks.gradient_noise import noise_of_rank_0
 from renga.optimizer_hooks.lasso import Lasso
 from renga.optimizer_hooks.weight_decay import WeightDecay
 from renga.parameter import Parameter
@@ -31,8 +33,9 @@ class ShardedStates:
     """Updates this rank's pieces of the parameters, then gathers all of them.
 
     Update rules that work element by element update equal shares, which begin and end
-    within parameters. Others, such as LAMB's, and hooks that see a whole parameter, get
-    whole parameters. The parameters' arrays are moved into flat ones.
+    within parameters. Others, such as LAMB's, get whole parameters, and hooks that need
+    more than an element the whole model. The parameters' arrays are moved into flat
+    ones.
 
     Args:
         comm: the communicator.
@@ -81,8 +84,6 @@ class ShardedStates:
         self.own = [self._own_pieces(b) for b in range(len(self.layouts))]
         pieces = [part for row in self.own for _, part in row]
         self._link = _Pieces([comm, *self._model_comms], optimizer.target, pieces)
-        if not self.cuts:
-            self._link = _WholeParameters([comm], optimizer.target, pieces)
         self.divide()
 
     def require_own_graph(self, loss: Any) -> None:
@@ -163,14 +164,22 @@ class ShardedStates:
         """Updates by the gradients of this rank's pieces, and clears all gradients."""
         self._adopt_arrays()
         self._adopt_rules()
+        if self.cuts:
+            self._update_pieces()
+        else:
+            own = list(self._link.params())
+            with noise_of_rank_0(self._comm):
+                update_own(self._optimizer, self._params, own, self._gather)
+        for param in (*self._link.params(), *self._params):
+            param.grad = None
+
+    def _update_pieces(self) -> None:
         target = self._optimizer.target
         self._optimizer.target = self._link
         try:
             self._optimizer.update(None)
         finally:
             self._optimizer.target = target
-        for param in (*self._link.params(), *self._params):
-            param.grad = None
         self._gather()
 
     def _gather(self) -> None:
@@ -266,7 +275,6 @@ class _Pieces(Link):
         self._comms = comms
         self._pieces = list(pieces)
         self._sum_over_model = model.sum_over_stages
-        self._params_of_model = model.params_of_all_stages
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
         yield from self._pieces
@@ -278,28 +286,6 @@ class _Pieces(Link):
             value = sum(comm.allgather_obj(value))
         total: float = self._sum_over_model(value)
         return total
-
-
-class _WholeParameters(_Pieces):
-    """Pieces that are whole parameters, in the order in which the model has them."""
-
-    def params_of_all_stages(self) -> Iterator[Any]:
-        """Also those of other ranks: hooks draw random numbers in this order."""
-        own = {id(param) for param in self._pieces}
-        for param in self._params_of_model():
-            yield param if id(param) in own else _Elsewhere(param)
-
-
-class _Elsewhere:
-    """A parameter that another rank updates."""
-
-    is_meta = True
-
-    def __init__(self, param: Parameter) -> None:
-        self._param = param
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._param, name)
 
 
 def part_of(x: Array, piece: Piece) -> Array:
