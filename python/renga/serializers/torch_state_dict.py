@@ -7,6 +7,7 @@ from typing import IO, Any
 
 import numpy
 
+from renga.link.distinct_params import distinct_params
 from renga.serializers.errors import FileFormatError, name_of
 from renga.serializers.files import File, open_to_read
 from renga.serializers.npz import DictionarySerializer, NpzDeserializer
@@ -120,9 +121,6 @@ def _share_tied(
 
 
 def _tied_names(link: Any) -> Iterator[list[str]]:
-    # Links are made of parameters, which serializers do not know.
-    from renga.link.distinct_params import distinct_params
-
     for each in distinct_params(link):
         if each.is_shared:
             yield [name[1:] for name in each.names]
