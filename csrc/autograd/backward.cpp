@@ -1,33 +1,20 @@
 #include "autograd/backward.h"
 
-#include <map>
+#include <algorithm>
+#include <queue>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
-#include "autograd/accumulate.h"
 #include "autograd/engine.h"
-#include "autograd/gradient_buffer.h"
-#include "autograd/leaf_uses.h"
-#include "autograd/propagated_graphs.h"
-#include "autograd/thread_state.h"
-#include "tensor/views.h"
 
 namespace renga {
 namespace {
 
-thread_local std::map<int, GradientReadyHook> ready_hooks;
-
-// None in a nested pass (a function's backward may call backward()): the outer pass may still add
-// to the gradients of leaves.
-std::vector<GradientReadyHook> current_hooks() {
-  std::vector<GradientReadyHook> hooks;
-  if (thread_state.backward_depth > 1) return hooks;
-  for (const auto& [handle, hook] : ready_hooks) hooks.push_back(hook);
-  return hooks;
-}
-
 // The gradient of the leaf `x` in memory that the leaf owns: optimizers and their hooks update
 // gradients in place, but operations may return views or one array for several inputs.
-Variable owned_gradient(const VariableNode& x, const Variable& gx) {
-  return is_owned_gradient(x, gx) ? gx : arithmetic.copy(gx);
+Variable owned_gradient(const VariableNode& x, const Variable& gx, const GradientBuffers& buffers) {
+  return buffers.is_owned(x, gx) ? gx : arithmetic.copy(gx);
 }
 
 void check_same_shape(const VariableNode& x, const Shape& before, const Shape& gx) {
@@ -39,18 +26,22 @@ void check_same_shape(const VariableNode& x, const Shape& before, const Shape& g
 // Accumulates gradients in the leaves.
 class AccumulatingEngine final : public Engine {
  public:
-  AccumulatingEngine(std::span<const Variable> outputs, const BackwardOptions& options)
-      : Engine(options) {
+  // `pass` tells leaves which pass gave them gradients.
+  AccumulatingEngine(std::span<const Variable> outputs, const BackwardOptions& options,
+                     PassContext& context, Ref<Propagation> pass)
+      : Engine(options, context), pass_(std::move(pass)) {
     std::vector<Ref<VariableNode>> roots;
     for (const Variable& y : outputs) roots.push_back(y.node());
     for (const auto& root : roots) roots_.insert(root.get());
-    hooks_ = current_hooks();
-    if (!hooks_.empty()) uses_ = count_leaf_uses(roots);
+    // An outer pass may still add to the gradients of leaves.
+    if (context_.running > 1 || context_.hooks.empty()) return;
+    for (const auto& [handle, hook] : context_.hooks) hooks_.push_back(hook);
+    uses_ = count_leaf_uses(roots);
   }
 
  private:
   bool accumulates_into_leaves() const override { return true; }
-  bool may_defer() const override { return hooks_.empty(); }
+  bool may_postpone() const override { return hooks_.empty(); }
 
   void on_gradient(VariableNode* x, const Variable& gx) override {
     VariableBody* body = x->variable;
@@ -59,21 +50,23 @@ class AccumulatingEngine final : public Engine {
       if (x->creator && options_.retain_grad && body != nullptr) body->grad = gx;
       return;
     }
-    DeferredGradients* const deferred = thread_state.deferred_gradients;
-    if (deferred != nullptr && deferred->has(*x)) deferred->compute();  // terms keep their order
+    PostponedGradients* const waiting = context_.postponed;
+    if (waiting != nullptr && waiting->has(*x))
+      waiting->compute(context_);  // terms keep their order
     if (body->grad.defined()) {
       accumulate(*x, body->grad, gx);
+      if (body->pass && body->pass != pass_) pass_->include(*body->pass);
     } else {
-      body->grad = owned_gradient(*x, gx);
+      body->grad = owned_gradient(*x, gx, context_.buffers);
     }
-    body->loss_scale = options_.loss_scale;
+    body->pass = pass_;
   }
 
   // Adds to the gradient of earlier passes: where it is, unless the user may see it.
   void accumulate(const VariableNode& x, Variable& sum, const Variable& gx) const {
     check_same_shape(x, sum.shape(), gx.shape());
     const bool in_place = !options_.create_graph && !sum.node()->creator &&
-                          sum.dtype() == gx.dtype() && is_owned_gradient(x, sum);
+                          sum.dtype() == gx.dtype() && context_.buffers.is_owned(x, sum);
     if (in_place) {
       arithmetic.add_to(sum.array(), gx.array());
     } else {
@@ -94,6 +87,7 @@ class AccumulatingEngine final : public Engine {
     }
   }
 
+  const Ref<Propagation> pass_;
   std::unordered_set<VariableNode*> roots_;
   std::vector<GradientReadyHook> hooks_;
   // The gradient of a leaf is complete when all nodes that read it are done.
@@ -104,8 +98,8 @@ class AccumulatingEngine final : public Engine {
 class CollectingEngine final : public Engine {
  public:
   CollectingEngine(std::span<const Variable> outputs, std::span<const Variable> inputs,
-                   const BackwardOptions& options)
-      : Engine(options) {
+                   const BackwardOptions& options, PassContext& context)
+      : Engine(options, context) {
     for (const Variable& x : inputs) gradients_.emplace(x.node().get(), Variable());
     mark_needed(outputs);
   }
@@ -157,18 +151,54 @@ class CollectingEngine final : public Engine {
   std::unordered_set<const Node*> needed_;
 };
 
-// A nested pass takes none.
-ExtraRoots extra_roots() {
-  const bool outermost = thread_state.backward_depth == 0;
-  return take_extra_roots != nullptr && outermost ? take_extra_roots() : ExtraRoots();
+// Of this pass; a nested one takes none.
+std::vector<ExtraRoot> take_extra_roots(PassContext& context) {
+  std::vector<ExtraRoot> roots;
+  if (context.running > 0) return roots;
+  for (auto& [name, root] : std::exchange(context.extra_roots, {})) roots.push_back(root);
+  return roots;
 }
 
-std::vector<Variable> concatenated(std::span<const Variable> xs,
-                                   const std::vector<Variable>& more) {
+std::vector<Variable> with_extra(std::span<const Variable> xs, const std::vector<ExtraRoot>& extra,
+                                 Variable ExtraRoot::*which) {
   std::vector<Variable> all(xs.begin(), xs.end());
-  all.insert(all.end(), more.begin(), more.end());
+  for (const ExtraRoot& root : extra) all.push_back(root.*which);
   return all;
 }
+
+// Visits nodes after all that depend on them.
+class GraphRelease {
+ public:
+  // Visits the creator of `x`, which nothing outside the visited part of the graph uses, once this
+  // holds for all its outputs.
+  void add(const VariableNode& x) {
+    Node* const node = x.creator.get();
+    if (node == nullptr) return;
+    const auto alive =
+        node->outputs.size() - static_cast<std::size_t>(std::ranges::count(node->outputs, nullptr));
+    // Its outputs are its owners, and gradients that are still to be computed.
+    const bool is_unused =
+        ++unused_outputs_[node] == alive && node->use_count() == static_cast<long>(alive);
+    if (is_unused) queue_.emplace(node->rank, node);
+  }
+
+  void run() {
+    while (!queue_.empty()) {
+      Node& node = *queue_.top().second;
+      queue_.pop();
+      node.free_saved();
+      for (const auto& x : node.inputs) {
+        const bool is_unused = ++uses_[x.get()] == x->use_count() && x->variable == nullptr;
+        if (is_unused) add(*x);
+      }
+    }
+  }
+
+ private:
+  std::priority_queue<std::pair<int, Node*>> queue_;  // by rank
+  std::unordered_map<const Node*, std::size_t> unused_outputs_;
+  std::unordered_map<const VariableNode*, long> uses_;  // by visited nodes
+};
 
 Variable scaled_one(const Variable& y, const std::optional<double>& loss_scale) {
   return Variable(arithmetic.full_like(y.array(), loss_scale.value_or(1.0)));
@@ -178,11 +208,11 @@ Variable scaled_one(const Variable& y, const std::optional<double>& loss_scale) 
 std::vector<Variable> collect_gradients(std::span<const Variable> outputs,
                                         std::span<const Variable> inputs,
                                         std::span<const Variable> grad_outputs,
-                                        const BackwardOptions& options) {
-  const ExtraRoots extra = extra_roots();
-  CollectingEngine engine(concatenated(outputs, extra.outputs), concatenated(inputs, extra.inputs),
-                          options);
-  for (const Variable& y : extra.outputs) engine.add_root(y, scaled_one(y, {}));
+                                        const BackwardOptions& options, PassContext& context) {
+  const std::vector<ExtraRoot> extra = take_extra_roots(context);
+  CollectingEngine engine(with_extra(outputs, extra, &ExtraRoot::output),
+                          with_extra(inputs, extra, &ExtraRoot::input), options, context);
+  for (const ExtraRoot& root : extra) engine.add_root(root.output, scaled_one(root.output, {}));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const bool given = i < grad_outputs.size() && grad_outputs[i].defined();
     engine.add_root(outputs[i],
@@ -196,18 +226,19 @@ std::vector<Variable> collect_gradients(std::span<const Variable> outputs,
 
 }  // namespace
 
-ExtraRoots (*take_extra_roots)() = nullptr;
-
-void backward(std::span<const Variable> roots, const BackwardOptions& options) {
-  const std::vector<Variable> outputs = concatenated(roots, extra_roots().outputs);
-  AccumulatingEngine engine(outputs, options);
+void backward(std::span<const Variable> roots, const BackwardOptions& options,
+              PassContext& context) {
+  const std::vector<Variable> outputs =
+      with_extra(roots, take_extra_roots(context), &ExtraRoot::output);
+  const auto pass = make_ref<Propagation>(options.loss_scale);
+  AccumulatingEngine engine(outputs, options, context, pass);
   const bool may_free = !options.retain_grad && !options.create_graph;
   for (const Variable& y : outputs) {
     Variable& gy = y.body()->grad;
     if (!gy.defined() && y.size() <= 1) {
       gy = scaled_one(y, options.loss_scale);
       // Whoever gives a gradient may give another one after an update.
-      if (may_free) remember_propagated(y);
+      if (may_free) pass->add_loss(*y.node());
     }
     if (gy.defined()) engine.add_root(y, gy);
   }
@@ -218,31 +249,41 @@ void backward(std::span<const Variable> roots, const BackwardOptions& options) {
   }
 }
 
-void accumulate_gradient(const DeferredGradients::Term& term) {
-  AccumulatingEngine({}, {.loss_scale = term.loss_scale}).run(term);
+void accumulate_gradient(const PostponedGradients::Term& term, PassContext& context) {
+  const auto pass = make_ref<Propagation>(term.loss_scale);
+  AccumulatingEngine({}, {.loss_scale = term.loss_scale}, context, pass).run(term);
 }
 
 std::vector<Variable> grad(std::span<const Variable> outputs, std::span<const Variable> inputs,
                            std::span<const Variable> grad_outputs,
-                           std::span<const Variable> grad_inputs, const GradOptions& options) {
-  std::vector<Variable> gradients = collect_gradients(outputs, inputs, grad_outputs, options);
+                           std::span<const Variable> grad_inputs, const GradOptions& options,
+                           PassContext& context) {
+  std::vector<Variable> gradients =
+      collect_gradients(outputs, inputs, grad_outputs, options, context);
   const BackpropMode mode(options.create_graph);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     Variable& gx = gradients[i];
     if (i < grad_inputs.size()) gx = add_gradients(grad_inputs[i], gx);
     if (!options.set_grad) continue;
-    if (gx.defined()) gx = owned_gradient(*inputs[i].node(), gx);
+    if (gx.defined()) gx = owned_gradient(*inputs[i].node(), gx, context.buffers);
     inputs[i].body()->grad = gx;
   }
   return gradients;
 }
 
-int add_gradient_ready_hook(GradientReadyHook hook) {
-  static thread_local int next = 0;
-  ready_hooks.emplace(next, std::move(hook));
-  return next++;
+void free_propagated_graphs(std::span<const Variable> leaves) {
+  GraphRelease release;
+  std::unordered_set<const Propagation*> seen;
+  for (const Variable& leaf : leaves) {
+    Propagation* const pass = leaf.body()->pass.get();
+    if (pass == nullptr || !seen.insert(pass).second) continue;
+    for (const auto& loss : std::exchange(pass->losses, {})) {
+      // A loss has one owner: the variable that the user holds.
+      const VariableNode* const node = loss->node;
+      if (node != nullptr && node->use_count() == 1) release.add(*node);
+    }
+  }
+  release.run();
 }
-
-void remove_gradient_ready_hook(int handle) { ready_hooks.erase(handle); }
 
 }  // namespace renga

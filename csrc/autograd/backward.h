@@ -1,12 +1,11 @@
 // Backward passes: backward() accumulates gradients in leaves, grad() returns them.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "autograd/node.h"
+#include "autograd/pass_context.h"
 
 namespace renga {
 
@@ -18,7 +17,12 @@ struct BackwardOptions {
 
 // Adds to the gradient of every leaf that `outputs` depend on. The pass starts from the outputs'
 // gradients; that of an output of one element defaults to one.
-void backward(std::span<const Variable> outputs, const BackwardOptions& options);
+void backward(std::span<const Variable> outputs, const BackwardOptions& options,
+              PassContext& context);
+inline void backward(std::span<const Variable> outputs, const BackwardOptions& options = {}) {
+  PassContext alone;
+  backward(outputs, options, alone);
+}
 
 struct GradOptions : BackwardOptions {
   bool set_grad = false;  // also store the gradients in the inputs
@@ -28,27 +32,25 @@ struct GradOptions : BackwardOptions {
 // `grad_outputs` and `grad_inputs` may be empty or hold undefined entries.
 std::vector<Variable> grad(std::span<const Variable> outputs, std::span<const Variable> inputs,
                            std::span<const Variable> grad_outputs,
-                           std::span<const Variable> grad_inputs, const GradOptions& options);
+                           std::span<const Variable> grad_inputs, const GradOptions& options,
+                           PassContext& context);
+inline std::vector<Variable> grad(std::span<const Variable> outputs,
+                                  std::span<const Variable> inputs,
+                                  std::span<const Variable> grad_outputs = {},
+                                  std::span<const Variable> grad_inputs = {},
+                                  const GradOptions& options = {}) {
+  PassContext alone;
+  return grad(outputs, inputs, grad_outputs, grad_inputs, options, alone);
+}
 
-// Extra roots of a backward pass, and extra inputs that it has to reach: pending communications.
-// Other ranks wait for them, so they run even if the loss does not depend on them. The next
-// backward pass of this thread takes them. Set by the binding.
-struct ExtraRoots {
-  std::vector<Variable> outputs;
-  std::vector<Variable> inputs;
-};
-extern ExtraRoots (*take_extra_roots)();
+// Computes a term that a pass has left out, and adds it to the gradient of its leaf.
+void accumulate_gradient(const PostponedGradients::Term& term, PassContext& context);
 
-// Called with a leaf as soon as its gradient is complete in this thread's backward(). A nested
-// backward() calls no hooks, and may add to the gradient later. Returns a handle for
-// remove_gradient_ready_hook.
-using GradientReadyHook = std::function<void(const Variable& leaf)>;
-int add_gradient_ready_hook(GradientReadyHook hook);
-void remove_gradient_ready_hook(int handle);
-
-// Called before (`done` = false) and after each node's backward on this thread, for function hooks.
-using BackwardObserver = void (*)(Node& node, std::span<const Variable> gys, bool done);
-void set_backward_observer(BackwardObserver observer);
-bool has_backward_observer();
+// Frees what graphs saved for backward() that only losses reach from which passes started that gave
+// gradients to these leaves. An optimizer calls it before its update: a training loop whose
+// variable `loss` lives until the next loss replaces it would otherwise keep the arrays of two
+// steps. What depends on a variable that somebody else holds stays as it is. The nodes stay, so
+// that the graph can still be drawn; propagating through them again raises an error.
+void free_propagated_graphs(std::span<const Variable> leaves);
 
 }  // namespace renga

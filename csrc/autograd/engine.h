@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "autograd/backward.h"
-#include "autograd/deferred_gradients.h"
-#include "autograd/gradient_sum.h"
 
 namespace renga {
 
@@ -22,7 +20,7 @@ class WrongType : public std::invalid_argument {
 // Visits nodes in decreasing order of rank, starting from the outputs.
 class Engine {
  public:
-  explicit Engine(const BackwardOptions& options);
+  Engine(const BackwardOptions& options, PassContext& context);
   virtual ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -30,7 +28,7 @@ class Engine {
   void add_root(const Variable& y, const Variable& gy);
   void run();
   // Computes what an earlier pass has left out.
-  void run(const DeferredGradients::Term& term);
+  void run(const PostponedGradients::Term& term);
 
  protected:
   // Whether the gradient of this input is needed.
@@ -42,12 +40,13 @@ class Engine {
   // Whether gradients are stored in the leaves; otherwise they are returned.
   virtual bool accumulates_into_leaves() const { return false; }
   // Whether gradients that are stored in the leaves may be left out until later.
-  virtual bool may_defer() const { return false; }
+  virtual bool may_postpone() const { return false; }
 
   // Reports the gradient of `x`, if one was computed.
   void complete(VariableNode* x);
 
   const BackwardOptions options_;
+  PassContext& context_;
 
  private:
   struct Entry {
@@ -64,24 +63,26 @@ class Engine {
   // With the terms that were collected.
   Variable take_complete_gradient(VariableNode* x);
   void enqueue_creator(VariableNode* x);
-  void add_sums(VariableNode& x, const GradientSums& sums);
+  GradientSink sink(Node* node, VariableNode* x);
   void process(Node& node);
-  void defer_leaves(Node& node);
+  void postpone_leaves(Node& node);
   void propagate(Node& node);
   void call_backward(Node& node);
-  void check_gradient(const Node& node, int i, const VariableNode& x) const;
+  void check_gradient(const Node& node, int i, const Variable& gx) const;
   void keep_leaf(const Ref<VariableNode>& x);
 
   std::unordered_map<VariableNode*, Variable> grads_;
-  CollectedTerms sums_;
-  DeferredGradients* deferred_ = nullptr;
+  CollectedTerms collected_;
+  std::optional<LeafAccess> leaves_;  // of a pass that may write to where leaves keep gradients
+  PostponedGradients* postponed_ = nullptr;
   std::unordered_set<Node*> seen_;
   std::priority_queue<Entry> queue_;
   std::int64_t order_ = 0;
   std::vector<Ref<VariableNode>> kept_;  // the roots, and leaves in the order of the visit
   std::unordered_set<VariableNode*> kept_leaves_;
-  std::vector<Variable> gys_, gxs_;
+  std::vector<Variable> gys_;
   std::vector<int> wanted_;
+  std::vector<GradientSink> sinks_;  // one for each of `wanted_`
 };
 
 }  // namespace renga

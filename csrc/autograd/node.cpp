@@ -2,28 +2,11 @@
 
 #include <algorithm>
 
-#include "autograd/accumulate.h"
-#include "autograd/deferred_gradients.h"
-#include "autograd/gradient_buffer.h"
-#include "autograd/thread_state.h"
-
 namespace renga {
 
 std::unique_ptr<CallSite> (*find_call_site)() = nullptr;
 
 namespace {
-
-// Sets the node whose backward() runs on this thread, for Saved.
-class CurrentNode {
- public:
-  explicit CurrentNode(Node* node) : previous_(std::exchange(thread_state.current_node, node)) {}
-  ~CurrentNode() { thread_state.current_node = previous_; }
-  CurrentNode(const CurrentNode&) = delete;
-  CurrentNode& operator=(const CurrentNode&) = delete;
-
- private:
-  Node* previous_;
-};
 
 [[noreturn]] void fail_as_freed() {
   fail<std::runtime_error>(
@@ -43,17 +26,14 @@ class VjpNode final : public Node {
   std::string label() const override { return name_; }
 
   void backward(std::span<const Variable> gys, std::span<const int> wanted,
-                std::span<Variable> gxs) override {
+                std::span<GradientSink> to) override {
     if (vjps_.empty()) fail_as_freed();
-    const CurrentNode scope(this);
-    for (int i : wanted) {
-      if (!vjps_[i]) continue;
-      GradientSums* const sums = sums_of(*inputs[i]);
-      if (sums != nullptr && vjps_[i]->collect(*sums, gys[0])) continue;
-      const GradientTarget target(*inputs[i], gxs[i]);
-      gxs[i] = add_gradients(gxs[i], (*vjps_[i])(gys[0]));
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (const auto& vjp = vjps_[wanted[i]]) to[i].add((*vjp)(gys[0], to[i]));
     }
   }
+
+  bool has_separate_gradients() const override { return true; }
 
   void unchain() override {
     Node::unchain();
@@ -75,11 +55,10 @@ class JointNode final : public Node {
   std::string label() const override { return name_; }
 
   void backward(std::span<const Variable> gys, std::span<const int> wanted,
-                std::span<Variable> gxs) override {
+                std::span<GradientSink> to) override {
     if (vjp_ == nullptr) fail_as_freed();
-    const CurrentNode scope(this);
-    const std::vector<Variable> gradients = vjp_(gys, wanted);
-    for (int i : wanted) gxs[i] = add_gradients(gxs[i], gradients[i]);
+    const std::vector<Variable> gradients = vjp_(gys, wanted, *this);
+    for (std::size_t i = 0; i < wanted.size(); ++i) to[i].add(gradients[wanted[i]]);
   }
 
   void unchain() override {
@@ -96,26 +75,24 @@ class JointNode final : public Node {
 
 }  // namespace
 
-// While the list is processed, destructors only append to it: the depth of the stack does not grow
-// with the depth of the graph.
+// A node takes its inputs with it when it is destroyed. Here they outlive it, and give up their
+// creators before they go: the depth of the stack does not grow with the depth of the graph.
 void release_iteratively(Ref<Node> node) {
-  auto*& pending = thread_state.pending_release;
-  if (pending != nullptr) {
-    pending->push_back(std::move(node));
-    return;
-  }
   std::vector<Ref<Node>> list;
-  pending = &list;
-  node = nullptr;
-  while (!list.empty()) {
-    const Ref<Node> next = std::move(list.back());
+  while (true) {
+    if (node->use_count() == 1) {
+      auto inputs = std::move(node->inputs);
+      node = nullptr;
+      while (!inputs.empty()) {
+        const Ref<VariableNode> x = std::move(inputs.back());
+        inputs.pop_back();
+        if (x->use_count() == 1 && x->creator) list.push_back(x->take_creator());
+      }
+    }
+    if (list.empty()) return;
+    node = std::move(list.back());
     list.pop_back();
   }
-  pending = nullptr;
-}
-
-bool has_separate_gradients(const Node& node) {
-  return dynamic_cast<const VjpNode*>(&node) != nullptr;
 }
 
 void Node::add_input(const Variable& x) {
@@ -187,8 +164,8 @@ Variable Node::output(int index, const Array& array) {
   return output;
 }
 
-Variable Saved::get(int index) const {
-  return backprop_enabled() ? thread_state.current_node->output(index, array_) : Variable(array_);
+Variable Saved::of(Node& node, int index) const {
+  return backprop_enabled() ? node.output(index, array_) : Variable(array_);
 }
 
 bool any_requires_grad(std::span<const Variable> xs) {

@@ -6,11 +6,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "autograd/gradient_sum.h"
-#include "autograd/variable.h"
+#include "autograd/gradient_sink.h"
 
 namespace renga {
 
@@ -26,10 +26,10 @@ class Node : public RefCounted {
  public:
   virtual std::string label() const = 0;
 
-  // Adds to `gxs[i]`, for each i in `wanted`, the gradient of input i given the outputs' gradients.
-  // An undefined Variable stands for "no gradient"; other entries of `gxs` are left unchanged.
+  // Hands the gradient of input wanted[i], given the outputs' gradients, to `to[i]`, for each i.
+  // `gys` are undefined where an output has no gradient.
   virtual void backward(std::span<const Variable> gys, std::span<const int> wanted,
-                        std::span<Variable> gxs) = 0;
+                        std::span<GradientSink> to) = 0;
 
   // Appends an input; the node's rank stays above the rank of every input.
   void add_input(const Variable& x);
@@ -42,6 +42,8 @@ class Node : public RefCounted {
   virtual void unchain();
   // Frees what was saved for backward(), which fails from then on.
   virtual void free_saved() {}
+  // Whether backward() computes the gradients of the inputs, of one output, one by one.
+  virtual bool has_separate_gradients() const { return false; }
 
   SmallVector<Ref<VariableNode>> inputs;
   SmallVector<VariableNode*> outputs;  // not owned; nullptr once the output was freed
@@ -53,27 +55,28 @@ class Node : public RefCounted {
 void release_iteratively(Ref<Node> node);
 
 // The vector-Jacobian product (VJP) of an operation with respect to one input: gy -> gx. It is
-// written with operations, so that it can be differentiated again.
+// written with operations, so that it can be differentiated again. An undefined gx has been handed
+// to the sink already.
 class Vjp : public SmallObject {
  public:
   virtual ~Vjp() = default;
-  virtual Variable operator()(const Variable& gy) = 0;
-  // Adds the term of `gy` to the sum of its kind instead; false if there is no such kind.
-  virtual bool collect(GradientSums&, const Variable&) { return false; }
+  virtual Variable operator()(const Variable& gy, GradientSink& to) = 0;
 };
 
-// An input of an operation with its VJP. The VJP, and with it what it captured, is stored only
-// where a gradient can be requested.
+// An input of an operation with its VJP, a function of gy or of gy and the sink. It is stored, and
+// with it what it captured, only where a gradient can be requested.
 struct Edge {
   template <class Function>
   Edge(const Variable& x, Function&& function) : x(x) {
     if (!backprop_enabled() || !x.requires_grad()) return;
     struct Holder final : Vjp {
       explicit Holder(Function&& f) : f(std::forward<Function>(f)) {}
-      Variable operator()(const Variable& gy) override { return f(gy); }
-      bool collect(GradientSums& sums, const Variable& gy) override {
-        if constexpr (requires { f.collect(sums, gy); }) return f.collect(sums, gy);
-        return false;
+      Variable operator()(const Variable& gy, GradientSink& to) override {
+        if constexpr (std::is_invocable_v<Function, const Variable&, GradientSink&>) {
+          return f(gy, to);
+        } else {
+          return f(gy);
+        }
       }
       std::decay_t<Function> f;
     };
@@ -90,10 +93,10 @@ struct Edge {
 Variable record(const char* name, const Array& y, std::initializer_list<Edge> edges);
 
 // The same for several outputs, with one VJP for all inputs. It gets the gradients of all outputs
-// (undefined where there is none) and the indices of the inputs whose gradients are wanted, and
-// returns one gradient per input (undefined for the others).
+// (undefined where there is none), the indices of the inputs whose gradients are wanted and the
+// operation itself, and returns one gradient per input (undefined for the others).
 using JointVjp =
-    std::function<std::vector<Variable>(std::span<const Variable>, std::span<const int>)>;
+    std::function<std::vector<Variable>(std::span<const Variable>, std::span<const int>, Node&)>;
 std::vector<Variable> record_all(const char* name, std::span<const Array> ys,
                                  std::span<const Variable> xs, JointVjp vjp);
 
@@ -102,8 +105,8 @@ std::vector<Variable> record_all(const char* name, std::span<const Array> ys,
 class Saved {
  public:
   explicit Saved(const Array& array) : array_(array) {}
-  // Valid only during backward() of the node whose output `index` this is.
-  Variable get(int index = 0) const;
+  // As output `index` of its operation.
+  Variable of(Node& node, int index = 0) const;
 
  private:
   Array array_;

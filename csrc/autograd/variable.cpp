@@ -1,20 +1,20 @@
 #include "autograd/variable.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
-#include "autograd/accumulate.h"
 #include "autograd/node.h"
-#include "autograd/thread_state.h"
 
 namespace renga {
 
 constinit Arithmetic arithmetic;
-constinit thread_local ThreadState thread_state;
 
 namespace {
 
 std::atomic<bool> default_enabled{true};
+// 0, 1, or -1: the process's default. A thread's setting, as threads are ranks.
+constinit thread_local int thread_enabled = -1;
 
 Ref<VariableNode> leaf_node(const Array& array, bool requires_grad) {
   auto node = make_ref<VariableNode>();
@@ -28,6 +28,19 @@ Ref<VariableNode> leaf_node(const Array& array, bool requires_grad) {
 
 }  // namespace
 
+void Propagation::add_loss(VariableNode& loss) {
+  if (!loss.weak) loss.weak = make_ref<WeakNode>(&loss);
+  losses.push_back(loss.weak);
+}
+
+void Propagation::include(const Propagation& earlier) {
+  if (std::exchange(included_, &earlier) == &earlier) return;
+  for (const auto& loss : earlier.losses) {
+    const bool is_new = loss->node != nullptr && std::ranges::find(losses, loss) == losses.end();
+    if (is_new) losses.push_back(loss);
+  }
+}
+
 VariableNode::~VariableNode() {
   if (weak) weak->node = nullptr;
   unchain();
@@ -36,9 +49,12 @@ VariableNode::~VariableNode() {
 int VariableNode::rank() const { return creator ? creator->rank + 1 : 0; }
 
 void VariableNode::unchain() {
-  if (!creator) return;
+  if (creator) release_iteratively(take_creator());
+}
+
+Ref<Node> VariableNode::take_creator() {
   creator->forget_output(output_index);
-  release_iteratively(std::exchange(creator, nullptr));
+  return std::exchange(creator, nullptr);
 }
 
 Variable::Variable(const Array& array, bool requires_grad)
@@ -75,7 +91,6 @@ void VariableBody::set_node(Ref<VariableNode> node) {
 }
 
 void VariableBody::defer(Ref<const Deferred> deferred) {
-  if (has_backward_observer()) return deferred->run();
   deferred->watch();
   deferred_ = std::move(deferred);
 }
@@ -91,17 +106,17 @@ void VariableBody::drop_deferred() const {
 }
 
 bool backprop_enabled() {
-  const int enabled = thread_state.backprop_enabled;
+  const int enabled = thread_enabled;
   return enabled < 0 ? default_enabled.load(std::memory_order_relaxed) : enabled != 0;
 }
 
 void set_backprop_enabled(std::optional<bool> enabled) {
-  thread_state.backprop_enabled = enabled ? static_cast<int>(*enabled) : -1;
+  thread_enabled = enabled ? static_cast<int>(*enabled) : -1;
 }
 
 std::optional<bool> thread_backprop_enabled() {
-  if (thread_state.backprop_enabled < 0) return std::nullopt;
-  return thread_state.backprop_enabled != 0;
+  if (thread_enabled < 0) return std::nullopt;
+  return thread_enabled != 0;
 }
 
 Variable add_gradients(const Variable& a, const Variable& b) {

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lazy/deferred.h"
 #include "tensor/array.h"
@@ -43,6 +44,23 @@ struct WeakNode : RefCounted {
   VariableNode* node;  // nullptr once it was freed
 };
 
+// A backward pass, as the leaves know it to which it gave gradients.
+class Propagation : public RefCounted {
+ public:
+  explicit Propagation(std::optional<double> loss_scale) : loss_scale(loss_scale) {}
+
+  // A loss from which it started. Does not keep it alive.
+  void add_loss(VariableNode& loss);
+  // The losses of an earlier pass, to whose gradients it adds.
+  void include(const Propagation& earlier);
+
+  const std::optional<double> loss_scale;
+  std::vector<Ref<WeakNode>> losses;
+
+ private:
+  const Propagation* included_ = nullptr;  // the last one; only compared
+};
+
 // A variable's node in the graph. It may outlive the variable and its array.
 class VariableNode final : public RefCounted {
  public:
@@ -62,6 +80,8 @@ class VariableNode final : public RefCounted {
   int rank() const;
   // Drops the creator and with it the history of this variable.
   void unchain();
+  // Gives the creator up, which is left to the caller.
+  Ref<Node> take_creator();
 };
 
 // A shared handle, as a Python reference is. A default-constructed one is undefined: no gradient.
@@ -121,7 +141,7 @@ class VariableBody final : public RefCounted {
   Variable grad;
   std::unique_ptr<HostView> host_view;
   Ref<ArrayCache> cache;
-  std::optional<double> loss_scale;
+  Ref<Propagation> pass;  // the last one that gave this leaf a gradient
 
  private:
   void compute() const;
@@ -156,5 +176,22 @@ class BackpropMode {
  private:
   std::optional<bool> before_;
 };
+
+// The few operations that the engine needs. csrc/ops registers them at start-up, so that autograd
+// does not depend on it.
+struct Arithmetic {
+  Variable (*add)(const Variable& a, const Variable& b) = nullptr;
+  // sum += x, without a graph.
+  void (*add_to)(const Array& sum, const Array& x) = nullptr;
+  Variable (*cast)(const Variable& x, Dtype dtype) = nullptr;
+  // A copy in new memory.
+  Variable (*copy)(const Variable& x) = nullptr;
+  // An array of the shape, dtype and device of `x` filled with `value`.
+  Array (*full_like)(const Array& x, double value) = nullptr;
+};
+extern Arithmetic arithmetic;
+
+// a + b, where an undefined Variable counts as zero.
+Variable add_gradients(const Variable& a, const Variable& b);
 
 }  // namespace renga

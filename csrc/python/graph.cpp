@@ -6,9 +6,6 @@
 #include <sstream>
 
 #include "autograd/backward.h"
-#include "autograd/deferred_gradients.h"
-#include "autograd/gradient_buffer.h"
-#include "autograd/propagated_graphs.h"
 #include "python/interpreter.h"
 
 namespace renga::python {
@@ -44,11 +41,11 @@ class PythonNode final : public Node {
   const py::object& function() const { return function_; }
 
   void backward(std::span<const Variable> gys, std::span<const int> wanted,
-                std::span<Variable> gxs) override {
+                std::span<GradientSink> to) override {
     py::tuple targets(wanted.size()), sums(wanted.size());
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       targets[i] = wanted[i];
-      sums[i] = python_variable(gxs[static_cast<std::size_t>(wanted[i])]);
+      sums[i] = python_variable(to[i].take());
     }
     const py::tuple gradients = accumulate(targets, tuple_of(gys), sums);
     if (gradients.size() != wanted.size()) {
@@ -56,8 +53,7 @@ class PythonNode final : public Node {
                                   " gradients from backward, got ", gradients.size());
     }
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      Variable& gx = gxs[static_cast<std::size_t>(wanted[i])];
-      gx = gradients[i].is_none() ? Variable() : gradients[i].cast<Variable>();
+      if (!gradients[i].is_none()) to[i].add(gradients[i].cast<Variable>());
     }
   }
 
@@ -80,20 +76,6 @@ class PythonNode final : public Node {
   std::shared_ptr<NodeLink> link_;
 };
 
-// This thread's extra roots of the next backward pass: lists of outputs and inputs.
-thread_local ThreadReference extra_outputs, extra_inputs;
-
-std::vector<Variable> take_all(py::handle list) {
-  if (!list) return {};
-  auto all = list.cast<std::vector<Variable>>();
-  list.attr("clear")();
-  return all;
-}
-
-ExtraRoots take_python_roots() {
-  return {take_all(extra_outputs.get()), take_all(extra_inputs.get())};
-}
-
 py::tuple output_references(const Node& node) {
   py::tuple references(node.outputs.size());
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -112,12 +94,13 @@ py::tuple record_python(const py::object& function, const std::vector<Variable>&
   return tuple_of(ys);
 }
 
-// The main thread's hooks are destroyed after the interpreter, which then cannot free the function.
+// The main thread's context is destroyed after the interpreter, which then cannot free the
+// function.
 int add_python_hook(const py::function& hook) {
   const std::shared_ptr<PyObject> held(hook.inc_ref().ptr(), [](PyObject* object) {
     if (Py_IsInitialized()) release(object);
   });
-  return add_gradient_ready_hook([held](const Variable& leaf) {
+  return pass_context().add_hook([held](const Variable& leaf) {
     const GilAcquire lock;
     py::reinterpret_borrow<py::function>(held.get())(leaf);
   });
@@ -214,7 +197,86 @@ void bind_variable_nodes(py::module_& m) {
         [](const VariableNode& n) { return reinterpret_cast<std::uintptr_t>(&n) >> 4; });
 }
 
+void bind_pass_context(py::module_& m) {
+  py::class_<PassContext>(m, "PassContext");
+  m.def(
+      "extra_root",
+      [](const std::string& name) -> std::optional<std::pair<Variable, Variable>> {
+        const auto& roots = pass_context().extra_roots;
+        const auto found = roots.find(name);
+        if (found == roots.end()) return std::nullopt;
+        return std::pair(found->second.output, found->second.input);
+      },
+      py::arg("name"), "The output and input of set_extra_root; None once a pass has taken them.");
+  m.def(
+      "set_extra_root",
+      [](const std::string& name, const Variable& output, const Variable& input) {
+        pass_context().extra_roots.insert_or_assign(name, ExtraRoot{output, input});
+      },
+      py::arg("name"), py::arg("output"), py::arg("input"),
+      "Has this thread's next backward pass start from `output`, too, and reach `input`. Another "
+      "root of the name is replaced.");
+  m.def("add_gradient_ready_hook", &add_python_hook, py::arg("hook"),
+        "Calls hook(leaf) when a leaf's gradient is complete; returns a handle.");
+  m.def(
+      "remove_gradient_ready_hook", [](int handle) { pass_context().hooks.erase(handle); },
+      py::arg("handle"));
+  m.def(
+      "set_gradient_buffers",
+      [](const std::vector<Variable>& leaves, const std::vector<Array>& arrays) {
+        std::unordered_map<const VariableNode*, Array> buffers;
+        for (std::size_t i = 0; i < leaves.size(); ++i) {
+          buffers.emplace(leaves[i].node().get(), arrays.at(i));
+        }
+        pass_context().buffers = GradientBuffers(std::move(buffers));
+      },
+      py::arg("leaves"), py::arg("arrays"),
+      "Arrays into which this thread's backward() may write the first gradients of these leaves.");
+  py::class_<PostponedGradients>(m, "PostponedGradients",
+                                 "Gradients of leaves that backward() has left out for later.")
+      .def(py::init<>())
+      .def("set_urgent", &PostponedGradients::set_urgent, py::arg("leaves"),
+           "The leaves whose gradients the next passes do not leave out.")
+      .def(
+          "compute", [](PostponedGradients& waiting) { waiting.compute(pass_context()); },
+          "Adds them to the gradients of their leaves.")
+      .def("__len__", &PostponedGradients::size);
+  m.def(
+      "postpone_gradients",
+      [](std::optional<PostponedGradients*> to) {
+        pass_context().postponed = to.value_or(nullptr);
+      },
+      py::arg("to"),
+      "Where this thread's backward() leaves gradients of leaves, until None is given. It leaves "
+      "out neither those of leaves that the graph reads several times, nor any in passes that are "
+      "recorded or nested, or whose hooks are called when gradients are complete. The caller keeps "
+      "the object until then.");
+  m.def(
+      "free_propagated_graphs",
+      [](const py::list& leaves) {
+        std::vector<Variable> variables;  // with those that have no array yet
+        for (const py::handle leaf : leaves) {
+          variables.emplace_back(Ref<VariableBody>(variable_body(leaf.ptr())));
+        }
+        free_propagated_graphs(variables);
+      },
+      py::arg("leaves"),
+      "Frees what only losses keep alive from which backward() gave gradients to these leaves.");
+}
+
 }  // namespace
+
+PassContext& pass_context() {
+  static PyObject* const name = PyUnicode_InternFromString("renga.PassContext");
+  PyObject* const of_thread = PyThreadState_GetDict();  // ends with the thread
+  PyObject* found = PyDict_GetItemWithError(of_thread, name);
+  if (found == nullptr) {
+    const py::object context = py::cast(std::make_unique<PassContext>());
+    if (PyDict_SetItem(of_thread, name, context.ptr()) < 0) throw py::error_already_set();
+    found = context.ptr();
+  }
+  return py::handle(found).cast<PassContext&>();
+}
 
 int traverse_graph(const Ref<VariableNode>& root, visitproc visit, void* arg) {
   // Bounds the time of a collection; cycles through a longer graph may not be collected.
@@ -278,7 +340,7 @@ void bind_graph(py::module_& m) {
       [](const std::vector<Variable>& ys, bool retain_grad, bool create_graph,
          std::optional<double> loss_scale) {
         for (const Variable& y : ys) warn_without_gradient(y, 2);
-        backward(ys, {retain_grad, create_graph, loss_scale});
+        backward(ys, {retain_grad, create_graph, loss_scale}, pass_context());
       },
       py::arg("outputs"), py::arg("retain_grad") = false, py::arg("enable_double_backprop") = false,
       py::arg("loss_scale") = py::none());
@@ -298,52 +360,12 @@ void bind_graph(py::module_& m) {
         options.retain_grad = retain_grad;
         options.create_graph = create_graph;
         options.loss_scale = loss_scale;
-        return grad(ys, xs, plain(gys), plain(gxs), options);
+        return grad(ys, xs, plain(gys), plain(gxs), options, pass_context());
       },
       py::arg("outputs"), py::arg("inputs"), py::arg("grad_outputs"), py::arg("grad_inputs"),
       py::arg("set_grad") = false, py::arg("retain_grad") = false,
       py::arg("enable_double_backprop") = false, py::arg("loss_scale") = py::none());
-  take_extra_roots = &take_python_roots;
-  m.def(
-      "set_extra_roots",
-      [](const py::list& outputs, const py::list& inputs) {
-        extra_outputs.set(outputs);
-        extra_inputs.set(inputs);
-      },
-      py::arg("outputs"), py::arg("inputs"),
-      "Sets this thread's lists of extra roots and inputs: the next backward pass starts from the "
-      "outputs, reaches the inputs, and empties both lists.");
-  m.def("add_gradient_ready_hook", &add_python_hook, py::arg("hook"),
-        "Calls hook(leaf) when a leaf's gradient is complete; returns a handle.");
-  m.def("remove_gradient_ready_hook", &remove_gradient_ready_hook, py::arg("handle"));
-  m.def(
-      "set_gradient_buffers",
-      [](const std::vector<Variable>& leaves, const std::vector<Array>& arrays) {
-        GradientBuffers buffers;
-        for (std::size_t i = 0; i < leaves.size(); ++i) {
-          buffers.emplace(leaves[i].node().get(), arrays.at(i));
-        }
-        set_gradient_buffers(std::move(buffers));
-      },
-      py::arg("leaves"), py::arg("arrays"),
-      "Arrays into which this thread's backward() may write the first gradients of these leaves.");
-  py::class_<DeferredGradients>(m, "DeferredGradients",
-                                "Gradients of leaves that backward() has left out for later.")
-      .def(py::init<>())
-      .def("set_urgent", &DeferredGradients::set_urgent, py::arg("leaves"),
-           "The leaves whose gradients the next passes do not leave out.")
-      .def("compute", &DeferredGradients::compute, "Adds them to the gradients of their leaves.")
-      .def("__len__", &DeferredGradients::size);
-  m.def(
-      "set_deferred_gradients",
-      [](std::optional<DeferredGradients*> deferred) {
-        set_deferred_gradients(deferred.value_or(nullptr));
-      },
-      py::arg("deferred"),
-      "Where this thread's backward() leaves gradients of leaves, until None is set. The caller "
-      "keeps it until then.");
-  m.def("free_propagated_graphs", &free_propagated_graphs,
-        "Frees what only losses that backward() of this thread has propagated from keep alive.");
+  bind_pass_context(m);
   m.def("backprop_enabled", &backprop_enabled);
   m.def("set_backprop_enabled", &set_backprop_enabled, py::arg("enabled"));
   m.def("thread_backprop_enabled", &thread_backprop_enabled);

@@ -1,10 +1,13 @@
 // Python functions as nodes of the graph.
 #pragma once
 
+#include "autograd/pass_context.h"
 #include "python/variable.h"
 
 namespace renga::python {
 
+// What this thread wants of its backward passes.
+PassContext& pass_context();
 // The Python FunctionNode of a node, the node itself for operations of the core, or None.
 py::object python_node(const Ref<Node>& node);
 // tp_traverse over the Python functions in the graph before `root` that only this graph owns.

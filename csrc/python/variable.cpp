@@ -3,7 +3,6 @@
 #include <pybind11/stl.h>
 #include <pybind11/typing.h>
 
-#include "autograd/accumulate.h"
 #include "autograd/backward.h"
 #include "python/cuda_array.h"
 #include "python/graph.h"
@@ -150,7 +149,7 @@ void backward_from(VariableBody& body, bool retain_grad, bool enable_double_back
   known_metadata(body);
   const Variable self{Ref<VariableBody>(&body)};
   warn_without_gradient(self, 1);
-  backward({&self, 1}, {retain_grad, enable_double_backprop, loss_scale});
+  backward({&self, 1}, {retain_grad, enable_double_backprop, loss_scale}, pass_context());
 }
 
 // A function of Python's own kind, which is called in a fraction of the time of pybind11's.
@@ -238,8 +237,11 @@ void bind_gradient(PyVariable& c) {
         "Runs the backward pass, which adds to the gradients of the leaves. It starts from this "
         "variable's gradient; without one, from 1 if the variable has a single element.");
   c.def_property(
-      "_loss_scale", [](const VariableBody& v) { return v.loss_scale; },
-      [](VariableBody& v, std::optional<double> scale) { v.loss_scale = scale; },
+      "_loss_scale",
+      [](const VariableBody& v) { return v.pass ? v.pass->loss_scale : std::nullopt; },
+      [](VariableBody& v, std::optional<double> scale) {
+        v.pass = scale ? make_ref<Propagation>(scale) : nullptr;
+      },
       "What the loss, and so the gradient, was multiplied by; None if by nothing.");
   c.def_property(
       "requires_grad", [](const VariableBody& v) { return v.node()->requires_grad; },

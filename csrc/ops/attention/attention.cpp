@@ -160,7 +160,7 @@ Variable fused(const Operands& x, const Options& options) {
   attention_kernels.on(y.device()).forward(attention, y, log_sums);
   std::vector<Variable> inputs{x.q, x.k, x.v};
   if (x.mask) inputs.push_back(*x.mask);
-  auto back = [=](std::span<const Variable> gys, std::span<const int> wanted) {
+  auto back = [=](std::span<const Variable> gys, std::span<const int> wanted, Node&) {
     const bool for_mask = std::ranges::find(wanted, 3) != wanted.end();
     if (backprop_enabled() || for_mask) return composed_gradients(x, options, gys[0]);
     const Array gq = empty_rows(attention.q, attention.q.shape(3));

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "autograd/gradient_buffer.h"
 #include "autograd/node.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/matmul/precision.h"
@@ -30,7 +29,7 @@ Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const 
 // `image` has the elements of x, in the same or another memory order. Undefined where the gradient
 // was added to that of earlier passes.
 Variable weight_grad(const Variable& gy, const Variable& x, const Array& image,
-                     const Window& window, const Dims& kernel);
+                     const Window& window, const Dims& kernel, GradientSink to = {});
 
 // The dtype of weights for images of a dtype.
 Dtype weight_dtype(Dtype images) { return images == Dtype::bfloat16 ? Dtype::float32 : images; }
@@ -81,8 +80,8 @@ Variable forward(const Variable& x, const Variable& W, const Bias& b, const Wind
   auto vjp_x = [W, window, extents = extents_of(x)](const Variable& gy) {
     return input_grad(gy, W, {}, window, extents, packed_weight_cache(W, pixels_of(gy), true));
   };
-  auto vjp_W = [x, image, window, kernel = extents_of(W)](const Variable& gy) {
-    return weight_grad(gy, x, image.defined() ? image : x.array(), window, kernel);
+  auto vjp_W = [x, image, window, kernel = extents_of(W)](const Variable& gy, GradientSink& to) {
+    return weight_grad(gy, x, image.defined() ? image : x.array(), window, kernel, to);
   };
   return record_with_bias(name_for(x, "Convolution2DFunction", "ConvolutionND"), y, b, {x, vjp_x},
                           {W, vjp_W});
@@ -96,25 +95,25 @@ Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const 
   auto vjp_gy = [W, window, extents = extents_of(gy)](const Variable& ggx) {
     return forward(ggx, W, {}, window, extents, packed_weight_cache(W, pixels_of(ggx), true));
   };
-  auto vjp_W = [gy, window, kernel = extents_of(W)](const Variable& ggx) {
-    return weight_grad(gy, ggx, ggx.array(), window, kernel);
+  auto vjp_W = [gy, window, kernel = extents_of(W)](const Variable& ggx, GradientSink& to) {
+    return weight_grad(gy, ggx, ggx.array(), window, kernel, to);
   };
   return record_with_bias(name_for(gy, "Deconvolution2DFunction", "DeconvolutionND"), gx, b,
                           {gy, vjp_gy}, {W, vjp_W});
 }
 
 Variable weight_grad(const Variable& gy, const Variable& x, const Array& image,
-                     const Window& window, const Dims& kernel) {
+                     const Window& window, const Dims& kernel, GradientSink to) {
   const Shape shape = image_shape(gy.shape(1), x.shape(1) / window.groups, kernel);
   const Dtype dtype = weight_dtype(x.dtype());
   const Array grad = cast(gy.array(), x.dtype());
   const ConvolutionKernels& kernels = convolution_kernels.on(x.device());
-  const Array sum = gradient_sum(shape, dtype, x.device());
+  const Array sum = to.earlier_sum(shape, dtype, x.device());
   if (sum.defined() && kernels.add_weight_grad != nullptr &&
       kernels.add_weight_grad(grad, image, sum, window)) {
     return Variable();
   }
-  const Array gW = empty_gradient(shape, dtype, x.device());
+  const Array gW = to.empty(shape, dtype, x.device());
   kernels.weight_grad(grad, image, gW, window);
   auto vjp_gy = [x, window, extents = extents_of(gy)](const Variable& ggW) {
     return forward(x, ggW, {}, window, extents, nullptr);

@@ -126,13 +126,17 @@ double rounded(double p, Dtype dtype) {
 
 Variable sigmoid(const Variable& x) {
   const Array y = apply(Unary::sigmoid, x.array());
-  auto vjp_x = [y = Saved(y)](const Variable& gy) { return sigmoid_grad(y.get(), gy); };
+  auto vjp_x = [y = Saved(y)](const Variable& gy, GradientSink& to) {
+    return sigmoid_grad(y.of(to.node()), gy);
+  };
   return record("Sigmoid", y, {{x, vjp_x}});
 }
 
 Variable tanh(const Variable& x) {
   const Array y = apply(Unary::tanh, x.array());
-  auto vjp_x = [y = Saved(y)](const Variable& gy) { return tanh_grad(y.get(), gy); };
+  auto vjp_x = [y = Saved(y)](const Variable& gy, GradientSink& to) {
+    return tanh_grad(y.of(to.node()), gy);
+  };
   return record("Tanh", y, {{x, vjp_x}});
 }
 

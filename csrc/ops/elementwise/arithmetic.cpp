@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "autograd/accumulate.h"
 #include "autograd/node.h"
 #include "ops/elementwise/math.h"
 #include "ops/reduction/reduction.h"
@@ -180,8 +179,8 @@ Variable power(const Variable& x, double n) {
 
 Variable power_of(double base, const Variable& x) {
   const Array y = apply(Unary::power_of, x.array(), base);
-  auto vjp_x = [y = Saved(y), base](const Variable& gy) {
-    return multiply(multiply(gy, y.get()), std::log(base));
+  auto vjp_x = [y = Saved(y), base](const Variable& gy, GradientSink& to) {
+    return multiply(multiply(gy, y.of(to.node())), std::log(base));
   };
   return record("_ ** _", y, {{x, vjp_x}});
 }

@@ -22,7 +22,9 @@ Variable smooth(const char* name, Unary map, const Variable& x, Slope slope) {
 template <class Slope>
 Variable smooth_in_y(const char* name, Unary map, const Variable& x, Slope slope) {
   const Array y = apply(map, x.array());
-  auto vjp_x = [y = Saved(y), slope](const Variable& gy) { return multiply(gy, slope(y.get())); };
+  auto vjp_x = [y = Saved(y), slope](const Variable& gy, GradientSink& to) {
+    return multiply(gy, slope(y.of(to.node())));
+  };
   return record(name, y, {{x, vjp_x}});
 }
 

@@ -2,7 +2,6 @@
 
 #include <optional>
 
-#include "autograd/gradient_sum.h"
 #include "autograd/node.h"
 #include "ops/indexing/index_check.h"
 
@@ -21,7 +20,7 @@ Variable gather_items(const Variable& x, const Array& t);
 Variable scatter_items(const Variable& gy, const Array& t, const Shape& shape);
 
 // Rows that are gathered several times: one array of zeros to which all gradients are added.
-class RowGradientSum final : public GradientSum {
+class RowGradientTerms final : public GradientTerms {
  public:
   bool add(const Array& ids, const Variable& gy, const Shape& shape, Ignored ignore) {
     const Array& rows = gy.array();
@@ -30,21 +29,10 @@ class RowGradientSum final : public GradientSum {
     indexing_kernels.on(rows.device()).scatter_add_rows(rows, ids, ignore, sum_);
     return true;
   }
-  Variable compute() override { return Variable(sum_); }
+  Variable sum(GradientSink&) override { return Variable(sum_); }
 
  private:
   Array sum_;
-};
-
-struct RowsVjp {
-  Array ids;
-  Shape shape;
-  Ignored ignore;
-
-  Variable operator()(const Variable& gy) const { return scatter_add_rows(ids, gy, shape, ignore); }
-  bool collect(GradientSums& sums, const Variable& gy) const {
-    return sums.of<RowGradientSum>().add(ids, gy, shape, ignore);
-  }
 };
 
 Variable gather_rows(const Array& ids, const Variable& w, Ignored ignore) {
@@ -52,7 +40,12 @@ Variable gather_rows(const Array& ids, const Variable& w, Ignored ignore) {
   shape.push_back(w.shape(1));
   const Array y = empty(shape, w.dtype(), w.device());
   indexing_kernels.on(y.device()).gather_rows(w.array(), ids, ignore, y);
-  return record("EmbedIDFunction", y, {{w, RowsVjp{ids, w.shape(), ignore}}});
+  auto vjp_w = [ids, shape = w.shape(), ignore](const Variable& gy, GradientSink& to) {
+    auto* const terms = to.terms<RowGradientTerms>();
+    if (terms != nullptr && terms->add(ids, gy, shape, ignore)) return Variable();
+    return scatter_add_rows(ids, gy, shape, ignore);
+  };
+  return record("EmbedIDFunction", y, {{w, vjp_w}});
 }
 
 Variable scatter_add_rows(const Array& ids, const Variable& gy, const Shape& shape,

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "autograd/accumulate.h"
-#include "autograd/gradient_buffer.h"
-#include "autograd/gradient_sum.h"
 #include "autograd/node.h"
 #include "ops/matmul/batch.h"
 #include "ops/matmul/linear.h"
@@ -39,10 +36,12 @@ Array broadcast_batch(const Array& x, const Shape& batch) {
 
 bool are_compatible(Dtype a, Dtype b) { return a == b || (is_activation(a) && is_activation(b)); }
 
-// With a `cache`, b may be multiplied by what is kept there.
-Array product(const Array& a, const Array& b, Dtype dtype, PackedWeightCache* cache) {
+// Matrices are multiplied where `to` wants it. With a `cache`, b may be multiplied by what is kept
+// there.
+Array product(const Array& a, const Array& b, Dtype dtype, PackedWeightCache* cache,
+              GradientSink& to) {
   if (a.ndim() == 2 && b.ndim() == 2) {
-    const Array c = empty_gradient({a.shape(0), b.shape(1)}, dtype, a.device());
+    const Array c = to.empty({a.shape(0), b.shape(1)}, dtype, a.device());
     if (cache != nullptr) {
       linear_kernels.on(c.device()).linear(a, b, {}, c, cache);
     } else {
@@ -63,23 +62,25 @@ Array product(const Array& a, const Array& b, Dtype dtype, PackedWeightCache* ca
 // `dtype` is the result's, which may differ from an operand's if one is bfloat16 and one float32:
 // gradients have the dtype of their inputs.
 Variable matrix_product(const Variable& a, const Variable& b, bool transa, bool transb, Dtype dtype,
-                        const Ref<PackedWeightCache>& cache = {}) {
+                        GradientSink to = {}, const Ref<PackedWeightCache>& cache = {}) {
   const Array left = transa ? transpose_matrices(a.array()) : a.array();
   const Array right = transb ? transpose_matrices(b.array()) : b.array();
   const std::int64_t inner = left.shape(left.ndim() - 1);
   require(inner == right.shape(right.ndim() - 2), "matmul: expected ", inner,
           " rows in the second operand, got shapes ", left.shape(), " and ", right.shape());
-  auto vjp_a = [b, transa, transb, shape = a.shape(), dtype = a.dtype()](const Variable& gy) {
-    return sum_to(transa ? matrix_product(b, gy, transb, true, dtype)
-                         : matrix_product(gy, b, false, !transb, dtype),
+  auto vjp_a = [b, transa, transb, shape = a.shape(), dtype = a.dtype()](const Variable& gy,
+                                                                         GradientSink& to) {
+    return sum_to(transa ? matrix_product(b, gy, transb, true, dtype, to)
+                         : matrix_product(gy, b, false, !transb, dtype, to),
                   shape);
   };
-  auto vjp_b = [a, transa, transb, shape = b.shape(), dtype = b.dtype()](const Variable& gy) {
-    return sum_to(transb ? matrix_product(gy, a, true, transa, dtype)
-                         : matrix_product(a, gy, !transa, false, dtype),
+  auto vjp_b = [a, transa, transb, shape = b.shape(), dtype = b.dtype()](const Variable& gy,
+                                                                         GradientSink& to) {
+    return sum_to(transb ? matrix_product(gy, a, true, transa, dtype, to)
+                         : matrix_product(a, gy, !transa, false, dtype, to),
                   shape);
   };
-  return record("MatMul", product(left, right, dtype, cache.get()), {{a, vjp_a}, {b, vjp_b}});
+  return record("MatMul", product(left, right, dtype, cache.get(), to), {{a, vjp_a}, {b, vjp_b}});
 }
 
 // Where panels of weights may be kept that multiply the rows of x; null if they are not.
@@ -96,7 +97,7 @@ std::vector<Array> arrays_of(const std::vector<Variable>& variables) {
 }
 
 // The gradient of weights that several products with few rows use: one product of all rows.
-class WeightGradientSum final : public GradientSum {
+class WeightGradientTerms final : public GradientTerms {
  public:
   // False if the term is no worse off alone.
   bool add(const Variable& x, const Variable& gy, Dtype dtype) {
@@ -108,13 +109,13 @@ class WeightGradientSum final : public GradientSum {
     xs_.push_back(x);
     gys_.push_back(gy);
     rows_ += x.shape(0);
-    if (rows_ >= kManyRows) before_ = compute();
+    if (GradientSink elsewhere; rows_ >= kManyRows) before_ = sum(elsewhere);
     return true;
   }
 
-  Variable compute() override {
+  Variable sum(GradientSink& to) override {
     if (xs_.empty()) return before_;
-    const Variable gradient = multiply();
+    const Variable gradient = multiply(to);
     xs_.clear();
     gys_.clear();
     rows_ = 0;
@@ -122,14 +123,14 @@ class WeightGradientSum final : public GradientSum {
   }
 
  private:
-  Variable multiply() const {
-    if (xs_.size() == 1) return matrix_product(gys_[0], xs_[0], true, false, dtype_);
+  Variable multiply(GradientSink& to) const {
+    if (xs_.size() == 1) return matrix_product(gys_[0], xs_[0], true, false, dtype_, to);
     const std::vector<Array> xs = arrays_of(xs_), gys = arrays_of(gys_);
     if (!multiplies_parts(gys, xs)) {
-      return matrix_product(concat(gys_, 0), concat(xs_, 0), true, false, dtype_);
+      return matrix_product(concat(gys_, 0), concat(xs_, 0), true, false, dtype_, to);
     }
     const Device device = xs[0].device();
-    const Array c = empty_gradient({gys[0].shape(1), xs[0].shape(1)}, dtype_, device);
+    const Array c = to.empty({gys[0].shape(1), xs[0].shape(1)}, dtype_, device);
     weight_gradient_kernels.on(device).weight_gradient(gys, xs, c);
     return Variable(c);
   }
@@ -149,19 +150,6 @@ class WeightGradientSum final : public GradientSum {
   std::int64_t rows_ = 0;
   Variable before_;  // the sum of earlier rows
   Dtype dtype_ = Dtype::float32;
-};
-
-// gyᵀ x, the gradient of the weights of a linear map.
-struct WeightVjp {
-  Variable x;
-  Dtype dtype;
-
-  Variable operator()(const Variable& gy) const {
-    return matrix_product(gy, x, true, false, dtype);
-  }
-  bool collect(GradientSums& sums, const Variable& gy) const {
-    return sums.of<WeightGradientSum>().add(x, gy, dtype);
-  }
 };
 
 }  // namespace
@@ -209,10 +197,14 @@ Variable linear(const Variable& input, const Variable& weights, const std::optio
   const Ref<PackedWeightCache> cache = panel_cache(x, w, backprop_enabled());
   linear_kernels.on(y.device())
       .linear(x.array(), transpose_matrices(w.array()), b ? b->array() : Array(), y, cache.get());
-  auto vjp_x = [w, dtype = x.dtype()](const Variable& gy) {
-    return matrix_product(gy, w, false, false, dtype, panel_cache(gy, w, true));
+  auto vjp_x = [w, dtype = x.dtype()](const Variable& gy, GradientSink& to) {
+    return matrix_product(gy, w, false, false, dtype, to, panel_cache(gy, w, true));
   };
-  const WeightVjp vjp_w{x, w.dtype()};
+  auto vjp_w = [x, dtype = w.dtype()](const Variable& gy, GradientSink& to) {
+    auto* const terms = to.terms<WeightGradientTerms>();
+    if (terms != nullptr && terms->add(x, gy, dtype)) return Variable();
+    return matrix_product(gy, x, true, false, dtype, to);
+  };
   if (!b) return record("LinearFunction", y, {{x, vjp_x}, {w, vjp_w}});
   auto vjp_b = [](const Variable& gy) { return sum(gy, Axes{0}); };
   return record("LinearFunction", y, {{x, vjp_x}, {w, vjp_w}, {*b, vjp_b}});

@@ -91,7 +91,7 @@ Variable normalize(const char* op, const char* name, const Operands& o) {
   row_normalization_kernels.on(device).normalize(normalization, y, mean, inv_std);
   std::vector<Variable> inputs{o.x, o.gamma};
   if (o.beta) inputs.push_back(*o.beta);
-  auto back = [=](std::span<const Variable> gys, std::span<const int>) {
+  auto back = [=](std::span<const Variable> gys, std::span<const int>, Node&) {
     if (backprop_enabled()) return composed_gradients(o, gys[0]);
     const Array gx = empty({rows, columns}, o.x.dtype(), device);
     const Array ggamma = empty({columns}, dtype, device);

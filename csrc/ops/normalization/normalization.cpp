@@ -114,7 +114,7 @@ Variable normalize_batch(const char* op, const char* name, const Variable& x, co
   if (ranks) inputs.emplace_back(empty({0}, dtype), true);
   auto back = [batch = NormalizedBatch{x, gamma, beta, reduced, options.eps, statistics.count,
                                        inv_std, normalization, ranks}](
-                  std::span<const Variable> gys, std::span<const int>) {
+                  std::span<const Variable> gys, std::span<const int>, Node&) {
     Gradients gxs =
         backprop_enabled() ? composed_gradients(batch, gys[0]) : fused_gradients(batch, gys[0]);
     if (batch.ranks) gxs.emplace_back();
@@ -207,7 +207,7 @@ Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, con
                          as_vector(var.array(), dtype), as_vector(gamma.array(), dtype),
                          as_vector(beta.array(), dtype), eps);
   const std::array inputs{x, gamma, beta, mean, var};
-  auto back = [inputs, reduced, eps](std::span<const Variable> gys, std::span<const int>) {
+  auto back = [inputs, reduced, eps](std::span<const Variable> gys, std::span<const int>, Node&) {
     return fixed_gradients(inputs, gys[0], reduced, eps);
   };
   const Array y = empty_like(normalization.x.array);

@@ -238,8 +238,8 @@ std::tuple<Variable, Variable> lstm(const Variable& c_operand, const Variable& x
   if (!keeps) return {Variable(c), Variable(h)};
 
   auto back = [step, c_prev, out, saved = Saved(activated), adds = hidden.defined()](
-                  Variables gys, std::span<const int>) {
-    const Variable activated = saved.get(2);
+                  Variables gys, std::span<const int>, Node& node) {
+    const Variable activated = saved.of(node, 2);
     const auto defined_or_zeros = [&](const Variable& gy, const Shape& shape) {
       return gy.defined() ? gy : Variable(zeros(shape, activated.dtype(), activated.device()));
     };

@@ -236,7 +236,7 @@ std::vector<Variable> recurrent_layer(const Cell& cell, const std::vector<Variab
   const Trace trace = make_trace(layer, results[0], all_steps);
   Dtype compute_dtype = results[0].dtype();
   results.insert(results.begin(), run(layer, x, trace, results, &compute_dtype));
-  auto back = [=](std::span<const Variable> gys, std::span<const int>) {
+  auto back = [=](std::span<const Variable> gys, std::span<const int>, Node&) {
     const Operands xs{operands, n_states};
     if (!backprop_enabled()) return run_backward(layer, xs, trace, gys, compute_dtype);
     const Compose recompute = [&](std::span<const Variable> all) {

@@ -171,8 +171,8 @@ Variable logsumexp(const Variable& x, const std::optional<Axes>& over) {
   const Array terms = apply(Unary::exp, apply("logsumexp", Binary::subtract, x.array(), top));
   const Array total = apply(Unary::log, reduce(Reduction::sum, terms, axes));
   const Array y = remove_axes(apply("logsumexp", Binary::add, total, top), axes, false);
-  auto vjp_x = [x, y = Saved(y), axes](const Variable& gy) {
-    const Variable weight = exp(subtract(x, broadcast_gradient(y.get(), x.shape(), axes)));
+  auto vjp_x = [x, y = Saved(y), axes](const Variable& gy, GradientSink& to) {
+    const Variable weight = exp(subtract(x, broadcast_gradient(y.of(to.node()), x.shape(), axes)));
     return multiply(broadcast_gradient(gy, x.shape(), axes), weight);
   };
   return record("LogSumExp", y, {{x, vjp_x}});

@@ -31,8 +31,8 @@ Variable gradient(const Array& y, const Variable& gy, int axis, bool log) {
 Variable softmax(const Variable& x, std::int64_t along) {
   const int axis = normalize_axis("softmax", along, x.ndim());
   const Array y = forward("softmax", x, axis, false);
-  auto vjp_x = [y = Saved(y), axis](const Variable& gy) {
-    const Variable p = y.get();
+  auto vjp_x = [y = Saved(y), axis](const Variable& gy, GradientSink& to) {
+    const Variable p = y.of(to.node());
     if (!backprop_enabled()) return gradient(p.array(), gy, axis, false);
     return multiply(p, subtract(gy, sum(multiply(p, gy), Axes{axis}, true)));
   };
@@ -42,9 +42,10 @@ Variable softmax(const Variable& x, std::int64_t along) {
 Variable log_softmax(const Variable& x, std::int64_t along) {
   const int axis = normalize_axis("log_softmax", along, x.ndim());
   const Array y = forward("log_softmax", x, axis, true);
-  auto vjp_x = [y = Saved(y), axis](const Variable& gy) {
-    if (!backprop_enabled()) return gradient(y.get().array(), gy, axis, true);
-    return subtract(gy, multiply(exp(y.get()), sum(gy, Axes{axis}, true)));
+  auto vjp_x = [y = Saved(y), axis](const Variable& gy, GradientSink& to) {
+    const Variable log_p = y.of(to.node());
+    if (!backprop_enabled()) return gradient(log_p.array(), gy, axis, true);
+    return subtract(gy, multiply(exp(log_p), sum(gy, Axes{axis}, true)));
   };
   return record("LogSoftmax", y, {{x, vjp_x}});
 }

@@ -169,7 +169,7 @@ Variable concat(const std::vector<Variable>& xs, std::int64_t along) {
     copy(x.array(), slice_view(y, axis, at, x.shape(axis)));
     at += x.shape(axis);
   }
-  auto back = [cuts, axis](std::span<const Variable> gys, std::span<const int>) {
+  auto back = [cuts, axis](std::span<const Variable> gys, std::span<const int>, Node&) {
     return split_axis(gys[0], cuts, axis);
   };
   return record_all("Concat", {&y, 1}, xs, back)[0];
@@ -201,7 +201,7 @@ std::vector<Variable> split_axis(const Variable& x, const std::vector<std::int64
     start = end;
   }
   auto back = [shapes, axis, dtype = x.dtype(), device = x.device()](std::span<const Variable> gys,
-                                                                     std::span<const int>) {
+                                                                     std::span<const int>, Node&) {
     std::vector<Variable> all(gys.begin(), gys.end());
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (!all[i].defined()) all[i] = Variable(zeros(shapes[i], dtype, device));

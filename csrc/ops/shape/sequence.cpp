@@ -73,7 +73,7 @@ std::vector<Variable> transpose_sequence(const std::vector<Variable>& sequences)
   std::vector<Shape> steps;
   for (const Array& step : y.steps) steps.push_back(step.shape());
   auto back = [shapes, steps, dtype = xs[0].dtype(), device = xs[0].device()](
-                  std::span<const Variable> gys, std::span<const int>) {
+                  std::span<const Variable> gys, std::span<const int>, Node&) {
     std::vector<Variable> all(gys.begin(), gys.end());
     for (std::size_t t = 0; t < all.size(); ++t) {
       if (!all[t].defined()) all[t] = Variable(zeros(steps[t], dtype, device));

@@ -54,7 +54,7 @@ void set_function_hooks(const std::optional<py::dict>& hooks) {
   static thread_local ThreadReference kept;
   function_hooks = hooks ? hooks->ptr() : nullptr;
   kept.set(hooks ? py::object(*hooks) : py::object());
-  set_backward_observer(hooks ? &observe_backward : nullptr);
+  pass_context().observer = hooks ? &observe_backward : nullptr;
 }
 
 }  // namespace
@@ -72,6 +72,10 @@ HookedCall::HookedCall(const char* label, const std::vector<Variable>& xs, py::t
 
 void HookedCall::done(const std::vector<Variable>& ys) const {
   if (function_hooks == nullptr) return;
+  // Hooks measure each operation, so none waits for the next one.
+  for (const Variable& y : ys) {
+    if (y.defined()) y.array();
+  }
   call_.cast<Call&>().outputs = ys;
   call_hooks("forward_postprocess", call_, in_data_);
 }

@@ -196,21 +196,23 @@ class GradientMethod(Optimizer):
         before_update = self._call_pre_hooks() if safe else None
         self.t += 1
         if safe:
+            params = list(self.target.params())
             # Before them, so that the update may use its memory.
-            _core.free_propagated_graphs()
-            self._update_params(before_update)
+            _core.free_propagated_graphs(params)
+            self._update_params(params, before_update)
             self.reallocate_cleared_grads()
             self.call_hooks("post")
         self.update_loss_scale()
 
-    def _update_params(self, before_update: Callable[[Any], None] | None) -> None:
+    def _update_params(
+        self, params: list[Parameter], before_update: Callable[[Any], None] | None
+    ) -> None:
         def update() -> None:
             for param in params:
                 if before_update is not None:
                     before_update(param)
                 param.update()
 
-        params = list(self.target.params())
         devices = {param._device_name for param in params if param.is_initialized}
         # By one launch, if nothing in between reads what it writes.
         if len(devices) == 1 and min(devices).startswith("cuda"):

@@ -271,15 +271,15 @@ class _Clock(FunctionHook):
 
     def run_backward(self, y: Variable) -> None:
         """The backward pass, then the gradients of weights, as a stage does it."""
-        deferred = _core.DeferredGradients()
-        _core.set_deferred_gradients(deferred)
+        postponed = _core.PostponedGradients()
+        _core.postpone_gradients(postponed)
         self._current = self.backward
         try:
             backward([y])
         finally:
-            _core.set_deferred_gradients(None)
+            _core.postpone_gradients(None)
         self._current = self.weights
-        deferred.compute()
+        postponed.compute()
 
     def place(self, label: str, xs: list[Variable]) -> list[Variable]:
         self._target = max((x.stage for x in xs), default=-1)

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "autograd/backward.h"
-#include "autograd/gradient_buffer.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/math.h"
 #include "ops/matmul/matmul.h"
@@ -69,14 +68,15 @@ TEST_CASE("a freed output enters the graph again for the second derivative") {
 TEST_CASE("a hook hears of each leaf once, when its gradient is complete") {
   const Variable x = leaf(2), w = leaf(5), unused = leaf(1);
   std::vector<std::pair<const VariableBody*, double>> heard;
-  const int number = add_gradient_ready_hook(
+  PassContext context;
+  const int number = context.add_hook(
       [&](const Variable& v) { heard.emplace_back(v.body().get(), value(v.body()->grad)); });
   const Variable y = multiply(multiply(x, w), w), z = add(y, x);
-  backward({&z, 1}, {});
-  remove_gradient_ready_hook(number);
+  backward({&z, 1}, {}, context);
+  context.hooks.erase(number);
   REQUIRE(heard.size() == 2);
   for (const auto& [body, g] : heard) CHECK(g == (body == x.body().get() ? 26 : 20));
-  backward({&z, 1}, {});
+  backward({&z, 1}, {}, context);
   CHECK(heard.size() == 2);
 }
 
@@ -105,22 +105,32 @@ TEST_CASE("first gradients of leaves lie in their places, others do not") {
   const Variable x(full({3, 2}, 2.0, Dtype::float64)), w(full({4, 2}, 1.0, Dtype::float64), true);
   const Array place = full({4, 2}, -1.0, Dtype::float64);
   const auto product = [&] { return sum(matmul(x, w, false, true)); };
-  set_gradient_buffers({{w.node().get(), place}});
+  PassContext context;
+  context.buffers = GradientBuffers({{w.node().get(), place}});
   Variable y = product();
   CHECK(gradient(y, w).array().data() != place.data());
-  backward({&y, 1}, {});
+  backward({&y, 1}, {}, context);
   CHECK(w.body()->grad.array().data() == place.data());
   CHECK(place.as<double>()[0] == 6);
   y = product();
-  backward({&y, 1}, {});  // to what is there already
+  backward({&y, 1}, {}, context);  // to what is there already
   CHECK(w.body()->grad.array().as<double>()[7] == 12);
   w.body()->grad = Variable();
   y = add(product(), product());
-  backward({&y, 1}, {});
+  backward({&y, 1}, {}, context);
   CHECK(w.body()->grad.array().as<double>()[0] == 12);
   w.body()->grad = Variable();
-  set_gradient_buffers({});
+  context.buffers = GradientBuffers();
   y = product();
-  backward({&y, 1}, {});
+  backward({&y, 1}, {}, context);
   CHECK(w.body()->grad.array().data() != place.data());
+}
+
+TEST_CASE("a leaf that one operation reads twice gets both terms in its buffer's place") {
+  const Variable w(full({2, 2}, 3.0, Dtype::float64), true);
+  PassContext context;
+  context.buffers = GradientBuffers({{w.node().get(), full({2, 2}, -1.0, Dtype::float64)}});
+  const Variable y = sum(matmul(w, w, false, false));
+  backward({&y, 1}, {}, context);
+  for (int i = 0; i < 4; ++i) CHECK(w.body()->grad.array().as<double>()[i] == 12);
 }

@@ -10,7 +10,6 @@ import numpy
 
 from renga import _core
 from renga import functions as F
-from renga.distributed.functions.extra_roots import extra_roots
 from renga.functions.util.recomputation import is_recomputable
 from renga.variable import Variable, as_variable
 
@@ -41,7 +40,7 @@ class CommunicationChain(threading.local):
                 "forget: expected a function without communications, whose other ranks "
                 "do not communicate again in the backward pass"
             )
-        waiting = extra_roots.get(_NAME)
+        waiting = _core.extra_root(_NAME)
         if waiting is not None:
             before = waiting[0]
         elif _core.backprop_enabled():
@@ -54,12 +53,12 @@ class CommunicationChain(threading.local):
     def append(self, node: Any, token: Variable) -> None:
         """Makes a communication the last one, if it is recorded in the graph."""
         if token.creator_node is not None:
-            extra_roots.replace(_NAME, token, self._first)
+            _core.set_extra_root(_NAME, token, self._first)
             self._nodes.append(weakref.ref(node))
 
     def report(self) -> str:
         """For an error: communications that no backward pass has reached yet."""
-        is_waiting = extra_roots.get(_NAME) is not None
+        is_waiting = _core.extra_root(_NAME) is not None
         nodes = [node() for node in self._nodes] if is_waiting else []
         waiting = [
             f"{node.label} called at {node._link.call_site}" for node in nodes if node

@@ -75,7 +75,7 @@ class StageRun:
         self._target = -1
         self._python_calls = 0
         self._open_calls = 0
-        self._deferred = _core.DeferredGradients()
+        self._postponed = _core.PostponedGradients()
 
     def forward(
         self, program: Callable[..., Any], inputs: Sequence[Any], recompute: bool
@@ -159,12 +159,12 @@ class StageRun:
             seed = Variable(numpy.full(y.shape, weight, y.dtype), requires_grad=False)
             roots.insert(0, (y, seed))
         if roots:
-            self._deferred.set_urgent([x for _, (x, _) in self._received.values()])
-            _core.set_deferred_gradients(self._deferred)
+            self._postponed.set_urgent([x for _, (x, _) in self._received.values()])
+            _core.postpone_gradients(self._postponed)
             try:
                 backward([y for y, _ in roots], [gy for _, gy in roots])
             finally:
-                _core.set_deferred_gradients(None)
+                _core.postpone_gradients(None)
         for x, stage in (transfer for _, transfer in self._received.values()):
             if x.requires_grad:
                 gx = x.grad_var
@@ -174,7 +174,7 @@ class StageRun:
 
     def complete_gradients(self) -> None:
         """Adds the gradients of this stage's weights that are not there yet."""
-        self._deferred.compute()
+        self._postponed.compute()
 
     def _received_gradients(self) -> list[tuple[Variable, Variable]]:
         """Values that were sent, with the sums of their gradients.

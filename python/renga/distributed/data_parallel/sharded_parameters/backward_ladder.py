@@ -8,7 +8,6 @@ from typing import Any, Callable
 import numpy
 
 from renga import _core
-from renga.distributed.functions.extra_roots import extra_roots
 from renga.function_node import FunctionNode
 from renga.variable import Variable
 
@@ -45,7 +44,7 @@ class BackwardLadder:
         self._reach(rank)
 
     def _take_part(self) -> None:
-        extra_roots.replace("ladder", self._steps[-1], self._leaf)
+        _core.set_extra_root("ladder", self._steps[-1], self._leaf)
 
 
 class _Step(FunctionNode):

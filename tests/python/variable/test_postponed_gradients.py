@@ -35,10 +35,10 @@ def images(seed):
 @pytest.fixture
 def deferred():
     """What this thread's passes leave for later."""
-    found = _core.DeferredGradients()
-    _core.set_deferred_gradients(found)
+    found = _core.PostponedGradients()
+    _core.postpone_gradients(found)
     yield found
-    _core.set_deferred_gradients(None)
+    _core.postpone_gradients(None)
 
 
 def gradients(link):
@@ -64,7 +64,7 @@ def test_passes_and_what_they_left_have_the_bits_of_whole_passes(deferred):
     assert len(deferred) > 0
     deferred.compute()
     assert len(deferred) == 0
-    _core.set_deferred_gradients(None)
+    _core.postpone_gradients(None)
     whole.cleargrads()
     others = [images(i) for i in range(3)]
     for x in others:
