@@ -66,38 +66,17 @@ class ArrayCommunicator(CommunicatorBase):
         if x is out and wait and dtype is None:
             if self._native.all_reduce_in_place(x, op):
                 return x
-        return self._all_reduce(x, op, out, wait, dtype)
-
-    def _all_reduce(
-        self, x: Any, op: str, out: Any, wait: bool, dtype: DtypeLike | None
-    ) -> Any:
-        single = not isinstance(x, (list, tuple))
-        xs = [np.asarray(a) for a in ([x] if single else x)]
-        if out is None:
-            ys = [empty_result(a) for a in xs]
-        else:
-            ys = [out] if single else list(out)
-        if len(xs) != len(ys):
+        if not isinstance(x, (list, tuple)):
+            return self._collective(
+                "all_reduce", [x], [out], _only, wait, op=op, dtype=dtype
+            )
+        outs = [None] * len(x) if out is None else list(out)
+        if len(x) != len(outs):
             raise ValueError(
-                f"all_reduce: expected as many results as arrays, got {len(ys)} "
-                f"for {len(xs)}"
+                f"all_reduce: expected as many results as arrays, got {len(outs)} "
+                f"for {len(x)}"
             )
-        for y in ys:
-            if not isinstance(y, np.ndarray):
-                raise TypeError(
-                    f"all_reduce: out: expected a numpy.ndarray, got {type(y)}"
-                )
-        result = ys[0] if single else ys
-        native = None
-        if xs:
-            native = self._native.all_reduce(
-                [view for a in xs for view in dtype_views.views(a, op)],
-                [view for a in ys for view in dtype_views.views(a, op)],
-                op,
-                _dtype_name(dtype),
-                wait,
-            )
-        return _result_or_work(native, wait, lambda: result)
+        return self._collective("all_reduce", x, outs, list, wait, op=op, dtype=dtype)
 
     def reduce_scatter(
         self, x: Array, op: str = "sum", out: Array | None = None, wait: bool = True
@@ -108,10 +87,7 @@ class ArrayCommunicator(CommunicatorBase):
             x: (size, ...)
             result: (...)
         """
-        x = as_rows("reduce_scatter", x)
-        y = empty_result(x, x.shape[1:]) if out is None else out
-        native = self._native.reduce_scatter(x, y, op, wait)
-        return _result_or_work(native, wait, lambda: y)
+        return self._collective("reduce_scatter", [x], [out], _only, wait, op=op)
 
     def all_gather(self, x: Array, out: Array | None = None, wait: bool = True) -> Any:
         """The ranks' arrays, which have one shape.
@@ -120,9 +96,7 @@ class ArrayCommunicator(CommunicatorBase):
             x: (...)
             result: (size, ...)
         """
-        x = np.asarray(x)
-        y = empty_result(x, (self.size, *x.shape)) if out is None else out
-        return _result_or_work(self._native.all_gather(x, y, wait), wait, lambda: y)
+        return self._collective("all_gather", [x], [out], _only, wait)
 
     def all_to_all(self, x: Array, out: Array | None = None, wait: bool = True) -> Any:
         """Sends ``x[r]`` to rank ``r``; row ``r`` of the result is from rank ``r``.
@@ -131,13 +105,49 @@ class ArrayCommunicator(CommunicatorBase):
             x: (size, ...)
             result: (size, ...)
         """
-        x = as_rows("all_to_all", x)
-        y = empty_result(x) if out is None else out
-        return _result_or_work(self._native.all_to_all(x, y, wait), wait, lambda: y)
+        return self._collective("all_to_all", [x], [out], _only, wait)
 
     def broadcast(self, x: Array, root: int = 0, wait: bool = True) -> Any:
         """Overwrites ``x`` by the root's array and returns it."""
-        return _result_or_work(self._native.broadcast(x, root, wait), wait, lambda: x)
+        return self._collective("broadcast", [x], [x], _only, wait, root=root)
+
+    def _collective(
+        self,
+        name: str,
+        xs: Sequence[Any],
+        outs: Sequence[Any],
+        unpack: Callable[[list[Any]], Any],
+        wait: bool,
+        op: str = "sum",
+        dtype: DtypeLike | None = None,
+        root: int | None = None,
+    ) -> Any:
+        """Runs a collective; its result is ``unpack(results)``, or a :class:`Work`.
+
+        Args:
+            name: of the collective, as in ``collectives/collectives.cpp``.
+            xs: the operands.
+            outs: where the results are written; None stands for a new array.
+        """
+        ys = list(outs)
+        if root is not None:  # the root only sends, the others only receive
+            sent, received = (xs, []) if root == self.rank else ([], ys)
+        else:
+            xs = [np.asarray(x) for x in xs]
+            shapes = [result_shape(name, x.shape, self.size) for x in xs]
+            for i, y in enumerate(ys):
+                if y is None:
+                    ys[i] = np.empty(shapes[i], xs[i].dtype.newbyteorder("="))
+            sent, received = xs, ys
+            if name == "all_reduce":
+                sent = [view for x in xs for view in dtype_views.views(x, op)]
+                received = [view for y in ys for view in dtype_views.views(y, op)]
+        native = None
+        if sent or received:
+            native = self._native.call(
+                name, sent, received, op, _dtype_name(dtype), root, wait
+            )
+        return unpack(ys) if wait else Work(native, lambda: unpack(ys))
 
     def shares_memory(self) -> bool:
         """Whether the ranks of this node share memory."""
@@ -211,17 +221,19 @@ def checked_rank(name: str, rank: int, size: int) -> int:
     return number
 
 
-def empty_result(x: Array, shape: tuple[int, ...] | None = None) -> Array:
-    """A new array of the dtype of ``x``, in native byte order."""
-    return np.empty(x.shape if shape is None else shape, x.dtype.newbyteorder("="))
+def result_shape(name: str, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """The shape of a collective's result, by that of its operand.
 
-
-def as_rows(name: str, x: Any) -> Array:
-    """``x`` as an array with at least one axis."""
-    rows: Array = np.asarray(x)
-    if rows.ndim == 0:
+    Raises:
+        ValueError: if the operand has no axis, and a row for each rank is expected.
+    """
+    if name == "all_gather":
+        return (size, *shape)
+    if name == "all_reduce":
+        return shape
+    if not shape:
         raise ValueError(f"{name}: expected a row for each rank, got no axes")
-    return rows
+    return shape[1:] if name == "reduce_scatter" else shape
 
 
 def _dtype_name(dtype: DtypeLike | None) -> str:
@@ -230,5 +242,5 @@ def _dtype_name(dtype: DtypeLike | None) -> str:
     return np.dtype(dtype).name
 
 
-def _result_or_work(native: Any, wait: bool, result: Callable[[], Any]) -> Any:
-    return result() if wait else Work(native, result)
+def _only(results: list[Any]) -> Any:
+    return results[0]

@@ -8,10 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/all_reduce/algorithm_selection.h"
-#include "collectives/reduce.h"
-#include "shared_memory/shared_segment.h"
-#include "shared_memory/windows.h"
+#include "collectives/collectives.h"
 #include "tensor/array.h"
 #include "transport/transport.h"
 #include "work.h"
@@ -49,32 +46,13 @@ class Communicator {
   std::shared_ptr<Communicator> split(std::optional<int> color, int key,
                                       const LaunchOptions& options);
 
-  // Reduces xs[i] into ys[i]; all have one dtype, and x and y may be the same array. Elements are
-  // communicated as `communication_dtype`, a floating dtype, and added in float32 at least.
-  Result all_reduce(const std::vector<Array>& xs, const std::vector<Array>& ys, Reduction reduction,
-                    std::optional<Dtype> communication_dtype, const LaunchOptions& options);
-  // The same for a small contiguous array in place, waited for. Does nothing and returns false if
-  // all_reduce() would take another path or is required to check the arguments.
+  // Checks the arguments and runs the collective. `called`: its name in errors and traffic.
+  Result call(const Collective& collective, const char* called, Arguments arguments,
+              const LaunchOptions& options);
+  // all_reduce of a small contiguous array in place, waited for. Does nothing and returns false if
+  // call() would take another path or is required to check the arguments.
   bool all_reduce_small(std::byte* x, const Shape& shape, Dtype dtype, Reduction reduction,
                         const LaunchOptions& options);
-  // x: (size, …) -> y: (…), the reduction of x[rank] of all ranks.
-  Result reduce_scatter(const Array& x, const Array& y, Reduction reduction,
-                        const LaunchOptions& options);
-  // x: (…) -> y: (size, …), y[r] is the x of rank r.
-  Result all_gather(const Array& x, const Array& y, const LaunchOptions& options);
-  // ys[r] receives the x of rank r and has its size. `name`: the operation in error messages.
-  Result all_gatherv(const char* name, const Array& x, const std::vector<Array>& ys,
-                     const LaunchOptions& options);
-  // x: (size, …) -> y: (size, …), y[r] is x[rank] of rank r.
-  Result all_to_all(const Array& x, const Array& y, const LaunchOptions& options);
-  // received[r] receives sent[rank] of rank r. Undefined arrays are empty. The ranks' `root` is
-  // compared if given.
-  Result all_to_allv(const char* name, std::optional<std::int64_t> root,
-                     const std::vector<Array>& sent, const std::vector<Array>& received,
-                     const LaunchOptions& options);
-  // Overwrites `x` by that of the root.
-  Result broadcast(const char* name, const Array& x, std::int64_t root,
-                   const LaunchOptions& options);
   // Returns when every rank has called it.
   void barrier(const LaunchOptions& options);
 
@@ -102,11 +80,11 @@ class Communicator {
   Array window_of_peer(const Array& x, std::int64_t local_rank);
   Windows::Found find_windows(const std::vector<Array>& xs) { return windows_.find(xs); }
 
-  // Runs `body` on each rank as one collective. Ranks whose `call` differs throw CallMismatch at
-  // the first barrier of their common segment, or from compare_calls().
+  // Runs `body` on each rank as one collective. It begins with a barrier, at which ranks whose
+  // `call` differs throw CallMismatch.
   Result launch(Call call, const LaunchOptions& options, Body body);
   // The segment of all ranks; null if they are on several nodes or do not share memory.
-  SharedSegment* common_segment() const { return common_segment_; }
+  SharedSegment* segment() const { return collectives_->segment(); }
 
   // Latency and bandwidth of messages between the halves of the ranks.
   all_reduce::NetworkModel measure_network(const LaunchOptions& options);
@@ -117,35 +95,25 @@ class Communicator {
   void abort(int code) { transport_->abort(code); }
 
  private:
-  Result all_to_allv(Call call, const std::vector<Array>& sent, const std::vector<Array>& received,
-                     const LaunchOptions& options);
-  Result all_gatherv(Call call, const Array& x, const std::vector<Array>& ys,
-                     const LaunchOptions& options);
   // Throws if this process or thread may not call collectives now.
   void check_usable(const Call& call) const;
-  // Throws CallMismatch on all ranks unless their calls match.
-  void compare_calls(const CollectiveContext& context) const;
   template <class Run>
   void run_collective(const CollectiveContext& context, const Run& run);
   // The same, and counts what the collective sends.
   void run_and_count(const CollectiveContext& context, const Body& body);
-  const all_reduce::NetworkModel& network(const CollectiveContext& context);
-  void run_all_reduce(const CollectiveContext& context, const std::vector<Array>& xs,
-                      const std::vector<Array>& ys, Dtype communication_dtype, Reduction reduction);
-  // By the ranks' memory, if that is faster than the segment; else does nothing and returns false.
-  bool all_reduce_by_reading(const CollectiveContext& context, const std::vector<Array>& xs,
-                             const std::vector<Array>& ys, Reduction reduction);
   // Starts a message for each array by start(array). `sends`: it is sent, not received.
   template <class Start>
   Result message(Call call, const std::vector<Array>& xs, bool sends, const LaunchOptions& options,
                  const Start& start);
-  int checked_rank(const char* name, std::int64_t rank) const;
+  int rank_of(const char* name, std::int64_t rank) const {
+    return checked_rank(name, rank, size());
+  }
   int checked_tag(const char* name, std::int64_t tag) const;
 
   std::shared_ptr<Transport> transport_;
   std::shared_ptr<Traffic> traffic_;
   std::unique_ptr<SharedSegment> node_segment_;
-  SharedSegment* common_segment_ = nullptr;
+  std::unique_ptr<Collectives> collectives_;
   double timeout_seconds_;
   bool debug_;
   std::int64_t sequence_ = 0;
@@ -154,8 +122,6 @@ class Communicator {
   std::string failure_;             // why no collective can be called any more
   std::vector<Result> sends_;       // not waited for
   Windows windows_;
-  std::optional<all_reduce::NetworkModel> network_;
-  std::optional<bool> reading_is_faster_;
   std::optional<all_reduce::Algorithm> algorithm_;
   std::unique_ptr<WorkQueue> queue_ = std::make_unique<WorkQueue>();  // destroyed before the others
 };

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Union
 
 import numpy as np
@@ -54,6 +54,16 @@ class Communicator(Protocol):
     is_subgroup: bool
     """Whether it is a part of a larger group, of which others may send messages."""
 
+    is_simulated: bool
+    """Whether its ranks are simulated, on a network whose times are predicted."""
+
+    @property
+    def clock(self) -> float:
+        """The time in seconds; of ranks that are simulated, the virtual one."""
+
+    def network(self) -> tuple[float, float]:
+        """Latency and seconds per byte of messages; every rank calls it."""
+
     @property
     def origin(self) -> Any:
         """What it was split from, by one or several splits; itself if by none."""
@@ -67,6 +77,9 @@ class Communicator(Protocol):
 
     def split(self, color: int | None, key: int) -> Any:
         """The group of ranks with the same color, ordered by ``key``; or None."""
+
+    def split_by(self, color_of: Callable[[int], int]) -> Any:
+        """The group of ranks with the same ``color_of(rank)``, in rank order."""
 
     def all_reduce(
         self,

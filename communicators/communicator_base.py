@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 
@@ -19,6 +20,8 @@ class CommunicatorBase:
 
     # Whether it is a part of a larger group, whose other ranks may be sent messages.
     is_subgroup: bool = False
+    # Whether its ranks are simulated, on a network whose times are predicted.
+    is_simulated: bool = False
     _origin: Any = None
     rank: int
     size: int
@@ -32,9 +35,18 @@ class CommunicatorBase:
         """What it was split from, by one or several splits; itself if by none."""
         return self if self._origin is None else self._origin
 
+    @property
+    def clock(self) -> float:
+        """The time in seconds; of ranks that are simulated, the virtual one."""
+        return time.monotonic()
+
     def split(self, color: int | None, key: int) -> Any:
         """The group of ranks with the same color, ordered by ``key``."""
         raise NotImplementedError
+
+    def split_by(self, color_of: Callable[[int], int]) -> Any:
+        """The group of ranks with the same ``color_of(rank)``, in rank order."""
+        return self.split(color_of(self.rank), self.rank)
 
     def send(self, data: Any, dest: int, tag: int) -> Any:
         """Sends an array or a tuple of arrays to a rank."""

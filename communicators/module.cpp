@@ -9,13 +9,13 @@
 #include <tuple>
 
 #include "autograd/node.h"
-#include "collectives/arguments.h"
+#include "collectives/flat_bucket.h"
+#include "collectives/partition.h"
 #include "communicator.h"
 #include "devices/gil_release.h"
 #include "python/array.h"
 #include "python/interpreter.h"
 #include "transport/local/local_transport.h"
-#include "transport/simulated/module.h"
 
 namespace py = pybind11;
 
@@ -61,7 +61,7 @@ bool all_reduce_in_place(Communicator& self, py::handle x, const std::string& op
   auto* data = reinterpret_cast<std::byte*>(array->data);
   if (!self.all_reduce_small(data, shape, *dtype, reduction, options)) {
     const std::vector<Array> xs{python::from_numpy(x)};
-    self.all_reduce(xs, xs, reduction, {}, options);
+    self.call(collective_named("all_reduce"), "all_reduce", {xs, xs, reduction}, options);
   }
   return true;
 }
@@ -107,72 +107,104 @@ void bind_topology(py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
   add("inter_size", &Topology::inter_size);
 }
 
-void bind_collectives(py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
-  using Arrays = std::vector<Array>;
+// A rank's arguments as Python passes them.
+Arguments arguments_of(const std::string& called, const std::vector<std::optional<Array>>& xs,
+                       const py::iterable& ys, const std::string& op,
+                       const std::string& communication_dtype, std::optional<std::int64_t> root) {
+  const std::string what = root ? called : called + ": out";
+  Arguments arguments{{}, {}, reduction_from_string(op), floating_dtype(communication_dtype), root};
+  for (const auto& x : xs) arguments.xs.push_back(x.value_or(Array()));
+  for (const py::handle y : ys) {
+    arguments.ys.push_back(y.is_none() ? Array() : python::writable_array(y, what.c_str()));
+  }
+  return arguments;
+}
+
+void bind_collectives(py::module_& m, py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
+  using Operands = std::vector<std::optional<Array>>;
   c.def(
-      "all_reduce",
-      [](Communicator& self, const Arrays& xs, const py::iterable& ys, const std::string& op,
-         const std::string& communication_dtype, bool wait) {
-        return self.all_reduce(xs, python::writable_arrays(ys, "all_reduce: out"),
-                               reduction_from_string(op), floating_dtype(communication_dtype),
-                               launch_options(self, wait));
+      "call",
+      [](Communicator& self, const std::string& collective, const Operands& xs,
+         const py::iterable& ys, const std::string& op, const std::string& communication_dtype,
+         std::optional<std::int64_t> root, bool wait, const std::string& called) {
+        const Collective& row = collective_named(collective);
+        const std::string& name = called.empty() ? collective : called;
+        return self.call(row, name.c_str(),
+                         arguments_of(name, xs, ys, op, communication_dtype, root),
+                         launch_options(self, wait));
       },
-      py::arg("xs"), py::arg("ys"), py::arg("op"), py::arg("communication_dtype") = "",
-      py::arg("wait") = true);
+      py::arg("collective"), py::arg("xs"), py::arg("ys"), py::arg("op") = "sum",
+      py::arg("communication_dtype") = "", py::arg("root") = py::none(), py::arg("wait") = true,
+      py::arg("called") = "",
+      "Runs a collective of the table. None stands for an array without elements; `called` is the "
+      "method that is made of it.");
+  m.def(
+      "check_call",
+      [](const std::string& collective, const Operands& xs, const py::iterable& ys,
+         const std::string& op, const std::string& communication_dtype,
+         std::optional<std::int64_t> root, const std::string& called, int rank, int size) {
+        Arguments arguments = arguments_of(called, xs, ys, op, communication_dtype, root);
+        Topology topology;
+        topology.rank = rank;
+        topology.size = size;
+        return collective_named(collective).check(called.c_str(), arguments, topology).text();
+      },
+      py::arg("collective"), py::arg("xs"), py::arg("ys"), py::arg("op"),
+      py::arg("communication_dtype"), py::arg("root"), py::arg("called"), py::arg("rank"),
+      py::arg("size"), "Checks the arguments; the description that ranks compare.");
   c.def("all_reduce_in_place", &all_reduce_in_place, py::arg("x"), py::arg("op"));
-  c.def(
-      "reduce_scatter",
-      [](Communicator& self, const Array& x, py::handle y, const std::string& op, bool wait) {
-        return self.reduce_scatter(x, python::writable_array(y, "reduce_scatter: out"),
-                                   reduction_from_string(op), launch_options(self, wait));
-      },
-      py::arg("x"), py::arg("y"), py::arg("op"), py::arg("wait") = true);
-  c.def(
-      "all_gather",
-      [](Communicator& self, const Array& x, py::handle y, bool wait) {
-        return self.all_gather(x, python::writable_array(y, "all_gather: out"),
-                               launch_options(self, wait));
-      },
-      py::arg("x"), py::arg("y"), py::arg("wait") = true);
-  c.def(
-      "all_to_all",
-      [](Communicator& self, const Array& x, py::handle y, bool wait) {
-        return self.all_to_all(x, python::writable_array(y, "all_to_all: out"),
-                               launch_options(self, wait));
-      },
-      py::arg("x"), py::arg("y"), py::arg("wait") = true);
-  c.def(
-      "broadcast",
-      [](Communicator& self, py::handle x, std::int64_t root, bool wait, const char* name) {
-        // The root's array is only read.
-        const Array array = root == self.rank() ? x.cast<Array>() : python::writable_array(x, name);
-        return self.broadcast(name, array, root, launch_options(self, wait));
-      },
-      py::arg("x"), py::arg("root"), py::arg("wait") = true, py::arg("name") = "broadcast");
   c.def("barrier", [](Communicator& self) { self.barrier(launch_options(self, true)); });
 }
 
-// Collectives whose arrays differ in shape between ranks.
-void bind_variable_collectives(py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
-  using Arrays = std::vector<Array>;
-  c.def(
-      "all_gatherv",
-      [](Communicator& self, const char* name, const Array& x, const py::iterable& ys) {
-        self.all_gatherv(name, x, python::writable_arrays(ys, name), launch_options(self, true));
+using Arrays = std::vector<Array>;
+
+Arrays contiguous_arrays(const Arrays& xs) {
+  Arrays result;
+  for (const Array& x : xs) result.push_back(contiguous(x));
+  return result;
+}
+
+// Reduces one operand per rank, in rank order. Each is a list of arrays.
+void reduce_operands(const std::vector<Arrays>& operands, const Arrays& results,
+                     Reduction reduction, std::optional<Dtype> communication_dtype) {
+  constexpr std::int64_t chunk_bytes = std::int64_t{1} << 16;
+  const GilRelease lend;
+  const Dtype dtype = communication_dtype.value_or(results.at(0).dtype());
+  std::vector<Arrays> inputs;  // the buckets refer to them
+  std::vector<FlatBucket> xs;
+  for (const Arrays& operand : operands) {
+    inputs.push_back(contiguous_arrays(operand));
+    xs.emplace_back(inputs.back(), dtype);
+  }
+  const FlatBucket y(results, dtype);
+  std::vector<std::byte> memory((xs.size() + 1) * chunk_bytes);
+  std::vector<const std::byte*> chunks;
+  for (std::size_t r = 0; r < xs.size(); ++r) chunks.push_back(&memory[r * chunk_bytes]);
+  std::byte* const result = &memory[xs.size() * chunk_bytes];
+  for_each_chunk(y.bytes(), chunk_bytes, [&](std::int64_t begin, std::int64_t length) {
+    for (std::size_t r = 0; r < xs.size(); ++r) {
+      xs[r].read(begin, length, &memory[r * chunk_bytes]);
+    }
+    reduce(reduction, dtype, chunks, result, length / size_of(dtype));
+    y.write(begin, length, result);
+  });
+}
+
+// What simulated ranks share with the compiled communicator.
+void bind_simulated(py::module_& m) {
+  m.def(
+      "check_algorithm", [](const std::string& name) { all_reduce::algorithm_from_string(name); },
+      py::arg("name"));
+  m.def("call_site", &describe_call_site);
+  m.def(
+      "reduce",
+      [](const std::vector<Arrays>& operands, const py::iterable& results, const std::string& op,
+         const std::string& communication_dtype) {
+        reduce_operands(operands, python::writable_arrays(results, "reduce"),
+                        reduction_from_string(op), floating_dtype(communication_dtype));
       },
-      py::arg("name"), py::arg("x"), py::arg("ys"));
-  c.def(
-      "all_to_allv",
-      [](Communicator& self, const char* name, std::optional<std::int64_t> root,
-         const std::vector<std::optional<Array>>& sent, const py::iterable& received) {
-        Arrays from, to;
-        for (const auto& x : sent) from.push_back(x.value_or(Array()));
-        for (const py::handle y : received) {
-          to.push_back(y.is_none() ? Array() : python::writable_array(y, name));
-        }
-        self.all_to_allv(name, root, from, to, launch_options(self, true));
-      },
-      py::arg("name"), py::arg("root"), py::arg("sent"), py::arg("received"));
+      py::arg("operands"), py::arg("results"), py::arg("op"), py::arg("communication_dtype"),
+      "Reduces one list of arrays per rank, in rank order.");
 }
 
 void bind_messages(py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
@@ -212,7 +244,7 @@ void bind_algorithm_selection(py::module_& m,
         self.set_algorithm(all_reduce::algorithm_from_string(name));
       },
       py::arg("name"));
-  c.def("measure_network", [](Communicator& self) {
+  c.def("network", [](Communicator& self) {
     const all_reduce::NetworkModel network = self.measure_network(launch_options(self, true));
     return std::pair(network.latency, network.seconds_per_byte);
   });
@@ -247,8 +279,7 @@ PYBIND11_MODULE(_communicators, m) {
   c.def(py::init<std::shared_ptr<Transport>, double, bool>(), py::arg("transport"),
         py::arg("timeout_seconds"), py::arg("debug"), py::call_guard<GilRelease>());
   bind_topology(c);
-  bind_collectives(c);
-  bind_variable_collectives(c);
+  bind_collectives(m, c);
   bind_messages(c);
   c.def(
       "split",

@@ -43,6 +43,14 @@ class NativeCommunicator(ArrayCommunicator):
         """Counts of the communication so far."""
         return Traffic.from_counts(self._native.traffic())
 
+    def network(self) -> tuple[float, float]:
+        """Latency and seconds per byte of messages between the halves of the ranks.
+
+        Every rank calls it: the messages of ranks that exist are measured.
+        """
+        network: tuple[float, float] = self._native.network()
+        return network
+
     def finalize(self) -> None:
         """Ends the use of this communicator: every later call raises RuntimeError.
 
@@ -104,10 +112,13 @@ class NativeCommunicator(ArrayCommunicator):
 
     def _allgather(self, name: str, x: Array) -> tuple[Array, ...]:
         received = [headers.empty_header() for _ in range(self.size)]
-        self._native.all_gatherv(name, header(x), received)
+        self._all_gatherv(name, header(x), received)
         ys = tuple(headers.empty_array(h) for h in received)
-        self._native.all_gatherv(name, as_bytes(x), [as_bytes(y) for y in ys])
+        self._all_gatherv(name, as_bytes(x), [as_bytes(y) for y in ys])
         return ys
+
+    def _all_gatherv(self, name: str, x: Array, received: list[Array]) -> None:
+        self._native.call("all_gatherv", [x], received, called=name)
 
     def alltoall(self, xs: Sequence[Array]) -> tuple[Array, ...]:
         """``xs[r]`` goes to rank ``r``; item ``r`` of the result is from rank ``r``."""
@@ -125,7 +136,7 @@ class NativeCommunicator(ArrayCommunicator):
     def _all_to_allv(
         self, name: str, root: int | None, sent: list[Any], received: list[Any]
     ) -> None:
-        self._native.all_to_allv(name, root, sent, received)
+        self._native.call("all_to_allv", sent, received, root=root, called=name)
 
     def _root(self, name: str, root: int) -> int:
         return checked_rank(name, root, self.size)
@@ -146,11 +157,15 @@ class NativeCommunicator(ArrayCommunicator):
         root = self._root(name, root)
         is_root = self.rank == root
         head = header(x, kind).copy() if is_root else headers.empty_header()
-        self._native.broadcast(head, root, name=name)
+        self._broadcast_bytes(name, head, root)
         kind = headers.kind_of(head)
         y = x if is_root else headers.empty_array(head, kind)
-        self._native.broadcast(as_bytes(y), root, name=name)
+        self._broadcast_bytes(name, as_bytes(y), root)
         return kind, y
+
+    def _broadcast_bytes(self, name: str, x: Array, root: int) -> None:
+        sent, received = ([x], []) if self.rank == root else ([], [x])
+        self._native.call("broadcast", sent, received, root=root, called=name)
 
     def gather(self, data: Any, root: int = 0) -> tuple[Array, ...] | None:
         """The ranks' arrays, or tuples of arrays, on the root; None elsewhere."""

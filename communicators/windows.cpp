@@ -8,7 +8,7 @@ Array Communicator::window(std::int64_t bytes, const LaunchOptions& options) {
   const Call call = Call("window").with(Shape{bytes}, Dtype::uint8);
   Array result = empty({bytes}, Dtype::uint8);
   launch(call, options, [&](const CollectiveContext& context) {
-    compare_calls(context);
+    collectives_->barrier(context);
     if (node_segment_ == nullptr) return;
     const int ranks = node_segment_->ranks();
     if (auto memory = transport_->allocate_shared(Windows::bytes_for(bytes, ranks))) {

@@ -9,7 +9,8 @@ namespace {
 // Exchanges the calls themselves, once the ranks know that they differ.
 [[noreturn]] void throw_mismatch(const CollectiveContext& context) {
   const auto size = static_cast<std::size_t>(context.size());
-  const Buffer memory = make_buffer(context.size() * static_cast<std::int64_t>(sizeof(Call)));
+  const Buffer memory =
+      make_buffer(context, context.size() * static_cast<std::int64_t>(sizeof(Call)));
   const auto call_of = [&](int r) {
     return byte_span(memory.get() + r * static_cast<std::int64_t>(sizeof(Call)), sizeof(Call));
   };
@@ -26,7 +27,7 @@ namespace {
 // that the rank 2^k before it has found.
 bool all_equal(const CollectiveContext& context, std::uint64_t digest) {
   const RankGroup group = all_ranks(context);
-  const Buffer memory = make_buffer(4 * static_cast<std::int64_t>(sizeof(digest)));
+  const Buffer memory = make_buffer(context, 4 * static_cast<std::int64_t>(sizeof(digest)));
   auto* const range = reinterpret_cast<std::uint64_t*>(memory.get());
   std::fill_n(range, 4, digest);
   for (int step = 1; step < context.size(); step *= 2) {
@@ -43,8 +44,9 @@ bool all_equal(const CollectiveContext& context, std::uint64_t digest) {
 
 FirstMessages::FirstMessages(const CollectiveContext& context)
     : context_(context),
-      sent_(make_buffer(context.size() * static_cast<std::int64_t>(sizeof(FirstMessage)))),
-      received_(make_buffer(context.size() * static_cast<std::int64_t>(sizeof(FirstMessage)))) {}
+      sent_(make_buffer(context, context.size() * static_cast<std::int64_t>(sizeof(FirstMessage)))),
+      received_(
+          make_buffer(context, context.size() * static_cast<std::int64_t>(sizeof(FirstMessage)))) {}
 
 void FirstMessages::send_receive() {
   const std::uint64_t digest = context_.call.digest();

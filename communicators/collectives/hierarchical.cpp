@@ -25,7 +25,7 @@ void all_reduce(const CollectiveContext& context, SharedSegment& segment,
   // The ranks of all nodes that have the same local rank.
   const RankGroup peers =
       strided_ranks(context, rank, ranks, context.transport.topology().inter_size);
-  const Buffer partial = make_buffer(kMessageBytes / itemsize * partial_itemsize);
+  const Buffer partial = make_buffer(context, kMessageBytes / itemsize * partial_itemsize);
   // A mean stays a sum until all operands have been added.
   const Reduction between_nodes = reduction == Reduction::mean ? Reduction::sum : reduction;
 

@@ -2,12 +2,17 @@
 
 #include <cstring>
 
+#include "collectives/buffers.h"
 #include "collectives/call_comparison.h"
+#include "collectives/hierarchical.h"
 #include "collectives/partition.h"
+#include "collectives/unequal_nodes.h"
 
 namespace renga::point_to_point {
 
 namespace {
+
+using all_reduce::NetworkModel;
 
 // A rank's part of a chunk: long enough to hide the latency, short enough to stay in the cache.
 constexpr std::int64_t kBytesPerRank = std::int64_t{1} << 20;
@@ -16,32 +21,26 @@ std::span<std::byte> bytes_of(const Array& x) {
   return x.defined() ? byte_span(x.data(), x.size() * x.itemsize()) : std::span<std::byte>();
 }
 
-}  // namespace
-
-void all_to_allv(const CollectiveContext& context, const std::vector<Array>& sent,
-                 const std::vector<Array>& received) {
-  const auto own_x = bytes_of(sent[context.rank()]), own_y = bytes_of(received[context.rank()]);
-  const TransferArrays sources(sent), destinations(received);
+// For vectors that fit into the first messages, in which the calls are compared.
+void all_reduce_small(const CollectiveContext& context, const FlatBucket& x, const FlatBucket& y,
+                      Dtype dtype, Reduction reduction) {
+  const std::int64_t bytes = x.bytes();
+  const Buffer memory = make_buffer(context, context.size() * bytes + bytes);
+  const auto operand = [&](int r) { return byte_span(memory.get() + r * bytes, bytes); };
+  x.read(0, bytes, operand(context.rank()).data());
   compare_and_send_receive_all(
-      context, [&](int r) { return bytes_of(sent[r]); },
-      [&](int r) { return bytes_of(received[r]); });
-  if (!own_y.empty() && own_y.data() != own_x.data()) {
-    std::memmove(own_y.data(), own_x.data(), own_y.size());
-  }
+      context, [&](int) { return operand(context.rank()); }, operand);
+  std::vector<const std::byte*> xs;
+  for (int r = 0; r < context.size(); ++r) xs.push_back(operand(r).data());
+  std::byte* const result = memory.get() + context.size() * bytes;
+  reduce(reduction, dtype, xs, result, bytes / size_of(dtype));
+  y.write(0, bytes, result);
 }
 
-void broadcast(const CollectiveContext& context, const Array& x, int root) {
+// Along a binomial tree, overwrites `x`, which is contiguous, by that of the root.
+void broadcast_along_tree(const CollectiveContext& context, const Array& x, int root) {
   const int size = context.size();
   const RankGroup group = all_ranks(context);
-  const TransferArrays arrays({x});
-  if (fits_first_message(context, std::ssize(bytes_of(x)))) {
-    const auto sent_by = [&](int rank) {
-      return rank == root ? bytes_of(x) : std::span<std::byte>();
-    };
-    return compare_and_send_receive_all(
-        context, [&](int) { return sent_by(context.rank()); }, sent_by);
-  }
-  compare_calls(context);
   const int node = (context.rank() - root + size) % size;  // of a tree whose root is 0
   const auto rank_of = [&](int n) { return (n + root) % size; };
   int bit = 1;
@@ -57,56 +56,152 @@ void broadcast(const CollectiveContext& context, const Array& x, int root) {
   wait_all_or_cancel(transfers, context);
 }
 
-void all_reduce_small(const CollectiveContext& context, const FlatBucket& x, const FlatBucket& y,
-                      Dtype dtype, Reduction reduction) {
-  const std::int64_t bytes = x.bytes();
-  const Buffer memory = make_buffer(context.size() * bytes + bytes);
-  const auto operand = [&](int r) { return byte_span(memory.get() + r * bytes, bytes); };
-  x.read(0, bytes, operand(context.rank()).data());
+// sent[r] goes to rank r, received[r] comes from it.
+void exchange(const CollectiveContext& context, const std::vector<Array>& sent,
+              const std::vector<Array>& received) {
+  const std::vector<Array> buffers = receive_buffers(received, is_contiguous);
+  const KeptArrays sources = keep(context, send_buffers(sent, is_contiguous));
+  const KeptArrays destinations = keep(context, buffers);
+  const auto bytes_at = [](const KeptArrays& arrays, int r) {
+    return bytes_of((*arrays)[static_cast<std::size_t>(r)]);
+  };
+  const auto own_x = bytes_at(sources, context.rank());
+  const auto own_y = bytes_at(destinations, context.rank());
   compare_and_send_receive_all(
-      context, [&](int) { return operand(context.rank()); }, operand);
-  std::vector<const std::byte*> xs;
-  for (int r = 0; r < context.size(); ++r) xs.push_back(operand(r).data());
-  std::byte* const result = memory.get() + context.size() * bytes;
-  reduce(reduction, dtype, xs, result, bytes / size_of(dtype));
-  y.write(0, bytes, result);
+      context, [&](int r) { return bytes_at(sources, r); },
+      [&](int r) { return bytes_at(destinations, r); });
+  if (!own_y.empty() && own_y.data() != own_x.data()) {
+    std::memmove(own_y.data(), own_x.data(), own_y.size());
+  }
+  copy_received(buffers, received);
 }
 
-void all_reduce(const CollectiveContext& context, const all_reduce::NetworkModel& network,
+class Messages : public Collectives {
+ public:
+  void all_reduce(const CollectiveContext& context, const Arguments& arguments) override {
+    const Dtype dtype = arguments.communication_dtype();
+    const FlatBucket x(arguments.xs, dtype), y(arguments.ys, dtype);
+    if (!arguments.algorithm && fits_first_message(context, x.bytes())) {
+      return all_reduce_small(context, x, y, dtype, arguments.reduction);
+    }
+    compare_calls(context);
+    if (arguments.algorithm) {
+      return point_to_point::all_reduce(context, {}, arguments.algorithm, x, y, dtype,
+                                        arguments.reduction);
+    }
+    if (!network_) network_ = all_reduce::measure_network(context);
+    reduce_long(context, *network_, x, y, dtype, arguments.reduction);
+  }
+
+  void reduce_scatter(const CollectiveContext& context, const Arguments& arguments) override {
+    const Dtype dtype = arguments.dtype();
+    const FlatBucket x(arguments.xs), y(arguments.ys);
+    if (y.bytes() == 0) return compare_calls(context);
+    const int size = context.size();
+    const std::int64_t chunk = std::min(y.bytes(), kBytesPerRank);
+    const Buffer own = make_buffer(context, size * chunk);
+    const Buffer others = make_buffer(context, size * chunk);
+    for_each_chunk(y.bytes(), chunk, [&](std::int64_t begin, std::int64_t length) {
+      for (int r = 0; r < size; ++r) x.read(r * y.bytes() + begin, length, own.get() + r * length);
+      const auto sent = [&](int to) { return byte_span(own.get() + to * length, length); };
+      const auto received = [&](int from) {
+        return byte_span(others.get() + from * length, length);
+      };
+      if (begin == 0) {
+        compare_and_send_receive_all(context, sent, received);
+      } else {
+        send_receive_all(all_ranks(context), sent, received);
+      }
+      std::vector<const std::byte*> xs;
+      for (int r = 0; r < size; ++r) {
+        xs.push_back((r == context.rank() ? own : others).get() + r * length);
+      }
+      reduce(arguments.reduction, dtype, xs, own.get(), length / size_of(dtype));
+      y.write(begin, length, own.get());
+    });
+  }
+
+  void all_gather(const CollectiveContext& context, const Arguments& arguments) override {
+    const Array input = send_buffers(arguments.xs, is_contiguous)[0];
+    exchange(context, std::vector<Array>(arguments.ys.size(), input), arguments.ys);
+  }
+
+  void all_to_all(const CollectiveContext& context, const Arguments& arguments) override {
+    exchange(context, arguments.xs, arguments.ys);
+  }
+
+  void broadcast(const CollectiveContext& context, const Arguments& arguments) override {
+    const int root = static_cast<int>(*arguments.root);
+    const std::vector<Array> buffers = context.rank() == root
+                                           ? send_buffers(arguments.xs, is_contiguous)
+                                           : receive_buffers(arguments.ys, is_contiguous);
+    const KeptArrays kept = keep(context, buffers);
+    const Array& x = buffers[0];
+    if (fits_first_message(context, std::ssize(bytes_of(x)))) {
+      const auto sent_by = [&](int rank) {
+        return rank == root ? bytes_of(x) : std::span<std::byte>();
+      };
+      compare_and_send_receive_all(
+          context, [&](int) { return sent_by(context.rank()); }, sent_by);
+    } else {
+      compare_calls(context);
+      broadcast_along_tree(context, x, root);
+    }
+    copy_received(buffers, arguments.ys);
+  }
+
+  void barrier(const CollectiveContext& context) override { compare_calls(context); }
+
+ private:
+  // Of vectors that do not fit into the first messages, after the calls have been compared.
+  virtual void reduce_long(const CollectiveContext& context, const NetworkModel& network,
+                           const FlatBucket& x, const FlatBucket& y, Dtype dtype,
+                           Reduction reduction) {
+    point_to_point::all_reduce(context, network, {}, x, y, dtype, reduction);
+  }
+
+  std::optional<NetworkModel> network_;  // measured by the first reduction that needs it
+};
+
+class TwoLevels final : public Messages {
+ public:
+  explicit TwoLevels(SharedSegment& segment) : segment_(segment) {}
+
+ private:
+  void reduce_long(const CollectiveContext& context, const NetworkModel& network,
+                   const FlatBucket& x, const FlatBucket& y, Dtype dtype,
+                   Reduction reduction) override {
+    if (context.transport.topology().uniform_nodes) {
+      hierarchical::all_reduce(context, segment_, network, x, y, dtype, reduction);
+    } else if (unequal_nodes::pays(context, network, x.bytes())) {
+      unequal_nodes::all_reduce(context, segment_, x, y, dtype, reduction);
+    } else {
+      point_to_point::all_reduce(context, network, {}, x, y, dtype, reduction);
+    }
+  }
+
+  SharedSegment& segment_;
+};
+
+}  // namespace
+
+void all_reduce(const CollectiveContext& context, const NetworkModel& network,
                 std::optional<all_reduce::Algorithm> algorithm, const FlatBucket& x,
                 const FlatBucket& y, Dtype dtype, Reduction reduction) {
   const std::int64_t chunk = std::min(x.bytes(), context.size() * kBytesPerRank);
-  const Buffer vector = make_buffer(chunk);
-  const RankGroup group = all_ranks(context);
+  const Buffer vector = make_buffer(context, chunk);
   for_each_chunk(x.bytes(), chunk, [&](std::int64_t begin, std::int64_t length) {
     x.read(begin, length, vector.get());
-    run(group, {vector.get(), length / size_of(dtype), dtype, reduction}, network, algorithm);
+    run(all_ranks(context), {vector.get(), length / size_of(dtype), dtype, reduction}, network,
+        algorithm);
     y.write(begin, length, vector.get());
   });
 }
 
-void reduce_scatter(const CollectiveContext& context, const FlatBucket& x, const FlatBucket& y,
-                    Dtype dtype, Reduction reduction) {
-  if (y.bytes() == 0) return compare_calls(context);
-  const int size = context.size();
-  const std::int64_t chunk = std::min(y.bytes(), kBytesPerRank);
-  const Buffer own = make_buffer(size * chunk), others = make_buffer(size * chunk);
-  for_each_chunk(y.bytes(), chunk, [&](std::int64_t begin, std::int64_t length) {
-    for (int r = 0; r < size; ++r) x.read(r * y.bytes() + begin, length, own.get() + r * length);
-    const auto sent = [&](int to) { return byte_span(own.get() + to * length, length); };
-    const auto received = [&](int from) { return byte_span(others.get() + from * length, length); };
-    if (begin == 0) {
-      compare_and_send_receive_all(context, sent, received);
-    } else {
-      send_receive_all(all_ranks(context), sent, received);
-    }
-    std::vector<const std::byte*> xs;
-    for (int r = 0; r < size; ++r) {
-      xs.push_back((r == context.rank() ? own : others).get() + r * length);
-    }
-    reduce(reduction, dtype, xs, own.get(), length / size_of(dtype));
-    y.write(begin, length, own.get());
-  });
+std::unique_ptr<Collectives> messages() { return std::make_unique<Messages>(); }
+
+std::unique_ptr<Collectives> two_levels(SharedSegment& segment) {
+  return std::make_unique<TwoLevels>(segment);
 }
 
 }  // namespace renga::point_to_point

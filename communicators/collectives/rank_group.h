@@ -56,17 +56,28 @@ void send_receive_all(const RankGroup& group, const Sent& sent, const Received& 
 
 // Frees memory, except where an exception ends a collective whose messages may still use it.
 struct FreeUnlessInUse {
+  const CollectiveContext* context = nullptr;
   int exceptions = std::uncaught_exceptions();
+  bool is_in_use() const {
+    return context->memory_in_use && std::uncaught_exceptions() > exceptions;
+  }
   void operator()(std::byte* memory) const {
-    if (has_unowned_transfers() && std::uncaught_exceptions() > exceptions) return;
-    delete[] memory;
+    if (!is_in_use()) delete[] memory;
+  }
+  void operator()(const std::vector<Array>* arrays) const {
+    if (!is_in_use()) delete arrays;
   }
 };
 
-// Temporary memory for messages, not initialized.
+// Temporary memory for the messages of a collective, not initialized.
 using Buffer = std::unique_ptr<std::byte[], FreeUnlessInUse>;
-inline Buffer make_buffer(std::int64_t bytes) {
-  return Buffer(new std::byte[static_cast<std::size_t>(bytes)]);
+inline Buffer make_buffer(const CollectiveContext& context, std::int64_t bytes) {
+  return Buffer(new std::byte[static_cast<std::size_t>(bytes)], {&context});
+}
+// References to arrays whose elements a collective sends or receives.
+using KeptArrays = std::unique_ptr<const std::vector<Array>, FreeUnlessInUse>;
+inline KeptArrays keep(const CollectiveContext& context, const std::vector<Array>& arrays) {
+  return KeptArrays(new std::vector<Array>(arrays), {&context});
 }
 inline std::span<std::byte> byte_span(std::byte* data, std::int64_t length) {
   return {data, static_cast<std::size_t>(length)};

@@ -36,8 +36,8 @@ class Message {
     for (int owner = 0; owner < group_.size(); ++owner) {
       if (layout.handler(node(), owner) != group_.position) continue;
       Partition& part = handled_.emplace_back(Partition{owner, size_of_partition(owner), {}, {}});
-      part.partials = make_buffer(layout.subtrees_of(node()) * partial_bytes(part));
-      part.result = make_buffer(result_bytes(part));
+      part.partials = make_buffer(group_.context, layout.subtrees_of(node()) * partial_bytes(part));
+      part.result = make_buffer(group_.context, result_bytes(part));
     }
   }
 
@@ -118,7 +118,7 @@ class Message {
         static_cast<std::size_t>(group_.context.transport.topology().inter_size));
     for_each_other_node([&](int other) {
       const std::int64_t bytes = layout_.subtrees_of(other) * partial_bytes(own());
-      Buffer& buffer = others[static_cast<std::size_t>(other)] = make_buffer(bytes);
+      Buffer& buffer = others[static_cast<std::size_t>(other)] = make_buffer(group_.context, bytes);
       post_receive(transfers, group_, byte_span(buffer.get(), bytes),
                    layout_.handler(other, group_.position));
     });

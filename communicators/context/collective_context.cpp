@@ -40,7 +40,7 @@ void wait_all_or_cancel(Transfers& transfers, const CollectiveContext& context) 
   try {
     wait_all(transfers, context);
   } catch (...) {
-    cancel(std::move(transfers), {});
+    if (!cancel(std::move(transfers), {})) context.memory_in_use = true;
     throw;
   }
 }

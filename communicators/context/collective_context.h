@@ -16,6 +16,8 @@ struct CollectiveContext {
   Call call;
   double timeout_seconds;      // 0: none
   bool interruptible = false;  // runs on a thread that may run Python's signal handlers
+  // Transfers that could not be cancelled may still use memory of this collective.
+  mutable bool memory_in_use = false;
 
   int rank() const { return transport.topology().rank; }
   int size() const { return transport.topology().size; }

@@ -1,6 +1,5 @@
 #include "context/pending_transfers.h"
 
-#include <exception>
 #include <mutex>
 
 namespace renga {
@@ -15,7 +14,6 @@ struct Uncancelled {
 struct Store {
   std::mutex mutex;
   std::vector<Uncancelled> uncancelled;
-  std::vector<std::vector<Array>> leaked;
 };
 
 // Never destroyed: MPI may use the memory until the process ends.
@@ -23,8 +21,6 @@ Store& store() {
   static Store* const instance = new Store;
   return *instance;
 }
-
-thread_local bool unowned_transfers = false;
 
 bool is_done(Uncancelled& entry) {
   std::erase_if(entry.transfers, [](const auto& transfer) { return transfer->cancel(); });
@@ -46,7 +42,7 @@ void erase_completed(Transfers& transfers) {
   }
 }
 
-void cancel(Transfers transfers, std::vector<Array> arrays) {
+bool cancel(Transfers transfers, std::vector<Array> arrays) {
   Uncancelled entry{std::move(transfers), std::move(arrays)};
   std::vector<Uncancelled> done;  // destroyed after the lock is released
   const std::lock_guard lock(store().mutex);
@@ -61,21 +57,10 @@ void cancel(Transfers transfers, std::vector<Array> arrays) {
   }
   if (is_done(entry)) {
     done.push_back(std::move(entry));
-    return;
+    return true;
   }
-  unowned_transfers = unowned_transfers || entry.arrays.empty();
   entries.push_back(std::move(entry));
-}
-
-bool has_unowned_transfers() { return unowned_transfers; }
-
-TransferArrays::TransferArrays(std::vector<Array> arrays)
-    : arrays_(std::move(arrays)), exceptions_(std::uncaught_exceptions()) {}
-
-TransferArrays::~TransferArrays() {
-  if (!unowned_transfers || std::uncaught_exceptions() <= exceptions_) return;
-  const std::lock_guard lock(store().mutex);
-  store().leaked.push_back(std::move(arrays_));
+  return false;
 }
 
 }  // namespace renga

@@ -75,7 +75,7 @@ void sharded_update(Communicator& comm, const std::vector<Update>& updates,
     arrays.insert(arrays.end(), of_update.begin(), of_update.end());
   }
   const Windows::Found found = comm.find_windows(arrays);
-  SharedSegment* const segment = comm.common_segment();
+  SharedSegment* const segment = comm.segment();
   require<std::invalid_argument>(!found.peers.empty() && segment != nullptr,
                                  "sharded_update: expected arrays in windows of one node's ranks");
   const Call call = Call("update").with(arrays, arrays[0].dtype()).in_windows(found.layout);

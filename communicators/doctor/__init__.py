@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from renga.communicators.communicator import Communicator
 from renga.communicators.doctor.checks import CHECKS, Skipped
-from renga.communicators.doctor.speed import algorithms, links, network_of
+from renga.communicators.doctor.speed import algorithms, links
 
-__all__ = ["Finding", "algorithms", "examine", "links", "network_of"]
+__all__ = ["Finding", "algorithms", "examine", "links"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -50,7 +50,7 @@ def algorithms(comm: Communicator) -> Iterator[tuple[int, dict[str, float], str]
 
     ``shared`` is the reduction through shared memory, if the ranks share memory.
     """
-    network = network_of(comm)
+    network = comm.network()
     for size in _SIZES:
         x = np.zeros(size // 4, np.float32)
         predicted = _communicators.all_reduce_seconds(comm.size, size, False, *network)
@@ -63,13 +63,6 @@ def algorithms(comm: Communicator) -> Iterator[tuple[int, dict[str, float], str]
         if not comm.shares_memory():
             del times["shared"]
         yield size, times, min(predicted, key=lambda name: predicted[name])
-
-
-def network_of(comm: Communicator) -> tuple[float, float]:
-    """Latency and seconds per byte of messages between the halves of the ranks."""
-    native = comm._native  # type: ignore[attr-defined]
-    model: tuple[float, float] = native.measure_network()
-    return model
 
 
 def _median(comm: Communicator, x: np.ndarray) -> float:

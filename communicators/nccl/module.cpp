@@ -36,12 +36,16 @@ ncclRedOp_t op_from_string(const std::string& name) {
   return found->second;
 }
 
-DeviceArray device_array(std::uintptr_t data, std::int64_t n, const std::string& dtype) {
-  return {data, n, dtype_from_string(dtype)};
-}
+// Address, number of elements, dtype.
+using Described = std::tuple<std::uintptr_t, std::size_t, std::string>;
 
-// An array and where the result goes.
-using InOut = std::tuple<std::uintptr_t, std::uintptr_t, std::int64_t, std::string>;
+std::vector<DeviceArray> device_arrays(const std::vector<Described>& described) {
+  std::vector<DeviceArray> arrays;
+  for (const auto& [data, n, dtype] : described) {
+    arrays.push_back({data, n, dtype_from_string(dtype)});
+  }
+  return arrays;
+}
 
 }  // namespace
 
@@ -57,39 +61,15 @@ PYBIND11_MODULE(RENGA_NCCL_MODULE, m) {
       .def(py::init<const std::string&, int, int, int, double>(), py::arg("unique_id"),
            py::arg("rank"), py::arg("size"), py::arg("device"), py::arg("timeout_seconds"))
       .def(
-          "all_reduce",
-          [](NcclGroup& self, const std::vector<InOut>& arrays, const std::string& op) {
-            std::vector<DeviceArray> xs;
-            std::vector<std::uintptr_t> ys;
-            for (const auto& [x, y, n, dtype] : arrays) {
-              xs.push_back(device_array(x, n, dtype));
-              ys.push_back(y);
-            }
-            return self.all_reduce(xs, ys, op_from_string(op));
+          "call",
+          [](NcclGroup& self, const std::string& collective, const std::vector<Described>& xs,
+             const std::vector<Described>& ys, const std::string& op, int root) {
+            return self.call(collective,
+                             {device_arrays(xs), device_arrays(ys), op_from_string(op), root});
           },
-          py::arg("arrays"), py::arg("op"), "`arrays` are (x, y, n, dtype).")
-      .def(
-          "reduce_scatter",
-          [](NcclGroup& self, std::uintptr_t x, std::uintptr_t y, std::int64_t n,
-             const std::string& dtype, const std::string& op) {
-            return self.reduce_scatter(device_array(x, n, dtype), y, op_from_string(op));
-          },
-          py::arg("x"), py::arg("y"), py::arg("n"), py::arg("dtype"), py::arg("op"))
-      .def(
-          "all_gather",
-          [](NcclGroup& self, std::uintptr_t x, std::uintptr_t y, std::int64_t n,
-             const std::string& dtype) { return self.all_gather(device_array(x, n, dtype), y); },
-          py::arg("x"), py::arg("y"), py::arg("n"), py::arg("dtype"))
-      .def(
-          "all_to_all",
-          [](NcclGroup& self, std::uintptr_t x, std::uintptr_t y, std::int64_t n,
-             const std::string& dtype) { return self.all_to_all(device_array(x, n, dtype), y); },
-          py::arg("x"), py::arg("y"), py::arg("n"), py::arg("dtype"))
-      .def(
-          "broadcast",
-          [](NcclGroup& self, std::uintptr_t x, std::int64_t n, const std::string& dtype,
-             int root) { return self.broadcast(device_array(x, n, dtype), root); },
-          py::arg("x"), py::arg("n"), py::arg("dtype"), py::arg("root"))
+          py::arg("collective"), py::arg("xs"), py::arg("ys"), py::arg("op") = "sum",
+          py::arg("root") = 0,
+          "Starts a collective; arrays are (address, number of elements, dtype).")
       .def("throw_failure", &NcclGroup::throw_failure,
            "Raises why the collectives were aborted, if they were.");
 }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import Any, Callable
 
 import numpy as np
 
+from renga.backends import cuda
 from renga.backends.cuda_loader import load_plugin
 from renga.communicators import settings
+from renga.communicators.array_communicator import result_shape
 from renga.communicators.nccl.staged import StagedCommunicator, on_gpu
 from renga.communicators.transport.mpi import MpiCommunicator
 from renga.communicators.work import Work
@@ -63,85 +66,38 @@ class NcclCollectives(StagedCommunicator):
             self._nccl_group.throw_failure()
         super().barrier()
 
-    def all_reduce(
+    def _collective(
         self,
-        x: Any,
+        name: str,
+        xs: Sequence[Any],
+        outs: Sequence[Any],
+        unpack: Callable[[list[Any]], Any],
+        wait: bool,
         op: str = "sum",
-        out: Any = None,
-        wait: bool = True,
         dtype: Any = None,
+        root: int | None = None,
     ) -> Any:
-        """The sum, mean, max, min or prod; NCCL chooses the order of the operands."""
-        single = not isinstance(x, (list, tuple))
-        xs = [x] if single else list(x)
+        """NCCL chooses the order of the operands."""
         if not xs or not self._uses_nccl(xs[0]):
-            return super().all_reduce(x, op, out, wait, dtype)
-        outs = [None] * len(xs) if out is None else [out] if single else list(out)
-        operands, moved = [], []
-        for a, y in zip(xs, outs):
-            sent = _contiguous(a if dtype is None else _cast(a, dtype))
-            received = sent if dtype is not None else _result_memory(y, sent)
-            described = _address(sent), _address(received), sent.size, sent.dtype.name
-            operands.append(described)
-            moved.append((sent, received, a if y is None else y, y is not None))
-
-        def results() -> Any:
-            all_results = [_converted(*rest) for _, *rest in moved]
-            return all_results[0] if single else all_results
-
-        work = self._nccl(xs[0]).all_reduce(operands, op)
-        return self._result_or_work(work, results, wait)
-
-    def reduce_scatter(
-        self, x: Any, op: str = "sum", out: Any = None, wait: bool = True
-    ) -> Any:
-        """The reduction of ``x[rank]`` of all ranks."""
-        if not self._uses_nccl(x):
-            return super().reduce_scatter(x, op, out, wait)
-        sent = _contiguous(x)
-        y = _result_memory(out, sent[0])
-        work = self._nccl(x).reduce_scatter(
-            _address(sent), _address(y), sent.size, sent.dtype.name, op
+            return super()._collective(name, xs, outs, unpack, wait, op, dtype, root)
+        sent = [_contiguous(x if dtype is None else _cast(x, dtype)) for x in xs]
+        received = sent
+        if root is not None:
+            root = self._root(name, root)
+        elif dtype is None:
+            shapes = [result_shape(name, x.shape, self.size) for x in sent]
+            received = list(map(_result_memory, outs, shapes, sent))
+        native = self._nccl(xs[0]).call(
+            name,
+            [_described(x) for x in sent],
+            [_described(y) for y in received],
+            op,
+            root or 0,
         )
-        return self._result_or_work(work, lambda: _written(sent, y, out), wait)
-
-    def all_gather(self, x: Any, out: Any = None, wait: bool = True) -> Any:
-        """The ranks' arrays, which have one shape."""
-        if not self._uses_nccl(x):
-            return super().all_gather(x, out, wait)
-        sent = _contiguous(x)
-        with sent.device:
-            rows = sent.repeat(self.size).reshape(self.size, *sent.shape)
-        y = rows if out is None else _result_memory(out, rows)
-        work = self._nccl(x).all_gather(
-            _address(sent), _address(y), sent.size, sent.dtype.name
+        # Called when the work is complete; keeps its arrays.
+        work = Work(
+            native, lambda: unpack(list(map(_result, received, outs, xs, sent)))
         )
-        return self._result_or_work(work, lambda: _written(sent, y, out), wait)
-
-    def all_to_all(self, x: Any, out: Any = None, wait: bool = True) -> Any:
-        """Sends ``x[r]`` to rank ``r``; row ``r`` of the result is from rank ``r``."""
-        if not self._uses_nccl(x):
-            return super().all_to_all(x, out, wait)
-        sent = _contiguous(x)
-        y = _result_memory(out, sent)
-        work = self._nccl(x).all_to_all(
-            _address(sent), _address(y), sent.size, sent.dtype.name
-        )
-        return self._result_or_work(work, lambda: _written(sent, y, out), wait)
-
-    def broadcast(self, x: Any, root: int = 0, wait: bool = True) -> Any:
-        """Overwrites ``x`` by the root's array and returns it."""
-        if not self._uses_nccl(x):
-            return super().broadcast(x, root, wait)
-        y = _contiguous(x)
-        root = self._root("broadcast", root)
-        work = self._nccl(x).broadcast(_address(y), y.size, y.dtype.name, root)
-        return self._result_or_work(work, lambda: _written(y, y, x), wait)
-
-    @staticmethod
-    def _result_or_work(native: Any, result: Callable[[], Any], wait: bool) -> Any:
-        """``result`` is called when the work is complete, and keeps its arrays."""
-        work = Work(native, result)
         return work.wait() if wait else work
 
 
@@ -149,8 +105,8 @@ class NcclCommunicator(NcclCollectives, MpiCommunicator):
     """Uses NCCL for arrays in GPU memory and MPI for everything else."""
 
 
-def _address(x: Any) -> int:
-    return int(x.__cuda_array_interface__["data"][0])
+def _described(x: Any) -> tuple[int, int, str]:
+    return int(x.__cuda_array_interface__["data"][0]), x.size, x.dtype.name
 
 
 def _copy(x: Any) -> Any:
@@ -173,35 +129,28 @@ def _contiguous(x: Any) -> Any:
     return x if packed else _copy(x)
 
 
-def _result_memory(out: Any, like: Any) -> Any:
-    """``out`` if it is contiguous, else new memory, of the shape and dtype of ``like``.
+def _result_memory(out: Any, shape: tuple[int, ...], like: Any) -> Any:
+    """``out`` if it is contiguous, else new memory of the shape and dtype of ``like``.
 
     Raises:
         ValueError: if ``out`` has another shape or dtype.
     """
+    if out is not None:
+        if (out.shape, out.dtype) != (shape, like.dtype):
+            raise ValueError(
+                f"nccl: expected a result of {like.dtype} {shape}, "
+                f"got {out.dtype} {out.shape}"
+            )
+        if _contiguous(out) is out:
+            return out
+    with like.device:
+        return cuda.get_array_module(like).empty(shape, like.dtype)
+
+
+def _result(received: Any, out: Any, x: Any, sent: Any) -> Any:
+    """``received``, copied into ``out`` if there is one, in the dtype of ``x``."""
     if out is None:
-        return _copy(like)
-    if (out.shape, out.dtype) != (like.shape, like.dtype):
-        raise ValueError(
-            f"nccl: expected a result of {like.dtype} {like.shape}, "
-            f"got {out.dtype} {out.shape}"
-        )
-    return out if _contiguous(out) is out else _copy(like)
-
-
-def _written(sent: Any, received: Any, out: Any) -> Any:
-    """``received``, copied into ``out`` if that is other memory; ``sent`` is kept."""
-    if out is None or received is out:
-        return received
-    out[...] = received
+        return received if received.dtype == x.dtype else _cast(received, x.dtype)
+    if received is not out:
+        out[...] = received
     return out
-
-
-def _converted(received: Any, like: Any, overwrite: bool) -> Any:
-    """``received`` in the dtype of ``like``; copied into it if ``overwrite``."""
-    if received is like or (received.dtype == like.dtype and not overwrite):
-        return received
-    if not overwrite:
-        return _cast(received, like.dtype)
-    like[...] = received
-    return like

@@ -1,7 +1,9 @@
 #include "nccl/nccl_group.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -46,6 +48,64 @@ ncclResult_t in_group(std::size_t n, const Call& call) {
   const ncclResult_t end = ncclGroupEnd();
   return has_failed(result) ? result : end;
 }
+
+// What NCCL's functions take besides the arrays.
+struct Ranks {
+  ncclComm_t comm;
+  cudaStream_t stream;
+  int size;
+};
+
+void* address(const DeviceArray& x, std::size_t offset = 0) {
+  return reinterpret_cast<void*>(x.data + offset);
+}
+
+// Of several arrays by one launch.
+ncclResult_t all_reduce(const Ranks& ranks, const DeviceArguments& a) {
+  return in_group(a.xs.size(), [&](std::size_t i) {
+    return ncclAllReduce(address(a.xs[i]), address(a.ys[i]), a.xs[i].n, a.xs[i].dtype, a.op,
+                         ranks.comm, ranks.stream);
+  });
+}
+
+ncclResult_t reduce_scatter(const Ranks& ranks, const DeviceArguments& a) {
+  const DeviceArray &x = a.xs.at(0), &y = a.ys.at(0);
+  return ncclReduceScatter(address(x), address(y), y.n, x.dtype, a.op, ranks.comm, ranks.stream);
+}
+
+ncclResult_t all_gather(const Ranks& ranks, const DeviceArguments& a) {
+  const DeviceArray &x = a.xs.at(0), &y = a.ys.at(0);
+  return ncclAllGather(address(x), address(y), x.n, x.dtype, ranks.comm, ranks.stream);
+}
+
+ncclResult_t all_to_all(const Ranks& ranks, const DeviceArguments& a) {
+  const DeviceArray &x = a.xs.at(0), &y = a.ys.at(0);
+  const std::size_t n = x.n / static_cast<std::size_t>(ranks.size), bytes = n * size_of(x.dtype);
+  return in_group(2 * static_cast<std::size_t>(ranks.size), [&](std::size_t i) {
+    const int rank = static_cast<int>(i / 2);
+    const std::size_t offset = i / 2 * bytes;
+    if (i % 2 == 1) {
+      return ncclRecv(address(y, offset), n, x.dtype, rank, ranks.comm, ranks.stream);
+    }
+    return ncclSend(address(x, offset), n, x.dtype, rank, ranks.comm, ranks.stream);
+  });
+}
+
+ncclResult_t broadcast(const Ranks& ranks, const DeviceArguments& a) {
+  const DeviceArray &x = a.xs.at(0), &y = a.ys.at(0);
+  return ncclBroadcast(address(x), address(y), x.n, x.dtype, a.root, ranks.comm, ranks.stream);
+}
+
+struct Collective {
+  const char* name;
+  ncclResult_t (*launch)(const Ranks& ranks, const DeviceArguments& arguments);
+};
+
+// Those of collectives/collectives.cpp whose arrays have one shape on all ranks.
+constexpr Collective kCollectives[] = {
+    {"all_reduce", all_reduce}, {"reduce_scatter", reduce_scatter}, {"all_gather", all_gather},
+    {"all_to_all", all_to_all}, {"broadcast", broadcast},
+};
 
 // The stream on which this thread computes on a device.
 cudaStream_t compute_stream(int device) {
@@ -237,74 +297,28 @@ void NcclGroup::wait_for_launch(const char* name) {
   }
 }
 
-template <class Launch>
-std::shared_ptr<Work> NcclGroup::start(const char* name, const Launch& launch) {
+std::shared_ptr<Work> NcclGroup::call(const std::string& collective,
+                                      const DeviceArguments& arguments) {
+  const auto* const row = std::ranges::find(kCollectives, collective, &Collective::name);
+  if (row == std::end(kCollectives)) {
+    throw std::invalid_argument("nccl: expected a collective, got " + collective);
+  }
   RENGA_CUDA(cudaSetDevice(device_));
-  auto collective = std::make_shared<InFlight>(name);
+  auto started = std::make_shared<InFlight>(row->name);
   {
     const std::lock_guard lock(mutex_);
     poll_unless_failed();
     rethrow_failure();
     wait_for_stream(stream(), compute_stream(device_));
-    collective->begun.record(stream());
-    check(launch(), name);
+    started->begun.record(stream());
+    check(row->launch({comm(), stream(), size_}, arguments), row->name);
   }
-  wait_for_launch(name);
+  wait_for_launch(row->name);
   const std::lock_guard lock(mutex_);
-  collective->done.record(stream());
-  in_flight_.push_back(collective);
+  started->done.record(stream());
+  in_flight_.push_back(started);
   launched_.notify_all();
-  return std::make_shared<CollectiveWork>(shared_from_this(), std::move(collective));
-}
-
-std::shared_ptr<Work> NcclGroup::all_reduce(std::span<const DeviceArray> xs,
-                                            std::span<const std::uintptr_t> ys, ncclRedOp_t op) {
-  return start("all_reduce", [&] {
-    return in_group(xs.size(), [&](std::size_t i) {
-      const DeviceArray& x = xs[i];
-      return ncclAllReduce(reinterpret_cast<const void*>(x.data), reinterpret_cast<void*>(ys[i]),
-                           static_cast<std::size_t>(x.n), x.dtype, op, comm(), stream());
-    });
-  });
-}
-
-std::shared_ptr<Work> NcclGroup::reduce_scatter(const DeviceArray& x, std::uintptr_t y,
-                                                ncclRedOp_t op) {
-  return start("reduce_scatter", [&] {
-    return ncclReduceScatter(reinterpret_cast<const void*>(x.data), reinterpret_cast<void*>(y),
-                             static_cast<std::size_t>(x.n / size_), x.dtype, op, comm(), stream());
-  });
-}
-
-std::shared_ptr<Work> NcclGroup::all_gather(const DeviceArray& x, std::uintptr_t y) {
-  return start("all_gather", [&] {
-    return ncclAllGather(reinterpret_cast<const void*>(x.data), reinterpret_cast<void*>(y),
-                         static_cast<std::size_t>(x.n), x.dtype, comm(), stream());
-  });
-}
-
-std::shared_ptr<Work> NcclGroup::all_to_all(const DeviceArray& x, std::uintptr_t y) {
-  const auto n = static_cast<std::size_t>(x.n / size_);
-  const std::size_t bytes = n * size_of(x.dtype);
-  return start("all_to_all", [&] {
-    return in_group(2 * static_cast<std::size_t>(size_), [&](std::size_t i) {
-      const int rank = static_cast<int>(i / 2);
-      const std::uintptr_t offset = i / 2 * bytes;
-      if (i % 2 == 1) {
-        return ncclRecv(reinterpret_cast<void*>(y + offset), n, x.dtype, rank, comm(), stream());
-      }
-      return ncclSend(reinterpret_cast<const void*>(x.data + offset), n, x.dtype, rank, comm(),
-                      stream());
-    });
-  });
-}
-
-std::shared_ptr<Work> NcclGroup::broadcast(const DeviceArray& x, int root) {
-  return start("broadcast", [&] {
-    void* data = reinterpret_cast<void*>(x.data);
-    return ncclBroadcast(data, data, static_cast<std::size_t>(x.n), x.dtype, root, comm(),
-                         stream());
-  });
+  return std::make_shared<CollectiveWork>(shared_from_this(), std::move(started));
 }
 
 }  // namespace renga::nccl

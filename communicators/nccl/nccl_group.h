@@ -12,10 +12,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <vector>
 
 #include "devices/streams.h"
 #include "work.h"
@@ -34,8 +34,16 @@ std::string create_unique_id();
 // A contiguous array of `n` elements in this rank's GPU.
 struct DeviceArray {
   std::uintptr_t data;
-  std::int64_t n;
+  std::size_t n;
   ncclDataType_t dtype;
+};
+
+// One rank's arguments of a collective.
+struct DeviceArguments {
+  std::vector<DeviceArray> xs;  // operands
+  std::vector<DeviceArray> ys;  // results
+  ncclRedOp_t op = ncclSum;
+  int root = 0;
 };
 
 // All ranks call the same collectives in the same order. Collectives run on their own stream after
@@ -55,14 +63,8 @@ class NcclGroup : public std::enable_shared_from_this<NcclGroup> {
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;
 
-  // Of several arrays into those at ys, by one launch.
-  std::shared_ptr<Work> all_reduce(std::span<const DeviceArray> xs,
-                                   std::span<const std::uintptr_t> ys, ncclRedOp_t op);
-  // x holds one block per rank; y receives the reduction of the blocks of this rank.
-  std::shared_ptr<Work> reduce_scatter(const DeviceArray& x, std::uintptr_t y, ncclRedOp_t op);
-  std::shared_ptr<Work> all_gather(const DeviceArray& x, std::uintptr_t y);
-  std::shared_ptr<Work> all_to_all(const DeviceArray& x, std::uintptr_t y);
-  std::shared_ptr<Work> broadcast(const DeviceArray& x, int root);
+  // Starts a collective, by the name that it has in collectives/collectives.cpp.
+  std::shared_ptr<Work> call(const std::string& collective, const DeviceArguments& arguments);
 
   // Throws why the collectives were aborted, if they were.
   void throw_failure();
@@ -71,9 +73,6 @@ class NcclGroup : public std::enable_shared_from_this<NcclGroup> {
   using Clock = std::chrono::steady_clock;
   struct InFlight;
   class CollectiveWork;
-  // launch() calls NCCL's function.
-  template <class Launch>
-  std::shared_ptr<Work> start(const char* name, const Launch& launch);
   // Waits until a nonblocking NCCL call has been launched; throws its error or TimeoutError.
   void wait_for_launch(const char* name);
   void throw_failure_once();

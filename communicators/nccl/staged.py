@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Callable
 
 import numpy as np
@@ -19,52 +20,25 @@ class StagedCommunicator(NativeCommunicator):
     a GPU goes to the receiving thread's current GPU.
     """
 
-    def all_reduce(
+    def _collective(
         self,
-        x: Any,
+        name: str,
+        xs: Sequence[Any],
+        outs: Sequence[Any],
+        unpack: Callable[[list[Any]], Any],
+        wait: bool,
         op: str = "sum",
-        out: Any = None,
-        wait: bool = True,
         dtype: Any = None,
+        root: int | None = None,
     ) -> Any:
-        single = not isinstance(x, (list, tuple))
-        xs = [x] if single else list(x)
-        if not any(on_gpu(a) for a in xs):
-            return super().all_reduce(x, op, out, wait, dtype)
-        outs = [None] * len(xs) if out is None else [out] if single else list(out)
-        work = super().all_reduce([to_host(a) for a in xs], op, None, False, dtype)
-
-        def results(ys: Any) -> Any:
-            placed = [_placed(y, to) for y, to in zip(ys, outs)]
-            return placed[0] if single else placed
-
-        return _result(work, results, wait)
-
-    def reduce_scatter(
-        self, x: Any, op: str = "sum", out: Any = None, wait: bool = True
-    ) -> Any:
-        if not on_gpu(x):
-            return super().reduce_scatter(x, op, out, wait)
-        work = super().reduce_scatter(to_host(x), op, None, False)
-        return _result(work, lambda y: _placed(y, out), wait)
-
-    def all_gather(self, x: Any, out: Any = None, wait: bool = True) -> Any:
-        if not on_gpu(x):
-            return super().all_gather(x, out, wait)
-        work = super().all_gather(to_host(x), None, False)
-        return _result(work, lambda y: _placed(y, out), wait)
-
-    def all_to_all(self, x: Any, out: Any = None, wait: bool = True) -> Any:
-        if not on_gpu(x):
-            return super().all_to_all(x, out, wait)
-        work = super().all_to_all(to_host(x), None, False)
-        return _result(work, lambda y: _placed(y, out), wait)
-
-    def broadcast(self, x: Any, root: int = 0, wait: bool = True) -> Any:
-        if not on_gpu(x):
-            return super().broadcast(x, root, wait)
-        work = super().broadcast(to_host(x), root, False)
-        return _result(work, lambda y: _placed(y, x), wait)
+        if not on_gpu(list(xs)):
+            return super()._collective(name, xs, outs, unpack, wait, op, dtype, root)
+        host = [to_host(x) for x in xs]
+        results = host if root is not None else [None] * len(host)
+        work = super()._collective(name, host, results, list, False, op, dtype, root)
+        return _result(
+            work, lambda ys: unpack([_placed(y, to) for y, to in zip(ys, outs)]), wait
+        )
 
     def allgather(self, x: Any) -> Any:
         ys = super().allgather(to_host(x))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -49,18 +48,11 @@ def create_groups(
             f"stages × {spatial} spatial × {channel} for channels"
         )
     groups = Groups(
-        data=split_by(comm, lambda rank: rank % replica),
-        channel=split_by(comm, lambda rank: rank // channel),
-        spatial=split_by(comm, lambda rank: rank // image * channel + rank % channel),
-        stage=split_by(comm, lambda rank: rank // replica * image + rank % image),
+        data=comm.split_by(lambda rank: rank % replica),
+        channel=comm.split_by(lambda rank: rank // channel),
+        spatial=comm.split_by(lambda rank: rank // image * channel + rank % channel),
+        stage=comm.split_by(lambda rank: rank // replica * image + rank % image),
     )
     if stage > 1:
-        groups.stage.replicas = split_by(comm, lambda rank: rank // image % stage)
+        groups.stage.replicas = comm.split_by(lambda rank: rank // image % stage)
     return groups
-
-
-def split_by(comm: Communicator, color_of: Callable[[int], int]) -> Any:
-    """The communicator of the ranks with this rank's color, in rank order."""
-    if hasattr(comm, "split_by"):  # a simulated one, in which other ranks cannot answer
-        return comm.split_by(color_of)
-    return comm.split(color_of(comm.rank), comm.rank)

@@ -57,13 +57,15 @@ def placed(x, rank):
     return variable
 
 
-def address(variable):
-    return variable.__cuda_array_interface__["data"][0]
+def described(*variables):
+    return [
+        (x.__cuda_array_interface__["data"][0], x.size, x.dtype.name) for x in variables
+    ]
 
 
-def in_place(x, n=3, op="sum"):
-    """Arguments of all_reduce for n numbers of float32."""
-    return [(address(x), address(x), n, "float32")], op
+def in_place(x, op="sum"):
+    """Arguments of an all-reduce."""
+    return "all_reduce", described(x), described(x), op
 
 
 def operands(dtype):
@@ -78,7 +80,7 @@ def test_all_reduce(dtype, op):
 
     def body(group, rank):
         x = placed(xs[rank], rank)
-        group.all_reduce([(address(x), address(x), 20, dtype)], op).wait(0)
+        group.call(*in_place(x, op)).wait(0)
         return x.array.get()
 
     wide = numpy.stack(xs).astype("d")
@@ -97,12 +99,8 @@ def test_all_reduce_of_several_arrays():
         integers = placed(numpy.arange(3) + rank, rank)
         result = placed(numpy.zeros((4, 5), "f"), rank)
         empty = placed(numpy.zeros(0, "f"), rank)
-        arrays = [
-            (address(whole), address(result), 20, "float32"),
-            (address(empty), address(empty), 0, "float32"),
-            (address(integers), address(integers), 3, "int64"),
-        ]
-        group.all_reduce(arrays, "sum").wait(0)
+        sent, received = (whole, empty, integers), (result, empty, integers)
+        group.call("all_reduce", described(*sent), described(*received)).wait(0)
         return cuda.to_cpu([whole.array, result.array, integers.array])
 
     for rank, (whole, result, integers) in enumerate(run_on_two(body)):
@@ -117,10 +115,13 @@ def test_every_other_collective():
     def body(group, rank):
         x, big = placed(xs[rank], rank), placed(numpy.zeros((2, 4, 5), "f"), rank)
         small, swapped = placed(numpy.zeros((2, 5), "f"), rank), placed(xs[0] * 0, rank)
-        group.reduce_scatter(address(x), address(small), 20, "float32", "sum").wait(0)
-        group.all_gather(address(x), address(big), 20, "float32").wait(0)
-        group.all_to_all(address(x), address(swapped), 20, "float32").wait(0)
-        group.broadcast(address(x), 20, "float32", 1).wait(0)
+        for name, y in (
+            ("reduce_scatter", small),
+            ("all_gather", big),
+            ("all_to_all", swapped),
+        ):
+            group.call(name, described(x), described(y)).wait(0)
+        group.call("broadcast", described(x), described(x), root=1).wait(0)
         return cuda.to_cpu([small.array, big.array, swapped.array, x.array])
 
     for rank, (small, big, swapped, broadcast) in enumerate(run_on_two(body)):
@@ -142,7 +143,7 @@ def test_collectives_follow_what_computes_their_operands(seed):
         total = None
         for _ in range(4):
             y = _core.ops.multiply(a, a)
-            work = group.all_reduce(*in_place(y, 12))
+            work = group.call(*in_place(y))
             other = _core.ops.exp(a)  # beside the collective
             work.wait(0)
             y = _core.ops.add(y, a)
@@ -170,12 +171,12 @@ def test_a_rank_that_does_not_call_is_a_time_out_where_a_result_is_read(read):
         x = placed(numpy.ones(3, "f"), rank)
         if rank == 0:
             arguments = in_place(x)
-            group.all_reduce(*arguments).wait(0)
+            group.call(*arguments).wait(0)
             x = _core.ops.exp(x)
             for see in (
                 lambda: read(x),
                 group.throw_failure,
-                lambda: group.all_reduce(*arguments),
+                lambda: group.call(*arguments),
             ):
                 with pytest.raises(TimeoutError) as raised:
                     see()
@@ -193,7 +194,7 @@ def test_a_wait_with_a_time_out_waits_on_the_host():
     def body(group, rank):
         x = placed(numpy.ones(3, "f"), rank)
         if rank == 0:
-            work = group.all_reduce(*in_place(x))
+            work = group.call(*in_place(x))
             work.wait(0.1)
         return group
 
@@ -211,7 +212,7 @@ def test_a_rank_that_is_gone_is_an_error_where_a_result_is_read():
             started.wait()
             groups.clear()
             return None
-        groups[0].all_reduce(*in_place(x)).wait(0)
+        groups[0].call(*in_place(x)).wait(0)
         started.set()
         with pytest.raises(RuntimeError, match="all_reduce: remote process exited"):
             cuda.to_cpu(x.array)
@@ -226,7 +227,7 @@ def test_a_rank_that_ends_completes_its_collectives():
     def body(groups, rank):
         y = placed(x + rank, rank)
         for _ in range(3):
-            groups[0].all_reduce(*in_place(y)).wait(0)
+            groups[0].call(*in_place(y)).wait(0)
         groups.clear()
         return cuda.to_cpu(y.array)
 
@@ -245,7 +246,7 @@ def test_collectives_make_the_host_wait_for_nothing():
             waits.append(standin.cuda_standin_waits())
             barrier.wait()
             for _ in range(3):
-                group.all_reduce(*in_place(x, op="mean")).wait(0)
+                group.call(*in_place(x, op="mean")).wait(0)
                 x = _core.ops.add(x, x)
         return waits, cuda.to_cpu(x.array)
 

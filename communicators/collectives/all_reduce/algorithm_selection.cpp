@@ -126,7 +126,7 @@ void run(const RankGroup& group, const Vector& v, const NetworkModel& network,
   partial.dtype = partial_dtype(v.dtype);
   Buffer partial_vector;
   if (is_16_bit) {
-    partial_vector = make_buffer(partial.bytes());
+    partial_vector = make_buffer(group.context, partial.bytes());
     partial.x = partial_vector.get();
     const std::byte* x = v.x;
     reduce_to_partial(v.reduction, v.dtype, Operands(&x, 1), partial.x, v.n);

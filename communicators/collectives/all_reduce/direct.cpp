@@ -11,7 +11,7 @@ template <class Sent>
 void gather_and_reduce(const RankGroup& group, const Vector& v, std::span<std::byte> own,
                        const Sent& sent) {
   const std::int64_t bytes = std::ssize(own);
-  const Buffer others = make_buffer(group.size() * bytes);
+  const Buffer others = make_buffer(group.context, group.size() * bytes);
   const auto operand = [&](int r) {
     return r == group.position ? own : byte_span(others.get() + r * bytes, bytes);
   };

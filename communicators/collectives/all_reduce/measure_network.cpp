@@ -39,14 +39,14 @@ NetworkModel measure_network(const CollectiveContext& context) {
   NetworkModel slowest{0, 0};
   if (group.position < 2 * half) {
     const int partner = group.position < half ? group.position + half : group.position - half;
-    const Buffer data = make_buffer(kLongBytes);
+    const Buffer data = make_buffer(context, kLongBytes);
     std::fill_n(data.get(), kLongBytes, std::byte{});
     slowest.latency = one_way(group, partner, data.get(), kShortBytes, 10);
     const double time = one_way(group, partner, data.get(), kLongBytes, 3);
     slowest.seconds_per_byte = std::max(0.0, time - slowest.latency) / kLongBytes;
   }
   const auto item = static_cast<std::int64_t>(sizeof(NetworkModel));
-  const Buffer models = make_buffer(group.size() * item);
+  const Buffer models = make_buffer(context, group.size() * item);
   const auto bytes_of = [&](int r) { return byte_span(models.get() + r * item, item); };
   std::memcpy(bytes_of(group.position).data(), &slowest, sizeof(slowest));
   send_receive_all(

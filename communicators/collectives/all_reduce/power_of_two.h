@@ -44,7 +44,7 @@ void with_power_of_two(const RankGroup& group, const Vector& v, const Run& run) 
     receive(group, vector, group.position - 1);
     return;
   }
-  const Buffer scratch = make_buffer(v.bytes());
+  const Buffer scratch = make_buffer(group.context, v.bytes());
   if (paired) {
     receive(group, byte_span(scratch.get(), v.bytes()), group.position + 1);
     combine_in_order(v, scratch.get(), 0, v.n, true);

@@ -25,7 +25,7 @@ void torus(const RankGroup& group, const Vector& v, int width) {
   const auto partition_of = [&](int r) { return v.partition_of(r, width); };
   const auto own = partition_of(column);
   const std::int64_t n = std::ssize(own) / size_of(v.dtype);
-  const Buffer others = make_buffer(width * std::ssize(own));
+  const Buffer others = make_buffer(group.context, width * std::ssize(own));
   const auto operand = [&](int r) {
     return r == column ? own : byte_span(others.get() + r * std::ssize(own), std::ssize(own));
   };

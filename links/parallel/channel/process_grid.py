@@ -26,7 +26,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from renga.functions import pad, reshape
-from renga.links.parallel.groups import split_by
 from renga.links.parallel.sharding.placement import (
     BATCH,
     CHANNEL,
@@ -298,6 +297,6 @@ def _row_and_column_comms(comm: Communicator, grid: ProcessGrid) -> tuple[Any, A
         return None, comm
     known = _known_comms.setdefault(comm, {})
     if grid not in known:
-        row = split_by(comm, lambda rank: rank // grid.output_blocks)
-        known[grid] = row, split_by(comm, lambda rank: rank % grid.output_blocks)
+        row = comm.split_by(lambda rank: rank // grid.output_blocks)
+        known[grid] = row, comm.split_by(lambda rank: rank % grid.output_blocks)
     return known[grid]

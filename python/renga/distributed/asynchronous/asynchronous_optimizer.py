@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
@@ -284,12 +283,6 @@ class AsynchronousOptimizer(WrappedOptimizer):
         self._saved_optimizer.serialize(serializer)
         self._loaded = isinstance(serializer, Deserializer)
         self._model.has_loaded = self._loaded and self.t > 0
-
-
-def seconds(comm: Communicator) -> float:
-    """A clock: the virtual one of virtual ranks."""
-    clock: float = comm.clock if hasattr(comm, "clock") else time.monotonic()
-    return clock
 
 
 def _persistent_arrays(model: Any) -> list[Array]:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import numpy
 
-from renga.communicators.doctor import network_of
-
 if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.communicators.communicator import Array
@@ -75,12 +73,7 @@ def bucket_bytes(comm: Communicator) -> int:
     """
     if comm.inter_size == 1:
         return BUCKET_BYTES
-    machine = getattr(comm, "machine", None)
-    if machine is not None:
-        network = machine.latency, 1 / machine.bandwidth
-    else:
-        network = network_of(comm)
-    return size_for(comm.size, *network)
+    return size_for(comm.size, *comm.network())
 
 
 def hooked_bucket_bytes(comm: Communicator) -> int:

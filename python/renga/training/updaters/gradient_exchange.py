@@ -99,11 +99,10 @@ class NcclExchange:
         self._broadcast(parameters)
 
     def _sum(self, x: Any) -> None:
-        data, n, dtype = _described(x)
-        self._group.all_reduce([(data, data, n, dtype)], "sum").wait(0)
+        self._group.call("all_reduce", [_described(x)], [_described(x)]).wait(0)
 
     def _broadcast(self, x: Any) -> None:
-        self._group.broadcast(*_described(x), 0).wait(0)
+        self._group.call("broadcast", [_described(x)], [_described(x)]).wait(0)
 
 
 def native() -> Any:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import numpy
 
-from renga.distributed.asynchronous.asynchronous_optimizer import seconds
 from renga.distributed.asynchronous.gossip.random_gossip import RandomGossip
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ class PairwiseOptimizer(RandomGossip):
         else:
             sent = self._packed.pack()
         self._send(rank, [_kind(_REQUEST), *sent])
-        self._asked = rank, seconds(self._comm)
+        self._asked = rank, self._comm.clock
 
     def _handle(self, source: int, message: tuple[Array, ...]) -> None:
         kind, *xs = message
@@ -84,7 +83,7 @@ class PairwiseOptimizer(RandomGossip):
         """Loses the rank whose reply is overdue."""
         if self._asked is not None:
             rank, asked_at = self._asked
-            if seconds(self._comm) - asked_at > self._timeout:
+            if self._comm.clock - asked_at > self._timeout:
                 self._lose(rank)
                 self._asked = None
 

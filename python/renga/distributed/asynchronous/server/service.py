@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Callable
 import numpy
 
 from renga.communicators import RankFailed, Status
-from renga.distributed.asynchronous.asynchronous_optimizer import seconds
 from renga.distributed.asynchronous.server.gradient import Gradient
 from renga.distributed.asynchronous.server.rows import ShardRows
 from renga.distributed.asynchronous.server.shard_server import (
@@ -126,7 +125,7 @@ class Service:
             server.optimizer.set_states(state["t"], state["rules"])
             self._done[shard] = set()
             for worker in server.workers:
-                self._heard[worker] = seconds(self._comm)
+                self._heard[worker] = self._comm.clock
         while any(server.workers for server in self.servers.values()):
             try:
                 found = self._next_request(self._timeout / 4)
@@ -160,7 +159,7 @@ class Service:
     def _handle(self, worker: int, header: Array, *arrays: Array) -> None:
         kind, shard, clock, version = map(int, header[:4])
         server = self.servers[shard]
-        self._heard[worker] = seconds(self._comm)
+        self._heard[worker] = self._comm.clock
         self.lost.discard(worker)
         if kind in (PUSH, PUSH_AWAIT):
             gradient = self._gradient(worker, shard, header[4:].tolist(), arrays)
@@ -230,12 +229,12 @@ class Service:
             for worker in server.due():
                 chosen = self._chosen.pop((worker, shard), None)
                 # It could not be heard of while it waited.
-                self._heard[worker] = seconds(self._comm)
+                self._heard[worker] = self._comm.clock
                 self._reply(worker, shard, chosen=chosen)
 
     def _forget_silent(self) -> None:
         """Goes on without workers that have been silent for too long."""
-        now = seconds(self._comm)
+        now = self._comm.clock
         for worker, at in list(self._heard.items()):
             if now - at <= self._timeout:
                 continue

@@ -196,7 +196,7 @@ def may_gather(comm: Communicator, optimizer: Any, params: Sequence[Parameter]) 
         comm.size > 1
         and not shares_all
         and isinstance(comm, NativeCommunicator)
-        and not hasattr(comm, "machine")  # a simulated rank has one thread
+        and not comm.is_simulated  # a simulated rank has one thread
         and can_read_parameters()
         and _is_run_here(optimizer.target)
         and is_elementwise(optimizer, params)

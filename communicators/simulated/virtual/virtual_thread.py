@@ -8,12 +8,12 @@ import time
 from typing import TYPE_CHECKING, Any, Callable
 
 from renga import _communicators
-from renga.communicators.transport.simulated.virtual.events import Event
-from renga.communicators.transport.simulated.virtual.random_states import RandomStates
+from renga.communicators.simulated.virtual.events import Event
+from renga.communicators.simulated.virtual.random_states import RandomStates
 from renga.communicators.transport.traffic import Traffic
 
 if TYPE_CHECKING:
-    from renga.communicators.transport.simulated.virtual.scheduler import Scheduler
+    from renga.communicators.simulated.virtual.scheduler import Scheduler
 
 
 class VirtualThread:

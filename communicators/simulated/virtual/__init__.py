@@ -17,17 +17,17 @@ import dataclasses
 from typing import Any, Callable
 
 from renga.communicators.failure import with_rank
-from renga.communicators.transport.simulated.machine import Machine
-from renga.communicators.transport.simulated.virtual.group import Group
-from renga.communicators.transport.simulated.virtual.network import Network
-from renga.communicators.transport.simulated.virtual.scheduler import (
+from renga.communicators.simulated.machine import Machine
+from renga.communicators.simulated.virtual.group import Group
+from renga.communicators.simulated.virtual.network import Network
+from renga.communicators.simulated.virtual.scheduler import (
     Deadlock,
     Scheduler,
 )
-from renga.communicators.transport.simulated.virtual.virtual_communicator import (
+from renga.communicators.simulated.virtual.virtual_communicator import (
     VirtualCommunicator,
 )
-from renga.communicators.transport.simulated.virtual.virtual_native import (
+from renga.communicators.simulated.virtual.virtual_native import (
     VirtualNative,
 )
 from renga.communicators.transport.traffic import Traffic

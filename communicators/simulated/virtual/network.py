@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from renga.communicators.transport.simulated.machine import Machine
+from renga.communicators.simulated.machine import Machine
 
 
 class Network:

@@ -7,15 +7,15 @@ from typing import Any, Callable
 
 from renga import _communicators
 from renga.communicators.communicator import Array
-from renga.communicators.transport.simulated.virtual.events import Event
-from renga.communicators.transport.simulated.virtual.messages import (
+from renga.communicators.simulated.virtual.events import Event
+from renga.communicators.simulated.virtual.messages import (
     Arrival,
     Channel,
     Receive,
     Send,
 )
-from renga.communicators.transport.simulated.virtual.network import Network
-from renga.communicators.transport.simulated.virtual.scheduler import Scheduler
+from renga.communicators.simulated.virtual.network import Network
+from renga.communicators.simulated.virtual.scheduler import Scheduler
 
 
 class Collective(Event):

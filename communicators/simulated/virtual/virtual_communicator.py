@@ -4,28 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.communicators.native_communicator import NativeCommunicator
-from renga.communicators.transport.simulated.machine import Machine
-from renga.communicators.transport.traffic import Traffic
+from renga.communicators.simulated.simulated_communicator import OnMachine
 
 
-class VirtualCommunicator(NativeCommunicator):
+class VirtualCommunicator(OnMachine):
     """Communicates with the other ranks of :func:`run`, in virtual time.
 
     The groups that ``split`` makes have the clock of their rank.
     """
-
-    @property
-    def machine(self) -> Machine:
-        """The model of the network."""
-        machine: Machine = self._native.machine
-        return machine
-
-    @property
-    def traffic(self) -> Traffic:
-        """Counts of this rank's communication so far."""
-        traffic: Traffic = self._native.traffic
-        return traffic.copy()
 
     @property
     def clock(self) -> float:

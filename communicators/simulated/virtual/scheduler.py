@@ -18,9 +18,9 @@ import numpy as np
 
 from renga.communicators import settings
 from renga.communicators.failure import RankFailed
-from renga.communicators.transport.simulated.virtual.events import Event
-from renga.communicators.transport.simulated.virtual.random_states import RandomStates
-from renga.communicators.transport.simulated.virtual.virtual_thread import VirtualThread
+from renga.communicators.simulated.virtual.events import Event
+from renga.communicators.simulated.virtual.random_states import RandomStates
+from renga.communicators.simulated.virtual.virtual_thread import VirtualThread
 from renga.utils.exceptions import describe
 
 # Unsuccessful tests, while the other ranks wait or test too, after which their loops

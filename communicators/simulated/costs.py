@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from renga.communicators.communicator import Array
-from renga.communicators.transport.simulated.machine import Machine
+from renga.communicators.simulated.machine import Machine
 
 
 class Cost(NamedTuple):

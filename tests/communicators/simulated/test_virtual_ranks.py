@@ -192,7 +192,7 @@ def test_only_long_messages_wait_for_their_receive(size, ends):
 @pytest.mark.parametrize("pollers", [1, 2])
 def test_endless_tests_are_a_deadlock(monkeypatch, measured, pollers):
     monkeypatch.setattr(
-        "renga.communicators.transport.simulated.virtual.scheduler._MAX_TESTS", 1000
+        "renga.communicators.simulated.virtual.scheduler._MAX_TESTS", 1000
     )
 
     def act(comm):

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.communicators.transport.simulated.machine import Machine
-from renga.communicators.transport.simulated.simulated_communicator import (
+from renga.communicators.simulated.machine import Machine
+from renga.communicators.simulated.simulated_communicator import (
     SimulatedCommunicator,
 )
-from renga.communicators.transport.simulated.virtual import (
+from renga.communicators.simulated.virtual import (
     Deadlock,
     Outcome,
     VirtualCommunicator,

@@ -9,12 +9,29 @@ import numpy as np
 
 from renga.communicators.communicator import Array
 from renga.communicators.native_communicator import NativeCommunicator
-from renga.communicators.transport.simulated.machine import Machine
-from renga.communicators.transport.simulated.simulated_native import SimulatedNative
+from renga.communicators.simulated.machine import Machine
+from renga.communicators.simulated.simulated_native import SimulatedNative
 from renga.communicators.transport.traffic import Traffic
 
 
-class SimulatedCommunicator(NativeCommunicator):
+class OnMachine(NativeCommunicator):
+    """A communicator whose network is a :class:`Machine`."""
+
+    is_simulated = True
+
+    @property
+    def machine(self) -> Machine:
+        """The model of the network."""
+        machine: Machine = self._native.machine
+        return machine
+
+    @property
+    def traffic(self) -> Traffic:
+        """Counts of this rank's communication so far."""
+        return self._native.traffic()
+
+
+class SimulatedCommunicator(OnMachine):
     """Computes shapes, and counts what it would communicate in ``traffic``.
 
     Args:
@@ -36,24 +53,6 @@ class SimulatedCommunicator(NativeCommunicator):
         machine.check_ranks(size)
         super().__init__(SimulatedNative(rank, size, machine, parent))
 
-    @property
-    def machine(self) -> Machine:
-        """The model of the network."""
-        machine: Machine = self._native.machine
-        return machine
-
-    @property
-    def traffic(self) -> Traffic:
-        """Counts of the communication so far."""
-        traffic: Traffic = self._native.traffic
-        return traffic.copy()
-
-    def split(self, color: int | None, key: int) -> Any:
-        """Raises RuntimeError: the colors of the other ranks are not known."""
-        raise RuntimeError(
-            "simulated: expected split_by, which takes all ranks' colors"
-        )
-
     def split_by(self, color_of: Callable[[int], int]) -> SimulatedCommunicator:
         """The group of ranks with the same ``color_of(rank)``, in rank order."""
         members = [r for r in range(self.size) if color_of(r) == color_of(self.rank)]
@@ -64,7 +63,7 @@ class SimulatedCommunicator(NativeCommunicator):
             members.index(self.rank),
             len(members),
             Machine(**parameters),
-            self._native.traffic,
+            self._native.counts,
         )
 
     def _allgather(self, name: str, x: Array) -> tuple[Array, ...]:
@@ -77,7 +76,7 @@ class SimulatedCommunicator(NativeCommunicator):
         if len(xs) != self.size:
             raise ValueError(f"alltoall: expected {self.size} arrays, got {len(xs)}")
         ys = [np.empty_like(x, order="C") for x in xs]
-        self._native.all_to_allv("alltoall", None, xs, ys)
+        self._all_to_allv("alltoall", None, xs, ys)
         return tuple(ys)
 
     def bcast(  # type: ignore[override]  # the base has the order of ChainerMN's base
@@ -85,12 +84,12 @@ class SimulatedCommunicator(NativeCommunicator):
     ) -> Array:
         """``data``, which is required on every rank here."""
         x: Array = np.asarray(data)
-        self._native.broadcast(x, root)
+        self._native.call("broadcast", [x], [], root=root)
         return x
 
     def bcast_obj(self, obj: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
         """``obj``, which is required on every rank here."""
-        self._native.broadcast(np.frombuffer(pickle.dumps(obj), np.uint8), root)
+        self.bcast(np.frombuffer(pickle.dumps(obj), np.uint8), root)
         return obj
 
     def _gather(self, name: str, x: Array, root: int) -> tuple[Array, ...] | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from renga.communicators.transport.simulated.virtual.events import Event
-from renga.communicators.transport.simulated.virtual.messages import Receive
+from renga.communicators.simulated.virtual.events import Event
+from renga.communicators.simulated.virtual.messages import Receive
 
 if TYPE_CHECKING:
-    from renga.communicators.transport.simulated.virtual.virtual_native import (
+    from renga.communicators.simulated.virtual.virtual_native import (
         VirtualNative,
     )
 
@@ -32,7 +32,7 @@ class VirtualWork:
             try:
                 done = self._thread.wait_for(self._event, timeout_seconds or math.inf)
             finally:
-                self._native.traffic.add_wait(self._thread.clock - begin)
+                self._native.counts.add_wait(self._thread.clock - begin)
         if not done:
             raise TimeoutError(
                 f"{self._event.describe()}: not complete after {timeout_seconds:g} s "

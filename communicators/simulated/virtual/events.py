@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from renga.utils.type_check import InvalidType
 
 if TYPE_CHECKING:
-    from renga.communicators.transport.simulated.virtual.virtual_thread import (
+    from renga.communicators.simulated.virtual.virtual_thread import (
         VirtualThread,
     )
 

@@ -1,0 +1,205 @@
+"""One of the ranks that are all simulated, with a clock."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, Callable
+
+from renga.communicators.array_communicator import checked_rank
+from renga.communicators.communicator import Array
+from renga.communicators.messages import headers
+from renga.communicators.simulated import costs
+from renga.communicators.simulated.collectives import Call, move
+from renga.communicators.simulated.costs import Cost
+from renga.communicators.simulated.simulated_rank import SimulatedRank
+from renga.communicators.simulated.virtual.bits import (
+    received_array,
+    sent_array,
+)
+from renga.communicators.simulated.virtual.group import Collective, Group
+from renga.communicators.simulated.virtual.messages import Receive, Send
+from renga.communicators.simulated.virtual.virtual_thread import VirtualThread
+from renga.communicators.simulated.virtual.virtual_work import VirtualWork
+from renga.communicators.transport.traffic import Traffic
+
+_MAX_TAG = 2**31 - 1
+
+
+class VirtualNative(SimulatedRank):
+    """Rank ``rank`` of a group; ``thread`` runs it."""
+
+    def __init__(
+        self,
+        group: Group,
+        rank: int,
+        thread: VirtualThread,
+        traffic: Traffic,
+    ) -> None:
+        nodes = [group.network.node_of(member) for member in group.members]
+        super().__init__(group.machine, rank, nodes, traffic)
+        self.thread = thread
+        self._group = group
+        self._collectives = 0
+
+    def _run(self, call: Call, wait: bool) -> Any:
+        cost = call.cost
+
+        def execute(joined: Collective) -> float:
+            calls = [each for each, _ in joined.operands]
+            move(calls)
+            if call.collective == "all_to_allv":
+                return self._exchange_seconds([each.xs for each in calls])
+            # Ranks may gather different amounts: the slowest counts.
+            return max(cost.seconds for _, cost in joined.operands)
+
+        joined = self._join(call.text, cost, (call, cost), execute, wait)
+        return None if wait else VirtualWork(self, joined)
+
+    def _exchange_seconds(self, sent: list[list[Array | None]]) -> float:
+        """The time of the rank that sends or receives for longest."""
+        members, message = self._group.members, self._group.network.message_seconds
+        sending, receiving = [0.0] * self.size, [0.0] * self.size
+        for source, xs in enumerate(sent):
+            for destination, x in enumerate(xs):
+                if x is not None:
+                    seconds = message(members[source], members[destination], x.nbytes)
+                    sending[source] += seconds
+                    receiving[destination] += seconds
+        return max(*sending, *receiving)
+
+    def barrier(self) -> None:
+        self._synchronize("barrier")
+
+    def _synchronize(self, call: str) -> None:
+        cost = costs.all_to_all(self.machine, self.size, 0)
+        self._join(call, cost, None, lambda collective: cost.seconds)
+
+    def split(self, color: int | None, key: int) -> VirtualNative | None:
+        if color is not None:
+            color = _checked_int32("split", "color", color)
+        key = _checked_int32("split", "key", key)
+        cost = costs.all_to_all(self.machine, self.size, 12)  # three int32
+        group = self._group
+
+        def execute(collective: Collective) -> float:
+            members: dict[int, list[int]] = {}
+            requests = zip(collective.operands, group.members)
+            for (color, _), member in sorted(requests, key=lambda item: item[0][1]):
+                members.setdefault(color, []).append(member)
+            collective.result = {
+                color: Group(group.scheduler, group.network, of_color)
+                for color, of_color in members.items()
+            }
+            return cost.seconds
+
+        collective = self._join("split", cost, (color, key), execute)
+        if color is None:
+            return None
+        part: Group = collective.result[color]
+        rank = part.members.index(self.thread.number)
+        return VirtualNative(part, rank, self.thread, Traffic(parent=self.counts))
+
+    def _join(
+        self,
+        call: str,
+        cost: Cost,
+        operand: Any,
+        execute: Callable[[Collective], float],
+        wait: bool = True,
+    ) -> Collective:
+        """Calls a collective, and waits for it if ``wait``."""
+        with self.thread as thread:
+            thread.take_turn()
+            self._collectives += 1
+            begin = thread.clock
+            collective = self._group.join(
+                self._collectives, self.rank, call, operand, execute, begin
+            )
+            if wait:
+                thread.wait_for(collective)
+            seconds = thread.clock - begin if wait else cost.seconds
+            name, messages, size = call.split()[0], cost.messages, cost.bytes
+            self.counts.add(name, messages, size, seconds, wait)
+        return collective
+
+    def send(
+        self, xs: Sequence[Array], to: int, tag: int, wait: bool = True
+    ) -> VirtualWork | None:
+        """Takes the time of one message with the data, without headers."""
+        xs = [sent_array(x) for x in xs]
+        to, tag = checked_rank("send", to, self.size), _checked_tag("send", tag)
+        size = sum(x.nbytes for x in xs if not headers.is_header(x))
+        group, members = self._group, self._group.members
+        with self.thread as thread:
+            thread.take_turn()
+            begin = thread.clock
+            arrival = group.network.send(begin, members[self.rank], members[to], size)
+            send = Send(f"send to rank {to} with tag {tag}", arrival)
+            group.send((self.rank, to, tag), xs, send)
+            if wait:
+                thread.wait_for(send)
+            seconds = (thread.clock if wait else arrival) - begin
+            sent = sum(x.nbytes for x in xs)
+            self.counts.add("send", len(xs), sent, seconds, wait)
+        return None if wait else VirtualWork(self, send)
+
+    def receive(
+        self,
+        xs: Sequence[Array],
+        source: int,
+        tag: int,
+        wait: bool = True,
+        expected: Array | None = None,
+    ) -> VirtualWork | None:
+        xs = [received_array(x) for x in xs]
+        source, tag = checked_rank("recv", source, self.size), _checked_tag("recv", tag)
+        with self.thread as thread:
+            begin = thread.clock
+            description = f"recv from rank {source} with tag {tag}"
+            receive = Receive(description, xs, begin, expected)
+            self._group.receive((source, self.rank, tag), xs, receive)
+            if wait:
+                thread.wait_for(receive)
+            self.counts.add("recv", 0, 0, thread.clock - begin, wait)
+        return None if wait else VirtualWork(self, receive)
+
+    def probe(
+        self, source: int | None, tag: int | None, seconds: float | None
+    ) -> tuple[int, int] | None:
+        if source is not None:
+            source = checked_rank("recv", source, self.size)
+        if tag is not None:
+            tag = _checked_tag("recv", tag)
+        with self.thread as thread:
+            begin = thread.clock
+            thread.take_turn()
+            event = self._group.arrival(self.rank, source, tag)
+            if seconds == 0:
+                found = thread.test(event)
+            else:
+                found = thread.wait_for(event, math.inf if seconds is None else seconds)
+            self.counts.add_wait(thread.clock - begin)
+            return self._group.arrived(self.rank, event) if found else None
+
+    def window(self, size: int) -> Array:
+        self._synchronize(f"window uint8 ({size},)")
+        return super().window(size)
+
+    def abort(self, code: int) -> None:
+        self._group.scheduler.fail(f"rank {self.rank} aborted with code {code}")
+
+
+def _checked_tag(name: str, tag: int) -> int:
+    tag = operator.index(tag)
+    if not 0 <= tag <= _MAX_TAG:
+        raise ValueError(f"{name}: expected a tag in [0, {_MAX_TAG}], got {tag}")
+    return tag
+
+
+def _checked_int32(name: str, what: str, number: int) -> int:
+    number = operator.index(number)
+    if not -(2**31) <= number < 2**31:
+        raise ValueError(f"{name}: expected {what} as a 32-bit integer, got {number}")
+    return number
