@@ -9,7 +9,6 @@ from renga.communicators.communicator import Communicator
 from renga.communicators.communicator_base import CommunicatorBase
 from renga.communicators.failure import RankFailed
 from renga.communicators.messages.status import ANY_SOURCE, ANY_TAG, Status
-from renga.communicators.native_communicator import NativeCommunicator
 from renga.communicators.work import Work
 
 __all__ = [
@@ -24,6 +23,9 @@ __all__ = [
     "create_communicator",
     "local",
 ]
+
+# Another name of the class, which tells it from ChainerMN's base class.
+NativeCommunicator = Communicator
 
 # Which ranks share memory, by the name of the communicator. ChainerMN's names stood for
 # different algorithms; here they differ only in this.
@@ -42,7 +44,7 @@ _NAMES = ["local", "simulated", "pure_nccl", *_SHARED_MEMORY_SCOPES]
 
 def create_communicator(
     communicator_name: str = "pure_nccl", mpi_comm: Any = None, **kwargs: Any
-) -> NativeCommunicator:
+) -> Communicator:
     """A communicator of this process with the others of its job.
 
     Args:
@@ -51,7 +53,7 @@ def create_communicator(
             that do not exist.
         mpi_comm: an mpi4py communicator of the ranks that take part; by default all
             processes of the job.
-        kwargs: settings (see :meth:`NativeCommunicator.set_config`); for
+        kwargs: settings (see :meth:`Communicator.set_config`); for
             ``simulated`` the arguments of
             :class:`renga.communicators.simulated.Machine`.
 
@@ -75,7 +77,7 @@ def create_communicator(
     return comm
 
 
-def _connect(name: str, mpi_comm: Any) -> NativeCommunicator:
+def _connect(name: str, mpi_comm: Any) -> Communicator:
     if name == "local":
         return local.current()
     from renga.communicators.transport import mpi

@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from renga.communicators.communicator import Array, DtypeLike
+from renga.communicators.arrays import Array, DtypeLike
 from renga.communicators.communicator_base import CommunicatorBase
 from renga.communicators.messages import dtype_views
 from renga.communicators.work import Work
@@ -109,7 +109,9 @@ class ArrayCommunicator(CommunicatorBase):
 
     def broadcast(self, x: Array, root: int = 0, wait: bool = True) -> Any:
         """Overwrites ``x`` by the root's array and returns it."""
-        return self._collective("broadcast", [x], [x], _only, wait, root=root)
+        return self._collective(
+            "broadcast", [x], [x], _only, wait, root=operator.index(root)
+        )
 
     def _collective(
         self,

@@ -136,12 +136,12 @@ Communicator::Result Communicator::call(const Collective& collective, const char
   }
   return launch(call, options,
                 [this, run = collective.run,
-                 arguments = std::move(arguments)](const CollectiveContext& context) {
-                  Arguments direct = arguments;
-                  direct.xs = send_buffers(arguments.xs, FlatBucket::has_long_runs);
-                  direct.ys = receive_buffers(arguments.ys, FlatBucket::has_long_runs);
+                 direct = std::move(arguments)](const CollectiveContext& context) mutable {
+                  const std::vector<Array> ys = direct.ys;
+                  direct.xs = send_buffers(direct.xs, FlatBucket::has_long_runs);
+                  direct.ys = receive_buffers(ys, FlatBucket::has_long_runs);
                   (collectives_.get()->*run)(context, direct);
-                  copy_received(direct.ys, arguments.ys);
+                  copy_received(direct.ys, ys);
                 });
 }
 

@@ -105,9 +105,6 @@ class Communicator {
   template <class Start>
   Result message(Call call, const std::vector<Array>& xs, bool sends, const LaunchOptions& options,
                  const Start& start);
-  int rank_of(const char* name, std::int64_t rank) const {
-    return checked_rank(name, rank, size());
-  }
   int checked_tag(const char* name, std::int64_t tag) const;
 
   std::shared_ptr<Transport> transport_;

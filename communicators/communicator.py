@@ -1,199 +1,401 @@
-"""The interface of communicators, for annotations."""
+"""Communicators: ChainerMN's methods on top of collectives on arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Union
+import functools
+import operator
+import pickle
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from renga.communicators import packing
+from renga.communicators.array_communicator import ArrayCommunicator, checked_rank
+from renga.communicators.arrays import Array
+from renga.communicators.failure import Finalized
+from renga.communicators.messages import headers, pending_receive
+from renga.communicators.messages.headers import ARRAY, OBJECT, TUPLE, as_bytes, header
+from renga.communicators.messages.status import ANY_SOURCE, ANY_TAG, Status, given
+from renga.communicators.transport.traffic import Traffic
+from renga.communicators.work import Work
+
 if TYPE_CHECKING:
-    from renga.communicators.messages.status import Status
     from renga.communicators.packing import Model
-    from renga.communicators.transport.traffic import Traffic
 
-# Of any shape and dtype.
-Array = np.ndarray
-# A NumPy dtype, or its name; "bfloat16" names one that NumPy lacks.
-DtypeLike = Union[np.dtype, type, str]
+_SETTINGS = {"allreduce_grad_dtype", "batched_copy", "all_reduce_algorithm"}
 
 
-class Communicator(Protocol):
+class Communicator(ArrayCommunicator):
     """A group of ranks that communicate; all call the same collectives in one order.
 
     Methods with a ``wait`` argument return their result, or a
-    :class:`~renga.communicators.Work` if ``wait`` is false. The classes are
-    :class:`~renga.communicators.native_communicator.NativeCommunicator` and those
-    derived from it.
+    :class:`~renga.communicators.Work` if ``wait`` is false. Methods with ChainerMN's
+    names take arrays that differ in shape and dtype between ranks, and objects, which
+    are pickled: a header with the shape or size is sent first.
     """
 
-    @property
-    def rank(self) -> int:
-        """This rank's number among all ranks."""
-
-    @property
-    def size(self) -> int:
-        """The number of ranks."""
-
-    @property
-    def intra_rank(self) -> int:
-        """This rank's number on its node."""
-
-    @property
-    def intra_size(self) -> int:
-        """The number of ranks on this node."""
-
-    @property
-    def inter_rank(self) -> int:
-        """The number of this node."""
-
-    @property
-    def inter_size(self) -> int:
-        """The number of nodes."""
-
-    is_subgroup: bool
-    """Whether it is a part of a larger group, of which others may send messages."""
-
-    is_simulated: bool
-    """Whether its ranks are simulated, on a network whose times are predicted."""
-
-    @property
-    def clock(self) -> float:
-        """The time in seconds; of ranks that are simulated, the virtual one."""
-
-    def network(self) -> tuple[float, float]:
-        """Latency and seconds per byte of messages; every rank calls it."""
-
-    @property
-    def origin(self) -> Any:
-        """What it was split from, by one or several splits; itself if by none."""
-
-    replicas: Any
-    """For a pipeline of ``create_groups``: the ranks with the same stage; or None."""
+    def __init__(self, native: Any) -> None:
+        super().__init__(native)
+        self._configs.update(allreduce_grad_dtype=None, batched_copy=False)
+        self._configs["all_reduce_algorithm"] = None
 
     @property
     def traffic(self) -> Traffic:
         """Counts of the communication so far."""
+        return Traffic.from_counts(self._native.traffic())
+
+    def network(self) -> tuple[float, float]:
+        """Latency and seconds per byte of messages between the halves of the ranks.
+
+        Every rank calls it: the messages of ranks that exist are measured.
+        """
+        network: tuple[float, float] = self._native.network()
+        return network
+
+    def finalize(self) -> None:
+        """Ends the use of this communicator: every later call raises RuntimeError.
+
+        Communication in flight is completed.
+        """
+        self._native = Finalized()
+
+    def __deepcopy__(self, memo: Any) -> Communicator:
+        """Itself: the copy of a model communicates with the same ranks."""
+        return self
 
     def split(self, color: int | None, key: int) -> Any:
-        """The group of ranks with the same color, ordered by ``key``; or None."""
+        """The group of ranks with the same color, ordered by ``key``, then rank.
 
-    def split_by(self, color_of: Callable[[int], int]) -> Any:
-        """The group of ranks with the same ``color_of(rank)``, in rank order."""
+        None for a rank whose color is None.
+        """
+        native = self._native.split(color, key)
+        if native is None:
+            return None
+        group = type(self)(native)
+        group.is_subgroup = self.is_subgroup or group.size < self.size
+        group._origin = self.origin
+        for name, value in self._configs.items():
+            if name in _SETTINGS:
+                group.set_config(name, value=value)
+            else:
+                group._configs[name] = value
+        return group
 
-    def all_reduce(
+    def set_config(self, name: str, value: Any = True, **kwargs: Any) -> None:
+        """Changes the setting ``name`` to ``value``.
+
+        ``allreduce_grad_dtype`` is the communication dtype of gradients.
+        ``all_reduce_algorithm`` makes reductions send messages by this algorithm
+        instead of the fastest: ``all_gather``, ``direct``, ``recursive_doubling``,
+        ``rabenseifner``, ``tree``, ``torus`` or ``ring``. ``batched_copy`` has no
+        effect.
+
+        Raises:
+            ValueError: if there is no such setting.
+        """
+        if name not in _SETTINGS or kwargs:
+            super().set_config(name, **kwargs)
+        if name == "all_reduce_algorithm":
+            self._native.set_algorithm(value or "")
+        self._configs[name] = value
+
+    def allreduce(self, data: Any) -> Any:
+        """The sum of the ranks' arrays, or of each array of a tuple."""
+        if isinstance(data, tuple):
+            return tuple(self.all_reduce(x) for x in data)
+        return self.all_reduce(data)
+
+    def allgather(self, x: Any) -> tuple[Array, ...]:
+        """The ranks' arrays, or tuples of arrays; shapes may differ."""
+        if isinstance(x, tuple):
+            return tuple(self.allgather_obj(x))
+        return self._allgather("allgather", np.asarray(x))
+
+    def _allgather(self, name: str, x: Array) -> tuple[Array, ...]:
+        return tuple(self._with_headers("all_gatherv", name, [x], range(self.size)))
+
+    def alltoall(self, xs: Sequence[Array]) -> tuple[Array, ...]:
+        """``xs[r]`` goes to rank ``r``; item ``r`` of the result is from rank ``r``."""
+        xs = [np.asarray(x) for x in xs]
+        if len(xs) != self.size:
+            raise ValueError(f"alltoall: expected {self.size} arrays, got {len(xs)}")
+        ys = self._with_headers("all_to_allv", "alltoall", xs, range(self.size))
+        return tuple(ys)
+
+    def _with_headers(
         self,
-        x: Any,
-        op: str = "sum",
-        out: Any = None,
-        wait: bool = True,
-        dtype: DtypeLike | None = None,
+        collective: str,
+        name: str,
+        xs: Sequence[Array | None],
+        sources: Collection[int],
+        root: int | None = None,
+    ) -> list[Any]:
+        """Runs a collective on headers, then on the arrays that they describe.
+
+        Args:
+            collective: all_gatherv or all_to_allv.
+            name: the method that is made of it.
+            xs: what this rank sends; None for nothing.
+            sources: the ranks from which it receives.
+            root: of the method, if it has one.
+
+        Returns:
+            What is received from each rank; None for nothing.
+        """
+        heads = [
+            headers.empty_header() if r in sources else None for r in range(self.size)
+        ]
+        sent = [None if x is None else header(x) for x in xs]
+        self._native.call(collective, sent, heads, root=root, called=name)
+        ys = [None if head is None else headers.empty_array(head) for head in heads]
+        sent = [None if x is None else as_bytes(x) for x in xs]
+        received = [None if y is None else as_bytes(y) for y in ys]
+        self._native.call(collective, sent, received, root=root, called=name)
+        return ys
+
+    def _root(self, name: str, root: int) -> int:
+        return checked_rank(name, root, self.size)
+
+    def bcast(  # type: ignore[override]  # the base has the order of ChainerMN's base
+        self, data: Any, root: int = 0, max_buf_len: int | None = None
     ) -> Any:
-        """The sum, mean, max, min or prod of the ranks' arrays, or lists of arrays."""
+        """The root's array or tuple of arrays; ``data`` is ignored elsewhere."""
+        kind, x = ARRAY, data
+        if self.rank == self._root("bcast", root):
+            kind = TUPLE if isinstance(data, tuple) else ARRAY
+            x = _pickled(data) if kind == TUPLE else np.asarray(data)
+        kind, y = self._bcast("bcast", kind, x, root)
+        return y if kind == ARRAY else _unpickled(y)
 
-    def reduce_scatter(
-        self, x: Array, op: str = "sum", out: Array | None = None, wait: bool = True
-    ) -> Any:
-        """The reduction of ``x[rank]`` of all ranks."""
+    def _bcast(self, name: str, kind: bytes, x: Any, root: int) -> tuple[bytes, Array]:
+        """The root's array and its kind; the others' arguments are ignored."""
+        root = self._root(name, root)
+        is_root = self.rank == root
+        head = header(x, kind).copy() if is_root else headers.empty_header()
+        self._broadcast_bytes(name, head, root)
+        kind = headers.kind_of(head)
+        y = x if is_root else headers.empty_array(head, kind)
+        self._broadcast_bytes(name, as_bytes(y), root)
+        return kind, y
 
-    def all_gather(self, x: Array, out: Array | None = None, wait: bool = True) -> Any:
-        """The ranks' arrays, stacked along a new first axis."""
+    def _broadcast_bytes(self, name: str, x: Array, root: int) -> None:
+        sent, received = ([x], []) if self.rank == root else ([], [x])
+        self._native.call("broadcast", sent, received, root=root, called=name)
 
-    def all_to_all(self, x: Array, out: Array | None = None, wait: bool = True) -> Any:
-        """Sends ``x[r]`` to rank ``r``; row ``r`` of the result is from rank ``r``."""
+    def gather(self, data: Any, root: int = 0) -> tuple[Array, ...] | None:
+        """The ranks' arrays, or tuples of arrays, on the root; None elsewhere."""
+        if isinstance(data, tuple):
+            gathered = self.gather_obj(data, root)
+            return None if gathered is None else tuple(gathered)
+        return self._gather("gather", np.asarray(data), root)
 
-    def broadcast(self, x: Array, root: int = 0, wait: bool = True) -> Any:
-        """Overwrites ``x`` by the root's array and returns it."""
+    def _gather(self, name: str, x: Array, root: int) -> tuple[Array, ...] | None:
+        root = self._root(name, root)
+        sent: list[Array | None] = [None] * self.size
+        sent[root] = x
+        is_root = self.rank == root
+        sources = range(self.size) if is_root else ()
+        ys = self._with_headers("all_to_allv", name, sent, sources, root)
+        return tuple(ys) if is_root else None
 
-    def barrier(self) -> None:
-        """Returns when every rank has called it."""
+    def scatter(self, xs: Any, root: int = 0) -> Array:
+        """Item ``rank`` of the root's ``xs``, a sequence of arrays or an array."""
+        return self._scatter("scatter", xs, root)
 
-    def shares_memory(self) -> bool:
-        """Whether the ranks of this node share memory."""
-
-    def window(self, shape: Any, dtype: DtypeLike = np.float32) -> Array:
-        """A new array in memory that the ranks of this node share."""
-
-    def copy_to_window(self, xs: Sequence[Array]) -> list[Array]:
-        """Copies of arrays in such memory; none if the ranks do not share memory."""
-
-    def window_of_peer(self, x: Array, local_rank: int) -> Array:
-        """The array of another rank of this node at the place of ``x`` in a window."""
-
-    def window_layout(self, xs: Sequence[Array]) -> int:
-        """A number that identifies where in windows arrays are; 0 if they are not."""
+    def _scatter(self, name: str, xs: Any, root: int) -> Any:
+        root = self._root(name, root)
+        is_root = self.rank == root
+        sent = [np.asarray(x) for x in xs] if is_root else [None] * self.size
+        if len(sent) != self.size:
+            raise ValueError(f"{name}: expected {self.size} arrays, got {len(sent)}")
+        return self._with_headers("all_to_allv", name, sent, (root,), root)[root]
 
     def send(self, data: Any, dest: int, tag: int = 0, wait: bool = True) -> Any:
         """Sends an array or a tuple of arrays to a rank."""
+        messages = []
+        if isinstance(data, (list, tuple)):
+            messages.append(header(np.empty(len(data), np.bool_), TUPLE))
+        else:
+            data = [data]
+        for x in data:
+            messages += self._messages_of(x)
+        return self._send(messages, dest, tag, wait)
+
+    def _messages_of(self, x: Any) -> list[Array]:
+        x = np.asarray(x)
+        return [header(x), as_bytes(x)]
+
+    def _received(self, kind: bytes, x: Array) -> Any:
+        """A received array, by the kind in its header."""
+        return x
+
+    def _send(self, messages: list[Array], dest: int, tag: int, wait: bool) -> Any:
+        if wait and dest == self.rank:
+            # The recv that it would wait for comes after it.
+            self._native.send([x.copy() for x in messages], dest, tag, False)
+            return None
+        work = self._native.send(messages, dest, tag, wait)
+        return None if wait else Work(work, lambda: None)
 
     def probe(
-        self, source: int = -1, tag: int = -1, timeout: float | None = None
+        self,
+        source: int = ANY_SOURCE,
+        tag: int = ANY_TAG,
+        timeout: float | None = None,
     ) -> Status | None:
-        """Waits for a message, of any rank and tag by default, and tells its source."""
+        """Waits for a message without receiving it.
+
+        The next ``recv`` of the source and tag that are found gets the message. One
+        that a ``recv`` with ``wait=False`` waits for is not found. A thread that
+        probes for any tag has to be the only one that receives.
+
+        Args:
+            source: the rank that sends; ANY_SOURCE for any.
+            tag: of the message; ANY_TAG for any.
+            timeout: the seconds to wait, after which None is returned; 0 for not at
+                all. By default as long as ``recv`` waits, with its errors.
+        """
+        seconds = None if timeout is None else float(timeout)
+        if seconds is not None and not seconds >= 0:
+            raise ValueError(
+                f"probe: expected a time-out of 0 s or more, got {timeout}"
+            )
+        found = self._native.probe(
+            given(source, ANY_SOURCE), given(tag, ANY_TAG), seconds
+        )
+        return None if found is None else Status(*found)
+
+    def _found(self, source: int, tag: int, status: Any = None) -> tuple[int, int]:
+        """The source and tag of the next message that matches; fills ``status``."""
+        if source == ANY_SOURCE or tag == ANY_TAG:
+            found = self.probe(source, tag)
+            assert found is not None
+            source, tag = found.source, found.tag
+        if status is not None:
+            status.source, status.tag = source, tag
+        return source, tag
 
     def recv(
         self,
         source: int,
         tag: int = 0,
-        out: Array | None = None,
+        out: Any = None,
         wait: bool = True,
         status: Any = None,
     ) -> Any:
-        """Receives an array or a tuple of arrays from a rank, or from any."""
+        """Receives an array or a tuple of arrays from a rank.
 
-    def allreduce(self, data: Any) -> Any:
-        """The sum of the ranks' arrays."""
+        Args:
+            source: the rank that sends; ANY_SOURCE for any.
+            tag: of the message; ANY_TAG for any.
+            out: an array of the shape and dtype that are sent, to receive into.
+            wait: false requires ``out``, a source and a tag, and returns a
+                :class:`Work`.
+            status: a :class:`Status`, renga's or mpi4py's, to be given the source and
+                the tag of the message.
+        """
+        if wait or out is None:
+            source, tag = self._found(source, tag, status)
+        if out is not None:
+            pending_receive.check_out(out)
+            return (self._recv_into if wait else self._irecv_into)(out, source, tag)
+        if not wait:
+            raise ValueError("recv: expected out, which wait=False requires")
+        kind, received = self._recv_any(self._recv_header(source, tag), source, tag)
+        if kind == OBJECT:
+            headers.require_kind(kind, ARRAY)
+        return received
 
-    def allgather(self, x: Any) -> tuple[Any, ...]:
-        """The ranks' arrays, whose shapes may differ."""
+    def _recv_header(self, source: int, tag: int) -> Array:
+        head = headers.empty_header()
+        self._native.receive([head], source, tag)
+        return head
 
-    def alltoall(self, xs: Sequence[Array]) -> tuple[Array, ...]:
-        """``xs[r]`` goes to rank ``r``; item ``r`` of the result is from rank ``r``."""
+    def _recv_any(self, head: Array, source: int, tag: int) -> tuple[bytes, Any]:
+        """The kind of message and the data that follow a header."""
+        kind = headers.kind_of(head)
+        if kind == TUPLE:
+            count = headers.empty_array(head, TUPLE).size
+            heads = (self._recv_header(source, tag) for _ in range(count))
+            return kind, tuple(self._recv_any(head, source, tag)[1] for head in heads)
+        x = headers.empty_array(head, kind)
+        self._native.receive([as_bytes(x)], source, tag)
+        return kind, self._received(kind, x)
 
-    def bcast(self, data: Any, root: int = 0, max_buf_len: int | None = None) -> Any:
-        """The root's array or tuple of arrays."""
+    def _recv_into(self, out: Array, source: int, tag: int) -> Array:
+        head = self._recv_header(source, tag)
+        if not headers.describes(head, out):
+            self._recv_any(head, source, tag)  # otherwise the next recv would get it
+            raise pending_receive.mismatch(head, out, source)
+        self._native.receive([as_bytes(out)], source, tag)
+        return out
 
-    def gather(self, data: Any, root: int = 0) -> tuple[Any, ...] | None:
-        """The ranks' arrays on the root, None elsewhere."""
-
-    def scatter(self, xs: Any, root: int = 0) -> Array:
-        """Item ``rank`` of the root's ``xs``."""
+    def _irecv_into(self, out: Array, source: int, tag: int) -> Work:
+        # An array of another shape or dtype is not written into out.
+        head = headers.empty_header()
+        messages = [head, as_bytes(out)]
+        native = self._native.receive(messages, source, tag, False, header(out))
+        return pending_receive.PendingReceive(native, head, out, source)
 
     def send_obj(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Sends an object, pickled."""
+        x = _pickled(obj)
+        self._send([header(x, OBJECT), x], dest, tag, True)
 
-    def recv_obj(self, source: int, tag: int = -1, status: Any = None) -> Any:
-        """Receives an object, with any tag by default."""
+    def recv_obj(self, source: int, tag: int = ANY_TAG, status: Any = None) -> Any:
+        """Receives an object; the arguments are those of ``recv``.
+
+        As in ChainerMN, the status may be the second argument.
+        """
+        if hasattr(tag, "Get_source"):
+            tag, status = ANY_TAG, tag
+        source, tag = self._found(source, tag, status)
+        kind, x = self._recv_any(self._recv_header(source, tag), source, tag)
+        headers.require_kind(kind, OBJECT)
+        return _unpickled(x)
 
     def bcast_obj(self, obj: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
         """The root's object."""
+        is_root = self.rank == self._root("bcast_obj", root)
+        x = _pickled(obj) if is_root else None
+        _, y = self._bcast("bcast_obj", OBJECT, x, root)
+        return obj if is_root else _unpickled(y)
 
     def gather_obj(self, obj: Any, root: int = 0) -> list[Any] | None:
         """The ranks' objects on the root, None elsewhere."""
+        gathered = self._gather("gather_obj", _pickled(obj), root)
+        return None if gathered is None else [_unpickled(x) for x in gathered]
 
     def allgather_obj(self, obj: Any) -> list[Any]:
         """The ranks' objects."""
+        return [_unpickled(x) for x in self._allgather("allgather_obj", _pickled(obj))]
 
     def scatter_obj(self, objs: Any, root: int = 0) -> Any:
         """Item ``rank`` of the root's ``objs``."""
+        is_root = self.rank == self._root("scatter_obj", root)
+        sent = [_pickled(obj) for obj in objs] if is_root else None
+        return _unpickled(self._scatter("scatter_obj", sent, root))
 
     def allreduce_obj(self, obj: Any) -> Any:
         """The ranks' objects, combined by ``+`` in rank order."""
+        return functools.reduce(operator.add, self.allgather_obj(obj))
 
     def bcast_data(self, model: Model) -> None:
         """Overwrites a model's parameters and persistent arrays by those of rank 0."""
+        packing.broadcast(self, model)
 
     def multi_node_mean_grad(self, model: Model, zero_fill: bool = False) -> None:
-        """Replaces the gradients of a model by their means over the ranks."""
+        """Replaces the gradients of a model by their means over the ranks.
 
-    def get_config(self, name: str | None = None) -> Any:
-        """The value of a setting, or all settings."""
+        If ``zero_fill`` is true, parameters without a gradient on any rank get zero.
+        """
+        packing.mean_gradients(self, model, zero_fill)
 
-    def set_config(self, name: str, value: Any = True, **kwargs: Any) -> None:
-        """Changes the setting ``name`` to ``value``."""
 
-    def finalize(self) -> None:
-        """Ends the use of this communicator."""
+def _pickled(obj: Any) -> Array:
+    return np.frombuffer(pickle.dumps(obj, pickle.HIGHEST_PROTOCOL), np.uint8)
 
-    def abort(self, code: int = 1) -> None:
-        """Ends all ranks."""
+
+def _unpickled(x: Array) -> Any:
+    return pickle.loads(x.data)

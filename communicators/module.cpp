@@ -139,6 +139,14 @@ void bind_collectives(py::module_& m, py::class_<Communicator, std::shared_ptr<C
       "Runs a collective of the table. None stands for an array without elements; `called` is the "
       "method that is made of it.");
   m.def(
+      "collectives",
+      [] {
+        std::vector<std::string> names;
+        for (const Collective& row : all_collectives()) names.emplace_back(row.name);
+        return names;
+      },
+      "The names of the table.");
+  m.def(
       "check_call",
       [](const std::string& collective, const Operands& xs, const py::iterable& ys,
          const std::string& op, const std::string& communication_dtype,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from renga.communicators.communicator import Array
+from renga.communicators.arrays import Array
 
 
 class Native(Protocol):

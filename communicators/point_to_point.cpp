@@ -63,7 +63,7 @@ Communicator::Result Communicator::message(Call call, const std::vector<Array>& 
 
 Communicator::Result Communicator::send(const std::vector<Array>& xs, std::int64_t to,
                                         std::int64_t tag, const LaunchOptions& options) {
-  const int destination = rank_of("send", to), checked = checked_tag("send", tag);
+  const int destination = checked_rank("send", to, size()), checked = checked_tag("send", tag);
   std::erase_if(sends_, [](const Result& work) { return work->is_done(); });
   std::vector<Array> buffers;
   for (const Array& x : xs) buffers.push_back(contiguous(x));
@@ -79,7 +79,7 @@ Communicator::Result Communicator::send(const std::vector<Array>& xs, std::int64
 Communicator::Result Communicator::receive(const std::vector<Array>& xs, std::int64_t from,
                                            std::int64_t tag, const LaunchOptions& options,
                                            const std::optional<Array>& expected) {
-  const int source = rank_of("recv", from), checked = checked_tag("recv", tag);
+  const int source = checked_rank("recv", from, size()), checked = checked_tag("recv", tag);
   for (const Array& x : xs) {
     require(x.is_contiguous(), "recv: expected a contiguous result, got strides ", x.strides());
   }
@@ -98,7 +98,7 @@ std::optional<Envelope> Communicator::probe(std::optional<std::int64_t> from,
       fork_count_ == fork_count,
       "recv: this communicator belongs to the process that has forked this one");
   std::optional<int> source, checked;
-  if (from) source = rank_of("recv", *from);
+  if (from) source = checked_rank("recv", *from, size());
   if (tag) checked = checked_tag("recv", *tag);
   std::vector<int> peers;
   for (int r = 0; r < size(); ++r) {

@@ -1,6 +1,16 @@
 #include "collectives/buffers.h"
 
+#include "tensor/overlap.h"
+
 namespace renga {
+
+namespace {
+
+bool is_identical(const Array& x, const Array& y) {
+  return x.data() == y.data() && x.shape() == y.shape() && x.strides() == y.strides();
+}
+
+}  // namespace
 
 std::vector<Array> send_buffers(const std::vector<Array>& xs, IsDirect is_direct) {
   std::vector<Array> buffers;
@@ -22,6 +32,21 @@ void copy_received(const std::vector<Array>& buffers, const std::vector<Array>& 
   for (std::size_t i = 0; i < ys.size(); ++i) {
     if (ys[i].defined() && buffers[i].data() != ys[i].data()) copy(buffers[i], ys[i]);
   }
+}
+
+std::vector<Array> safe_inputs(const std::vector<Array>& xs, const std::vector<Array>& ys,
+                               int own) {
+  const MemoryRanges written(ys);
+  const bool results_overlap = written.overlap();
+  std::vector<Array> result;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    const Array& x = xs[i];
+    const Array& y = ys[own < 0 ? i : static_cast<std::size_t>(own)];
+    const bool safe = !x.defined() || x.size() == 0 ||
+                      (!results_overlap && (!written.overlap(x) || is_identical(x, y)));
+    result.push_back(safe ? x : copy_of(x));
+  }
+  return result;
 }
 
 }  // namespace renga

@@ -1,4 +1,4 @@
-// Contiguous memory for the operands and results of collectives.
+// Memory for the operands and results of collectives: contiguous, and not overwritten too early.
 #pragma once
 
 #include <vector>
@@ -18,5 +18,11 @@ std::vector<Array> send_buffers(const std::vector<Array>& xs, IsDirect is_direct
 std::vector<Array> receive_buffers(const std::vector<Array>& ys, IsDirect is_direct);
 // Copies what was received into buffers that are not the arrays themselves.
 void copy_received(const std::vector<Array>& buffers, const std::vector<Array>& ys);
+
+// The operands of xs[i] -> ys[i], with copies of those that a result could overwrite before they
+// are read. An operand may be identical to its result. `own` is for one operand of all results: the
+// index of the result to which it may be identical.
+std::vector<Array> safe_inputs(const std::vector<Array>& xs, const std::vector<Array>& ys,
+                               int own = -1);
 
 }  // namespace renga

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "collectives/safe_inputs.h"
+#include "collectives/buffers.h"
 #include "tensor/overlap.h"
 
 namespace renga {
@@ -123,6 +123,8 @@ std::vector<Array> rows_of(const Array& x) {
   }
   return rows;
 }
+
+std::span<const Collective> all_collectives() { return kCollectives; }
 
 const Collective& collective_named(const std::string& name) {
   const auto* const found = std::ranges::find(kCollectives, name, &Collective::name);

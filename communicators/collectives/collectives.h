@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,7 @@ struct Collective {
   void (Collectives::*run)(const CollectiveContext& context, const Arguments& arguments);
 };
 
+std::span<const Collective> all_collectives();
 // Throws std::invalid_argument for an unknown name.
 const Collective& collective_named(const std::string& name);
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from renga.communicators.communicator import Array
+from renga.communicators.arrays import Array
 
 
 def views(x: Array, op: str) -> list[Array]:

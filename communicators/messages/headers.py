@@ -8,7 +8,7 @@ import struct
 import numpy as np
 
 from renga import _core
-from renga.communicators.communicator import Array
+from renga.communicators.arrays import Array
 
 _MAX_AXES = 16
 # Kind of message, number of axes, dtype, shape.

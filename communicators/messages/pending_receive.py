@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from renga.communicators.communicator import Array
+from renga.communicators.arrays import Array
 from renga.communicators.messages import headers
 from renga.communicators.work import Work
 

@@ -8,12 +8,12 @@ from typing import Any, Callable
 import numpy as np
 
 from renga.backends import cuda
+from renga.communicators.communicator import Communicator
 from renga.communicators.messages import headers, pending_receive
 from renga.communicators.messages.headers import DEVICE
-from renga.communicators.native_communicator import NativeCommunicator
 
 
-class StagedCommunicator(NativeCommunicator):
+class StagedCommunicator(Communicator):
     """A communicator whose arrays may be in GPU memory.
 
     They pass through the host's memory, for which the host waits. What is received from

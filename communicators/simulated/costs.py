@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from renga.communicators.communicator import Array
+from renga.communicators.arrays import Array
 from renga.communicators.simulated.machine import Machine
 
 

@@ -7,14 +7,14 @@ from typing import Any, Callable
 
 import numpy as np
 
-from renga.communicators.communicator import Array
-from renga.communicators.native_communicator import NativeCommunicator
+from renga.communicators.arrays import Array
+from renga.communicators.communicator import Communicator
 from renga.communicators.simulated.machine import Machine
 from renga.communicators.simulated.simulated_native import SimulatedNative
 from renga.communicators.transport.traffic import Traffic
 
 
-class OnMachine(NativeCommunicator):
+class OnMachine(Communicator):
     """A communicator whose network is a :class:`Machine`."""
 
     is_simulated = True
@@ -76,7 +76,7 @@ class SimulatedCommunicator(OnMachine):
         if len(xs) != self.size:
             raise ValueError(f"alltoall: expected {self.size} arrays, got {len(xs)}")
         ys = [np.empty_like(x, order="C") for x in xs]
-        self._all_to_allv("alltoall", None, xs, ys)
+        self._native.call("all_to_allv", xs, ys, called="alltoall")
         return tuple(ys)
 
     def bcast(  # type: ignore[override]  # the base has the order of ChainerMN's base

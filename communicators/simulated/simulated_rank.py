@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from renga import _communicators
-from renga.communicators.communicator import Array
+from renga.communicators.arrays import Array
 from renga.communicators.native import Native
 from renga.communicators.simulated.collectives import Call
 from renga.communicators.simulated.machine import Machine

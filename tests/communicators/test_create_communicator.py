@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from renga.communicators import Communicator, CommunicatorBase, create_communicator
+from renga.communicators import CommunicatorBase, create_communicator
 
 CHAINERMN_NAMES = [
     "naive",
@@ -78,11 +78,3 @@ def test_base_class_is_abstract():
     with pytest.raises(NotImplementedError):
         comm.allreduce(1)
     assert comm.finalize() is None
-
-
-@pytest.mark.parametrize("options", [{}, {"size": 4}])
-def test_communicators_have_the_methods_of_the_protocol(options):
-    comm = create_communicator("simulated" if options else "local", **options)
-    public = [name for name in vars(Communicator) if not name.startswith("_")]
-    assert "all_reduce" in public
-    assert [name for name in public if not hasattr(comm, name)] == []

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from renga import _core
-from renga.communicators.communicator import Array
+from renga.communicators.arrays import Array
 from renga.variable import as_array
 
 

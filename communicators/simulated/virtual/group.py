@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Callable
 
 from renga import _communicators
-from renga.communicators.communicator import Array
+from renga.communicators.arrays import Array
 from renga.communicators.simulated.virtual.events import Event
 from renga.communicators.simulated.virtual.messages import (
     Arrival,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from renga.communicators.communicator import Array
+from renga.communicators.arrays import Array
 from renga.communicators.messages.headers import as_bytes
 from renga.communicators.simulated.virtual.events import Event
 from renga.communicators.simulated.virtual.scheduler import Scheduler

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Callable
 
 from renga.communicators.array_communicator import checked_rank
-from renga.communicators.communicator import Array
+from renga.communicators.arrays import Array
 from renga.communicators.messages import headers
 from renga.communicators.simulated import costs
 from renga.communicators.simulated.collectives import Call, move

@@ -7,8 +7,8 @@ from typing import Any, Callable
 
 from renga import _communicators
 from renga.communicators import settings
+from renga.communicators.communicator import Communicator
 from renga.communicators.failure import with_rank
-from renga.communicators.native_communicator import NativeCommunicator
 from renga.utils.exceptions import describe
 
 _this_thread = threading.local()
@@ -75,16 +75,16 @@ def run(
     return results
 
 
-def current() -> NativeCommunicator:
+def current() -> Communicator:
     """The communicator of this thread's rank; of a single rank outside :func:`run`."""
-    comm: NativeCommunicator | None = getattr(_this_thread, "comm", None)
+    comm: Communicator | None = getattr(_this_thread, "comm", None)
     if comm is not None:
         return comm
     group = _communicators.LocalGroup([0], True, _communicators.Failure())
     return _connect(group, 0)
 
 
-def _connect(group: Any, rank: int) -> NativeCommunicator:
-    return NativeCommunicator(
+def _connect(group: Any, rank: int) -> Communicator:
+    return Communicator(
         _communicators.Communicator(group.transport(rank), settings.timeout(), True)
     )

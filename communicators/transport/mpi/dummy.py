@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from renga.communicators.communicator import Array, DtypeLike
+from renga.communicators.arrays import Array, DtypeLike
 from renga.communicators.transport.mpi.mpi_communicator import MpiCommunicator
 from renga.communicators.work import Work
 

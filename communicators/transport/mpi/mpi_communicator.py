@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.communicators.native_communicator import NativeCommunicator
+from renga.communicators.communicator import Communicator
 
 
-class MpiCommunicator(NativeCommunicator):
+class MpiCommunicator(Communicator):
     """A group of ranks that are processes of an MPI job."""
 
     @property

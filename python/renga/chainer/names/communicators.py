@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from renga.communicators import create_communicator
-from renga.communicators.native_communicator import NativeCommunicator
+from renga.communicators.communicator import Communicator
 
 
-class MpiCommunicatorBase(NativeCommunicator):
+class MpiCommunicatorBase(Communicator):
     """The base of communicators of processes."""
 
 

@@ -37,7 +37,7 @@ from renga.distributed.asynchronous.server import ServerOptimizer
 from renga.utils.argument import check_count
 
 if TYPE_CHECKING:
-    from renga.communicators import Communicator, NativeCommunicator
+    from renga.communicators import Communicator
 
 __all__ = [
     "AsynchronousOptimizer",
@@ -227,7 +227,7 @@ def create_elastic_averaging_optimizer(
 
 
 def create_hogwild_optimizer(
-    actual_optimizer: Any, communicator: NativeCommunicator
+    actual_optimizer: Any, communicator: Communicator
 ) -> HogwildOptimizer:
     """An optimizer whose ranks update the same memory without locks.
 

@@ -24,7 +24,7 @@ from renga.utils.argument import check_count
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
 
 
 _Self = TypeVar("_Self", bound="AsynchronousOptimizer")

@@ -10,7 +10,7 @@ import numpy
 from renga.utils.argument import check_count
 
 if TYPE_CHECKING:
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
 
 
 class Graph:

@@ -14,8 +14,8 @@ from renga.link.sharing_memory import require_own_memory
 from renga.optimizers.sgd import SGD
 
 if TYPE_CHECKING:
-    from renga.communicators import NativeCommunicator
-    from renga.communicators.communicator import Array
+    from renga.communicators import Communicator
+    from renga.communicators.arrays import Array
     from renga.parameter import Parameter
 
 
@@ -38,11 +38,11 @@ class HogwildOptimizer(AsynchronousOptimizer):
     gradient descent, NIPS 2011.
     """
 
-    communicator: NativeCommunicator
+    communicator: Communicator
     _shared: list[Array]
     _addresses: Any
 
-    def __init__(self, actual_optimizer: Any, communicator: NativeCommunicator) -> None:
+    def __init__(self, actual_optimizer: Any, communicator: Communicator) -> None:
         if type(actual_optimizer) is not SGD:
             raise TypeError(
                 "create_hogwild_optimizer: expected an SGD, got "

@@ -17,7 +17,7 @@ _BLOCK = 1 << 15
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.link import Link
     from renga.parameter import Parameter
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.parameter import Parameter
 
 

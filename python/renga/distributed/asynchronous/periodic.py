@@ -13,7 +13,7 @@ from renga.serializer import Deserializer
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
 
 
 class Meeting(NamedTuple):

@@ -18,7 +18,7 @@ from renga.distributed.compression.payloads import (
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.compression.state import State
 
 

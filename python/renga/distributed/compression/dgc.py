@@ -17,7 +17,7 @@ from renga.utils.argument import check_count, check_number
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.compression.state import State
 
 _WARM_UP_RATIOS = (0.25, 0.063, 0.015, 0.004)

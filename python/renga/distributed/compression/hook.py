@@ -14,7 +14,7 @@ from renga.serializer import Deserializer
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.compression.compressor import Compressor
     from renga.distributed.data_parallel.buckets import Bucket
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 if TYPE_CHECKING:
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.compression.compressor import Compressor
 
 _ALIGNMENT = 8

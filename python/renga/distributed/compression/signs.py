@@ -12,7 +12,7 @@ from renga.distributed.compression.compressor import KernelCompressor
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.compression.state import State
 
 _kernels = _core.compression

@@ -13,7 +13,7 @@ from renga.utils.argument import check_number
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.compression.state import State
 
 _kernels = _core.compression

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 if TYPE_CHECKING:
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
 
 _STEP = "step"
 _SCALE = "loss_scale"

@@ -11,7 +11,7 @@ import numpy
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.communicators.work import Work
     from renga.parameter import Parameter
 

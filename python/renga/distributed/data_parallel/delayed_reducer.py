@@ -11,7 +11,7 @@ from renga.distributed.data_parallel.reducer import Reducer
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.data_parallel.synchronization import SyncRequest
     from renga.link import Link
     from renga.link.distinct_params import DistinctParam

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from renga.communicators import NativeCommunicator
+from renga.communicators import Communicator
 from renga.distributed.compression.hook import CompressionHook
 from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
 from renga.distributed.data_parallel.delayed_reducer import DelayedReducer
@@ -77,7 +77,7 @@ class Reducers:
 
     def _average_in_buckets(self) -> bool:
         """Whether the communicator has no way of averaging of its own."""
-        is_ours = is_method_of(self._comm, NativeCommunicator, "multi_node_mean_grad")
+        is_ours = is_method_of(self._comm, Communicator, "multi_node_mean_grad")
         return self.delayed is None and is_ours
 
     def make(self, distinct: Sequence[DistinctParam]) -> None:

@@ -10,7 +10,7 @@ from renga.distributed.asynchronous.gossip.random_gossip import RandomGossip
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.asynchronous.graphs import Graph
 
 

@@ -14,7 +14,7 @@ from renga.distributed.asynchronous.packed import PackedParameters, reduce
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.asynchronous.graphs import Graph
 
 

@@ -9,7 +9,7 @@ import numpy
 from renga.distributed.asynchronous.gossip.random_gossip import RandomGossip
 
 if TYPE_CHECKING:
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
 
 _REQUEST, _REPLY, _SHUTDOWN = 0, 1, 2
 

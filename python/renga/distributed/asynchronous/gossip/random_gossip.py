@@ -12,7 +12,7 @@ from renga.distributed.asynchronous.gossip.gossip_optimizer import GossipOptimiz
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.asynchronous.graphs import Graph
 
 

@@ -11,7 +11,7 @@ from renga.distributed.asynchronous.graphs import is_doubly_stochastic
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.asynchronous.graphs import Graph
 
 

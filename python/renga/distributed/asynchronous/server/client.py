@@ -16,7 +16,7 @@ from renga.distributed.asynchronous.server.shards import Shards
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.asynchronous.server.gradient import Gradient
     from renga.distributed.asynchronous.server.settings import HookSettings, Settings
 

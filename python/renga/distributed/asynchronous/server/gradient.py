@@ -14,7 +14,7 @@ from renga.distributed.data_parallel.gradients import take_gradient
 from renga.distributed.data_parallel.sample_weighting import GradientWeight
 
 if TYPE_CHECKING:
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.asynchronous.server.leaf import Leaf
     from renga.parameter import Parameter
 

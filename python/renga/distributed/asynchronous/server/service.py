@@ -26,7 +26,7 @@ from renga.distributed.asynchronous.server.shard_server import (
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator, Work
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.asynchronous.server.results import Layout
 
 # Kinds of requests. PUSH has a gradient, SETTINGS and CHANGE have a pickled object.

@@ -14,7 +14,7 @@ from renga.parameter import Parameter
 from renga.variable import Variable
 
 if TYPE_CHECKING:
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.asynchronous.server.gradient import Gradient
 
 MASTER = "fp32_param"  # key of the float32 values of a float16 parameter

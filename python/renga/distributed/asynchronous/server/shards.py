@@ -21,7 +21,7 @@ from renga.optimizer_hooks.weight_decay import WeightDecay
 from renga.variable import Variable
 
 if TYPE_CHECKING:
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.asynchronous.server.settings import Settings
     from renga.parameter import Parameter
 

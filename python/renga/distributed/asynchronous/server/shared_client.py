@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import numpy
 
-from renga.communicators import NativeCommunicator, RankFailed
+from renga.communicators import Communicator, RankFailed
 from renga.distributed.asynchronous.server.shard_optimizer import ShardOptimizer
 from renga.distributed.asynchronous.server.shard_server import LOG_SIZE, Update
 from renga.distributed.asynchronous.server.shared_shard import allocate, can_share
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.asynchronous.server.gradient import Gradient
     from renga.distributed.asynchronous.server.settings import Settings
     from renga.distributed.asynchronous.server.shards import Shards
@@ -37,7 +37,7 @@ class Board:
         workers: those that push.
     """
 
-    def __init__(self, comm: NativeCommunicator, workers: Sequence[int]) -> None:
+    def __init__(self, comm: Communicator, workers: Sequence[int]) -> None:
         window = comm.window((3, comm.size), numpy.int64)
         # A number is written by one worker, in one piece.
         board = comm.window_of_peer(window, 0)
@@ -112,7 +112,7 @@ class SharedClient:
 
     def __init__(
         self,
-        comm: NativeCommunicator,
+        comm: Communicator,
         optimizer: Any,
         shards: Shards,
         shared: Sequence[SharedShard],
@@ -336,7 +336,7 @@ def connect(
         None unless the ranks of one node share memory and their updates allow it.
     """
     if (
-        not isinstance(comm, NativeCommunicator)
+        not isinstance(comm, Communicator)
         or comm.size != comm.intra_size
         or not comm.shares_memory()
         or not all(comm.allgather_obj(can_share(optimizer, shards.params)))

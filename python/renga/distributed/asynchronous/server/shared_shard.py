@@ -17,8 +17,8 @@ from renga.optimizer_hooks.weight_decay import WeightDecay
 from renga.utils.methods import is_method_of
 
 if TYPE_CHECKING:
-    from renga.communicators import NativeCommunicator
-    from renga.communicators.communicator import Array
+    from renga.communicators import Communicator
+    from renga.communicators.arrays import Array
     from renga.distributed.asynchronous.server.gradient import Gradient
     from renga.distributed.asynchronous.server.shard_optimizer import (
         Change,
@@ -121,7 +121,7 @@ class SharedShard:
 
 
 def allocate(
-    comm: NativeCommunicator, optimizers: Sequence[ShardOptimizer], hosts: Sequence[int]
+    comm: Communicator, optimizers: Sequence[ShardOptimizer], hosts: Sequence[int]
 ) -> list[SharedShard]:
     """Shards with the values that rank 0 has; every rank calls it.
 

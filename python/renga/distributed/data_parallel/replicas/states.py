@@ -15,7 +15,7 @@ from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.parameter import Parameter
 
 _MASTER = "fp32_param"  # key of the float32 values of a float16 parameter

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga import _core
-from renga.communicators import NativeCommunicator
+from renga.communicators import Communicator
 from renga.distributed.data_parallel import buckets
 from renga.distributed.data_parallel.sharded_parameters.gathered_unit import (
     GatheredUnit,
@@ -29,7 +29,7 @@ from renga.utils.methods import is_method_of
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.data_parallel.sharded_parameters.row_service import (
         RowService,
     )
@@ -195,7 +195,7 @@ def may_gather(comm: Communicator, optimizer: Any, params: Sequence[Parameter]) 
     can = (
         comm.size > 1
         and not shares_all
-        and isinstance(comm, NativeCommunicator)
+        and isinstance(comm, Communicator)
         and not comm.is_simulated  # a simulated rank has one thread
         and can_read_parameters()
         and _is_run_here(optimizer.target)

@@ -21,7 +21,7 @@ from renga.distributed.data_parallel.sharded_parameters.node_parameter import (
 from renga.distributed.data_parallel.sharded_states.states import part_of
 
 if TYPE_CHECKING:
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.data_parallel.sharded_parameters.parameter_reads import (
         ParameterReads,
     )

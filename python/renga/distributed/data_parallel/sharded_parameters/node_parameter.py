@@ -16,7 +16,7 @@ from renga.parameter import Parameter
 from renga.variable import Variable
 
 if TYPE_CHECKING:
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
 
 _PLACE = "_place"  # key of the place of numbers that are no one rank's own
 _ARRAY: Any = vars(Variable)["array"]  # the property

@@ -22,7 +22,7 @@ from renga.distributed.data_parallel.sharded_states.states import (
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.parameter import Parameter
 
 _PAGE_BYTES = 4096  # the ranks' parts of a window begin at pages

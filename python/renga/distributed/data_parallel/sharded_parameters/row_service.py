@@ -14,7 +14,7 @@ from renga.communicators import RankFailed
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator, Work
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
 
 _REQUEST_TAG, _ROW_TAG = 0, 1
 _DONE = -1  # in the place of a row's number: the sender asks for no more rows

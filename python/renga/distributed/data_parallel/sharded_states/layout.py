@@ -10,7 +10,7 @@ from renga import _core
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.parameter import Parameter
 
 _LINE_BYTES = 64

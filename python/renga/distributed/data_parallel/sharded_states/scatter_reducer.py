@@ -14,7 +14,7 @@ from renga.distributed.data_parallel.sharded_states.states import ShardedStates
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
     from renga.distributed.data_parallel.synchronization import SyncResult
     from renga.parameter import Parameter
 

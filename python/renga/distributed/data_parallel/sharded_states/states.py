@@ -21,7 +21,7 @@ from renga.variable import Variable, as_number
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.communicator import Array
+    from renga.communicators.arrays import Array
 
 _ON_GPU = "__cuda_array_interface__"
 _MASTER = "fp32_param"  # key of the float32 values of a float16 parameter
