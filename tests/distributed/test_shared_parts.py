@@ -10,7 +10,13 @@ import renga.functions as F
 import renga.links as L
 from renga.communicators import local
 from renga.distributed import create_groups, create_multi_node_optimizer, parallelize
-from renga.optimizers import SGD
+from renga.distributed.asynchronous import (
+    create_elastic_averaging_optimizer,
+    create_gossip_optimizer,
+    create_local_sgd_optimizer,
+    create_server_optimizer,
+)
+from renga.optimizers import SGD, MomentumSGD
 from renga.pipeline import Pipeline
 
 X = np.random.RandomState(5).normal(0, 1, (4, 6)).astype(np.float32)
@@ -168,3 +174,53 @@ def test_a_grid_of_samples_and_channels_is_refused_likewise():
         return True
 
     assert all(local.run(run, ranks=4))
+
+
+def with_shard(shard):
+    return lambda optimizer, comm: create_multi_node_optimizer(
+        optimizer, comm, shard=shard
+    )
+
+
+# Ways in which ranks divide or exchange what an optimizer updates.
+EXCLUSIVE = {
+    **{shard: with_shard(shard) for shard in ("states", "gradients", "parameters")},
+    "server": lambda *args: create_server_optimizer(*args, staleness=0),
+    "local SGD": lambda *args: create_local_sgd_optimizer(*args, every=1),
+    "gossip": create_gossip_optimizer,
+    "elastic averaging": lambda *args: create_elastic_averaging_optimizer(*args, 1),
+}
+OTHERS = {
+    "serial": lambda optimizer, comm: optimizer,
+    "multi-node": create_multi_node_optimizer,
+    "double buffering": lambda *args: create_multi_node_optimizer(*args, True),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("way", EXCLUSIVE)
+@pytest.mark.parametrize("last", ["the other", "the exclusive one"])
+def test_a_link_of_two_optimizers_is_refused(way, other, last):
+    """A parameter has the rule of the optimizer that was set up last."""
+
+    def run(comm):
+        a, b = models()
+        first = EXCLUSIVE[way](MomentumSGD(0.1), comm)
+        second = OTHERS[other](SGD(0.1), comm)
+        if last == "the exclusive one":
+            second.setup(b)
+        first.setup(a)
+        first.update(lambda x: F.mean(a(x) ** 2), X)
+        if last == "the other":
+            second.setup(b)
+        optimizer, model = (first, a) if last == "the other" else (second, b)
+        before = [np.array(param.array) for param in model.params()]
+        with pytest.raises(ValueError, match="one optimizer updates, got /encoder/"):
+            optimizer.update(lambda x: F.mean(model(x) ** 2), X)
+            optimizer.update(lambda x: F.mean(model(x) ** 2), X)  # gradients are late
+        if other == "serial" or last == "the other":
+            for param, x in zip(model.params(), before):
+                np.testing.assert_array_equal(param.array, x)
+        return True
+
+    assert all(local.run(run, ranks=2))

@@ -17,7 +17,7 @@ from renga.optimizer.base import Optimizer
 from renga.optimizer.device_loss_scale import DeviceLossScale
 from renga.optimizer.hyperparameter import Hyperparameter, check_hyperparameter
 from renga.optimizer.loss_scaling import LossScaling
-from renga.optimizer.update_rule import UpdateRule
+from renga.optimizer.update_rule import UpdateRule, require_free_rules
 from renga.optimizer_hooks.gradient_clipping import GradientClipping
 from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
 from renga.optimizer_hooks.gradient_lars import GradientLARS
@@ -213,6 +213,7 @@ class GradientMethod(Optimizer):
                     before_update(param)
                 param.update()
 
+        require_free_rules(params, self)
         devices = {param._device_name for param in params if param.is_initialized}
         # By one launch, if nothing in between reads what it writes.
         if len(devices) == 1 and min(devices).startswith("cuda"):

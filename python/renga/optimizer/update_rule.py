@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+from collections.abc import Iterable
 from typing import Any, Callable
 
 import numpy
@@ -38,15 +39,38 @@ def require_own_rules(operation: str, optimizer: Any) -> None:
     Raises:
         ValueError: if one was.
     """
-    for name, param in sorted(optimizer.target.namedparams()):
+    rules = [param.update_rule for param in optimizer.target.params()]
+    if any(_is_of_another(rule, optimizer) for rule in rules):
+        _refuse_rules(operation, optimizer)
+
+
+def require_free_rules(params: Iterable[Any], optimizer: Any) -> None:
+    """Checks that an optimizer applies no rule that is exclusively another one's.
+
+    Raises:
+        ValueError: if it would.
+    """
+    for param in params:
         rule = param.update_rule
-        if rule is None or not rule.is_of_setup:
-            continue
-        if rule.hyperparam.parent is not optimizer.hyperparam:
-            raise ValueError(
-                f"{operation}: expected parameters that one optimizer updates, got "
-                f"{name}, whose update rule is that of another one"
-            )
+        if rule is not None and rule.is_exclusive and _is_of_another(rule, optimizer):
+            _refuse_rules("update", optimizer)
+
+
+def _refuse_rules(operation: str, optimizer: Any) -> None:
+    name = min(
+        name
+        for name, param in optimizer.target.namedparams()
+        if _is_of_another(param.update_rule, optimizer)
+    )
+    raise ValueError(
+        f"{operation}: expected parameters that one optimizer updates, got {name}, "
+        "whose update rule is that of another one"
+    )
+
+
+def _is_of_another(rule: Any, optimizer: Any) -> bool:
+    is_of_setup = rule is not None and rule.is_of_setup
+    return is_of_setup and rule.hyperparam.parent is not optimizer.hyperparam
 
 
 class UpdateRule(Hookable):
@@ -61,6 +85,8 @@ class UpdateRule(Hookable):
     """Whether the update is elementwise, so that arrays may be concatenated."""
     is_of_setup = False
     """Whether the optimizer's ``setup`` has made it, not the user."""
+    is_exclusive = False
+    """Whether ranks share what it updates, so that no other optimizer may apply it."""
 
     def __init__(self, parent_hyperparam: Hyperparameter | None = None) -> None:
         self.hyperparam = Hyperparameter(parent_hyperparam)

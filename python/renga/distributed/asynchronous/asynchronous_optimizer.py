@@ -18,6 +18,7 @@ from renga.distributed.data_parallel.sample_weighting import number_of_samples
 from renga.distributed.optimizers.wrapped_optimizer import WrappedOptimizer
 from renga.link.distinct_params import DistinctParam, distinct_params
 from renga.link.traces import without_traces
+from renga.optimizer.update_rule import require_own_rules
 from renga.serializer import Deserializer
 from renga.serializers import DictionarySerializer, NpzDeserializer
 from renga.utils.argument import check_count
@@ -103,6 +104,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
         Raises:
             RuntimeError: before ``setup``, or if a parameter is another one than in
                 the first update, or has got its shape since.
+            ValueError: if another optimizer was set up for a parameter since.
             TypeError: if the loss function returns no Variable.
         """
         forward = None if lossfun is None else functools.partial(lossfun, *args, **kwds)
@@ -141,6 +143,8 @@ class AsynchronousOptimizer(WrappedOptimizer):
         Returns:
             Whether parameters of a rank have been replaced.
         """
+        if self.target is not None:
+            require_own_rules("update", self.actual_optimizer)
         if self._packed is not None:
             if self._loaded:
                 self._loaded = False
@@ -162,6 +166,9 @@ class AsynchronousOptimizer(WrappedOptimizer):
                 self._share_saved()
         self._model.share_others(have_loaded=False)
         self._packed, self._loaded = PackedParameters(self.target), False
+        for param in self.target.params():
+            if param.update_rule is not None:
+                param.update_rule.is_exclusive = True
         self._model.has_begun, self._model.has_loaded = True, False
         self._after_begin(resumes=loaded[0])
         return had_others

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Attributes of update rules that are no settings, or come separately.
 _STATES = (
     "hyperparam",
+    "is_exclusive",
     "is_of_setup",
     "t",
     "_state",

@@ -158,6 +158,7 @@ class StateSharding:
         for param in self._optimizer.target.params():
             if param.update_rule is not None:
                 param.update_rule._state = param.update_rule._fp32_param = None
+                param.update_rule.is_exclusive = False
 
     def restore(self) -> None:
         """Gives the optimizer whole states again; every rank calls it.

@@ -11,6 +11,7 @@ from renga import _core
 from renga.distributed.data_parallel.sharded_states.layout import Piece, ShardLayout
 from renga.distributed.data_parallel.sharded_states.own_updates import update_own
 from renga.link import Link
+from renga.optimizer.update_rule import require_own_rules
 from renga.optimizer_hooks.gradient_clipping import GradientClipping
 from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
 from renga.optimizer_hooks.gradient_noise import noise_of_rank_0
@@ -161,7 +162,12 @@ class ShardedStates:
         return not self.cuts or is_elementwise(self._optimizer, self._params)
 
     def update(self) -> None:
-        """Updates by the gradients of this rank's pieces, and clears all gradients."""
+        """Updates by the gradients of this rank's pieces, and clears all gradients.
+
+        Raises:
+            ValueError: if another optimizer was set up for some of the parameters.
+        """
+        require_own_rules("shard", self._optimizer)
         self._adopt_arrays()
         self._adopt_rules()
         if self.cuts:
@@ -202,6 +208,7 @@ class ShardedStates:
             rule: Any = param.update_rule
             if rule is None:
                 continue
+            rule.is_exclusive = True
             if i not in own:
                 rule._state = rule._fp32_param = None
             elif self.cuts:
@@ -220,7 +227,7 @@ class ShardedStates:
         whole: dict[int, dict[str, Any]] = {}
         for piece, t, arrays in (part for of_rank in parts for part in of_rank):
             param = self._params[piece.param]
-            param.update_rule.t = t
+            param.update_rule.t, param.update_rule.is_exclusive = t, False
             if not self.cuts:
                 whole[piece.param] = arrays
                 continue
