@@ -13,16 +13,17 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # The folders of the core, and what each may include besides itself.
 INCLUDES = {
+    "settings": set(),
     "devices": set(),
     "tensor": {"devices"},
     "simd": {"tensor"},
     "lazy": {"tensor", "devices"},
-    "autograd": {"lazy", "tensor", "devices"},
-    "ops": {"lazy", "autograd", "simd", "tensor", "devices"},
+    "autograd": {"settings", "lazy", "tensor", "devices"},
+    "ops": {"settings", "lazy", "autograd", "simd", "tensor", "devices"},
     "optimizers": {"simd", "tensor", "devices"},
     "compression": {"ops", "tensor", "devices"},
     "planning": {"tensor"},
-    "python": {"planning", "compression"}
+    "python": {"settings", "planning", "compression"}
     | {"optimizers", "ops", "autograd", "lazy", "tensor", "devices"},
 }
 
@@ -75,8 +76,9 @@ ENTRY_POINTS = {"renga", "renga.training.extensions", "renga.doctor"}
 LAYERS = [
     "_before_core placement suggestions warnings",
     "operations computational_graph",
+    "configuration",
     "initializer serializer function_hook link_hook backends backend",
-    "configuration nan_check dtypes memory device_resident utils seed",
+    "nan_check dtypes memory device_resident utils seed",
     "variable",
     "function_node function function_hooks",
     "initializers parameter",

@@ -260,7 +260,7 @@ std::vector<Variable> grad(std::span<const Variable> outputs, std::span<const Va
                            PassContext& context) {
   std::vector<Variable> gradients =
       collect_gradients(outputs, inputs, grad_outputs, options, context);
-  const BackpropMode mode(options.create_graph);
+  const SettingScope mode(&Settings::backprop, options.create_graph);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     Variable& gx = gradients[i];
     if (i < grad_inputs.size()) gx = add_gradients(grad_inputs[i], gx);

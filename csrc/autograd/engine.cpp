@@ -33,7 +33,7 @@ void Engine::add_root(const Variable& y, const Variable& gy) {
 }
 
 void Engine::run() {
-  const BackpropMode mode(options_.create_graph);
+  const SettingScope mode(&Settings::backprop, options_.create_graph);
   const bool outermost = context_.running == 1;
   if (accumulates_into_leaves() && outermost && !options_.create_graph) {
     // An observer is to see each operation's gradients.
@@ -50,7 +50,7 @@ void Engine::run() {
 }
 
 void Engine::run(const PostponedGradients::Term& term) {
-  const BackpropMode mode(false);
+  const SettingScope mode(&Settings::backprop, false);
   const Ref<VariableNode>& leaf = term.node->inputs[term.input];
   leaves_ = LeafAccess{&context_.buffers, nullptr, nullptr, LeafUses{{leaf.get(), 1}}};
   gys_.assign(1, term.gy);

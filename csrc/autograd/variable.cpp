@@ -1,7 +1,6 @@
 #include "autograd/variable.h"
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
 #include "autograd/node.h"
@@ -11,10 +10,6 @@ namespace renga {
 constinit Arithmetic arithmetic;
 
 namespace {
-
-std::atomic<bool> default_enabled{true};
-// 0, 1, or -1: the process's default. A thread's setting, as threads are ranks.
-constinit thread_local int thread_enabled = -1;
 
 Ref<VariableNode> leaf_node(const Array& array, bool requires_grad) {
   auto node = make_ref<VariableNode>();
@@ -105,26 +100,10 @@ void VariableBody::drop_deferred() const {
   if (const Ref<const Deferred> deferred = std::exchange(deferred_, nullptr)) deferred->unwatch();
 }
 
-bool backprop_enabled() {
-  const int enabled = thread_enabled;
-  return enabled < 0 ? default_enabled.load(std::memory_order_relaxed) : enabled != 0;
-}
-
-void set_backprop_enabled(std::optional<bool> enabled) {
-  thread_enabled = enabled ? static_cast<int>(*enabled) : -1;
-}
-
-std::optional<bool> thread_backprop_enabled() {
-  if (thread_enabled < 0) return std::nullopt;
-  return thread_enabled != 0;
-}
-
 Variable add_gradients(const Variable& a, const Variable& b) {
   if (!a.defined()) return b;
   if (!b.defined()) return a;
   return arithmetic.add(a, b);
 }
-
-void set_default_backprop_enabled(bool enabled) { default_enabled = enabled; }
 
 }  // namespace renga

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "lazy/deferred.h"
+#include "settings/settings.h"
 #include "tensor/array.h"
 
 namespace renga {
@@ -156,26 +157,6 @@ const Array& Variable::array() const { return body_->array(); }
 const Array& Variable::metadata() const { return body_->metadata(); }
 const Ref<VariableNode>& Variable::node() const { return body_->node(); }
 bool Variable::requires_grad() const { return body_->node()->requires_grad; }
-
-// Whether operations are recorded: this thread's setting, else the process's default (true).
-bool backprop_enabled();
-void set_backprop_enabled(std::optional<bool> enabled);
-std::optional<bool> thread_backprop_enabled();
-void set_default_backprop_enabled(bool enabled);
-
-// Sets it for a scope.
-class BackpropMode {
- public:
-  explicit BackpropMode(bool enabled) : before_(thread_backprop_enabled()) {
-    set_backprop_enabled(enabled);
-  }
-  ~BackpropMode() { set_backprop_enabled(before_); }
-  BackpropMode(const BackpropMode&) = delete;
-  BackpropMode& operator=(const BackpropMode&) = delete;
-
- private:
-  std::optional<bool> before_;
-};
 
 // The few operations that the engine needs. csrc/ops registers them at start-up, so that autograd
 // does not depend on it.

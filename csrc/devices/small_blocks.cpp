@@ -1,6 +1,9 @@
 #include "devices/small_blocks.h"
 
+#include <pthread.h>
+
 #include <array>
+#include <memory>
 #include <new>
 
 #include "devices/sanitizers.h"
@@ -15,41 +18,54 @@ struct Block {
   Block* next;
 };
 
+// The free blocks of a thread, by size.
 struct FreeBlocks {
   std::array<Block*, kSizes> first{};
   std::array<std::size_t, kSizes> count{};
 };
 
-// initial-exec: the address is an offset from the thread register, without a call, which would be
-// most of the cost of an allocation. nullptr before the thread's first allocation and after Owner
-// is destroyed.
-[[gnu::tls_model("initial-exec")]] constinit thread_local FreeBlocks* pool = nullptr;
-constinit thread_local bool ended = false;
-
-// Lives as long as the thread. Blocks freed after it, by destructors of other thread-local objects,
-// go straight to the system.
-struct Owner {
-  Owner() { pool = &blocks; }
-  ~Owner() {
-    pool = nullptr;
-    ended = true;
-    for (std::size_t size = 0; size < kSizes; ++size) {
-      while (Block* const block = blocks.first[size]) {
-        blocks.first[size] = block->next;
-        ::operator delete(block, (size + 1) * kStep);
-      }
-    }
-  }
+// A pool that gives nothing and takes nothing, as if it were full.
+constexpr FreeBlocks closed() {
   FreeBlocks blocks;
-};
+  blocks.count.fill(kMaxCachedSmallBytes);
+  return blocks;
+}
+// The pools of a thread before its first allocation and after its end: what other objects of the
+// thread free then goes straight to the system.
+constinit FreeBlocks not_begun = closed(), ended = closed();
+
+// initial-exec: the address is an offset from the thread register, without a call, which would be
+// most of the cost of an allocation.
+[[gnu::tls_model("initial-exec")]] constinit thread_local FreeBlocks* pool = &not_begun;
 
 std::size_t size_index(std::size_t bytes) { return bytes == 0 ? 0 : (bytes - 1) / kStep; }
 
-[[gnu::noinline]] void* allocate_from_system(std::size_t bytes) {
-  if (pool == nullptr && !ended) {
-    static thread_local Owner owner;
-    pool = &owner.blocks;
+void free_pool(void* own) {
+  pool = &ended;
+  auto* const blocks = static_cast<FreeBlocks*>(own);
+  for (std::size_t size = 0; size < kSizes; ++size) {
+    while (Block* const block = blocks->first[size]) {
+      blocks->first[size] = block->next;
+      ::operator delete(block, (size + 1) * kStep);
+    }
   }
+  delete blocks;
+}
+
+// POSIX frees the pool of a thread when the thread ends.
+void make_pool() {
+  static const pthread_key_t key = [] {
+    pthread_key_t made = 0;
+    if (pthread_key_create(&made, &free_pool) != 0) throw std::bad_alloc();
+    return made;
+  }();
+  auto own = std::make_unique<FreeBlocks>();
+  if (pthread_setspecific(key, own.get()) != 0) throw std::bad_alloc();
+  pool = own.release();
+}
+
+[[gnu::noinline]] void* allocate_from_system(std::size_t bytes) {
+  if (pool == &not_begun) make_pool();
   const std::size_t size = size_index(bytes);
   return ::operator new(size < kSizes ? (size + 1) * kStep : bytes);
 }
@@ -65,8 +81,7 @@ void* allocate_small_block(std::size_t bytes) {
   if (!kReusesBlocks) return ::operator new(bytes);
   const std::size_t size = size_index(bytes);
   FreeBlocks* const free = pool;
-  if (size >= kSizes || free == nullptr || free->first[size] == nullptr)
-    return allocate_from_system(bytes);
+  if (size >= kSizes || free->first[size] == nullptr) return allocate_from_system(bytes);
   Block* const block = free->first[size];
   free->first[size] = block->next;
   --free->count[size];
@@ -77,8 +92,7 @@ void free_small_block(void* block, std::size_t bytes) noexcept {
   if (!kReusesBlocks) return ::operator delete(block, bytes);
   const std::size_t size = size_index(bytes);
   FreeBlocks* const free = pool;
-  if (size >= kSizes || free == nullptr ||
-      (free->count[size] + 1) * (size + 1) * kStep > kMaxCachedSmallBytes) {
+  if (size >= kSizes || (free->count[size] + 1) * (size + 1) * kStep > kMaxCachedSmallBytes) {
     return free_to_system(block, bytes);
   }
   free->first[size] = new (block) Block{free->first[size]};
@@ -87,7 +101,7 @@ void free_small_block(void* block, std::size_t bytes) noexcept {
 
 std::size_t cached_small_bytes() {
   std::size_t bytes = 0;
-  if (pool == nullptr) return 0;
+  if (pool == &not_begun || pool == &ended) return 0;
   for (std::size_t size = 0; size < kSizes; ++size) {
     bytes += pool->count[size] * (size + 1) * kStep;
   }

@@ -366,10 +366,6 @@ void bind_graph(py::module_& m) {
       py::arg("set_grad") = false, py::arg("retain_grad") = false,
       py::arg("enable_double_backprop") = false, py::arg("loss_scale") = py::none());
   bind_pass_context(m);
-  m.def("backprop_enabled", &backprop_enabled);
-  m.def("set_backprop_enabled", &set_backprop_enabled, py::arg("enabled"));
-  m.def("thread_backprop_enabled", &thread_backprop_enabled);
-  m.def("set_default_backprop_enabled", &set_default_backprop_enabled, py::arg("enabled"));
 }
 
 }  // namespace renga::python

@@ -121,7 +121,7 @@ py::object get_grad(VariableBody& body) {
 void add_grad(VariableBody& body, const VariableBody& other) {
   if (!other.grad.defined()) return;
   check_grad(body, other.grad);
-  const BackpropMode off(false);
+  const SettingScope off(&Settings::backprop, false);
   // A copy where it is the first, so that two variables never share one gradient.
   const Array& grad = other.grad.array();
   const Array& own = body.metadata();

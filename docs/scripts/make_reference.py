@@ -1,4 +1,4 @@
-"""Writes the pages of the reference: one for each public module.
+"""Writes the pages of the reference: one for each public module, and of settings.
 
 ``python docs/scripts/make_reference.py FOLDER`` needs an installed renga.
 """
@@ -9,6 +9,9 @@ import importlib
 import inspect
 import pathlib
 import sys
+
+import renga
+from renga.configuration import declared_settings
 
 MODULES = {
     "renga": "Variables, links, configuration",
@@ -64,6 +67,22 @@ def page(name: str, title: str, seen: set[int]) -> str:
     return "\n".join(lines)
 
 
+def settings() -> str:
+    """The page of settings: what each does, its default and its values."""
+    lines = [
+        "Settings",
+        "========",
+        "",
+        "Of ``renga.config`` and ``global_config``.",
+        "",
+    ]
+    for name, setting in declared_settings(renga.global_config).items():
+        values = ", ".join(map(repr, setting.values)) or "any value"
+        lines += [f"``{name}``: {setting.default!r} by default ({values})"]
+        lines += ["   " + setting.text.replace("`", "``"), ""]
+    return "\n".join(lines)
+
+
 def public(module: object) -> list[str]:
     """The names of classes and functions that a module shows."""
     names = getattr(module, "__all__", None) or vars(module)
@@ -82,7 +101,8 @@ def main() -> None:
     seen: set[int] = set()
     for name, title in MODULES.items():
         (folder / f"{name}.rst").write_text(page(name, title, seen), encoding="utf-8")
-    titles = "\n   ".join(MODULES)
+    (folder / "settings.rst").write_text(settings(), encoding="utf-8")
+    titles = "\n   ".join([*MODULES, "settings"])
     index = f"Reference\n=========\n\n.. toctree::\n   :maxdepth: 1\n\n   {titles}\n"
     (folder / "index.rst").write_text(index, encoding="utf-8")
 

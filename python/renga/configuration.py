@@ -12,186 +12,260 @@ from typing import Any, Callable, TextIO
 import numpy
 
 from renga import _core
-from renga.backends import cuda
-from renga.nan_check import set_nan_check
 from renga.suggestions import suggestion
 
 
 class GlobalConfig:
-    """The settings of every thread that has not its own; any name may be set.
-
-    ``compute_precision`` is ``"highest"`` (IEEE float32), ``"high"`` (float32 as
-    three bfloat16 products) or ``"medium"`` (bfloat16 products, float32 sums).
-    """
-
-    autotune: bool
-    compute_mode: str | None
-    compute_precision: str
-    cudnn_deterministic: bool
-    cudnn_fast_batch_normalization: bool
-    debug: bool
-    dtype: Any
-    enable_backprop: bool
-    in_recomputing: bool
-    keep_graph_on_report: bool
-    lazy_grad_sum: bool
-    schedule_func: Any
-    show_kernels: bool
-    train: bool
-    type_check: bool
-    use_cudnn: str
-    use_cudnn_tensor_core: str
-    use_ideep: str
-    use_static_graph: bool
-    warn_nondeterministic: bool
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        mirror = _GLOBAL_MIRRORS.get(name)
-        if mirror is not None:
-            mirror(value)
-        super().__setattr__(name, value)
+    """The settings of every thread that has not its own; any name may be set."""
 
     def show(self, file: TextIO = sys.stdout) -> None:
         """Prints every setting and its value, one per line."""
-        _print_settings(vars(self), file)
+        _print_settings(self, file)
 
 
-class _Choices(threading.local):
-    """The settings that a thread has set."""
+class Setting:
+    """A setting: its default, what it does and, where they are few, its values.
+
+    ``follow`` is called with each value that is set, None where a thread takes the
+    global one again, and with the core's settings of all threads or of this one.
+    """
+
+    def __init__(
+        self,
+        default: Any,
+        text: str,
+        values: tuple[Any, ...] = (),
+        follow: Callable[[Any, Any], None] | None = None,
+    ) -> None:
+        self.default, self.text, self.values = default, text, values
+        self.follow = follow
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, owner: Settings | None, kind: type) -> Any:
+        return self if owner is None else vars(owner)[self.name]
+
+    def __set__(self, owner: Settings, value: Any) -> None:
+        vars(owner)[self.name] = value
+        if self.follow is not None:
+            self.follow(value, _core.process_settings)
+
+
+class CoreSetting(Setting):
+    """A setting that the core keeps, as it reads it in every operation."""
+
+    def __init__(self, text: str, values: tuple[Any, ...] = (False, True)) -> None:
+        super().__init__(None, text, values)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        super().__set_name__(owner, name)
+        self.default = getattr(_core.process_settings, name)
+
+    def __get__(self, owner: Settings | None, kind: type) -> Any:
+        return self if owner is None else getattr(_core.process_settings, self.name)
+
+    def __set__(self, owner: Settings, value: Any) -> None:
+        setattr(_core.process_settings, self.name, value)
+
+
+def _follow_dtype(value: Any, core: Any) -> None:
+    """Has products return bfloat16 where the dtype is ``mixed_bfloat16``."""
+    is_bfloat16 = getattr(value, "name", None) == "mixed_bfloat16"
+    core.bfloat16_activations = None if value is None else is_bfloat16
+
+
+def _follow_use_cudnn(value: Any, core: Any) -> None:
+    core.cudnn = None if value is None else value != "never"
+
+
+class Settings(GlobalConfig):
+    """The settings of this process."""
+
+    autotune = CoreSetting(
+        "On CUDA, the first convolution of each shape runs several engines of cuDNN, "
+        "later ones the fastest of them."
+    )
+    compute_mode = Setting(None, "What `renga.get_compute_mode` answers.")
+    compute_precision = CoreSetting(
+        "Of products of float32 arrays, in convolutions too: IEEE float32; three "
+        "bfloat16 products for each; bfloat16 products with float32 sums.",
+        ("highest", "high", "medium"),
+    )
+    cudnn_deterministic = CoreSetting(
+        "On CUDA, convolutions sum in the same order in every run."
+    )
+    cudnn_fast_batch_normalization = Setting(False, "Not read.", (False, True))
+    debug = Setting(
+        False,
+        "Functions raise an error where they compute NaN, forward and backward, and "
+        "collectives compare the calls of their ranks.",
+        (False, True),
+    )
+    dtype = Setting(
+        numpy.dtype(numpy.float32),
+        "Of new parameters, data sets and other arrays for which none is given; with "
+        "`renga.mixed_bfloat16`, activations are bfloat16 and parameters float32.",
+        follow=_follow_dtype,
+    )
+    enable_backprop = CoreSetting(
+        "Operations are recorded in the graph, as `backward()` needs."
+    )
+    in_recomputing = CoreSetting(
+        "A forward pass runs again, as in `F.forget`: running statistics, which its "
+        "first run has updated, stay as they are."
+    )
+    keep_graph_on_report = Setting(
+        False, "Reported variables keep the graph before them.", (False, True)
+    )
+    lazy_grad_sum = Setting(False, "Not read.", (False, True))
+    schedule_func = Setting(None, "Not read.")
+    show_kernels = Setting(
+        False, "Prints which kernel each convolution selects.", (False, True)
+    )
+    train = Setting(
+        True,
+        "Links and functions behave as in training: dropout drops, and batch "
+        "normalization uses the statistics of the batch.",
+        (False, True),
+    )
+    type_check = Setting(
+        True, "Functions in Python check the types of their inputs.", (False, True)
+    )
+    use_cudnn = Setting(
+        "auto",
+        "Whether convolutions on CUDA run on cuDNN.",
+        ("always", "auto", "never"),
+        _follow_use_cudnn,
+    )
+    use_cudnn_tensor_core = Setting(
+        "auto",
+        "What `renga.should_use_cudnn_tensor_core` answers; auto: for float16.",
+        ("always", "auto", "never"),
+    )
+    use_ideep = Setting(
+        "never",
+        "What `renga.backends.intel64.should_use_ideep` answers.",
+        ("always", "auto", "never"),
+    )
+    use_static_graph = Setting(
+        True, "`static_graph` records calls and runs them again.", (False, True)
+    )
+    warn_nondeterministic = Setting(
+        False,
+        "Functions warn where two runs may compute different numbers.",
+        (False, True),
+    )
+
+    def __init__(self) -> None:
+        for setting in declared_settings(self).values():
+            if not isinstance(setting, CoreSetting):
+                vars(self)[setting.name] = setting.default
+
+
+def declared_settings(config: GlobalConfig) -> dict[str, Setting]:
+    """The settings of renga that ``config`` has, by name."""
+    members = vars(type(config)).items()
+    return {name: member for name, member in members if isinstance(member, Setting)}
+
+
+class _Own(threading.local):
+    """The settings that a thread has set, but those that the core keeps."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, Any] = {}
+
+
+_get = object.__getattribute__
 
 
 class LocalConfig:
     """This thread's settings; a name it has not set reads the global one."""
 
     def __init__(self, global_config: GlobalConfig) -> None:
-        object.__setattr__(self, "_choices", _Choices())
+        object.__setattr__(self, "_own", _Own())
+        object.__setattr__(self, "_common", global_config)
         object.__setattr__(self, "_global", vars(global_config))
+        object.__setattr__(self, "_declared", declared_settings(global_config))
 
     # Functions read settings on every call. Looking in both dicts first is four times
     # as fast as __getattr__, which runs only after the normal lookup has failed.
     def __getattribute__(self, name: str) -> Any:
-        own = object.__getattribute__(self, "_choices").by_name
+        own = _get(self, "_own").by_name
         if name in own:
             return own[name]
-        common = object.__getattribute__(self, "_global")
+        common = _get(self, "_global")
         if name in common:
             return common[name]
-        return object.__getattribute__(self, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        mirror = _LOCAL_MIRRORS.get(name)
-        if mirror is not None:
-            mirror(value)
-        self._choices.by_name[name] = value
+        if isinstance(_get(self, "_declared").get(name), CoreSetting):
+            kept = getattr(_core.thread_settings, name)
+            return getattr(_core.process_settings, name) if kept is None else kept
+        return _get(self, name)
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(
-            f"config: there is no setting {name!r}{suggestion(name, self._global)}"
-        )
+        hint = suggestion(name, values_of(self))
+        raise AttributeError(f"config: there is no setting {name!r}{hint}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setting = _get(self, "_declared").get(name)
+        if isinstance(setting, CoreSetting):
+            setattr(_core.thread_settings, name, value)
+            return
+        _get(self, "_own").by_name[name] = value
+        if setting is not None and setting.follow is not None:
+            setting.follow(value, _core.thread_settings)
 
     def __delattr__(self, name: str) -> None:
-        if self._choices.by_name.pop(name, _UNSET) is _UNSET:
+        if _own_value(self, name) is _UNSET:
             raise AttributeError(name)
-        mirror = _LOCAL_MIRRORS.get(name)
-        if mirror is not None:
-            mirror(None)
+        setattr(self, name, None)
+        _get(self, "_own").by_name.pop(name, None)
 
     def show(self, file: TextIO = sys.stdout) -> None:
         """Prints every setting of this thread, one per line."""
-        _print_settings({**self._global, **self._choices.by_name}, file)
+        _print_settings(self, file)
 
 
-def _print_settings(settings: dict[str, Any], file: TextIO) -> None:
-    names = sorted(settings)
-    width = max(map(len, names))
-    for name in names:
-        print(f"{name:<{width}} {settings[name]}", file=file)
+def values_of(config: LocalConfig | GlobalConfig) -> dict[str, Any]:
+    """Every setting of the threads, or of this one, and its value."""
+    names: set[str] = set()
+    if isinstance(config, LocalConfig):
+        names.update(config._own.by_name)
+        common = config._common
+    else:
+        common = config
+    names.update(vars(common), declared_settings(common))
+    return {name: getattr(config, name) for name in sorted(names)}
+
+
+def _print_settings(config: LocalConfig | GlobalConfig, file: TextIO) -> None:
+    values = values_of(config)
+    width = max(map(len, values))
+    for name, value in values.items():
+        print(f"{name:<{width}} {value}", file=file)
 
 
 _UNSET = object()
 
 
-def _is_bfloat16(dtype: Any) -> bool:
-    return getattr(dtype, "name", None) == "mixed_bfloat16"
+def _own_value(config: LocalConfig | GlobalConfig, name: str) -> Any:
+    """The value of a setting if it is set in ``config`` itself, else _UNSET."""
+    if isinstance(config, GlobalConfig):
+        return getattr(config, name, _UNSET)
+    own = _get(config, "_own").by_name
+    if name in own or not isinstance(_get(config, "_declared").get(name), CoreSetting):
+        return own.get(name, _UNSET)
+    kept = getattr(_core.thread_settings, name)
+    return _UNSET if kept is None else kept
 
 
-def _set_nan_check(on: Any) -> None:
-    set_nan_check(global_config.debug if on is None else on)
-
-
-_OF_CONVOLUTIONS = ("use_cudnn", "cudnn_deterministic", "autotune")
-
-
-def _set_convolutions_of_all(name: str) -> Callable[[Any], None]:
-    def mirror(value: Any) -> None:
-        cuda.set_convolution_options({**vars(global_config), name: value}, True)
-
-    return mirror
-
-
-def _set_convolutions_of_thread(name: str) -> Callable[[Any], None]:
-    def mirror(value: Any) -> None:
-        chosen = {**config._choices.by_name, name: value}
-        own = {k: chosen[k] for k in _OF_CONVOLUTIONS if chosen.get(k) is not None}
-        settings = {**vars(global_config), **own} if own else None
-        cuda.set_convolution_options(settings, False)
-
-    return mirror
-
-
-# The core reads these in every operation, so it keeps its own copy. A local
-# value of None means that this thread follows the global one again.
-_GLOBAL_MIRRORS: dict[str, Callable[[Any], None]] = {
-    "compute_precision": _core.set_default_compute_precision,
-    "debug": _set_nan_check,
-    "dtype": lambda value: _core.set_default_bfloat16_activations(_is_bfloat16(value)),
-    "enable_backprop": _core.set_default_backprop_enabled,
-    **{name: _set_convolutions_of_all(name) for name in _OF_CONVOLUTIONS},
-}
-_LOCAL_MIRRORS: dict[str, Callable[[Any], None]] = {
-    "compute_precision": _core.set_compute_precision,
-    "debug": _set_nan_check,
-    "dtype": lambda value: _core.set_bfloat16_activations(
-        None if value is None else _is_bfloat16(value)
-    ),
-    "enable_backprop": _core.set_backprop_enabled,
-    "in_recomputing": lambda value: _core.freeze_statistics(bool(value)),
-    **{name: _set_convolutions_of_thread(name) for name in _OF_CONVOLUTIONS},
-}
-
-global_config = GlobalConfig()
-vars(global_config).update(
-    autotune=False,
-    compute_mode=None,
-    compute_precision="highest",
-    cudnn_deterministic=False,
-    cudnn_fast_batch_normalization=False,
-    debug=False,
-    dtype=numpy.dtype(numpy.float32),
-    enable_backprop=True,
-    in_recomputing=False,
-    keep_graph_on_report=False,
-    lazy_grad_sum=False,
-    schedule_func=None,
-    show_kernels=False,
-    train=True,
-    type_check=True,
-    use_cudnn="auto",
-    use_cudnn_tensor_core="auto",
-    use_ideep="never",
-    use_static_graph=True,
-    warn_nondeterministic=False,
-)
+global_config = Settings()
 config = LocalConfig(global_config)
 
 
-@contextlib.contextmanager
 def using_config(
     name: str, value: Any, config: LocalConfig | GlobalConfig = config
-) -> Iterator[None]:
+) -> contextlib.AbstractContextManager[None]:
     """Context in which the setting ``name`` has ``value``, in this thread.
 
     >>> import renga
@@ -202,9 +276,13 @@ def using_config(
     True
     """
     if not hasattr(config, name):
-        _warn_of_unknown(name)
-    with override(name, value, config):
-        yield
+        hint = suggestion(name, values_of(global_config))
+        warnings.warn(
+            f"using_config: there is no setting {name!r}{hint} (a setting of your own "
+            f"exists once global_config.{name} is set)",
+            stacklevel=2,
+        )
+    return override(name, value, config)
 
 
 @contextlib.contextmanager
@@ -212,10 +290,7 @@ def override(
     name: str, value: Any, config: LocalConfig | GlobalConfig = config
 ) -> Iterator[None]:
     """``using_config`` for a setting that need not exist."""
-    own = config._choices.by_name if isinstance(config, LocalConfig) else vars(config)
-    old = own.get(name, _UNSET)
-    # During a backward pass the core has its own value, restored at the end.
-    records = _core.thread_backprop_enabled()
+    old = _own_value(config, name)
     setattr(config, name, value)
     try:
         yield
@@ -224,17 +299,6 @@ def override(
             delattr(config, name)
         else:
             setattr(config, name, old)
-        if name == "enable_backprop" and isinstance(config, LocalConfig):
-            _core.set_backprop_enabled(records)
-
-
-def _warn_of_unknown(name: str) -> None:
-    hint = suggestion(name, vars(global_config))
-    warnings.warn(
-        f"using_config: there is no setting {name!r}{hint} (a setting of your own "
-        f"exists once global_config.{name} is set)",
-        stacklevel=4,
-    )
 
 
 def no_backprop_mode() -> contextlib.AbstractContextManager[None]:

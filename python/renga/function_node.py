@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.configuration import config, override
+from renga.configuration import config
 from renga.function_hook import FunctionHook, get_function_hooks
 from renga.nan_check import has_nan
 from renga.placement import require_own_graph
@@ -157,9 +157,7 @@ class FunctionNode:
         arguments = self._hook_arguments(grad_outputs) if hooks else ()
         for hook in hooks:
             hook.backward_preprocess(self, *arguments)
-        # config.enable_backprop must agree with the engine's setting in this pass.
-        with override("enable_backprop", _core.backprop_enabled()):
-            gxs = self.backward(target_input_indexes, grad_outputs)
+        gxs = self.backward(target_input_indexes, grad_outputs)
         for hook in hooks:
             hook.backward_postprocess(self, *arguments)
         if not isinstance(gxs, (tuple, list)) or len(gxs) != len(target_input_indexes):

@@ -9,6 +9,7 @@ import numpy
 
 from renga import _core
 from renga.backends import cuda
+from renga.configuration import Settings, global_config
 from renga.function_hook import Arrays, FunctionHook, get_function_hooks
 
 
@@ -55,8 +56,9 @@ class NanCheck(FunctionHook):
             )
 
 
-def set_nan_check(on: bool | None) -> None:
+def _follow_debug(value: Any, core: Any) -> None:
     """Turns the check on or off in this thread."""
+    on = global_config.debug if value is None else value
     hooks = get_function_hooks()
     if on and NanCheck.name not in hooks:
         added = NanCheck()
@@ -69,3 +71,6 @@ def set_nan_check(on: bool | None) -> None:
         _core.remove_gradient_ready_hook(check.number)
         if not hooks:
             _core.set_function_hooks(None)
+
+
+Settings.debug.follow = _follow_debug

@@ -76,11 +76,8 @@ def test_values_and_gradients(case, dtype, channels_last):
 @pytest.mark.parametrize("case", CASES[:5])
 def test_bfloat16_images_have_float32_weights(case):
     expected = results(case, "float64", "cpu")
-    _core.set_bfloat16_activations(True)
-    try:
+    with renga.using_config("dtype", renga.mixed_bfloat16):
         got = results(case, "float32", "cuda:0")
-    finally:
-        _core.set_bfloat16_activations(None)
     assert_near(got, expected, TOLERANCES["bfloat16"])
 
 
@@ -88,11 +85,8 @@ def test_float32_may_be_rounded_in_medium_precision_only():
     expected = results(CASES[0], "float64", "cpu")
     errors = {}
     for precision in ("highest", "high", "medium"):
-        _core.set_compute_precision(precision)
-        try:
+        with renga.using_config("compute_precision", precision):
             y = results(CASES[0], "float32", "cuda:0")[0]
-        finally:
-            _core.set_compute_precision(None)
         errors[precision] = abs(y - expected[0]).max()
     assert errors["highest"] < 2e-6
     assert errors["high"] < 2e-6
@@ -104,12 +98,14 @@ def test_float32_may_be_rounded_in_medium_precision_only():
 
 def test_engines_that_sum_in_any_order_can_be_excluded():
     expected = results(CASES[1], "float64", "cpu")
+    before = cuda.get_max_workspace_size()
     for deterministic, workspace in ((True, 1 << 30), (False, 1 << 10), (True, 0)):
-        _cuda.set_convolution_options((True, deterministic, False, workspace))
+        cuda.set_max_workspace_size(workspace)
         try:
-            got = results(CASES[1], "float32", "cuda:0")
+            with renga.using_config("cudnn_deterministic", deterministic):
+                got = results(CASES[1], "float32", "cuda:0")
         finally:
-            _cuda.set_convolution_options(None)
+            cuda.set_max_workspace_size(before)
         assert_near(got, expected, TOLERANCES["float32"])
 
 

@@ -13,6 +13,7 @@ import sys
 import numpy
 import pytest
 
+import renga
 import renga.functions as F
 from renga import _core
 from renga.backends import cuda
@@ -101,11 +102,8 @@ def test_random_numbers_are_those_of_the_host():
 @pytest.mark.parametrize("precision", ["highest", "high", "medium"])
 def test_products_in_lower_precision(precision):
     a, b = random(40, 300), random(300, 20)
-    _core.set_compute_precision(precision)
-    try:
+    with renga.using_config("compute_precision", precision):
         y = host(_core.ops.matmul(on_device(a), on_device(b)))
-    finally:
-        _core.set_compute_precision(None)
     expected = a.astype("d") @ b.astype("d")
     tolerance = {"highest": 3e-6, "high": 3e-5, "medium": 4e-3}[precision]
     error = abs(y - expected).max() / abs(expected).max()

@@ -42,11 +42,8 @@ class Given:
         self.variable = renga.Variable(self.array)
         if not self.rounded:
             return self.variable
-        _core.set_bfloat16_activations(True)
-        try:
+        with renga.using_config("dtype", renga.mixed_bfloat16):
             return _core.as_activation(self.variable)
-        finally:
-            _core.set_bfloat16_activations(None)
 
     def changed(self) -> bool:
         """Whether an input was written to."""

@@ -30,6 +30,8 @@ class Buffers {
 
 namespace {
 
+// Of the thread: oneDNN does not say that threads may share one, and making one takes as long as
+// the rest of a small call.
 dnnl::stream& stream() {
   thread_local dnnl::stream own(engine());
   return own;

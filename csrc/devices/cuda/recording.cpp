@@ -1,7 +1,10 @@
 #include "devices/cuda/recording.h"
 
+#include <atomic>
+#include <mutex>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "devices/allocator.h"
 #include "devices/streams.h"
@@ -9,14 +12,31 @@
 namespace renga::cuda {
 namespace {
 
-thread_local Recording* recording = nullptr;
+// Recordings that have begun and not ended; the flag is read without the lock.
+struct Begun {
+  std::mutex mutex;
+  std::vector<const Recording*> all;
+  std::atomic<bool> any{false};
+};
+
+Begun& begun() {
+  static auto* const kept = new Begun;  // never destroyed: a recording may be until the end
+  return *kept;
+}
 
 }  // namespace
 
-Recording* current_recording() { return recording; }
+const Recording* current_recording() {
+  if (!begun().any) return nullptr;
+  const std::lock_guard lock(begun().mutex);
+  for (const Recording* const recording : begun().all) {
+    if (recording->has_thread()) return recording;
+  }
+  return nullptr;
+}
 
 void require_no_recording(const char* what) {
-  if (recording == nullptr) return;
+  if (current_recording() == nullptr) return;
   throw std::runtime_error(
       std::string("cuda: expected nothing but kernels in a recorded graph, got ") + what);
 }
@@ -46,12 +66,21 @@ void Recording::begin() {
   const cudaError_t status = cudaStreamBeginCapture(stream(), cudaStreamCaptureModeRelaxed);
   if (status != cudaSuccess) set_stream(device_.index, before_);
   check(status, "cudaStreamBeginCapture");
-  recording = this;
+  set_begun(true);
 }
+
+void Recording::set_begun(bool has_begun) {
+  const std::lock_guard lock(begun().mutex);
+  std::erase(begun().all, this);
+  if (has_begun) begun().all.push_back(this);
+  begun().any = !begun().all.empty();
+}
+
+bool Recording::has_thread() const { return current_stream(device_.index) == stream(); }
 
 Recording::Owned<cudaGraph_t, Recording::DestroyGraph> Recording::finish() noexcept {
   const Use use(device_);
-  recording = nullptr;
+  set_begun(false);
   cudaGraph_t graph = nullptr;
   if (cudaStreamEndCapture(stream(), &graph) != cudaSuccess) cudaGetLastError();
   // Nothing is on the recording's stream for which the one before would have to wait.
@@ -70,7 +99,7 @@ std::size_t Recording::end() {
 }
 
 void Recording::discard() noexcept {
-  if (recording == this) finish();
+  if (current_recording() == this) finish();
 }
 
 void Recording::launch(std::size_t graph) const {

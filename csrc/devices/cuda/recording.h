@@ -43,6 +43,8 @@ class Recording {
   void add_seed(std::uint64_t seed);
   // On the current stream, for what is launched next. As many as were added.
   void set_seeds(std::span<const std::uint64_t> seeds) const;
+  // Whether the calling thread computes on its stream, and so records.
+  bool has_thread() const;
   // Where the device finds a seed that was added; nullptr for other numbers.
   const std::uint64_t* find_seed(std::uint64_t seed) const;
 
@@ -61,6 +63,7 @@ class Recording {
 
   static constexpr std::size_t kMostSeeds = 1024;
 
+  void set_begun(bool has_begun);
   // Ends the recording; nothing where it failed.
   Owned<cudaGraph_t, DestroyGraph> finish() noexcept;
 
@@ -73,7 +76,7 @@ class Recording {
 };
 
 // The one that this thread records now; nullptr for none.
-Recording* current_recording();
+const Recording* current_recording();
 // Throws std::runtime_error if this thread records, as `what` cannot be.
 void require_no_recording(const char* what);
 

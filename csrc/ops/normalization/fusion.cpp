@@ -122,7 +122,7 @@ void DeferredNormalization::compute(const Array& y) const {
 }
 
 void DeferredGradient::compute(const Array& gx) const {
-  const BackpropMode off(false);
+  const SettingScope off(&Settings::backprop, false);
   copy(separate_gradient(normalization, Variable(gy)).array(), gx);
 }
 

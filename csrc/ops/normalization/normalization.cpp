@@ -72,11 +72,9 @@ struct BatchOptions {
   const std::optional<Axes>& axis;
 };
 
-thread_local bool statistics_frozen = false;
-
 void update_running(const BatchOptions& options, const BatchStatistics& statistics,
                     std::int64_t first, std::int64_t channels) {
-  if (statistics.count == 0 || statistics_frozen) return;
+  if (statistics.count == 0 || current(&Settings::recomputing)) return;
   const auto shard = [=](const Array& vector) { return slice_view(vector, 0, first, channels); };
   update_running(options.running_mean, shard(statistics.mean), options.decay, 1);
   update_running(options.running_var, shard(statistics.var), options.decay,
@@ -127,8 +125,6 @@ Variable normalize_batch(const char* op, const char* name, const Variable& x, co
 }
 
 }  // namespace
-
-void freeze_statistics(bool frozen) { statistics_frozen = frozen; }
 
 Channels by_channels(const Array& x, const Axes& reduced) {
   // In memory order, reduced axes may come before and after the channels' axes, which must adjoin

@@ -63,10 +63,6 @@ inline Dtype statistics_dtype(Dtype x) {
 Axes normalization_axes(const char* op, const Variable& x, const Variable& gamma,
                         const std::optional<Axes>& axis);
 
-// Whether this thread does not update running statistics: a recomputed forward pass has updated
-// them before.
-void freeze_statistics(bool frozen);
-
 // With the batch's own statistics. Running statistics are updated in place if given, with the
 // unbiased variance.
 Variable batch_normalization(const Variable& x, const Variable& gamma, const Variable& beta,

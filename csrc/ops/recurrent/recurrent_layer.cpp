@@ -115,7 +115,7 @@ Trace make_trace(const Layer& layer, const Array& state, bool all_steps) {
 // keep their states. `compute_dtype` becomes the dtype of the matrix products.
 Array run(const Layer& layer, const Operands& x, const Trace& trace, std::span<const Array> states,
           Dtype* compute_dtype) {
-  const BackpropMode off(false);
+  const SettingScope off(&Settings::backprop, false);
   const Dtype dtype = states[0].dtype();
   const Array y = empty({layer.total(), states[0].shape(1)}, dtype, states[0].device());
   for (const Rows& step : layer.steps) {

@@ -7,7 +7,6 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "devices/cuda/cublas_lt.h"
@@ -20,12 +19,6 @@
 #include "ops/convolution/cuda/plan.h"
 
 namespace {
-
-using Options = std::tuple<bool, bool, bool, std::int64_t>;
-
-renga::ConvolutionOptions options_from(const Options& options) {
-  return std::apply([](auto... members) { return renga::ConvolutionOptions{members...}; }, options);
-}
 
 // A point in time on a device.
 class DeviceEvent {
@@ -92,19 +85,6 @@ PYBIND11_MODULE(RENGA_PLUGIN, m) {
         return renga::driver_of({renga::cuda::number(), 0}).count();
       },
       "How many devices there are.");
-  m.def(
-      "set_convolution_options",
-      [](const std::optional<Options>& options) {
-        renga::set_convolution_options(options ? std::optional(options_from(*options))
-                                               : std::nullopt);
-      },
-      pybind11::arg("options"),
-      "Sets for this thread whether convolutions use cuDNN, always sum in one order, and use the "
-      "engine that was the fastest, and how many bytes more they may use. None: the default.");
-  m.def(
-      "set_default_convolution_options",
-      [](const Options& options) { renga::set_default_convolution_options(options_from(options)); },
-      pybind11::arg("options"), "The same, for threads that have set nothing.");
   m.def(
       "set_stream",
       [](std::uintptr_t stream, std::optional<int> device) {

@@ -8,8 +8,6 @@ The plugin and CuPy are loaded when a name that depends on them is first used:
 from __future__ import annotations
 
 import functools
-import sys
-from types import ModuleType
 from typing import Any, Callable
 
 import numpy
@@ -18,13 +16,12 @@ from renga import _core
 from renga.backends.cuda_loader import (
     check_cuda_available,
     loaded,
-    on_load,
     unavailable,
 )
 from renga.backends.cuda_loader import load_plugin as load_plugin
 from renga.backends.device import Device as _Device
+from renga.configuration import config
 
-_max_workspace_size = 1 << 30
 _OF_CUPY = {
     "available",
     "cudnn",
@@ -323,57 +320,20 @@ def fuse(*args: Any, **kwargs: Any) -> Callable:
 
 def get_max_workspace_size() -> int:
     """Bytes that cuDNN may use on top of its operands."""
-    return _max_workspace_size
+    size: int = _core.process_settings.cudnn_workspace_bytes
+    return size
 
 
 def set_max_workspace_size(size: int) -> None:
     """Sets how many bytes cuDNN may use on top of its operands."""
-    global _max_workspace_size
-    _max_workspace_size = size
-    if loaded().available:
-        _set_options(loaded().plugin)
-
-
-def set_convolution_options(settings: dict[str, Any] | None, is_default: bool) -> None:
-    """Has convolutions follow the settings of all threads or of this one.
-
-    None: this thread follows those of all. Does nothing until CUDA is used.
-    """
-    plugin = sys.modules.get("renga._cuda")
-    if plugin is None:
-        return
-    options = None if settings is None else _options(settings)
-    if is_default:
-        plugin.set_default_convolution_options(options)
-    else:
-        plugin.set_convolution_options(options)
-
-
-def _options(settings: dict[str, Any]) -> tuple[bool, bool, bool, int]:
-    return (
-        settings["use_cudnn"] != "never",
-        bool(settings["cudnn_deterministic"]),
-        bool(settings["autotune"]),
-        _max_workspace_size,
-    )
-
-
-def _set_options(plugin: ModuleType) -> None:
-    """Has convolutions follow the present settings."""
-    # The settings are mirrored here.
-    from renga.configuration import config, global_config
-
-    common = vars(global_config)
-    plugin.set_default_convolution_options(_options(common))
-    own = {name: getattr(config, name) for name in common}
-    plugin.set_convolution_options(None if own == common else _options(own))
+    _core.process_settings.cudnn_workspace_bytes = size
 
 
 def should_use_cudnn(level: str, lowest_version: int = 0) -> bool:
     """Whether ``config.use_cudnn``, at least at ``level``, allows cuDNN."""
     _check_level("should_use_cudnn", level)
     allowed = ("always",) if level == "==always" else ("always", "auto")
-    return loaded().cudnn_enabled and _setting("use_cudnn") in allowed
+    return loaded().cudnn_enabled and config.use_cudnn in allowed
 
 
 def should_use_cudnn_tensor_core(dtype: Any) -> bool:
@@ -381,16 +341,10 @@ def should_use_cudnn_tensor_core(dtype: Any) -> bool:
 
     That is ``config.use_cudnn_tensor_core``: "always", "never", or "auto" for float16.
     """
-    chosen = _setting("use_cudnn_tensor_core")
+    chosen = config.use_cudnn_tensor_core
     if chosen == "auto":
         chosen = "always" if numpy.dtype(dtype) == numpy.float16 else "never"
     return loaded().cudnn_enabled and chosen == "always"
-
-
-def _setting(name: str) -> Any:
-    from renga.configuration import config
-
-    return getattr(config, name)
 
 
 def _check_level(name: str, level: str) -> None:
@@ -398,5 +352,4 @@ def _check_level(name: str, level: str) -> None:
         raise ValueError(f"{name}: expected '==always' or '>=auto', got {level!r}")
 
 
-on_load.append(_set_options)
 get_cudnn_dropout_states = get_cudnn_dropout_states_core = unavailable

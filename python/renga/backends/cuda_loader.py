@@ -10,9 +10,6 @@ from typing import Any, Callable, NoReturn
 
 from renga import _core
 
-on_load: list[Callable[[ModuleType], None]] = []
-"""Called with the plugin when it is loaded."""
-
 
 def load_plugin() -> ModuleType:
     """The compiled plugin; loading it registers the CUDA devices in the core.
@@ -95,6 +92,4 @@ def loaded() -> SimpleNamespace:
         make, owner, follow = arrays.make, arrays.owner, arrays.follow
         cupy.cuda.set_allocator(arrays.allocate)
     _core.set_device_arrays(names.ndarray, make, owner, follow)
-    for prepare in on_load:
-        prepare(names.plugin)
     return names

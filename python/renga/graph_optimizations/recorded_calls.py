@@ -73,7 +73,7 @@ def _variables_on_device(inputs: Sequence[Any]) -> list[Variable] | None:
     """The inputs if this call may be recorded."""
     if "renga._cuda" not in sys.modules or not loaded().available:
         return None
-    if not (config.train and config.enable_backprop) or config.debug:
+    if not (config.train and _core.backprop_enabled()) or config.debug:
         return None
     if _thread.is_recording or get_function_hooks() or not inputs:
         return None

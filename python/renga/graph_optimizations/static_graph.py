@@ -11,6 +11,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
+from renga import _core
 from renga.configuration import config
 from renga.graph_optimizations.recorded_calls import RecordedCalls
 
@@ -43,7 +44,7 @@ class ScheduleManager:
         if self.minimize_cache_size and config.train != self.prev_train_config:
             self.prev_train_config = config.train
             self.in_use_count.clear()
-        if config.train and config.enable_backprop:
+        if config.train and _core.backprop_enabled():
             self.train_count += 1
             arrays = [x for x in inputs if hasattr(x, "dtype")]
             key = "train:" + "".join(f"{x.shape}{x.dtype}" for x in arrays)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from renga.configuration import config
+from renga import _core
 
 
 class cached_property:
@@ -24,7 +24,7 @@ class cached_property:
         if obj is None:
             return self
         cache = obj.__dict__.setdefault(self.func.__name__, {})
-        key = bool(config.enable_backprop)
+        key = _core.backprop_enabled()
         if key not in cache:
             cache[key] = self.func(obj)
         return cache[key]

@@ -83,7 +83,7 @@ TEST_CASE("a hook hears of each leaf once, when its gradient is complete") {
 TEST_CASE("no gradient where backprop is off or not required") {
   const Variable x = leaf(2);
   {
-    const BackpropMode off(false);
+    const SettingScope off(&Settings::backprop, false);
     CHECK_FALSE(square(x).node()->creator);
   }
   CHECK(square(x).node()->creator);

@@ -125,6 +125,42 @@ def test_the_global_mode_reaches_every_thread_that_did_not_choose():
     assert is_recorded()
 
 
+class Seen(renga.FunctionNode):
+    """Notes the setting in its backward pass."""
+
+    def forward(self, inputs):
+        return (inputs[0] * 2,)
+
+    def backward(self, target_input_indexes, grad_outputs):
+        inside = [renga.config.enable_backprop]
+        with renga.force_backprop_mode():
+            inside.append(is_recorded())
+        self.seen = [*inside, is_recorded()]
+        return grad_outputs
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_backward_pass_records_only_for_another_one(again):
+    node = Seen()
+    (y,) = node.apply((renga.Variable(numpy.ones(1, "f")),))
+    y.backward(enable_double_backprop=again)
+    assert node.seen == [again, True, again]
+    assert renga.config.enable_backprop
+
+
+@pytest.mark.parametrize("config", [renga.config, renga.global_config])
+def test_a_precision_of_no_known_name(config):
+    with pytest.raises(ValueError, match="expected highest, high or medium, got low"):
+        config.compute_precision = "low"
+    assert config.compute_precision == "highest"
+
+
+def test_every_setting_is_described():
+    for name, setting in configuration.declared_settings(renga.global_config).items():
+        assert setting.text.endswith("."), name
+        assert not setting.values or setting.default in setting.values, name
+
+
 def test_show(settings):
     common, local = settings
     common.b = 1

@@ -5,14 +5,13 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "devices/cuda/cudnn.h"
 #include "devices/cuda/event.h"
 #include "devices/cuda/handles.h"
-#include "ops/matmul/precision.h"
 #include "ops/shape/image.h"
+#include "settings/settings.h"
 
 namespace renga {
 namespace {
@@ -21,15 +20,12 @@ using cuda::Descriptor;
 
 constexpr std::int64_t kX = 1, kW = 2, kY = 3;  // the tensors' ids in a graph
 
-std::mutex options_mutex;
-ConvolutionOptions default_options;
-thread_local std::optional<ConvolutionOptions> own_options;
-
-ConvolutionOptions current_options() {
-  if (own_options) return *own_options;
-  const std::lock_guard lock(options_mutex);
-  return default_options;
-}
+// Which engines a convolution may run on.
+struct Options {
+  bool deterministic = current(&Settings::deterministic);
+  bool autotune = current(&Settings::autotune);
+  std::int64_t workspace_bytes = cudnn_workspace_bytes;
+};
 
 cudnnDataType_t type_of(Dtype dtype) {
   switch (dtype) {
@@ -230,8 +226,7 @@ float time_of(const Plan& plan, const ConvolutionProblem& p, cudnnHandle_t handl
 // The plans that do what the options allow, the one that cuDNN expects to be the best first: only
 // this one unless they are to be timed.
 std::vector<std::shared_ptr<const Plan>> make_plans(const ConvolutionProblem& p, bool rounds,
-                                                    const ConvolutionOptions& options,
-                                                    cudnnHandle_t handle) {
+                                                    const Options& options, cudnnHandle_t handle) {
   const std::size_t most = options.autotune ? 10 : 1;
   std::vector<std::shared_ptr<const Plan>> plans;
   const auto graph = std::make_shared<const Graph>(p, handle);
@@ -260,7 +255,7 @@ std::vector<std::shared_ptr<const Plan>> make_plans(const ConvolutionProblem& p,
 
 // The best plan; nullptr if there is none.
 std::shared_ptr<const Plan> make_plan(const ConvolutionProblem& p, bool rounds,
-                                      const ConvolutionOptions& options, cudnnHandle_t handle) {
+                                      const Options& options, cudnnHandle_t handle) {
   const auto plans = make_plans(p, rounds, options, handle);
   if (plans.size() < 2) return plans.empty() ? nullptr : plans.front();
   std::vector<float> times;
@@ -270,8 +265,7 @@ std::shared_ptr<const Plan> make_plan(const ConvolutionProblem& p, bool rounds,
 }
 
 // Everything that a plan depends on.
-std::vector<std::int64_t> key_of(const ConvolutionProblem& p, bool rounds,
-                                 const ConvolutionOptions& options) {
+std::vector<std::int64_t> key_of(const ConvolutionProblem& p, bool rounds, const Options& options) {
   std::vector<std::int64_t> key{static_cast<std::int64_t>(p.pass),
                                 rounds,
                                 options.deterministic,
@@ -306,8 +300,8 @@ Planner* create_planner() {
 std::atomic<std::size_t> plans_kept{0};  // of all planners
 
 std::shared_ptr<const Plan> plan_for(const ConvolutionProblem& p, Planner& planner) {
-  const ConvolutionOptions options = current_options();
-  if (!options.use_cudnn) return nullptr;
+  if (!current(&Settings::cudnn)) return nullptr;
+  const Options options;
   const bool all_float32 = p.x.dtype() == Dtype::float32;
   const bool rounds = !all_float32 || compute_precision() == Precision::medium;
   const auto key = key_of(p, rounds, options);
@@ -337,14 +331,5 @@ bool run_plan(const ConvolutionProblem& p) {
 }
 
 std::size_t convolution_plans() { return plans_kept; }
-
-void set_convolution_options(const std::optional<ConvolutionOptions>& options) {
-  own_options = options;
-}
-
-void set_default_convolution_options(const ConvolutionOptions& options) {
-  const std::lock_guard lock(options_mutex);
-  default_options = options;
-}
 
 }  // namespace renga

@@ -1,7 +1,8 @@
 // Convolutions as cuDNN's execution plans, which are selected once for each problem and kept.
 #pragma once
 
-#include <optional>
+#include <cstddef>
+#include <cstdint>
 
 #include "ops/shape/window.h"
 #include "tensor/array.h"
@@ -24,17 +25,6 @@ struct ConvolutionProblem {
 // Runs the problem on the current stream of its device; false where cuDNN has no engine for it, or
 // is not to be used.
 bool run_plan(const ConvolutionProblem& problem);
-
-// Which engines convolutions run on.
-struct ConvolutionOptions {
-  bool use_cudnn = true;
-  bool deterministic = false;  // sums have one order
-  bool autotune = false;       // the fastest of a first run of each, not what cuDNN expects to be
-  std::int64_t workspace_bytes = std::int64_t{1} << 30;
-};
-// Of this thread; nothing: the default, which is all threads'.
-void set_convolution_options(const std::optional<ConvolutionOptions>& options);
-void set_default_convolution_options(const ConvolutionOptions& options);
 
 // How many plans are kept.
 std::size_t convolution_plans();

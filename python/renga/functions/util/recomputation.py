@@ -14,9 +14,9 @@ import numpy
 from renga.configuration import (
     config,
     force_backprop_mode,
-    global_config,
     override,
     using_config,
+    values_of,
 )
 from renga.functions.util.link_states import LinkStates
 from renga.variable import Variable
@@ -38,8 +38,7 @@ class Recomputation:
 
     def first(self, xs: tuple[Variable, ...]) -> Any:
         """The outputs of ``func(*xs)``, followed by the link attributes that it set."""
-        own = config._choices.by_name
-        self._settings = {**vars(global_config), **own}
+        self._settings = values_of(config)
         before = random_states()
         with _on_tape(_Tape(self._values, replays=False)), self.states.observed():
             ys = self._func(*xs)

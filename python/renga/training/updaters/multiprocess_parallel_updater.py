@@ -12,7 +12,7 @@ import numpy
 
 from renga import backend, reporter
 from renga.backends import cuda
-from renga.configuration import global_config, no_backprop_mode, using_config
+from renga.configuration import global_config, no_backprop_mode, using_config, values_of
 from renga.dataset import convert
 from renga.training.updaters.gathering import (
     gather,
@@ -120,7 +120,7 @@ class MultiprocessParallelUpdater(StandardUpdater):
                 self._mpu_iterators[rank],
                 self.converter,
                 unique_id,
-                vars(global_config).copy(),
+                values_of(global_config),
                 numpy.random.randint(2**31),
             )
             process = _processes.Process(target=_run_worker, args=(end, worker))
