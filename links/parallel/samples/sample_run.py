@@ -20,6 +20,7 @@ from renga.links.parallel.sharding.model.arguments import (
     replace_arrays,
     require_same_call,
 )
+from renga.links.parallel.sharding.model.first_calls import FirstCalls
 from renga.links.parallel.sharding.model.loads import Loads
 from renga.links.parallel.sharding.model.tracked_link import tracked_class
 from renga.links.parallel.sharding.placement import (
@@ -63,6 +64,7 @@ class SampleRun:
     inner: Communicator
     stacked: tuple[bool, ...]
     loads: Loads = field(default_factory=Loads, compare=False)
+    first_calls: FirstCalls = field(default_factory=FirstCalls, compare=False)
 
     @classmethod
     def create(

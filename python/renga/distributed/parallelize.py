@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol, Union
 import numpy
 
 from renga.backends import cuda
-from renga.distributed.same_outputs import require_same_outputs
 from renga.link import Link
 from renga.link.parallel_models import note_parallel_model, require_own_parts
 from renga.link.sharing_memory import share_arrays
@@ -76,8 +75,6 @@ _STRATEGIES = {
     "sequence": sequence_replacements,
     "spatial": spatial_replacements,
 }
-# Layouts of inputs and outputs that a serial model has, too.
-_REPLICATED = ("replicated", "replicated")
 # Documented names of versions before placements had the names of PyTorch's DTensor.
 _FORMER_INPUTS = {"whole": "replicated", "parts": "sharded"}
 
@@ -123,15 +120,18 @@ def parallelize(
             options without a plan with stages.
         ValueError: there is no such strategy, input or output; outputs cannot stay
             sharded; the model is parallel already, or shares a link with another one
-            that is; the ranks' models or arguments differ; or the parallel model gives
-            other outputs for the example, as it reads shapes or elements of
-            activations.
+            that is; or the ranks' models or arguments differ. From the first call of
+            the parallel model: its outputs are not those of the serial one, as it reads
+            shapes or elements of activations.
     """
     arguments = model, comm, strategy, inputs, input, output
     if isinstance(model, Link):
         require_own_parts("parallelize", model)
-    new, report = with_strategy(*arguments, **options)
+    new, report, serial = with_strategy(*arguments, **options)
     note_parallel_model(model, new)
+    is_replicated = _FORMER_INPUTS.get(input, input) == output == "replicated"
+    if is_replicated and isinstance(new, LoadedLink):
+        new._run_model.first_calls.expect(new, serial)
     if comm.rank == 0:
         print(report, flush=True)
     return new
@@ -145,8 +145,11 @@ def with_strategy(
     input: str = "replicated",
     output: str = "replicated",
     **options: Any,
-) -> tuple[Any, str]:
-    """What ``parallelize`` returns, and what it prints."""
+) -> tuple[Any, str, dict[int, Link]]:
+    """What ``parallelize`` returns, what it prints, and the links that are replaced.
+
+    The latter by the ``id`` of the links of the new model that replace them.
+    """
     input = _FORMER_INPUTS.get(input, input)
     ranks = _check(model, comm, strategy, input, output)
     text = _describe(model, strategy, input, inputs)
@@ -165,7 +168,7 @@ def with_strategy(
     device = model.device
     pipeline = _pipeline(model, ranks, strategy, inputs, options)
     if pipeline is not None:
-        return pipeline, f"parallelize: {_name(strategy)}, {pipeline}"
+        return pipeline, f"parallelize: {_name(strategy)}, {pipeline}", {}
     # Weights are cut in the memory of the host.
     model.to_device("@numpy")
     inputs = replace_arrays(tuple(inputs), lambda x: cuda.to_cpu(as_array(x)))
@@ -200,10 +203,11 @@ def with_strategy(
     parallel.to_device(device)
     if ranks.size > 1:
         ReplicatedParameter.replace_parameters(parallel, ranks)
-        if inputs and isinstance(strategy, str) and (input, output) == _REPLICATED:
-            model.to_device(device)
-            require_same_outputs(ranks, model, parallel, inputs, strategy)
-    return parallel, report
+    names = dict(parallel.namedlinks())
+    replaced = {
+        id(names[path]): link for path, link in model.namedlinks() if id(link) in new
+    }
+    return parallel, report, replaced
 
 
 def _pipeline(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
 from renga.backend import get_array_types
 from renga.link.base import Link
@@ -17,9 +16,9 @@ def without_traces(*models: Link) -> Iterator[None]:
 
     Parameters and links that are added stay, and values within arrays.
     """
-    before = [(link, dict(vars(link))) for model in models for link in model.links()]
+    undo = attributes_of(*models)
     yield
-    _put_back(before)
+    undo()
 
 
 def traces_of(*models: Link) -> Callable[[], None]:
@@ -27,29 +26,38 @@ def traces_of(*models: Link) -> Callable[[], None]:
 
     It puts back attributes, and values of persistent arrays; parameters stay.
     """
-    before = [(link, dict(vars(link))) for model in models for link in model.links()]
-    array_types: Any = get_array_types()
+    undo, array_types = attributes_of(*models), tuple(get_array_types())
     arrays = [
         (array, array.copy())
-        for link, attributes in before
-        for array in map(attributes.get, link._persistent)
+        for model in models
+        for link in model.links()
+        for array in map(vars(link).get, link._persistent)
         if isinstance(array, array_types)
     ]
 
-    def undo() -> None:
-        _put_back(before)
+    def undo_all() -> None:
+        undo()
         for array, values in arrays:
             array[...] = values
 
-    return undo
+    return undo_all
 
 
-def _put_back(before: Iterable[tuple[Link, dict[str, Any]]]) -> None:
-    for link, attributes in before:
-        mine = vars(link)
-        for name in list(mine):
-            if not isinstance(mine[name], (Link, Parameter)):
-                if name in attributes:
-                    mine[name] = attributes[name]
-                else:
-                    del mine[name]
+def attributes_of(*models: Link) -> Callable[[], None]:
+    """A function that gives links the attributes that they have now.
+
+    Parameters and links that are added stay, and values within arrays.
+    """
+    before = [(link, dict(vars(link))) for model in models for link in model.links()]
+
+    def put_back() -> None:
+        for link, attributes in before:
+            mine = vars(link)
+            for name in list(mine):
+                if not isinstance(mine[name], (Link, Parameter)):
+                    if name in attributes:
+                        mine[name] = attributes[name]
+                    else:
+                        del mine[name]
+
+    return put_back

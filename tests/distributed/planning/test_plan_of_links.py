@@ -71,6 +71,7 @@ def test_a_plan_sends_the_bytes_that_it_predicts(case, size):
 
         def act(comm, plan=plan):
             parallel = parallelize(model, comm, plan, x)
+            parallel(x)  # compared with the serial model
             parallel.cleargrads()
             before = comm.traffic.bytes
             F.mean(parallel(x) ** 2).backward()
@@ -114,6 +115,7 @@ def test_a_spatial_plan_sends_the_bytes_that_it_predicts(size):
 
         def act(comm, plan=plan):
             parallel = parallelize(model, comm, plan, x)
+            parallel(x)  # compared with the serial model
             before = comm.traffic.bytes
             y = parallel(x)
             y.grad = np.ones_like(y.array)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from renga.functions.noise.seed import random_streams
 from renga.link import Link
 from renga.links.parallel.sharding.model.arguments import require_same_call
+from renga.links.parallel.sharding.model.first_calls import FirstCalls
 from renga.links.parallel.sharding.model.loads import Loads
 from renga.links.parallel.sharding.model.tracked_link import loaded_class, tracked_class
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker, tracking
@@ -30,6 +31,7 @@ class ChannelRun:
     comm: Communicator
     parallel: Collection[int]
     loads: Loads = field(default_factory=Loads, compare=False)
+    first_calls: FirstCalls = field(default_factory=FirstCalls, compare=False)
 
     def __call__(
         self, name: str, run: Callable[..., Any], args: Any, kwargs: Any

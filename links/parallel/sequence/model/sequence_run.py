@@ -22,6 +22,7 @@ from renga.links.parallel.sharding.model.arguments import (
     replace_arrays,
     require_same_call,
 )
+from renga.links.parallel.sharding.model.first_calls import FirstCalls
 from renga.links.parallel.sharding.model.loads import Loads
 from renga.links.parallel.sharding.model.summed_reads import SummedReads
 from renga.links.parallel.sharding.model.tracked_link import loaded_class, tracked_class
@@ -49,6 +50,7 @@ class SequenceRun:
     comm: Communicator
     is_replicated: bool  # whether models take and return replicated sequences
     loads: Loads = field(default_factory=Loads, compare=False)
+    first_calls: FirstCalls = field(default_factory=FirstCalls, compare=False)
 
     def __call__(
         self, name: str, run: Callable[..., Any], args: Any, kwargs: Any

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from renga.link import Link
+from renga.links.parallel.sharding.model.first_calls import FirstCalls
 from renga.links.parallel.sharding.model.loads import Loads
 from renga.links.parallel.sharding.placement_tracker import current_tracker
 from renga.serializer import Deserializer
@@ -25,6 +26,10 @@ class Run(Protocol):
     @property
     def loads(self) -> Loads:
         """Those of its links, which have to be the same on all ranks."""
+
+    @property
+    def first_calls(self) -> FirstCalls:
+        """Those of its links, which are compared with serial ones."""
 
     def __call__(
         self, name: str, run: Callable[..., Any], args: Any, kwargs: Any
@@ -83,7 +88,11 @@ class TrackedLink(LoadedLink):
     def _track(self, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if current_tracker() is not None:
             return run(*args, **kwargs)
-        return self._run_model(type(self).__name__, run, args, kwargs)
+        compare = self._run_model.first_calls.begin(self)
+        result = self._run_model(type(self).__name__, run, args, kwargs)
+        if compare is not None:
+            compare(args, kwargs)
+        return result
 
 
 class TrackedCallable(TrackedLink):

@@ -11,6 +11,7 @@ from renga.functions.noise.seed import random_streams
 from renga.functions.overrides import overriding
 from renga.link import Link
 from renga.links.parallel.sharding.model.arguments import require_same_call
+from renga.links.parallel.sharding.model.first_calls import FirstCalls
 from renga.links.parallel.sharding.model.loads import Loads
 from renga.links.parallel.sharding.model.summed_reads import SummedReads
 from renga.links.parallel.sharding.model.tracked_link import loaded_class, tracked_class
@@ -37,6 +38,7 @@ class SpatialRun:
     grid: SpatialGrid
     is_replicated: bool  # whether models take and return replicated images
     loads: Loads = field(default_factory=Loads, compare=False)
+    first_calls: FirstCalls = field(default_factory=FirstCalls, compare=False)
 
     @property
     def comm(self) -> Communicator:

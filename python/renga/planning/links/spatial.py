@@ -114,7 +114,7 @@ def _messages(
     """
 
     def act(comm: Communicator) -> tuple[Messages, dict[str, Messages]]:
-        parallel, _ = with_strategy(model, SpatialGrid(comm, grid), "spatial", inputs)
+        parallel, *_ = with_strategy(model, SpatialGrid(comm, grid), "spatial", inputs)
         links = _Links({id(link): path for path, link in parallel.namedlinks()}, comm)
         begun = comm.traffic
         with links, using_config("train", True):

@@ -76,7 +76,7 @@ def _sum_of(model: Any) -> Any:
 def _step(
     model: Link, comm: Communicator, plan: Strategy, inputs: Sequence[Any]
 ) -> Any:
-    parallel, _ = with_strategy(model, comm, plan, inputs)
+    parallel, *_ = with_strategy(model, comm, plan, inputs)
     optimizer = optimizers.SGD(0.0).setup(parallel)
     if isinstance(parallel, Pipeline):
         return lambda: parallel.train_batch(optimizer, _sum_of(parallel.model), inputs)

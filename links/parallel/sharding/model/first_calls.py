@@ -1,0 +1,129 @@
+"""Whether parallel models compute what serial ones do, seen in their first calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy
+
+from renga.backends import cuda
+from renga.configuration import no_backprop_mode, using_config
+from renga.link import Link
+from renga.link.traces import attributes_of, traces_of
+from renga.links.parallel.sharding.model.replacement import copy_with_replacements
+from renga.links.parallel.sharding.tracing import variables
+from renga.serializers import DictionarySerializer, NpzDeserializer
+
+# Of the largest output, by the size of numbers: sums in another order differ by less,
+# shards taken for the whole by more. Activations may be bfloat16 where outputs are not.
+_TOLERANCES = {8: 1e-6, 4: 1e-2, 2: 5e-2}
+
+
+class FirstCalls:
+    """Compares the first call of each link from outside of a model with a serial one.
+
+    A model may read from an activation what its graph does not tell, such as its shape
+    or elements, and would read it from a shard.
+    """
+
+    def __init__(self) -> None:
+        self._serial: Mapping[int, Link] = {}  # by the ids of links that replace them
+        self._expected: set[int] = set()  # ids of links that have not been called
+
+    def expect(self, model: Link, serial: Mapping[int, Link]) -> None:
+        """Has the calls of a model compared.
+
+        Args:
+            model: takes and returns replicated arrays.
+            serial: by the ``id`` of links of the model, those that they replace.
+        """
+        self._serial = serial
+        self._root, self._expected = id(model), {id(link) for link in model.links()}
+
+    def begin(self, link: Any) -> Callable[[Any, Any], None] | None:
+        """Before a call of a link from outside: what compares it; None for later calls.
+
+        It is called with the arguments, after the call, in which parameters may have
+        got their shapes.
+        """
+        if id(link) not in self._expected:
+            return None
+        self._expected.discard(id(link))
+        set_back = attributes_of(link)
+
+        def compare(args: Any, kwargs: Any) -> None:
+            go_on = traces_of(link)
+            set_back()
+            try:
+                self._compare(link, args, kwargs)
+            finally:
+                go_on()
+                if id(link) == self._root:
+                    self._expected, self._serial = set(), {}
+
+        return compare
+
+    def _compare(self, link: Any, args: Any, kwargs: Any) -> None:
+        """Checks the outputs of both links, in test mode; every rank calls it.
+
+        Nothing is compared where outputs depend on random numbers, or where a link
+        raises.
+
+        Raises:
+            ValueError: on all ranks, if the outputs differ on one.
+        """
+        serial, numbers = self._serial_link(link), numpy.random.get_state()
+        expected = _outputs(serial, args, kwargs)
+        is_random = not _same_states(numbers, numpy.random.get_state())
+        numpy.random.set_state(numbers)
+        found = _outputs(link, args, kwargs)
+        numpy.random.set_state(numbers)
+        is_comparable = None not in (expected, found) and not is_random
+        differ = is_comparable and not all(map(_are_near, found, expected))
+        if any(link._run_model.comm.allgather_obj(differ)):
+            raise ValueError(
+                f"{type(link).__name__}: expected the parallel model to compute what "
+                "the serial one does, got other outputs: it reads shapes or elements "
+                "of activations, which are those of shards; read them before the first "
+                "link"
+            )
+
+    def _serial_link(self, link: Link) -> Any:
+        """A copy of a link with serial ones in the place of parallel ones."""
+        copied = copy_with_replacements(link, self._serial, _serial_class)
+        values = DictionarySerializer()
+        values.save(link)
+        params = dict(copied.namedparams())
+        for name, _ in link.namedparams(include_uninit=False):
+            if not params[name].is_initialized:  # loading would draw random numbers
+                params[name].array = values.target[name.lstrip("/")]
+        NpzDeserializer(values.target).load(copied)
+        return copied.to_device(link.device)
+
+
+def _serial_class(link: Link) -> type[Link]:
+    kind = type(link)
+    return kind.__bases__[-1] if "_run_model" in vars(kind) else kind
+
+
+def _outputs(model: Any, args: Any, kwargs: Any) -> list[numpy.ndarray] | None:
+    with no_backprop_mode(), using_config("train", False):
+        try:
+            y = model(*args, **kwargs)
+        except Exception:
+            return None  # it raises where the model is used
+    return [cuda.to_cpu(x.array) for x in variables(y)]
+
+
+def _same_states(a: Any, b: Any) -> bool:
+    return all(numpy.array_equal(x, y) for x, y in zip(a, b))
+
+
+def _are_near(a: numpy.ndarray, b: numpy.ndarray) -> bool:
+    if a.shape != b.shape:
+        return False
+    if a.dtype.kind != "f":
+        return numpy.array_equal(a, b)
+    scale = max(float(numpy.abs(b).max(initial=0)), 1e-6)
+    return bool(numpy.allclose(a / scale, b / scale, 0, _TOLERANCES[a.itemsize], True))

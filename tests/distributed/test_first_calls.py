@@ -1,0 +1,175 @@
+"""Parallel models that read of their activations what only shards have."""
+
+import numpy as np
+import pytest
+
+import renga
+import renga.functions as F
+import renga.links as L
+from renga.communicators import RankFailed, local
+from renga.distributed import parallelize
+
+X = np.random.RandomState(0).normal(0, 1, (8, 4))
+
+
+class Between(renga.Chain):
+    """A function between two links."""
+
+    def __init__(self, function):
+        super().__init__()
+        draw = np.random.RandomState(1).normal
+        self.function = function
+        with self.init_scope():
+            self.first = L.Linear(4, 6, initialW=draw(0, 1, (6, 4)))
+            self.last = L.Linear(6, 3, initialW=draw(0, 1, (3, 6)))
+
+    def forward(self, x):
+        return {"y": (self.last(self.function(self.first(x))),)}
+
+
+def made(function, *inputs):
+    """The outputs of the parallel model on each of two ranks."""
+
+    def rank(comm):
+        with renga.using_config("dtype", np.float64):
+            model = parallelize(Between(function), comm, "channel", *inputs)
+            return model(X)["y"][0].array
+
+    return local.run(rank, ranks=2)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda h: h / h.size,
+        lambda h: h * np.abs(h.array).max(),
+        lambda h: h - len(h[0]),
+    ],
+    ids=["size", "elements", "length"],
+)
+def test_what_is_read_from_a_shard_is_refused(function):
+    with pytest.raises((ValueError, RankFailed), match="it reads shapes or elements"):
+        made(function, X)
+
+
+def test_other_models_are_as_the_serial_one():
+    with renga.using_config("dtype", np.float64):
+        expected = Between(F.tanh)(X)["y"][0].array
+    for found in made(F.tanh, X):
+        np.testing.assert_allclose(found, expected, 1e-12)
+
+
+def test_outputs_that_depend_on_random_numbers_are_not_compared():
+    made(lambda h: h * np.random.uniform(0.5, 1.0), X)
+
+
+class Images(renga.Chain):
+    """A function between convolutions, of which the last gets its shape in a call."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+        with self.init_scope():
+            self.first = L.Convolution2D(2, 3, 3, pad=1)
+            self.norm = L.BatchNormalization(3)
+            self.last = L.Convolution2D(None, 2, 3, pad=1)
+
+    def forward(self, x):
+        return self.last(self.function(self.norm(self.first(x))))
+
+
+class Tokens(renga.Chain):
+    """A function between linear maps of sequences."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+        with self.init_scope():
+            self.first, self.last = L.Linear(4, 6), L.Linear(None, 2)
+
+    def forward(self, x):
+        h = self.function(self.first(x, n_batch_axes=2))
+        return self.last(h, n_batch_axes=2)
+
+
+MODELS = {"spatial": (Images, (2, 2, 8, 6)), "sequence": (Tokens, (2, 6, 4))}
+READS = {
+    "extent": lambda h: h / h.shape[-2 if h.ndim == 4 else 1],
+    "size": lambda h: h / h.size,
+    "elements": lambda h: h * float(np.abs(h.array).max()),
+}
+
+
+@pytest.mark.parametrize("strategy", MODELS)
+@pytest.mark.parametrize("has_example", [False, True])
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_first_calls_without_an_example_are_compared(strategy, has_example, read):
+    """Before a parameter changes."""
+    make, shape = MODELS[strategy]
+    x = np.random.RandomState(0).normal(0, 1, shape).astype("f")
+
+    def rank(comm):
+        model = parallelize(make(read), comm, strategy, *[x] * has_example)
+        optimizer = renga.optimizers.SGD(0.1).setup(model)
+        before = [p.array.copy() for p in model.first.params()]
+        with pytest.raises(ValueError, match="it reads shapes or elements"):
+            optimizer.update(lambda: F.sum(model(x)))
+        for param, array in zip(model.first.params(), before):
+            np.testing.assert_array_equal(param.array, array)
+
+    local.run(rank, ranks=2)
+
+
+@pytest.mark.parametrize("strategy", ["channel", *MODELS])
+def test_comparing_leaves_nothing_behind(strategy):
+    """Numbers that are the same for all shards are right."""
+    make, shape = MODELS.get(strategy, MODELS["spatial"])
+    x = np.random.RandomState(0).normal(0, 1, shape).astype("f")
+    calls = []
+
+    def divided(h):
+        calls.append(len(h))
+        return h / len(h)
+
+    def serial():
+        np.random.seed(0)
+        model = make(divided)
+        with renga.using_config("train", False):
+            model(x)
+        return model
+
+    def trained(model):
+        optimizer = renga.optimizers.SGD(0.01).setup(model)
+        for _ in range(3):
+            optimizer.update(lambda: F.mean(model(x) ** 2))
+        calls.clear()
+        file = renga.serializers.DictionarySerializer()
+        file.save(model)
+        return file.target
+
+    expected = trained(serial())
+    model = serial()
+
+    def rank(comm):
+        return trained(parallelize(model, comm, strategy))
+
+    for found in local.run(rank, ranks=2):
+        assert found.keys() == expected.keys()
+        for name, array in expected.items():
+            np.testing.assert_allclose(found[name], array, 1e-4, 1e-5, err_msg=name)
+
+
+def test_calls_are_compared_once():
+    calls = []
+
+    def function(h):
+        calls.append(h.shape)
+        return h
+
+    def rank(comm):
+        model = parallelize(Between(function), comm, "channel")
+        for _ in range(3):
+            model(X.astype("f"))
+
+    local.run(rank, ranks=2)
+    assert len(calls) == 2 * (3 + 2)  # the serial and the parallel model once more
