@@ -49,7 +49,7 @@ class SummedReads:
         if all(placement == REPLICATE for placement in placements):
             return xs
         return [
-            self._beside_shards(x) if placement == REPLICATE else x
+            self._beside_shards(label, x) if placement == REPLICATE else x
             for x, placement in zip(xs, placements)
         ]
 
@@ -72,11 +72,17 @@ class SummedReads:
         )
         return function(*args, **kwargs)
 
-    def _beside_shards(self, x: Variable) -> Variable:
+    def _beside_shards(self, label: str, x: Variable) -> Variable:
         """What stands for a replicated variable beside shards."""
         tracker = self._tracker
         is_summed = _core.backprop_enabled() and _is_trained(x)
         if tracker.is_uniform(x):
+            if is_summed and 0 in x.shape:
+                raise ValueError(
+                    f"{label}: expected shards that are not empty beside a value with a "
+                    f"gradient that has been broadcast to their shape, got {x.shape}: "
+                    f"use fewer ranks, or let {label} broadcast the value itself"
+                )
             # One pixel or token stands for all: it has one shape on all ranks.
             axes = tracker.sharded_axes(x.ndim)
             first = tuple(slice(0, 1 if i in axes else None) for i in range(x.ndim))

@@ -96,3 +96,29 @@ def test_gradients_are_those_of_one_process(kind, function, has_example):
     for found in local.run(act, ranks=3):
         for name, value in expected.items():
             np.testing.assert_allclose(found[name], value, 1e-9, 1e-10, err_msg=name)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("kind,shape", [(Images, (2, 3, 2, 5)), (Texts, (2, 2, 4))])
+def test_a_rank_without_pixels_or_tokens(kind, shape, function):
+    """Values that have been broadcast before are refused, others are right."""
+
+    class Few(kind):
+        x = numbers(*shape)
+
+    with renga.using_config("dtype", np.float64):
+        expected = train(Few(FUNCTIONS[function]))
+
+    @in_float64
+    def act(comm):
+        return train(parallelize(Few(FUNCTIONS[function]), comm, kind.strategy))
+
+    if function in ("scalar", "penalized"):
+        with pytest.raises(
+            ValueError, match="shards that are not empty beside a value"
+        ):
+            local.run(act, ranks=3)
+        return
+    for found in local.run(act, ranks=3):
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name], value, 1e-9, 1e-10, err_msg=name)
