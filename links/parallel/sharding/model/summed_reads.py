@@ -79,9 +79,9 @@ class SummedReads:
         if tracker.is_uniform(x):
             if is_summed and 0 in x.shape:
                 raise ValueError(
-                    f"{label}: expected shards that are not empty beside a value with a "
-                    f"gradient that has been broadcast to their shape, got {x.shape}: "
-                    f"use fewer ranks, or let {label} broadcast the value itself"
+                    f"{label}: expected shards that are not empty beside a value with "
+                    "a gradient that has been broadcast to their shape, got "
+                    f"{x.shape}: use fewer ranks, or let {label} broadcast the value"
                 )
             # One pixel or token stands for all: it has one shape on all ranks.
             axes = tracker.sharded_axes(x.ndim)
