@@ -74,11 +74,12 @@ ENTRY_POINTS = {"renga", "renga.training.extensions", "renga.doctor"}
 # The modules and packages directly below python/renga, lowest layer first. Each layer
 # imports only the layers above its own line in this list, and itself.
 LAYERS = [
-    "_before_core placement suggestions warnings",
+    "_before_core suggestions warnings",
     "operations computational_graph",
     "configuration",
     "initializer serializer function_hook link_hook backends backend",
     "nan_check dtypes memory device_resident utils seed",
+    "around_call",
     "variable",
     "function_node function function_hooks",
     "initializers parameter",

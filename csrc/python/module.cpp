@@ -11,11 +11,12 @@
 #include "devices/meta.h"
 #include "ops/matmul/matmul.h"
 #include "python/attention.h"
+#include "python/calls/around_call.h"
 #include "python/calls/call_site.h"
-#include "python/calls/hooks.h"
 #include "python/compression.h"
 #include "python/cuda_array.h"
 #include "python/dlpack.h"
+#include "python/elements.h"
 #include "python/interpreter.h"
 #include "python/planning.h"
 #include "python/text_signatures.h"
@@ -105,8 +106,8 @@ PYBIND11_MODULE(_core, m) {
   start_warm_up();
   bind_graph(m);
   bind_variable(m);
-  bind_hooks(m);
-  bind_placement(m);
+  bind_calls(m);
+  bind_elements(m);
   bind_call_sites(m);
   bind_ops(m);
   bind_optimizers(m);

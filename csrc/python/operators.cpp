@@ -10,7 +10,7 @@
 #include "ops/matmul/matmul.h"
 #include "ops/reduction/reduction.h"
 #include "ops/shape/manipulation.h"
-#include "python/calls/hooks.h"
+#include "python/calls/around_call.h"
 
 namespace renga::python {
 namespace {
@@ -175,22 +175,21 @@ constexpr Operator product{"MatMul",
                            [](const Variable& a, const Variable& b) { return matmul(a, b); },
                            &product_with_number, &product_with_number};
 
-Variable unhooked(const Operator& op, const Variable& x, const Operand& o, bool reflected) {
+Variable compute(const Operator& op, const Variable& x, const Operand& o, bool reflected) {
   if (o.is_number) return (reflected ? op.of_number : op.with_number)(x, o.number);
   return reflected ? op.pair(o.variable, x) : op.pair(x, o.variable);
 }
 
-// With calls of the hooks, if there are any.
-Variable compute(const Operator& op, const Variable& x, const Operand& o, bool reflected) {
-  if (function_hooks == nullptr) [[likely]]
-    return unhooked(op, x, o, reflected);
-  const py::object with = o.is_number ? py::cast(o.number) : python_variable(o.variable);
-  const py::object mine = python_variable(x);
-  const HookedCall call(op.label, o.is_number ? std::vector{x} : std::vector{x, o.variable},
-                        reflected ? py::make_tuple(with, mine) : py::make_tuple(mine, with));
-  const Variable y = unhooked(op, x, o, reflected);
-  call.done({y});
-  return y;
+// Within this thread's context.
+Variable compute_surrounded(const Operator& op, const Variable& x, const Operand& o,
+                            bool reflected) {
+  if (!o.is_number) {
+    return reflected ? call_surrounded<Variable>(op.label, op.pair, o.variable, x)
+                     : call_surrounded<Variable>(op.label, op.pair, x, o.variable);
+  }
+  if (!reflected) return call_surrounded<Variable>(op.label, op.with_number, x, o.number);
+  const auto of_number = [&op](double n, const Variable& given) { return op.of_number(given, n); };
+  return call_surrounded<Variable>(op.label, of_number, o.number, x);
 }
 
 // The operator on `self` and `other`; `reflected` says that self stands on the right.
@@ -207,17 +206,9 @@ py::object apply(const Operator& op, VariableBody& self, py::handle other, bool 
   }
   if (!o.known) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
   if (o.variable.defined()) known_metadata(*o.variable.body());
-  if (present_call_placement() == nullptr) [[likely]]
+  if (call_context.is_empty()) [[likely]]
     return python_variable(compute(op, x, o, reflected));
-  std::vector<Variable> xs{x};
-  if (!o.is_number) xs.push_back(o.variable);
-  PlacedCall call(op.label, xs);
-  x = call(x);
-  if (!o.is_number) o.variable = call(o.variable);
-  const Variable y =
-      call.is_computed() ? compute(op, x, o, reflected) : unhooked(op, x, o, reflected);
-  call.done({y});
-  return python_variable(y);
+  return python_variable(compute_surrounded(op, x, o, reflected));
 }
 
 // What `compute` returns as a new reference, or nullptr with Python's error set.
@@ -246,12 +237,12 @@ PyObject* raised(PyObject* left, PyObject* right, PyObject* modulus) noexcept {
 }
 
 PyObject* negated(PyObject* x) noexcept {
-  static const auto run = hooked("negative", &negative);
+  static const auto run = surrounded("negative", &negative);
   return result_of([&] { return python_variable(run(initialized(*variable_body(x)))); });
 }
 
 PyObject* magnitude(PyObject* x) noexcept {
-  static const auto run = hooked("absolute", &absolute);
+  static const auto run = surrounded("absolute", &absolute);
   return result_of([&] { return python_variable(run(initialized(*variable_body(x)))); });
 }
 

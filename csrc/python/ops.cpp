@@ -3,7 +3,7 @@
 
 #include <pybind11/stl.h>
 
-#include "python/calls/hooks.h"
+#include "python/calls/around_call.h"
 #include "python/calls/operation.h"
 #include "python/calls/options.h"
 #include "python/calls/ranks.h"
@@ -51,7 +51,7 @@ struct Binder {
   template <class Function, class... Args>
   void operator()(const Op& op, Function function, const Args&... args) {
     const std::string doc = std::string(op.summary) + "\n\nShapes: " + op.shapes;
-    ops.def(op.name, hooked(op.name, function), python_argument(args)..., doc.c_str());
+    ops.def(op.name, surrounded(op.name, function), python_argument(args)..., doc.c_str());
     entries.append(Operation{op, py::make_tuple(args.name...), takes_arrays(function)});
   }
 };

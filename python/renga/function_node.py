@@ -10,10 +10,10 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.around_call import FunctionCall, require_own_graph
 from renga.configuration import config
 from renga.function_hook import FunctionHook, get_function_hooks
 from renga.nan_check import has_nan
-from renga.placement import require_own_graph
 from renga.utils import type_check
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_variable
@@ -95,10 +95,12 @@ class FunctionNode:
     def apply(self, inputs: Iterable[Any]) -> tuple[Variable, ...]:
         """Computes the outputs for Variables or arrays, and records the graph."""
         xs = tuple([as_variable(x) for x in inputs])
-        placement = _core.call_placement()
-        if placement is not None:
-            return placement.apply(self, xs)
-        return self._apply(xs)
+        handler = _core.around_call()
+        if handler is None:
+            return self._apply(xs)
+        call = FunctionCall(lambda *given: self._apply(given), xs, {}, self)
+        ys: tuple[Variable, ...] = call.surround(handler)
+        return ys
 
     def _apply(self, xs: tuple[Any, ...]) -> tuple[Variable, ...]:
         in_data = tuple([x.array for x in xs])

@@ -12,8 +12,8 @@ from typing import Any, Callable
 import numpy
 
 from renga import _core, backend
+from renga.around_call import require_own_graph
 from renga.backends import cuda
-from renga.placement import require_own_graph
 
 Variable = _core.Variable
 VariableNode = _core.VariableNode

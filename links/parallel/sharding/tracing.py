@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from renga import _core
 from renga._core import Locality
+from renga.around_call import run_within, surrounding
 from renga.configuration import using_config
 from renga.link import Link
 from renga.link_hook import LinkHook
@@ -66,48 +67,27 @@ class _Unchanged:
     """Notes which Variables functions returned as they got them, as reshapes may.
 
     Such a call is in no graph; with a shard it would be another one. This is the
-    placement of all calls while a model is traced.
+    handler around all calls while a model is traced.
     """
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
-        self._label = ""
-        self._inputs: list[Any] = []
-        self._inner: Any = None  # asked next
+        self._inner: Any = None  # called next
 
-    def place(self, label: str, xs: Sequence[Variable]) -> Sequence[Variable]:
-        """The inputs of an operation, as they are."""
-        self._label, self._inputs = label, [x.node for x in xs]
-        return xs if self._inner is None else self._inner.place(label, xs)
-
-    def placed(self, ys: Sequence[Variable]) -> None:
-        """The results of that operation."""
-        if self._label != "cast":  # to the same dtype, on any shard
-            self.nodes += [y.node for y in ys if y.node in self._inputs]
-        if self._inner is not None:
-            self._inner.placed(ys)
-
-    def call(self, function: Any, args: Any, kwargs: Any) -> Any:
-        """The result of a function that reads elements."""
-        if self._inner is not None:
-            return self._inner.call(function, args, kwargs)
-        return function(*args, **kwargs)
-
-    def apply(self, function: Any, xs: Any) -> Any:
-        """The outputs of a FunctionNode."""
-        if self._inner is not None:
-            return self._inner.apply(function, xs)
-        return function._apply(xs)
+    def __call__(self, call: Any) -> None:
+        """Runs a call."""
+        inputs = [x.node for x in call.operands]
+        run_within(self._inner, call)
+        # A cast to the same dtype returns any shard.
+        if isinstance(call, _core.Call) and call.label != "cast":
+            self.nodes += [y.node for y in call.results if y.node in inputs]
 
     @contextlib.contextmanager
     def noting(self) -> Iterator[None]:
         """A context in which calls are noted."""
-        self._inner = _core.call_placement()
-        _core.set_call_placement(self)
-        try:
+        self._inner = _core.around_call()
+        with surrounding(self):
             yield
-        finally:
-            _core.set_call_placement(self._inner)
 
 
 class LayoutGroups:

@@ -4,8 +4,8 @@ A program may use the parameter of a link by other functions, too::
 
     loss = F.mean_squared_error(model(x), t) + 0.01 * F.sum(model.fc.W**2)
 
-Each rank has a block of ``model.fc.W``. The core asks a :class:`WholeReads` what to
-call each operation with; it gathers the blocks, so that the sum is that of the whole.
+Each rank has a block of ``model.fc.W``. A :class:`WholeReads` around the calls of the
+thread gathers the blocks, so that the sum is that of the whole.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from renga import _core
+from renga.around_call import surrounding
 from renga.function_node import FunctionNode
-from renga.links.parallel.sharding.model.arguments import replace_arrays
 from renga.variable import Variable
 
 # Modules of functions that compute with shapes, before they call operations.
@@ -37,22 +37,10 @@ class OwnReads:
     def __init__(self, replaced: Mapping[int, Variable]) -> None:
         self._replaced = replaced
 
-    def place(self, label: str, xs: list[Variable]) -> list[Variable]:
-        """The variables to call an operation with."""
-        return [self._read(x) for x in xs]
-
-    def placed(self, ys: list[Variable]) -> None:
-        """Takes the operation's outputs, of which nothing has to be known."""
-
-    def apply(self, function: Any, xs: tuple[Variable, ...]) -> tuple[Variable, ...]:
-        """The outputs of a FunctionNode."""
-        outputs: tuple[Variable, ...] = function._apply(tuple(map(self._read, xs)))
-        return outputs
-
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result of a function that reads the elements of its Variables."""
-        args, kwargs = replace_arrays((args, kwargs), self._read)
-        return function(*args, **kwargs)
+    def __call__(self, call: Any) -> None:
+        """Runs a call with what it reads."""
+        call.operands = [self._read(x) for x in call.operands]
+        call.run()
 
     def _read(self, x: Any) -> Any:
         return self._replaced.get(id(x), x)
@@ -81,32 +69,28 @@ _whole_reads = WholeReads({})
 
 def gather_shards_for_functions() -> None:
     """Has functions of this thread read whole parameters, outside of sharded links."""
-    placement = _core.call_placement()
-    if placement is None:
-        _core.set_call_placement(_whole_reads)
-    elif _reads_of(placement) is None:
-        placement.inner = _whole_reads
+    handler = _core.around_call()
+    if handler is None:
+        _core.set_around_call(_whole_reads)
+    elif _reads_of(handler) is None:
+        handler.inner = _whole_reads
 
 
-def _reads_of(placement: Any) -> Any:
-    """What a placement asks in turn, if it does, or itself."""
-    return getattr(placement, "inner", placement)
+def _reads_of(handler: Any) -> Any:
+    """The handler that a handler calls in turn, if it does, or itself."""
+    return getattr(handler, "inner", handler)
 
 
-@contextlib.contextmanager
-def reading(replaced: Mapping[int, Variable]) -> Iterator[None]:
+def reading(
+    replaced: Mapping[int, Variable],
+) -> contextlib.AbstractContextManager[None]:
     """A context in which functions read other variables in the place of parameters."""
-    before = _core.call_placement()
-    _core.set_call_placement(WholeReads(replaced))
-    try:
-        yield
-    finally:
-        _core.set_call_placement(before)
+    return surrounding(WholeReads(replaced))
 
 
 def is_function_asking() -> bool:
     """Whether the caller of a property is a function that will get whole parameters."""
-    if not isinstance(_reads_of(_core.call_placement()), WholeReads):
+    if not isinstance(_reads_of(_core.around_call()), WholeReads):
         return False
     caller: str = sys._getframe(2).f_globals.get("__name__", "")
     return caller.startswith(_ASKING)
@@ -117,15 +101,11 @@ def reads_own_shards(function: Function) -> Function:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        placement = _core.call_placement()
-        reads = _reads_of(placement)
+        reads = _reads_of(_core.around_call())
         if not isinstance(reads, WholeReads):
             return function(*args, **kwargs)
-        _core.set_call_placement(reads.own)
-        try:
+        with surrounding(reads.own):
             return function(*args, **kwargs)
-        finally:
-            _core.set_call_placement(placement)
 
     return call  # type: ignore[return-value]
 

@@ -77,7 +77,7 @@ def _variables_on_device(inputs: Sequence[Any]) -> list[Variable] | None:
         return None
     if _thread.is_recording or get_function_hooks() or not inputs:
         return None
-    if _core.call_placement() is not None:  # recorded operations would not ask it
+    if _core.around_call() is not None:  # recorded operations would not ask it
         return None
     kinds = (Variable, loaded().ndarray)
     if not all(isinstance(x, kinds) for x in inputs):

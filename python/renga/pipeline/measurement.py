@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga import _core
+from renga.around_call import surrounding
 from renga.backend import get_array_types
 from renga.function_hook import FunctionHook
 from renga.function_node import backward
 from renga.link_hook import LinkHook
-from renga.pipeline.batches.containers import leaves
+from renga.utils.containers import leaves
 from renga.variable import Variable
 
 if TYPE_CHECKING:
@@ -190,12 +191,8 @@ def seconds_per_byte(comm: Communicator) -> float:
 
 
 def _run(placement: Any, program: Callable[..., Any], inputs: Sequence[Any]) -> Any:
-    before = _core.call_placement()
-    _core.set_call_placement(placement)
-    try:
+    with surrounding(placement):
         return program(*inputs)
-    finally:
-        _core.set_call_placement(before)
 
 
 class _Order:
@@ -205,21 +202,11 @@ class _Order:
         self.owners = owners
         self.paths: dict[str, None] = {}
 
-    def place(self, label: str, xs: list[Variable]) -> list[Variable]:
-        for x in xs:
+    def __call__(self, call: Any) -> None:
+        for x in call.operands:
             if id(x) in self.owners:
                 self.paths[self.owners[id(x)]] = None
-        return xs
-
-    def placed(self, ys: list[Variable]) -> None:
-        pass
-
-    def apply(self, function: Any, xs: tuple[Variable, ...]) -> tuple[Variable, ...]:
-        self.place("", list(xs))
-        return function._apply(xs)
-
-    def call(self, function: Any, args: Any, kwargs: Any) -> Any:
-        return function(*args, **kwargs)
+        call.run()
 
 
 class _Spans(LinkHook):
@@ -260,7 +247,6 @@ class _Clock(FunctionHook):
         self.crossing: list[tuple[int, int, int]] = []
         self._values: dict[int, tuple[int, int, int]] = {}
         self._kept: list[Variable] = []
-        self._target = -1
         self._start = 0.0
 
     def end(self) -> None:
@@ -281,33 +267,20 @@ class _Clock(FunctionHook):
         self._current = self.weights
         postponed.compute()
 
-    def place(self, label: str, xs: list[Variable]) -> list[Variable]:
-        self._target = max((x.stage for x in xs), default=-1)
-        for x in xs:
-            if 0 <= x.stage < self._target:
+    def __call__(self, call: Any) -> None:
+        target = max((x.stage for x in call.operands), default=-1)
+        for x in call.operands:
+            if 0 <= x.stage < target:
                 last = self._values.get(id(x), (0, -1, 0))[1]
                 n = x.array.nbytes
-                self._values[id(x)] = (x.stage, max(last, self._target), n)
+                self._values[id(x)] = (x.stage, max(last, target), n)
                 self._kept.append(x)
-        self._start = self._now()
-        return xs
-
-    def placed(self, ys: list[Variable]) -> None:
-        if self._target >= 0:
-            self.forward[self._target] += self._now() - self._start
-        for y in ys:
-            y.stage = self._target
-
-    def apply(self, function: Any, xs: tuple[Variable, ...]) -> tuple[Variable, ...]:
-        self.place("", list(xs))
-        target, start = self._target, self._start
-        ys = function._apply(xs)
-        self._target, self._start = target, start
-        self.placed(list(ys))
-        return ys
-
-    def call(self, function: Any, args: Any, kwargs: Any) -> Any:
-        return function(*args, **kwargs)
+        start = self._now()
+        call.run()
+        if target >= 0:
+            self.forward[target] += self._now() - start
+        for y in call.results:
+            y.stage = target
 
     def backward_preprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
         self._start = self._now()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from renga.around_call import surrounding
 from renga.functions import get_item
 from renga.functions.noise.seed import random_streams
 from renga.functions.overrides import overriding
@@ -76,7 +77,7 @@ class SequenceRun:
         own = {
             "position_embedding": functools.partial(_position_embedding, comm, tracker)
         }
-        summed, streams = SummedReads(comm, tracker).placing(), random_streams(comm)
+        summed, streams = surrounding(SummedReads(comm, tracker)), random_streams(comm)
         with tracking(tracker), SequenceChecker(tracker), overriding(own):
             with summed, streams:
                 result = run(*args, **kwargs)

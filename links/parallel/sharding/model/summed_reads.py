@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from renga import _core
 from renga.functions import get_item
-from renga.links.parallel.sharding.model.arguments import replace_arrays
 from renga.links.parallel.sharding.placement import REPLICATE, REPLICATE_SUMMED
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker
 from renga.links.parallel.sharding.redistribute import with_summed_gradient
@@ -25,52 +22,23 @@ class SummedReads:
     Each rank finds the gradient through its own shard only. What has been broadcast to
     the shape of a shard, as by ``F.scale``, is the shard of that of the whole.
 
-    The core asks it what to call each operation with (``_core.set_call_placement``).
+    It is the handler around the calls of a thread (:mod:`renga.around_call`).
     """
 
     def __init__(self, comm: Communicator, tracker: PlacementTracker) -> None:
         self._comm, self._tracker = comm, tracker
 
-    @contextlib.contextmanager
-    def placing(self) -> Iterator[None]:
-        """A context in which this thread's functions are called so."""
-        before = _core.call_placement()
-        _core.set_call_placement(self)
-        try:
-            yield
-        finally:
-            _core.set_call_placement(before)
-
-    def place(self, label: str, xs: list[Variable]) -> list[Variable]:
-        """The variables to call an operation with."""
-        if self._tracker.is_paused:
-            return xs
-        placements = [self._tracker.placement_of(x) for x in xs]
-        if all(placement == REPLICATE for placement in placements):
-            return xs
-        return [
-            self._beside_shards(label, x) if placement == REPLICATE else x
-            for x, placement in zip(xs, placements)
-        ]
-
-    def placed(self, ys: list[Variable]) -> None:
-        """Takes the operation's outputs, whose placements are recorded elsewhere."""
-
-    def apply(self, function: Any, xs: tuple[Variable, ...]) -> tuple[Variable, ...]:
-        """The outputs of a FunctionNode."""
-        placed = tuple(self.place(function.label, list(xs)))
-        outputs: tuple[Variable, ...] = function._apply(placed)
-        return outputs
-
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result of a function that reads the elements of its Variables."""
-        xs: list[Variable] = []
-        replace_arrays((args, kwargs), lambda x: _collect(x, xs))
-        placed = iter(self.place(function.__name__, xs))
-        args, kwargs = replace_arrays(
-            (args, kwargs), lambda x: next(placed) if isinstance(x, Variable) else x
-        )
-        return function(*args, **kwargs)
+    def __call__(self, call: Any) -> None:
+        """Runs a call with what stands for its operands beside shards."""
+        placements = [REPLICATE]
+        if not self._tracker.is_paused:
+            placements = [self._tracker.placement_of(x) for x in call.operands]
+        if any(placement != REPLICATE for placement in placements):
+            call.operands = [
+                self._beside_shards(call.label, x) if placement == REPLICATE else x
+                for x, placement in zip(call.operands, placements)
+            ]
+        call.run()
 
     def _beside_shards(self, label: str, x: Variable) -> Variable:
         """What stands for a replicated variable beside shards."""
@@ -103,9 +71,3 @@ class SummedReads:
 def _is_trained(x: Variable) -> bool:
     """Whether a gradient of ``x`` reaches a parameter."""
     return x.requires_grad and (isinstance(x, Parameter) or x.creator_node is not None)
-
-
-def _collect(x: Any, xs: list[Variable]) -> Any:
-    if isinstance(x, Variable):
-        xs.append(x)
-    return x

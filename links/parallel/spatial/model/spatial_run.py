@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from renga.around_call import surrounding
 from renga.functions.noise.seed import random_streams
 from renga.functions.overrides import overriding
 from renga.link import Link
@@ -56,7 +57,7 @@ class SpatialRun:
         if self.is_replicated:
             args, kwargs = scatter_arguments(grid, tracker, (args, kwargs))
         spatial_functions = overriding(substitutes(grid, tracker))
-        summed = SummedReads(grid.comm, tracker).placing()
+        summed = surrounding(SummedReads(grid.comm, tracker))
         streams = random_streams(grid.comm)
         with tracking(tracker), SpatialChecker(tracker), spatial_functions:
             with summed, streams:

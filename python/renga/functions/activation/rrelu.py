@@ -7,12 +7,12 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.around_call import reads_elements
 from renga.configuration import config
 from renga.functions.activation.not_negative import not_negative
 from renga.functions.check import check_arrays, check_floats, check_shape
 from renga.functions.noise.seed import generator
 from renga.functions.on_host import on_host
-from renga.placement import reads_elements
 from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_real
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.around_call import reads_elements
 from renga.backend import get_array_module
-from renga.placement import reads_elements
 from renga.variable import Variable, as_array
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.around_call import reads_elements
 from renga.functions.check import array_of, check_labels_shape
-from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_variable
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy
 
+from renga.around_call import reads_elements
 from renga.functions.check import check_floats, check_shape
 from renga.functions.on_host import on_host
-from renga.placement import reads_elements
 from renga.variable import Variable, as_array, as_variable
 
 

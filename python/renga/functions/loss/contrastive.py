@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.around_call import reads_elements
 from renga.functions.check import (
     array_of,
     check_alike,
@@ -16,7 +17,6 @@ from renga.functions.check import (
 from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import on_host
-from renga.placement import reads_elements
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 

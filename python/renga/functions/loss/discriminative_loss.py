@@ -7,9 +7,9 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.around_call import reads_elements
 from renga.functions.check import check_arrays, check_floats, check_shape
 from renga.functions.on_host import on_host
-from renga.placement import reads_elements
 from renga.utils.extents import check_count, check_real
 from renga.variable import Variable, as_array
 

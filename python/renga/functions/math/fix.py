@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.around_call import reads_elements
 from renga.functions.activation.not_negative import not_negative
 from renga.functions.check import check_arrays
-from renga.placement import reads_elements
 from renga.variable import Variable
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.around_call import reads_elements
 from renga.configuration import config
 from renga.functions.array.cast import cast
 from renga.functions.check import array_of, check_floats, check_shape, check_written
 from renga.functions.util.recomputation import remembered
-from renga.placement import reads_elements
 from renga.utils.extents import check_real
 from renga.variable import Variable, as_array
 

@@ -7,13 +7,13 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.around_call import reads_elements
 from renga.configuration import config
 from renga.functions.array.cast import cast
 from renga.functions.check import check_arrays, check_floats, check_shape, check_written
 from renga.functions.math.average import average
 from renga.functions.normalization.inverse_root import inverse_root
 from renga.functions.on_host import on_host
-from renga.placement import reads_elements
 from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_integer, check_real
 from renga.utils.type_check import InvalidType

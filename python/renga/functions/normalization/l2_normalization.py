@@ -7,10 +7,10 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.around_call import reads_elements
 from renga.functions.array.cast import cast
 from renga.functions.check import check_axis, check_floats
 from renga.functions.on_host import on_host
-from renga.placement import reads_elements
 from renga.variable import Variable
 
 

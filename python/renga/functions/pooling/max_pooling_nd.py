@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.around_call import reads_elements
 from renga.backend import get_array_module
 from renga.functions.overrides import overridable
 from renga.functions.pooling.axes import (
@@ -18,7 +19,6 @@ from renga.functions.pooling.axes import (
     pooling_window_nd,
 )
 from renga.functions.window import PoolingWindow, over_axes
-from renga.placement import reads_elements
 
 
 @overridable

@@ -27,8 +27,9 @@ def forget(func: Callable[..., Any], *xs: Any) -> Any:
     """
     if not callable(func):
         raise TypeError(f"forget: expected a function, got {type(func)}")
-    placement = _core.call_placement()
-    if getattr(placement, "is_divided", False):  # a pipeline recomputes whole stages
+    if getattr(
+        _core.around_call(), "is_divided", False
+    ):  # a pipeline recomputes whole stages
         return func(*map(as_variable, xs))
     if not _core.backprop_enabled():
         return func(*xs)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from renga.pipeline.batches import containers
+from renga.utils import containers
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable
 

@@ -12,7 +12,7 @@ import numpy
 from renga.backend import get_array_types
 from renga.configuration import config
 from renga.function_node import FunctionNode
-from renga.pipeline.batches.containers import leaves, map_items, map_leaves
+from renga.utils.containers import leaves, map_items, map_leaves
 from renga.variable import Variable, as_array, as_variable
 
 

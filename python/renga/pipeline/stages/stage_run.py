@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from renga import _core, reporter
+from renga.around_call import FunctionCall, map_variables, surrounding
 from renga.backend import get_array_types
 from renga.configuration import no_backprop_mode
 from renga.function_node import backward
 from renga.functions.util.recomputation import Recomputation
 from renga.parameter import as_operand
-from renga.pipeline.batches.containers import leaves, map_leaves
 from renga.pipeline.stages.messages import GRADIENT, VALUE, Kind, Route
+from renga.utils.containers import leaves
 from renga.variable import Variable
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class StageRun:
     sent there. So values are sent only from earlier to later stages, and gradients only
     back.
 
-    The core asks it where to run each call (``_core.set_call_placement``).
+    The core asks it where to run each call (:mod:`renga.around_call`).
 
     Args:
         stage: the stage to compute.
@@ -72,7 +73,6 @@ class StageRun:
         self._received: dict[int, tuple[Variable, _Transfer]] = {}
         self._values: deque[_Transfer] = deque()  # received before a recomputation
         self._is_sending = True
-        self._target = -1
         self._python_calls = 0
         self._open_calls = 0
         self._postponed = _core.PostponedGradients()
@@ -110,11 +110,10 @@ class StageRun:
 
     @contextlib.contextmanager
     def _placing(self, program: Any) -> Iterator[None]:
-        before = _core.call_placement()
-        _core.set_call_placement(self)
         self._python_calls = 0
         try:
-            yield
+            with surrounding(self):
+                yield
         except _core.NoElements as error:
             name = getattr(program, "__name__", type(program).__name__)
             raise RuntimeError(
@@ -122,8 +121,6 @@ class StageRun:
                 f"which stage {self.stage} does not have; control flow must not "
                 "depend on them"
             ) from error
-        finally:
-            _core.set_call_placement(before)
 
     def _observing(self) -> contextlib.AbstractContextManager[None]:
         try:
@@ -199,88 +196,53 @@ class StageRun:
                     roots.append((x, first))
         return roots
 
-    def place(self, label: str, xs: list[Variable]) -> list[Variable] | None:
-        """The variables to call an operation with; None if another stage calls it."""
-        self._target = target = max((x.stage for x in xs), default=-1)
-        if target < 0 or target == self.stage:
-            return [as_operand(self._here(x)) for x in xs]
-        for x in xs:
-            if x.stage == self.stage:
-                self._send(x, target)
-        return None
-
-    def placed(self, ys: list[Variable]) -> None:
-        """Records the stage of an operation's outputs."""
-        if self._target >= 0:
-            for y in ys:
-                y.stage = self._target
-
-    def apply(self, function: Any, xs: tuple[Variable, ...]) -> tuple[Variable, ...]:
-        """The outputs of a FunctionNode."""
-        return self.call(_Apply(function), xs, {})
-
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result of a function that reads the elements of its Variables."""
-        self._python_calls += 1
+    def __call__(self, call: Any) -> None:
+        """Runs a call if it is on this stage; else finds the shapes of its results."""
+        is_python = isinstance(call, FunctionCall)
+        self._python_calls += is_python
         number = self._python_calls
-        xs: list[Variable] = []
-        _map_variables((args, kwargs), xs.append)
-        placed = self.place(function.__name__, xs)
-        target = self._target
-        if placed is not None:
-            queue = deque(placed)
-            args, kwargs = _map_variables((args, kwargs), lambda x: queue.popleft())
-            self._open_calls += 1
+        target = max((x.stage for x in call.operands), default=-1)
+        if target < 0 or target == self.stage:
+            call.operands = [as_operand(self._here(x)) for x in call.operands]
+            self._open_calls += is_python
             try:
-                result = function(*args, **kwargs)
+                call.run()
             finally:
-                self._open_calls -= 1
+                self._open_calls -= is_python
         else:
-            result = self._shapes_of(number, function, args, kwargs)
-        self._target = target
-        _map_variables(result, lambda y: self.placed([y]))
-        return result
+            for x in call.operands:
+                if x.stage == self.stage:
+                    self._send(x, target)
+            if is_python:
+                call.result = self._shapes_of(number, call)
+            else:
+                call.run_shapes()
+        if target >= 0:
+            for y in call.results:
+                y.stage = target
 
-    def _shapes_of(
-        self, number: int, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def _shapes_of(self, number: int, call: FunctionCall) -> Any:
         """The result without elements. A run on other elements determines its shapes.
 
         Shapes are cached, unless the function draws random numbers: every rank has to
         draw those too, to keep the generators in step.
         """
-        settings = [getattr(function, "settings", {}), args, kwargs]
-        key = (number, function.__name__, *map(_setting, leaves(settings)))
+        settings = {} if call.node is None else vars(call.node)
+        given = leaves([settings, call.args, call.kwargs])
+        key = (number, call.label, *map(_setting, given))
         if key not in self._outputs:
             before = _random_state()
-            result = self._on_identities(function, args, kwargs)
+            result = _on_identities(call)
             if before == _random_state():
                 self._outputs[key] = result
         else:
             result = self._outputs[key]
         requires_grad = _core.backprop_enabled() and any(
-            x.requires_grad for x in leaves(settings[1:]) if isinstance(x, Variable)
+            x.requires_grad for x in call.operands
         )
-        return _map_variables(
-            result,
-            lambda y: _core.empty_variable(
-                *Kind.of(y), "meta", y.requires_grad and requires_grad
-            ),
+        return map_variables(
+            lambda y: _shape(y, y.requires_grad and requires_grad), result
         )
-
-    def _on_identities(
-        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        args, kwargs = _map_variables(
-            (args, kwargs),
-            lambda x: Variable(_identities(x.shape, x.dtype), requires_grad=True),
-        )
-        _core.set_call_placement(None)
-        try:
-            result = function(*args, **kwargs)
-        finally:
-            _core.set_call_placement(self)
-        return _map_variables(result, lambda y: _shape(y, y.requires_grad))
 
     @property
     def is_divided(self) -> bool:
@@ -333,25 +295,15 @@ class StageRun:
         return x
 
 
-class _Apply:
-    """A FunctionNode as a function of Variables."""
-
-    def __init__(self, node: Any) -> None:
-        self._node = node
-        self.__name__ = node.label
-        self.settings = vars(node)
-
-    def __call__(self, *xs: Variable) -> tuple[Variable, ...]:
-        return self._node._apply(xs)
-
-
-def _map_variables(value: Any, function: Callable[[Variable], Any]) -> Any:
-    """``value`` with ``function(x)`` in place of each Variable in it, in order."""
-
-    def replaced(leaf: Any) -> Any:
-        return function(leaf) if isinstance(leaf, Variable) else leaf
-
-    return map_leaves(replaced, value)
+def _on_identities(call: FunctionCall) -> Any:
+    with surrounding(None):
+        result = call.result_of(
+            [
+                Variable(_identities(x.shape, x.dtype), requires_grad=True)
+                for x in call.operands
+            ]
+        )
+    return map_variables(lambda y: _shape(y, y.requires_grad), result)
 
 
 def _setting(value: Any) -> Any:

@@ -6,9 +6,10 @@ import bisect
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from renga import _core
+from renga.around_call import FunctionCall, run_within
 from renga.configuration import config
 from renga.distributed.data_parallel.sharded_parameters.backward_ladder import (
     BackwardLadder,
@@ -19,7 +20,6 @@ from renga.distributed.data_parallel.sharded_parameters.node_parameter import (
 )
 from renga.functions.util.recomputation import is_recomputable
 from renga.parameter import as_operand
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.distributed.data_parallel.sharded_parameters.gathered_unit import (
@@ -32,17 +32,6 @@ _KEPT = 2
 _LOOK_AHEAD = 32  # ranks of a graph
 
 
-class _Call(NamedTuple):
-    """An operation: its name, its inputs, and parameters among them with their units.
-
-    Inputs are left out if no parameter is among them.
-    """
-
-    label: str
-    xs: Sequence[Any]
-    read: list[tuple[Any, GatheredUnit]]
-
-
 def _no_unit() -> None:
     """In the place of a reference to a unit."""
 
@@ -50,13 +39,13 @@ def _no_unit() -> None:
 class ParameterReads:
     """Gathers units before functions of a thread read them, forward and backward.
 
-    The core asks it what to call each operation with
-    (``_core.set_call_placement``). It notes the ranks of graph nodes that read a unit;
-    in backward passes the unit is gathered before nodes of these ranks run. The unit
-    that is likely to be read next is requested meanwhile.
+    It is the handler around the calls of a thread (:mod:`renga.around_call`). It notes
+    the ranks of graph nodes that read a unit; in backward passes the unit is gathered
+    before nodes of these ranks run. The unit that is likely to be read next is
+    requested meanwhile.
 
     Attributes:
-        inner: asked next; None to call operations with what they are given.
+        inner: another handler, within this one; None for none.
     """
 
     def __init__(self, inner: Any) -> None:
@@ -73,56 +62,42 @@ class ParameterReads:
         self._after = weakref.WeakKeyDictionary()
         self._before: Any = _no_unit  # a reference to the last one of this pass
         self._ladder = BackwardLadder(self._before_rank)
-        self._call = _Call("", (), [])
 
-    def place(self, label: str, xs: list[Variable]) -> list[Variable]:
-        """The variables to call an operation with."""
-        read = self._units_of(xs)
-        self._call = _Call(label, xs if read else (), read)
+    def __call__(self, call: Any) -> None:
+        """Runs a call once what it reads is gathered."""
+        read = self._units_of(call.operands)
+        if not read:
+            run_within(self.inner, call)
+        elif not isinstance(call, FunctionCall):
+            self._run_operation(call, read)
+        elif call.node is not None:
+            self._run_node(call, {unit for _, unit in read})
+        else:
+            run_within(self.inner, call)  # its functions read
+
+    def _run_operation(self, call: Any, read: list[tuple[Any, GatheredUnit]]) -> None:
+        xs, units = call.operands, {unit for _, unit in read}
         for _, unit in read:
             self._gather_in_order(unit)
-        if self.inner is None:
-            return xs
-        placed: list[Variable] = self.inner.place(label, xs)
-        return placed
+        run_within(self.inner, call)
+        if config.in_recomputing:  # in a backward pass, which no ladder precedes
+            self._protected |= units
+        else:
+            self._note(call.label, xs, read, call.results)
+            self._free_all_but(units, _KEPT)
 
-    def placed(self, ys: list[Variable]) -> None:
-        """Takes the operation's outputs."""
-        if self.inner is not None:
-            self.inner.placed(ys)
-        call, self._call = self._call, _Call("", (), [])
-        if call.read:
-            units = {unit for _, unit in call.read}
-            if config.in_recomputing:  # in a backward pass, which no ladder precedes
-                self._protected |= units
-            else:
-                self._note(call, ys)
-                self._free_all_but(units, _KEPT)
-
-    def apply(self, function: Any, xs: tuple[Variable, ...]) -> tuple[Variable, ...]:
-        """The outputs of a FunctionNode."""
-        units = {unit for _, unit in self._units_of(xs)}
+    def _run_node(self, call: FunctionCall, units: set[GatheredUnit]) -> None:
         unprotected = units - set(self._protected)
         self._protected |= units
         for unit in units:
             self._gather_in_order(unit)
             unit.is_borrowed = True
         try:
-            if self.inner is None:
-                outputs: tuple[Variable, ...] = function._apply(xs)
-            else:
-                outputs = self.inner.apply(function, xs)
+            run_within(self.inner, call)
         finally:
             for unit in units:
                 unit.is_borrowed = False
             self._protected -= unprotected
-        return outputs
-
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result of a function that reads the elements of its Variables."""
-        if self.inner is None:
-            return function(*args, **kwargs)
-        return self.inner.call(function, args, kwargs)
 
     @property
     def has_read(self) -> bool:
@@ -191,17 +166,30 @@ class ParameterReads:
             unit.free()
             del self._gathered[unit]
 
-    def _note(self, call: _Call, ys: list[Variable]) -> None:
-        """Notes the ranks of the operation's graph nodes that read parameters."""
+    def _note(
+        self,
+        label: str,
+        xs: Sequence[Any],
+        read: list[tuple[Any, GatheredUnit]],
+        ys: Sequence[Any],
+    ) -> None:
+        """Notes the ranks of the operation's graph nodes that read parameters.
+
+        Args:
+            label: the name of the operation.
+            xs: its operands.
+            read: the parameters among them, with their units.
+            ys: its results.
+        """
         creators = [y.creator_node for y in ys if y is not None]
         nodes = [node for node in creators[:1] if node is not None]
         if not nodes or is_recomputable():
             return
-        if call.label == "linear" and unit_of(call.xs[0]) is not None:
+        if label == "linear" and unit_of(xs[0]) is not None:
             # What it multiplies is read again after all operations that use its weight.
-            unit_of(call.xs[0]).is_pinned = True
-        units = {param.node: unit for param, unit in call.read}
-        seen = {x.node for x in call.xs}
+            unit_of(xs[0]).is_pinned = True
+        units = {param.node: unit for param, unit in read}
+        seen = {x.node for x in xs}
         while nodes:
             node = nodes.pop()
             for x in node.inputs or ():
@@ -264,27 +252,17 @@ class _OtherThreads:
         """Has these threads ask, as long as there are units."""
         self._units.add(unit)
         weakref.finalize(unit, self._end)
-        _core.set_default_call_placement(self)
+        _core.set_default_around_call(self)
 
     def _end(self) -> None:
         if not self._units:
-            _core.set_default_call_placement(None)
+            _core.set_default_around_call(None)
 
-    def place(self, label: str, xs: list[Variable]) -> list[Variable]:
-        """The variables to call an operation with."""
-        return [as_operand(x) for x in xs]
-
-    def placed(self, ys: list[Variable]) -> None:
-        """Takes the operation's outputs."""
-
-    def apply(self, function: Any, xs: tuple[Variable, ...]) -> tuple[Variable, ...]:
-        """The outputs of a FunctionNode."""
-        outputs: tuple[Variable, ...] = function._apply(tuple(map(as_operand, xs)))
-        return outputs
-
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result of a function that reads the elements of its Variables."""
-        return function(*args, **kwargs)
+    def __call__(self, call: Any) -> None:
+        """Runs an operation or a FunctionNode with copies of gathered parameters."""
+        if not isinstance(call, FunctionCall) or call.node is not None:
+            call.operands = [as_operand(x) for x in call.operands]
+        call.run()
 
 
 other_threads = _OtherThreads()
@@ -295,17 +273,17 @@ def can_read_parameters() -> bool:
 
     They may not in a program of which other ranks compute parts.
     """
-    return not hasattr(_core.call_placement(), "require_own_graph")
+    return not hasattr(_core.around_call(), "require_own_graph")
 
 
 def parameter_reads() -> ParameterReads:
     """That of this thread, which its functions ask from now on."""
-    present = _core.call_placement()
+    present = _core.around_call()
     if present is other_threads:
         present = None
     if _of_thread.reads is None:
         _of_thread.reads = ParameterReads(present)
     elif present is not _of_thread.reads:
         _of_thread.reads.inner = present
-    _core.set_call_placement(_of_thread.reads)
+    _core.set_around_call(_of_thread.reads)
     return _of_thread.reads

@@ -1,0 +1,130 @@
+"""What surrounds the calls of a thread's functions: a handler, as that of a pipeline.
+
+It is called with each operation of the core (a ``_core.Call``), and with each
+``FunctionNode`` and each function that :func:`reads_elements` (a
+:class:`FunctionCall`)::
+
+    def handler(call):
+        call.operands = [replaced(x) for x in call.operands]  # if it wants others
+        call.run()
+        note(call.label, call.results)
+
+    with surrounding(handler):
+        model(x)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from renga import _core
+from renga.utils.containers import leaves, map_leaves
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class FunctionCall:
+    """A call of a function written in Python, as a handler sees it.
+
+    Attributes:
+        label: the name of the function.
+        operands: the Variables among the arguments, in order.
+        args, kwargs: the arguments.
+        node: the FunctionNode; None for a function that reads elements.
+        result: what the function has returned.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        node: Any = None,
+    ) -> None:
+        self.label: str = function.__name__ if node is None else node.label
+        self.operands: Sequence[Any] = variables_in((args, kwargs))
+        self.args, self.kwargs, self.node = args, kwargs, node
+        self.result: Any = None
+        self._function = function
+
+    @property
+    def results(self) -> list[Any]:
+        """The Variables in what the function has returned."""
+        return variables_in(self.result)
+
+    def run(self) -> None:
+        """Calls the function with the operands."""
+        self.result = self.result_of(self.operands)
+
+    def result_of(self, operands: Sequence[Any]) -> Any:
+        """What the function returns for other operands."""
+        following = iter(operands)
+        args, kwargs = map_variables(
+            lambda _: next(following), (self.args, self.kwargs)
+        )
+        return self._function(*args, **kwargs)
+
+    def surround(self, handler: Any) -> Any:
+        """The result with the handler around the call."""
+        handler(self)
+        return self.result
+
+
+@contextlib.contextmanager
+def surrounding(handler: Any) -> Iterator[None]:
+    """A context in which a handler, or none, is around the calls of this thread."""
+    before = _core.around_call()
+    _core.set_around_call(handler)
+    try:
+        yield
+    finally:
+        _core.set_around_call(before)
+
+
+def run_within(handler: Any, call: Any) -> None:
+    """Runs a call with another handler around it; None for none."""
+    if handler is None:
+        call.run()
+    else:
+        handler(call)
+
+
+def require_own_graph(caller: str) -> None:
+    """Raises RuntimeError in a program of which other ranks compute parts."""
+    handler = _core.around_call()
+    if hasattr(handler, "require_own_graph"):  # a stage of a pipeline
+        handler.require_own_graph(caller)
+
+
+def reads_elements(function: Function) -> Function:
+    """Declares that a function reads the elements of its Variables in Python.
+
+    Where they are on another stage of a pipeline, there are none: then the function is
+    computed there, and only the shapes of its outputs here.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        handler = _core.around_call()
+        if handler is None:
+            return function(*args, **kwargs)
+        return FunctionCall(function, args, kwargs).surround(handler)
+
+    return call  # type: ignore[return-value]
+
+
+def variables_in(value: Any) -> list[Any]:
+    """The Variables in lists, tuples and dictionaries, in order."""
+    return [leaf for leaf in leaves(value) if isinstance(leaf, _core.Variable)]
+
+
+def map_variables(function: Callable[[Any], Any], value: Any) -> Any:
+    """``value`` with ``function(x)`` in place of each Variable in it, in order."""
+
+    def replaced(leaf: Any) -> Any:
+        return function(leaf) if isinstance(leaf, _core.Variable) else leaf
+
+    return map_leaves(replaced, value)
