@@ -87,7 +87,7 @@ LAYERS = [
     "numpy_functions",
     "link sequential link_hooks distribution distributions",
     "serializers",
-    "kernels runtime_info profiling",
+    "kernels runtime_info profiling program",
     "optimizer_hooks optimizer optimizers",
     "statistics reporter",
     "dataset datasets iterators transforms",

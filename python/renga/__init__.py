@@ -35,6 +35,7 @@ from renga import numpy_functions as numpy_functions
 from renga import optimizer as optimizer
 from renga import optimizer_hooks as optimizer_hooks
 from renga import optimizers as optimizers
+from renga import program as program
 from renga import reporter as reporter
 from renga import sequential as sequential
 from renga import serializer as serializer

@@ -1,0 +1,205 @@
+"""A recorded program: the calls of one run of a model, between numbered values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from renga import _core
+from renga.backend import get_array_types
+from renga.profiling.operation_cost import forward_flops
+from renga.utils.containers import leaves
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """An array of a program; that of a parameter which links share is one value.
+
+    Attributes:
+        number: in the order of first use.
+        kind: ``input``, ``parameter``, ``constant`` or ``result``.
+        shape: of the array.
+        dtype: its name.
+        nbytes: of all elements.
+        name: of a parameter, its path in the model.
+        variable: the Variable; None for results, which are not kept.
+    """
+
+    number: int
+    kind: str
+    shape: tuple[int, ...]
+    dtype: str
+    nbytes: int
+    name: str = ""
+    variable: Any = field(default=None, repr=False)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def description(self) -> str:
+        """Its number, dtype and shape."""
+        return f"{self} {self.dtype}{list(self.shape)}"
+
+    def __str__(self) -> str:
+        return f"%{self.number}"
+
+
+@dataclass(eq=False)
+class Call:
+    """A call of an operation, or of a FunctionNode.
+
+    Attributes:
+        operation: its name.
+        links: the paths of the links that have called it, the outermost first.
+        arguments: with Values in place of Variables, and of arrays that are inputs.
+        results: a result may be an operand, as of a reshape to the same shape.
+        traits: the list entry of the operation; None if it is not listed.
+        node: the FunctionNode; None for an operation of the core.
+        depth: how many FunctionNodes it is inside of, which know nothing of its Values.
+        seconds, backward_seconds: of the host, if they were measured.
+    """
+
+    operation: str
+    links: tuple[str, ...]
+    arguments: Sequence[Any]
+    results: tuple[Value, ...]
+    traits: _core.Operation | None = None
+    node: Any = field(default=None, repr=False)
+    depth: int = 0
+    seconds: float = 0.0
+    backward_seconds: float = 0.0
+
+    @property
+    def link(self) -> str:
+        """The path of the innermost link that has called it; empty outside of links."""
+        return self.links[-1] if self.links else ""
+
+    @property
+    def operands(self) -> tuple[Value, ...]:
+        """The Values among the arguments."""
+        return tuple(x for x in leaves(self.arguments) if isinstance(x, Value))
+
+    @property
+    def bytes(self) -> int:
+        """What it reads and writes: each operand and each result once."""
+        return sum(value.nbytes for value in (*self.operands, *self.results))
+
+    @property
+    def flops(self) -> int | None:
+        """Its floating-point operations; None where they are not known."""
+        if self.traits is None or not self.results:
+            return None
+        return forward_flops(self.traits, self.arguments, self.results[0])
+
+    def __str__(self) -> str:
+        names = () if self.traits is None else self.traits.arguments
+        given = [_text(x) for x in self.arguments]
+        if len(names) == len(given):
+            named = zip(names, given)
+            given = [f"{name}={text}" for name, text in named if text != "None"]
+        results = ", ".join(y.description for y in self.results)
+        return f"{results} = {self.operation}({', '.join(given)})"
+
+
+@dataclass(eq=False)
+class LinkCall:
+    """A call of a link, with Values in place of Variables.
+
+    Attributes:
+        link: the link, of the path ``path`` in the model.
+        method: ``forward``, or the name of another method that hooks see.
+        calls: the indices of its functions' calls in the program.
+    """
+
+    link: Any = field(repr=False)
+    path: str
+    method: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    result: Any
+    calls: range
+
+
+@dataclass(eq=False)
+class Program:
+    """The calls of one run of a model, in order; printed, one a line.
+
+    Programs are equal if they print the same: then they are the same operations with
+    the same settings, on values of the same shapes and dtypes.
+
+    Attributes:
+        model: the name of the model's class.
+        inputs: the arrays and Variables that the model was given.
+        calls: of operations and FunctionNodes, in the order in which they ended.
+        links: the calls of the model's links, in the order in which they ended.
+        outputs: what the model has returned, with Values in place of Variables.
+    """
+
+    model: str
+    inputs: list[Value] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    links: list[LinkCall] = field(default_factory=list)
+    outputs: Any = None
+
+    @property
+    def values(self) -> list[Value]:
+        """All values, in the order of their numbers."""
+        found = dict.fromkeys([*self.inputs, *_values_in(self.outputs)])
+        for call in self.calls:
+            found.update(dict.fromkeys((*call.operands, *call.results)))
+        return sorted(found, key=lambda value: value.number)
+
+    @property
+    def parameters(self) -> list[Value]:
+        """The parameters that the calls use."""
+        return [value for value in self.values if value.kind == "parameter"]
+
+    def __str__(self) -> str:
+        lines = [f"program of {self.model}"]
+        for value in self.values:
+            if value.kind != "result":
+                lines.append(
+                    f"  {value.description}: {value.kind} {value.name}".rstrip()
+                )
+        for call in self.calls:
+            lines.append(f"  {call}{f'  in {call.link}' if call.link else ''}")
+        outputs = ", ".join(map(str, _values_in(self.outputs)))
+        return "\n".join([*lines, f"  return {outputs}"])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Program) and str(self) == str(other)
+
+    def dot(self) -> str:
+        """A drawing in the DOT language of Graphviz: calls, and the values between."""
+        lines = []
+        for value in self.values:
+            text = f"{value.name or value.kind}\\n{value.dtype}{list(value.shape)}"
+            lines.append(f'v{value.number} [label="{text}"];')
+        for i, call in enumerate(self.calls):
+            text = "\\n".join([call.operation, *call.links[-1:]])
+            lines.append(f'c{i} [label="{text}", shape=box];')
+            lines += [f"v{x.number} -> c{i};" for x in call.operands]
+            lines += [f"c{i} -> v{y.number};" for y in call.results]
+        return "\n".join(["digraph program {", *lines, "}"])
+
+
+def _values_in(tree: Any) -> list[Value]:
+    return [leaf for leaf in leaves(tree) if isinstance(leaf, Value)]
+
+
+def _text(argument: Any) -> str:
+    if isinstance(argument, (list, tuple)):
+        return f"({', '.join(map(_text, argument))})"
+    if isinstance(argument, get_array_types()):
+        return f"{argument.dtype}{list(argument.shape)}"
+    return str(argument)

@@ -1,0 +1,241 @@
+"""Records programs: runs a model and takes note of the calls of functions and links."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.around_call import FunctionCall, run_within
+from renga.function_hook import FunctionHook
+from renga.link import Link
+from renga.link_hook import LinkHook
+from renga.operations import operation_name, operation_of
+from renga.parameter import Parameter
+from renga.program.program import Call, LinkCall, Program, Value
+from renga.utils.containers import leaves, map_leaves
+from renga.variable import Variable
+
+
+def record(model: Callable[..., Any], *inputs: Any, timed: bool = False) -> Program:
+    """Calls ``model(*inputs)`` once, and returns the program that it has run.
+
+    The modes of the thread are those of the run: for the program of a prediction,
+    record within ``renga.using_config("train", False)``.
+
+    >>> import numpy, renga
+    >>> import renga.functions as F, renga.links as L
+    >>> model = renga.Sequential(L.Linear(4, 3), F.relu)
+    >>> print(renga.program.record(model, numpy.ones((2, 4), "f")))
+    program of Sequential
+      %0 float32[2, 4]: input
+      %1 float32[3, 4]: parameter /0/W
+      %2 float32[3]: parameter /0/b
+      %3 float32[2, 3] = linear(x=%0, W=%1, b=%2)  in /0
+      %4 float32[2, 3] = relu(x=%3)  in /
+      return %4
+
+    Args:
+        model: a link or a function.
+        inputs: its arguments.
+        timed: whether to measure the seconds of each call.
+    """
+    recorder = Recorder(model, timed)
+    with recorder:
+        recorder.add_inputs(inputs)
+        recorder.program.outputs = recorder.with_values(model(*inputs))
+    return recorder.program
+
+
+class Recorder(LinkHook):
+    """Records what runs in its context: as ``record`` does, but not only one call.
+
+    Attributes:
+        program: what has run.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        timed: bool = False,
+        now: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.name = f"program at {id(self):#x}"
+        self.program = Program(getattr(model, "__name__", type(model).__name__))
+        self._now = now if timed else lambda: 0.0
+        self._paths: dict[int, str] = {}
+        self._parameters: dict[int, str] = {}
+        if isinstance(model, Link):
+            for path, link in model.namedlinks():
+                self._paths.setdefault(id(link), path)
+            for path, parameter in model.namedparams():
+                self._parameters.setdefault(id(parameter), path)
+        # By graph nodes, which live as long as the recorder: values are recognized by
+        # their nodes, without keeping elements.
+        self._values: dict[Any, Value] = {}
+        self._numbers = itertools.count()
+        self._inputs: dict[Any, Value] = {}  # by the memory of arrays
+        self._calls_of: dict[Value, Call] = {}
+        self._links: list[str | None] = []  # that are running; None: not the model's
+        self._starts: list[int] = []  # the numbers of calls before they began
+        self._depth = 0
+        self._around: Any = None  # the handler within this one
+
+    def __enter__(self) -> Recorder:
+        super().__enter__()
+        self._around = _core.around_call()
+        _core.set_around_call(self)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        _core.set_around_call(self._around)
+        super().__exit__(*error)
+
+    def add_inputs(self, inputs: Any) -> None:
+        """Takes note of what the model is given: arrays and Variables in containers."""
+        for x in leaves(inputs):
+            self._add_input(x)
+
+    def with_values(self, tree: Any) -> Any:
+        """The same containers, with Values in place of Variables and input arrays."""
+        return map_leaves(self._leaf, tree)
+
+    def __call__(self, call: Any) -> None:
+        """The handler around each call."""
+        is_python = isinstance(call, FunctionCall)
+        if is_python and call.node is None:  # its functions are recorded
+            run_within(self._around, call)
+            return
+        operands = call.operands  # before another handler replaces them
+        self._depth += 1
+        start = self._now()
+        try:
+            run_within(self._around, call)
+        finally:
+            seconds = self._now() - start
+            self._depth -= 1
+        function = call.node if is_python else call
+        results = call.results
+        if is_python:  # results that it has left out are not initialized
+            results = [y for y in results if y.array is not None]
+        made = Call(
+            operation_name(function),
+            tuple([path for path in self._links if path is not None]),
+            self.with_values(tuple(operands) if is_python else call.arguments),
+            tuple(map(self._result, results)),
+            operation_of(function),
+            call.node if is_python else None,
+            self._depth,
+            seconds,
+        )
+        self.program.calls.append(made)
+        for y in made.results:
+            self._calls_of.setdefault(y, made)
+
+    def forward_preprocess(self, args: Any) -> None:
+        self._links.append(self._paths.get(id(args.link)))
+        self._starts.append(len(self.program.calls))
+
+    def forward_postprocess(self, args: Any) -> None:
+        path, start = self._links.pop(), self._starts.pop()
+        if path is None:
+            return
+        given, calls = self.with_values((args.args, args.kwargs)), self.program.calls
+        result = self.with_values(args.out)
+        self.program.links.append(
+            LinkCall(
+                args.link,
+                path,
+                args.forward_name,
+                *given,
+                result,
+                range(start, len(calls)),
+            )
+        )
+
+    @contextlib.contextmanager
+    def timing_backward(self) -> Iterator[None]:
+        """A context in which ``backward_seconds`` of the calls are added up."""
+        with _BackwardClock(self._now, self._values, self._calls_of):
+            yield
+
+    def _leaf(self, x: Any) -> Any:
+        if isinstance(x, _core.Variable):
+            return self._value_of(x)
+        return self._inputs.get(_memory(x), x)
+
+    def _value_of(self, x: Any) -> Value:
+        """The value of an operand."""
+        node = x.node
+        value = self._values.get(node)
+        if value is None and isinstance(x, Parameter):
+            return self._add(x, "parameter", self._parameters.get(id(x), ""), x)
+        if value is None and self._inputs and node.creator_node is None:
+            value = self._inputs.get(_memory(x.array))  # of which it was made
+        if value is None:
+            return self._add(x, "constant", "", x)
+        return self._values.setdefault(node, value)
+
+    def _add_input(self, x: Any) -> None:
+        """Makes an argument of the model a value."""
+        is_variable = isinstance(x, _core.Variable)
+        if not is_variable and _memory(x) is None:
+            return
+        variable = x if is_variable else Variable(x, requires_grad=False)
+        if variable.node not in self._values:
+            value = self._add(variable, "input", "", variable)
+            self.program.inputs.append(value)
+            if not is_variable:
+                self._inputs[_memory(x)] = value
+
+    def _result(self, y: Any) -> Value:
+        known = self._values.get(y.node)
+        return self._add(y, "result") if known is None else known
+
+    def _add(self, x: Any, kind: str, name: str = "", variable: Any = None) -> Value:
+        dtype = _core.dtype_name(x)
+        itemsize = 2 if dtype == "bfloat16" else numpy.dtype(dtype).itemsize
+        number, nbytes = next(self._numbers), x.size * itemsize
+        value = Value(number, kind, x.shape, dtype, nbytes, name, variable)
+        self._values[x.node] = value
+        return value
+
+
+class _BackwardClock(FunctionHook):
+    """Adds up the time of backward passes, by the nodes of what was computed."""
+
+    def __init__(
+        self,
+        now: Callable[[], float],
+        values: Mapping[Any, Value],
+        calls: Mapping[Value, Call],
+    ) -> None:
+        self.name = f"backward passes at {id(self):#x}"
+        self._now, self._values, self._calls = now, values, calls
+        self._starts: list[float] = []
+
+    def backward_preprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
+        self._starts.append(self._now())
+
+    def backward_postprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
+        seconds = self._now() - self._starts.pop()
+        if self._starts:  # inside of another function
+            return
+        nodes = [reference() for reference in function.outputs]
+        known = [self._values[node] for node in nodes if node in self._values]
+        if known and known[0] in self._calls:
+            self._calls[known[0]].backward_seconds += seconds
+
+
+def _memory(x: Any) -> tuple[Any, ...] | None:
+    """What arrays of the same elements have in common; None of what is no array."""
+    for name in ("__array_interface__", "__cuda_array_interface__"):
+        described = getattr(x, name, None)
+        if described is not None:
+            return described["data"][0], x.shape, x.strides, x.dtype.str
+    return None

@@ -1,0 +1,188 @@
+"""Recorded programs against networks that are written out by hand."""
+
+import numpy as np
+import pytest
+
+import renga
+import renga.functions as F
+import renga.links as L
+from renga import program
+from renga.program import Recorder
+
+
+class Tied(renga.Chain):
+    """Two linear layers with one weight, and a branch around the second."""
+
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.first = L.Linear(3, 3)
+            self.second = L.Linear(3, 3, nobias=True)
+            self.second.W = self.first.W
+
+    def forward(self, x):
+        h = F.relu(self.first(x))
+        return F.relu(self.second(h)) + h
+
+
+X = np.ones((2, 3), np.float32)
+
+
+def test_a_program_has_the_calls_and_values_of_the_network():
+    found = program.record(Tied(), X)
+    # x, the shared weight and a bias; then the results in their order.
+    assert [value.kind for value in found.values] == [
+        "input",
+        *("parameter", "parameter"),
+        *["result"] * 5,
+    ]
+    assert [p.name for p in found.parameters] == ["/first/W", "/first/b"]
+    steps = [
+        (call.operation, call.link, [x.number for x in call.operands])
+        for call in found.calls
+    ]
+    assert steps == [
+        ("linear", "/first", [0, 1, 2]),
+        ("relu", "/", [3]),
+        ("linear", "/second", [4, 1]),
+        ("relu", "/", [5]),
+        ("add", "/", [6, 4]),
+    ]
+    assert [call.results[0].number for call in found.calls] == [3, 4, 5, 6, 7]
+    assert found.outputs is found.calls[-1].results[0]
+
+
+def test_shapes_bytes_and_flops():
+    found = program.record(L.Linear(3, 5), np.ones((4, 3), np.float32))
+    (call,) = found.calls
+    (y,) = call.results
+    assert (y.shape, y.dtype, y.size, y.nbytes) == ((4, 5), "float32", 20, 80)
+    assert call.bytes == 4 * (12 + 15 + 5 + 20)
+    assert call.flops == 2 * 4 * 3 * 5
+
+
+def test_text():
+    assert str(program.record(Tied(), X)) == (
+        "program of Tied\n"
+        "  %0 float32[2, 3]: input\n"
+        "  %1 float32[3, 3]: parameter /first/W\n"
+        "  %2 float32[3]: parameter /first/b\n"
+        "  %3 float32[2, 3] = linear(x=%0, W=%1, b=%2)  in /first\n"
+        "  %4 float32[2, 3] = relu(x=%3)  in /\n"
+        "  %5 float32[2, 3] = linear(x=%4, W=%1)  in /second\n"
+        "  %6 float32[2, 3] = relu(x=%5)  in /\n"
+        "  %7 float32[2, 3] = add(x1=%6, x2=%4)  in /\n"
+        "  return %7"
+    )
+
+
+def test_programs_are_equal_if_they_compute_the_same():
+    def net(pad):
+        return renga.Sequential(L.Convolution2D(1, 2, 3, pad=pad), F.relu)
+
+    x = np.ones((1, 1, 5, 5), np.float32)
+    assert program.record(net(1), x) == program.record(net(1), x)
+    assert program.record(net(1), x) != program.record(net(0), x)
+    assert program.record(net(1), x) != program.record(net(1), x[:, :, :4])
+
+
+def test_a_result_may_be_an_operand():
+    (call,) = program.record(lambda x: F.reshape(x, (2, 3)), renga.Variable(X)).calls
+    assert call.results == call.operands
+
+
+def test_inputs_are_recognized_in_containers_and_as_arrays():
+    def loss(inputs):
+        return F.softmax_cross_entropy(inputs["x"], inputs["t"])
+
+    found = program.record(loss, {"x": X, "t": np.zeros(2, np.int32)})
+    assert [value.kind for value in found.values] == ["input", "input", "result"]
+    assert found.calls[0].operands == tuple(found.inputs)
+
+
+def test_link_calls():
+    net = Tied()
+    found = program.record(net, X)
+    assert [(call.path, call.calls) for call in found.links] == [
+        ("/first", range(0, 1)),
+        ("/second", range(2, 3)),
+        ("/", range(0, 5)),
+    ]
+    assert [call.link for call in found.links] == [net.first, net.second, net]
+    assert found.links[1].args == found.calls[1].results
+    assert found.links[1].result is found.calls[2].results[0]
+
+
+class Twice(renga.FunctionNode):
+    def forward(self, inputs):
+        return F.add(inputs[0], inputs[0]).array, None
+
+    def backward(self, indexes, grad_outputs):
+        return (2 * grad_outputs[0],)
+
+
+def test_functions_of_python_and_what_runs_inside_of_them():
+    found = program.record(lambda x: Twice().apply([x])[0] + 1, renga.Variable(X))
+    assert [(call.operation, call.depth) for call in found.calls] == [
+        ("add", 1),
+        ("Twice", 0),
+        ("add", 0),
+    ]
+    twice = found.calls[1]
+    assert twice.operands == tuple(found.inputs) and len(twice.results) == 1
+    assert isinstance(twice.node, Twice) and twice.flops is None
+    assert found.calls[2].operands == twice.results
+
+
+def test_seconds_of_both_passes():
+    clock = iter(range(100))
+    recorder = Recorder(None, timed=True, now=lambda: float(next(clock)))
+    x = renga.Variable(X)
+    with recorder:
+        y = F.sum(F.exp(x))
+    with recorder.timing_backward():
+        y.backward()
+    assert [call.seconds for call in recorder.program.calls] == [1.0, 1.0]
+    assert [call.backward_seconds for call in recorder.program.calls] == [1.0, 1.0]
+
+
+def test_a_recorder_ends_and_leaves_others():
+    class Names(renga.FunctionHook):
+        def __init__(self):
+            self.seen = []
+
+        def forward_preprocess(self, function, in_data):
+            self.seen.append(function.label)
+
+    with Names() as names, Recorder(None) as outer:
+        inner = program.record(F.relu, X)
+        F.exp(X)
+    F.tanh(X)
+    assert names.seen == ["relu", "exp"]
+    assert [call.operation for call in inner.calls] == ["relu"]
+    assert [call.operation for call in outer.program.calls] == ["relu", "exp"]
+
+
+def test_a_drawing_has_an_edge_for_each_use():
+    dot = program.record(Tied(), X).dot()
+    # Operands: 3, 1, 2, 1 and 2; a result of each of the five calls.
+    assert dot.count("->") == 9 + 5 and dot.count("shape=box") == 5
+    assert "/second" in dot and "float32[3, 3]" in dot
+
+
+@pytest.mark.parametrize("depth", [10])
+def test_elements_are_not_kept(depth):
+    """Only the graph keeps arrays: without one, none lives longer than in the model."""
+    import weakref
+
+    arrays = []
+
+    def net(x):
+        for _ in range(depth):
+            x = F.exp(x)
+            arrays.append(weakref.ref(x))
+        return x
+
+    with renga.no_backprop_mode(), Recorder(net):
+        net(X)
+        assert [ref() for ref in arrays] == [None] * depth
