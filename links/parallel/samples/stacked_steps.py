@@ -9,7 +9,6 @@ from typing import Any
 import numpy
 
 from renga.configuration import no_backprop_mode, using_config
-from renga.function_hook import FunctionHook
 from renga.link import Link
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.normalization.batch_renormalization import BatchRenormalization
@@ -18,6 +17,7 @@ from renga.links.normalization.decorrelated_batch_normalization import (
 )
 from renga.links.parallel.sharding.model.arguments import arrays_of
 from renga.links.parallel.sharding.shard_ranges import as_slice, shard_range
+from renga.program import Recorder
 from renga.variable import as_variable
 
 # Rounding differs between batches of different sizes.
@@ -52,22 +52,17 @@ def stacked_steps(model: Link, inputs: Sequence[Any], ranks: int) -> tuple[bool,
     with using_config("train", False):
         with no_backprop_mode():
             whole = list(arrays_of(copy.deepcopy(model)(*inputs)))
-        with using_config("enable_backprop", True), _Functions():
+        recorder = Recorder(model)
+        with using_config("enable_backprop", True), recorder:
             some = list(arrays_of(copy.deepcopy(model)(*part)))
+    if any(call.operation == "Forget" for call in recorder.program.calls):
+        raise ValueError("F.forget uses parameters in the backward pass")
     if len(whole) != len(some) or not whole:
         raise ValueError(f"{type(model).__name__} returns no arrays of samples")
     return tuple(
         _is_stacked(as_variable(a).array, as_variable(b).array, samples, own)
         for a, b in zip(whole, some)
     )
-
-
-class _Functions(FunctionHook):
-    name = "functions of samples"
-
-    def forward_preprocess(self, function: Any, in_data: Any) -> None:
-        if getattr(function, "label", "") == "Forget":
-            raise ValueError("F.forget uses parameters in the backward pass")
 
 
 def _is_stacked(whole: Any, some: Any, samples: int, own: slice) -> bool:

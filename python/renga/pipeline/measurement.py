@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga import _core
-from renga.around_call import surrounding
 from renga.backend import get_array_types
-from renga.function_hook import FunctionHook
 from renga.function_node import backward
-from renga.link_hook import LinkHook
+from renga.program import Program, Recorder, Value
 from renga.utils.containers import leaves
 from renga.variable import Variable
 
@@ -102,33 +100,30 @@ def measure(
         least: the number of segments that are wanted; if there are fewer, links that
             the program has not used are some, too, after the others.
     """
-    order = _Order(owners(model))
-    _run(order, program, inputs)
-    paths = list(order.paths)
-    unused = sorted(set(order.owners.values()) - order.paths.keys())
+    owner_of = owners(model)
+    recorder = Recorder(model)
+    with recorder:
+        program(*inputs)
+    used = [id(value.variable) for value in recorder.program.values]
+    paths = list(dict.fromkeys(owner_of[i] for i in used if i in owner_of))
+    unused = sorted(set(owner_of.values()) - set(paths))
     paths += unused[: max(0, least - len(paths))]
     for param in model.params():
-        path = order.owners[id(param)]
+        path = owner_of[id(param)]
         param.stage = paths.index(path) if path in paths else 0
     costs = Costs([Segment(path) for path in paths])
     for param in model.params():
         costs.segments[param.stage].parameter_bytes += param.array.nbytes
-    spans = _Spans(model)
-    with spans:
-        steps = [_step(model, program, inputs, micro_batches, now)]
-    costs.spans = spans.found
-    steps += [
+    steps = [
         _step(model, program, inputs, micro_batches, now)
-        for _ in range(max(_STEPS, -(-_RUNS // micro_batches)))
+        for _ in range(1 + max(_STEPS, -(-_RUNS // micro_batches)))
     ]
     for i, segment in enumerate(costs.segments):
         for name in ("forward", "backward", "weights"):
             # Without the first step, which prepares what the others find.
             times = [getattr(step, name)[i] for step in steps[1:]]
             setattr(segment, name, statistics.median(times) / micro_batches)
-    costs.values = [
-        (first, last, n) for first, last, n in steps[0].crossing if last > first
-    ]
+    costs.values, costs.spans = steps[0].values, steps[0].spans
     return costs
 
 
@@ -138,21 +133,89 @@ def _step(
     inputs: Sequence[Any],
     micro_batches: int,
     now: Callable[[], float],
-) -> _Clock:
+) -> _Step:
     """The times of the micro-batches of a step together, and what crosses segments."""
-    clock = _Clock(now)
+    step = _Step(model)
     model.cleargrads()
     for param in model.params():
         _ = param.array  # may have been written to from now on, as by an update
     for _ in range(micro_batches):
-        result = leaves(_run(clock, program, inputs))
+        recorder = Recorder(model, timed=True, now=now)
+        with recorder:
+            result = leaves(program(*inputs))
+        step.add_forward(recorder.program)
         ys = [y for y in result if isinstance(y, Variable) and y.requires_grad]
         for y in ys[:1]:
             y.grad = y.xp.ones_like(y.array)
-            with clock:  # not in the forward pass, where hooks may write to weights
-                clock.run_backward(y)
-        clock.end()
-    return clock
+            step.add_backward(recorder, y)
+    return step
+
+
+class _Step:
+    """The sums of the times of programs, by segments.
+
+    Attributes:
+        forward, backward, weights: seconds of each segment.
+        values, spans: those of ``Costs``.
+    """
+
+    def __init__(self, model: Link) -> None:
+        self.forward: dict[int, float] = defaultdict(float)
+        self.backward: dict[int, float] = defaultdict(float)
+        self.weights: dict[int, float] = defaultdict(float)
+        self.values: list[tuple[int, int, int]] = []
+        self.spans: dict[str, tuple[int, int]] = {}
+        self._segments: dict[Value, int] = {}  # of the last program
+        self._persistent: dict[int, str] = {}  # links' paths, by ids
+        for path, link in sorted(model.namedlinks(), key=lambda item: item[0]):
+            values = [getattr(link, name) for name in link._persistent]
+            if any(isinstance(value, get_array_types()) for value in values):
+                self._persistent.setdefault(id(link), path)
+
+    def add_forward(self, program: Program) -> None:
+        """Adds a forward pass: each call is a part of its operands' last segment."""
+        self._segments = {
+            value: -1 if value.variable is None else value.variable.stage
+            for value in program.values
+        }
+        crossing: dict[Value, tuple[int, int, int]] = {}
+        for call in program.calls:
+            xs = call.operands
+            segment = max((self._segments[x] for x in xs), default=-1)
+            for x in xs:
+                if 0 <= self._segments[x] < segment:
+                    last = max(crossing.get(x, (0, -1, 0))[1], segment)
+                    crossing[x] = self._segments[x], last, x.nbytes
+            for y in call.results:
+                self._segments[y] = segment
+            if segment >= 0:
+                self.forward[segment] += call.seconds
+        self.values = self.values or list(crossing.values())
+        for link_call in program.links:
+            path = self._persistent.get(id(link_call.link))
+            ys = [y for y in leaves(link_call.result) if isinstance(y, Value)]
+            segment = max((self._segments.get(y, -1) for y in ys), default=-1)
+            if path is not None and segment >= 0:  # else every rank computes it
+                first, last = self.spans.get(path, (segment, segment))
+                self.spans[path] = min(first, segment), max(last, segment)
+
+    def add_backward(self, recorder: Recorder, y: Variable) -> None:
+        """Adds a backward pass, then the gradients of weights, as a stage runs them."""
+        postponed = _core.PostponedGradients()
+        _core.postpone_gradients(postponed)
+        try:
+            with recorder.timing_backward():
+                backward([y])
+        finally:
+            _core.postpone_gradients(None)
+        calls = [call for call in recorder.program.calls if call.results]
+        segments = [self._segments[call.results[0]] for call in calls]
+        before = [call.backward_seconds for call in calls]
+        with recorder.timing_backward():
+            postponed.compute()
+        for call, segment, seconds in zip(calls, segments, before):
+            self.backward[segment] += seconds
+            self.weights[segment] += call.backward_seconds - seconds
 
 
 @functools.cache
@@ -188,106 +251,3 @@ def seconds_per_byte(comm: Communicator) -> float:
             comm.send(comm.recv(0), 0)
         seconds = min(seconds, time.perf_counter() - start)
     return float(comm.bcast_obj(seconds)) / 2 / x.nbytes
-
-
-def _run(placement: Any, program: Callable[..., Any], inputs: Sequence[Any]) -> Any:
-    with surrounding(placement):
-        return program(*inputs)
-
-
-class _Order:
-    """A placement that notes the order in which links' parameters are used."""
-
-    def __init__(self, owners: dict[int, str]) -> None:
-        self.owners = owners
-        self.paths: dict[str, None] = {}
-
-    def __call__(self, call: Any) -> None:
-        for x in call.operands:
-            if id(x) in self.owners:
-                self.paths[self.owners[id(x)]] = None
-        call.run()
-
-
-class _Spans(LinkHook):
-    """Notes which segments compute the outputs of links with persistent arrays."""
-
-    name = "pipeline spans"
-
-    def __init__(self, model: Link) -> None:
-        self.found: dict[str, tuple[int, int]] = {}
-        self._paths: dict[int, str] = {}
-        for path, link in sorted(model.namedlinks(), key=lambda item: item[0]):
-            values = [getattr(link, name) for name in link._persistent]
-            if any(isinstance(value, get_array_types()) for value in values):
-                self._paths.setdefault(id(link), path)
-
-    def forward_postprocess(self, args: Any) -> None:
-        path = self._paths.get(id(args.link))
-        ys = [y for y in leaves(args.out) if isinstance(y, Variable)]
-        segment = max((y.stage for y in ys), default=-1)
-        if path is not None and segment >= 0:  # else every rank computes it
-            first, last = self.found.get(path, (segment, segment))
-            self.found[path] = min(first, segment), max(last, segment)
-
-
-class _Clock(FunctionHook):
-    """A placement that adds up the time of each segment, forward and backward."""
-
-    name = "pipeline clock"
-
-    def __init__(self, now: Callable[[], float]) -> None:
-        self._now = now
-        self.forward: dict[int, float] = defaultdict(float)
-        self.backward: dict[int, float] = defaultdict(float)
-        self.weights: dict[int, float] = defaultdict(float)
-        self._current: dict[int, float] = self.backward
-        # Segment, last segment that uses it, and bytes: of one run, and, of the present
-        # one, by id; the variables are kept until its end, so that ids are unique.
-        self.crossing: list[tuple[int, int, int]] = []
-        self._values: dict[int, tuple[int, int, int]] = {}
-        self._kept: list[Variable] = []
-        self._start = 0.0
-
-    def end(self) -> None:
-        """Drops the variables, so that the next run finds their memory."""
-        self.crossing = self.crossing or list(self._values.values())
-        self._values.clear()
-        self._kept.clear()
-
-    def run_backward(self, y: Variable) -> None:
-        """The backward pass, then the gradients of weights, as a stage does it."""
-        postponed = _core.PostponedGradients()
-        _core.postpone_gradients(postponed)
-        self._current = self.backward
-        try:
-            backward([y])
-        finally:
-            _core.postpone_gradients(None)
-        self._current = self.weights
-        postponed.compute()
-
-    def __call__(self, call: Any) -> None:
-        target = max((x.stage for x in call.operands), default=-1)
-        for x in call.operands:
-            if 0 <= x.stage < target:
-                last = self._values.get(id(x), (0, -1, 0))[1]
-                n = x.array.nbytes
-                self._values[id(x)] = (x.stage, max(last, target), n)
-                self._kept.append(x)
-        start = self._now()
-        call.run()
-        if target >= 0:
-            self.forward[target] += self._now() - start
-        for y in call.results:
-            y.stage = target
-
-    def backward_preprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
-        self._start = self._now()
-
-    def backward_postprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
-        seconds = self._now() - self._start
-        nodes = [node for node in (ref() for ref in function.outputs) if node]
-        stage = max((node.stage for node in nodes), default=-1)
-        if stage >= 0:
-            self._current[stage] += seconds

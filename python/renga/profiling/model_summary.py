@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from renga import configuration
+from renga.configuration import no_backprop_mode, using_config
 from renga.link import Link
-from renga.link_hook import LinkHook
+from renga.program import LinkCall, Recorder, Value
 from renga.utils.table import aligned, html_table
-from renga.variable import Variable
 
 _TITLES = ("link", "class", "output shape", "parameters")
 
@@ -59,29 +58,6 @@ class ModelSummary:
         return f"{html_table(_TITLES, self._cells())}<p>{self._total()}</p>"
 
 
-class _Observer(LinkHook):
-    name = "ModelSummary"
-
-    def __init__(self, model: Link) -> None:
-        self._names = {id(link): name or "/" for name, link in model.namedlinks()}
-        self._counted: set[int] = set()
-        self.rows: list[LinkRow] = []
-
-    def forward_postprocess(self, args: Any) -> None:
-        name = self._names.get(id(args.link))
-        if name is None:
-            return  # made while the model ran
-        own = [
-            p
-            for name, p in args.link.namedparams(include_uninit=False)
-            if name.count("/") == 1 and id(p) not in self._counted
-        ]
-        self._counted |= {id(p) for p in own}
-        shape = args.out.shape if isinstance(args.out, Variable) else None
-        count = sum(p.size for p in own)
-        self.rows.append(LinkRow(name, type(args.link).__name__, shape, count))
-
-
 def model_summary(model: Link, *args: Any, **kwargs: Any) -> ModelSummary:
     """Calls ``model(*args, **kwargs)`` once, in test mode, and lists the links.
 
@@ -101,11 +77,23 @@ def model_summary(model: Link, *args: Any, **kwargs: Any) -> ModelSummary:
     """
     if not isinstance(model, Link):
         raise TypeError(f"model_summary: expected a Link, got {type(model).__name__}")
-    observer = _Observer(model)
-    test_mode = configuration.using_config("train", False)
-    with observer, test_mode, configuration.no_backprop_mode():
+    recorder = Recorder(model)
+    with recorder, using_config("train", False), no_backprop_mode():
         model(*args, **kwargs)
+    counted: set[int] = set()
+    rows = [_row(call, counted) for call in recorder.program.links]
     total = sum(p.size for p in model.params(include_uninit=False))
-    return ModelSummary(
-        observer.rows, total, total - sum(row.parameters for row in observer.rows)
-    )
+    return ModelSummary(rows, total, total - sum(row.parameters for row in rows))
+
+
+def _row(call: LinkCall, counted: set[int]) -> LinkRow:
+    """The row of a link; the ids of its own parameters are counted from now on."""
+    own = [
+        p
+        for name, p in call.link.namedparams(include_uninit=False)
+        if name.count("/") == 1 and id(p) not in counted
+    ]
+    counted |= {id(p) for p in own}
+    shape = call.result.shape if isinstance(call.result, Value) else None
+    kind = type(call.link).__name__
+    return LinkRow(call.path, kind, shape, sum(p.size for p in own))

@@ -17,11 +17,9 @@ from typing import Any, NamedTuple
 
 from renga import _core
 from renga.configuration import using_config
-from renga.function_hook import FunctionHook
 from renga.link import Link
-from renga.link_hook import LinkHook
-from renga.operations import operation_name, operation_of
 from renga.profiling.operation_cost import forward_flops
+from renga.program import Program, Value, record
 from renga.utils.table import aligned
 
 STRATEGIES = ("data", "channel", "spatial", "pipeline")
@@ -118,12 +116,11 @@ def work_depth(
             f"{unknown[0]!r}"
         )
     inputs = x if isinstance(x, tuple) else (x,)
-    recorder = _Recorder(model)
-    with recorder, recorder.links, using_config("train", False):
-        model(*inputs)
+    with using_config("train", False):
+        functions = _functions_of(record(model, *inputs), model)
     from renga.planning.analysis.strategy_volumes import layers_of
 
-    layers = layers_of(model, inputs, recorder.found, strategies, ranks)
+    layers = layers_of(model, inputs, functions, strategies, ranks)
     return WorkDepth(type(model).__name__, ranks, layers)
 
 
@@ -181,54 +178,21 @@ class Recorded(NamedTuple):
     bytes: int
 
 
-class _Links(LinkHook):
-    """Knows the innermost link with parameters that is being called."""
-
-    name = "work and depth links"
-
-    def __init__(self, model: Link) -> None:
-        named = reversed(list(model.namedlinks()))
-        self.paths = {id(link): path for path, link in named if link._params}
-        self.stack: list[str] = []
-
-    def forward_preprocess(self, args: Any) -> None:
-        if id(args.link) in self.paths:
-            self.stack.append(self.paths[id(args.link)])
-
-    def forward_postprocess(self, args: Any) -> None:
-        if id(args.link) in self.paths:
-            self.stack.pop()
-
-
-class _Recorder(FunctionHook):
-    """Adds up work, and depth along the graph."""
-
-    name = "work and depth"
-
-    def __init__(self, model: Link) -> None:
-        self.links = _Links(model)
-        self.found: list[Recorded] = []
-        self._depths: dict[int, int] = {}  # by the id of a node
-        self._nodes: list[Any] = []  # kept, so that ids stay unique
-
-    def sees_operations_of(self, function_class: str) -> bool:
-        return True
-
-    def forward_postprocess(self, function: Any, in_data: Any) -> None:
-        ys = [reference() for reference in function.outputs or ()]
-        if not ys or None in ys:
-            return
-        operation, work, depth = operation_of(function), 0, 0
-        if operation is not None and isinstance(function, _core.Call):
-            work = forward_flops(operation, function.arguments, ys[0])
-            depth = function_depth(operation, function.arguments, ys[0])
-        creator = ys[0].creator_node
-        xs = () if creator is None else creator.inputs
-        before = max((self._depths.get(id(v), 0) for v in xs), default=0)
-        for y in ys:
-            self._depths[id(y)] = before + depth
-            self._nodes.append(y)
-        path = self.links.stack[-1] if self.links.stack else ""
-        size = sum(y.nbytes for y in ys)
-        name = operation_name(function)
-        self.found.append(Recorded(path, name, work, depth, before + depth, size))
+def _functions_of(program: Program, model: Link) -> list[Recorded]:
+    """Work, and depth along the values; paths are those of links with parameters."""
+    owners = {path for path, link in model.namedlinks() if link._params}
+    found: list[Recorded] = []
+    depths: dict[Value, int] = {}
+    for call in program.calls:
+        if not call.results:
+            continue
+        depth = 0
+        if call.traits is not None:
+            depth = function_depth(call.traits, call.arguments, call.results[0])
+        finished = depth + max((depths.get(x, 0) for x in call.operands), default=0)
+        depths.update(dict.fromkeys(call.results, finished))
+        path = next((link for link in reversed(call.links) if link in owners), "")
+        size = sum(y.nbytes for y in call.results)
+        work = call.flops or 0
+        found.append(Recorded(path, call.operation, work, depth, finished, size))
+    return found

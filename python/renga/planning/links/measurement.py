@@ -14,10 +14,8 @@ import numpy
 
 from renga import functions as F
 from renga.configuration import using_config
-from renga.function_hook import FunctionHook
 from renga.function_node import backward, grad
 from renga.link import Link
-from renga.link_hook import LinkHook
 from renga.links.convolution.deconvolution_2d import Deconvolution2D
 from renga.links.parallel.channel.process_grid import process_grids
 from renga.links.parallel.sharding.tracing import variables
@@ -26,6 +24,7 @@ from renga.planning.costs import Costs, Device, Pass, split_text
 from renga.planning.graph import Operation
 from renga.planning.links.repetitions import cache_filler, lower_quartile
 from renga.planning.links.traced_model import TracedCall, TracedModel
+from renga.program import Program, Recorder
 from renga.variable import Variable
 
 if TYPE_CHECKING:
@@ -123,10 +122,7 @@ def _time_steps(
     optimizer = SGD(0.0).setup(model)
 
     def time_step() -> Pass:
-        clock = _Clock(traced.calls)
-        with clock, clock.calls:
-            _step(model, inputs)
-        runs.append(clock.seconds)
+        runs.append(_seconds_of(_timed_step(model, inputs), traced.calls))
         comm.barrier()
         start = time.perf_counter()
         _step(model, inputs)
@@ -159,72 +155,43 @@ def _lower_quartiles(times: Sequence[Sequence[float]]) -> Pass:
 
 def _step(model: Any, inputs: Sequence[Any]) -> None:
     """A forward and a backward pass."""
-    model.cleargrads()
     with using_config("train", True):
-        ys = list(variables(model(*inputs)))
-        for y in ys:
-            y.grad = y.xp.ones_like(y.array)
-        backward(ys)
+        backward(_outputs(model, inputs))
 
 
-class _Calls(LinkHook):
-    """Counts the calls of links that can be parallel."""
-
-    name = "planning calls"
-
-    def __init__(self, links: set[int]) -> None:
-        self.links, self.count, self.is_inside = links, 0, False
-
-    def forward_preprocess(self, args: Any) -> None:
-        if id(args.link) in self.links:
-            self.is_inside = True
-
-    def forward_postprocess(self, args: Any) -> None:
-        if id(args.link) in self.links:
-            self.count, self.is_inside = self.count + 1, False
-
-    @property
-    def index(self) -> int:
-        """Twice the index of the call, and one more behind it."""
-        return 2 * self.count if self.is_inside else max(1, 2 * self.count - 1)
+def _timed_step(model: Any, inputs: Sequence[Any]) -> Program:
+    """The program of a step, with the times of both passes."""
+    recorder = Recorder(model, timed=True)
+    with using_config("train", True):
+        with recorder:
+            ys = _outputs(model, inputs)
+        with recorder.timing_backward():
+            backward(ys)
+    return recorder.program
 
 
-class _Clock(FunctionHook):
-    """Adds up the time of functions, forward and backward, by calls of links."""
+def _outputs(model: Any, inputs: Sequence[Any]) -> list[Variable]:
+    """The outputs of a forward pass, with gradients."""
+    model.cleargrads()
+    ys = list(variables(model(*inputs)))
+    for y in ys:
+        y.grad = y.xp.ones_like(y.array)
+    return ys
 
-    name = "planning clock"
 
-    def __init__(self, calls: Sequence[TracedCall]) -> None:
-        self.calls = _Calls({id(c.call.link) for c in calls})
-        self.seconds = [[0.0, 0.0] for _ in range(2 * len(calls))]
-        self._index_of: dict[int, int] = {}  # by the id of an output's node
-        self._nodes: list[Any] = []  # kept, so that ids stay unique
-        self._starts: list[float] = []
-
-    def forward_preprocess(self, function: Any, in_data: Any) -> None:
-        self._starts.append(time.perf_counter())
-
-    def forward_postprocess(self, function: Any, in_data: Any) -> None:
-        seconds = time.perf_counter() - self._starts.pop()
-        if self._starts:  # inside of another function
-            return
-        index = self.calls.index
-        self.seconds[index][0] += seconds
-        for reference in function.outputs or ():
-            node = reference()
-            if node is not None:
-                self._index_of[id(node)] = index
-                self._nodes.append(node)
-
-    def backward_preprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
-        self._starts.append(time.perf_counter())
-
-    def backward_postprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
-        seconds = time.perf_counter() - self._starts.pop()
-        nodes = [reference() for reference in function.outputs]
-        found = [self._index_of[id(n)] for n in nodes if id(n) in self._index_of]
-        if found and not self._starts:
-            self.seconds[found[0]][1] += seconds
+def _seconds_of(program: Program, calls: Sequence[TracedCall]) -> list[list[float]]:
+    """Of each call of a link, and of the functions behind it; of both passes."""
+    links = {id(traced.call.link) for traced in calls}
+    ranges = [call.calls for call in program.links if id(call.link) in links]
+    seconds = [[0.0, 0.0] for _ in range(2 * len(calls))]
+    for i, call in enumerate(program.calls):
+        if call.depth == 0:  # not inside of another function
+            ended = sum(own.stop <= i for own in ranges)
+            is_inside = any(i in own for own in ranges)
+            index = 2 * ended if is_inside else max(1, 2 * ended - 1)
+            seconds[index][0] += call.seconds
+            seconds[index][1] += call.backward_seconds
+    return seconds
 
 
 def _measure_channels(
