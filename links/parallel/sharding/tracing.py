@@ -7,14 +7,12 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from renga import _core
 from renga._core import Locality
-from renga.around_call import run_within, surrounding
 from renga.configuration import using_config
 from renga.link import Link
-from renga.link_hook import LinkHook
-from renga.operations import operation_of
 from renga.parameter import Parameter
+from renga.program import Call as FunctionCall
+from renga.program import LinkCall, Program, Recorder, Value, values_in
 from renga.variable import Variable
 
 # The layouts of an activation that is not replicated. Sequences (N, L, E) are sharded
@@ -26,8 +24,8 @@ class Call(NamedTuple):
     """One call of a link."""
 
     link: Link
-    x: Any  # the graph node of its input variable
-    y: Any  # the graph node of its output variable
+    x: Value | None  # its input; None for an array
+    y: Value
     x_shape: tuple[int, ...]
     y_shape: tuple[int, ...]
     has_one_argument: bool  # x and nothing else but n_batch_axes
@@ -41,93 +39,44 @@ class Call(NamedTuple):
         return math.prod(self.x_shape[self.batch_axes + 1 :])
 
 
-class _Recorder(LinkHook):
-    name = "placement trace"
-
-    def __init__(self, kinds: tuple[type, ...]) -> None:
-        self.kinds = kinds
-        self.calls: list[Call] = []
-        self.attended: list[Call] = []
-
-    def forward_postprocess(self, args: Any) -> None:
-        x = args.args[0] if args.args else None
-        if type(args.link) not in self.kinds or not isinstance(args.out, Variable):
-            return
-        node = x.node if isinstance(x, Variable) else None
-        has_one_argument = len(args.args) == 1 and set(args.kwargs) <= {"n_batch_axes"}
-        shapes = getattr(x, "shape", ()), args.out.shape
-        batch_axes = args.kwargs.get("n_batch_axes", 1)
-        calls = self.calls if args.forward_name == "forward" else self.attended
-        calls.append(
-            Call(args.link, node, args.out.node, *shapes, has_one_argument, batch_axes)
-        )
-
-
-class _Unchanged:
-    """Notes which Variables functions returned as they got them, as reshapes may.
-
-    Such a call is in no graph; with a shard it would be another one. This is the
-    handler around all calls while a model is traced.
-    """
-
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self._inner: Any = None  # called next
-
-    def __call__(self, call: Any) -> None:
-        """Runs a call."""
-        inputs = [x.node for x in call.operands]
-        run_within(self._inner, call)
-        # A cast to the same dtype returns any shard.
-        if isinstance(call, _core.Call) and call.label != "cast":
-            self.nodes += [y.node for y in call.results if y.node in inputs]
-
-    @contextlib.contextmanager
-    def noting(self) -> Iterator[None]:
-        """A context in which calls are noted."""
-        self._inner = _core.around_call()
-        with surrounding(self):
-            yield
-
-
 class LayoutGroups:
-    """Variable nodes in groups that must have one layout (a union-find structure)."""
+    """Values in groups that must have one layout (a union-find structure)."""
 
     def __init__(self) -> None:
         self._parent: dict[Any, Any] = {}
         self._excluded: dict[Any, frozenset[str]] = {}
 
-    def find(self, node: Any) -> Any:
-        """The node that represents the group of a node."""
-        root = node
+    def find(self, value: Any) -> Any:
+        """The value that represents the group of a value."""
+        root = value
         while self._parent.get(root, root) is not root:
             root = self._parent[root]
         return root
 
-    def join(self, nodes: Sequence[Any]) -> None:
-        """Puts nodes, with their groups, into one group."""
-        first = self.find(nodes[0])
-        for node in nodes[1:]:
-            other = self.find(node)
+    def join(self, values: Sequence[Any]) -> None:
+        """Puts values, with their groups, into one group."""
+        first = self.find(values[0])
+        for value in values[1:]:
+            other = self.find(value)
             if other != first:
                 self._parent[other] = first
                 self.exclude(first, *self._excluded.pop(other, ()))
 
-    def exclude(self, node: Any, *layouts: str) -> None:
-        """Rules layouts out for the group of a node."""
-        if node is not None:
-            root = self.find(node)
+    def exclude(self, value: Any, *layouts: str) -> None:
+        """Rules layouts out for the group of a value."""
+        if value is not None:
+            root = self.find(value)
             self._excluded[root] = self._excluded.get(root, frozenset()).union(layouts)
 
-    def require_replicated(self, node: Any) -> None:
-        """Rules all sharded layouts out for the group of a node."""
-        self.exclude(node, *SHARDED_LAYOUTS)
+    def require_replicated(self, value: Any) -> None:
+        """Rules all sharded layouts out for the group of a value."""
+        self.exclude(value, *SHARDED_LAYOUTS)
 
-    def choices(self, node: Any) -> list[str]:
+    def choices(self, value: Any) -> list[str]:
         """The sharded layouts that are possible; none where it must be replicated."""
-        if node is None:
+        if value is None:
             return []
-        excluded = self._excluded.get(self.find(node), ())
+        excluded = self._excluded.get(self.find(value), ())
         return [layout for layout in SHARDED_LAYOUTS if layout not in excluded]
 
 
@@ -137,8 +86,11 @@ class Trace(NamedTuple):
     calls: list[Call]
     groups: LayoutGroups
     attended: Sequence[Call] = ()  # calls of ``EmbedID.attend``
-    leaves: Collection[Any] = ()  # nodes of parameters that functions use by themselves
-    outputs: Sequence[Any] = ()  # nodes of what the model returned
+    leaves: Collection[
+        int
+    ] = ()  # the ids of parameters that functions use by themselves
+    outputs: Sequence[Value] = ()  # what the model returned
+    program: Program | None = None
     kept: Mapping[int, str] = {}  # by the ids of links, why no link replaces them
 
 
@@ -157,33 +109,68 @@ def trace(
             features, too.
         follows_states: whether to run it once more if links keep states between calls.
     """
-    recorder, unchanged = _Recorder(kinds), _Unchanged()
+    recorder = Recorder(model)
+    program = recorder.program
     modes = using_config("train", False), using_config("enable_backprop", True)
-    with recorder, unchanged.noting(), states_kept(model), modes[0], modes[1]:
-        outputs = list(variables(model(*inputs)))
+    with recorder, states_kept(model), modes[0], modes[1]:
+        outputs = values_in(recorder.with_values(model(*inputs)))
         if follows_states and any(_states(vars(link)) for link in model.links()):
             # The first step of a recurrent link calls less than those that follow.
-            outputs += variables(model(*inputs))
+            outputs += values_in(recorder.with_values(model(*inputs)))
     groups = LayoutGroups()
-    calls, attended = recorder.calls, recorder.attended
-    inside = _functions_inside([*calls, *attended])
+    found = [
+        call
+        for call in program.links
+        if type(call.link) in kinds and isinstance(call.result, Value)
+    ]
+    calls = [_call_of(call) for call in found if call.method == "forward"]
+    attended = [_call_of(call) for call in found if call.method != "forward"]
     for y in outputs:
         # The caller of a model with sharded outputs has to know their axis.
         excluded = SHARDED_LAYOUTS if output == "replicated" else ("batch",)
-        groups.exclude(y.node, *excluded)
-    leaves: set[Any] = set()
-    for function in _functions_before([y.node for y in outputs]):
-        if function not in inside:
-            _constrain(function, groups)
-            leaves.update(x for x in function.inputs if x.creator_node is None)
+        groups.exclude(y, *excluded)
+    inside = {i for call in found for i in call.calls}
+    leaves: set[int] = set()
+    for function in _calls_outside(program, outputs, inside):
+        _constrain(function, groups)
+        leaves.update(id(x.variable) for x in function.operands)
     for call in calls:
         _constrain_call(call, calls, groups)
-    for node in unchanged.nodes:
-        groups.require_replicated(node)
+    for function in program.calls:
+        if function.node is None and function.operation != "cast":
+            # With a shard it would be another call. A cast returns any shard.
+            for y in set(function.results).intersection(function.operands):
+                groups.require_replicated(y)
     for call in attended:
         groups.require_replicated(call.x)
         groups.exclude(call.y, "channel", "batch")
-    return Trace(calls, groups, attended, leaves, [y.node for y in outputs])
+    return Trace(calls, groups, attended, leaves, outputs, program)
+
+
+def _call_of(call: LinkCall) -> Call:
+    x = call.args[0] if call.args and isinstance(call.args[0], Value) else None
+    return Call(
+        call.link,
+        x,
+        call.result,
+        getattr(call.args[0] if call.args else None, "shape", ()),
+        call.result.shape,
+        len(call.args) == 1 and set(call.kwargs) <= {"n_batch_axes"},
+        call.kwargs.get("n_batch_axes", 1),
+    )
+
+
+def _calls_outside(
+    program: Program, outputs: Iterable[Value], inside: Collection[int]
+) -> list[FunctionCall]:
+    """The calls that outputs depend on, without those inside of links."""
+    needed, found = set(outputs), []
+    for i, call in reversed(list(enumerate(program.calls))):
+        if not needed.isdisjoint(call.results):
+            needed.update(call.operands)
+            if i not in inside:
+                found.append(call)
+    return found
 
 
 @contextlib.contextmanager
@@ -219,7 +206,7 @@ def _constrain_call(call: Call, calls: Sequence[Call], groups: LayoutGroups) -> 
         groups.join([other.x for other in same_link])
     else:
         groups.require_replicated(call.x)
-    if call.x is None or call.x.creator_node is None:
+    if call.x is None or not call.x.is_inner:
         groups.require_replicated(call.x)
     if not call.has_one_argument or len(call.y_shape) < 2:
         groups.require_replicated(call.x)
@@ -234,30 +221,30 @@ def _constrain_call(call: Call, calls: Sequence[Call], groups: LayoutGroups) -> 
         groups.exclude(call.x, "features")
 
 
-def _constrain(function: Any, groups: LayoutGroups) -> None:
+def _constrain(function: FunctionCall, groups: LayoutGroups) -> None:
     """A function outside of the links keeps a sharded layout, or excludes it."""
-    ys = [y for y in (reference() for reference in function.outputs) if y is not None]
+    ys = function.results
     # Scalars are the same on every rank.
-    xs = [x for x in function.inputs if len(x.shape) > 0 and set(x.shape) != {1}]
-    nodes = [*xs, *ys]
-    are_computed = all(x.creator_node is not None for x in xs)
+    xs = [x for x in function.operands if x.ndim > 0 and set(x.shape) != {1}]
+    values = [*xs, *ys]
+    are_computed = all(x.is_inner for x in xs)
     possible = []
     for layout, axis in _kept_layouts(function):
         is_aligned = all(
             len(v.shape) == len(ys[0].shape) > 1 and v.shape[axis] == ys[0].shape[axis]
-            for v in nodes
+            for v in values
         )
         if are_computed and is_aligned:
             possible.append(layout)
     if possible:
-        groups.join(nodes)
-    for node in nodes:
-        groups.exclude(node, *(a for a in SHARDED_LAYOUTS if a not in possible))
+        groups.join(values)
+    for value in values:
+        groups.exclude(value, *(a for a in SHARDED_LAYOUTS if a not in possible))
 
 
-def _kept_layouts(function: Any) -> list[tuple[str, int]]:
+def _kept_layouts(function: FunctionCall) -> list[tuple[str, int]]:
     """The layouts that the result has if all inputs have them, with their axes."""
-    operation = operation_of(function)
+    operation = function.traits
     # Parameters are the same on every rank, and arrays are not in the graph.
     if operation is None or operation.inputs is not None or operation.takes_arrays:
         return []
@@ -265,32 +252,3 @@ def _kept_layouts(function: Any) -> list[tuple[str, int]]:
     batch = [("batch", 0)] if operation.is_batchwise else []
     is_pointwise = operation.locality == Locality.pointwise
     return channel + batch + ([("features", -1)] if is_pointwise else [])
-
-
-def _functions_before(nodes: Iterable[Any], until: Any = None) -> list[Any]:
-    """The functions that nodes depend on, without those that ``until`` depends on."""
-    found: dict[Any, None] = {}
-    pending = list(nodes)
-    while pending:
-        node = pending.pop()
-        function = None if node == until else node.creator_node
-        if function is not None and function not in found:
-            found[function] = None
-            pending += function.inputs
-    return list(found)
-
-
-def _functions_inside(calls: Sequence[Call]) -> set[Any]:
-    return {f for call in calls for f in _functions_before([call.y], call.x)}
-
-
-def variables(value: Any) -> Iterator[Variable]:
-    """The Variables among what a model has returned."""
-    if isinstance(value, Variable):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from variables(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from variables(item)

@@ -16,7 +16,7 @@ import numpy
 from renga import _core
 from renga.backend import get_array_types
 from renga.function_node import backward
-from renga.program import Program, Recorder, Value
+from renga.program import Program, Recorder, Value, values_in
 from renga.utils.containers import leaves
 from renga.variable import Variable
 
@@ -193,7 +193,7 @@ class _Step:
         self.values = self.values or list(crossing.values())
         for link_call in program.links:
             path = self._persistent.get(id(link_call.link))
-            ys = [y for y in leaves(link_call.result) if isinstance(y, Value)]
+            ys = values_in(link_call.result)
             segment = max((self._segments.get(y, -1) for y in ys), default=-1)
             if path is not None and segment >= 0:  # else every rank computes it
                 first, last = self.spans.get(path, (segment, segment))

@@ -23,6 +23,7 @@ class Value:
         shape: of the array.
         dtype: its name.
         nbytes: of all elements.
+        requires_grad: whether a backward pass would find its gradient.
         name: of a parameter, its path in the model.
         variable: the Variable; None for results, which are not kept.
     """
@@ -32,6 +33,7 @@ class Value:
     shape: tuple[int, ...]
     dtype: str
     nbytes: int
+    requires_grad: bool
     name: str = ""
     variable: Any = field(default=None, repr=False)
 
@@ -44,6 +46,11 @@ class Value:
     def size(self) -> int:
         """The number of elements."""
         return math.prod(self.shape)
+
+    @property
+    def is_inner(self) -> bool:
+        """Whether backward passes go through it: it is a result with a gradient."""
+        return self.kind == "result" and self.requires_grad
 
     @property
     def description(self) -> str:
@@ -85,9 +92,14 @@ class Call:
         return self.links[-1] if self.links else ""
 
     @property
+    def label(self) -> str:
+        """The name that graphs have for it."""
+        return (self.traits and self.traits.label) or self.operation
+
+    @property
     def operands(self) -> tuple[Value, ...]:
         """The Values among the arguments."""
-        return tuple(x for x in leaves(self.arguments) if isinstance(x, Value))
+        return tuple(values_in(self.arguments))
 
     @property
     def bytes(self) -> int:
@@ -154,7 +166,7 @@ class Program:
     @property
     def values(self) -> list[Value]:
         """All values, in the order of their numbers."""
-        found = dict.fromkeys([*self.inputs, *_values_in(self.outputs)])
+        found = dict.fromkeys([*self.inputs, *values_in(self.outputs)])
         for call in self.calls:
             found.update(dict.fromkeys((*call.operands, *call.results)))
         return sorted(found, key=lambda value: value.number)
@@ -173,7 +185,7 @@ class Program:
                 )
         for call in self.calls:
             lines.append(f"  {call}{f'  in {call.link}' if call.link else ''}")
-        outputs = ", ".join(map(str, _values_in(self.outputs)))
+        outputs = ", ".join(map(str, values_in(self.outputs)))
         return "\n".join([*lines, f"  return {outputs}"])
 
     def __eq__(self, other: object) -> bool:
@@ -193,7 +205,8 @@ class Program:
         return "\n".join(["digraph program {", *lines, "}"])
 
 
-def _values_in(tree: Any) -> list[Value]:
+def values_in(tree: Any) -> list[Value]:
+    """The Values in lists, tuples and dictionaries, in order."""
     return [leaf for leaf in leaves(tree) if isinstance(leaf, Value)]
 
 

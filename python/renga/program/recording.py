@@ -201,7 +201,8 @@ class Recorder(LinkHook):
         dtype = _core.dtype_name(x)
         itemsize = 2 if dtype == "bfloat16" else numpy.dtype(dtype).itemsize
         number, nbytes = next(self._numbers), x.size * itemsize
-        value = Value(number, kind, x.shape, dtype, nbytes, name, variable)
+        array = x.shape, dtype, nbytes, x.requires_grad
+        value = Value(number, kind, *array, name, variable)
         self._values[x.node] = value
         return value
 

@@ -15,11 +15,11 @@ from renga.links.parallel.channel.model.makers import MAKERS
 _NAMES = {"W", "b", "gamma", "beta", "avg_mean", "avg_var", "N"}
 
 
-def kept_links(model: Link, leaves: Collection[Any]) -> dict[int, str]:
+def kept_links(model: Link, leaves: Collection[int]) -> dict[int, str]:
     """By the ``id`` of a link, why no channel-parallel link can replace it.
 
     Args:
-        leaves: graph nodes of parameters that functions use outside of their links.
+        leaves: the ids of parameters that functions use outside of their links.
     """
     others = _sharing_links(model)
     kept: dict[int, str] = {}
@@ -63,14 +63,14 @@ def _sharing_links(model: Link) -> dict[int, str]:
     return found
 
 
-def _reason(link: Any, shared: str, leaves: Collection[Any]) -> str:
+def _reason(link: Any, shared: str, leaves: Collection[int]) -> str:
     """Why no channel-parallel link can replace this one; empty if one can."""
     is_attention = type(link) is MultiHeadAttention
     if type(link) not in MAKERS and not is_attention:
         return "no channel-parallel link of its kind"
     if shared:
         return shared
-    if any(vars(link)[name].node in leaves for name in link._params):
+    if any(id(vars(link)[name]) in leaves for name in link._params):
         return "its parameters are used outside of it"
     if any(not vars(link)[name].is_initialized for name in link._params):
         return "its parameters have no shape yet: pass an example of the input"

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga import functions as F
+from renga.around_call import variables_in
 from renga.configuration import using_config
 from renga.function_node import backward, grad
 from renga.link import Link
 from renga.links.convolution.deconvolution_2d import Deconvolution2D
 from renga.links.parallel.channel.process_grid import process_grids
-from renga.links.parallel.sharding.tracing import variables
 from renga.optimizers import SGD
 from renga.planning.costs import Costs, Device, Pass, split_text
 from renga.planning.graph import Operation
@@ -173,7 +173,7 @@ def _timed_step(model: Any, inputs: Sequence[Any]) -> Program:
 def _outputs(model: Any, inputs: Sequence[Any]) -> list[Variable]:
     """The outputs of a forward pass, with gradients."""
     model.cleargrads()
-    ys = list(variables(model(*inputs)))
+    ys = variables_in(model(*inputs))
     for y in ys:
         y.grad = y.xp.ones_like(y.array)
     return ys
@@ -209,7 +209,7 @@ def _measure_channels(
         return
     grids = {grid[:2] for grid in process_grids(comm.size)}
     table = costs.table.setdefault(op.signature, {})
-    has_gradient = traced.call.x is not None and traced.call.x.creator_node is not None
+    has_gradient = traced.call.x is not None and traced.call.x.is_inner
     for inputs, outputs in sorted(grids):
         if inputs <= op.reduction and outputs <= op.extents[1]:
             degrees = (1, outputs) + (1,) * (len(op.extents) - 2)

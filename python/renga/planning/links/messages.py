@@ -82,7 +82,7 @@ def link_messages(
         return NONE
     # The features of a sequence are the channels of each position.
     source, target = (LAYOUTS[_CHANNELS.get(a, a)] for a in layouts)
-    has_gradient = call.x is not None and call.x.creator_node is not None
+    has_gradient = call.x is not None and call.x.is_inner
     comm = simulated_ranks(cluster, rank)
     if isinstance(link, EmbedID):
         return _of_embedding(link, call, target, cluster)

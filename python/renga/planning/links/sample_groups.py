@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from renga.around_call import variables_in
 from renga.configuration import no_backprop_mode, using_config
 from renga.link import Link
 from renga.links.parallel.groups import create_groups
@@ -13,7 +14,6 @@ from renga.links.parallel.samples.stacked_steps import stacked_steps
 from renga.links.parallel.samples.summed_gradients import LARGE
 from renga.links.parallel.sharding.cost import machine_of
 from renga.links.parallel.sharding.shard_ranges import as_slice, shard_range
-from renga.links.parallel.sharding.tracing import variables
 from renga.planning.cluster import Cluster
 from renga.planning.configuration import Configuration
 from renga.planning.costs import Costs, Pass
@@ -140,7 +140,7 @@ def _clusters(cluster: Cluster, count: int) -> tuple[Cluster, Cluster]:
 
 def _outputs(model: Link, inputs: Sequence[Any]) -> list[int]:
     with no_backprop_mode(), using_config("train", False):
-        return [y.array.nbytes for y in variables(model(*inputs))]
+        return [y.array.nbytes for y in variables_in(model(*inputs))]
 
 
 def _others(model: Link, traced: TracedModel) -> list[int]:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
+from renga.around_call import variables_in
 from renga.communicators import simulated
 from renga.configuration import using_config
 from renga.distributed.parallelize import with_strategy
 from renga.function_node import backward
 from renga.link import Link
 from renga.link_hook import LinkHook
-from renga.links.parallel.sharding.tracing import variables
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.planning.cluster import Cluster
 from renga.planning.configuration import Configuration
@@ -118,7 +118,7 @@ def _messages(
         links = _Links({id(link): path for path, link in parallel.namedlinks()}, comm)
         begun = comm.traffic
         with links, using_config("train", True):
-            ys = list(variables(parallel(*inputs)))
+            ys = variables_in(parallel(*inputs))
         middle = comm.traffic
         for y in ys:
             y.grad = y.xp.ones_like(y.array)

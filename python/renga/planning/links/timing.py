@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from renga import functions as F
 from renga import optimizers
+from renga.around_call import variables_in
 from renga.distributed.optimizers import create_multi_node_optimizer
 from renga.distributed.parallelize import Strategy, with_strategy
 from renga.function_node import backward
 from renga.link import Link
 from renga.links.parallel.sharding.shard_ranges import as_slice, shard_range
-from renga.links.parallel.sharding.tracing import variables
 from renga.pipeline import Pipeline
 from renga.planning.links.repetitions import lower_quartile
 from renga.planning.plan import MULTI_NODE_OPTIMIZER
@@ -70,7 +70,7 @@ def _data_step(model: Link, comm: Communicator, inputs: Sequence[Any]) -> Any:
 
 def _sum_of(model: Any) -> Any:
     """A loss for a model with any outputs."""
-    return lambda *xs: sum(F.sum(y) for y in variables(model(*xs)))
+    return lambda *xs: sum(F.sum(y) for y in variables_in(model(*xs)))
 
 
 def _step(
@@ -83,7 +83,7 @@ def _step(
 
     def step() -> None:
         parallel.cleargrads()
-        ys = list(variables(parallel(*inputs)))
+        ys = variables_in(parallel(*inputs))
         for y in ys:
             y.grad = y.xp.ones_like(y.array)
         backward(ys)
