@@ -73,15 +73,34 @@ class FunctionCall:
         return self.result
 
 
+def inner_handler() -> Any:
+    """The handler of this thread, inside of recorders, which only note what runs."""
+    handler = _core.around_call()
+    while getattr(handler, "is_recorder", False):
+        handler = handler.inner
+    return handler
+
+
+def set_inner_handler(handler: Any) -> None:
+    """Makes it, or none, the handler of this thread, inside of recorders."""
+    recorder, present = None, _core.around_call()
+    while getattr(present, "is_recorder", False):
+        recorder, present = present, present.inner
+    if recorder is None:
+        _core.set_around_call(handler)
+    else:
+        recorder.inner = handler
+
+
 @contextlib.contextmanager
 def surrounding(handler: Any) -> Iterator[None]:
     """A context in which a handler, or none, is around the calls of this thread."""
-    before = _core.around_call()
-    _core.set_around_call(handler)
+    before = inner_handler()
+    set_inner_handler(handler)
     try:
         yield
     finally:
-        _core.set_around_call(before)
+        set_inner_handler(before)
 
 
 def run_within(handler: Any, call: Any) -> None:
@@ -94,7 +113,7 @@ def run_within(handler: Any, call: Any) -> None:
 
 def require_own_graph(caller: str) -> None:
     """Raises RuntimeError in a program of which other ranks compute parts."""
-    handler = _core.around_call()
+    handler = inner_handler()
     if hasattr(handler, "require_own_graph"):  # a stage of a pipeline
         handler.require_own_graph(caller)
 
@@ -112,6 +131,25 @@ def reads_elements(function: Function) -> Function:
         if handler is None:
             return function(*args, **kwargs)
         return FunctionCall(function, args, kwargs).surround(handler)
+
+    return call  # type: ignore[return-value]
+
+
+def overridable(function: Function) -> Function:
+    """Makes ``function`` one that a handler can replace, by its ``overrides``.
+
+    For functions in which an element of the output depends on several pixels, which
+    sharded images need in another implementation. ``overrides`` are by names; they are
+    called with the original function, then with the arguments.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        overrides = getattr(inner_handler(), "overrides", None)
+        override = overrides.get(function.__name__) if overrides else None
+        if override is None:
+            return function(*args, **kwargs)
+        return override(function, *args, **kwargs)
 
     return call  # type: ignore[return-value]
 

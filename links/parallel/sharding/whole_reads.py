@@ -16,8 +16,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from renga import _core
-from renga.around_call import surrounding
+from renga.around_call import inner_handler, set_inner_handler, surrounding
 from renga.function_node import FunctionNode
 from renga.variable import Variable
 
@@ -69,9 +68,9 @@ _whole_reads = WholeReads({})
 
 def gather_shards_for_functions() -> None:
     """Has functions of this thread read whole parameters, outside of sharded links."""
-    handler = _core.around_call()
+    handler = inner_handler()
     if handler is None:
-        _core.set_around_call(_whole_reads)
+        set_inner_handler(_whole_reads)
     elif _reads_of(handler) is None:
         handler.inner = _whole_reads
 
@@ -90,7 +89,7 @@ def reading(
 
 def is_function_asking() -> bool:
     """Whether the caller of a property is a function that will get whole parameters."""
-    if not isinstance(_reads_of(_core.around_call()), WholeReads):
+    if not isinstance(_reads_of(inner_handler()), WholeReads):
         return False
     caller: str = sys._getframe(2).f_globals.get("__name__", "")
     return caller.startswith(_ASKING)
@@ -101,7 +100,7 @@ def reads_own_shards(function: Function) -> Function:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        reads = _reads_of(_core.around_call())
+        reads = _reads_of(inner_handler())
         if not isinstance(reads, WholeReads):
             return function(*args, **kwargs)
         with surrounding(reads.own):

@@ -59,6 +59,8 @@ class Recorder(LinkHook):
         program: what has run.
     """
 
+    is_recorder = True
+
     def __init__(
         self,
         model: Any,
@@ -84,16 +86,16 @@ class Recorder(LinkHook):
         self._links: list[str | None] = []  # that are running; None: not the model's
         self._starts: list[int] = []  # the numbers of calls before they began
         self._depth = 0
-        self._around: Any = None  # the handler within this one
+        self.inner: Any = None  # the handler within this one
 
     def __enter__(self) -> Recorder:
         super().__enter__()
-        self._around = _core.around_call()
+        self.inner = _core.around_call()
         _core.set_around_call(self)
         return self
 
     def __exit__(self, *error: Any) -> None:
-        _core.set_around_call(self._around)
+        _core.set_around_call(self.inner)
         super().__exit__(*error)
 
     def add_inputs(self, inputs: Any) -> None:
@@ -109,13 +111,13 @@ class Recorder(LinkHook):
         """The handler around each call."""
         is_python = isinstance(call, FunctionCall)
         if is_python and call.node is None:  # its functions are recorded
-            run_within(self._around, call)
+            run_within(self.inner, call)
             return
         operands = call.operands  # before another handler replaces them
         self._depth += 1
         start = self._now()
         try:
-            run_within(self._around, call)
+            run_within(self.inner, call)
         finally:
             seconds = self._now() - start
             self._depth -= 1

@@ -7,6 +7,7 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga import program
+from renga.around_call import surrounding
 from renga.program import Recorder
 
 
@@ -186,3 +187,20 @@ def test_elements_are_not_kept(depth):
     with renga.no_backprop_mode(), Recorder(net):
         net(X)
         assert [ref() for ref in arrays] == [None] * depth
+
+
+def test_what_handlers_within_run_is_recorded():
+    """A parallel model puts its handler around its calls: a recorder goes on."""
+    labels = []
+
+    def handler(call):
+        labels.append(call.label)
+        call.run()
+
+    def net(x):
+        with surrounding(handler):
+            return F.exp(F.relu(x))
+
+    found = program.record(net, X)
+    assert labels == ["relu", "exp"]
+    assert [call.operation for call in found.calls] == labels

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from renga.around_call import surrounding
 from renga.functions import get_item
 from renga.functions.noise.seed import random_streams
-from renga.functions.overrides import overriding
 from renga.link import Link
 from renga.links.parallel.sequence.link import SequenceLink
 from renga.links.parallel.sequence.model.sequence_checker import SequenceChecker
@@ -77,9 +76,9 @@ class SequenceRun:
         own = {
             "position_embedding": functools.partial(_position_embedding, comm, tracker)
         }
-        summed, streams = surrounding(SummedReads(comm, tracker)), random_streams(comm)
-        with tracking(tracker), SequenceChecker(tracker), overriding(own):
-            with summed, streams:
+        reads = SummedReads(comm, tracker, own)
+        with tracking(tracker), SequenceChecker(tracker), surrounding(reads):
+            with random_streams(comm):
                 result = run(*args, **kwargs)
         if not self.is_replicated:
             return result

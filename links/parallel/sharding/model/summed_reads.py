@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from renga import _core
@@ -25,8 +26,14 @@ class SummedReads:
     It is the handler around the calls of a thread (:mod:`renga.around_call`).
     """
 
-    def __init__(self, comm: Communicator, tracker: PlacementTracker) -> None:
+    def __init__(
+        self,
+        comm: Communicator,
+        tracker: PlacementTracker,
+        overrides: Mapping[str, Callable[..., Any]],
+    ) -> None:
         self._comm, self._tracker = comm, tracker
+        self.overrides = overrides  # of functions that need more than a shard
 
     def __call__(self, call: Any) -> None:
         """Runs a call with what stands for its operands beside shards."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from renga.around_call import surrounding
 from renga.functions.noise.seed import random_streams
-from renga.functions.overrides import overriding
 from renga.link import Link
 from renga.links.parallel.sharding.model.arguments import require_same_call
 from renga.links.parallel.sharding.model.first_calls import FirstCalls
@@ -56,11 +55,9 @@ class SpatialRun:
         tracker = PlacementTracker(functools.partial(scatter_image, grid))
         if self.is_replicated:
             args, kwargs = scatter_arguments(grid, tracker, (args, kwargs))
-        spatial_functions = overriding(substitutes(grid, tracker))
-        summed = surrounding(SummedReads(grid.comm, tracker))
-        streams = random_streams(grid.comm)
-        with tracking(tracker), SpatialChecker(tracker), spatial_functions:
-            with summed, streams:
+        reads = SummedReads(grid.comm, tracker, substitutes(grid, tracker))
+        with tracking(tracker), SpatialChecker(tracker), surrounding(reads):
+            with random_streams(grid.comm):
                 result = run(*args, **kwargs)
         if not self.is_replicated:
             return result

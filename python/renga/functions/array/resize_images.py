@@ -7,9 +7,9 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.around_call import overridable
 from renga.functions.check import check_floats, check_shape
 from renga.functions.on_host import beside
-from renga.functions.overrides import overridable
 from renga.utils.extents import check_counts, check_memory
 from renga.variable import Variable
 

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from renga import _core
+from renga.around_call import overridable
 from renga.functions.array.cast import cast
 from renga.functions.check import check_arrays, check_axis
-from renga.functions.overrides import overridable
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, attach
 

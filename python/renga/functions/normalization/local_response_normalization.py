@@ -8,10 +8,10 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.around_call import overridable
 from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape
 from renga.functions.on_host import beside
-from renga.functions.overrides import overridable
 from renga.utils.extents import check_count, check_real
 from renga.variable import Variable
 

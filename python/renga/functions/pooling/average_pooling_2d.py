@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.functions.overrides import overridable
+from renga.around_call import overridable
 from renga.functions.window import pooling_window_2d
 from renga.variable import Variable
 

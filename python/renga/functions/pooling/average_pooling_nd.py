@@ -7,9 +7,8 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import reads_elements
+from renga.around_call import overridable, reads_elements
 from renga.functions.on_host import beside
-from renga.functions.overrides import overridable
 from renga.functions.pooling.axes import pool_all, pooling_window_nd
 from renga.functions.window import PoolingWindow, over_axes
 from renga.variable import Variable

@@ -8,9 +8,8 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import reads_elements
+from renga.around_call import overridable, reads_elements
 from renga.functions.check import check_axes
-from renga.functions.overrides import overridable
 from renga.functions.window import pooling_window_2d
 
 

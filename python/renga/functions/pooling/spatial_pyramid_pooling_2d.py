@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.around_call import overridable
 from renga.functions.check import check_floats, check_shape
-from renga.functions.overrides import overridable
 from renga.functions.pooling.max_pooling_2d import max_pooling_2d
 from renga.utils.extents import check_count, check_memory
 from renga.variable import Variable

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.around_call import overridable
 from renga.functions.check import check_floats, check_shape
 from renga.functions.on_host import on_host
-from renga.functions.overrides import overridable
 from renga.functions.pooling.unpooling_nd import unpooling_nd
 from renga.variable import Variable
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.around_call import overridable
 from renga.functions.check import check_shape
 from renga.functions.on_host import beside
-from renga.functions.overrides import overridable
 from renga.functions.pooling.axes import pooling_window_nd
 from renga.functions.window import over_axes
 from renga.utils.conv import get_conv_outsize, get_deconv_outsize

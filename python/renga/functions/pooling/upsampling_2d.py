@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.around_call import overridable
 from renga.functions.array.get_item import PutItems
 from renga.functions.check import (
     check_arrays,
@@ -16,7 +17,6 @@ from renga.functions.check import (
     checked_indices,
 )
 from renga.functions.on_host import on_host
-from renga.functions.overrides import overridable
 from renga.functions.window import as_pair
 from renga.utils.conv import get_conv_outsize, get_deconv_outsize
 from renga.utils.extents import check_counts, check_memory, check_window

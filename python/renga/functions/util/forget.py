@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from renga import _core
+from renga.around_call import inner_handler
 from renga.function_node import FunctionNode, grad
 from renga.functions.check import check_arrays
 from renga.functions.util.link_states import detached
@@ -27,9 +28,8 @@ def forget(func: Callable[..., Any], *xs: Any) -> Any:
     """
     if not callable(func):
         raise TypeError(f"forget: expected a function, got {type(func)}")
-    if getattr(
-        _core.around_call(), "is_divided", False
-    ):  # a pipeline recomputes whole stages
+    # A pipeline recomputes whole stages.
+    if getattr(inner_handler(), "is_divided", False):
         return func(*map(as_variable, xs))
     if not _core.backprop_enabled():
         return func(*xs)

@@ -9,7 +9,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from renga import _core
-from renga.around_call import FunctionCall, run_within
+from renga.around_call import (
+    FunctionCall,
+    inner_handler,
+    run_within,
+    set_inner_handler,
+)
 from renga.configuration import config
 from renga.distributed.data_parallel.sharded_parameters.backward_ladder import (
     BackwardLadder,
@@ -273,17 +278,17 @@ def can_read_parameters() -> bool:
 
     They may not in a program of which other ranks compute parts.
     """
-    return not hasattr(_core.around_call(), "require_own_graph")
+    return not hasattr(inner_handler(), "require_own_graph")
 
 
 def parameter_reads() -> ParameterReads:
     """That of this thread, which its functions ask from now on."""
-    present = _core.around_call()
+    present = inner_handler()
     if present is other_threads:
         present = None
     if _of_thread.reads is None:
         _of_thread.reads = ParameterReads(present)
     elif present is not _of_thread.reads:
         _of_thread.reads.inner = present
-    _core.set_around_call(_of_thread.reads)
+    set_inner_handler(_of_thread.reads)
     return _of_thread.reads
