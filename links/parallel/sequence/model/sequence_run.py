@@ -24,7 +24,6 @@ from renga.links.parallel.sharding.model.arguments import (
 )
 from renga.links.parallel.sharding.model.first_calls import FirstCalls
 from renga.links.parallel.sharding.model.loads import Loads
-from renga.links.parallel.sharding.model.summed_reads import SummedReads
 from renga.links.parallel.sharding.model.tracked_link import loaded_class, tracked_class
 from renga.links.parallel.sharding.placement import REPLICATE, Shard
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker, tracking
@@ -76,10 +75,9 @@ class SequenceRun:
         own = {
             "position_embedding": functools.partial(_position_embedding, comm, tracker)
         }
-        reads = SummedReads(comm, tracker, own)
-        with tracking(tracker), SequenceChecker(tracker), surrounding(reads):
-            with random_streams(comm):
-                result = run(*args, **kwargs)
+        checker = SequenceChecker(comm, tracker, own)
+        with tracking(tracker), surrounding(checker), random_streams(comm):
+            result = run(*args, **kwargs)
         if not self.is_replicated:
             return result
         return replace_arrays(

@@ -8,36 +8,34 @@ from typing import Any
 
 from renga import _core
 from renga.backend import get_array_types
-from renga.function_hook import FunctionHook
+from renga.links.parallel.sharding.model.summed_reads import SummedReads
 from renga.links.parallel.sharding.placement import Placement
-from renga.links.parallel.sharding.placement_tracker import PlacementTracker
 from renga.operations import operation_of
 from renga.variable import Variable
 
 
-class PlacementChecker(FunctionHook, abc.ABC):
-    """Checks each function that gets shards, and records placements."""
+class PlacementChecker(SummedReads, abc.ABC):
+    """Runs calls as ``SummedReads`` does, and checks each that gets shards.
 
-    name = "placements"
+    It records the placements of results.
+    """
 
-    def __init__(self, tracker: PlacementTracker) -> None:
-        self.tracker = tracker
-
-    def forward_postprocess(self, function: Any, in_data: Any) -> None:
+    def __call__(self, call: Any) -> None:
+        super().__call__(call)
         if self.tracker.is_paused:
             return
-        if isinstance(function, _core.Call):
-            xs, ys = list(_arrays(function.arguments)), function.results
-            self._check(function, xs, ys)
-            operation = operation_of(function)
+        if isinstance(call, _core.Call):
+            xs, ys = list(_arrays(call.arguments)), call.results
+            self._check(call, xs, ys)
+            operation = operation_of(call)
             if operation is not None and (
                 operation.locality == _core.Locality.pointwise
                 or operation.name == "broadcast_to"
             ):
                 for y in ys:
                     self.tracker.record_uniform(y, xs)
-        else:
-            self._check(function, *function._variables)
+        elif call.node is not None:
+            self._check(call.node, call.operands, call.results)
 
     @abc.abstractmethod
     def _check(self, function: Any, xs: Sequence[Any], ys: Sequence[Any]) -> None:

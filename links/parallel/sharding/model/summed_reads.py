@@ -32,14 +32,14 @@ class SummedReads:
         tracker: PlacementTracker,
         overrides: Mapping[str, Callable[..., Any]],
     ) -> None:
-        self._comm, self._tracker = comm, tracker
+        self._comm, self.tracker = comm, tracker
         self.overrides = overrides  # of functions that need more than a shard
 
     def __call__(self, call: Any) -> None:
         """Runs a call with what stands for its operands beside shards."""
         placements = [REPLICATE]
-        if not self._tracker.is_paused:
-            placements = [self._tracker.placement_of(x) for x in call.operands]
+        if not self.tracker.is_paused:
+            placements = [self.tracker.placement_of(x) for x in call.operands]
         if any(placement != REPLICATE for placement in placements):
             call.operands = [
                 self._beside_shards(call.label, x) if placement == REPLICATE else x
@@ -49,7 +49,7 @@ class SummedReads:
 
     def _beside_shards(self, label: str, x: Variable) -> Variable:
         """What stands for a replicated variable beside shards."""
-        tracker = self._tracker
+        tracker = self.tracker
         is_summed = _core.backprop_enabled() and _is_trained(x)
         if tracker.is_uniform(x):
             if is_summed and 0 in x.shape:

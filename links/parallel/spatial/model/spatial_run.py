@@ -13,7 +13,6 @@ from renga.link import Link
 from renga.links.parallel.sharding.model.arguments import require_same_call
 from renga.links.parallel.sharding.model.first_calls import FirstCalls
 from renga.links.parallel.sharding.model.loads import Loads
-from renga.links.parallel.sharding.model.summed_reads import SummedReads
 from renga.links.parallel.sharding.model.tracked_link import loaded_class, tracked_class
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker, tracking
 from renga.links.parallel.spatial.batch_normalization import SpatialBatchNormalization
@@ -55,10 +54,9 @@ class SpatialRun:
         tracker = PlacementTracker(functools.partial(scatter_image, grid))
         if self.is_replicated:
             args, kwargs = scatter_arguments(grid, tracker, (args, kwargs))
-        reads = SummedReads(grid.comm, tracker, substitutes(grid, tracker))
-        with tracking(tracker), SpatialChecker(tracker), surrounding(reads):
-            with random_streams(grid.comm):
-                result = run(*args, **kwargs)
+        checker = SpatialChecker(grid.comm, tracker, substitutes(grid, tracker))
+        with tracking(tracker), surrounding(checker), random_streams(grid.comm):
+            result = run(*args, **kwargs)
         if not self.is_replicated:
             return result
         return gather_results(grid, tracker, name, result)
