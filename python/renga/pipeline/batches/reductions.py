@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from renga.pipeline.batches import results
-from renga.pipeline.batches.containers import leaves, map_leaves
+from renga.utils.containers import leaves, map_leaves
 
 REDUCTIONS = ("mean", "sum")
 RESULT = ""  # the name of what a program returns, beside those of reported values
