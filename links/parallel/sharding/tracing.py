@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from renga._core import Locality
+from renga.around_call import variables_in
 from renga.configuration import using_config
 from renga.link import Link
 from renga.parameter import Parameter
 from renga.program import Call as FunctionCall
-from renga.program import LinkCall, Program, Recorder, Value, values_in
+from renga.program import LinkCall, Program, Recorder, Value
 from renga.variable import Variable
 
 # The layouts of an activation that is not replicated. Sequences (N, L, E) are sharded
@@ -86,11 +87,9 @@ class Trace(NamedTuple):
     calls: list[Call]
     groups: LayoutGroups
     attended: Sequence[Call] = ()  # calls of ``EmbedID.attend``
-    leaves: Collection[
-        int
-    ] = ()  # the ids of parameters that functions use by themselves
-    outputs: Sequence[Value] = ()  # what the model returned
-    program: Program | None = None
+    leaves: Collection[int] = ()  # ids of parameters that functions use themselves
+    # What the model returned, and the labels of the functions that computed it.
+    outputs: Mapping[Value, str] = {}
     kept: Mapping[int, str] = {}  # by the ids of links, why no link replaces them
 
 
@@ -113,10 +112,14 @@ def trace(
     program = recorder.program
     modes = using_config("train", False), using_config("enable_backprop", True)
     with recorder, states_kept(model), modes[0], modes[1]:
-        outputs = values_in(recorder.with_values(model(*inputs)))
+        ys = variables_in(model(*inputs))
         if follows_states and any(_states(vars(link)) for link in model.links()):
             # The first step of a recurrent link calls less than those that follow.
-            outputs += values_in(recorder.with_values(model(*inputs)))
+            ys += variables_in(model(*inputs))
+    outputs = {
+        recorder.with_values(y): y.creator_node.label if y.creator_node else "the input"
+        for y in ys
+    }
     groups = LayoutGroups()
     found = [
         call
@@ -144,7 +147,7 @@ def trace(
     for call in attended:
         groups.require_replicated(call.x)
         groups.exclude(call.y, "channel", "batch")
-    return Trace(calls, groups, attended, leaves, outputs, program)
+    return Trace(calls, groups, attended, leaves, outputs)
 
 
 def _call_of(call: LinkCall) -> Call:

@@ -92,11 +92,6 @@ class Call:
         return self.links[-1] if self.links else ""
 
     @property
-    def label(self) -> str:
-        """The name that graphs have for it."""
-        return (self.traits and self.traits.label) or self.operation
-
-    @property
     def operands(self) -> tuple[Value, ...]:
         """The Values among the arguments."""
         return tuple(values_in(self.arguments))

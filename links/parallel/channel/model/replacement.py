@@ -112,14 +112,11 @@ def _require_sharded_outputs(traced: Trace) -> None:
         raise ValueError(
             "parallelize: expected an example of the input for sharded outputs"
         )
-    assert traced.program is not None
-    makers = {y: call for call in traced.program.calls for y in call.results}
-    for y in traced.outputs:
+    for y, maker in traced.outputs.items():
         if groups.find(y) not in of_links or not groups.choices(y):
             raise ValueError(
                 "parallelize: expected outputs of links, which can stay sharded, or "
-                f"pointwise functions of them, got {y.shape} of "
-                f"{makers[y].label if y in makers else 'the input'}"
+                f"pointwise functions of them, got {y.shape} of {maker}"
             )
 
 
