@@ -29,6 +29,7 @@ MODULES = {
     "renga.transforms": "Transforms",
     "renga.serializers": "Serializers",
     "renga.exporters.onnx": "Exporters",
+    "renga.program": "Programs",
     "renga.training": "Training",
     "renga.training.updaters": "Updaters",
     "renga.training.triggers": "Triggers",
