@@ -169,7 +169,7 @@ class Recorder(LinkHook):
     def _leaf(self, x: Any) -> Any:
         if isinstance(x, _core.Variable):
             return self._value_of(x)
-        return self._inputs.get(_memory(x), x)
+        return self._inputs.get(_memory(x), x) if self._inputs else x
 
     def _value_of(self, x: Any) -> Value:
         """The value of an operand."""
