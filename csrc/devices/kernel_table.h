@@ -11,13 +11,13 @@
 
 namespace renga {
 
-// Becomes a kernel of any signature that does nothing.
+// Becomes a kernel of any signature that does nothing and returns false, if anything.
 struct NoKernel {
-  template <class... Args>
-  using Kernel = void (*)(Args...);
-  template <class... Args>
-  constexpr operator Kernel<Args...>() const {
-    return [](Args...) {};
+  template <class R, class... Args>
+  using Kernel = R (*)(Args...);
+  template <class R, class... Args>
+  constexpr operator Kernel<R, Args...>() const {
+    return [](Args...) { return R(); };
   }
 };
 

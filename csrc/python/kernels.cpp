@@ -5,7 +5,7 @@
 
 #include "ops/convolution/algorithm_cache.h"
 #include "ops/convolution/cpu/algorithm_selection.h"
-#include "ops/matmul/cpu/bfloat16_products.h"
+#include "ops/matmul/cpu/selection.h"
 #include "ops/matmul/precision.h"
 #include "ops/shape/manipulation.h"
 #include "python/interpreter.h"

@@ -65,7 +65,7 @@ void start_warm_up() {
     omp_set_num_threads(1);
     try {
       const Array a = zeros({64, 64}, Dtype::float32), c = empty_like(a);
-      matmul_kernels.on(Device{}).matmul(a, a, c, false);
+      matmul_kernels.on(Device{}).matmul(a, a, c, {}, nullptr);
     } catch (const std::exception&) {
       return;  // The first product of the program reports it.
     }

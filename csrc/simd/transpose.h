@@ -1,28 +1,40 @@
 // The transpose of a square of numbers in registers.
 #pragma once
 
+#include <utility>
+
 #include "simd/bfloat16.h"
 
 namespace renga::simd {
-namespace transposing {
+namespace shuffles {
 
-// Shuffles of 16 floats, each one instruction without a vector of indices. Within the lanes of 128
-// bits: their first or last two numbers in turn, or their first or last pairs.
+// Shuffles of floats, each one instruction without a vector of indices. Each lane of 128 bits of
+// the result has these of its numbers: 0 to 3 are those of a, 4 to 7 those of b.
+template <int... numbers, class V>
+[[gnu::always_inline]] inline V in_lanes(const V& a, const V& b) {
+  constexpr int width = sizeof(V) / sizeof(float), chosen[] = {numbers...};
+  return [&]<int... i>(std::integer_sequence<int, i...>) __attribute__((always_inline)) {
+    return __builtin_shufflevector(a, b,
+                                   (i / 4 * 4 + chosen[i % 4] % 4 + chosen[i % 4] / 4 * width)...);
+  }
+  (std::make_integer_sequence<int, width>());
+}
+// The first or last two numbers of a lane in turn, or its first or last pairs.
 template <class V>
 [[gnu::always_inline]] inline V first_two(const V& a, const V& b) {
-  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+  return in_lanes<0, 4, 1, 5>(a, b);
 }
 template <class V>
 [[gnu::always_inline]] inline V last_two(const V& a, const V& b) {
-  return __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
+  return in_lanes<2, 6, 3, 7>(a, b);
 }
 template <class V>
 [[gnu::always_inline]] inline V first_pairs(const V& a, const V& b) {
-  return __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+  return in_lanes<0, 1, 4, 5>(a, b);
 }
 template <class V>
 [[gnu::always_inline]] inline V last_pairs(const V& a, const V& b) {
-  return __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+  return in_lanes<2, 3, 6, 7>(a, b);
 }
 // The lanes with even or odd numbers of a and b.
 template <class V>
@@ -75,11 +87,11 @@ template <class V>
   }
 }
 
-}  // namespace transposing
+}  // namespace shuffles
 
 template <class Target>
 [[gnu::always_inline]] inline void transpose(Floats<Target> (&rows)[Target::width]) {
-  transposing::transpose(rows);
+  shuffles::transpose(rows);
 }
 
 }  // namespace renga::simd

@@ -4,7 +4,6 @@
 
 #include "autograd/node.h"
 #include "ops/matmul/batch.h"
-#include "ops/matmul/linear.h"
 #include "ops/matmul/precision.h"
 #include "ops/reduction/reduction.h"
 #include "ops/shape/manipulation.h"
@@ -14,8 +13,6 @@
 namespace renga {
 
 constinit KernelTable<MatmulKernels> matmul_kernels{"matmul"};
-constinit KernelTable<LinearKernels> linear_kernels{"linear"};
-constinit KernelTable<WeightGradientKernels> weight_gradient_kernels{"weight_gradient"};
 
 namespace {
 
@@ -42,11 +39,7 @@ Array product(const Array& a, const Array& b, Dtype dtype, PackedWeightCache* ca
               GradientSink& to) {
   if (a.ndim() == 2 && b.ndim() == 2) {
     const Array c = to.empty({a.shape(0), b.shape(1)}, dtype, a.device());
-    if (cache != nullptr) {
-      linear_kernels.on(c.device()).linear(a, b, {}, c, cache);
-    } else {
-      matmul_kernels.on(c.device()).matmul(a, b, c, false);
-    }
+    matmul_kernels.on(c.device()).matmul(a, b, c, {}, cache);
     return c;
   }
   const Shape batch = broadcast_shapes("matmul", batch_of(a.shape()), batch_of(b.shape()));
@@ -55,7 +48,7 @@ Array product(const Array& a, const Array& b, Dtype dtype, PackedWeightCache* ca
   shape.push_back(b.shape(b.ndim() - 1));
   const Array c = empty(shape, dtype, a.device());
   matmul_kernels.on(c.device())
-      .matmul(broadcast_batch(a, batch), broadcast_batch(b, batch), c, false);
+      .matmul(broadcast_batch(a, batch), broadcast_batch(b, batch), c, {}, nullptr);
   return c;
 }
 
@@ -86,7 +79,7 @@ Variable matrix_product(const Variable& a, const Variable& b, bool transa, bool 
 // Where panels of weights may be kept that multiply the rows of x; null if they are not.
 Ref<PackedWeightCache> panel_cache(const Variable& x, const Variable& w, bool training) {
   const std::int64_t rows = x.shape(0);
-  if (!gains_by_panels(rows, w.size())) return nullptr;
+  if (!matmul_kernels.on(w.device()).packs(rows, w.size())) return nullptr;
   return packed_weight_cache(w, rows, training);
 }
 
@@ -131,7 +124,7 @@ class WeightGradientTerms final : public GradientTerms {
     }
     const Device device = xs[0].device();
     const Array c = to.empty({gys[0].shape(1), xs[0].shape(1)}, dtype_, device);
-    weight_gradient_kernels.on(device).weight_gradient(gys, xs, c);
+    matmul_kernels.on(device).multiply_parts(gys, xs, c);
     return Variable(c);
   }
 
@@ -140,9 +133,9 @@ class WeightGradientTerms final : public GradientTerms {
     const auto fits = [](const Array& x) {
       return x.dtype() == Dtype::float32 && x.strides()[1] == x.itemsize();
     };
-    return !backprop_enabled() && compute_precision() == Precision::highest &&
-           dtype_ == Dtype::float32 && weight_gradient_kernels.has(xs[0].device()) &&
-           gains_by_stacked_rows(gys[0].shape(1), xs[0].shape(1), rows_) &&
+    const MatmulKernels& kernels = matmul_kernels.on(xs[0].device());
+    return !backprop_enabled() && dtype_ == Dtype::float32 &&
+           kernels.multiplies_parts(gys[0].shape(1), xs[0].shape(1), rows_) &&
            std::ranges::all_of(gys, fits) && std::ranges::all_of(xs, fits);
   }
 
@@ -195,8 +188,8 @@ Variable linear(const Variable& input, const Variable& weights, const std::optio
   }
   // Before another array refers to the memory of w, which has to be exclusive.
   const Ref<PackedWeightCache> cache = panel_cache(x, w, backprop_enabled());
-  linear_kernels.on(y.device())
-      .linear(x.array(), transpose_matrices(w.array()), b ? b->array() : Array(), y, cache.get());
+  matmul_kernels.on(y.device())
+      .matmul(x.array(), transpose_matrices(w.array()), y, {b ? b->array() : Array()}, cache.get());
   auto vjp_x = [w, dtype = x.dtype()](const Variable& gy, GradientSink& to) {
     return matrix_product(gy, w, false, false, dtype, to, panel_cache(gy, w, true));
   };

@@ -142,7 +142,7 @@ Array fresh_copy(const Array& x) {
 
 Array product(const Array& a, const Array& b, Dtype dtype) {
   const Array c = empty({a.shape(0), b.shape(1)}, dtype, a.device());
-  matmul_kernels.on(c.device()).matmul(a, b, c, false);
+  matmul_kernels.on(c.device()).matmul(a, b, c, {}, nullptr);
   return c;
 }
 
@@ -171,7 +171,7 @@ std::vector<Variable> run_backward(const Layer& layer, const Operands& x, const 
                              rows_of(ginput, step->start, step->count), ghidden_now);
     matmul_kernels.on(input.device())
         .matmul(cast(ghidden_now, compute_dtype), x.w().array(), active[0],
-                layer.cell.separate_hidden);
+                {{}, layer.cell.separate_hidden}, nullptr);
   }
   std::vector<Variable> gxs{Variable(ginput)};
   for (const Array& g : gstates) gxs.emplace_back(g);

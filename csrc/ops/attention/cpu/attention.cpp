@@ -6,7 +6,7 @@
 #include "devices/parallel.h"
 #include "devices/rounding.h"
 #include "ops/attention/cpu/scores.h"
-#include "ops/matmul/cpu/bfloat16_products.h"
+#include "ops/matmul/cpu/selection.h"
 #include "ops/matmul/precision.h"
 
 namespace renga {

@@ -12,8 +12,8 @@
 #include "ops/convolution/cpu/gemm.h"
 #include "ops/convolution/cpu/tiles/tile_convolution.h"
 #include "ops/convolution/cpu/winograd/winograd.h"
-#include "ops/matmul/cpu/bfloat16_products.h"
 #include "ops/matmul/cpu/packed_gemm.h"
+#include "ops/matmul/cpu/selection.h"
 #include "simd/tile_unit.h"
 
 namespace renga {

@@ -12,7 +12,7 @@
 #include "ops/convolution/cpu/tiles/tile_convolution.h"
 #include "ops/convolution/cpu/winograd/winograd.h"
 #include "ops/elementwise/elementwise.h"
-#include "ops/matmul/cpu/bfloat16_products.h"
+#include "ops/matmul/cpu/bfloat16_matmul.h"
 #include "simd/tile_unit.h"
 #include "tensor/views.h"
 

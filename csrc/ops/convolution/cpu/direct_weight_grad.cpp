@@ -96,7 +96,7 @@ void multiply(const Problem& problem) {
   }
   matmul_kernels.on(gy.device())
       .matmul(transpose_view(as_matrix(gy), {1, 0}), as_matrix(read),
-              reshape_view(gW, {gW.shape(0), gW.shape(1)}), false);
+              reshape_view(gW, {gW.shape(0), gW.shape(1)}), {}, nullptr);
 }
 
 // Calls body(i, begin, length) for `count` blocks of an extent, each on one thread.

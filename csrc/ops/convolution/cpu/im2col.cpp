@@ -113,7 +113,7 @@ class Im2col {
 };
 
 void multiply_into(const Array& a, const Array& b, const Array& c, bool accumulate = false) {
-  matmul_kernels.on(c.device()).matmul(a, b, c, accumulate);
+  matmul_kernels.on(c.device()).matmul(a, b, c, {{}, accumulate}, nullptr);
 }
 
 Array transposed(const Array& matrices) { return transpose_view(matrices, {0, 2, 1}); }

@@ -5,10 +5,9 @@
 #include "devices/cpu/onednn.h"
 #include "devices/parallel.h"
 #include "devices/single_thread.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/matmul/cpu/bfloat16_operands.h"
-#include "ops/matmul/cpu/bfloat16_products.h"
-#include "ops/matmul/cpu/matrix.h"
-#include "ops/matmul/cpu/tile_matmul.h"
+#include "ops/matmul/cpu/selection.h"
 #include "simd/tile_unit.h"
 
 namespace renga {
@@ -55,11 +54,11 @@ onednn::Plan bfloat16_plan(const Matrix& a, const Matrix& b, const Array& bias, 
 
 }  // namespace
 
-void multiply_bfloat16(const Array& a, const Array& b, const Array& bias, const Array& c,
-                       bool accumulate, PackedWeightCache* cache) {
-  if (simd::has_tiles()) return multiply_on_tiles(a, b, bias, c, accumulate, cache);
+void multiply_bfloat16(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue,
+                       PackedWeightCache* cache) {
+  if (simd::has_tiles()) return multiply_on_tiles(a, b, c, epilogue, cache);
   static auto* const plans = new onednn::Plans;
-  constexpr std::int64_t kSmall = 1 << 24;  // products of two matrices
+  const auto& [bias, accumulate] = epilogue;
   const Matrix left = as_matrix(a), right = as_matrix(b);
   const Array row = bias.defined() ? contiguous(bias) : bias;
   const Sizes size{c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
@@ -78,19 +77,23 @@ void multiply_bfloat16(const Array& a, const Array& b, const Array& bias, const 
       plan->run(data);
     }
   };
-  if (count == 1 || each * size.k > kSmall) return multiply(0, count);
+  if (!shares_out_pairs(count, each * size.k)) return multiply(0, count);
   parallel_for(count, each * size.k, [&](std::int64_t begin, std::int64_t end) {
     const SingleThread alone;
     multiply(begin, end);
   });
 }
 
+Bfloat16Split::Bfloat16Split(const Array& x) : high(cast(x, Dtype::bfloat16)) {
+  low = cast(apply("bf16x3", Binary::subtract, x, high), Dtype::bfloat16);
+}
+
 void multiply_bf16x3(const Array& a, const Array& b, const Array& c, bool accumulate) {
   if (simd::has_tiles()) return multiply_bf16x3_on_tiles(a, b, c, accumulate);
   const Bfloat16Split a_split(a), b_split(b);
-  multiply_bfloat16(a_split.low, b_split.high, {}, c, accumulate);
-  multiply_bfloat16(a_split.high, b_split.low, {}, c, true);
-  multiply_bfloat16(a_split.high, b_split.high, {}, c, true);
+  multiply_bfloat16(a_split.low, b_split.high, c, {{}, accumulate});
+  multiply_bfloat16(a_split.high, b_split.low, c, {{}, true});
+  multiply_bfloat16(a_split.high, b_split.high, c, {{}, true});
 }
 
 }  // namespace renga

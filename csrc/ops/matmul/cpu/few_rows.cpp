@@ -1,11 +1,11 @@
-#include "ops/matmul/cpu/few_rows.h"
-
 #include <algorithm>
 #include <cstring>
 
 #include "devices/parallel.h"
 #include "devices/rounding.h"
+#include "ops/matmul/cpu/float_kernels.h"
 #include "simd/float_vector.h"
+#include "simd/transpose.h"
 #include "tensor/array.h"
 
 namespace renga {
@@ -35,32 +35,20 @@ using Sums [[gnu::vector_size(kColumns * sizeof(float))]] = float;
 // The sums of four vectors: each step adds halves of all 128-bit lanes, the last ones the lanes.
 template <class Target>
 [[gnu::always_inline]] inline Sums sum_each(const Floats<Target> (&v)[kColumns]) {
+  using namespace simd::shuffles;
   using V = Floats<Target>;
-  if constexpr (Target::width == 16) {
-    const auto add = [](V a, V b) __attribute__((always_inline)) {
-      return __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13,
-                                     29) +
-             __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15,
-                                     31);
-    };
-    const V ab = add(v[0], v[1]), cd = add(v[2], v[3]);
-    const V lanes =
-        __builtin_shufflevector(ab, cd, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29) +
-        __builtin_shufflevector(ab, cd, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-    const auto half = __builtin_shufflevector(lanes, lanes, 0, 1, 2, 3, 4, 5, 6, 7) +
-                      __builtin_shufflevector(lanes, lanes, 8, 9, 10, 11, 12, 13, 14, 15);
+  const V ab = first_two(v[0], v[1]) + last_two(v[0], v[1]);
+  const V cd = first_two(v[2], v[3]) + last_two(v[2], v[3]);
+  const V lanes = first_pairs(ab, cd) + last_pairs(ab, cd);
+  const auto sum_halves = [](const auto& half) __attribute__((always_inline)) {
     return __builtin_shufflevector(half, half, 0, 1, 2, 3) +
            __builtin_shufflevector(half, half, 4, 5, 6, 7);
+  };
+  if constexpr (Target::width == 16) {
+    return sum_halves(__builtin_shufflevector(lanes, lanes, 0, 1, 2, 3, 4, 5, 6, 7) +
+                      __builtin_shufflevector(lanes, lanes, 8, 9, 10, 11, 12, 13, 14, 15));
   } else {
-    const auto add = [](V a, V b) __attribute__((always_inline)) {
-      return __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13) +
-             __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15);
-    };
-    const V ab = add(v[0], v[1]), cd = add(v[2], v[3]);
-    const V lanes = __builtin_shufflevector(ab, cd, 0, 1, 8, 9, 4, 5, 12, 13) +
-                    __builtin_shufflevector(ab, cd, 2, 3, 10, 11, 6, 7, 14, 15);
-    return __builtin_shufflevector(lanes, lanes, 0, 1, 2, 3) +
-           __builtin_shufflevector(lanes, lanes, 4, 5, 6, 7);
+    return sum_halves(lanes);
   }
 }
 

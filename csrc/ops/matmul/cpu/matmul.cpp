@@ -4,30 +4,17 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
 
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
 #include "devices/single_thread.h"
 #include "ops/matmul/cpu/bfloat16_matmul.h"
-#include "ops/matmul/cpu/bfloat16_products.h"
 #include "ops/matmul/cpu/blocking.h"
-#include "ops/matmul/cpu/few_rows.h"
-#include "ops/matmul/cpu/matrix.h"
-#include "ops/matmul/cpu/stacked_rows.h"
-#include "ops/matmul/cpu/weight_blocks.h"
-#include "ops/matmul/cpu/weight_panels.h"
-#include "ops/matmul/linear.h"
-#include "ops/matmul/packed_weight_cache.h"
-#include "ops/matmul/precision.h"
-#include "tensor/views.h"
+#include "ops/matmul/cpu/float_kernels.h"
+#include "ops/matmul/cpu/selection.h"
 
 namespace renga {
 namespace {
-
-// Products of so few pairs of numbers are computed at once: looking at the layout would take as
-// long.
-constexpr std::int64_t kSmall = 256;
 
 // c (+)= a b of single matrices.
 template <class T>
@@ -103,68 +90,60 @@ const float* element(const Matrix& x, std::int64_t row, std::int64_t column) {
   return x.at<float>(0) + (x.transposed ? column * x.leading + row : row * x.leading + column);
 }
 
-LeftRows rows_of(const Matrix& a, const Sizes& size) {
-  return {a.at<float>(0), a.transposed ? 1 : a.leading, a.transposed ? a.leading : 1, size.m};
+LeftRows rows_of(const Matrix& a, std::int64_t rows) {
+  return {a.at<float>(0), a.transposed ? 1 : a.leading, a.transposed ? a.leading : 1, rows};
 }
 
-WeightRows weight_rows(const Matrix& b, const Sizes& size) {
+template <class Weights>
+Weights weights_of(const Matrix& b, const Sizes& size) {
   return {b.at<float>(0), b.leading, size.n, size.k};
 }
 
-WeightColumns weight_columns(const Matrix& b, const Sizes& size) {
-  return {b.at<float>(0), b.leading, size.n, size.k};
+// With a cache, the panels may be kept there.
+template <class Weights>
+void multiply_by_kept_panels(const LeftRows& a, const Matrix& b, float* c, const Sizes& size,
+                             const Addend& addend, PackedWeightCache* cache) {
+  const auto weights = weights_of<Weights>(b, size);
+  Array panels;
+  if (cache != nullptr) {
+    panels = cache->get(
+        {size.n, size.k, b.leading, b.transposed}, [&] { return pack_panels(weights); },
+        uses_worth_packing(b.transposed));
+  }
+  multiply_by_panels(a, weights, panels, c, addend);
 }
 
-// Whether the rows of a product's left operand are so few that packing would take longer than the
-// product. Up to four rows, oneDNN is as good where the weights stay in the second-level cache.
-bool has_few_rows(const Sizes& size) {
-  return size.m < 20 && size.n * size.k >= (size.m > 4 ? 1 << 14 : 1 << 17);
+// c = aᵀ b + addend, where `a` is the transpose.
+void multiply_transposed(const Matrix& a, const Matrix& b, float* c, const Sizes& size,
+                         const Addend& addend) {
+  StackedRows left{{}, size.m}, right{{}, size.n};
+  left.add(a.at<float>(0), a.leading, size.k);
+  right.add(b.at<float>(0), b.leading, size.k);
+  multiply_stacked_rows(left, right, c, addend);
 }
 
-// A product + addend, if one of renga's own kernels is best; `panels` are those of the right
-// operand, or undefined.
-bool multiply_rows(const Matrix& a, const Matrix& b, float* c, const Sizes& size,
-                   const Addend& addend, const Array& panels) {
-  // These kernels divide the columns among threads.
-  constexpr std::int64_t kLeastColumns = 256;
-  if (size.m == 1 && size.n < kLeastColumns) return false;
-  const LeftRows rows = rows_of(a, size);
-  if (!b.transposed) {
-    if (gains_by_columns(size.m, size.n * size.k)) {
-      multiply_by_panels(rows, weight_columns(b, size), panels, c, addend);
-      return true;
+// A product of one pair + addend by one of renga's own kernels.
+void multiply_by_own(FloatKernel kernel, const Matrix& a, const Matrix& b, float* c,
+                     const Sizes& size, const Addend& addend, PackedWeightCache* cache) {
+  const LeftRows rows = rows_of(a, size.m);
+  switch (kernel) {
+    case FloatKernel::one_column: {
+      const LeftRows column{b.at<float>(0), 0, b.transposed ? 1 : b.leading, 1};
+      return multiply_few_rows(column, {a.at<float>(0), a.leading, size.m, size.k}, c, addend);
     }
-    if (!a.transposed || !share_cache_sets(a.leading)) return false;
-    if (!gains_by_stacked_rows(size.m, size.n, size.k)) return false;
-    StackedRows left{{}, size.m}, right{{}, size.n};
-    left.add(a.at<float>(0), a.leading, size.k);
-    right.add(b.at<float>(0), b.leading, size.k);
-    multiply_stacked_rows(left, right, c, addend);
-    return true;
+    case FloatKernel::few_rows:
+      return multiply_few_rows(rows, weights_of<WeightRows>(b, size), c, addend);
+    case FloatKernel::panels:
+      return b.transposed ? multiply_by_kept_panels<WeightRows>(rows, b, c, size, addend, cache)
+                          : multiply_by_kept_panels<WeightColumns>(rows, b, c, size, addend, cache);
+    case FloatKernel::blocks:
+      return multiply_by_blocks(rows, weights_of<WeightRows>(b, size), c, addend);
+    case FloatKernel::stacked_rows:
+      return multiply_transposed(a, b, c, size, addend);
+    case FloatKernel::loops:
+    case FloatKernel::onednn:
+      break;
   }
-  const WeightRows weights = weight_rows(b, size);
-  if (has_few_rows(size)) {
-    multiply_few_rows(rows, weights, c, addend);
-    return true;
-  }
-  if (gains_by_panels(size.m, size.n * size.k)) {
-    multiply_by_panels(rows, weights, panels, c, addend);
-    return true;
-  }
-  if (!gains_by_blocks(rows, weights)) return false;
-  multiply_by_blocks(rows, weights, c, addend);
-  return true;
-}
-
-// Likewise, also if `b` is a single column, which is the row of a product with the transposed `a`.
-bool multiply_rows_or_column(const Matrix& a, const Matrix& b, float* c, const Sizes& size,
-                             bool accumulate) {
-  const Addend addend{accumulate ? c : nullptr, accumulate ? size.n : 0};
-  if (size.n > 1 || size.m == 1) return multiply_rows(a, b, c, size, addend, {});
-  Matrix row = b, weights = a;
-  row.transposed = !row.transposed;
-  weights.transposed = !weights.transposed;
-  return multiply_rows(row, weights, c, {1, size.m, size.k}, addend, {});
 }
 
 MatmulBlocks blocks_of(const Matrix& a, const Matrix& b, const Sizes& size) {
@@ -207,37 +186,68 @@ void blocked_float_gemm(const Matrix& a, const Matrix& b, float* c, const Sizes&
   }
 }
 
+// Whether the product is to be added to c, which then has the bias.
+bool begin_sum(const Array& c, const Epilogue& epilogue) {
+  if (!epilogue.bias.defined()) return epilogue.accumulates;
+  copy(broadcast_view("linear", epilogue.bias, c.shape()), c);
+  return true;
+}
+
+// Calls body(i, c, is_single) for the pairs of a stack of products; threads share them out.
+template <class T, class Body>
+void for_each_pair(const Array& c, const Sizes& size, const Body& body) {
+  const std::int64_t each = size.m * size.n, count = each == 0 ? 0 : c.size() / each;
+  parallel_for(count, count > 1 ? each * size.k : 0, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) body(i, c.as<T>() + i * each, count == 1);
+  });
+}
+
+Sizes sizes_of(const Array& a, const Array& c) {
+  return {c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
+}
+
+bool are_small(const Array& a, const Array& c) {
+  return c.ndim() == 2 && is_small(c.size() * a.shape(1));
+}
+
 template <class T>
-void gemm(const Array& a, const Array& b, const Array& c, bool accumulate) {
-  if (c.ndim() == 2 && c.size() * a.shape(1) <= kSmall) {
-    return multiply_small<T>(a, b, c, accumulate);
+void multiply_by_loops(const Array& a, const Array& b, const Array& c, bool accumulate) {
+  if (are_small(a, c)) return multiply_small<T>(a, b, c, accumulate);
+  const Matrix left = as_matrix(a);
+  Matrix right = as_matrix(b);
+  if (right.transposed) right = as_matrix(contiguous(b));
+  const Sizes size = sizes_of(a, c);
+  for_each_pair<T>(c, size, [&](std::int64_t i, T* to, bool is_single) {
+    generic_gemm<T>(left, right, to, i, size, accumulate, is_single);
+  });
+}
+
+// Of float32. Renga's own kernels add a bias.
+void multiply_floats(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue,
+                     PackedWeightCache* cache) {
+  if (are_small(a, c)) return multiply_small<float>(a, b, c, begin_sum(c, epilogue));
+  if (c.size() == 0) return;
+  const Matrix left = as_matrix(a), right = as_matrix(b);
+  const Sizes size = sizes_of(a, c);
+  const bool is_single = c.size() == size.m * size.n;
+  const FloatKernel kernel = float_kernel(left, right, size, is_single);
+  if (kernel != FloatKernel::loops && kernel != FloatKernel::onednn) {
+    const bool reads_bias = epilogue.bias.defined() && epilogue.bias.dtype() == Dtype::float32 &&
+                            kernel != FloatKernel::one_column;
+    const Array bias = reads_bias ? contiguous(epilogue.bias) : Array();
+    const Addend addend = reads_bias               ? Addend{bias.as<float>()}
+                          : begin_sum(c, epilogue) ? Addend{c.as<float>(), size.n}
+                                                   : Addend{};
+    return multiply_by_own(kernel, left, right, c.as<float>(), size, addend, cache);
   }
-  const Matrix ma = as_matrix(a);
-  Matrix mb = as_matrix(b);
-  if (!std::is_same_v<T, float> && mb.transposed) mb = as_matrix(contiguous(b));
-  const Sizes size{c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
-  const std::int64_t each = size.m * size.n;
-  const std::int64_t batch = each == 0 ? 0 : c.size() / each;
-  const std::int64_t work = each * size.k;
-  // Below about 20 x 20 x 20 the set-up of a BLAS call costs more than the product.
-  const bool tiny = work < 8192 && !mb.transposed;
-  if constexpr (std::is_same_v<T, float>) {
-    if (batch == 1 && multiply_rows_or_column(ma, mb, c.as<float>(), size, accumulate)) return;
-    if (batch == 1 && !tiny) {
-      return blocked_float_gemm(ma, mb, c.as<float>(), size, accumulate);
-    }
+  const bool accumulate = begin_sum(c, epilogue);
+  if (kernel == FloatKernel::onednn && is_single) {
+    return blocked_float_gemm(left, right, c.as<float>(), size, accumulate);
   }
-  parallel_for(batch, batch > 1 ? work : 0, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      T* out = c.as<T>() + i * each;
-      if constexpr (std::is_same_v<T, float>) {
-        if (!tiny) {
-          float_gemm(ma, mb, out, i, size, accumulate);
-          continue;
-        }
-      }
-      generic_gemm<T>(ma, mb, out, i, size, accumulate, batch == 1);
-    }
+  for_each_pair<float>(c, size, [&](std::int64_t i, float* to, bool) {
+    kernel == FloatKernel::loops
+        ? generic_gemm<float>(left, right, to, i, size, accumulate, is_single)
+        : float_gemm(left, right, to, i, size, accumulate);
   });
 }
 
@@ -247,112 +257,51 @@ void multiply_in_float32(const Array& a, const Array& b, const Array& c, bool ac
   const Array wide = in_place     ? c
                      : accumulate ? cast(c, Dtype::float32)
                                   : empty(c.shape(), Dtype::float32);
-  gemm<float>(cast(a, Dtype::float32), cast(b, Dtype::float32), wide, accumulate);
+  multiply_floats(cast(a, Dtype::float32), cast(b, Dtype::float32), wide, {{}, accumulate},
+                  nullptr);
   if (!in_place) copy(wide, c);
 }
 
-// The precision of so many products: bfloat16 ones, and three of them each, only where that is
-// faster.
-Precision precision_of(std::int64_t products, bool all_float32) {
-  // Below this number of products, a primitive's set-up costs more than float32 products.
-  constexpr std::int64_t kLeastProducts = 1 << 18;
-  const Precision precision = all_float32 ? compute_precision() : Precision::medium;
-  const bool is_faster = precision == Precision::medium ? bfloat16_is_faster()
-                         : precision == Precision::high ? bf16x3_is_faster()
-                                                        : false;
-  return products >= kLeastProducts && is_faster ? precision : Precision::highest;
-}
-
-bool are_float32(const Array& a, const Array& b, const Array& c) {
-  return a.dtype() == Dtype::float32 && b.dtype() == Dtype::float32 && c.dtype() == Dtype::float32;
-}
-
-// Of the dtypes that products may mix.
-bool are_activations(std::initializer_list<Array> arrays) {
-  return std::ranges::all_of(arrays, [](const Array& x) {
-    return x.dtype() == Dtype::bfloat16 || x.dtype() == Dtype::float32;
-  });
-}
-
-// For activations.
-void multiply_activations(const Array& a, const Array& b, const Array& c, bool accumulate) {
-  const std::int64_t rows = a.shape(a.ndim() - 2), columns = b.shape(b.ndim() - 1);
-  const bool all_float32 = are_float32(a, b, c);
-  switch (precision_of(rows * columns * a.shape(a.ndim() - 1), all_float32)) {
+// Of numbers of bfloat16 or float32.
+void multiply_activations(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue,
+                          PackedWeightCache* cache) {
+  const auto is_float32 = [](const Array& x) { return x.dtype() == Dtype::float32; };
+  const bool all_float32 = is_float32(a) && is_float32(b) && is_float32(c);
+  switch (precision_of(c.size() * a.shape(a.ndim() - 1), all_float32)) {
     case Precision::medium:
-      return multiply_bfloat16(a, b, {}, c, accumulate);
+      return multiply_bfloat16(a, b, c, epilogue, cache);
     case Precision::high:
-      return multiply_bf16x3(a, b, c, accumulate);
+      return multiply_bf16x3(a, b, c, begin_sum(c, epilogue));
     case Precision::highest:
-      return all_float32 ? gemm<float>(a, b, c, accumulate)
-                         : multiply_in_float32(a, b, c, accumulate);
+      return all_float32 ? multiply_floats(a, b, c, epilogue, cache)
+                         : multiply_in_float32(a, b, c, begin_sum(c, epilogue));
   }
 }
 
-void matmul_cpu(const Array& a, const Array& b, const Array& c, bool accumulate) {
+void matmul_cpu(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue,
+                PackedWeightCache* cache) {
   const GilRelease work(c.size() * a.shape(a.ndim() - 1));
-  if (are_activations({c})) {
-    return multiply_activations(a, b, c, accumulate);
+  if (c.dtype() == Dtype::bfloat16 || c.dtype() == Dtype::float32) {
+    return multiply_activations(a, b, c, epilogue, cache);
   }
+  const bool accumulate = begin_sum(c, epilogue);
   visit_dtype(c.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_half<T>) {
       multiply_in_float32(a, b, c, accumulate);
     } else if constexpr (std::is_same_v<T, bool>) {
       const Array wide = empty(c.shape(), Dtype::int64);
-      gemm<std::int64_t>(cast(a, Dtype::int64), cast(b, Dtype::int64), wide, false);
+      multiply_by_loops<std::int64_t>(cast(a, Dtype::int64), cast(b, Dtype::int64), wide, false);
       copy(wide, c);
     } else if constexpr (std::is_integral_v<T> && sizeof(T) >= sizeof(int)) {
-      gemm<std::make_unsigned_t<T>>(a, b, c, accumulate);  // only unsigned ones may wrap around
+      // Only unsigned ones may wrap around.
+      multiply_by_loops<std::make_unsigned_t<T>>(a, b, c, accumulate);
     } else if constexpr (std::is_integral_v<T>) {
-      gemm<std::make_signed_t<T>>(a, b, c, accumulate);  // whose products are ints and in range
-    } else {
-      gemm<T>(a, b, c, accumulate);
+      // Their products are ints and in range.
+      multiply_by_loops<std::make_signed_t<T>>(a, b, c, accumulate);
+    } else if constexpr (std::is_same_v<T, double>) {
+      multiply_by_loops<double>(a, b, c, accumulate);
     }
   });
-}
-
-// The panels of weights for a product that multiply_rows() computes by them; undefined where they
-// are not kept yet.
-Array kept_panels(const Matrix& b, const Sizes& size, PackedWeightCache& cache) {
-  const PackedWeightCache::Key key{size.n, size.k, b.leading, b.transposed};
-  if (b.transposed) {
-    if (!gains_by_panels(size.m, size.n * size.k)) return {};
-    return cache.get(key, [&] { return pack_panels(weight_rows(b, size)); });
-  }
-  // Columns that are multiplied where they are take but a tenth longer.
-  constexpr std::int64_t kManyUses = 16;
-  if (!gains_by_columns(size.m, size.n * size.k)) return {};
-  const auto pack = [&] { return pack_panels(weight_columns(b, size)); };
-  return cache.get(key, pack, kManyUses);
-}
-
-// y = x wt + b, if all are float32 and one of renga's own kernels is best: these add the bias.
-bool multiply_floats(const Array& x, const Array& wt, const Array& b, const Array& y,
-                     PackedWeightCache* cache) {
-  const Sizes size{x.shape(0), wt.shape(1), x.shape(1)};
-  const std::int64_t products = y.size() * size.k;
-  if (products <= kSmall || size.n == 1) return false;
-  if (!are_float32(x, wt, y) || (b.defined() && b.dtype() != Dtype::float32)) return false;
-  if (precision_of(products, true) != Precision::highest) return false;
-  const GilRelease work(products);
-  const Matrix left = as_matrix(x), right = as_matrix(wt);
-  const Array bias = b.defined() ? contiguous(b) : b;
-  const Array panels = cache == nullptr ? Array() : kept_panels(right, size, *cache);
-  const Addend addend{bias.defined() ? bias.as<float>() : nullptr};
-  return multiply_rows(left, right, y.as<float>(), size, addend, panels);
-}
-
-void linear_cpu(const Array& x, const Array& wt, const Array& b, const Array& y,
-                PackedWeightCache* cache) {
-  const std::int64_t products = y.size() * x.shape(1);
-  if (are_activations({x, wt, y}) && (!b.defined() || are_activations({b})) &&
-      precision_of(products, are_float32(x, wt, y)) == Precision::medium) {
-    const GilRelease work(products);
-    return multiply_bfloat16(x, wt, b, y, false, cache);
-  }
-  if (multiply_floats(x, wt, b, y, cache)) return;
-  if (b.defined()) copy(broadcast_view("linear", b, y.shape()), y);
-  matmul_cpu(x, wt, y, b.defined());
 }
 
 StackedRows stack(std::span<const Array> arrays) {
@@ -363,15 +312,18 @@ StackedRows stack(std::span<const Array> arrays) {
   return stacked;
 }
 
-void weight_gradient_cpu(std::span<const Array> gys, std::span<const Array> xs, const Array& c) {
+bool multiplies_parts_cpu(std::int64_t m, std::int64_t n, std::int64_t rows) {
+  return compute_precision() == Precision::highest && multiplies_parts(m, n, rows);
+}
+
+void multiply_parts_cpu(std::span<const Array> gys, std::span<const Array> xs, const Array& c) {
   const StackedRows gy = stack(gys), x = stack(xs);
   const GilRelease work(c.size() * static_cast<std::int64_t>(x.rows.size()));
   multiply_stacked_rows(gy, x, c.as<float>(), {});
 }
 
-[[maybe_unused]] const bool registered = matmul_kernels.add(0, {matmul_cpu}) &&
-                                         linear_kernels.add(0, {linear_cpu}) &&
-                                         weight_gradient_kernels.add(0, {weight_gradient_cpu});
+[[maybe_unused]] const bool registered =
+    matmul_kernels.add(0, {matmul_cpu, packs, multiplies_parts_cpu, multiply_parts_cpu});
 
 }  // namespace
 }  // namespace renga

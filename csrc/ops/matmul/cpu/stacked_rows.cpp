@@ -1,5 +1,3 @@
-#include "ops/matmul/cpu/stacked_rows.h"
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -8,6 +6,7 @@
 
 #include "devices/parallel.h"
 #include "devices/rounding.h"
+#include "ops/matmul/cpu/float_kernels.h"
 #include "ops/matmul/cpu/panel_tile.h"
 #include "ops/matmul/cpu/parts.h"
 #include "tensor/array.h"

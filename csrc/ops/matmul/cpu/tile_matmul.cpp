@@ -1,13 +1,12 @@
-#include "ops/matmul/cpu/tile_matmul.h"
-
 #include <algorithm>
 #include <array>
 #include <span>
 
 #include "devices/parallel.h"
 #include "devices/single_thread.h"
+#include "ops/matmul/cpu/bfloat16_matmul.h"
 #include "ops/matmul/cpu/bfloat16_packing.h"
-#include "ops/matmul/cpu/matrix.h"
+#include "ops/matmul/cpu/selection.h"
 #include "ops/matmul/cpu/tile_sums.h"
 #include "tensor/views.h"
 
@@ -161,9 +160,9 @@ void multiply_one(const PackedRows& a, const Array& panels, const Sizes& size, i
 }
 
 // `parts` of each operand (packed_rows).
-void multiply_parts(const Array& a, const Array& b, const Array& bias, const Array& c,
-                    bool accumulate, int parts, PackedWeightCache* cache) {
-  constexpr std::int64_t kSmall = 1 << 24;  // products of two matrices
+void multiply_in_parts(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue,
+                       int parts, PackedWeightCache* cache) {
+  const auto& [bias, accumulate] = epilogue;
   const Matrix left = as_matrix(a), right = as_matrix(b);
   const Array row = bias.defined() ? contiguous(cast(bias, Dtype::float32)) : bias;
   const float* const added = row.defined() ? row.as<float>() : nullptr;
@@ -182,7 +181,7 @@ void multiply_parts(const Array& a, const Array& b, const Array& bias, const Arr
                    c.dtype(), c.data() + i * each * c.itemsize());
     }
   };
-  if (count == 1 || each * size.k > kSmall) return multiply(0, count);
+  if (!shares_out_pairs(count, each * size.k)) return multiply(0, count);
   parallel_for(count, each * size.k / 64, [&](std::int64_t begin, std::int64_t end) {
     const SingleThread alone;
     multiply(begin, end);
@@ -191,13 +190,13 @@ void multiply_parts(const Array& a, const Array& b, const Array& bias, const Arr
 
 }  // namespace
 
-void multiply_on_tiles(const Array& a, const Array& b, const Array& bias, const Array& c,
-                       bool accumulate, PackedWeightCache* cache) {
-  multiply_parts(a, b, bias, c, accumulate, 1, cache);
+void multiply_on_tiles(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue,
+                       PackedWeightCache* cache) {
+  multiply_in_parts(a, b, c, epilogue, 1, cache);
 }
 
 void multiply_bf16x3_on_tiles(const Array& a, const Array& b, const Array& c, bool accumulate) {
-  multiply_parts(a, b, {}, c, accumulate, 2, nullptr);
+  multiply_in_parts(a, b, c, {{}, accumulate}, 2, nullptr);
 }
 
 }  // namespace renga

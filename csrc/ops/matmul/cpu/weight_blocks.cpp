@@ -1,8 +1,7 @@
-#include "ops/matmul/cpu/weight_blocks.h"
-
 #include <cstring>
 
 #include "devices/rounding.h"
+#include "ops/matmul/cpu/float_kernels.h"
 #include "ops/matmul/cpu/panel_packing.h"
 #include "ops/matmul/cpu/panel_tile.h"
 #include "ops/matmul/cpu/parts.h"

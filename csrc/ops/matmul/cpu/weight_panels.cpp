@@ -1,9 +1,8 @@
-#include "ops/matmul/cpu/weight_panels.h"
-
 #include <algorithm>
 
 #include "devices/parallel.h"
 #include "devices/rounding.h"
+#include "ops/matmul/cpu/float_kernels.h"
 #include "ops/matmul/cpu/panel_packing.h"
 #include "ops/matmul/cpu/panel_tile.h"
 #include "ops/matmul/cpu/parts.h"

@@ -1,7 +1,6 @@
 // Products by cuBLAS; those of integers by a kernel.
 #include "ops/elementwise/integer_maps.h"
 #include "ops/matmul/cuda/stack.h"
-#include "ops/matmul/linear.h"
 #include "ops/matmul/matmul.h"
 #include "ops/matmul/precision.h"
 #include "tensor/elements.cu.h"
@@ -101,7 +100,7 @@ void multiply_integers(const Array& a, const Array& b, const Array& c, bool accu
   });
 }
 
-void matmul_cuda(const Array& a, const Array& b, const Array& c, bool accumulate) {
+void multiply_any(const Array& a, const Array& b, const Array& c, bool accumulate) {
   if (c.size() == 0) return;
   if (a.size() == 0) return accumulate ? void() : fill(c, 0);
   const cuda::Use use(c.device());
@@ -113,29 +112,29 @@ void matmul_cuda(const Array& a, const Array& b, const Array& c, bool accumulate
 }
 
 // Precision `high` is bf16x3.
-void linear_cuda(const Array& x, const Array& wt, const Array& b, const Array& y,
+void matmul_cuda(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue,
                  PackedWeightCache*) {
-  if (!b.defined()) return matmul_cuda(x, wt, y, false);
-  const bool all_float32 = x.dtype() == Dtype::float32 && wt.dtype() == Dtype::float32;
+  if (!epilogue.bias.defined()) return multiply_any(a, b, c, epilogue.accumulates);
+  const bool all_float32 = a.dtype() == Dtype::float32 && b.dtype() == Dtype::float32;
   const Precision precision = all_float32 ? compute_precision() : Precision::highest;
-  if (y.size() > 0 && x.size() > 0 && y.dtype() != Dtype::float64 && precision != Precision::high) {
-    const cuda::Use use(y.device());
+  if (c.size() > 0 && a.size() > 0 && c.dtype() != Dtype::float64 && precision != Precision::high) {
+    const cuda::Use use(c.device());
     const Dtype dtype = all_float32                   ? Dtype::float32
-                        : y.dtype() == Dtype::float16 ? Dtype::float16
+                        : c.dtype() == Dtype::float16 ? Dtype::float16
                                                       : Dtype::bfloat16;
     const bool is_rounded = precision == Precision::medium;
-    const Array bias = contiguous(cast(b, y.dtype()));
-    if (multiply_with_bias(cast(x, dtype), cast(wt, dtype), bias, y,
+    const Array bias = contiguous(cast(epilogue.bias, c.dtype()));
+    if (multiply_with_bias(cast(a, dtype), cast(b, dtype), bias, c,
                            is_rounded ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F)) {
       return;
     }
   }
-  copy(broadcast_view("linear", b, y.shape()), y);
-  matmul_cuda(x, wt, y, true);
+  copy(broadcast_view("linear", epilogue.bias, c.shape()), c);
+  multiply_any(a, b, c, true);
 }
 
-[[maybe_unused]] const bool registered = matmul_kernels.add(cuda::number(), {matmul_cuda}) &&
-                                         linear_kernels.add(cuda::number(), {linear_cuda});
+[[maybe_unused]] const bool registered =
+    matmul_kernels.add(cuda::number(), {matmul_cuda, NoKernel{}, NoKernel{}, NoKernel{}});
 
 }  // namespace
 }  // namespace renga

@@ -5,10 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "ops/matmul/cpu/few_rows.h"
-#include "ops/matmul/cpu/stacked_rows.h"
-#include "ops/matmul/cpu/weight_blocks.h"
-#include "ops/matmul/cpu/weight_panels.h"
+#include "ops/matmul/cpu/float_kernels.h"
 
 using namespace renga;
 

@@ -5,7 +5,7 @@
 #include "ops/convolution/cpu/tiles/pixel_convolution.h"
 #include "ops/convolution/cpu/tiles/sample_convolution.h"
 #include "ops/convolution/cpu/tiles/tile_convolution.h"
-#include "ops/matmul/cpu/tile_matmul.h"
+#include "ops/matmul/cpu/bfloat16_matmul.h"
 
 namespace renga {
 namespace tile_convolution {
@@ -132,7 +132,7 @@ void multiply_pixels(const Problem& problem, const Array& bias, PackedWeightCach
   const Array dense = contiguous(problem.W);
   const Array W = reshape_view(dense, {dense.shape(0), dense.shape(1)});
   multiply_on_tiles(rows(source), problem.pass == Pass::input_grad ? W : transpose_view(W, {1, 0}),
-                    bias, rows(output.dense()), false, cache);
+                    rows(output.dense()), {bias}, cache);
   output.finish();
 }
 

@@ -1,0 +1,137 @@
+// All numbers here were measured on cores of a Zen 4 and a Sapphire Rapids.
+//
+// Products with at most 256 pairs of numbers: loops, as looking at the layout takes as long.
+//
+// Of bfloat16 or float32, from 2^18 pairs on (a primitive's set-up costs more than fewer), where
+// the machine is faster so: bfloat16 for operands of bfloat16 and for precision `medium`, bf16x3
+// for `high`; on tiles (tile_matmul.cpp) or by oneDNN (bfloat16_matmul.cpp).
+//
+// Of float32, one pair of matrices a (m, k) and b (k, n), whose n k numbers are the weights. The
+// first line that holds:
+//
+//   m        b           further                          kernel        reason
+//   1        any         n < 256                          onednn        threads share out columns
+//   2-48     by rows     n k >= 2^16, 2^19 for m < 8      panels        oneDNN reads memory slowly
+//   129-     by rows     aᵀ whose rows share their        stacked_rows  oneDNN takes 1 to 15 %
+//   longer
+//                        places in the first-level
+//                        cache; n >= 64, k >= 512
+//   1-19     by columns  n k >= 2^14, 2^17 for m < 5      few_rows      packing would take longer
+//   20-128   by columns  n k >= 2^14                      panels        they may be kept, too
+//   129-     by columns  a by rows; n >= 64, k >= 48      blocks        oneDNN transposes b for
+//   each of
+//                                                                       the blocks of threads
+//   any      by rows     m n k < 2^13                     loops         set-up of a call of oneDNN
+//   any      any                                          onednn        as fast or faster
+//
+// Weights that stay in the second-level cache are oneDNN's where few rows meet them: hence the
+// bounds of n k. A column (n = 1) is the row of the transposed product: where that has few_rows, it
+// is one_column. Stacks of pairs are multiplied by the last two lines.
+//
+// Of other dtypes: float16 and the rest of bfloat16 in float32, others by loops.
+#include "ops/matmul/cpu/selection.h"
+
+#include <atomic>
+
+#include "ops/matmul/packed_weight_cache.h"
+#include "simd/cpu_features.h"
+
+namespace renga {
+namespace {
+
+enum class Setting { by_machine, on, off };
+std::atomic<Setting> bf16x3{Setting::by_machine}, bfloat16_products{Setting::by_machine};
+
+bool is_on(Setting setting, bool by_machine) {
+  return setting == Setting::by_machine ? by_machine : setting == Setting::on;
+}
+
+Setting setting_of(std::optional<bool> on) {
+  return !on ? Setting::by_machine : *on ? Setting::on : Setting::off;
+}
+
+bool are_few_rows(std::int64_t rows, std::int64_t weights) {
+  return rows < 20 && weights >= (rows > 4 ? 1 << 14 : 1 << 17);
+}
+
+// Whether lines that are so many numbers apart share their places in the first-level cache.
+bool share_cache_sets(std::int64_t step) { return step % 1024 == 0; }
+
+// Of a single pair; onednn where none of renga's own is best.
+FloatKernel own_kernel(const Matrix& a, const Matrix& b, const Sizes& size) {
+  constexpr std::int64_t kLeastColumns = 256;
+  const auto [m, n, k] = size;
+  if (m == 1 && n < kLeastColumns) return FloatKernel::onednn;
+  if (!b.transposed) {
+    if (m > 1 && m <= 48 && n * k >= (m < 8 ? 1 << 19 : 1 << 16)) return FloatKernel::panels;
+    const bool is_slow = a.transposed && share_cache_sets(a.leading);
+    return is_slow && multiplies_parts(m, n, k) ? FloatKernel::stacked_rows : FloatKernel::onednn;
+  }
+  if (are_few_rows(m, n * k)) return FloatKernel::few_rows;
+  if (packs(m, n * k)) return FloatKernel::panels;
+  return !a.transposed && m > 128 && n >= 64 && k >= 48 ? FloatKernel::blocks : FloatKernel::onednn;
+}
+
+}  // namespace
+
+bool bf16x3_is_faster() {
+  const bool can = simd::has_tiles() || simd::has_avx512();
+  return can && is_on(bf16x3, simd::has_tiles());
+}
+
+bool dot_products_are_faster() {
+  return simd::has_bfloat16_dot_product() &&
+         is_on(bfloat16_products, simd::has_fast_bfloat16_dot_product());
+}
+
+bool bfloat16_is_faster() {
+  return simd::has_tiles() ? is_on(bfloat16_products, true) : dot_products_are_faster();
+}
+
+void override_bf16x3(std::optional<bool> faster) { bf16x3 = setting_of(faster); }
+
+void override_bfloat16(std::optional<bool> faster) { bfloat16_products = setting_of(faster); }
+
+Precision precision_of(std::int64_t products, bool all_float32) {
+  constexpr std::int64_t kLeastProducts = 1 << 18;
+  const Precision precision = all_float32 ? compute_precision() : Precision::medium;
+  const bool is_faster = precision == Precision::medium ? bfloat16_is_faster()
+                         : precision == Precision::high ? bf16x3_is_faster()
+                                                        : false;
+  return products >= kLeastProducts && is_faster ? precision : Precision::highest;
+}
+
+bool is_small(std::int64_t products) { return products <= 256; }
+
+FloatKernel float_kernel(const Matrix& a, const Matrix& b, const Sizes& size, bool is_single) {
+  constexpr std::int64_t kLeastProducts = 1 << 13, kLeastRows = 256;
+  const auto [m, n, k] = size;
+  if (is_single) {
+    if (n > 1 || m == 1) {
+      const FloatKernel own = own_kernel(a, b, size);
+      if (own != FloatKernel::onednn) return own;
+    } else if (!a.transposed && m >= kLeastRows && are_few_rows(1, m * k)) {
+      return FloatKernel::one_column;
+    }
+  }
+  return m * n * k < kLeastProducts && !b.transposed ? FloatKernel::loops : FloatKernel::onednn;
+}
+
+bool packs(std::int64_t rows, std::int64_t weights) {
+  return rows >= 20 && rows <= 128 && weights >= 1 << 14;
+}
+
+bool multiplies_parts(std::int64_t m, std::int64_t n, std::int64_t rows) {
+  return m > 128 && n >= 64 && rows >= 512;
+}
+
+std::int64_t uses_worth_packing(bool transposed) {
+  // Columns that are multiplied where they are take but a tenth longer.
+  return transposed ? PackedWeightCache::kManyUses : 16;
+}
+
+bool shares_out_pairs(std::int64_t count, std::int64_t products_each) {
+  return count > 1 && products_each <= 1 << 24;
+}
+
+}  // namespace renga

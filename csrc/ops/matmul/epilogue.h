@@ -1,0 +1,13 @@
+// What is added to the sums of a product or a convolution before they are rounded and written.
+#pragma once
+
+#include "tensor/array.h"
+
+namespace renga {
+
+struct Epilogue {
+  Array bias = {};  // a number for each column or channel, of any float dtype; or undefined
+  bool accumulates = false;  // adds to what is in the result
+};
+
+}  // namespace renga
