@@ -41,7 +41,8 @@ FOREIGN = {
     r"pybind11/|Python\.h": r"csrc/python/|communicators/(\w+/)*module\.(cpp|h)$",
     r"mpi\.h": r"communicators/transport/mpi/",
     r"dnnl": r"csrc/devices/cpu/|csrc/simd/cpu_features\.cpp|csrc/ops/\w+/cpu/",
-    r"xsimd/|xtensor/": r"csrc/simd/|csrc/ops/\w+/cpu/",
+    r"xsimd/": r"csrc/simd/elementary\.h",
+    r"xtensor/": r"tests/",
     r"cuda|cublas|cudnn": r"csrc/devices/cuda/|communicators/nccl/|\.cu(\.h)?$",
     r"nccl\.h": r"communicators/nccl/",
 }

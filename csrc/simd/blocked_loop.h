@@ -3,10 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <xsimd/xsimd.hpp>
+#include <array>
+#include <utility>
 
-#include "simd/batch.h"
-#include "simd/float_batch.h"
 #include "simd/vector.h"
 #include "tensor/streaming.cpu.h"
 #include "tensor/strided_loop.h"
@@ -15,14 +14,19 @@ namespace renga::simd {
 
 inline constexpr std::int64_t kBlock = 512;
 
+// 16-bit floats to floats or back.
+template <class From, class To>
+void convert(const From* from, To* to, std::int64_t n) {
+  for_each_vector<Avx2, float>(
+      0, n, [=]<class L>(L, std::int64_t i) { L::store(L::load(from + i), to + i); });
+}
+
 // Loads n elements of type T, `step` bytes apart, as the compute type.
 template <class T>
 void gather(const std::byte* from, std::int64_t step, std::int64_t n, Compute<T>* to) {
   if constexpr (is_half<T>) {
     if (step == sizeof(T)) {
-      const auto* x = reinterpret_cast<const T*>(from);
-      return for_each_batch<T>(
-          n, [=]<class V>(Type<V>, std::int64_t i) { store(load<V>(x + i), to + i); });
+      return convert(reinterpret_cast<const T*>(from), to, n);
     }
   } else if (step == sizeof(T)) {
     std::copy_n(reinterpret_cast<const T*>(from), n, to);
@@ -37,9 +41,7 @@ template <class T>
 void scatter(const Compute<T>* from, std::byte* to, std::int64_t step, std::int64_t n) {
   if constexpr (is_half<T>) {
     if (step == sizeof(T)) {
-      auto* y = reinterpret_cast<T*>(to);
-      return for_each_batch<T>(
-          n, [=]<class V>(Type<V>, std::int64_t i) { store(load<V>(from + i), y + i); });
+      return convert(from, reinterpret_cast<T*>(to), n);
     }
   } else if (step == sizeof(T)) {
     std::copy_n(from, n, reinterpret_cast<T*>(to));
@@ -48,57 +50,30 @@ void scatter(const Compute<T>* from, std::byte* to, std::int64_t step, std::int6
   for (std::int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(to + i * step) = T(from[i]);
 }
 
-// y = f(x) over contiguous elements, batch by batch. The rest goes through one padded batch, so
-// that the result of an element does not depend on its position.
-template <class T, class F>
-void map_batches(const T* x, T* y, std::int64_t n, F f) {
-  using V = xsimd::batch<Compute<T>>;
-  constexpr auto width = static_cast<std::int64_t>(V::size);
+// y = f(x...) over contiguous elements, f of a Target's vectors and always inlined. The rest goes
+// through one padded vector, so that the result of an element does not depend on its position.
+template <class Target, class T, class F, class... In>
+[[gnu::always_inline]] inline void map_on(T* y, std::int64_t n, F f, const In*... x) {
+  using V = Vector<Target, Compute<T>>;
   std::int64_t i = 0;
-  for (; i + width <= n; i += width) store(V(f(load<V>(x + i))), y + i);
+  for (; i + V::width <= n; i += V::width) V::store(f(V(V::load(x + i))...).v, y + i);
   if (i == n) return;
-  T in[V::size], out[V::size];
-  std::fill_n(in, V::size, T(Compute<T>(1)));
-  std::copy(x + i, x + n, in);
-  store(V(f(load<V>(in))), out);
+  const auto rest = [=](const T* from) __attribute__((always_inline)) {
+    T padded[V::width];
+    std::fill_n(padded, V::width, T(Compute<T>(1)));
+    std::copy(from + i, from + n, padded);
+    return V(V::load(padded));
+  };
+  T out[V::width];
+  V::store(f(rest(x)...).v, out);
   std::copy_n(out, n - i, y + i);
 }
 
-template <class T, class F>
-void map_batches(const T* a, const T* b, T* y, std::int64_t n, F f) {
-  using V = xsimd::batch<Compute<T>>;
-  constexpr auto width = static_cast<std::int64_t>(V::size);
-  std::int64_t i = 0;
-  for (; i + width <= n; i += width) store(V(f(load<V>(a + i), load<V>(b + i))), y + i);
-  if (i == n) return;
-  T in_a[V::size], in_b[V::size], out[V::size];
-  std::fill_n(in_a, V::size, T(Compute<T>(1)));
-  std::fill_n(in_b, V::size, T(Compute<T>(1)));
-  std::copy(a + i, a + n, in_a);
-  std::copy(b + i, b + n, in_b);
-  store(V(f(load<V>(in_a), load<V>(in_b))), out);
-  std::copy_n(out, n - i, y + i);
-}
-
-// The same for floats in vectors of the machine's width: f(v...) of FloatBatch, always inlined.
+// The same in vectors of the machine's width.
 template <class T, class F, class... In>
 void map_vectors(T* y, std::int64_t n, const F& f, const In*... x) {
-  dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
-    using L = Vector<decltype(target), float>;
-    using V = FloatBatch<decltype(target)>;
-    std::int64_t i = 0;
-    for (; i + L::width <= n; i += L::width) L::store(f(V(L::load(x + i))...).v, y + i);
-    if (i == n) return;
-    const auto rest = [=](const T* from) __attribute__((always_inline)) {
-      T padded[L::width];
-      std::fill_n(padded, L::width, T(1.0f));
-      std::copy(from + i, from + n, padded);
-      return V(L::load(padded));
-    };
-    T out[L::width];
-    L::store(f(rest(x)...).v, out);
-    std::copy_n(out, n - i, y + i);
-  });
+  dispatch_for<T>([=](auto target)
+                      __attribute__((always_inline)) { map_on<decltype(target)>(y, n, f, x...); });
 }
 
 // Blocks of an input of n elements: in place if they are contiguous and of the compute type, else
@@ -169,44 +144,28 @@ bool should_stream(const Array& y, std::int64_t n) {
   return n >= kBlock && !is_half<T> && pays_streaming(y.size() * y.itemsize());
 }
 
-// Calls kernel(x, y, n) for blocks of n elements that cover arrays of dtype T.
-template <class T, class Kernel>
-void map_blocks(const Array& x, const Array& y, std::int64_t cost, const Kernel& kernel) {
-  parallel_walk(make_loop<2>({&y, &x}), cost, [&](std::int64_t n, const auto& p, const auto& s) {
+// Calls kernel(x..., y, n) for blocks of n elements that cover arrays of dtype T.
+template <class T, class Kernel, class... In>
+void map_blocks(const Array& y, std::int64_t cost, const Kernel& kernel, const In&... x) {
+  constexpr std::size_t count = sizeof...(In);
+  const auto run = [&]<std::size_t... k>(std::index_sequence<k...>, std::int64_t n, const auto& p,
+                                         const auto& s) {
     const bool streaming = should_stream<T>(y, n);
     if (are_contiguous<T>(s) && !streaming) {
-      kernel(reinterpret_cast<const T*>(p[1]), reinterpret_cast<T*>(p[0]), n);
+      kernel(reinterpret_cast<const T*>(p[k + 1])..., reinterpret_cast<T*>(p[0]), n);
       return;
     }
-    InputBlocks<T> in(p[1], s[1], n);
+    std::array<InputBlocks<T>, count> in{InputBlocks<T>(p[k + 1], s[k + 1], n)...};
     OutputBlocks<T> out(p[0], s[0], streaming);
     for (std::int64_t i = 0; i < n; i += kBlock) {
       const std::int64_t m = std::min(kBlock, n - i);
-      kernel(in.at(i, m), out.at(i), m);
+      kernel(in[k].at(i, m)..., out.at(i), m);
       out.put(i, m);
     }
-  });
-}
-
-// Calls kernel(a, b, y, n) for blocks of n elements that cover arrays of dtype T.
-template <class T, class Kernel>
-void map_blocks(const Array& a, const Array& b, const Array& y, std::int64_t cost,
-                const Kernel& kernel) {
-  parallel_walk(make_loop<3>({&y, &a, &b}), cost,
+  };
+  parallel_walk(make_loop<count + 1>({&y, &x...}), cost,
                 [&](std::int64_t n, const auto& p, const auto& s) {
-                  const bool streaming = should_stream<T>(y, n);
-                  if (are_contiguous<T>(s) && !streaming) {
-                    kernel(reinterpret_cast<const T*>(p[1]), reinterpret_cast<const T*>(p[2]),
-                           reinterpret_cast<T*>(p[0]), n);
-                    return;
-                  }
-                  InputBlocks<T> in_a(p[1], s[1], n), in_b(p[2], s[2], n);
-                  OutputBlocks<T> out(p[0], s[0], streaming);
-                  for (std::int64_t i = 0; i < n; i += kBlock) {
-                    const std::int64_t m = std::min(kBlock, n - i);
-                    kernel(in_a.at(i, m), in_b.at(i, m), out.at(i), m);
-                    out.put(i, m);
-                  }
+                  run(std::make_index_sequence<count>(), n, p, s);
                 });
 }
 

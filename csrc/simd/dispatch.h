@@ -8,19 +8,20 @@
 
 namespace renga::simd {
 
-// Targets: floats per vector, and whether there are dot products of bfloat16 numbers. Where there
-// is no AVX, the compiler makes two or more instructions of one on eight floats.
+// Targets: floats per vector, and whether there are registers of masks and dot products of bfloat16
+// numbers. Where there is no AVX, the compiler makes two or more instructions of one on eight
+// floats.
 struct Avx2 {
   static constexpr int width = 8;
-  static constexpr bool has_bfloat16_dot_product = false;
+  static constexpr bool has_mask_registers = false, has_bfloat16_dot_product = false;
 };
 struct Avx512 {
   static constexpr int width = 16;
-  static constexpr bool has_bfloat16_dot_product = false;
+  static constexpr bool has_mask_registers = true, has_bfloat16_dot_product = false;
 };
 struct Avx512Bfloat16 {
   static constexpr int width = 16;
-  static constexpr bool has_bfloat16_dot_product = true;
+  static constexpr bool has_mask_registers = true, has_bfloat16_dot_product = true;
 };
 
 // Compiled for one target, with everything inlined that is marked so.

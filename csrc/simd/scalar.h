@@ -11,6 +11,7 @@ template <class C>
 struct Scalar {
   static constexpr int width = 1;
   using V = C;
+  using Value = C;
 
   RENGA_INLINE static V broadcast(const C* from) { return *from; }
   template <class T>

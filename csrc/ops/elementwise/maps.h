@@ -1,6 +1,6 @@
-// The formulas of element-wise functions of floats: for vectors (xsimd's batches) on the CPU, for
-// single numbers on CUDA devices. Calls of elementary functions find those of xsimd by their
-// argument, and those of single numbers here.
+// The formulas of element-wise functions of floats: for vectors (simd/vector.h) on the CPU, for
+// single numbers on CUDA devices. Calls of elementary functions find those of vectors by their
+// argument (simd/elementary.h), and those of single numbers here.
 #pragma once
 
 #include <cmath>
@@ -26,9 +26,7 @@ requires std::is_arithmetic_v<C> RENGA_INLINE C max(C a, C b) { return a > b ? a
 template <class C>
 requires std::is_arithmetic_v<C> RENGA_INLINE C min(C a, C b) { return a < b ? a : b; }
 template <class C>
-requires std::is_arithmetic_v<C> RENGA_INLINE C sign(C v) {
-  return static_cast<C>((v > 0) - (v < 0));
-}
+requires std::is_arithmetic_v<C> RENGA_INLINE C log1p_exp(C v) { return log1p(exp(v)); }
 
 // The numbers in a vector.
 template <class V>
@@ -54,6 +52,12 @@ RENGA_INLINE V minimum(const V& a, const V& b) {
 }
 
 template <class V>
+RENGA_INLINE V sign(const V& v) {
+  const V of_number = select(v > V(0), V(1), V(select(v < V(0), V(-1), V(0))));
+  return select(isnan(v), v, of_number);
+}
+
+template <class V>
 RENGA_INLINE V logistic(const V& v) {
   return V(1) / (V(1) + exp(-v));
 }
@@ -62,7 +66,7 @@ template <class V>
 RENGA_INLINE V softplus(const V& x, const V& beta) {
   // log(1 + e^z) = max(z, 0) + log1p(e^-|z|), which cannot overflow.
   const V z = x * beta;
-  return (max(V(0), z) + log1p(exp(-abs(z)))) / beta;
+  return (max(V(0), z) + log1p_exp(V(-abs(z)))) / beta;
 }
 
 // For vectors of floats, within 1.1 units in the last place: near 0 by a polynomial in v², and
@@ -198,8 +202,9 @@ constexpr bool is_of_numbers(Binary map) {
   return map == Binary::power || map == Binary::floor_divide || map == Binary::arctan2;
 }
 
-// Made of arithmetic, comparisons and exponentials alone, so that simd::FloatBatch computes it.
-constexpr bool is_of_float_batches(Unary map) {
+// Of floats, made of arithmetic, comparisons and exponentials alone: vectors of any target compute
+// it. The others are computed by xsimd, in vectors of one width.
+constexpr bool is_of_any_width(Unary map) {
   switch (map) {
     case Unary::negative:
     case Unary::absolute:
@@ -228,27 +233,27 @@ constexpr bool is_of_float_batches(Unary map) {
       return false;
   }
 }
-constexpr bool is_of_float_batches(Binary map) { return !is_of_numbers(map); }
+constexpr bool is_of_any_width(Binary map) { return !is_of_numbers(map); }
 
 // The function with parameters p and q of a vector or number.
 template <Unary map, class V>
-RENGA_INLINE V unary(const V& v, const V& p, const V& q) {
+RENGA_INLINE V unary(const V& v, element_of<V> p, element_of<V> q) {
   const V zero(0), one(1);
   if constexpr (map == Unary::negative) return -v;
   if constexpr (map == Unary::absolute) return abs(v);
-  if constexpr (map == Unary::sign) return select(isnan(v), v, V(sign(v)));
+  if constexpr (map == Unary::sign) return sign(v);
   if constexpr (map == Unary::square) return v * v;
   if constexpr (map == Unary::floor) return floor(v);
   if constexpr (map == Unary::ceil) return ceil(v);
-  if constexpr (map == Unary::add) return v + p;
-  if constexpr (map == Unary::multiply) return v * p;
-  if constexpr (map == Unary::subtract_from) return p - v;
-  if constexpr (map == Unary::divide_into) return p / v;
+  if constexpr (map == Unary::add) return v + V(p);
+  if constexpr (map == Unary::multiply) return v * V(p);
+  if constexpr (map == Unary::subtract_from) return V(p) - v;
+  if constexpr (map == Unary::divide_into) return V(p) / v;
   if constexpr (map == Unary::power) return std::pow(v, p);
   if constexpr (map == Unary::cube) return v * v * v;
   if constexpr (map == Unary::power_of) return std::pow(p, v);
-  if constexpr (map == Unary::clip) return minimum(maximum(v, p), q);
-  if constexpr (map == Unary::inside) return select((p <= v) && (v <= q), one, zero);
+  if constexpr (map == Unary::clip) return minimum(maximum(v, V(p)), V(q));
+  if constexpr (map == Unary::inside) return select((V(p) <= v) && (v <= V(q)), one, zero);
   if constexpr (map == Unary::floor_divide) return floor_divide(v, p);
   if constexpr (map == Unary::floor_divide_into) return floor_divide(p, v);
   if constexpr (map == Unary::exp) return exp(v);
@@ -271,10 +276,10 @@ RENGA_INLINE V unary(const V& v, const V& p, const V& q) {
   if constexpr (map == Unary::erf) return limited_erf(v);
   if constexpr (map == Unary::sigmoid) return logistic(v);
   if constexpr (map == Unary::relu) return max(zero, v);
-  if constexpr (map == Unary::leaky_relu) return select(v < zero, V(v * p), v);
-  if constexpr (map == Unary::elu) return select(v < zero, V(p * expm1(v)), v);
-  if constexpr (map == Unary::softplus) return softplus(v, p);
-  if constexpr (map == Unary::clipped_relu) return minimum(maximum(v, zero), p);
+  if constexpr (map == Unary::leaky_relu) return select(v < zero, V(v * V(p)), v);
+  if constexpr (map == Unary::elu) return select(v < zero, V(V(p) * expm1(v)), v);
+  if constexpr (map == Unary::softplus) return softplus(v, V(p));
+  if constexpr (map == Unary::clipped_relu) return minimum(maximum(v, zero), V(p));
   if constexpr (map == Unary::hard_sigmoid) return hard_sigmoid(v);
   if constexpr (map == Unary::hard_swish) return hard_swish(v);
   if constexpr (map == Unary::gelu) return v * normal_cdf(v);
@@ -284,7 +289,7 @@ RENGA_INLINE V unary(const V& v, const V& p, const V& q) {
 }
 
 template <Binary map, class V>
-RENGA_INLINE V binary(const V& a, const V& b, const V& p) {
+RENGA_INLINE V binary(const V& a, const V& b, element_of<V> p) {
   const V zero(0), one(1);
   if constexpr (map == Binary::add) return a + b;
   if constexpr (map == Binary::subtract) return a - b;
@@ -298,14 +303,14 @@ RENGA_INLINE V binary(const V& a, const V& b, const V& p) {
   if constexpr (map == Binary::less_equal) return select(a <= b, one, zero);
   if constexpr (map == Binary::arctan2) return std::atan2(a, b);
   if constexpr (map == Binary::relu_grad) return select(a > zero, b, zero);
-  if constexpr (map == Binary::leaky_relu_grad) return select(a > zero, b, V(b * p));
+  if constexpr (map == Binary::leaky_relu_grad) return select(a > zero, b, V(b * V(p)));
   if constexpr (map == Binary::elu_grad) {
-    return select(a <= zero, V(b * p * exp(min(a, zero))), b);
+    return select(a <= zero, V(b * V(p) * exp(min(a, zero))), b);
   }
   if constexpr (map == Binary::sigmoid_grad) return b * a * (one - a);
   if constexpr (map == Binary::tanh_grad) return b * (one - a * a);
   if constexpr (map == Binary::clipped_relu_grad) {
-    return select((zero < a) && (a < p), b, zero);
+    return select((zero < a) && (a < V(p)), b, zero);
   }
   if constexpr (map == Binary::hard_sigmoid_grad) {
     using C = element_of<V>;

@@ -2,75 +2,51 @@
 
 #include <array>
 #include <atomic>
-#include <limits>
-#include <numbers>
 #include <type_traits>
 
 #include "devices/gil_release.h"
 #include "ops/elementwise/integer_maps.h"
 #include "ops/elementwise/maps.h"
 #include "simd/blocked_loop.h"
+#include "simd/elementary.h"
 
 namespace renga {
 namespace {
 
-// xsimd takes the exponent of a subnormal double for that of the least normal one. Subnormal
-// numbers are multiplied by 2^54 first, whose logarithm is `shift`.
-template <class V, class F>
-V logarithm(V v, double shift, F log) {
-  using C = typename V::value_type;
-  if constexpr (std::is_same_v<C, double>) {
-    const auto subnormal = v < V(std::numeric_limits<C>::min());
-    const V y = log(V(xsimd::select(subnormal, v * V(0x1p54), v)));
-    return xsimd::select(subnormal, y - V(shift), y);
+// y = f(x...), f of vectors. Doubles, and functions that xsimd computes, are of one width.
+template <bool of_any_width, class T, class F, class... In>
+void map_floats(T* y, std::int64_t n, const F& f, const In*... x) {
+  if constexpr (of_any_width && std::is_same_v<Compute<T>, float>) {
+    simd::map_vectors(y, n, f, x...);
   } else {
-    return log(v);
+    simd::map_on<simd::Avx2>(y, n, f, x...);
   }
-}
-
-template <Unary map, class V>
-V unary_of_batch(V v, V p, V q) {
-  const auto f = [=](V x) { return maps::unary<map>(x, p, q); };
-  if constexpr (map == Unary::log) return logarithm(v, 54 * std::numbers::ln2, f);
-  if constexpr (map == Unary::log2) return logarithm(v, 54, f);
-  if constexpr (map == Unary::log10) {
-    return logarithm(v, 54 * std::numbers::ln2 / std::numbers::ln10, f);
-  }
-  return f(v);
 }
 
 template <Unary map, class T>
 [[gnu::noinline]] void float_unary(Compute<T> p, Compute<T> q, const T* x, T* y, std::int64_t n) {
   using C = Compute<T>;
-  using V = xsimd::batch<C>;
   if constexpr (maps::is_of_numbers(map)) {
     for (std::int64_t i = 0; i < n; ++i) y[i] = T(maps::unary<map>(C(x[i]), p, q));
-  } else if constexpr (std::is_same_v<C, float> && maps::is_of_float_batches(map)) {
-    simd::map_vectors(
-        y, n,
-        [=]<class F>(const F& v)
-            __attribute__((always_inline)) { return maps::unary<map>(v, F(p), F(q)); },
-        x);
   } else {
-    simd::map_batches(x, y, n,
-                      [vp = V(p), vq = V(q)](V v) { return unary_of_batch<map>(v, vp, vq); });
+    map_floats<maps::is_of_any_width(map)>(
+        y,
+        n, [=](const auto& v) __attribute__((always_inline)) { return maps::unary<map>(v, p, q); },
+        x);
   }
 }
 
 template <Binary map, class T>
 [[gnu::noinline]] void float_binary(Compute<T> p, const T* a, const T* b, T* y, std::int64_t n) {
   using C = Compute<T>;
-  using V = xsimd::batch<C>;
   if constexpr (maps::is_of_numbers(map)) {
     for (std::int64_t i = 0; i < n; ++i) y[i] = T(maps::binary<map>(C(a[i]), C(b[i]), p));
-  } else if constexpr (std::is_same_v<C, float> && maps::is_of_float_batches(map)) {
-    simd::map_vectors(
-        y, n,
-        [=]<class F>(const F& u, const F& v)
-            __attribute__((always_inline)) { return maps::binary<map>(u, v, F(p)); },
-        a, b);
   } else {
-    simd::map_batches(a, b, y, n, [vp = V(p)](V u, V v) { return maps::binary<map>(u, v, vp); });
+    map_floats<maps::is_of_any_width(map)>(
+        y, n,
+        [=](const auto& u, const auto& v)
+            __attribute__((always_inline)) { return maps::binary<map>(u, v, p); },
+        a, b);
   }
 }
 
@@ -119,7 +95,7 @@ void unary_cpu(Unary map, double p, double q, const Array& x, const Array& y) {
   const GilRelease work(y.size());
   visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
     using C = Compute<T>;
-    simd::map_blocks<T>(x, y, cost_of(map), [=]<class S>(const S* in, S* out, std::int64_t n) {
+    const auto kernel = [=]<class S>(const S* in, S* out, std::int64_t n) {
       if constexpr (std::is_floating_point_v<C>) {
         maps::visit_map<maps::kLastUnary>(
             map, [=]<Unary m>() { float_unary<m, S>(C(p), C(q), in, out, n); });
@@ -127,7 +103,8 @@ void unary_cpu(Unary map, double p, double q, const Array& x, const Array& y) {
         maps::visit_map<integers::kLastUnary>(map,
                                               [=]<Unary m>() { integer_unary<m>(in, out, n); });
       }
-    });
+    };
+    simd::map_blocks<T>(y, cost_of(map), kernel, x);
   });
 }
 
@@ -137,16 +114,17 @@ void binary_cpu(Binary map, double p, const Array& a, const Array& b, const Arra
     const GilRelease work(y.size());
     visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
       using C = Compute<T>;
-      simd::map_blocks<T>(
-          a, b, y, 1, [=, &faults]<class S>(const S* in_a, const S* in_b, S* out, std::int64_t n) {
-            if constexpr (std::is_floating_point_v<C>) {
-              maps::visit_map<maps::kLastBinary>(
-                  map, [=]<Binary m>() { float_binary<m, S>(C(p), in_a, in_b, out, n); });
-            } else if constexpr (!std::is_same_v<C, bool>) {
-              maps::visit_map<integers::kLastBinary>(
-                  map, [=, &faults]<Binary m>() { integer_binary<m>(in_a, in_b, out, n, faults); });
-            }
-          });
+      const auto kernel = [=, &faults]<class S>(const S* in_a, const S* in_b, S* out,
+                                                std::int64_t n) {
+        if constexpr (std::is_floating_point_v<C>) {
+          maps::visit_map<maps::kLastBinary>(
+              map, [=]<Binary m>() { float_binary<m, S>(C(p), in_a, in_b, out, n); });
+        } else if constexpr (!std::is_same_v<C, bool>) {
+          maps::visit_map<integers::kLastBinary>(
+              map, [=, &faults]<Binary m>() { integer_binary<m>(in_a, in_b, out, n, faults); });
+        }
+      };
+      simd::map_blocks<T>(y, 1, kernel, a, b);
     });
   }
   faults.report();

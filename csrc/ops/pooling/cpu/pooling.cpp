@@ -6,14 +6,20 @@
 
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
+#include "ops/elementwise/maps.h"
 #include "ops/pooling/cpu/pooling_grid.h"
-#include "simd/batch.h"
+#include "simd/vector.h"
 
 namespace renga {
 namespace {
 
-using simd::blend, simd::for_each_batch, simd::is_nan;
-using simd::load, simd::load_integers, simd::store, simd::store_integers;
+using maps::isnan, maps::select;
+
+// Calls body(L, c) with vectors, or single numbers, that cover n channels.
+template <class T, class Body>
+void for_each_channel(std::int64_t n, const Body& body) {
+  simd::for_each_vector<simd::Avx2, Compute<T>>(0, n, body);
+}
 
 bool has_contiguous_channels(const Array& x) {
   return x.shape(1) > 1 && x.strides()[1] == x.itemsize();
@@ -75,18 +81,19 @@ void max_by_pixels(const Array& x, const Array& y, const Array& indices, const P
         });
         T* to = Pixels<T>(y, n, 0).at(o, p);
         I* index_to = Pixels<I>(indices, n, 0).at(o, p);
-        for_each_batch<T>(y.shape(1), [&]<class V>(Type<V>, std::int64_t c) {
+        for_each_channel<T>(y.shape(1), [&]<class L>(L, std::int64_t c) {
+          using V = typename L::Value;
           V best(-std::numeric_limits<C>::infinity());
           V index(static_cast<C>(kNoIndex<I>));
           // From last to first, so that the first of equal elements and of NaNs wins.
           for (auto source = sources.rbegin(); source != sources.rend(); ++source) {
-            const V v = load<V>(source->element + c);
-            const auto better = (v >= best) || is_nan(v);
-            best = blend(better, v, best);
-            index = blend(better, V(source->index), index);
+            const V v(L::load(source->element + c));
+            const auto better = (v >= best) || isnan(v);
+            best = select(better, v, best);
+            index = select(better, V(source->index), index);
           }
-          store(best, to + c);
-          store_integers(index, index_to + c);
+          L::store(best, to + c);
+          L::store(index, index_to + c);
         });
       });
 }
@@ -104,7 +111,7 @@ void max_by_planes(const Array& x, const Array& y, const Array& indices, const P
       I best_index = kNoIndex<I>;
       grid.for_each_inside(o, p, [&](std::int64_t i, std::int64_t j, std::int64_t index) {
         const C v = static_cast<C>(*from.at(i, j));
-        if (v > best || (is_nan(v) && !is_nan(best)) || best_index == kNoIndex<I>) {
+        if (v > best || (isnan(v) && !isnan(best)) || best_index == kNoIndex<I>) {
           best = v;
           best_index = static_cast<I>(index);
         }
@@ -131,13 +138,14 @@ void scatter_by_pixels(const Array& gy, const Array& indices, const Array& gx,
       sources.push_back({from.at(o, p), index_from.at(o, p), static_cast<C>(index)});
     });
     T* to = Pixels<T>(gx, n, 0).at(i, j);
-    for_each_batch<T>(gx.shape(1), [&]<class V>(Type<V>, std::int64_t c) {
+    for_each_channel<T>(gx.shape(1), [&]<class L>(L, std::int64_t c) {
+      using V = typename L::Value;
       V total(C(0));
       for (const Source& source : sources) {
-        const auto selected = load_integers<V>(source.index + c) == V(source.expected);
-        total = total + blend(selected, load<V>(source.gradient + c), V(C(0)));
+        const auto selected = V(L::load(source.index + c)) == V(source.expected);
+        total = total + select(selected, V(L::load(source.gradient + c)), V(C(0)));
       }
-      store(total, to + c);
+      L::store(total, to + c);
     });
   });
 }
@@ -190,10 +198,11 @@ void mean_of(const Array& from, const Array& to, std::int64_t area, const EachSo
             sources.push_back(elements.at(row, column));
           });
           T* target = Pixels<T>(to, n, 0).at(i, j);
-          for_each_batch<T>(to.shape(1), [&]<class V>(Type<V>, std::int64_t c) {
+          for_each_channel<T>(to.shape(1), [&]<class L>(L, std::int64_t c) {
+            using V = typename L::Value;
             V total(C(0));
-            for (const T* source : sources) total = total + load<V>(source + c);
-            store(V(total / V(static_cast<C>(area))), target + c);
+            for (const T* source : sources) total = total + V(L::load(source + c));
+            L::store(V(total / V(static_cast<C>(area))), target + c);
           });
         });
     return;

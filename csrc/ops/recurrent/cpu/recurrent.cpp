@@ -1,37 +1,13 @@
 #include "devices/gil_release.h"
 #include "ops/recurrent/kernels.h"
 #include "simd/blocked_loop.h"
+#include "simd/elementary.h"
 
 namespace renga {
 namespace {
 
 // Elementary operations per unit of a cell, for parallel_walk.
 constexpr std::int64_t kCost = 48;
-
-// Vectors of floats, from and to elements of any dtype that is computed in floats.
-template <class Target>
-struct FloatLanes {
-  using V = simd::FloatBatch<Target>;
-  using Vector = simd::Vector<Target, float>;
-  static constexpr std::int64_t width = Vector::width;
-
-  template <class T>
-  [[gnu::always_inline]] static V load(const T* from) {
-    return V(Vector::load(from));
-  }
-  template <class T>
-  [[gnu::always_inline]] static void store(const V& v, T* to) {
-    Vector::store(v.v, to);
-  }
-};
-
-struct DoubleLanes {
-  using V = xsimd::batch<double>;
-  static constexpr std::int64_t width = V::size;
-
-  static V load(const double* from) { return V::load_unaligned(from); }
-  static void store(const V& v, double* to) { v.store_unaligned(to); }
-};
 
 // Runs are staged in blocks of so many units.
 constexpr std::int64_t kBlock = 64;
@@ -65,21 +41,22 @@ void join_gates(const Compute<T> (*__restrict from)[kBlock], std::int64_t n, T* 
   }
 }
 
-// Calls f(in, out) with vectors of the In + Out operands that cover a run of n elements. The rest
-// of a run is padded to a vector, so that the result of an element does not depend on its position.
-template <class Lanes, class T, int In, int Out, class F>
-[[gnu::always_inline]] inline void map_lanes(std::int64_t n,
-                                             const std::array<std::byte*, Out + In>& p,
-                                             const std::array<std::int64_t, Out + In>& steps,
-                                             const F& f) {
+// Calls f(in, out) with a Target's vectors of the In + Out operands that cover a run of n elements.
+// The rest of a run is padded to a vector, so that the result of an element does not depend on its
+// position.
+template <class Target, class T, int In, int Out, class F>
+[[gnu::always_inline]] inline void map_on(std::int64_t n, const std::array<std::byte*, Out + In>& p,
+                                          const std::array<std::int64_t, Out + In>& steps,
+                                          const F& f) {
   using C = Compute<T>;
-  typename Lanes::V in[In], out[Out];
+  using V = simd::Vector<Target, C>;
+  V in[In], out[Out];
   std::int64_t i = 0;
   if (std::ranges::all_of(steps, [](std::int64_t s) { return s == sizeof(T); })) {
-    for (; i + Lanes::width <= n; i += Lanes::width) {
-      for (int k = 0; k < In; ++k) in[k] = Lanes::load(reinterpret_cast<const T*>(p[Out + k]) + i);
+    for (; i + V::width <= n; i += V::width) {
+      for (int k = 0; k < In; ++k) in[k] = V(V::load(reinterpret_cast<const T*>(p[Out + k]) + i));
       f(in, out);
-      for (int k = 0; k < Out; ++k) Lanes::store(out[k], reinterpret_cast<T*>(p[k]) + i);
+      for (int k = 0; k < Out; ++k) V::store(out[k], reinterpret_cast<T*>(p[k]) + i);
     }
   }
   alignas(64) C staged[Out + In][kBlock] = {};
@@ -95,10 +72,10 @@ template <class Lanes, class T, int In, int Out, class F>
         ++k;
       }
     }
-    for (std::int64_t j = 0; j < m; j += Lanes::width) {
-      for (int k = 0; k < In; ++k) in[k] = Lanes::load(staged[Out + k] + j);
+    for (std::int64_t j = 0; j < m; j += V::width) {
+      for (int k = 0; k < In; ++k) in[k] = V(V::load(staged[Out + k] + j));
       f(in, out);
-      for (int k = 0; k < Out; ++k) Lanes::store(out[k], staged[k] + j);
+      for (int k = 0; k < Out; ++k) V::store(out[k], staged[k] + j);
     }
     for (int k = 0; k < Out;) {
       std::byte* const to = p[k] + i * steps[k];
@@ -118,10 +95,10 @@ void map_run(std::int64_t n, const std::array<std::byte*, Out + In>& p,
              const std::array<std::int64_t, Out + In>& steps, const F& f) {
   if constexpr (std::is_same_v<Compute<T>, float>) {
     simd::dispatch_for<T>([&](auto target) __attribute__((always_inline)) {
-      map_lanes<FloatLanes<decltype(target)>, T, In, Out>(n, p, steps, f);
+      map_on<decltype(target), T, In, Out>(n, p, steps, f);
     });
   } else {
-    map_lanes<DoubleLanes, T, In, Out>(n, p, steps, f);
+    map_on<simd::Avx2, T, In, Out>(n, p, steps, f);
   }
 }
 

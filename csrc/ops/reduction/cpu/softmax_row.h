@@ -1,5 +1,5 @@
 // Softmax of a row of numbers in cache: of floats in vectors of the machine's width, of doubles in
-// xsimd's. The result `y` may be x.
+// those of one width (simd/elementary.h). The result `y` may be x.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "simd/blocked_loop.h"
-#include "simd/exponential.h"
+#include "simd/elementary.h"
 #include "simd/float_vector.h"
 
 namespace renga {
@@ -137,7 +137,9 @@ inline void exponentials(const float* x, std::int64_t n, float top, float shift,
 
 inline void exponentials(const double* x, std::int64_t n, double top, double shift, double factor,
                          double* y) {
-  simd::map_batches(x, y, n, [=](auto v) { return xsimd::exp((v - top) - shift) * factor; });
+  using V = simd::Vector<simd::Avx2, double>;
+  simd::map_on<simd::Avx2>(
+      y, n, [=](const V& v) { return exp((v - V(top)) - V(shift)) * V(factor); }, x);
 }
 
 }  // namespace softmax_rows
