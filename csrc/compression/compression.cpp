@@ -7,7 +7,8 @@
 
 namespace renga {
 
-constinit KernelTable<CompressionKernels> compression_kernels{"compression"};
+constinit KernelTable<SparseKernels> sparse_kernels{"compression"};
+constinit KernelTable<QuantizationKernels> quantization_kernels{"compression"};
 
 namespace {
 
@@ -22,11 +23,11 @@ void check_size(const char* op, const char* name, const Array& x, Dtype dtype, s
   require(x.size() == size, op, ": expected ", size, " elements as ", name, ", got ", x.size());
 }
 
-// The kernels for arrays that share no memory.
-const CompressionKernels& kernels(const char* op, const std::vector<Array>& arrays) {
+// The device of arrays that share no memory.
+Device device_of(const char* op, const std::vector<Array>& arrays) {
   require<std::invalid_argument>(!MemoryRanges(arrays).overlap(), op,
                                  ": expected arrays that do not overlap");
-  return compression_kernels.on(arrays[0].device());
+  return arrays[0].device();
 }
 
 void check_sparse(const char* op, const Array& x, const Array& indices, const Array& values) {
@@ -65,48 +66,51 @@ void check_signs(const char* op, const Array& x, const Array& signs, const Array
 bool accumulate(const Array& x, const Array& y) {
   check_vector("accumulate", "x", x, Dtype::float32);
   check_size("accumulate", "y", y, Dtype::float32, x.size());
-  return kernels("accumulate", {y, x}).accumulate(x, y);
+  return sparse_kernels.on(device_of("accumulate", {y, x})).accumulate(x, y);
 }
 
 void take_largest(const Array& x, const Array& indices, const Array& values) {
   check_sparse("take_largest", x, indices, values);
-  kernels("take_largest", {x, indices, values}).take_largest(x, indices, values);
+  sparse_kernels.on(device_of("take_largest", {x, indices, values}))
+      .take_largest(x, indices, values);
 }
 
 void add_at(const Array& y, const Array& indices, const Array& values) {
   check_sparse("add_at", y, indices, values);
-  kernels("add_at", {y, indices, values}).add_at(y, indices, values);
+  sparse_kernels.on(device_of("add_at", {y, indices, values})).add_at(y, indices, values);
 }
 
 void take_random(const Array& x, std::uint64_t seed, const Array& values) {
   check_random("take_random", x, values);
-  kernels("take_random", {x, values}).take_random(x, seed, values);
+  sparse_kernels.on(device_of("take_random", {x, values})).take_random(x, seed, values);
 }
 
 void add_at_random(const Array& y, std::uint64_t seed, const Array& values) {
   check_random("add_at_random", y, values);
-  kernels("add_at_random", {y, values}).add_at_random(y, seed, values);
+  sparse_kernels.on(device_of("add_at_random", {y, values})).add_at_random(y, seed, values);
 }
 
 void quantize(const Array& x, int bits, std::uint64_t seed, const Array& codes,
               const Array& scales) {
   check_codes("quantize", x, bits, codes, scales);
-  kernels("quantize", {x, codes, scales}).quantize(x, bits, seed, codes, scales);
+  quantization_kernels.on(device_of("quantize", {x, codes, scales}))
+      .quantize(x, bits, seed, codes, scales);
 }
 
 void add_dequantized(const Array& y, int bits, const Array& codes, const Array& scales) {
   check_codes("add_dequantized", y, bits, codes, scales);
-  kernels("add_dequantized", {y, codes, scales}).add_dequantized(y, bits, codes, scales);
+  quantization_kernels.on(device_of("add_dequantized", {y, codes, scales}))
+      .add_dequantized(y, bits, codes, scales);
 }
 
 void take_signs(const Array& x, const Array& signs, const Array& means) {
   check_signs("take_signs", x, signs, means);
-  kernels("take_signs", {x, signs, means}).take_signs(x, signs, means);
+  quantization_kernels.on(device_of("take_signs", {x, signs, means})).take_signs(x, signs, means);
 }
 
 void add_signs(const Array& y, const Array& signs, const Array& means) {
   check_signs("add_signs", y, signs, means);
-  kernels("add_signs", {y, signs, means}).add_signs(y, signs, means);
+  quantization_kernels.on(device_of("add_signs", {y, signs, means})).add_signs(y, signs, means);
 }
 
 }  // namespace renga

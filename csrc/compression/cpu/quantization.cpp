@@ -11,7 +11,6 @@
 #endif
 
 #include "compression/compression.h"
-#include "compression/cpu/kernels.h"
 #include "compression/cpu/magnitude.h"
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
@@ -177,8 +176,6 @@ void add_means(float* y, std::int64_t n, const std::uint8_t* signs, const float*
   }
 }
 
-}  // namespace
-
 void quantize(const Array& x, int bits, std::uint64_t seed, const Array& codes,
               const Array& scales) {
   const GilRelease work(x.size());
@@ -214,4 +211,8 @@ void add_signs(const Array& y, const Array& signs, const Array& means) {
   });
 }
 
+[[maybe_unused]] const bool registered =
+    quantization_kernels.add(0, {quantize, add_dequantized, take_signs, add_signs});
+
+}  // namespace
 }  // namespace renga::cpu

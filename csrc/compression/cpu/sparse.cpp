@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "compression/cpu/kernels.h"
+#include "compression/compression.h"
 #include "compression/cpu/magnitude.h"
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
@@ -74,8 +74,6 @@ void for_each_drawn(std::int64_t n, std::int64_t k, std::uint64_t seed, const Vi
   }
 }
 
-}  // namespace
-
 bool accumulate(const Array& x, const Array& y) {
   const std::int64_t n = x.size();
   const GilRelease work(n);
@@ -140,4 +138,8 @@ void add_at_random(const Array& y, std::uint64_t seed, const Array& values) {
                  [&](std::int64_t j, std::int64_t i) { to[i] += value[j]; });
 }
 
+[[maybe_unused]] const bool registered =
+    sparse_kernels.add(0, {accumulate, take_largest, add_at, take_random, add_at_random});
+
+}  // namespace
 }  // namespace renga::cpu
