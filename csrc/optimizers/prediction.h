@@ -2,12 +2,12 @@
 // forward passes are several updates ahead of their backward passes.
 #pragma once
 
+#include <array>
 #include <span>
 #include <variant>
 #include <vector>
 
 #include "devices/kernel_table.h"
-#include "optimizers/update_rules.h"
 #include "tensor/array.h"
 
 namespace renga {
@@ -18,11 +18,12 @@ struct ScaledStep {
   double scale;
 };
 
-// The step of adam() from these moments; of AMSGrad, v is the maximum of the second moments.
+// The step of the rule adam, by its options, from these moments; of AMSGrad, v is the maximum of
+// the second moments.
 struct AdamMoments {
   Array m;
   Array v;
-  AdamStep step;
+  std::array<double, 8> options;
 };
 
 // A prediction of x in y, from the step that x's rule makes with its present state.

@@ -1,13 +1,25 @@
-// The update rules of one element, for the kernels of all devices. Constants are in the compute
-// type C. Rules change x and the states, never g.
+// The update rules. Each is a functor, which updates an element in the compute type C on all
+// devices, and an entry of list_update_rules().
 #pragma once
 
+#include <array>
 #include <cmath>
 
 #include "devices/host_device.h"
-#include "optimizers/update_rules.h"
 
-namespace renga::rules {
+namespace renga {
+
+// An entry of the list. Functor<C> is made from the options and called with an element of the
+// parameter, its gradient and each state; it changes parameter and states.
+template <template <class> class Functor, std::size_t kStates, std::size_t kOptions>
+struct UpdateRule {
+  const char* name;
+  std::array<const char*, kStates> states;
+  std::array<const char*, kOptions> options;
+  const char* formula;
+};
+
+namespace rules {
 
 template <class C>
 RENGA_HOST_DEVICE C smaller(C a, C b) {
@@ -57,12 +69,12 @@ struct NesterovAg {
 
 template <class C>
 struct RmsProp {
-  RmsProp(double lr, double alpha, double eps, bool eps_inside_sqrt)
+  RmsProp(double lr, double alpha, double eps, double eps_inside_sqrt)
       : lr(C(lr)),
         decay_rate(C(alpha)),
         gain(C(1 - alpha)),
-        inside(eps_inside_sqrt ? C(eps) : C(0)),
-        outside(eps_inside_sqrt ? C(0) : C(eps)) {}
+        inside(eps_inside_sqrt != 0 ? C(eps) : C(0)),
+        outside(eps_inside_sqrt != 0 ? C(0) : C(eps)) {}
   RENGA_HOST_DEVICE void operator()(C& x, C g, C& ms) const {
     ms = decay_rate * ms + gain * g * g;
     x -= lr * g / (std::sqrt(ms + inside) + outside);
@@ -70,18 +82,20 @@ struct RmsProp {
   C lr, decay_rate, gain, inside, outside;
 };
 
-// Adam and its variants.
+// Adam and its variants. `alpha` is corrected for the bias of the first updates; the step size of
+// an element, alpha / (√v + eps), is clipped to [lower, upper] (AdaBound).
 template <class C>
 struct Adam {
-  explicit Adam(const AdamStep& s)
-      : alpha(C(s.alpha)),
-        gain1(C(1 - s.beta1)),
-        gain2(C(1 - s.beta2)),
-        eps(C(s.eps)),
-        eta(C(s.eta)),
-        decay(C(s.weight_decay_rate)),
-        lower(C(s.lower)),
-        upper(C(s.upper)) {}
+  Adam(double alpha, double beta1, double beta2, double eps, double eta, double weight_decay_rate,
+       double lower, double upper)
+      : alpha(C(alpha)),
+        gain1(C(1 - beta1)),
+        gain2(C(1 - beta2)),
+        eps(C(eps)),
+        eta(C(eta)),
+        decay(C(weight_decay_rate)),
+        lower(C(lower)),
+        upper(C(upper)) {}
 
   RENGA_HOST_DEVICE void moments(C g, C& m, C& v) const {
     m += gain1 * (g - m);
@@ -99,6 +113,14 @@ struct Adam {
     moments(g, m, v);
     vhat = vhat >= v ? vhat : v;  // a NaN in v gets through
     move(x, m, vhat);
+  }
+
+  // Takes alpha as corrected for t updates, and corrects it for so many fewer.
+  RENGA_HOST_DEVICE void leave_out(C updates, C t) {
+    alpha *= correction(t - updates) / correction(t);
+  }
+  RENGA_HOST_DEVICE C correction(C t) const {
+    return std::sqrt(-std::expm1(t * std::log1p(-gain2))) / -std::expm1(t * std::log1p(-gain1));
   }
 
   C alpha, gain1, gain2, eps, eta, decay, lower, upper;
@@ -139,13 +161,13 @@ struct AdaDelta {
 template <class C>
 struct Smorms3 {
   Smorms3(double lr, double eps) : lr(C(lr)), eps(C(eps)) {}
-  RENGA_HOST_DEVICE void operator()(C& x, C g, C& mem, C& m, C& v) const {
+  RENGA_HOST_DEVICE void operator()(C& x, C grad, C& mem, C& g, C& g2) const {
     const C r = 1 / (mem + 1);
-    m += r * (g - m);
-    v += r * (g * g - v);
-    const C ratio = m * m / (v + eps);
+    g += r * (grad - g);
+    g2 += r * (grad * grad - g2);
+    const C ratio = g * g / (g2 + eps);
     mem = 1 + mem * (1 - ratio);
-    x -= smaller(lr, ratio) * g / (std::sqrt(v) + eps);
+    x -= smaller(lr, ratio) * grad / (std::sqrt(g2) + eps);
   }
   C lr, eps;
 };
@@ -154,25 +176,27 @@ template <class C>
 struct RmsPropGraves {
   RmsPropGraves(double lr, double alpha, double momentum, double eps)
       : lr(C(lr)), gain(C(1 - alpha)), momentum(C(momentum)), eps(C(eps)) {}
-  RENGA_HOST_DEVICE void operator()(C& x, C g, C& n, C& m, C& delta) const {
-    n += gain * (g * g - n);
-    m += gain * (g - m);
-    delta = momentum * delta - lr * g / std::sqrt(n - m * m + eps);
+  RENGA_HOST_DEVICE void operator()(C& x, C grad, C& n, C& g, C& delta) const {
+    n += gain * (grad * grad - n);
+    g += gain * (grad - g);
+    delta = momentum * delta - lr * grad / std::sqrt(n - g * g + eps);
     x += delta;
   }
   C lr, gain, momentum, eps;
 };
 
+// The moments are divided by `correction`; `rho` is the fraction of the gradient's variance that
+// remains in the mean.
 template <class C>
 struct Msvag {
   // After one step the mean holds all of the variance, which cannot be estimated.
-  explicit Msvag(const MsvagStep& s)
-      : noise(s.rho < 1 ? C(s.rho / (1 - s.rho)) : C(0)),
-        lr(C(s.lr)),
-        gain(C(1 - s.beta)),
-        correction(C(s.correction)),
-        eta(C(s.eta)),
-        decay(C(s.weight_decay_rate)) {}
+  Msvag(double lr, double beta, double correction, double rho, double eta, double weight_decay_rate)
+      : noise(rho < 1 ? C(rho / (1 - rho)) : C(0)),
+        lr(C(lr)),
+        gain(C(1 - beta)),
+        correction(C(correction)),
+        eta(C(eta)),
+        decay(C(weight_decay_rate)) {}
   RENGA_HOST_DEVICE void operator()(C& x, C g, C& m, C& v) const {
     m += gain * (g - m);
     v += gain * (g * g - v);
@@ -185,16 +209,17 @@ struct Msvag {
   C noise, lr, gain, correction, eta, decay;
 };
 
-// Leaves x as it is.
+// Leaves x as it is. The moments are divided by the corrections of their bias.
 template <class C>
 struct LambDirection {
-  explicit LambDirection(const LambStep& s)
-      : gain1(C(1 - s.beta1)),
-        gain2(C(1 - s.beta2)),
-        correction1(C(s.correction1)),
-        correction2(C(s.correction2)),
-        eps(C(s.eps)),
-        decay(C(s.weight_decay_rate)) {}
+  LambDirection(double beta1, double beta2, double eps, double weight_decay_rate,
+                double correction1, double correction2)
+      : gain1(C(1 - beta1)),
+        gain2(C(1 - beta2)),
+        correction1(C(correction1)),
+        correction2(C(correction2)),
+        eps(C(eps)),
+        decay(C(weight_decay_rate)) {}
   RENGA_HOST_DEVICE void operator()(C& x, C g, C& m, C& v, C& d) const {
     m += gain1 * (g - m);
     v += gain2 * (g * g - v);
@@ -203,4 +228,69 @@ struct LambDirection {
   C gain1, gain2, correction1, correction2, eps, decay;
 };
 
-}  // namespace renga::rules
+template <template <class> class Functor, std::size_t kStates, std::size_t kOptions>
+constexpr UpdateRule<Functor, kStates, kOptions> rule(
+    const char* name, const std::array<const char*, kStates>& states,
+    const std::array<const char*, kOptions>& options, const char* formula) {
+  return {name, states, options, formula};
+}
+template <class... Names>
+constexpr std::array<const char*, sizeof...(Names)> names(Names... names) {
+  return {names...};
+}
+
+}  // namespace rules
+
+// Names each rule once. States have the names by which optimizers keep them.
+template <class Visit>
+constexpr void list_update_rules(Visit&& visit) {
+  using namespace rules;
+  visit(rule<Sgd>("sgd", names(), names("lr"), "x -= lr grad"));
+  visit(rule<MomentumSgd>("momentum_sgd", names("v"), names("lr", "momentum"),
+                          "v = momentum v - lr grad;  x += v"));
+  visit(rule<NesterovAg>("nesterov_ag", names("v"), names("lr", "momentum"),
+                         "v = momentum v - lr grad;  "
+                         "x += momentum² v - (1 + momentum) lr grad"));
+  visit(rule<RmsProp>("rmsprop", names("ms"), names("lr", "alpha", "eps", "eps_inside_sqrt"),
+                      "ms = alpha ms + (1 - alpha) grad²;  "
+                      "x -= lr grad / (√ms + eps), or lr grad / √(ms + eps)"));
+  visit(rule<Adam>(
+      "adam", names("m", "v"),
+      names("alpha", "beta1", "beta2", "eps", "eta", "weight_decay_rate", "lower", "upper"),
+      "m += (1 - beta1) (grad - m);  v += (1 - beta2) (grad² - v);  "
+      "step = alpha / (√v + eps), at least lower and at most upper;  "
+      "x -= eta (step m + weight_decay_rate x)"));
+  visit(rule<Adam>(
+      "amsgrad", names("m", "v", "vhat"),
+      names("alpha", "beta1", "beta2", "eps", "eta", "weight_decay_rate", "lower", "upper"),
+      "adam with vhat = max(vhat, v) in the place of v in the step"));
+  visit(rule<CorrectedMomentumSgd>("corrected_momentum_sgd", names("v"), names("lr", "momentum"),
+                                   "v = momentum v - grad;  x += lr v"));
+  visit(rule<AdaGrad>("adagrad", names("h"), names("lr", "eps"),
+                      "h += grad²;  x -= lr grad / (√h + eps)"));
+  visit(rule<AdaDelta>("adadelta", names("msg", "msdx"), names("rho", "eps"),
+                       "msg = rho msg + (1 - rho) grad²;  "
+                       "dx = √((msdx + eps) / (msg + eps)) grad;  "
+                       "msdx = rho msdx + (1 - rho) dx²;  x -= dx"));
+  visit(rule<Smorms3>("smorms3", names("mem", "g", "g2"), names("lr", "eps"),
+                      "r = 1 / (mem + 1);  g += r (grad - g);  g2 += r (grad² - g2);  "
+                      "ratio = g² / (g2 + eps);  mem = 1 + mem (1 - ratio);  "
+                      "x -= min(lr, ratio) grad / (√g2 + eps)"));
+  visit(rule<RmsPropGraves>("rmsprop_graves", names("n", "g", "delta"),
+                            names("lr", "alpha", "momentum", "eps"),
+                            "n += (1 - alpha) (grad² - n);  g += (1 - alpha) (grad - g);  "
+                            "delta = momentum delta - lr grad / √(n - g² + eps);  x += delta"));
+  visit(rule<Msvag>("msvag", names("m", "v"),
+                    names("lr", "beta", "correction", "rho", "eta", "weight_decay_rate"),
+                    "m += (1 - beta) (grad - m);  v += (1 - beta) (grad² - v);  "
+                    "mean = m / correction;  s = (v / correction - mean²) / (1 - rho);  "
+                    "x -= eta (lr mean³ / (mean² + rho s) + weight_decay_rate x)"));
+  visit(rule<LambDirection>(
+      "lamb_direction", names("m", "v", "d"),
+      names("beta1", "beta2", "eps", "weight_decay_rate", "correction1", "correction2"),
+      "m += (1 - beta1) (grad - m);  v += (1 - beta2) (grad² - v);  "
+      "d = m / correction1 / (√(v / correction2) + eps) "
+      "+ weight_decay_rate x, by which LAMB changes x"));
+}
+
+}  // namespace renga

@@ -1,6 +1,8 @@
 #include "optimizers/update_rules.h"
 
-#include <array>
+#include <map>
+#include <set>
+#include <tuple>
 
 namespace renga {
 
@@ -8,6 +10,8 @@ constinit KernelTable<UpdateKernels> update_kernels{"update rules"};
 
 namespace {
 
+// Where calls of rules go, if they are deferred. It is the thread's, because Python code of the
+// user may be between who defers them and their calls: an optimizer, its update rules and hooks.
 thread_local std::vector<Update>* deferred = nullptr;
 
 void check(const char* rule, const Array& x, const Array& y) {
@@ -18,107 +22,98 @@ void check(const char* rule, const Array& x, const Array& y) {
           to_string(y.device()));
 }
 
-// Calls the kernel of x's device, or defers the call.
-template <class Kernel, std::size_t N, class... Options>
-void run(const char* name, Kernel UpdateKernels::*rule, const Array& x, const Gradient& g,
-         const std::array<Array, N>& states, const Options&... options) {
-  check(name, x, g.array);
-  for (const Array& state : states) check(name, x, state);
-  const Kernel kernel = update_kernels.on(x.device()).*rule;
-  const auto apply = [=](const Array& x, const Gradient& g, const Array* states) {
-    [&]<std::size_t... K>(std::index_sequence<K...>) { kernel(x, g, states[K]..., options...); }
-    (std::make_index_sequence<N>());
-  };
-  if (deferred != nullptr) {
-    deferred->push_back({x, g, {states.begin(), states.end()}, apply});
-  } else {
-    apply(x, g, states.data());
-  }
+void check(const char* rule, const Array& x, const UpdateMask& mask) {
+  const Array& values = mask.values;
+  require(values.dtype() == Dtype::float32 && values.size() == 2 && values.is_contiguous() &&
+              values.device() == x.device(),
+          rule, ": expected 2 adjoining numbers of float32 on ", to_string(x.device()),
+          " as a mask, got ", values.shape(), " of ", values.dtype(), " on ",
+          to_string(values.device()));
 }
 
-}  // namespace
+constexpr auto kNames = [] {
+  std::array<const char*, kUpdateRules> names{};
+  std::size_t i = 0;
+  list_update_rules([&](const auto& rule) { names[i++] = rule.name; });
+  return names;
+}();
 
-void update_together(Device device, const std::function<void()>& body) {
-  const auto together = update_kernels.on(device).together;
-  together == nullptr ? body() : together(body);
+void call_kernel(RuleIndex rule, std::span<const UpdateCall> calls) {
+  update_kernels.on(calls[0].x.device()).rules[rule](calls);
 }
 
-std::vector<Update> deferred_updates(const std::function<void()>& body) {
-  std::vector<Update> updates;
+// Makes the calls that `body` makes of rules part of `updates`.
+void defer(const std::function<void()>& body, std::vector<Update>& updates) {
   struct Deferring {
     explicit Deferring(std::vector<Update>* to) : outer(std::exchange(deferred, to)) {}
     ~Deferring() { deferred = outer; }
     std::vector<Update>* outer;
   } const deferring(&updates);
   body();
-  return updates;
 }
 
-void sgd(const Array& x, const Gradient& g, double lr) {
-  run("sgd", &UpdateKernels::sgd, x, g, std::array<Array, 0>{}, lr);
+void apply_together(const std::vector<Update>& updates) {
+  using Kind = std::tuple<RuleIndex, Dtype, std::uint8_t, std::int16_t>;
+  std::map<Kind, std::vector<UpdateCall>> kinds;
+  std::set<const std::byte*> parameters;
+  const auto call_kernels = [&] {
+    for (const auto& [kind, calls] : kinds) call_kernel(std::get<RuleIndex>(kind), calls);
+    kinds.clear();
+    parameters.clear();
+  };
+  for (const Update& made : updates) {
+    // The second update of a parameter comes after the first.
+    if (parameters.contains(made.x.data())) call_kernels();
+    parameters.insert(made.x.data());
+    const Device device = made.x.device();
+    kinds[{made.rule, made.x.dtype(), device.driver, device.index}].push_back(
+        {made.x, made.g, made.states.data(), made.options.data()});
+  }
+  call_kernels();
 }
 
-void momentum_sgd(const Array& x, const Gradient& g, const Array& v, double lr, double momentum) {
-  run("momentum_sgd", &UpdateKernels::momentum_sgd, x, g, std::array{v}, lr, momentum);
+}  // namespace
+
+void Update::apply(const Array& x, const Gradient& g, const Array* states) const {
+  call_kernel(rule, {{{x, g, states, options.data()}}});
 }
 
-void nesterov_ag(const Array& x, const Gradient& g, const Array& v, double lr, double momentum) {
-  run("nesterov_ag", &UpdateKernels::nesterov_ag, x, g, std::array{v}, lr, momentum);
-}
-
-void rmsprop(const Array& x, const Gradient& g, const Array& ms, double lr, double alpha,
-             double eps, bool eps_inside_sqrt) {
-  run("rmsprop", &UpdateKernels::rmsprop, x, g, std::array{ms}, lr, alpha, eps, eps_inside_sqrt);
-}
-
-void adam(const Array& x, const Gradient& g, const Array& m, const Array& v, const Array& vhat,
-          const AdamStep& step) {
-  if (vhat.defined()) {
-    run("adam", &UpdateKernels::amsgrad, x, g, std::array{m, v, vhat}, step);
+void update(RuleIndex rule, const Array& x, const Gradient& g, std::span<const Array> states,
+            std::span<const double> options) {
+  const char* const name = kNames[rule];
+  check(name, x, g.array);
+  if (g.mask) check(name, x, *g.mask);
+  for (const Array& state : states) check(name, x, state);
+  if (deferred != nullptr) {
+    deferred->push_back(
+        {rule, x, g, {states.begin(), states.end()}, {options.begin(), options.end()}});
   } else {
-    run("adam", &UpdateKernels::adam, x, g, std::array{m, v}, step);
+    call_kernel(rule, {{{x, g, states.data(), options.data()}}});
   }
 }
 
-void corrected_momentum_sgd(const Array& x, const Gradient& g, const Array& v, double lr,
-                            double momentum) {
-  run("corrected_momentum_sgd", &UpdateKernels::corrected_momentum_sgd, x, g, std::array{v}, lr,
-      momentum);
+std::vector<Update> deferred_updates(const std::function<void()>& body) {
+  std::vector<Update> updates;
+  defer(body, updates);
+  return updates;
 }
 
-void adagrad(const Array& x, const Gradient& g, const Array& h, double lr, double eps) {
-  run("adagrad", &UpdateKernels::adagrad, x, g, std::array{h}, lr, eps);
-}
-
-void adadelta(const Array& x, const Gradient& g, const Array& msg, const Array& msdx, double rho,
-              double eps) {
-  run("adadelta", &UpdateKernels::adadelta, x, g, std::array{msg, msdx}, rho, eps);
-}
-
-void smorms3(const Array& x, const Gradient& g, const Array& mem, const Array& m, const Array& v,
-             double lr, double eps) {
-  run("smorms3", &UpdateKernels::smorms3, x, g, std::array{mem, m, v}, lr, eps);
-}
-
-void rmsprop_graves(const Array& x, const Gradient& g, const Array& n, const Array& m,
-                    const Array& delta, double lr, double alpha, double momentum, double eps) {
-  run("rmsprop_graves", &UpdateKernels::rmsprop_graves, x, g, std::array{n, m, delta}, lr, alpha,
-      momentum, eps);
-}
-
-void msvag(const Array& x, const Gradient& g, const Array& m, const Array& v,
-           const MsvagStep& step) {
-  run("msvag", &UpdateKernels::msvag, x, g, std::array{m, v}, step);
-}
-
-void lamb_direction(const Array& x, const Gradient& g, const Array& m, const Array& v,
-                    const Array& d, const LambStep& step) {
-  run("lamb_direction", &UpdateKernels::lamb_direction, x, g, std::array{m, v, d}, step);
+void update_together(const std::function<void()>& body) {
+  if (deferred != nullptr) return body();
+  std::vector<Update> updates;
+  try {
+    defer(body, updates);
+  } catch (...) {
+    apply_together(updates);
+    throw;
+  }
+  apply_together(updates);
 }
 
 void add_scaled(const Array& y, const Array& x, double scale) {
   check("add_scaled", y, x);
-  update_kernels.on(y.device()).add_scaled(y, x, scale);
+  const double lr = -scale;
+  call_kernel(rule_index("sgd"), {{{y, x, nullptr, &lr}}});
 }
 
 }  // namespace renga

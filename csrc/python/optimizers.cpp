@@ -1,28 +1,32 @@
 // Binds the update rules; they change ndarrays in place.
 #include <pybind11/stl.h>
 
+#include <array>
+
 #include "optimizers/prediction.h"
-#include "optimizers/update_mask.h"
 #include "optimizers/update_rules.h"
 #include "python/variable.h"
 
 namespace pybind11::detail {
 
-// An ndarray, or a tuple of one that is changed in place, its scale and its decay.
+// An ndarray, or a tuple of one that is changed in place, its scale and its decay, and of an
+// UpdateMask if there is one.
 template <>
 struct type_caster<renga::Gradient> {
   PYBIND11_TYPE_CASTER(renga::Gradient,
-                       const_name("numpy.ndarray | tuple[numpy.ndarray, float, float]"));
+                       const_name("numpy.ndarray | tuple[numpy.ndarray, float, float] | "
+                                  "tuple[numpy.ndarray, float, float, numpy.ndarray, float]"));
   bool load(handle source, bool convert) {
-    if (isinstance<tuple>(source)) {
-      const auto [array, scale, decay] =
-          source.cast<std::tuple<renga::OutputArray, double, double>>();
-      value = {array.array, scale, decay};
+    if (!isinstance<tuple>(source)) {
+      make_caster<renga::Array> array;
+      if (!array.load(source, convert)) return false;
+      value = cast_op<const renga::Array&>(array);
       return true;
     }
-    make_caster<renga::Array> array;
-    if (!array.load(source, convert)) return false;
-    value = cast_op<const renga::Array&>(array);
+    const auto given = reinterpret_borrow<tuple>(source);
+    value = {given[0].cast<renga::OutputArray>().array, given[1].cast<double>(),
+             given[2].cast<double>()};
+    if (given.size() > 3) value.mask = {given[3].cast<renga::Array>(), given[4].cast<double>()};
     return true;
   }
 };
@@ -31,6 +35,48 @@ struct type_caster<renga::Gradient> {
 
 namespace renga::python {
 namespace {
+
+// The members of `values` that have these names, in their order. Arrays are written.
+template <class T, std::size_t N>
+auto members(const char* rule, const py::dict& values, const py::tuple& names) {
+  std::array<T, N> found;
+  for (std::size_t i = 0; i < N; ++i) {
+    PyObject* const value = PyDict_GetItemWithError(values.ptr(), py::object(names[i]).ptr());
+    if (value == nullptr) {
+      throw py::attribute_error(std::string(rule) + ": expected " +
+                                py::repr(names[i]).cast<std::string>() + ", got " +
+                                py::repr(py::list(values)).cast<std::string>());
+    }
+    if constexpr (std::is_same_v<T, Array>) {
+      found[i] = py::handle(value).cast<OutputArray>().array;
+    } else {
+      found[i] = py::handle(value).cast<T>();
+    }
+  }
+  return found;
+}
+
+// Binds every listed rule.
+struct RuleBinder {
+  py::module_& rules;
+  py::object entry;  // the type of `entries`
+  py::dict entries;
+  RuleIndex next = 0;
+
+  template <template <class> class Functor, std::size_t kStates, std::size_t kOptions>
+  void operator()(const UpdateRule<Functor, kStates, kOptions>& rule) {
+    const py::tuple state_names = py::cast(rule.states), option_names = py::cast(rule.options);
+    const auto call = [=, index = next++, name = rule.name](
+                          const OutputArray& x, const Gradient& grad, const py::dict& states,
+                          const py::dict& options) {
+      update(index, x.array, grad, members<Array, kStates>(name, states, state_names),
+             members<double, kOptions>(name, options, option_names));
+    };
+    rules.def(rule.name, call, py::arg("x"), py::arg("grad"), py::arg("states"), py::arg("options"),
+              rule.formula);
+    entries[rule.name] = entry(rules.attr(rule.name), state_names, option_names, rule.formula);
+  }
+};
 
 // A result or None for a new array, the parameter, its float32 values and its step.
 using PredictionArguments = std::tuple<py::object, Array, std::optional<Array>,
@@ -66,15 +112,11 @@ void bind_prediction(py::module_& rules) {
   py::class_<ScaledStep>(rules, "ScaledStep", "The step ``x += scale d``.")
       .def(py::init<Array, double>(), py::arg("d"), py::arg("scale"));
   py::class_<AdamMoments>(rules, "AdamMoments", "The step of ``adam`` from these moments.")
-      .def(py::init([](const Array& m, const Array& v, double alpha, double beta1, double beta2,
-                       double eps, double eta, double weight_decay_rate, double lower,
-                       double upper) {
-             return AdamMoments{
-                 m, v, {alpha, beta1, beta2, eps, eta, weight_decay_rate, lower, upper}};
+      .def(py::init([names = py::tuple(rules.attr("entries")["adam"].attr("options"))](
+                        const Array& m, const Array& v, const py::dict& options) {
+             return AdamMoments{m, v, members<double, 8>("adam", options, names)};
            }),
-           py::arg("m"), py::arg("v"), py::arg("alpha"), py::arg("beta1"), py::arg("beta2"),
-           py::arg("eps"), py::arg("eta"), py::arg("weight_decay_rate"), py::arg("lower"),
-           py::arg("upper"));
+           py::arg("m"), py::arg("v"), py::arg("options"));
   rules.def("predict", &predict_all, py::arg("predictions"), py::arg("steps"),
             "``x + steps · step(x)`` for each (out or None, parameter x, float32 values of x or "
             "None, step or None), in the outs or in new arrays.");
@@ -84,85 +126,19 @@ void bind_prediction(py::module_& rules) {
 
 void bind_optimizers(py::module_& m) {
   py::module_ rules = m.def_submodule("optimizers", "Update rules, in place on ndarrays.");
-  rules.def("sgd", [](const OutputArray& x, const Gradient& g, double lr) { sgd(x.array, g, lr); });
-  rules.def("momentum_sgd",
-            [](const OutputArray& x, const Gradient& g, const OutputArray& v, double lr,
-               double momentum) { momentum_sgd(x.array, g, v.array, lr, momentum); });
-  rules.def("nesterov_ag",
-            [](const OutputArray& x, const Gradient& g, const OutputArray& v, double lr,
-               double momentum) { nesterov_ag(x.array, g, v.array, lr, momentum); });
-  rules.def("rmsprop", [](const OutputArray& x, const Gradient& g, const OutputArray& ms, double lr,
-                          double alpha, double eps, bool eps_inside_sqrt) {
-    rmsprop(x.array, g, ms.array, lr, alpha, eps, eps_inside_sqrt);
-  });
-  rules.def(
-      "adam",
-      [](const OutputArray& x, const Gradient& g, const OutputArray& m, const OutputArray& v,
-         const std::optional<OutputArray>& vhat, double alpha, double beta1, double beta2,
-         double eps, double eta, double weight_decay_rate, double lower, double upper) {
-        adam(x.array, g, m.array, v.array, vhat ? vhat->array : Array(),
-             {alpha, beta1, beta2, eps, eta, weight_decay_rate, lower, upper});
-      },
-      py::arg("x"), py::arg("g"), py::arg("m"), py::arg("v"), py::arg("vhat"), py::arg("alpha"),
-      py::arg("beta1"), py::arg("beta2"), py::arg("eps"), py::arg("eta") = 1.0,
-      py::arg("weight_decay_rate") = 0.0, py::arg("lower") = 0.0,
-      py::arg("upper") = std::numeric_limits<double>::infinity());
-  rules.def("corrected_momentum_sgd",
-            [](const OutputArray& x, const Gradient& g, const OutputArray& v, double lr,
-               double momentum) { corrected_momentum_sgd(x.array, g, v.array, lr, momentum); });
-  rules.def("adagrad", [](const OutputArray& x, const Gradient& g, const OutputArray& h, double lr,
-                          double eps) { adagrad(x.array, g, h.array, lr, eps); });
-  rules.def("adadelta", [](const OutputArray& x, const Gradient& g, const OutputArray& msg,
-                           const OutputArray& msdx, double rho,
-                           double eps) { adadelta(x.array, g, msg.array, msdx.array, rho, eps); });
-  rules.def("smorms3", [](const OutputArray& x, const Gradient& g, const OutputArray& mem,
-                          const OutputArray& m, const OutputArray& v, double lr, double eps) {
-    smorms3(x.array, g, mem.array, m.array, v.array, lr, eps);
-  });
-  rules.def("rmsprop_graves",
-            [](const OutputArray& x, const Gradient& g, const OutputArray& n, const OutputArray& m,
-               const OutputArray& delta, double lr, double alpha, double momentum, double eps) {
-              rmsprop_graves(x.array, g, n.array, m.array, delta.array, lr, alpha, momentum, eps);
-            });
-  rules.def("msvag", [](const OutputArray& x, const Gradient& g, const OutputArray& m,
-                        const OutputArray& v, double lr, double beta, double correction, double rho,
-                        double eta, double weight_decay_rate) {
-    msvag(x.array, g, m.array, v.array, {lr, beta, correction, rho, eta, weight_decay_rate});
-  });
-  rules.def("lamb_direction",
-            [](const OutputArray& x, const Gradient& g, const OutputArray& m, const OutputArray& v,
-               const OutputArray& d, double beta1, double beta2, double eps,
-               double weight_decay_rate, double correction1, double correction2) {
-              lamb_direction(x.array, g, m.array, v.array, d.array,
-                             {beta1, beta2, eps, weight_decay_rate, correction1, correction2});
-            });
+  const py::object entry = py::module_::import("collections")
+                               .attr("namedtuple")("UpdateRule", "update states options formula");
+  RuleBinder binder{rules, entry, py::dict()};
+  list_update_rules(binder);
+  rules.attr("entries") = binder.entries;
   py::class_<Update>(rules, "Update", "A deferred call of a rule.");
   rules.def(
       "deferred_updates",
       [](const py::function& body) { return deferred_updates([&] { body(); }); }, py::arg("body"),
       "The calls of rules that `body()` makes in this thread, deferred.");
   rules.def(
-      "update_together",
-      [](const std::string& device, const py::function& body) {
-        update_together(device_from_string(device), [&] { body(); });
-      },
-      py::arg("device"), py::arg("body"),
-      "Calls `body()`, whose calls of rules on arrays of `device` may take effect at its end.");
-  rules.def(
-      "set_update_mask",
-      [](const std::optional<Array>& values, double t) {
-        if (values) {
-          require(
-              values->dtype() == Dtype::float32 && values->size() == 2 && values->is_contiguous(),
-              "set_update_mask: expected 2 adjoining numbers of float32, got ", values->shape(),
-              " of ", values->dtype());
-        }
-        update_mask() = {values.value_or(Array()), t};
-      },
-      py::arg("values"), py::arg("t") = 0.0,
-      "Until it is set to None, updates of this thread on the device of `values` change nothing "
-      "unless values[0] is 0. values[1] of the t updates before the next one's end changed "
-      "nothing.");
+      "update_together", [](const py::function& body) { update_together([&] { body(); }); },
+      py::arg("body"), "Calls `body()`, whose calls of rules take effect together at its end.");
   rules.def("add_scaled", [](const OutputArray& y, const Array& x, double scale) {
     add_scaled(y.array, x, scale);
   });

@@ -1,4 +1,4 @@
-"""Prints docs/operations.md from the core's own list of operations."""
+"""Prints docs/operations.md from the core's own lists."""
 
 from renga import _core
 
@@ -24,6 +24,19 @@ def reference() -> str:
         call = f"{op.name}({', '.join(op.arguments)})"
         locality = op.locality.name.replace("none", "").replace("_", " ")
         lines.append(f"| `{call}` | `{op.shapes}` | {locality} | {text} |")
+    lines += [
+        "",
+        "## Update rules",
+        "",
+        "`renga._core.optimizers`, which the classes of `renga.optimizers` call with a",
+        "parameter `x` and its gradient. They change the parameter and the states.",
+        "",
+        "| rule | states | options | formula |",
+        "|---|---|---|---|",
+    ]
+    for name, rule in _core.optimizers.entries.items():
+        names = [", ".join(f"`{n}`" for n in of) for of in (rule.states, rule.options)]
+        lines.append(f"| `{name}` | {names[0]} | {names[1]} | {rule.formula} |")
     return "\n".join(lines) + "\n"
 
 

@@ -57,7 +57,7 @@ def test_writes_are_seen_on_both_sides(kind):
     numpy.testing.assert_array_equal(F.copy(v, -1).array, expected)
     v.array[...] = on_device(expected[::-1])
     numpy.testing.assert_array_equal(x.get(), expected[::-1])
-    _core.optimizers.sgd(v.array, on_device(expected), 1.0)
+    _core.optimizers.sgd(v.array, on_device(expected), {}, {"lr": 1.0})
     numpy.testing.assert_array_equal(x.get(), expected[::-1] - expected)
     renga.Variable(x[::2].T).array[...] = 0  # a view's variable
     assert not x.get()[::2].any() and x.get()[1].any()

@@ -66,9 +66,9 @@ template <class Y, class X>
 Predict prediction_by(const AdamMoments& moments, const Prediction& given, double steps,
                       bool streaming) {
   using C = Compute<X>;
-  AdamStep step = moments.step;
-  step.eta *= steps;
-  const auto rule = [adam = rules::Adam<C>(step)](C x, C m, C v) {
+  const auto [alpha, beta1, beta2, eps, eta, weight_decay_rate, lower, upper] = moments.options;
+  const rules::Adam<C> adam(alpha, beta1, beta2, eps, eta * steps, weight_decay_rate, lower, upper);
+  const auto rule = [adam](C x, C m, C v) {
     adam.move(x, m, v);
     return x;
   };

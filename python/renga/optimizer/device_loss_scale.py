@@ -48,14 +48,14 @@ class DeviceLossScale:
 
     def update(self, params: Iterable[Any], before_update: Any) -> None:
         """Updates parameters, unless gradients have overflowed."""
-        try:
-            for param in params:
-                if before_update is not None:
-                    before_update(param)
-                _core.optimizers.set_update_mask(self._mask, param.update_rule.t + 1)
+        for param in params:
+            if before_update is not None:
+                before_update(param)
+            param.update_rule.mask = self._mask
+            try:
                 param.update()
-        finally:
-            _core.optimizers.set_update_mask(None)
+            finally:
+                param.update_rule.mask = None
 
     def adapt(self, growth: float, largest: float) -> None:
         """Changes the scale as ``LossScaling.update_loss_scale`` does."""

@@ -218,7 +218,7 @@ class GradientMethod(Optimizer):
         # By one launch, if nothing in between reads what it writes.
         if len(devices) == 1 and min(devices).startswith("cuda"):
             if all(map(_is_one_pass, params)):
-                _core.optimizers.update_together(devices.pop(), update)
+                _core.optimizers.update_together(update)
                 return
         update()
 

@@ -42,8 +42,10 @@ class Hyperparameter:
 
     def get_dict(self) -> dict[str, Any]:
         """Every value, those of the parents included."""
-        values = {} if self._parent is None else self._parent.get_dict()
-        values.update(vars(self))
+        values, parent = vars(self).copy(), self._parent
+        while parent is not None:
+            values = vars(parent) | values
+            parent = parent._parent
         del values["_parent"]
         return values
 

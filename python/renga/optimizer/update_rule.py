@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Iterable
-from typing import Any, Callable
+from typing import Any
 
 import numpy
 
@@ -14,21 +14,11 @@ from renga.optimizer.hooks import Hookable
 from renga.optimizer.hyperparameter import Hyperparameter
 from renga.serializer import Deserializer
 from renga.utils.argument import check_count
-from renga.utils.methods import is_method_of
 from renga.variable import Variable, as_factor
 
-_DISPATCHING = ("update", "_update", "update_core", "update_core_gpu")
+DISPATCHING = ("update", "_update", "update_core", "update_core_gpu")
 # A class that overrides one of these changes what the next step is.
-_UPDATING = {*_DISPATCHING, "update_core_cpu", "next_step"}
-
-
-def in_one_pass(update_core_cpu: Callable[..., None]) -> Callable[..., None]:
-    """Marks an ``update_core_cpu`` that is one call of a fused rule of the core.
-
-    It must read the gradient by ``gradient_of``.
-    """
-    update_core_cpu.in_one_pass = True  # type: ignore[attr-defined]
-    return update_core_cpu
+_UPDATING = {*DISPATCHING, "update_core_cpu", "next_step"}
 
 
 def require_own_rules(operation: str, optimizer: Any) -> None:
@@ -166,31 +156,16 @@ class UpdateRule(Hookable):
         raise NotImplementedError
 
     def update_core_gpu(self, param: Any) -> None:
-        """Changes ``param`` on a GPU, as the core's rules do by ``update_core_cpu``."""
-        if not getattr(self.update_core_cpu, "in_one_pass", False):
-            raise NotImplementedError
-        self.update_core_cpu(param)
+        """Changes ``param`` on a GPU."""
+        raise NotImplementedError
 
     def is_one_pass(self, param: Any) -> bool:
         """Whether an update is one pass of the core, without user code before it."""
-        return (
-            self._is_rule_of_core()
-            and not self._use_fp32_update
-            and isinstance(param.array, backend.get_array_types())
-            and param._loss_scale is None
-        )
-
-    def _is_rule_of_core(self) -> bool:
-        return (
-            is_method_of(self, UpdateRule, *_DISPATCHING)
-            and getattr(self.update_core_cpu, "in_one_pass", False)
-            and self.enabled
-            and not (self._hooks("pre") or self._hooks("post"))
-        )
+        return False
 
     def is_maskable(self) -> bool:
         """Whether a device may decide that an update changes nothing."""
-        return self._is_rule_of_core()
+        return False
 
     def fuse(self, param: Any, scale: float = 1.0, decay: float = 0.0) -> bool:
         """Makes the next update change the gradient in its own pass.
@@ -198,14 +173,7 @@ class UpdateRule(Hookable):
         It becomes ``scale * grad + decay * param``. Returns False, and does nothing, if
         the rule does not support it or user code might read the gradient before.
         """
-        can = param.grad is not None and self.is_one_pass(param)
-        self._fused = (scale, decay) if can else (1.0, 0.0)
-        return can
-
-    def gradient_of(self, param: Any) -> Any:
-        """The gradient, and what is fused, as the core's rules take it."""
-        fused, self._fused = self._fused, (1.0, 0.0)
-        return param.grad if fused == (1.0, 0.0) else (param.grad, *fused)
+        return False
 
     def init_state(self, param: Any) -> None:
         """Fills ``state`` before the first update of ``param``."""

@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, in_one_pass
+from renga.optimizer import FusedRule, GradientMethod, HyperparameterProxy, UpdateRule
 
 
-class AdaDeltaRule(UpdateRule):
+class AdaDeltaRule(FusedRule):
     """``dx = √((msdx + eps) / (msg + eps)) g; x -= dx``."""
 
-    is_elementwise = True
-
-    def init_state(self, param: Any) -> None:
-        self.init_zeros(param, "msg", "msdx")
-
-    @in_one_pass
-    def update_core_cpu(self, param: Any) -> None:
-        hp = self.hyperparam
-        _core.optimizers.adadelta(
-            param.array,
-            self.gradient_of(param),
-            self.state["msg"],
-            self.state["msdx"],
-            hp.rho,
-            hp.eps,
-        )
+    entry = _core.optimizers.entries["adadelta"]
 
 
 class AdaDelta(GradientMethod):

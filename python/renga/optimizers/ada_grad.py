@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, in_one_pass
+from renga.optimizer import FusedRule, GradientMethod, HyperparameterProxy, UpdateRule
 
 
-class AdaGradRule(UpdateRule):
+class AdaGradRule(FusedRule):
     """``h += g²; x -= lr g / (√h + eps)``."""
 
-    is_elementwise = True
-
-    def init_state(self, param: Any) -> None:
-        self.init_zeros(param, "h")
-
-    @in_one_pass
-    def update_core_cpu(self, param: Any) -> None:
-        hp = self.hyperparam
-        _core.optimizers.adagrad(
-            param.array, self.gradient_of(param), self.state["h"], hp.lr, hp.eps
-        )
+    entry = _core.optimizers.entries["adagrad"]
 
 
 class AdaGrad(GradientMethod):

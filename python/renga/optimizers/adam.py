@@ -7,27 +7,27 @@ from typing import Any
 
 from renga import _core
 from renga.optimizer import (
+    FusedRule,
     GradientMethod,
     Hyperparameter,
     HyperparameterProxy,
     UpdateRule,
-    in_one_pass,
 )
 
 
-class AdamRule(UpdateRule):
+class AdamRule(FusedRule):
     """The step of Adam for one parameter."""
-
-    is_elementwise = True
 
     def __init__(self, parent_hyperparam: Hyperparameter | None = None) -> None:
         super().__init__(parent_hyperparam)
         # AdaBound's bounds shrink together with alpha, relative to its initial value.
         self.initial_alpha = self.hyperparam.alpha
 
-    def init_state(self, param: Any) -> None:
-        names = ("m", "v", "vhat") if self.hyperparam.amsgrad else ("m", "v")
-        self.init_zeros(param, *names)
+    @property
+    def entry(self) -> Any:  # type: ignore[override]
+        return _core.optimizers.entries[
+            "amsgrad" if self.hyperparam.amsgrad else "adam"
+        ]
 
     def is_maskable(self) -> bool:
         # The bounds of AdaBound depend on the number of updates too.
@@ -48,27 +48,15 @@ class AdamRule(UpdateRule):
         grown = hp.gamma * self.t
         return final_lr * (1 - 1 / (grown + 1)), final_lr * (1 + 1 / grown)
 
-    @in_one_pass
-    def update_core_cpu(self, param: Any) -> None:
-        vhat = self.state["vhat"] if self.hyperparam.amsgrad else None
-        _core.optimizers.adam(
-            param.array,
-            self.gradient_of(param),
-            self.state["m"],
-            self.state["v"],
-            vhat,
-            *self._step_options(),
-        )
-
     def next_step(self, param: Any) -> Any:
         v = self.state["vhat" if self.hyperparam.amsgrad else "v"]
-        return _core.optimizers.AdamMoments(self.state["m"], v, *self._step_options())
+        return _core.optimizers.AdamMoments(self.state["m"], v, self.options_of(param))
 
-    def _step_options(self) -> tuple[float, ...]:
-        """The options of the core's step, with the present bias correction."""
-        hp = self.hyperparam.get_dict()  # faster than to look each value up
-        names = ("beta1", "beta2", "eps", "eta", "weight_decay_rate")
-        return self.alpha_t, *[hp[name] for name in names], *self.bounds
+    def options_of(self, param: Any) -> dict[str, Any]:
+        options = super().options_of(param)
+        options["alpha"] = self.alpha_t
+        options["lower"], options["upper"] = self.bounds
+        return options
 
 
 class Adam(GradientMethod):

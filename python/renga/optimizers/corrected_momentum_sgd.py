@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, in_one_pass
+from renga.optimizer import FusedRule, GradientMethod, HyperparameterProxy, UpdateRule
 
 
-class CorrectedMomentumSGDRule(UpdateRule):
+class CorrectedMomentumSGDRule(FusedRule):
     """``v = momentum v - g; x += lr v``."""
 
-    is_elementwise = True
-
-    def init_state(self, param: Any) -> None:
-        self.init_zeros(param, "v")
-
-    @in_one_pass
-    def update_core_cpu(self, param: Any) -> None:
-        hp = self.hyperparam
-        _core.optimizers.corrected_momentum_sgd(
-            param.array, self.gradient_of(param), self.state["v"], hp.lr, hp.momentum
-        )
+    entry = _core.optimizers.entries["corrected_momentum_sgd"]
 
 
 class CorrectedMomentumSGD(GradientMethod):

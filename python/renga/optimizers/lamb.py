@@ -26,18 +26,13 @@ class LAMBRule(UpdateRule):
             return
         hp, x = self.hyperparam, param.array
         step = _core.empty(x.shape, x.dtype, param._device_name)
+        options = {
+            **hp.get_dict(),
+            "correction1": 1 - hp.beta1**self.t,
+            "correction2": 1 - hp.beta2**self.t,
+        }
         _core.optimizers.lamb_direction(
-            x,
-            param.grad,
-            self.state["m"],
-            self.state["v"],
-            step,
-            hp.beta1,
-            hp.beta2,
-            hp.eps,
-            hp.weight_decay_rate,
-            1 - hp.beta1**self.t,
-            1 - hp.beta2**self.t,
+            x, param.grad, {**self.state, "d": step}, options
         )
         x_norm = square_root(squared_norm(param, x))
         step_norm = square_root(squared_norm(param, step))

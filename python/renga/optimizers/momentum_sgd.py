@@ -5,23 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, in_one_pass
+from renga.optimizer import FusedRule, GradientMethod, HyperparameterProxy, UpdateRule
 
 
-class MomentumSGDRule(UpdateRule):
+class MomentumSGDRule(FusedRule):
     """``v = momentum v - lr g; x += v``."""
 
-    is_elementwise = True
-
-    def init_state(self, param: Any) -> None:
-        self.init_zeros(param, "v")
-
-    @in_one_pass
-    def update_core_cpu(self, param: Any) -> None:
-        hp = self.hyperparam
-        _core.optimizers.momentum_sgd(
-            param.array, self.gradient_of(param), self.state["v"], hp.lr, hp.momentum
-        )
+    entry = _core.optimizers.entries["momentum_sgd"]
 
     def next_step(self, param: Any) -> Any:
         return _core.optimizers.ScaledStep(self.state["v"], 1.0)

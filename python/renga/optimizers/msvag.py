@@ -5,38 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, in_one_pass
+from renga.optimizer import FusedRule, GradientMethod, HyperparameterProxy, UpdateRule
 
 
-class MSVAGRule(UpdateRule):
+class MSVAGRule(FusedRule):
     """``x -= eta (lr m³ / (m² + rho s) + weight_decay_rate x)``."""
 
-    is_elementwise = True
-
-    def init_state(self, param: Any) -> None:
-        self.init_zeros(param, "m", "v")
+    entry = _core.optimizers.entries["msvag"]
 
     def is_maskable(self) -> bool:
         return False  # its step depends on the number of updates
 
-    @in_one_pass
-    def update_core_cpu(self, param: Any) -> None:
-        hp = self.hyperparam
-        power = hp.beta**self.t
-        correction = 1 - power
-        rho = (1 - hp.beta) * (1 + power) / ((1 + hp.beta) * (1 - power))
-        _core.optimizers.msvag(
-            param.array,
-            self.gradient_of(param),
-            self.state["m"],
-            self.state["v"],
-            hp.lr,
-            hp.beta,
-            correction,
-            rho,
-            hp.eta,
-            hp.weight_decay_rate,
-        )
+    def options_of(self, param: Any) -> dict[str, Any]:
+        options = super().options_of(param)
+        beta = options["beta"]
+        power = beta**self.t
+        options["correction"] = 1 - power
+        options["rho"] = (1 - beta) * (1 + power) / ((1 + beta) * (1 - power))
+        return options
 
 
 class MSVAG(GradientMethod):

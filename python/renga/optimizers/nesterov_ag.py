@@ -5,23 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, in_one_pass
+from renga.optimizer import FusedRule, GradientMethod, HyperparameterProxy, UpdateRule
 
 
-class NesterovAGRule(UpdateRule):
+class NesterovAGRule(FusedRule):
     """``v = momentum v - lr g; x += momentum² v - (1 + momentum) lr g``."""
 
-    is_elementwise = True
-
-    def init_state(self, param: Any) -> None:
-        self.init_zeros(param, "v")
-
-    @in_one_pass
-    def update_core_cpu(self, param: Any) -> None:
-        hp = self.hyperparam
-        _core.optimizers.nesterov_ag(
-            param.array, self.gradient_of(param), self.state["v"], hp.lr, hp.momentum
-        )
+    entry = _core.optimizers.entries["nesterov_ag"]
 
     def next_step(self, param: Any) -> Any:
         # A velocity that a constant gradient has settled, v = momentum v - lr g, makes

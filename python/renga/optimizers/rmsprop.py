@@ -5,33 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, in_one_pass
+from renga.optimizer import FusedRule, GradientMethod, HyperparameterProxy, UpdateRule
 
 
-class RMSpropRule(UpdateRule):
+class RMSpropRule(FusedRule):
     """``ms = alpha ms + (1 - alpha) g²; x -= lr g / (√ms + eps)``."""
 
-    is_elementwise = True
+    entry = _core.optimizers.entries["rmsprop"]
 
-    def init_state(self, param: Any) -> None:
-        self.init_zeros(param, "ms")
-
-    @in_one_pass
-    def update_core_cpu(self, param: Any) -> None:
-        hp = self.hyperparam
-        if hp.eps != 0 and param.dtype.type(hp.eps) == 0:
+    def options_of(self, param: Any) -> dict[str, Any]:
+        eps = self.hyperparam.eps
+        if eps != 0 and param.dtype.type(eps) == 0:
             raise ValueError(
-                f"eps of RMSprop optimizer is too small for {param.dtype} ({hp.eps})"
+                f"eps of RMSprop optimizer is too small for {param.dtype} ({eps})"
             )
-        _core.optimizers.rmsprop(
-            param.array,
-            self.gradient_of(param),
-            self.state["ms"],
-            hp.lr,
-            hp.alpha,
-            hp.eps,
-            hp.eps_inside_sqrt,
-        )
+        return super().options_of(param)
 
 
 class RMSprop(GradientMethod):

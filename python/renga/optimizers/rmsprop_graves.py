@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, in_one_pass
+from renga.optimizer import FusedRule, GradientMethod, HyperparameterProxy, UpdateRule
 
 
-class RMSpropGravesRule(UpdateRule):
+class RMSpropGravesRule(FusedRule):
     """``delta = momentum delta - lr g / √(n - m² + eps); x += delta``."""
 
-    is_elementwise = True
-
-    def init_state(self, param: Any) -> None:
-        self.init_zeros(param, "n", "g", "delta")
-
-    @in_one_pass
-    def update_core_cpu(self, param: Any) -> None:
-        hp = self.hyperparam
-        _core.optimizers.rmsprop_graves(
-            param.array,
-            self.gradient_of(param),
-            self.state["n"],
-            self.state["g"],
-            self.state["delta"],
-            hp.lr,
-            hp.alpha,
-            hp.momentum,
-            hp.eps,
-        )
+    entry = _core.optimizers.entries["rmsprop_graves"]
 
 
 class RMSpropGraves(GradientMethod):

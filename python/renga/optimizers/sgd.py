@@ -7,18 +7,14 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, in_one_pass
+from renga.optimizer import FusedRule, GradientMethod, HyperparameterProxy, UpdateRule
 from renga.optimizer_hooks.loss_scale import scale_of
 
 
-class SGDRule(UpdateRule):
+class SGDRule(FusedRule):
     """``x -= lr g``."""
 
-    is_elementwise = True
-
-    @in_one_pass
-    def update_core_cpu(self, param: Any) -> None:
-        _core.optimizers.sgd(param.array, self.gradient_of(param), self.hyperparam.lr)
+    entry = _core.optimizers.entries["sgd"]
 
     def next_step(self, param: Any) -> Any:
         grad = param.grad

@@ -5,30 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule, in_one_pass
+from renga.optimizer import FusedRule, GradientMethod, HyperparameterProxy, UpdateRule
 
 
-class SMORMS3Rule(UpdateRule):
+class SMORMS3Rule(FusedRule):
     """``x -= min(lr, m² / (v + eps)) g / (√v + eps)``."""
 
-    is_elementwise = True
+    entry = _core.optimizers.entries["smorms3"]
 
     def init_state(self, param: Any) -> None:
         self.state["mem"] = param.xp.ones_like(param.array)
         self.init_zeros(param, "g", "g2")
-
-    @in_one_pass
-    def update_core_cpu(self, param: Any) -> None:
-        hp = self.hyperparam
-        _core.optimizers.smorms3(
-            param.array,
-            self.gradient_of(param),
-            self.state["mem"],
-            self.state["g"],
-            self.state["g2"],
-            hp.lr,
-            hp.eps,
-        )
 
 
 class SMORMS3(GradientMethod):

@@ -27,7 +27,9 @@ def test_partitions_are_updated_by_the_mean_gradient(ranks, dtype):
 
         def update():
             for x, g, v in zip(xs, gs, vs):
-                _core.optimizers.momentum_sgd(x, (g, 0.5, 0.25), v, 0.5, 0.75)
+                _core.optimizers.momentum_sgd(
+                    x, (g, 0.5, 0.25), {"v": v}, {"lr": 0.5, "momentum": 0.75}
+                )
 
         sharded_update(comm, _core.optimizers.deferred_updates(update))
         return xs, gs, vs
@@ -74,7 +76,7 @@ def test_arrays_outside_windows_are_refused():
     def act(comm):
         x, g = np.zeros(3, "float32"), np.zeros(3, "float32")
         updates = _core.optimizers.deferred_updates(
-            lambda: _core.optimizers.sgd(x, g, 0.5)
+            lambda: _core.optimizers.sgd(x, g, {}, {"lr": 0.5})
         )
         with pytest.raises(ValueError, match="update: expected arrays in windows"):
             sharded_update(comm, updates)
@@ -92,7 +94,7 @@ def test_different_updates_raise_on_all_ranks():
 
         def update():
             for x, g in pairs:
-                _core.optimizers.sgd(x, g, 0.5)
+                _core.optimizers.sgd(x, g, {}, {"lr": 0.5})
 
         with pytest.raises(InvalidType, match="expected the same call on every rank"):
             sharded_update(comm, _core.optimizers.deferred_updates(update))
@@ -102,10 +104,12 @@ def test_different_updates_raise_on_all_ranks():
 
 def test_deferred_updates_are_not_applied():
     x, g = np.ones(3, "float32"), np.ones(3, "float32")
-    updates = _core.optimizers.deferred_updates(lambda: _core.optimizers.sgd(x, g, 0.5))
+    updates = _core.optimizers.deferred_updates(
+        lambda: _core.optimizers.sgd(x, g, {}, {"lr": 0.5})
+    )
     assert len(updates) == 1
     np.testing.assert_array_equal(x, 1)
-    _core.optimizers.sgd(x, g, 0.5)
+    _core.optimizers.sgd(x, g, {}, {"lr": 0.5})
     np.testing.assert_array_equal(x, 0.5)
 
 
@@ -117,5 +121,5 @@ def test_updates_are_not_deferred_after_an_error():
 
     with pytest.raises(KeyError, match="in vain"):
         _core.optimizers.deferred_updates(update)
-    _core.optimizers.sgd(x, g, 0.5)
+    _core.optimizers.sgd(x, g, {}, {"lr": 0.5})
     np.testing.assert_array_equal(x, 0.5)

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -94,9 +95,9 @@ TEST_CASE("results larger than the caches are predicted, too") {
 TEST_CASE("a prediction for Adam is that of its step times the number of steps") {
   const Array x = make(1000, Dtype::float64, 1, 1), m = make(1000, Dtype::float64, 1, 2);
   const Array v = full({1000}, 0.16, Dtype::float64);
-  const AdamStep step{0.01, 0.9, 0.999, 0.1, 0.5, 0.2, 0.0, 0.015};
+  const std::array options{0.01, 0.9, 0.999, 0.1, 0.5, 0.2, 0.0, 0.015};
   const Array y = empty({1000}, Dtype::float64);
-  predict({{y, x, {}, AdamMoments{m, v, step}}}, 4);
+  predict({{y, x, {}, AdamMoments{m, v, options}}}, 4);
   const auto actual = values(y), from = values(x), mean = values(m);
   for (std::size_t i = 0; i < actual.size(); ++i) {
     // 0.01 / (0.4 + 0.1) is above the bound of 0.015.

@@ -146,6 +146,6 @@ def test_an_error_leaves_what_was_updated_before():
         raise ValueError("no more")
 
     with pytest.raises(ValueError, match="no more"):
-        _core.optimizers.update_together("cuda:0", update)
+        _core.optimizers.update_together(update)
     numpy.testing.assert_allclose(cuda.to_cpu(first.array), before - 1)
     assert optimizer.t == 0

@@ -127,11 +127,11 @@ def test_rmsprop_refuses_an_eps_that_vanishes():
 def test_the_core_refuses_other_shapes_and_dtypes():
     x = numpy.ones((2, 3), numpy.float32)
     with pytest.raises(renga.utils.type_check.InvalidType, match=r"\(3, 2\)"):
-        _core.optimizers.sgd(x, x.reshape(3, 2), 0.1)
+        _core.optimizers.sgd(x, x.reshape(3, 2), {}, {"lr": 0.1})
     with pytest.raises(renga.utils.type_check.InvalidType, match="float64"):
-        _core.optimizers.sgd(x, x.astype("f8"), 0.1)
+        _core.optimizers.sgd(x, x.astype("f8"), {}, {"lr": 0.1})
     with pytest.raises(renga.utils.type_check.InvalidType, match="int32"):
-        _core.optimizers.sgd(x.astype("i4"), x.astype("i4"), 0.1)
+        _core.optimizers.sgd(x.astype("i4"), x.astype("i4"), {}, {"lr": 0.1})
     x.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
-        _core.optimizers.sgd(x, x, 0.1)
+        _core.optimizers.sgd(x, x, {}, {"lr": 0.1})

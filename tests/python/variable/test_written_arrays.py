@@ -102,7 +102,9 @@ def test_running_statistics_in_a_mapped_file(tmp_path):
 def test_states_of_update_rules(kind):
     x, g = np.ones(3, "f"), np.ones(3, "f")
     with pytest.raises(ValueError, match="updated in place"):
-        _core.optimizers.momentum_sgd(x, g, REFUSED[kind](np.zeros(3, "f")), 0.1, 0.9)
+        _core.optimizers.momentum_sgd(
+            x, g, {"v": REFUSED[kind](np.zeros(3, "f"))}, {"lr": 0.1, "momentum": 0.9}
+        )
     np.testing.assert_array_equal(x, 1)
 
 

@@ -24,6 +24,7 @@ _STATES = (
     "_fp32_param",
     "_fused",
     "device_scale",
+    "mask",
     "_pre_update_hooks",
     "_post_update_hooks",
 )
