@@ -192,14 +192,13 @@ class Communicator(ArrayCommunicator):
 
     def _gather(self, name: str, x: Array, root: int) -> tuple[Array, ...] | None:
         root = self._root(name, root)
-        sent: list[Array | None] = [None] * self.size
-        sent[root] = x
+        sent = [x if r == root else None for r in range(self.size)]
         is_root = self.rank == root
         sources = range(self.size) if is_root else ()
         ys = self._with_headers("all_to_allv", name, sent, sources, root)
         return tuple(ys) if is_root else None
 
-    def scatter(self, xs: Any, root: int = 0) -> Array:
+    def scatter(self, xs: Any, root: int = 0) -> Any:
         """Item ``rank`` of the root's ``xs``, a sequence of arrays or an array."""
         return self._scatter("scatter", xs, root)
 

@@ -28,7 +28,8 @@ class OnMachine(Communicator):
     @property
     def traffic(self) -> Traffic:
         """Counts of this rank's communication so far."""
-        return self._native.traffic()
+        traffic: Traffic = self._native.traffic()
+        return traffic
 
 
 class SimulatedCommunicator(OnMachine):

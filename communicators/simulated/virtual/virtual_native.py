@@ -47,12 +47,13 @@ class VirtualNative(SimulatedRank):
         cost = call.cost
 
         def execute(joined: Collective) -> float:
-            calls = [each for each, _ in joined.operands]
+            operands: list[tuple[Call, Cost]] = joined.operands
+            calls = [each for each, _ in operands]
             move(calls)
             if call.collective == "all_to_allv":
                 return self._exchange_seconds([each.xs for each in calls])
             # Ranks may gather different amounts: the slowest counts.
-            return max(cost.seconds for _, cost in joined.operands)
+            return max(cost.seconds for _, cost in operands)
 
         joined = self._join(call.text, cost, (call, cost), execute, wait)
         return None if wait else VirtualWork(self, joined)
