@@ -131,24 +131,19 @@ class ArrayCommunicator(CommunicatorBase):
             xs: the operands.
             outs: where the results are written; None stands for a new array.
         """
-        ys = list(outs)
         if root is not None:  # the root only sends, the others only receive
+            ys = list(outs)
             sent, received = (xs, []) if root == self.rank else ([], ys)
         else:
-            xs = [np.asarray(x) for x in xs]
-            shapes = [result_shape(name, x.shape, self.size) for x in xs]
-            for i, y in enumerate(ys):
-                if y is None:
-                    ys[i] = np.empty(shapes[i], xs[i].dtype.newbyteorder("="))
-            sent, received = xs, ys
+            sent = [np.asarray(x) for x in xs]
+            ys = received = [_result(name, x, y, self.size) for x, y in zip(sent, outs)]
             if name == "all_reduce":
-                sent = [view for x in xs for view in dtype_views.views(x, op)]
+                sent = [view for x in sent for view in dtype_views.views(x, op)]
                 received = [view for y in ys for view in dtype_views.views(y, op)]
         native = None
         if sent or received:
-            native = self._native.call(
-                name, sent, received, op, _dtype_name(dtype), root, wait
-            )
+            dtype_name = "" if dtype is None else _dtype_name(dtype)
+            native = self._native.call(name, sent, received, op, dtype_name, root, wait)
         return unpack(ys) if wait else Work(native, lambda: unpack(ys))
 
     def shares_memory(self) -> bool:
@@ -238,10 +233,17 @@ def result_shape(name: str, shape: tuple[int, ...], size: int) -> tuple[int, ...
     return shape[1:] if name == "reduce_scatter" else shape
 
 
-def _dtype_name(dtype: DtypeLike | None) -> str:
-    if dtype is None or isinstance(dtype, str):
-        return dtype or ""
-    return np.dtype(dtype).name
+def _result(name: str, x: Array, out: Array | None, size: int) -> Array:
+    """``out``, or a new array for the result, in native byte order."""
+    if out is not None and x.ndim:
+        return out
+    shape = result_shape(name, x.shape, size)
+    dtype = x.dtype if x.dtype.isnative else x.dtype.newbyteorder("=")
+    return np.empty(shape, dtype) if out is None else out
+
+
+def _dtype_name(dtype: DtypeLike) -> str:
+    return dtype if isinstance(dtype, str) else np.dtype(dtype).name
 
 
 def _only(results: list[Any]) -> Any:

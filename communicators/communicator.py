@@ -147,11 +147,11 @@ class Communicator(ArrayCommunicator):
             headers.empty_header() if r in sources else None for r in range(self.size)
         ]
         sent = [None if x is None else header(x) for x in xs]
-        self._native.call(collective, sent, heads, root=root, called=name)
+        self._native.call(collective, sent, heads, "sum", "", root, True, name)
         ys = [None if head is None else headers.empty_array(head) for head in heads]
         sent = [None if x is None else as_bytes(x) for x in xs]
         received = [None if y is None else as_bytes(y) for y in ys]
-        self._native.call(collective, sent, received, root=root, called=name)
+        self._native.call(collective, sent, received, "sum", "", root, True, name)
         return ys
 
     def _root(self, name: str, root: int) -> int:
@@ -181,7 +181,7 @@ class Communicator(ArrayCommunicator):
 
     def _broadcast_bytes(self, name: str, x: Array, root: int) -> None:
         sent, received = ([x], []) if self.rank == root else ([], [x])
-        self._native.call("broadcast", sent, received, root=root, called=name)
+        self._native.call("broadcast", sent, received, "sum", "", root, True, name)
 
     def gather(self, data: Any, root: int = 0) -> tuple[Array, ...] | None:
         """The ranks' arrays, or tuples of arrays, on the root; None elsewhere."""

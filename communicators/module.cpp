@@ -108,10 +108,10 @@ void bind_topology(py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
 }
 
 // A rank's arguments as Python passes them.
-Arguments arguments_of(const std::string& called, const std::vector<std::optional<Array>>& xs,
+Arguments arguments_of(const char* called, const std::vector<std::optional<Array>>& xs,
                        const py::iterable& ys, const std::string& op,
                        const std::string& communication_dtype, std::optional<std::int64_t> root) {
-  const std::string what = root ? called : called + ": out";
+  const std::string what = root ? called : std::string(called) + ": out";
   Arguments arguments{{}, {}, reduction_from_string(op), floating_dtype(communication_dtype), root};
   for (const auto& x : xs) arguments.xs.push_back(x.value_or(Array()));
   for (const py::handle y : ys) {
@@ -124,14 +124,14 @@ void bind_collectives(py::module_& m, py::class_<Communicator, std::shared_ptr<C
   using Operands = std::vector<std::optional<Array>>;
   c.def(
       "call",
-      [](Communicator& self, const std::string& collective, const Operands& xs,
-         const py::iterable& ys, const std::string& op, const std::string& communication_dtype,
-         std::optional<std::int64_t> root, bool wait, const std::string& called) {
-        const Collective& row = collective_named(collective);
-        const std::string& name = called.empty() ? collective : called;
-        return self.call(row, name.c_str(),
-                         arguments_of(name, xs, ys, op, communication_dtype, root),
-                         launch_options(self, wait));
+      [](Communicator& self, const char* collective, const Operands& xs, const py::iterable& ys,
+         const std::string& op, const std::string& communication_dtype,
+         std::optional<std::int64_t> root, bool wait, const char* called) {
+        const char* const name = *called ? called : collective;
+        // Kept until here so that, of a short collective, the background thread seldom has to wait
+        // for the GIL to give back the arrays' memory.
+        const Arguments arguments = arguments_of(name, xs, ys, op, communication_dtype, root);
+        return self.call(collective_named(collective), name, arguments, launch_options(self, wait));
       },
       py::arg("collective"), py::arg("xs"), py::arg("ys"), py::arg("op") = "sum",
       py::arg("communication_dtype") = "", py::arg("root") = py::none(), py::arg("wait") = true,
@@ -148,14 +148,14 @@ void bind_collectives(py::module_& m, py::class_<Communicator, std::shared_ptr<C
       "The names of the table.");
   m.def(
       "check_call",
-      [](const std::string& collective, const Operands& xs, const py::iterable& ys,
-         const std::string& op, const std::string& communication_dtype,
-         std::optional<std::int64_t> root, const std::string& called, int rank, int size) {
+      [](const char* collective, const Operands& xs, const py::iterable& ys, const std::string& op,
+         const std::string& communication_dtype, std::optional<std::int64_t> root,
+         const char* called, int rank, int size) {
         Arguments arguments = arguments_of(called, xs, ys, op, communication_dtype, root);
         Topology topology;
         topology.rank = rank;
         topology.size = size;
-        return collective_named(collective).check(called.c_str(), arguments, topology).text();
+        return collective_named(collective).check(called, arguments, topology).text();
       },
       py::arg("collective"), py::arg("xs"), py::arg("ys"), py::arg("op"),
       py::arg("communication_dtype"), py::arg("root"), py::arg("called"), py::arg("rank"),

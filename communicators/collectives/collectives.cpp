@@ -126,7 +126,7 @@ std::vector<Array> rows_of(const Array& x) {
 
 std::span<const Collective> all_collectives() { return kCollectives; }
 
-const Collective& collective_named(const std::string& name) {
+const Collective& collective_named(std::string_view name) {
   const auto* const found = std::ranges::find(kCollectives, name, &Collective::name);
   require<std::invalid_argument>(found != std::end(kCollectives), "expected a collective, got ",
                                  name);

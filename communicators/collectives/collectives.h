@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collectives/all_reduce/algorithm_selection.h"
@@ -70,7 +71,7 @@ struct Collective {
 
 std::span<const Collective> all_collectives();
 // Throws std::invalid_argument for an unknown name.
-const Collective& collective_named(const std::string& name);
+const Collective& collective_named(std::string_view name);
 
 // x[0], x[1], …
 std::vector<Array> rows_of(const Array& x);
