@@ -39,12 +39,7 @@ def rates_of(comm: Communicator) -> Rates:
     They are not measured: a program has the same layouts, and the same bits, in every
     run. A plan's are those of :func:`machine_of`, and a plan can be saved.
     """
-    machine = getattr(comm, "machine", None)
-    if machine is None:
-        return Rates()
-    if comm.intra_size == comm.size:
-        return Rates(machine.node_latency, 1 / machine.node_bandwidth)
-    return Rates(machine.latency, 1 / machine.bandwidth)
+    return Rates(*comm.network()) if comm.is_simulated else Rates()
 
 
 _measured_machines: weakref.WeakKeyDictionary[Communicator, Machine]

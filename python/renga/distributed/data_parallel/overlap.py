@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import numpy
@@ -51,7 +50,7 @@ class OverlapTrial:
     def begin(self) -> None:
         """Called when the backward pass begins."""
         if self._choice is None:
-            self._begun = _now(self._comm)
+            self._begun = self._comm.clock
 
     def end(self) -> None:
         """Called when all gradients are averaged; every rank calls it in each step."""
@@ -59,15 +58,9 @@ class OverlapTrial:
             return
         if self._steps >= _WARM_UP:
             way = int(self.overlaps)
-            elapsed = _now(self._comm) - self._begun
+            elapsed = self._comm.clock - self._begun
             self._seconds[way] = min(elapsed, self._seconds[way])
         self._steps += 1
         if self._steps == _WARM_UP + 2 * _ROUNDS:
             without, with_overlap = self._comm.all_reduce(self._seconds, "max")
             self._choice = bool(with_overlap <= without)
-
-
-def _now(comm: Communicator) -> float:
-    """In seconds; simulated ranks have clocks of their own."""
-    clock = getattr(comm, "clock", None)
-    return time.perf_counter() if clock is None else float(clock)
