@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy
 
+from renga.around_call import variables_in
 from renga.backends import cuda
 from renga.configuration import no_backprop_mode, using_config
 from renga.link import Link
 from renga.link.traces import attributes_of, traces_of
 from renga.links.parallel.sharding.model.replacement import copy_with_replacements
-from renga.links.parallel.sharding.tracing import variables
 from renga.serializers import DictionarySerializer, NpzDeserializer
 
 # Of the largest output, by the size of numbers: sums in another order differ by less,
@@ -113,7 +113,7 @@ def _outputs(model: Any, args: Any, kwargs: Any) -> list[numpy.ndarray] | None:
             y = model(*args, **kwargs)
         except Exception:
             return None  # it raises where the model is used
-    return [cuda.to_cpu(x.array) for x in variables(y)]
+    return [cuda.to_cpu(x.array) for x in variables_in(y)]
 
 
 def _same_states(a: Any, b: Any) -> bool:
