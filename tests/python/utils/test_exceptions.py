@@ -122,6 +122,21 @@ def attributes(error):
     return [getattr(error, name, None) for name in names]
 
 
+class Located(Exception):
+    place = "there"
+
+    def __str__(self):
+        return f"it happened {self.place}"
+
+
+def test_a_message_that_is_another_one_elsewhere(monkeypatch):
+    packed = exceptions.pack(raised(Located()))
+    monkeypatch.setattr(Located, "place", "here")
+    error = packed.unpack()
+    assert type(error) is RuntimeError
+    assert str(error) == "Located: it happened there"
+
+
 @pytest.mark.parametrize("make", ERRORS)
 def test_exceptions_arrive_with_type_message_and_traceback(make):
     error, again = make(), sent(make())

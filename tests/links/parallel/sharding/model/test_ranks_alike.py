@@ -106,6 +106,36 @@ def test_replicated_activations_have_the_noise_of_rank_0(
                 np.testing.assert_allclose(value, serial, 1e-4, 1e-5)
 
 
+def test_generators_go_on_as_that_of_rank_0(
+    ranks_with_own_random_numbers,
+):
+    """Where others have drawn other numbers before; shards have the whole's numbers."""
+
+    def weights(model):
+        model(TEXTS[0])
+        saved = {}
+        serializers.DictionarySerializer(saved).save(model)
+        return saved
+
+    np.random.seed(3)
+    expected = weights(renga.Sequential(L.Linear(None, 5)))
+
+    def act(comm):
+        np.random.seed(3)
+        np.random.rand(comm.rank)
+        model = parallelize(renga.Sequential(L.Linear(None, 5)), comm, "channel")
+        drawn = np.random.rand()
+        np.random.seed(3)
+        return weights(model), drawn
+
+    np.random.seed(3)
+    first = np.random.rand()
+    for found, drawn in ranks_with_own_random_numbers(act):
+        assert drawn == first
+        for name, array in expected.items():
+            np.testing.assert_array_equal(found[name], array, err_msg=name)
+
+
 @pytest.mark.parametrize("way", ["spatial", "sequence", "samples"])
 def test_ranks_stay_alike_though_one_draws_other_numbers(
     ranks_with_own_random_numbers, way

@@ -114,9 +114,7 @@ def test_a_rank_without_pixels_or_tokens(kind, shape, function):
         return train(parallelize(Few(FUNCTIONS[function]), comm, kind.strategy))
 
     if function in ("scalar", "penalized"):
-        with pytest.raises(
-            ValueError, match="shards that are not empty beside"
-        ):
+        with pytest.raises(ValueError, match="shards that are not empty beside"):
             local.run(act, ranks=3)
         return
     for found in local.run(act, ranks=3):
