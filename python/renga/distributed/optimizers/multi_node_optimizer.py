@@ -10,6 +10,7 @@ from renga.distributed.data_parallel.accumulation import Accumulation, gradients
 from renga.distributed.data_parallel.reducer import Reducer
 from renga.distributed.data_parallel.reducers import Reducers
 from renga.distributed.data_parallel.replicas.first_pass import initialize
+from renga.distributed.data_parallel.replicas.repeatable_pass import RepeatablePass
 from renga.distributed.data_parallel.replicas.replicas import Replicas
 from renga.distributed.data_parallel.sample_weighting import (
     GradientWeight,
@@ -24,7 +25,6 @@ from renga.distributed.data_parallel.synchronization import (
     SyncResult,
 )
 from renga.distributed.optimizers.caller_gradients import CallerGradients
-from renga.link.traces import traces_of
 from renga.serializer import Deserializer
 from renga.utils.argument import check_count
 
@@ -76,6 +76,7 @@ class MultiNodeOptimizer(CallerGradients):
             ),
             _updates=0,
             _accumulation=Accumulation(),
+            _pass=RepeatablePass(),
             _shard=shard,
         )
 
@@ -214,9 +215,8 @@ class MultiNodeOptimizer(CallerGradients):
         kept = accumulation.batches
         while True:
             # With other parameters than rank 0's, a forward pass would be for nothing.
-            has_loaded = self._replicas.has_loaded
-            undo = traces_of(self.target) if has_loaded else None
-            loss = None if self._has_new_parameters() else forward()
+            is_new = self._has_new_parameters()
+            loss = None if is_new else self._pass.run(self.target, forward)
             self._reducers.require_own_graph(loss)
             samples = count()
             request = self._synchronize(
@@ -231,9 +231,9 @@ class MultiNodeOptimizer(CallerGradients):
                 break
             is_same = request.has_new_parameters and not result.have_loaded
             accumulation.begin_again(kept, is_same)
-            if undo is not None:
-                undo()
+            self._pass.undo()
             self._replace_parameters(forward, result)
+        self._pass.keep()
         self._reduce_and_update(self._reducers.of_loss, result)
         accumulation.reset()
 
@@ -392,4 +392,5 @@ class MultiNodeOptimizer(CallerGradients):
     def _adopt_parameters(self) -> None:
         """Makes reducers for the parameters, which all ranks have now."""
         self._replicas.adopt()
+        self._pass.begin_again()
         self._reducers.make(self._replicas.params())

@@ -21,6 +21,8 @@ class _Thread(threading.local):
     comm: Any = None
     # Set while the thread records a graph of CUDA.
     add: Callable[[int, int], None] | None = None
+    drawn: list[int] | None = None  # seeds, if they are noted
+    repeated: Sequence[int] = ()  # to be drawn first
 
 
 _thread = _Thread()
@@ -100,6 +102,22 @@ def enable_random_streams() -> None:
 
 
 @contextlib.contextmanager
+def noted_seeds(drawn: list[int], repeated: Sequence[int] = ()) -> Iterator[None]:
+    """A context in which ``draw_seed`` appends what it draws from the generator.
+
+    Args:
+        drawn: an empty list.
+        repeated: seeds to be drawn first, instead of others.
+    """
+    before = _thread.drawn, _thread.repeated
+    _thread.drawn, _thread.repeated = drawn, repeated
+    try:
+        yield
+    finally:
+        _thread.drawn, _thread.repeated = before
+
+
+@contextlib.contextmanager
 def random_streams(comm: Any, first: int = 0) -> Iterator[None]:
     """A context in which the ranks of ``comm`` use what its rank 0 draws.
 
@@ -132,10 +150,22 @@ def _stream_and_comm_of(x: Any) -> tuple[int, Any]:
 
 
 def _seed_of_stream(stream: int, comm: Any = None) -> int:
-    seed = int(numpy.random.random_sample() * 2**53)
+    seed = _draw()
     if comm is not None:
         seed = int(comm.broadcast(numpy.array(seed)))
     return (seed + stream * _STRIDE) % 2**53
+
+
+def _draw() -> int:
+    drawn = _thread.drawn
+    if drawn is None:
+        return int(numpy.random.random_sample() * 2**53)
+    if len(drawn) < len(_thread.repeated):
+        seed = _thread.repeated[len(drawn)]
+    else:
+        seed = int(numpy.random.random_sample() * 2**53)
+    drawn.append(seed)
+    return seed
 
 
 def _owner_of(x: Any) -> Any:
