@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import backend
+from renga.optimizer.hyperparameter import Hyperparameter
 from renga.optimizer.update_rule import DISPATCHING, UpdateRule
 from renga.utils.methods import is_method_of
 
@@ -19,8 +20,13 @@ class FusedRule(UpdateRule):
     entry: Any
     """The rule, one of ``_core.optimizers.entries``."""
     is_elementwise = True
-    mask: Any = None
-    """Numbers by which a device decides whether the next update changes anything."""
+
+    def __init__(self, parent_hyperparam: Hyperparameter | None = None) -> None:
+        super().__init__(parent_hyperparam)
+        # Of the next update: two numbers by which a device decides whether it changes
+        # anything, and the scale and decay of its gradient.
+        self.mask: Any = None
+        self._fused: tuple[float, float] | None = None
 
     def init_state(self, param: Any) -> None:
         self.init_zeros(param, *self.entry.states)
@@ -30,8 +36,12 @@ class FusedRule(UpdateRule):
         return self.hyperparam.get_dict()
 
     def update_core_cpu(self, param: Any) -> None:
-        gradient, options = self._gradient_of(param), self.options_of(param)
-        self.entry.update(param.array, gradient, self.state, options)
+        grad: Any = param.grad
+        if self._fused is not None or self.mask is not None:
+            fused, self._fused = self._fused or (1.0, 0.0), None
+            mask = () if self.mask is None else (self.mask, self.t)
+            grad = (grad, *fused, *mask)
+        self.entry.update(param.array, grad, self.state, self.options_of(param))
 
     def update_core_gpu(self, param: Any) -> None:
         if not is_method_of(self, FusedRule, "update_core_cpu"):
@@ -51,7 +61,7 @@ class FusedRule(UpdateRule):
 
     def fuse(self, param: Any, scale: float = 1.0, decay: float = 0.0) -> bool:
         can = param.grad is not None and self.is_one_pass(param)
-        self._fused = (scale, decay) if can else (1.0, 0.0)
+        self._fused = (scale, decay) if can else None
         return can
 
     def _is_rule_of_core(self) -> bool:
@@ -60,10 +70,3 @@ class FusedRule(UpdateRule):
             and self.enabled
             and not (self._hooks("pre") or self._hooks("post"))
         )
-
-    def _gradient_of(self, param: Any) -> Any:
-        """The gradient, with what is fused and the mask."""
-        fused, self._fused = self._fused, (1.0, 0.0)
-        if self.mask is not None:
-            return param.grad, *fused, self.mask, self.t
-        return param.grad if fused == (1.0, 0.0) else (param.grad, *fused)

@@ -86,7 +86,6 @@ class UpdateRule(Hookable):
         self._state_device: str | None = None  # None: unknown
         self._use_fp32_update = False
         self._fp32_param: Variable | None = None
-        self._fused = (1.0, 0.0)  # scale and decay of the next update's gradient
         self.device_scale: Any = None  # by which a float16 gradient is multiplied
 
     @property

@@ -24,10 +24,9 @@ class AdamRule(FusedRule):
         self.initial_alpha = self.hyperparam.alpha
 
     @property
-    def entry(self) -> Any:  # type: ignore[override]
-        return _core.optimizers.entries[
-            "amsgrad" if self.hyperparam.amsgrad else "adam"
-        ]
+    def entry(self) -> Any:
+        name = "amsgrad" if self.hyperparam.amsgrad else "adam"
+        return _core.optimizers.entries[name]
 
     def is_maskable(self) -> bool:
         # The bounds of AdaBound depend on the number of updates too.

@@ -13,6 +13,7 @@ import renga
 import renga.functions as F
 from renga import _core, optimizer_hooks, optimizers
 from renga.backends import cuda
+from renga.optimizer import FusedRule
 
 if getattr(sys.modules.get("renga._cuda"), "__name__", "") != "renga._cuda_standin":
     pytest.skip(
@@ -24,11 +25,9 @@ gpu = "@cupy:0"
 RANDOM = numpy.random.RandomState(0)
 SHAPES = [(3, 4), (1,), (40, 70), (5,), (2, 3, 3, 3), (0, 2)]
 RULES = {
-    name: getattr(optimizers, name)
-    for name in (
-        *("AdaDelta", "AdaGrad", "Adam", "AMSGrad", "CorrectedMomentumSGD"),
-        *("MomentumSGD", "NesterovAG", "RMSprop", "RMSpropGraves", "SGD", "SMORMS3"),
-    )
+    name: made
+    for name, made in vars(optimizers).items()
+    if isinstance(made, type) and isinstance(made().create_update_rule(), FusedRule)
 }
 
 

@@ -124,6 +124,20 @@ def test_rmsprop_refuses_an_eps_that_vanishes():
         run(optimizers.RMSprop(eps=1e-9), x, [x])
 
 
+def test_every_listed_rule_has_a_case_and_a_docstring():
+    tested = [case[0](**case[2]).create_update_rule().entry for case in CASES]
+    for name, entry in _core.optimizers.entries.items():
+        assert entry.formula in entry.update.__doc__
+        # LAMB's cases are in test_large_batch.py.
+        assert entry in tested or name == "lamb_direction"
+
+
+def test_a_missing_option_is_named():
+    x, v = numpy.ones(3), numpy.zeros(3)
+    with pytest.raises(AttributeError, match=r"expected 'momentum', got \['lr'\]"):
+        _core.optimizers.momentum_sgd(x, x.copy(), {"v": v}, {"lr": 0.1})
+
+
 def test_the_core_refuses_other_shapes_and_dtypes():
     x = numpy.ones((2, 3), numpy.float32)
     with pytest.raises(renga.utils.type_check.InvalidType, match=r"\(3, 2\)"):
