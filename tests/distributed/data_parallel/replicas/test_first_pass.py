@@ -183,3 +183,44 @@ def test_attributes_are_restored_but_for_links_and_parameters():
             chain.param = renga.Parameter(np.zeros(2))
     assert chain.number == 1 and chain.items == [1, 2] and not hasattr(chain, "new")
     assert [name for name, _ in chain.namedparams()] == ["/param", "/link/W", "/link/b"]
+
+
+@pytest.mark.parametrize("user", [0, 1])
+def test_a_rank_does_not_use_a_parameter_without_a_shape(user):
+    """It trains from the second step on, as in one process."""
+
+    class Optional(renga.Chain):
+        def __init__(self):
+            super().__init__()
+            with self.init_scope():
+                self.first = L.Linear(None, 3, initialW=0.5)
+                self.second = L.Linear(None, 2, initialW=0.25)
+
+        def loss(self, x, uses_second):
+            h = self.first(x)
+            return F.mean(h**2) + (F.mean(self.second(h)) if uses_second else 0.0)
+
+    x = np.arange(8, dtype=np.float32).reshape(4, 2) / 8
+
+    def run(comm):
+        model = Optional()
+        optimizer = renga.optimizers.SGD(0.1).setup(model)
+        if comm is None:
+            for users in ([user], [0, 1]):
+
+                def loss(users=users):
+                    halves = [model.loss(x[r::2], r in users) for r in (0, 1)]
+                    return (halves[0] + halves[1]) / 2
+
+                optimizer.update(loss)
+        else:
+            optimizer = create_multi_node_optimizer(optimizer, comm)
+            optimizer.update(model.loss, x[comm.rank :: 2], comm.rank == user)
+            optimizer.update(model.loss, x[comm.rank :: 2], True)
+        return {name: np.array(p.array) for name, p in model.namedparams()}
+
+    expected = run(None)
+    for found in local.run(run, ranks=2):
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name], value, rtol=0, atol=1e-6)

@@ -41,6 +41,19 @@ def initialize(
     if any(comm.allgather_obj(missing)) or others_wait:
         with without_traces(*models), using_config("train", False):
             forward()
+        _share_shapes(comm, models[0])
+
+
+def _share_shapes(comm: Communicator, model: Link) -> None:
+    """Initializes parameters that the pass of another rank has used."""
+    named = sorted(model.namedparams())
+    own = {name: param.shape for name, param in named if param.is_initialized}
+    shapes: dict[str, tuple[int, ...]] = {}
+    for found in reversed(comm.allgather_obj(own)):
+        shapes.update(found)
+    for name, param in named:
+        if name in shapes and not param.is_initialized:
+            param.initialize(shapes[name])
 
 
 def have_no_shapes(models: Sequence[Link]) -> bool:
