@@ -3,8 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "ops/convolution/algorithm_cache.h"
-#include "ops/convolution/cpu/algorithm_selection.h"
+#include "ops/convolution/cpu/selection.h"
 #include "ops/matmul/cpu/selection.h"
 #include "ops/matmul/precision.h"
 #include "ops/shape/manipulation.h"

@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "autograd/node.h"
+#include "devices/gil_release.h"
+#include "ops/convolution/problem.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/matmul/precision.h"
 #include "ops/reduction/reduction.h"
@@ -17,8 +19,50 @@ namespace renga {
 
 constinit KernelTable<ConvolutionKernels> convolution_kernels{"convolution"};
 
+namespace convolution {
 namespace {
 
+// body(problem), in which images of one axis of pixels have a row.
+template <class Body>
+auto with_two_axes(const Problem& problem, const Body& body) {
+  if (problem.x.ndim() > 3) return body(problem);
+  const auto with_row = [](const Array& x) { return expand_view(x, 2); };
+  const Array x = with_row(problem.x), W = with_row(problem.W), y = with_row(problem.y);
+  Window window = problem.window;
+  window.stride.insert(0, 1);
+  window.pad.insert(0, 0);
+  window.dilate.insert(0, 1);
+  return body({problem.pass, x, W, y, window, problem.cache});
+}
+
+// Whether the gradient has been added to what the result holds.
+bool add_weight_grad(const Problem& problem) {
+  const auto add = convolution_kernels.on(problem.W.device()).add_weight_grad;
+  const bool is_empty = problem.y.size() == 0 || problem.W.size() == 0;
+  if (add == nullptr || is_empty) return false;
+  const GilRelease work;
+  return with_two_axes(problem, add);
+}
+
+}  // namespace
+
+void run(const Problem& problem, const Array& bias) {
+  const GilRelease work;
+  const Array& result = problem.result();
+  if (result.size() == 0) return;
+  if (problem.first().size() > 0 && problem.second().size() > 0) {
+    const auto run_on_device = convolution_kernels.on(result.device()).run;
+    return with_two_axes(problem, [&](const Problem& p) { run_on_device(p, bias); });
+  }
+  fill(result, 0);
+  if (bias.defined()) add_bias(result, bias);
+}
+
+}  // namespace convolution
+
+namespace {
+
+using convolution::Pass, convolution::run;
 using Bias = std::optional<Variable>;
 
 // The three operations. `extents` are those of the result, which strides leave open.
@@ -75,8 +119,8 @@ Variable forward(const Variable& x, const Variable& W, const Bias& b, const Wind
                  const Dims& extents, const Ref<PackedWeightCache>& cache) {
   const Array y = empty_channels_last(x.array(), W.shape(0), extents);
   const Array image = reordered(x.array());
-  convolution_kernels.on(x.device())
-      .forward(image.defined() ? image : x.array(), W.array(), y, window, array_of(b), cache.get());
+  const Array& read = image.defined() ? image : x.array();
+  run({Pass::forward, read, W.array(), y, window, cache.get()}, array_of(b));
   auto vjp_x = [W, window, extents = extents_of(x)](const Variable& gy) {
     return input_grad(gy, W, {}, window, extents, packed_weight_cache(W, pixels_of(gy), true));
   };
@@ -90,8 +134,7 @@ Variable forward(const Variable& x, const Variable& W, const Bias& b, const Wind
 Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const Window& window,
                     const Dims& extents, const Ref<PackedWeightCache>& cache) {
   const Array gx = empty_channels_last(gy.array(), W.shape(1) * window.groups, extents);
-  convolution_kernels.on(gy.device())
-      .input_grad(gy.array(), W.array(), gx, window, array_of(b), cache.get());
+  run({Pass::input_grad, gx, W.array(), gy.array(), window, cache.get()}, array_of(b));
   auto vjp_gy = [W, window, extents = extents_of(gy)](const Variable& ggx) {
     return forward(ggx, W, {}, window, extents, packed_weight_cache(W, pixels_of(ggx), true));
   };
@@ -107,14 +150,13 @@ Variable weight_grad(const Variable& gy, const Variable& x, const Array& image,
   const Shape shape = image_shape(gy.shape(1), x.shape(1) / window.groups, kernel);
   const Dtype dtype = weight_dtype(x.dtype());
   const Array grad = cast(gy.array(), x.dtype());
-  const ConvolutionKernels& kernels = convolution_kernels.on(x.device());
   const Array sum = to.earlier_sum(shape, dtype, x.device());
-  if (sum.defined() && kernels.add_weight_grad != nullptr &&
-      kernels.add_weight_grad(grad, image, sum, window)) {
+  if (sum.defined() &&
+      convolution::add_weight_grad({Pass::weight_grad, image, sum, grad, window})) {
     return Variable();
   }
   const Array gW = to.empty(shape, dtype, x.device());
-  kernels.weight_grad(grad, image, gW, window);
+  run({Pass::weight_grad, image, gW, grad, window}, Array());
   auto vjp_gy = [x, window, extents = extents_of(gy)](const Variable& ggW) {
     return forward(x, ggW, {}, window, extents, nullptr);
   };
@@ -170,8 +212,8 @@ Variable cast_weights(const Variable& x, const Variable& W) {
   return cast(W, weight_dtype(x.dtype()));
 }
 
-Variable convolution(const char* op, const Variable& input, const Variable& W, const Bias& b,
-                     const Window& window, bool cover_all) {
+Variable convolve(const char* op, const Variable& input, const Variable& W, const Bias& b,
+                  const Window& window, bool cover_all) {
   check(op, input, W, window);
   const Variable x = as_activation(input);
   const std::int64_t channels = saturated_product(W.shape(1), window.groups);
@@ -191,8 +233,8 @@ Variable convolution(const char* op, const Variable& input, const Variable& W, c
                  packed_weight_cache(weights, pixels, backprop_enabled()));
 }
 
-Variable deconvolution(const char* op, const Variable& input, const Variable& W, const Bias& b,
-                       const Window& window, const std::optional<Dims>& outsize) {
+Variable deconvolve(const char* op, const Variable& input, const Variable& W, const Bias& b,
+                    const Window& window, const std::optional<Dims>& outsize) {
   check(op, input, W, window);
   const Variable x = as_activation(input);
   require(x.shape(1) == W.shape(0), op, ": expected x with ", W.shape(0),
@@ -238,23 +280,23 @@ void add_bias(const Array& y, const Array& b) {
 Variable convolution_2d(const Variable& x, const Variable& W, const Bias& b, const Window& window,
                         bool cover_all) {
   check_images("convolution_2d", x, W);
-  return convolution("convolution_2d", x, W, b, window, cover_all);
+  return convolve("convolution_2d", x, W, b, window, cover_all);
 }
 
 Variable deconvolution_2d(const Variable& x, const Variable& W, const Bias& b, const Window& window,
                           const std::optional<Dims>& outsize) {
   check_images("deconvolution_2d", x, W);
-  return deconvolution("deconvolution_2d", x, W, b, window, outsize);
+  return deconvolve("deconvolution_2d", x, W, b, window, outsize);
 }
 
 Variable convolution_nd(const Variable& x, const Variable& W, const Bias& b, const Window& window,
                         bool cover_all) {
-  return convolution("convolution_nd", x, W, b, window, cover_all);
+  return convolve("convolution_nd", x, W, b, window, cover_all);
 }
 
 Variable deconvolution_nd(const Variable& x, const Variable& W, const Bias& b, const Window& window,
                           const std::optional<Dims>& outsize) {
-  return deconvolution("deconvolution_nd", x, W, b, window, outsize);
+  return deconvolve("deconvolution_nd", x, W, b, window, outsize);
 }
 
 }  // namespace renga

@@ -6,27 +6,23 @@
 
 #include "devices/kernel_table.h"
 #include "ops/list.h"
-#include "ops/matmul/packed_weight_cache.h"
 #include "ops/shape/window.h"
 
 namespace renga {
 
-// Images are (N, channels, extents...) in any memory order; W is (O, I / groups, kernel...). x is
-// the larger image (I channels) and y the smaller one (O channels), or their gradients. All have
-// one dtype, except that W and gW are float32 for bfloat16 images. b has one number per channel of
-// the result and may be undefined. With a `cache`, kernels keep the packed W there.
+namespace convolution {
+struct Problem;
+}
+
+// Images have two axes of pixels at least, in any memory order; no array is empty. The bias, which
+// may be undefined, has one number per channel of the result.
 struct ConvolutionKernels {
-  void (*forward)(const Array& x, const Array& W, const Array& y, const Window& window,
-                  const Array& b, PackedWeightCache* cache);
-  void (*input_grad)(const Array& gy, const Array& W, const Array& gx, const Window& window,
-                     const Array& b, PackedWeightCache* cache);
-  void (*weight_grad)(const Array& gy, const Array& x, const Array& gW, const Window& window);
+  void (*run)(const convolution::Problem& problem, const Array& bias);
   // Whether images of two axes in float32 or bfloat16 are worth a channels-last copy.
   bool prefers_channels_last = false;
-  // Adds the weight gradient to gW, unless that would take no less time than adding it afterwards:
-  // then false. Optional.
-  bool (*add_weight_grad)(const Array& gy, const Array& x, const Array& gW,
-                          const Window& window) = nullptr;
+  // Adds a weight gradient to what the result holds, unless that would take no less time than
+  // adding it afterwards: then false. Optional.
+  bool (*add_weight_grad)(const convolution::Problem& problem) = nullptr;
 };
 extern KernelTable<ConvolutionKernels> convolution_kernels;
 

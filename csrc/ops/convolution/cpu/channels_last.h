@@ -5,7 +5,7 @@
 #include "ops/shape/image.h"
 #include "tensor/views.h"
 
-namespace renga {
+namespace renga::convolution {
 
 inline Array dense_channels_last(const Array& image) {
   return contiguous(channels_last_view(image));
@@ -27,4 +27,4 @@ class ChannelsLastOutput {
   Array image_, dense_;
 };
 
-}  // namespace renga
+}  // namespace renga::convolution

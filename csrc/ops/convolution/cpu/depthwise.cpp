@@ -1,10 +1,13 @@
-#include "ops/convolution/cpu/depthwise.h"
-
+// Depthwise convolution: each channel has a filter of its own. There are only as many
+// multiplications per pixel as kernel offsets, so the time is that of reading and writing each
+// pixel once. Products and sums are in float32. Results do not depend on the number of threads.
 #include "ops/convolution/cpu/channels_last.h"
+#include "ops/convolution/cpu/cost.h"
 #include "ops/convolution/cpu/depthwise_gather.h"
 #include "ops/convolution/cpu/depthwise_weight_grad.h"
+#include "ops/convolution/cpu/selection.h"
 
-namespace renga {
+namespace renga::convolution {
 namespace {
 
 using depthwise::GatherKernel;
@@ -20,8 +23,7 @@ void gather(const Problem& problem, const Array& bias) {
   const ChannelsLastOutput output(problem.result());
   const Array input = dense_channels_last(problem.first());
   const PackedFilters filters(problem.W);
-  const Array initial = bias.defined() ? contiguous(cast(bias, Dtype::float32))
-                                       : zeros({problem.result().shape(1)}, Dtype::float32);
+  const Array initial = bias.defined() ? bias : zeros({problem.result().shape(1)}, Dtype::float32);
   if (input.dtype() == Dtype::bfloat16) {
     GatherKernel<bfloat16>(input, filters, map, period, step, output.dense(), initial).run();
   } else {
@@ -39,14 +41,27 @@ void weight_grad(const Problem& problem) {
   copy(transpose_view(sums, {1, 0}), reshape_view(problem.W, {sums.shape(1), sums.shape(0)}));
 }
 
+// Whether there are as many groups as input and as output channels.
+bool supports(const Problem& problem) {
+  const std::int64_t groups = problem.window.groups;
+  return is_common(problem) && groups > 1 && problem.W.shape(0) == groups &&
+         problem.W.shape(1) == 1;
+}
+
+// oneDNN keeps pixels that several kernel offsets read in registers, which pays for large kernels;
+// its depthwise weight gradient takes five times as long as renga's.
+double cost(const Problem& problem) {
+  const bool is_fastest = problem.pass == Pass::weight_grad || problem.W.shape(3) <= 3;
+  return is_fastest ? no_cost(problem) : highest_cost(problem);
+}
+
+void run(const Problem& problem, const Epilogue& epilogue) {
+  problem.pass == Pass::weight_grad ? weight_grad(problem) : gather(problem, epilogue.bias);
+}
+
 }  // namespace
 
-bool depthwise_supports(const Shape& W, const Window& window) {
-  return window.groups > 1 && W[0] == window.groups && W[1] == 1;
-}
+constinit const Algorithm kDepthwise{
+    .name = "depthwise", .supports = supports, .cost = cost, .run = run, .adds_bias = true};
 
-void depthwise_convolve(const Problem& problem, const Array& bias) {
-  problem.pass == Pass::weight_grad ? weight_grad(problem) : gather(problem, bias);
-}
-
-}  // namespace renga
+}  // namespace renga::convolution

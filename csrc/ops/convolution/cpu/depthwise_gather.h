@@ -10,9 +10,9 @@
 #include "ops/convolution/cpu/index_map.h"
 #include "simd/vector_group.h"
 
-namespace renga::depthwise {
+namespace renga::convolution::depthwise {
 
-using simd::add_product, simd::dispatch, simd::load_group, simd::store_group;
+using simd::add_product, simd::dispatch_for, simd::load_group, simd::store_group;
 
 // Filters in blocks of channels, kernel offset after kernel offset, so that what is multiplied
 // together adjoins: rows of all channels would compete for the same cache sets.
@@ -165,7 +165,7 @@ class GatherKernel {
   void gather(const Sources& sources, Pixel* to) const {
     const std::int64_t result_step = period_ * channels(), input_step = step_ * channels();
     const std::int64_t between = step_ > 1 ? channels() : 0;
-    dispatch<float>([&, to ](auto target) __attribute__((always_inline)) {
+    dispatch_for<Pixel>([&, to ](auto target) __attribute__((always_inline)) {
       simd::for_each_group<decltype(target), 4 / group>(
           channels(), [&](std::int64_t c, auto x) __attribute__((always_inline)) {
             using X = decltype(x);
@@ -209,4 +209,4 @@ class GatherKernel {
   std::vector<bool> starts_group_;  // by column
 };
 
-}  // namespace renga::depthwise
+}  // namespace renga::convolution::depthwise

@@ -8,9 +8,9 @@
 #include "simd/vector_group.h"
 #include "tensor/views.h"
 
-namespace renga::depthwise {
+namespace renga::convolution::depthwise {
 
-using simd::add_product, simd::dispatch, simd::load_group, simd::store_group;
+using simd::add_product, simd::dispatch_for, simd::load_group, simd::store_group;
 
 // Gradients of the filters as (kernel offsets, C), from images (N, H, W, C), row-major.
 template <class Pixel>
@@ -87,7 +87,7 @@ class WeightGradKernel {
 
   // Adds what a row of gy and a row of x contribute to a row of kernel offsets.
   void add_row(const Pixel* gy, const Pixel* x, float* sums) const {
-    dispatch<float>([&](auto target) __attribute__((always_inline)) {
+    dispatch_for<Pixel>([&](auto target) __attribute__((always_inline)) {
       using Target = decltype(target);
       std::int64_t k = 0;
       for (; k + 3 <= column_map_.offsets(); k += 3) add_offsets<Target, 3>(k, gy, x, sums);
@@ -146,4 +146,4 @@ class WeightGradKernel {
   std::int64_t first_ = 0, last_ = 0;  // columns of y that read inside only
 };
 
-}  // namespace renga::depthwise
+}  // namespace renga::convolution::depthwise

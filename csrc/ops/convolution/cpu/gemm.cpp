@@ -1,19 +1,24 @@
-#include "ops/convolution/cpu/gemm.h"
-
+// Convolution to images of few channels by matrix products: each row of the input image is
+// multiplied by the weights of all kernel offsets at once, and each pixel of the result adds up the
+// products that belong to it (col2im). Kernels that vectorize over the output channels would leave
+// most of a vector empty. Products and sums are in float32. Results do not depend on the number of
+// threads.
 #include <algorithm>
 #include <vector>
 
 #include "devices/parallel.h"
 #include "devices/rounding.h"
 #include "ops/convolution/cpu/channels_last.h"
+#include "ops/convolution/cpu/cost.h"
 #include "ops/convolution/cpu/index_map.h"
+#include "ops/convolution/cpu/selection.h"
 #include "ops/matmul/cpu/packed_gemm.h"
 #include "simd/float_vector.h"
 
-namespace renga {
+namespace renga::convolution {
 namespace {
 
-using simd::dispatch, simd::Floats, simd::load_floats, simd::store_floats;
+using simd::dispatch_for, simd::Floats, simd::load_floats, simd::store_floats;
 
 // The most output channels. A pixel's products at a kernel offset are read as so many numbers;
 // those past the last channel belong to another offset and are ignored.
@@ -61,7 +66,7 @@ template <class Pixel>
 class Col2imGemm {
  public:
   Col2imGemm(const Array& input, const PackedWeights& weights, const IndexMap& map,
-             const Array& result, const Array& b)
+             const Array& result, const Array& bias)
       : input_(input),
         weights_(weights),
         row_map_(map.rows),
@@ -70,9 +75,7 @@ class Col2imGemm {
     for (std::int64_t offset = 0; offset < row_map_.offsets() * column_map_.offsets(); ++offset) {
       product_columns_.push_back(weights.column_of(offset, positions() * kPanel));
     }
-    if (!b.defined()) return;
-    const Array bias = contiguous(cast(b, Dtype::float32));
-    std::copy_n(bias.as<float>(), weights.channels(), bias_);
+    if (bias.defined()) std::copy_n(bias.as<float>(), weights.channels(), bias_);
   }
 
   void run() const {
@@ -160,7 +163,7 @@ class Col2imGemm {
 
   void add_columns(const std::vector<Source>& sources, float* line) const {
     const std::int64_t offsets = column_map_.offsets();
-    dispatch<float>([&](auto target) __attribute__((always_inline)) {
+    dispatch_for<float>([&](auto target) __attribute__((always_inline)) {
       using Target = decltype(target);
       constexpr std::int64_t width = Target::width, vectors = kMostChannels / width;
       for (std::int64_t w = 0; w < result_.shape(2); ++w) {
@@ -198,27 +201,41 @@ PackedWeights pack(const Problem& problem) {
   return PackedWeights(W, W.shape(0), W.shape(1), W.shape(1) * size, size);
 }
 
-}  // namespace
-
-bool gemm_supports(std::int64_t output_channels, const Window& window) {
-  return output_channels <= kMostChannels && window.groups == 1;
+bool supports(const Problem& problem) {
+  return is_common(problem) && problem.pass != Pass::weight_grad && problem.window.groups == 1 &&
+         output_channels(problem) <= kMostChannels;
 }
 
-std::int64_t gemm_width(std::int64_t output_channels, std::int64_t kernel_offsets) {
-  return divide_up(kernel_offsets, kPanel / output_channels) * kPanel;
+// Computes all kernel offsets for every row, in whole panels. Adding up (col2im) costs `add` per
+// product that reaches the result.
+double cost(const Problem& problem) {
+  constexpr double add = 20;
+  const Array &input = problem.first(), &result = problem.result(), &W = problem.W;
+  const std::int64_t channels = output_channels(problem);
+  const std::int64_t columns = round_up(input.shape(3), kPanelRows);
+  const std::int64_t depth = round_up(channel_pairs(problem) / channels, kPanel);
+  const std::int64_t width = divide_up(W.shape(2) * W.shape(3), kPanel / channels) * kPanel;
+  const auto rows = static_cast<double>(input.shape(0) * input.shape(2));
+  const std::int64_t added = result.shape(0) * reads_inside(problem);
+  return rows * static_cast<double>(columns * depth * width) + add * static_cast<double>(added);
 }
 
-void gemm_convolve(const Problem& problem, const Array& bias) {
+void run(const Problem& problem, const Epilogue& epilogue) {
   const PackedWeights weights = pack(problem);
   const IndexMap map = problem.pass == Pass::forward ? map_y_to_x(problem) : map_x_to_y(problem);
   const ChannelsLastOutput output(problem.result());
   const Array input = dense_channels_last(problem.first());
   if (input.dtype() == Dtype::bfloat16) {
-    Col2imGemm<bfloat16>(input, weights, map, output.dense(), bias).run();
+    Col2imGemm<bfloat16>(input, weights, map, output.dense(), epilogue.bias).run();
   } else {
-    Col2imGemm<float>(input, weights, map, output.dense(), bias).run();
+    Col2imGemm<float>(input, weights, map, output.dense(), epilogue.bias).run();
   }
   output.finish();
 }
 
-}  // namespace renga
+}  // namespace
+
+constinit const Algorithm kGemm{
+    .name = "gemm", .supports = supports, .cost = cost, .run = run, .adds_bias = true};
+
+}  // namespace renga::convolution

@@ -1,12 +1,14 @@
-#include "ops/convolution/cpu/im2col.h"
-
+// Convolution of one sample after the other by im2col and a matrix product, for dtypes, axes and
+// extents that oneDNN does not support.
+#include "ops/convolution/cpu/cost.h"
 #include "ops/convolution/cpu/padded_image.h"
+#include "ops/convolution/cpu/selection.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/matmul/matmul.h"
 #include "ops/shape/image.h"
 #include "tensor/views.h"
 
-namespace renga {
+namespace renga::convolution {
 namespace {
 
 // For one sample of x, (channels, extents...).
@@ -146,9 +148,11 @@ void weight_grad(const Problem& problem, const Im2col& views) {
   }
 }
 
-}  // namespace
+bool supports(const Problem& problem) {
+  return problem.x.dtype() == Dtype::float32 || problem.x.dtype() == Dtype::float64;
+}
 
-void im2col_convolve(const Problem& problem) {
+void run(const Problem& problem, const Epilogue&) {
   const Im2col views(problem);
   switch (problem.pass) {
     case Pass::forward:
@@ -160,4 +164,8 @@ void im2col_convolve(const Problem& problem) {
   }
 }
 
-}  // namespace renga
+}  // namespace
+
+constinit const Algorithm kIm2col{"im2col", supports, highest_cost, run};
+
+}  // namespace renga::convolution

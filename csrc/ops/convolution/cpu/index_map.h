@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "ops/convolution/cpu/problem.h"
+#include "ops/convolution/problem.h"
 
-namespace renga {
+namespace renga::convolution {
 
 // Along one axis: for each position of the result and each kernel offset, a position of the input.
 class AxisIndexMap {
@@ -77,4 +77,4 @@ inline IndexMap map_x_to_y(const Problem& problem) {
   return {along(0), along(1)};
 }
 
-}  // namespace renga
+}  // namespace renga::convolution

@@ -12,7 +12,7 @@
 #include "simd/cpu_features.h"
 #include "tensor/views.h"
 
-namespace renga {
+namespace renga::convolution {
 namespace {
 
 using dnnl::memory;
@@ -60,37 +60,20 @@ memory::data_type type_of(Dtype dtype) {
 // fast as oneDNN's blocked layouts (measured), which nothing else needs to know then.
 class PlanBuilder {
  public:
-  PlanBuilder(const Image& x, const Array& W, const Image& y, const Window& window,
-              ComputeType compute_type)
-      : x_(x),
-        W_(W),
-        y_(y),
-        window_(window),
-        compute_type_(compute_type == ComputeType::bfloat16 ? memory::data_type::bf16
-                                                            : memory::data_type::f32) {}
-
-  onednn::Key key(Pass pass) const {
-    onednn::Key key{static_cast<std::int64_t>(pass),
-                    static_cast<std::int64_t>(compute_type_),
-                    static_cast<std::int64_t>(x_.array.dtype()),
-                    static_cast<std::int64_t>(W_.dtype()),
-                    static_cast<std::int64_t>(y_.array.dtype()),
-                    static_cast<std::int64_t>(x_.layout),
-                    static_cast<std::int64_t>(y_.layout),
-                    window_.groups};
-    for (const Shape* shape : {&x_.array.shape(), &W_.shape(), &y_.array.shape()}) {
-      key.insert(key.end(), shape->begin(), shape->end());
-    }
-    for (const Dims* option : {&window_.stride, &window_.pad, &window_.dilate}) {
-      key.insert(key.end(), option->begin(), option->end());
-    }
-    return key;
-  }
+  PlanBuilder(const Problem& problem, Tag x_layout, Tag y_layout)
+      : problem_(problem),
+        x_{problem.x, x_layout},
+        y_{problem.y, y_layout},
+        W_(problem.W),
+        window_(problem.window),
+        compute_type_(problem.multiplies_bfloat16() && onednn_supports(Dtype::bfloat16)
+                          ? memory::data_type::bf16
+                          : memory::data_type::f32) {}
 
   // Throws std::invalid_argument where oneDNN has no kernel for these operands.
-  Plan plan(Pass pass) const {
+  Plan plan() const {
     try {
-      return supported_plan(pass);
+      return supported_plan();
     } catch (const dnnl::error& error) {
       fail<std::invalid_argument>("convolution: expected operands that oneDNN supports, got x of ",
                                   x_.array.shape(), ", W of ", W_.shape(), " and y of ",
@@ -100,7 +83,8 @@ class PlanBuilder {
   }
 
  private:
-  Plan supported_plan(Pass pass) const {
+  Plan supported_plan() const {
+    const Pass pass = problem_.pass;
     const dnnl::convolution_forward::primitive_desc forward(
         onednn::engine(), dnnl::prop_kind::forward_training, algorithm_, input(x_),
         weights(Tag::any, compute_type_), pass == Pass::forward ? result(y_) : input(y_), strides(),
@@ -188,16 +172,20 @@ class PlanBuilder {
   }
 
   static constexpr auto algorithm_ = dnnl::algorithm::convolution_direct;
-  const Image& x_;
+  const Problem& problem_;
+  const Image x_, y_;
   const Array& W_;
-  const Image& y_;
   const Window& window_;
   memory::data_type compute_type_;
 };
 
-std::shared_ptr<const Plan> plan_of(Pass pass, const PlanBuilder& builder) {
+// For dense images of these layouts.
+std::shared_ptr<const Plan> plan_of(const Problem& problem, Tag x_layout, Tag y_layout) {
   static auto* const plans = new onednn::Plans;
-  return plans->get(builder.key(pass), [&] { return builder.plan(pass); });
+  onednn::Key key = problem.key();
+  for (Tag layout : {x_layout, y_layout}) key.push_back(static_cast<std::int64_t>(layout));
+  return plans->get(std::move(key),
+                    [&] { return PlanBuilder(problem, x_layout, y_layout).plan(); });
 }
 
 // The weights as the plan wants them; an undefined Array where the caller has them so.
@@ -231,35 +219,37 @@ void run_by_samples(const Plan& plan, const Array& input, const Array& W, const 
   });
 }
 
-void weight_grad(const Array& gy, const Array& x, const Array& gW, const Window& window,
-                 ComputeType compute_type) {
-  const Image y_image = as_image(gy), x_image = as_image(x);
-  const auto plan =
-      plan_of(Pass::weight_grad, PlanBuilder(x_image, gW, y_image, window, compute_type));
-  plan->run(std::array<void*, 3>{y_image.array.data(), x_image.array.data(), gW.data()});
+void weight_grad(const Problem& problem) {
+  const Image x = as_image(problem.x), gy = as_image(problem.y);
+  const auto plan = plan_of(problem.of(gy.array, x.array, problem.W), x.layout, gy.layout);
+  plan->run(std::array<void*, 3>{gy.array.data(), x.array.data(), problem.W.data()});
 }
 
 // Whether oneDNN's kernels for the gradients of weights access memory out of bounds: those for
 // volumes where an extent is smaller than the filter's or the stride, that for images of bfloat16
 // numbers where they are narrower than a stride.
-bool is_out_of_bounds(const Array& x, const Array& W, const Window& window, bool bfloat16) {
+bool is_out_of_bounds(const Problem& problem) {
+  const Array& x = problem.x;
+  const Window& window = problem.window;
   const int axes = window.pad.size();
+  const bool bfloat16 = problem.multiplies_bfloat16() || x.dtype() == Dtype::bfloat16;
   if (axes == 2) return bfloat16 && x.shape(3) < window.stride[1];
   for (int axis = 0; axis < axes; ++axis) {
-    const std::int64_t reach = window.reach(W.shape(2 + axis), axis);
+    const std::int64_t reach = window.reach(problem.W.shape(2 + axis), axis);
     if (x.shape(2 + axis) < std::max(reach, window.stride[axis])) return true;
   }
   return false;
 }
 
 // The image with explicit zero padding, for a window without padding.
-Array padded(const Array& x, const Array& W, const Array& y, const Window& window) {
-  Dims extents = padded_extents(spatial_extents(x), spatial_extents(W), spatial_extents(y), window);
+Array padded(const Problem& problem) {
+  Dims extents = padded_extents(spatial_extents(problem.x), spatial_extents(problem.W),
+                                spatial_extents(problem.y), problem.window);
   for (int axis = 0; axis < extents.size(); ++axis) {
-    extents[axis] = std::max(extents[axis], window.stride[axis]);
+    extents[axis] = std::max(extents[axis], problem.window.stride[axis]);
   }
-  const PaddedImage wide = zero_padded(x, extents, window.pad);
-  copy(x, wide.image);
+  const PaddedImage wide = zero_padded(problem.x, extents, problem.window.pad);
+  copy(problem.x, wide.image);
   return wide.all;
 }
 
@@ -269,38 +259,35 @@ bool onednn_supports(Dtype dtype) {
   return dtype == Dtype::float32 || (dtype == Dtype::bfloat16 && simd::has_avx512());
 }
 
-void onednn_convolve(const Problem& problem, ComputeType compute_type, PackedWeightCache* cache) {
+void onednn_convolve(const Problem& problem) {
+  const bool forward = problem.pass == Pass::forward;
   const Image x = as_image(problem.x), y = as_image(problem.y);
   const Array weights = contiguous(problem.W);
-  const auto plan_for = [&](const Image& x, const Image& y) {
-    return plan_of(problem.pass, PlanBuilder(x, weights, y, problem.window, compute_type));
-  };
-  const auto first = [](const Image& x) { return Image{slice_view(x.array, 0, 0, 1), x.layout}; };
-  const bool forward = problem.pass == Pass::forward;
   const Array &input = forward ? x.array : y.array, &result = forward ? y.array : x.array;
-  const auto plan = plan_for(x, y);
+  const auto plan_for = [&](const Array& input, const Array& result) {
+    return plan_of(problem.of(input, weights, result), x.layout, y.layout);
+  };
+  const auto plan = plan_for(input, result);
   if (plan->is_gemm()) {
     const auto plan_for_one_thread = [&] {
       const SingleThread alone;
-      return plan_for(first(x), first(y));
+      return plan_for(slice_view(input, 0, 0, 1), slice_view(result, 0, 0, 1));
     };
-    return run_by_samples(*plan_for_one_thread(), input, weights, result, cache);
+    return run_by_samples(*plan_for_one_thread(), input, weights, result, problem.cache);
   }
-  const Array packed = cache != nullptr ? packed_weights(*plan, weights, cache) : Array();
+  const bool keeps = problem.cache != nullptr;
+  const Array packed = keeps ? packed_weights(*plan, weights, problem.cache) : Array();
   std::array<void*, 3> data{input.data(), weights.data(), result.data()};
   if (packed.defined()) data[1] = packed.data();
   plan->run(data, packed.defined() ? 1 : -1);
 }
 
-void onednn_weight_grad(const Problem& problem, ComputeType compute_type) {
-  const auto& [pass, x, gW, gy, window] = problem;
-  const bool bfloat16 = compute_type == ComputeType::bfloat16 || x.dtype() == Dtype::bfloat16;
-  if (!is_out_of_bounds(x, gW, window, bfloat16)) {
-    return weight_grad(gy, x, gW, window, compute_type);
-  }
-  Window unpadded = window;
-  for (std::int64_t& pad : unpadded.pad) pad = 0;
-  weight_grad(gy, padded(x, gW, gy, window), gW, unpadded, compute_type);
+void onednn_weight_grad(const Problem& problem) {
+  if (!is_out_of_bounds(problem)) return weight_grad(problem);
+  const Array x = padded(problem);
+  Window window = problem.window;
+  window.pad = Dims::filled(window.pad.size(), 0);
+  weight_grad({problem.pass, x, problem.W, problem.y, window, nullptr, problem.arithmetic});
 }
 
-}  // namespace renga
+}  // namespace renga::convolution

@@ -1,22 +1,17 @@
-// Direct convolution by oneDNN.
+// oneDNN's convolutions.
 #pragma once
 
-#include "ops/convolution/cpu/problem.h"
-#include "ops/matmul/packed_weight_cache.h"
-#include "ops/matmul/precision.h"
+#include "ops/convolution/problem.h"
 
-namespace renga {
+namespace renga::convolution {
 
 // float32 on every machine, bfloat16 if the CPU has AVX-512.
 bool onednn_supports(Dtype dtype);
-// Samples, channels and up to three more.
-inline constexpr int kMostOnednnAxes = 5;
 
-// Arrays of supported dtypes, none of them empty; the result is dense. Fastest for channels-last
-// images. Forward and input gradient:
-void onednn_convolve(const Problem& problem, ComputeType compute_type, PackedWeightCache* cache);
-// Weight gradient in one call, whose bits depend on the number of threads (see
-// direct_weight_grad.h).
-void onednn_weight_grad(const Problem& problem, ComputeType compute_type);
+// Images of supported dtypes with two or three axes of pixels; the result is dense. Fastest for
+// channels-last images. Forward and input gradient:
+void onednn_convolve(const Problem& problem);
+// Weight gradient in one call, whose bits depend on the number of threads (see direct.cpp).
+void onednn_weight_grad(const Problem& problem);
 
-}  // namespace renga
+}  // namespace renga::convolution

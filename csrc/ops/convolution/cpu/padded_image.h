@@ -6,7 +6,7 @@
 #include "ops/shape/window.h"
 #include "tensor/views.h"
 
-namespace renga {
+namespace renga::convolution {
 
 // An array (..., extents) with padding, zero outside of the image.
 struct PaddedImage {
@@ -39,4 +39,4 @@ inline PaddedImage zero_padded(const Array& x, const Dims& extents, const Dims& 
   return {all, image};
 }
 
-}  // namespace renga
+}  // namespace renga::convolution

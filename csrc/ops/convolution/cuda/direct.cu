@@ -1,7 +1,7 @@
 #include "ops/convolution/cuda/direct.h"
 #include "tensor/elements.cu.h"
 
-namespace renga {
+namespace renga::convolution {
 namespace {
 
 constexpr int kMostAxes = Dims::capacity - 2;
@@ -22,7 +22,7 @@ struct Operand {
 
 // Extents and options along the axes of pixels.
 struct Geometry {
-  explicit Geometry(const ConvolutionProblem& p)
+  explicit Geometry(const Problem& p)
       : axes(p.x.ndim() - 2),
         samples(p.x.shape(0)),
         in(p.W.shape(1)),
@@ -57,20 +57,20 @@ __device__ void indices_of(std::int64_t i, const std::int64_t* extents, int axes
 
 // A pass is a sum over two indices, channels or samples, and over one kind of positions. Each has
 // the other two kinds of pixels from one of its result and one of its sum.
-template <ConvolutionPass pass>
+template <Pass pass>
 struct Pixels {
   const Geometry& g;
   // The pixel of the third array along an axis for `a` of the result and `b` of the sum; -1 for
   // none.
   __device__ std::int64_t third(int axis, std::int64_t a, std::int64_t b) const {
-    if constexpr (pass == ConvolutionPass::input_grad) {
+    if constexpr (pass == Pass::input_grad) {
       const std::int64_t start = a + g.pad[axis] - b * g.dilate[axis];
       const std::int64_t position = start / g.stride[axis];
       const bool fits = start >= 0 && start % g.stride[axis] == 0 && position < g.y[axis];
       return fits ? position : -1;
     } else {
-      const std::int64_t position = pass == ConvolutionPass::forward ? a : b;
-      const std::int64_t offset = pass == ConvolutionPass::forward ? b : a;
+      const std::int64_t position = pass == Pass::forward ? a : b;
+      const std::int64_t offset = pass == Pass::forward ? b : a;
       const std::int64_t pixel = position * g.stride[axis] - g.pad[axis] + offset * g.dilate[axis];
       return pixel >= 0 && pixel < g.x[axis] ? pixel : -1;
     }
@@ -78,11 +78,11 @@ struct Pixels {
 };
 
 // result[i, j, a] = sum over k, b of second[.., b] third[.., third(a, b)]
-template <ConvolutionPass pass, class T>
+template <Pass pass, class T>
 __global__ void convolve(Geometry g, std::int64_t size, std::int64_t columns, Operand<T> result,
                          Operand<T> summed, Operand<T> third) {
-  const bool is_forward = pass == ConvolutionPass::forward;
-  const bool is_weight_grad = pass == ConvolutionPass::weight_grad;
+  const bool is_forward = pass == Pass::forward;
+  const bool is_weight_grad = pass == Pass::weight_grad;
   const std::int64_t* of_result = is_forward ? g.y : is_weight_grad ? g.kernel : g.x;
   const std::int64_t* of_sum = is_weight_grad ? g.y : g.kernel;
   const std::int64_t depth = is_forward ? g.in : is_weight_grad ? g.samples : g.out;
@@ -127,9 +127,8 @@ __global__ void convolve(Geometry g, std::int64_t size, std::int64_t columns, Op
   }
 }
 
-template <ConvolutionPass pass>
-void launch(const ConvolutionProblem& p, const Array& result, const Array& summed,
-            const Array& third) {
+template <Pass pass>
+void launch(const Problem& p, const Array& result, const Array& summed, const Array& third) {
   const auto with = [&]<class T>(Type<T>) {
     cuda::launch(result.device(), cuda::grid_for(result.size()), convolve<pass, T>, Geometry(p),
                  result.size(), result.shape(1), Operand<T>(result), Operand<T>(summed),
@@ -141,15 +140,15 @@ void launch(const ConvolutionProblem& p, const Array& result, const Array& summe
 
 }  // namespace
 
-void run_direct(const ConvolutionProblem& p) {
+void run_direct(const Problem& p) {
   switch (p.pass) {
-    case ConvolutionPass::forward:
-      return launch<ConvolutionPass::forward>(p, p.y, p.W, p.x);
-    case ConvolutionPass::input_grad:
-      return launch<ConvolutionPass::input_grad>(p, p.x, p.W, p.y);
-    case ConvolutionPass::weight_grad:
-      return launch<ConvolutionPass::weight_grad>(p, p.W, p.y, p.x);
+    case Pass::forward:
+      return launch<Pass::forward>(p, p.y, p.W, p.x);
+    case Pass::input_grad:
+      return launch<Pass::input_grad>(p, p.x, p.W, p.y);
+    case Pass::weight_grad:
+      return launch<Pass::weight_grad>(p, p.W, p.y, p.x);
   }
 }
 
-}  // namespace renga
+}  // namespace renga::convolution

@@ -2,11 +2,11 @@
 // than three axes of pixels.
 #pragma once
 
-#include "ops/convolution/cuda/plan.h"
+#include "ops/convolution/problem.h"
 
-namespace renga {
+namespace renga::convolution {
 
 // Arrays are all float32 or all float64, with any strides.
-void run_direct(const ConvolutionProblem& problem);
+void run_direct(const Problem& problem);
 
-}  // namespace renga
+}  // namespace renga::convolution

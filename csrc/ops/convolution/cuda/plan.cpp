@@ -14,6 +14,7 @@
 #include "settings/settings.h"
 
 namespace renga {
+namespace convolution {
 namespace {
 
 using cuda::Descriptor;
@@ -68,7 +69,7 @@ Descriptor tensor(const Array& x, std::int64_t id) {
 }
 
 // The window, padded at the end as far as the last position reaches (`cover_all`).
-Descriptor convolution(const ConvolutionProblem& p) {
+Descriptor convolution(const Problem& p) {
   const int axes = p.x.ndim() - 2;
   Dims after;
   for (int axis = 0; axis < axes; ++axis) {
@@ -95,9 +96,9 @@ struct PassNames {
   cudnnBackendAttributeName_t convolution, x, W, y, alpha, beta;
 };
 
-PassNames names_of(ConvolutionPass pass) {
+PassNames names_of(Pass pass) {
   switch (pass) {
-    case ConvolutionPass::forward:
+    case Pass::forward:
       return {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
               CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
               CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
@@ -105,7 +106,7 @@ PassNames names_of(ConvolutionPass pass) {
               CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
               CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
               CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA};
-    case ConvolutionPass::input_grad:
+    case Pass::input_grad:
       return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
@@ -113,7 +114,7 @@ PassNames names_of(ConvolutionPass pass) {
               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
               CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA};
-    case ConvolutionPass::weight_grad:
+    case Pass::weight_grad:
       break;
   }
   return {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
@@ -127,7 +128,7 @@ PassNames names_of(ConvolutionPass pass) {
 
 // A graph of one operation, with what it is made of.
 struct Graph {
-  Graph(const ConvolutionProblem& p, cudnnHandle_t handle)
+  Graph(const Problem& p, cudnnHandle_t handle)
       : x(tensor(p.x, kX)),
         W(tensor(p.W, kW)),
         y(tensor(p.y, kY)),
@@ -200,7 +201,7 @@ std::vector<Descriptor> configurations(const Graph& graph, cudnnBackendHeurMode_
   return all;
 }
 
-void execute(const Plan& plan, const ConvolutionProblem& p, cudnnHandle_t handle) {
+void execute(const Plan& plan, const Problem& p, cudnnHandle_t handle) {
   const Array workspace = empty({plan.workspace_bytes}, Dtype::uint8, p.x.device());
   const std::array<void*, 3> data{p.x.data(), p.W.data(), p.y.data()};
   const std::array<std::int64_t, 3> ids{kX, kW, kY};
@@ -214,7 +215,7 @@ void execute(const Plan& plan, const ConvolutionProblem& p, cudnnHandle_t handle
 }
 
 // The milliseconds of a second run: the first one may load the kernel.
-float time_of(const Plan& plan, const ConvolutionProblem& p, cudnnHandle_t handle) {
+float time_of(const Plan& plan, const Problem& p, cudnnHandle_t handle) {
   const cuda::Event begin, end;
   execute(plan, p, handle);
   begin.record(cuda::stream());
@@ -225,7 +226,7 @@ float time_of(const Plan& plan, const ConvolutionProblem& p, cudnnHandle_t handl
 
 // The plans that do what the options allow, the one that cuDNN expects to be the best first: only
 // this one unless they are to be timed.
-std::vector<std::shared_ptr<const Plan>> make_plans(const ConvolutionProblem& p, bool rounds,
+std::vector<std::shared_ptr<const Plan>> make_plans(const Problem& p, bool rounds,
                                                     const Options& options, cudnnHandle_t handle) {
   const std::size_t most = options.autotune ? 10 : 1;
   std::vector<std::shared_ptr<const Plan>> plans;
@@ -254,32 +255,14 @@ std::vector<std::shared_ptr<const Plan>> make_plans(const ConvolutionProblem& p,
 }
 
 // The best plan; nullptr if there is none.
-std::shared_ptr<const Plan> make_plan(const ConvolutionProblem& p, bool rounds,
-                                      const Options& options, cudnnHandle_t handle) {
+std::shared_ptr<const Plan> make_plan(const Problem& p, bool rounds, const Options& options,
+                                      cudnnHandle_t handle) {
   const auto plans = make_plans(p, rounds, options, handle);
   if (plans.size() < 2) return plans.empty() ? nullptr : plans.front();
   std::vector<float> times;
   for (const auto& plan : plans) times.push_back(time_of(*plan, p, handle));
   return plans[static_cast<std::size_t>(std::min_element(times.begin(), times.end()) -
                                         times.begin())];
-}
-
-// Everything that a plan depends on.
-std::vector<std::int64_t> key_of(const ConvolutionProblem& p, bool rounds, const Options& options) {
-  std::vector<std::int64_t> key{static_cast<std::int64_t>(p.pass),
-                                rounds,
-                                options.deterministic,
-                                options.autotune,
-                                options.workspace_bytes,
-                                p.x.device().index};
-  for (const Array* array : {&p.x, &p.W, &p.y}) {
-    key.push_back(static_cast<std::int64_t>(array->dtype()));
-    key.insert(key.end(), array->shape().begin(), array->shape().end());
-  }
-  for (const Dims* dims : {&p.window.pad, &p.window.stride, &p.window.dilate}) {
-    key.insert(key.end(), dims->begin(), dims->end());
-  }
-  return key;
 }
 
 // A handle with the plans that were made for it. One thread at a time uses them, as cuDNN does not
@@ -299,12 +282,14 @@ Planner* create_planner() {
 
 std::atomic<std::size_t> plans_kept{0};  // of all planners
 
-std::shared_ptr<const Plan> plan_for(const ConvolutionProblem& p, Planner& planner) {
+std::shared_ptr<const Plan> plan_for(const Problem& p, Planner& planner) {
   if (!current(&Settings::cudnn)) return nullptr;
   const Options options;
   const bool all_float32 = p.x.dtype() == Dtype::float32;
   const bool rounds = !all_float32 || compute_precision() == Precision::medium;
-  const auto key = key_of(p, rounds, options);
+  auto key = p.key();
+  key.insert(key.end(), {rounds, options.deterministic, options.autotune, options.workspace_bytes,
+                         p.x.device().index});
   const auto found = planner.plans.find(key);
   if (found != planner.plans.end()) return found->second;
   const auto plan = make_plan(p, rounds, options, planner.handle);
@@ -312,14 +297,14 @@ std::shared_ptr<const Plan> plan_for(const ConvolutionProblem& p, Planner& plann
     plans_kept -= planner.plans.size();
     planner.plans.clear();
   }
-  planner.plans[key] = plan;
+  planner.plans[std::move(key)] = plan;
   ++plans_kept;
   return plan;
 }
 
 }  // namespace
 
-bool run_plan(const ConvolutionProblem& p) {
+bool run_plan(const Problem& p) {
   const cuda::Use use(p.x.device());
   const cuda::Lease<Planner*, create_planner> planner;
   const cudnnHandle_t handle = planner.get()->handle;
@@ -330,6 +315,8 @@ bool run_plan(const ConvolutionProblem& p) {
   return true;
 }
 
-std::size_t convolution_plans() { return plans_kept; }
+}  // namespace convolution
+
+std::size_t convolution_plans() { return convolution::plans_kept; }
 
 }  // namespace renga

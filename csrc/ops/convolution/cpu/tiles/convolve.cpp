@@ -1,14 +1,17 @@
 #include <algorithm>
 
 #include "ops/convolution/cpu/channels_last.h"
+#include "ops/convolution/cpu/cost.h"
+#include "ops/convolution/cpu/selection.h"
 #include "ops/convolution/cpu/tiles/merged_groups.h"
 #include "ops/convolution/cpu/tiles/pixel_convolution.h"
 #include "ops/convolution/cpu/tiles/sample_convolution.h"
 #include "ops/convolution/cpu/tiles/tile_convolution.h"
 #include "ops/matmul/cpu/bfloat16_matmul.h"
+#include "simd/tile_unit.h"
 
-namespace renga {
-namespace tile_convolution {
+namespace renga::convolution {
+namespace tiles {
 namespace {
 
 // How rows of left operands are made.
@@ -122,7 +125,7 @@ bool is_pointwise(const Geometry& geometry) {
 }
 
 // A product of all pixels and a matrix.
-void multiply_pixels(const Problem& problem, const Array& bias, PackedWeightCache* cache) {
+void multiply_pixels(const Problem& problem, const Array& bias) {
   const Array source = dense_channels_last(problem.first());
   const ChannelsLastOutput output(problem.result());
   const auto rows = [](const Array& image) {
@@ -132,7 +135,7 @@ void multiply_pixels(const Problem& problem, const Array& bias, PackedWeightCach
   const Array dense = contiguous(problem.W);
   const Array W = reshape_view(dense, {dense.shape(0), dense.shape(1)});
   multiply_on_tiles(rows(source), problem.pass == Pass::input_grad ? W : transpose_view(W, {1, 0}),
-                    rows(output.dense()), {bias}, cache);
+                    rows(output.dense()), {bias}, problem.cache);
   output.finish();
 }
 
@@ -142,22 +145,17 @@ void visit_numbers(const Array& x, const Visit& visit) {
   visit(x.as<bfloat16>());
 }
 
-}  // namespace
-}  // namespace tile_convolution
-
-bool tiles_support(const Problem& problem) { return tile_convolution::merged_groups(problem) > 0; }
-
-void tile_convolve(const Problem& problem, const Array& bias, PackedWeightCache* cache) {
-  using namespace tile_convolution;
+// The forward pass or the input gradient.
+void convolve(const Problem& problem, const Array& bias) {
   if (const std::int64_t merged = merged_groups(problem); merged > 1) {
     const Array W = merge_filters(problem.W, problem.window.groups, merged);
     Window window = problem.window;
     window.groups /= merged;
-    return tile_convolve({problem.pass, problem.x, W, problem.y, window}, bias, nullptr);
+    return convolve({problem.pass, problem.x, W, problem.y, window}, bias);
   }
   const Geometry geometry = geometry_of(problem);
   const bool backward = problem.pass == Pass::input_grad;
-  if (is_pointwise(geometry)) return multiply_pixels(problem, bias, cache);
+  if (is_pointwise(geometry)) return multiply_pixels(problem, bias);
   const FilterPanels whole(geometry, false);
   const Rows rows = best_rows(geometry, whole);
   const bool gathered = rows == Rows::gathered;
@@ -166,12 +164,11 @@ void tile_convolve(const Problem& problem, const Array& bias, PackedWeightCache*
     return pack_filter(contiguous(problem.W), geometry, backward, layout, gathered);
   };
   Array panels;
-  if (cache != nullptr) {
+  if (problem.cache != nullptr) {
     constexpr std::int64_t kLayout = -2;  // no other packing begins so
-    panels = cache->get({kLayout, backward, gathered, geometry.groups}, pack);
+    panels = problem.cache->get({kLayout, backward, gathered, geometry.groups}, pack);
   }
   if (!panels.defined()) panels = pack();
-  const Array added = bias.defined() ? contiguous(cast(bias, Dtype::float32)) : bias;
   const Array source = dense_channels_last(problem.first());
   const ChannelsLastOutput output(problem.result());
   visit_numbers(source, [&]<class T>(const T* from) {
@@ -180,7 +177,7 @@ void tile_convolve(const Problem& problem, const Array& bias, PackedWeightCache*
                               {from, geometry.source, geometry.groups, geometry.source_channels},
                               panels.as<bfloat16>(),
                               layout,
-                              added.defined() ? added.as<float>() : nullptr,
+                              bias.defined() ? bias.as<float>() : nullptr,
                               to},
                rows);
     });
@@ -188,4 +185,25 @@ void tile_convolve(const Problem& problem, const Array& bias, PackedWeightCache*
   output.finish();
 }
 
-}  // namespace renga
+bool supports(const Problem& problem) {
+  return problem.arithmetic == Arithmetic::tiles && is_common(problem, 3);
+}
+
+void run(const Problem& problem, const Epilogue& epilogue) {
+  problem.pass == Pass::weight_grad ? weight_grad(problem) : convolve(problem, epilogue.bias);
+}
+
+}  // namespace
+}  // namespace tiles
+
+bool tiles_support(const Problem& problem) {
+  return simd::has_tiles() && tiles::merged_groups(problem) > 0;
+}
+
+constinit const Algorithm kTiles{.name = "tiles",
+                                 .supports = tiles::supports,
+                                 .cost = no_cost,
+                                 .run = tiles::run,
+                                 .adds_bias = true};
+
+}  // namespace renga::convolution

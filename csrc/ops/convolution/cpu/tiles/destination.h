@@ -5,7 +5,7 @@
 #include "ops/convolution/cpu/tiles/weights.h"
 #include "ops/matmul/cpu/tile_sums.h"
 
-namespace renga::tile_convolution {
+namespace renga::convolution::tiles {
 
 // What all parts of a convolution share. `T` and `U` are float or bfloat16.
 template <class T, class U>
@@ -55,4 +55,4 @@ struct Columns {
   }
 };
 
-}  // namespace renga::tile_convolution
+}  // namespace renga::convolution::tiles

@@ -4,7 +4,7 @@
 
 #include "ops/convolution/cpu/tiles/images.h"
 
-namespace renga::tile_convolution {
+namespace renga::convolution::tiles {
 
 // Whether so few channels are gathered. All elements of the filter are in one phase then.
 inline bool gains_by_gathering(const Geometry& geometry) {
@@ -98,4 +98,4 @@ class GatheredPixels {
   SourceBoxes boxes_;
 };
 
-}  // namespace renga::tile_convolution
+}  // namespace renga::convolution::tiles

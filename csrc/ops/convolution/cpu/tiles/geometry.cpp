@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
-namespace renga::tile_convolution {
+#include "ops/shape/image.h"
+
+namespace renga::convolution::tiles {
 namespace {
 
 // The extents of an image or filter, or numbers for its axes, with 1 or `missing` for a depth that
@@ -13,11 +15,7 @@ Extents extents_of(const Dims& numbers, std::int64_t missing) {
   return x;
 }
 
-Extents spatial(const Array& image) {
-  Dims extents;
-  for (int axis = 2; axis < image.ndim(); ++axis) extents.push_back(image.shape(axis));
-  return extents_of(extents, 1);
-}
+Extents spatial(const Array& image) { return extents_of(spatial_extents(image), 1); }
 
 // A phase along one axis, and which elements of the filter belong to it.
 struct AxisPhase {
@@ -83,13 +81,14 @@ std::optional<std::int64_t> Geometry::source_pixel(const Phase& phase, const Tap
 }
 
 Geometry geometry_of(const Problem& problem) {
-  const auto& [pass, x, W, y, window] = problem;
-  const bool backward = pass == Pass::input_grad;
-  const Extents large = spatial(x), small = spatial(y), kernel = spatial(W);
+  const Array& W = problem.W;
+  const Window& window = problem.window;
+  const bool backward = problem.pass == Pass::input_grad;
+  const Extents large = spatial(problem.x), small = spatial(problem.y), kernel = spatial(W);
   const Extents stride = extents_of(window.stride, 1), pad = extents_of(window.pad, 0),
                 dilate = extents_of(window.dilate, 1);
   const std::int64_t inputs = W.shape(1), outputs = W.shape(0) / window.groups;
-  Geometry geometry{x.shape(0),
+  Geometry geometry{problem.x.shape(0),
                     window.groups,
                     backward ? small : large,
                     backward ? large : small,
@@ -112,4 +111,4 @@ Geometry geometry_of(const Problem& problem) {
   return geometry;
 }
 
-}  // namespace renga::tile_convolution
+}  // namespace renga::convolution::tiles

@@ -11,9 +11,9 @@
 #include <optional>
 #include <vector>
 
-#include "ops/convolution/cpu/problem.h"
+#include "ops/convolution/problem.h"
 
-namespace renga::tile_convolution {
+namespace renga::convolution::tiles {
 
 // Along three axes (depth, height, width); images of two axes have a depth of 1.
 using Extents = std::array<std::int64_t, 3>;
@@ -56,4 +56,4 @@ struct Geometry {
 // Of a problem with images of two or three axes.
 Geometry geometry_of(const Problem& problem);
 
-}  // namespace renga::tile_convolution
+}  // namespace renga::convolution::tiles

@@ -11,7 +11,7 @@
 #include "simd/tiles.h"
 #include "tensor/array.h"
 
-namespace renga::tile_convolution {
+namespace renga::convolution::tiles {
 
 // A dense channels-last image of float or bfloat16 numbers.
 template <class T>
@@ -180,4 +180,4 @@ class SourceBoxes {
   static constexpr std::int64_t kNone = std::int64_t{1} << 40;
 };
 
-}  // namespace renga::tile_convolution
+}  // namespace renga::convolution::tiles

@@ -5,7 +5,7 @@
 #include "simd/tiles.h"
 #include "tensor/views.h"
 
-namespace renga::tile_convolution {
+namespace renga::convolution::tiles {
 namespace {
 
 // The part of merged weights that belongs to a group.
@@ -49,4 +49,4 @@ void split_gradients(const Array& merged_gW, std::int64_t groups, std::int64_t m
   }
 }
 
-}  // namespace renga::tile_convolution
+}  // namespace renga::convolution::tiles

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "ops/convolution/cpu/problem.h"
+#include "ops/convolution/problem.h"
 
-namespace renga::tile_convolution {
+namespace renga::convolution::tiles {
 
 // How many groups are best merged into one: 1 where each fills tiles, 0 where none do.
 std::int64_t merged_groups(const Problem& problem);
@@ -18,4 +18,4 @@ Array merge_filters(const Array& W, std::int64_t groups, std::int64_t merged);
 void split_gradients(const Array& merged_gW, std::int64_t groups, std::int64_t merged,
                      const Array& gW);
 
-}  // namespace renga::tile_convolution
+}  // namespace renga::convolution::tiles

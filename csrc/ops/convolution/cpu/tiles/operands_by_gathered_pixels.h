@@ -9,7 +9,7 @@
 #include "ops/convolution/cpu/tiles/packed_operands.h"
 #include "ops/matmul/cpu/bfloat16_packing.h"
 
-namespace renga::tile_convolution {
+namespace renga::convolution::tiles {
 
 template <class T>
 class ByGatheredPixels {
@@ -107,4 +107,4 @@ class ByGatheredPixels {
   PackedOperands packed_{};
 };
 
-}  // namespace renga::tile_convolution
+}  // namespace renga::convolution::tiles

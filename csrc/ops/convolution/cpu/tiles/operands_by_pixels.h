@@ -9,7 +9,7 @@
 #include "ops/convolution/cpu/tiles/packed_operands.h"
 #include "ops/matmul/cpu/bfloat16_packing.h"
 
-namespace renga::tile_convolution {
+namespace renga::convolution::tiles {
 
 template <class T>
 class ByPixels {
@@ -185,4 +185,4 @@ class ByPixels {
   PackedOperands packed_{};
 };
 
-}  // namespace renga::tile_convolution
+}  // namespace renga::convolution::tiles

@@ -7,7 +7,7 @@
 #include "ops/convolution/cpu/tiles/packed_operands.h"
 #include "ops/matmul/cpu/bfloat16_packing.h"
 
-namespace renga::tile_convolution {
+namespace renga::convolution::tiles {
 
 template <class T>
 class BySamples {
@@ -106,4 +106,4 @@ class BySamples {
   PackedOperands packed_{};
 };
 
-}  // namespace renga::tile_convolution
+}  // namespace renga::convolution::tiles

@@ -7,7 +7,7 @@
 #include "ops/convolution/cpu/tiles/images.h"
 #include "ops/matmul/cpu/tile_sums.h"
 
-namespace renga::tile_convolution {
+namespace renga::convolution::tiles {
 
 // So many bytes of both operands stay in the second-level cache.
 inline constexpr std::int64_t kCachedOperands = 5 << 18;
@@ -28,4 +28,4 @@ struct Images {
   std::int64_t samples;
 };
 
-}  // namespace renga::tile_convolution
+}  // namespace renga::convolution::tiles

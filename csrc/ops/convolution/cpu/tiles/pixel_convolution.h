@@ -8,7 +8,7 @@
 #include "ops/convolution/cpu/tiles/destination.h"
 #include "ops/convolution/cpu/tiles/gathered_pixels.h"
 
-namespace renga::tile_convolution {
+namespace renga::convolution::tiles {
 
 // So many bytes of source pixels stay in the second-level cache beside a block of columns.
 inline constexpr std::int64_t kCachedPixels = 3 << 18;
@@ -198,4 +198,4 @@ class PixelConvolution {
   std::int64_t samples_ = 1;
 };
 
-}  // namespace renga::tile_convolution
+}  // namespace renga::convolution::tiles

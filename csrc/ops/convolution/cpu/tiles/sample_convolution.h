@@ -5,7 +5,7 @@
 #include "devices/parallel.h"
 #include "ops/convolution/cpu/tiles/destination.h"
 
-namespace renga::tile_convolution {
+namespace renga::convolution::tiles {
 
 // The source is dense, with whole tiles of channels.
 template <class U>
@@ -65,4 +65,4 @@ void convolve_samples(const Operands<bfloat16, U>& operands) {
   });
 }
 
-}  // namespace renga::tile_convolution
+}  // namespace renga::convolution::tiles

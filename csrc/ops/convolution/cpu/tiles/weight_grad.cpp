@@ -9,8 +9,7 @@
 #include "ops/convolution/cpu/tiles/tile_convolution.h"
 #include "simd/transpose.h"
 
-namespace renga {
-namespace tile_convolution {
+namespace renga::convolution::tiles {
 namespace {
 
 // The product of what is packed, for all elements of the filter, added to `sums` (group, tap, row,
@@ -59,7 +58,7 @@ void write_weights(const float* sums, std::int64_t padded_rows, std::int64_t pad
   const std::int64_t plane = padded_rows * padded_columns;
   parallel_for(divide_up(columns, edge), edge * rows * taps,
                [&](std::int64_t begin, std::int64_t end) {
-                 simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
+                 simd::dispatch_for<float>([&](auto target) __attribute__((always_inline)) {
                    using Target = decltype(target);
                    constexpr std::int64_t width = Target::width;
                    for (std::int64_t block = begin * edge; block < std::min(columns, end * edge);
@@ -163,17 +162,15 @@ void weight_grad(const Geometry& geometry, const Array& gy, const Array& x, floa
 }
 
 }  // namespace
-}  // namespace tile_convolution
 
-void tile_weight_grad(const Problem& problem) {
-  using namespace tile_convolution;
+void weight_grad(const Problem& problem) {
   if (const std::int64_t merged = merged_groups(problem); merged > 1) {
     Shape shape = problem.W.shape();
     shape[1] *= merged;
     const Array gW = empty(shape, Dtype::float32);
     Window window = problem.window;
     window.groups /= merged;
-    tile_weight_grad({problem.pass, problem.x, gW, problem.y, window});
+    weight_grad({problem.pass, problem.x, gW, problem.y, window});
     return split_gradients(gW, problem.window.groups, merged, problem.W);
   }
   const Problem forward{Pass::forward, problem.x, problem.W, problem.y, problem.window};
@@ -190,4 +187,4 @@ void tile_weight_grad(const Problem& problem) {
   if (!is_float) copy(weights, gW);
 }
 
-}  // namespace renga
+}  // namespace renga::convolution::tiles

@@ -7,7 +7,7 @@
 #include "ops/matmul/cpu/tile_sums.h"
 #include "simd/transpose.h"
 
-namespace renga::tile_convolution {
+namespace renga::convolution::tiles {
 namespace {
 
 // The numbers of each element of the filter together: (outputs, inputs, taps) as (taps, outputs,
@@ -130,4 +130,4 @@ Array pack_filter(const Array& W, const Geometry& geometry, bool backward,
   return pack<bfloat16>(W, geometry, backward, panels, gathered);
 }
 
-}  // namespace renga::tile_convolution
+}  // namespace renga::convolution::tiles

@@ -4,7 +4,7 @@
 #include "ops/convolution/cpu/tiles/geometry.h"
 #include "tensor/array.h"
 
-namespace renga::tile_convolution {
+namespace renga::convolution::tiles {
 
 // Panels (matmul/cpu/bfloat16_packing.h) of one group after another. Their depth is, for each
 // element of the filter, the source channels, padded to a multiple of a tile's depth; with
@@ -22,4 +22,4 @@ struct FilterPanels {
 Array pack_filter(const Array& W, const Geometry& geometry, bool backward,
                   const FilterPanels& panels, bool gathered);
 
-}  // namespace renga::tile_convolution
+}  // namespace renga::convolution::tiles

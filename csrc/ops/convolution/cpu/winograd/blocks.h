@@ -9,7 +9,7 @@
 #include "devices/rounding.h"
 #include "ops/matmul/cpu/packed_gemm.h"
 
-namespace renga::winograd {
+namespace renga::convolution::winograd {
 
 // Tiles are convolved in blocks, whose transformed inputs should stay in the cache of a core.
 // Blocks are of nearly equally many groups of kPanelRows tiles.
@@ -35,4 +35,4 @@ class Blocks {
   std::int64_t groups_, count_;
 };
 
-}  // namespace renga::winograd
+}  // namespace renga::convolution::winograd

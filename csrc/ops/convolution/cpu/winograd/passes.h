@@ -12,7 +12,7 @@
 #include "ops/matmul/packed_weight_cache.h"
 #include "tensor/array.h"
 
-namespace renga::winograd {
+namespace renga::convolution::winograd {
 
 // A cost for which parallel_for always uses several threads.
 inline constexpr std::int64_t kExpensive = 1 << 20;
@@ -391,4 +391,4 @@ class WeightGrad {
   const Layout<Number> inputs_, grads_;
 };
 
-}  // namespace renga::winograd
+}  // namespace renga::convolution::winograd

@@ -10,9 +10,9 @@
 #include "ops/shape/window.h"
 #include "simd/float_vector.h"
 
-namespace renga::winograd {
+namespace renga::convolution::winograd {
 
-using simd::dispatch, simd::Floats, simd::load_floats, simd::store_floats;
+using simd::dispatch_for, simd::Floats, simd::load_floats, simd::store_floats;
 
 // Images in memory with contiguous channels, whose number is a multiple of kPanel.
 template <class Pixel>
@@ -59,7 +59,17 @@ struct Layout {
 template <class Number>
 inline constexpr int kInterleave = static_cast<int>(sizeof(float) / sizeof(Number));
 
-// VectorPair vectors that are transformed together.
+// Calls body(target), a target that multiplies Numbers and reads or writes elements of type T.
+template <class Number, class T, class Body>
+void dispatch(const Body& body) {
+  if constexpr (std::is_same_v<Number, bfloat16>) {
+    simd::dispatch<bfloat16>(body);
+  } else {
+    dispatch_for<T>(body);
+  }
+}
+
+// Two vectors that are transformed together.
 template <class V>
 struct VectorPair {
   V first, second;
@@ -137,7 +147,7 @@ void transform_tiles(const Images<Pixel>& x, const Tiles& tiles, const Pair& pad
   constexpr int interleave = interleaved ? kInterleave<Number> : 1;
   using From = Rectangle<Down::from, Across::from, Pixel>;
   std::vector<Pixel> zeros(static_cast<std::size_t>(x.channels));
-  dispatch<Number>([ =, &x, &tiles, &pad, &zeros ](auto target) __attribute__((always_inline)) {
+  dispatch<Number, Pixel>([ =, &x, &tiles, &zeros ](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     using V = Pack<Target, interleave>;
     const std::int64_t step = layout.point(), channels = x.channels;
@@ -170,7 +180,7 @@ void transform_outputs(const float* from, const Layout<float>& layout, const Til
   using Across = typename Scheme::Across;
   std::vector<Pixel> outside(static_cast<std::size_t>(y.channels));
   const std::int64_t rows = std::min(count, tiles.count - first);
-  dispatch<float>([ =, &tiles, &y, &outside ](auto target) __attribute__((always_inline)) {
+  dispatch_for<Pixel>([ =, &tiles, &y, &outside ](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     using V = Pack<Target, 1>;
     const std::int64_t step = layout.point();
@@ -195,4 +205,4 @@ void transform_outputs(const float* from, const Layout<float>& layout, const Til
   });
 }
 
-}  // namespace renga::winograd
+}  // namespace renga::convolution::winograd

@@ -11,7 +11,7 @@
 // Improving the Accuracy of Winograd Convolution (2020).
 #pragma once
 
-namespace renga::winograd {
+namespace renga::convolution::winograd {
 
 // Each transform is a matrix of `to` rows and `from` columns, applied by apply(in, out) to arrays
 // of vectors V. Those of gradients are transposes: OutputGrad of Output, WeightGrad of Weight.
@@ -319,4 +319,4 @@ template <class Down, class Across, class V, class Load, class Store>
   }
 }
 
-}  // namespace renga::winograd
+}  // namespace renga::convolution::winograd

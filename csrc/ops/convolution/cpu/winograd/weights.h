@@ -9,7 +9,7 @@
 #include "ops/convolution/cpu/winograd/tiles.h"
 #include "simd/transpose.h"
 
-namespace renga::winograd {
+namespace renga::convolution::winograd {
 
 // Weights in memory as (inputs, outputs, kernel offsets), the last contiguous. One of the two steps
 // is the kernel's size.
@@ -140,7 +140,7 @@ void transform_weights(const Weights& W, std::span<const KernelOffsets> sources,
   using Across = typename Scheme::Across;
   constexpr int interleave = kInterleave<Number>;
   TransposedWeights<Scheme::kernel_size> weights;
-  dispatch<Number>([ =, &W, &weights ](auto target) __attribute__((always_inline)) {
+  dispatch<Number, float>([ =, &W, &weights ](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     using V = Pack<Target, interleave>;
     const std::int64_t step = layout.point();
@@ -180,7 +180,7 @@ void transform_weight_grads(const float* from, std::int64_t source_step,
   using Down = typename Scheme::Down;
   using Across = typename Scheme::Across;
   TransposedWeights<Scheme::kernel_size> weights;
-  dispatch<float>([ =, &gW, &weights ](auto target) __attribute__((always_inline)) {
+  dispatch_for<float>([ =, &gW, &weights ](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     using V = Pack<Target, 1>;
     const std::int64_t step = layout.point();
@@ -207,4 +207,4 @@ void transform_weight_grads(const float* from, std::int64_t source_step,
   });
 }
 
-}  // namespace renga::winograd
+}  // namespace renga::convolution::winograd

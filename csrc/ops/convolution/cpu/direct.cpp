@@ -1,16 +1,19 @@
-#include "ops/convolution/cpu/direct_weight_grad.h"
-
+// Direct convolution by oneDNN. Weight gradients are cut into blocks by their shapes alone: the
+// same bits on any number of threads.
 #include <algorithm>
 
 #include "devices/parallel.h"
+#include "devices/rounding.h"
 #include "devices/single_thread.h"
+#include "ops/convolution/cpu/cost.h"
 #include "ops/convolution/cpu/onednn.h"
+#include "ops/convolution/cpu/selection.h"
 #include "ops/matmul/cpu/blocking.h"
 #include "ops/matmul/matmul.h"
 #include "ops/shape/image.h"
 #include "tensor/views.h"
 
-namespace renga {
+namespace renga::convolution {
 namespace {
 
 // What a block reads, and the window that it is read with.
@@ -73,7 +76,8 @@ void add_up(const Array& terms, const Array& gW) {
 // matrix product to take no longer than oneDNN's convolution.
 bool is_matrix_product(const Problem& problem) {
   constexpr std::int64_t kFewChannels = 24;
-  const auto& [pass, x, gW, gy, window] = problem;
+  const Array &x = problem.x, &gW = problem.W, &gy = problem.y;
+  const Window& window = problem.window;
   if (window.groups != 1 || std::min(gW.shape(0), gW.shape(1)) < kFewChannels) return false;
   for (int axis = 2; axis < gW.ndim(); ++axis) {
     const std::int64_t last = (gy.shape(axis) - 1) * window.stride[axis - 2];
@@ -89,10 +93,10 @@ Array as_matrix(const Array& image) {
 }
 
 void multiply(const Problem& problem) {
-  const auto& [pass, x, gW, gy, window] = problem;
-  Array read = x;
+  const Array &gW = problem.W, &gy = problem.y;
+  Array read = problem.x;
   for (int axis = 2; axis < gW.ndim(); ++axis) {
-    read = slice_view(read, axis, 0, gy.shape(axis), window.stride[axis - 2]);
+    read = slice_view(read, axis, 0, gy.shape(axis), problem.window.stride[axis - 2]);
   }
   matmul_kernels.on(gy.device())
       .matmul(transpose_view(as_matrix(gy), {1, 0}), as_matrix(read),
@@ -115,52 +119,75 @@ void for_each_block(const Problem& problem, std::int64_t extent, std::int64_t co
 }
 
 // Blocks along an axis of gy, whose gradients are added up.
-void by_positions(const Problem& problem, ComputeType compute_type, int axis, std::int64_t count) {
+void by_positions(const Problem& problem, int axis, std::int64_t count) {
   const Array& gW = problem.W;
   Shape shape = gW.shape();
   shape.insert(0, count);
   const Array terms = empty(shape, gW.dtype());
-  for_each_block(
-      problem, problem.y.shape(axis), count,
-      [&](std::int64_t i, std::int64_t begin, std::int64_t length) {
-        const Block block = axis == 0 ? block_of_samples(problem, begin, length)
-                                      : block_of_rows(problem, begin, length);
-        const Array term = select_view(terms, 0, i);
-        onednn_weight_grad({problem.pass, block.x, term, block.gy, block.window}, compute_type);
-      });
+  for_each_block(problem, problem.y.shape(axis), count,
+                 [&](std::int64_t i, std::int64_t begin, std::int64_t length) {
+                   const Block block = axis == 0 ? block_of_samples(problem, begin, length)
+                                                 : block_of_rows(problem, begin, length);
+                   const Array term = select_view(terms, 0, i);
+                   onednn_weight_grad({problem.pass, block.x, term, block.gy, block.window, nullptr,
+                                       problem.arithmetic});
+                 });
   add_up(terms, gW);
 }
 
 // Blocks of output channels, which have a part of gW each.
-void by_output_channels(const Problem& problem, ComputeType compute_type) {
+void by_output_channels(const Problem& problem) {
   constexpr std::int64_t kLeastChannels = 64, kMostBlocks = 8;
-  const auto& [pass, x, gW, gy, window] = problem;
-  const std::int64_t outputs = gW.shape(0);
+  const std::int64_t outputs = problem.W.shape(0);
   const std::int64_t wanted = std::clamp<std::int64_t>(outputs / kLeastChannels, 1, kMostBlocks);
-  const std::int64_t count = window.groups == 1 ? largest_power_of_two(wanted) : 1;
+  const std::int64_t count = problem.window.groups == 1 ? largest_power_of_two(wanted) : 1;
   for_each_block(problem, outputs, count,
                  [&](std::int64_t, std::int64_t begin, std::int64_t length) {
                    const Array gy_block = slice_view(problem.y, 1, begin, length);
                    const Array gW_block = slice_view(problem.W, 0, begin, length);
-                   onednn_weight_grad({problem.pass, problem.x, gW_block, gy_block, problem.window},
-                                      compute_type);
+                   onednn_weight_grad(problem.of(gy_block, problem.x, gW_block));
                  });
 }
 
-}  // namespace
-
-void direct_weight_grad(const Problem& problem, ComputeType compute_type) {
+void weight_grad(const Problem& problem) {
   const Array &x = problem.x, &gW = problem.W, &gy = problem.y;
-  const bool float32 = x.dtype() == Dtype::float32 && compute_type == ComputeType::float32;
+  const bool float32 = x.dtype() == Dtype::float32 && !problem.multiplies_bfloat16();
   const bool is_product = is_matrix_product(problem);
   if (float32 && is_product) return multiply(problem);
   const bool single = gy.shape(0) == 1 && problem.window.pad[0] < x.shape(2);
   const int axis = single ? 2 : 0;
   const std::int64_t count = gW.dtype() == Dtype::float32 ? summed_block_count(gy, gW, axis) : 1;
-  if (count > 1) return by_positions(problem, compute_type, axis, count);
+  if (count > 1) return by_positions(problem, axis, count);
   // With few weights for many pixels (above), packing the pixels takes longer than a product gains.
-  if (is_product && compute_type == ComputeType::bfloat16) return multiply(problem);
-  by_output_channels(problem, compute_type);
+  if (is_product && problem.multiplies_bfloat16()) return multiply(problem);
+  by_output_channels(problem);
 }
 
-}  // namespace renga
+bool supports(const Problem& problem) { return is_common(problem, 3); }
+
+// Kernel offsets on the padding are skipped. The output channels are computed in vectors of 16.
+// Before that, the weights are reordered, at a cost of `reorder` per element.
+double cost(const Problem& problem) {
+  constexpr double reorder = 24;
+  constexpr std::int64_t vector = 16;
+  const std::int64_t channels = output_channels(problem);
+  const std::int64_t computed =
+      problem.pass == Pass::weight_grad ? channels : round_up(channels, vector);
+  const auto positions = static_cast<double>(problem.y.shape(0) * reads_inside(problem));
+  const std::int64_t input_channels = channel_pairs(problem) / channels;
+  return static_cast<double>(computed * input_channels) * multiplication_cost(problem) * positions +
+         reorder * static_cast<double>(problem.W.size());
+}
+
+void run(const Problem& problem, const Epilogue& epilogue) {
+  if (!onednn_supports(problem.x.dtype())) {
+    return in_float32(problem, [&](const Problem& wide) { run(wide, epilogue); });
+  }
+  problem.pass == Pass::weight_grad ? weight_grad(problem) : onednn_convolve(problem);
+}
+
+}  // namespace
+
+constinit const Algorithm kDirect{"direct", supports, cost, run};
+
+}  // namespace renga::convolution

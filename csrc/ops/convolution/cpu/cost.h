@@ -1,0 +1,66 @@
+// What the costs of algorithms are made of. The unit is one float32 multiplication; all algorithms
+// multiply at the machine's speed (docs/performance.md has the measurements).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "ops/convolution/problem.h"
+
+namespace renga::convolution {
+
+// Of an algorithm that is faster than any other, and of one that runs where no other can.
+inline double no_cost(const Problem&) { return 0; }
+inline double highest_cost(const Problem&) { return std::numeric_limits<double>::infinity(); }
+
+// Whether images are of float32 or bfloat16, with two axes of pixels or up to `most`, products are
+// of one of the two, and a problem's extents and options are small enough for kernels that multiply
+// them as 32-bit ints.
+inline bool is_common(const Problem& problem, int most = 2) {
+  constexpr std::int64_t kLargestOption = 1 << 15, kLargestExtent = 1 << 30;
+  const auto within = [](std::span<const std::int64_t> numbers, std::int64_t largest) {
+    return std::all_of(numbers.begin(), numbers.end(), [=](auto n) { return n <= largest; });
+  };
+  const auto& [stride, pad, dilate, groups] = problem.window;
+  const Array &x = problem.x, &y = problem.y;
+  return (x.dtype() == Dtype::float32 || x.dtype() == Dtype::bfloat16) && x.ndim() <= 2 + most &&
+         problem.arithmetic != Arithmetic::bf16x3 &&
+         within({stride.begin(), stride.end()}, kLargestOption) &&
+         within({pad.begin(), pad.end()}, kLargestOption) &&
+         within({dilate.begin(), dilate.end()}, kLargestOption) &&
+         within({x.shape().begin() + 2, x.shape().end()}, kLargestExtent) &&
+         within({y.shape().begin() + 2, y.shape().end()}, kLargestExtent);
+}
+
+inline std::int64_t channel_pairs(const Problem& problem) {
+  return problem.W.shape(0) * problem.W.shape(1);
+}
+// Of the image that is written, if the pass writes one.
+inline std::int64_t output_channels(const Problem& problem) {
+  return problem.W.shape(problem.pass == Pass::input_grad ? 1 : 0);
+}
+
+// The (output pixel, kernel offset) pairs of an image that read inside of it.
+inline std::int64_t reads_inside(const Problem& problem) {
+  const Window& window = problem.window;
+  std::int64_t reads = 1;
+  for (int axis = 0; axis < problem.x.ndim() - 2; ++axis) {
+    const std::int64_t x = problem.x.shape(2 + axis), kernel = problem.W.shape(2 + axis);
+    std::int64_t count = 0;
+    for (std::int64_t i = 0; i < problem.y.shape(2 + axis); ++i) {
+      const std::int64_t first = i * window.stride[axis] - window.pad[axis];
+      count +=
+          std::max<std::int64_t>(0, std::min(first + kernel, x) - std::max<std::int64_t>(first, 0));
+    }
+    reads = saturated_product(reads, count);
+  }
+  return reads;
+}
+
+// AVX-512 multiplies twice as many bfloat16 numbers at a time.
+inline double multiplication_cost(const Problem& problem) {
+  return problem.multiplies_bfloat16() ? 0.5 : 1;
+}
+
+}  // namespace renga::convolution
