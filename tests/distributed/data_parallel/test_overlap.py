@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from renga.communicators import packing
-from renga.distributed.data_parallel import buckets, overlap
+from renga.communicators import Communicator, packing
+from renga.communicators.simulated import VirtualCommunicator
+from renga.distributed.data_parallel import buckets
 from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
 from renga.distributed.data_parallel.overlap import OverlapTrial
 from tests.distributed.data_parallel.training_steps import (
@@ -31,7 +32,8 @@ def trial_of(comm, clock, seconds):
 def clock(monkeypatch):
     """A clock for each rank, by its number."""
     times = dict.fromkeys(range(8), 0.0)
-    monkeypatch.setattr(overlap, "_now", lambda comm: times[comm.rank])
+    for kind in (Communicator, VirtualCommunicator):
+        monkeypatch.setattr(kind, "clock", property(lambda comm: times[comm.rank]))
     return times
 
 
