@@ -1,7 +1,11 @@
 """What the caller changes between updates, against the same program in one process."""
 
+import numpy as np
 import pytest
 
+import renga
+import renga.functions as F
+import renga.links as L
 from renga.communicators import local
 from renga.distributed import create_communicator
 from renga.distributed.asynchronous import (
@@ -150,3 +154,35 @@ def test_a_hook_that_cannot_be_pickled_is_added_before_the_first_update():
 
     # All parameters are in the shard of the first rank.
     assert local.run(act, ranks=2) == [[0, 1], []]
+
+
+@pytest.mark.parametrize("frozen", ["a", "b"])
+@pytest.mark.parametrize("outer", [None, 0.5])
+def test_a_frozen_parameter_with_the_array_of_a_trained_one(frozen, outer):
+    """An average after each update with SGD is an update by the mean gradient."""
+    x = np.random.RandomState(2).normal(0, 1, (6, 4))
+
+    def made():
+        with renga.using_config("dtype", np.float64):
+            link = L.Linear(4, 4, initialW=np.eye(4) / 2)
+            chain = renga.Chain(a=link, b=link.copy("share"))
+        return chain
+
+    def train(model, optimizer, x):
+        optimizer.setup(model)
+        model[frozen].disable_update()
+        for _ in range(4):
+            optimizer.update(lambda x: F.mean(model.b(F.tanh(model.a(x))) ** 2), x)
+        return model.a.W.array.copy(), model.b.W.array.copy()
+
+    def run(comm):
+        rule = None if outer is None else renga.optimizers.SGD(outer)
+        optimizer = create_local_sgd_optimizer(
+            renga.optimizers.SGD(0.2), comm, every=1, outer=rule
+        )
+        return train(made(), optimizer, x[comm.rank :: 2])
+
+    expected = train(made(), renga.optimizers.SGD(0.2 * (outer or 1.0)), x)
+    for found in local.run(run, ranks=2):
+        for own, other in zip(found, expected):
+            np.testing.assert_allclose(own, other, rtol=0, atol=1e-12)

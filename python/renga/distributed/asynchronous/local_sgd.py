@@ -124,8 +124,13 @@ class LocalSGDOptimizer(PeriodicOptimizer):
             rule: Any = anchor.update_rule
             rule.enabled = bool(is_trained)
         self._outer.update()
-        for param, anchor in zip(self._packed.params, anchors):
+        # A frozen parameter that has the array of a trained one gets what that gets.
+        pairs = list(zip(self._packed.params, anchors, meeting.trained))
+        for param, anchor, _ in sorted(pairs, key=lambda pair: bool(pair[2])):
             param.array[...] = anchor.array
+        for param, anchor, is_trained in pairs:
+            if not is_trained:
+                anchor.array[...] = param.array
 
     def _weight(self, moves: Sequence[Array], meeting: Meeting) -> None:
         """Multiplies this rank's moves, so that their mean is one over samples."""
