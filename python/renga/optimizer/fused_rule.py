@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from renga import backend
-from renga.optimizer.hyperparameter import Hyperparameter
 from renga.optimizer.update_rule import DISPATCHING, UpdateRule
 from renga.utils.methods import is_method_of
 
@@ -21,12 +20,10 @@ class FusedRule(UpdateRule):
     """The rule, one of ``_core.optimizers.entries``."""
     is_elementwise = True
 
-    def __init__(self, parent_hyperparam: Hyperparameter | None = None) -> None:
-        super().__init__(parent_hyperparam)
-        # Of the next update: two numbers by which a device decides whether it changes
-        # anything, and the scale and decay of its gradient.
-        self.mask: Any = None
-        self._fused: tuple[float, float] | None = None
+    # Of the next update: two numbers by which a device decides whether it changes
+    # anything, and the scale and decay of its gradient.
+    mask: Any = None
+    _fused: tuple[float, float] | None = None
 
     def init_state(self, param: Any) -> None:
         self.init_zeros(param, *self.entry.states)

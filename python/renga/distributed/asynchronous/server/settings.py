@@ -25,6 +25,7 @@ _STATES = (
     "_fused",
     "device_scale",
     "mask",
+    "mask",
     "_pre_update_hooks",
     "_post_update_hooks",
 )
