@@ -56,14 +56,15 @@ def update_own(
 
 def _elsewhere(rule: UpdateRule) -> UpdateRule:
     """A rule with the attributes of another one, which another rank applies."""
-    made = object.__new__(_elsewhere_class(type(rule)))
+    cls: Any = type(rule)
+    made: UpdateRule = object.__new__(_elsewhere_class(cls))
     made.__dict__ = rule.__dict__
     return made
 
 
 @functools.cache
-def _elsewhere_class(cls: type[UpdateRule]) -> type[UpdateRule]:
-    class Elsewhere(cls):  # type: ignore[misc, valid-type]
+def _elsewhere_class(cls: Any) -> Any:
+    class Elsewhere(cls):  # type: ignore[misc]
         def update(self, param: Any) -> None:
             if not self.enabled or not param.is_initialized:
                 return
