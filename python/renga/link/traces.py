@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from renga.backend import get_array_types
 from renga.link.base import Link
@@ -26,7 +27,8 @@ def traces_of(*models: Link) -> Callable[[], None]:
 
     It puts back attributes, and values of persistent arrays; parameters stay.
     """
-    undo, array_types = attributes_of(*models), tuple(get_array_types())
+    undo = attributes_of(*models)
+    array_types: Any = get_array_types()
     arrays = [
         (array, array.copy())
         for model in models

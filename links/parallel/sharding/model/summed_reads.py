@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from renga import _core
 from renga.functions import get_item
-from renga.links.parallel.sharding.placement import REPLICATE, REPLICATE_SUMMED
+from renga.links.parallel.sharding.placement import (
+    REPLICATE,
+    REPLICATE_SUMMED,
+    Placement,
+)
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker
 from renga.links.parallel.sharding.redistribute import with_summed_gradient
 from renga.parameter import Parameter
@@ -37,7 +41,7 @@ class SummedReads:
 
     def __call__(self, call: Any) -> None:
         """Runs a call with what stands for its operands beside shards."""
-        placements = [REPLICATE]
+        placements: list[Placement] = [REPLICATE]
         if not self.tracker.is_paused:
             placements = [self.tracker.placement_of(x) for x in call.operands]
         if any(placement != REPLICATE for placement in placements):

@@ -45,7 +45,7 @@ class Reductions(NamedTuple):
 
     def is_sum(self, name: str) -> bool:
         """Whether a reported value is added up; others are averaged."""
-        return self.possible.get(name) == {"sum"}
+        return self.possible.get(name) == frozenset(["sum"])
 
     def unknown(self) -> str | None:
         """What cannot be put together, if there is something, as a text."""
@@ -139,7 +139,9 @@ def definition(program: Any) -> tuple[Any, ...]:
             pending += [each.func, *filter(callable, each.args)]
             continue
         found[id(each)] = getattr(each, "__code__", each)
-        pending += [each.__self__] if isinstance(each, types.MethodType) else []
-        cells = [cell.cell_contents for cell in getattr(each, "__closure__", 0) or ()]
-        pending += filter(callable, [*cells, *(getattr(each, "__defaults__", 0) or ())])
+        if isinstance(each, types.MethodType):
+            pending += [each.__self__, each.__func__]
+        if isinstance(each, types.FunctionType):
+            cells = [cell.cell_contents for cell in each.__closure__ or ()]
+            pending += [x for x in (*cells, *(each.__defaults__ or ())) if callable(x)]
     return tuple(found.values())
