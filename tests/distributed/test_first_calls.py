@@ -96,7 +96,7 @@ MODELS = {"spatial": (Images, (2, 2, 8, 6)), "sequence": (Tokens, (2, 6, 4))}
 READS = {
     "extent": lambda h: h / h.shape[-2 if h.ndim == 4 else 1],
     "size": lambda h: h / h.size,
-    "elements": lambda h: h * float(np.abs(h.array).max()),
+    "elements": lambda h: h * float(np.abs(h.array).sum()),
 }
 
 
