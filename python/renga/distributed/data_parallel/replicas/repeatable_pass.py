@@ -34,7 +34,8 @@ class RepeatablePass:
     def run(self, model: Link, forward: Callable[[], Any]) -> Any:
         """The result of a pass."""
         is_first = self._passes < _FIRST_PASSES
-        before = [(link, dict(vars(link))) for link in model.links() if is_first]
+        links = model.links() if is_first else ()
+        before = [(link, dict(vars(link))) for link in links]
         self._undo = traces_of(*([model] if is_first else self._links))
         self._seeds, self._passes = [], self._passes + 1
         with noted_seeds(self._seeds, self._repeated):
