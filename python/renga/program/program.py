@@ -208,6 +208,7 @@ def values_in(tree: Any) -> list[Value]:
 def _text(argument: Any) -> str:
     if isinstance(argument, (list, tuple)):
         return f"({', '.join(map(_text, argument))})"
-    if isinstance(argument, get_array_types()):
+    array_types: tuple[Any, ...] = get_array_types()
+    if isinstance(argument, array_types):
         return f"{argument.dtype}{list(argument.shape)}"
     return str(argument)

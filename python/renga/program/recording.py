@@ -147,14 +147,15 @@ class Recorder(LinkHook):
         path, start = self._links.pop(), self._starts.pop()
         if path is None:
             return
-        given, calls = self.with_values((args.args, args.kwargs)), self.program.calls
-        result = self.with_values(args.out)
+        given, kwargs = self.with_values((args.args, args.kwargs))
+        calls, result = self.program.calls, self.with_values(args.out)
         self.program.links.append(
             LinkCall(
                 args.link,
                 path,
                 args.forward_name,
-                *given,
+                given,
+                kwargs,
                 result,
                 range(start, len(calls)),
             )

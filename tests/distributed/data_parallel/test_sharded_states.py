@@ -337,7 +337,11 @@ def scale_by_count(rule, param):
 scale_by_count.call_for_each_param = True
 
 
-@pytest.mark.parametrize("hook", [LimitNorm(), Recenter(), scale_by_count], ids=str)
+@pytest.mark.parametrize(
+    "hook",
+    [LimitNorm(), Recenter(), scale_by_count],
+    ids=["norm", "mean", "count of updates"],
+)
 def test_hooks_of_the_user_see_the_whole_model(ranks, hook):
     def run(comm, shard):
         model, optimizer = make(comm, shard=shard)
