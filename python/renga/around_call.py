@@ -74,8 +74,8 @@ class FunctionCall:
 
 
 def inner_handler() -> Any:
-    """The handler of this thread, inside of recorders, which only note what runs."""
-    handler = _core.around_call()
+    """The handler that this thread has set, inside of recorders, which only note."""
+    handler = _core.own_around_call()
     while getattr(handler, "is_recorder", False):
         handler = handler.inner
     return handler
@@ -83,7 +83,7 @@ def inner_handler() -> Any:
 
 def set_inner_handler(handler: Any) -> None:
     """Makes it, or none, the handler of this thread, inside of recorders."""
-    recorder, present = None, _core.around_call()
+    recorder, present = None, _core.own_around_call()
     while getattr(present, "is_recorder", False):
         recorder, present = present, present.inner
     if recorder is None:

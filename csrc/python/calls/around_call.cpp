@@ -49,9 +49,8 @@ PyObject* set_for_thread(ThreadReference& kept, const std::optional<py::object>&
   return kept.get().ptr();
 }
 
-void set_around_call(std::optional<py::object> handler) {
+void set_around_call(const std::optional<py::object>& handler) {
   static thread_local ThreadReference kept;
-  if (handler && handler->ptr() == default_handler) handler.reset();
   call_context.own_handler = nullptr;
   call_context.own_handler = set_for_thread(kept, handler);
 }
@@ -171,13 +170,18 @@ void bind_calls(py::module_& m) {
         "None for no handler.");
   m.def("set_default_around_call", &set_default_around_call, py::arg("handler"),
         "Makes this the handler of threads that have none; None for no handler.");
+  const auto or_none = [](PyObject* handler) {
+    return py::reinterpret_borrow<py::object>(handler != nullptr ? handler : Py_None);
+  };
   m.def(
-      "around_call",
-      [] {
-        PyObject* const handler = call_context.handler();
-        return py::reinterpret_borrow<py::object>(handler ? handler : Py_None);
-      },
+      "around_call", [or_none] { return or_none(call_context.handler()); },
       "The handler around the calls of this thread; None for none.");
+  m.def(
+      "own_around_call", [or_none] { return or_none(call_context.own_handler); },
+      "The handler that this thread has set; None for none.");
+  m.def(
+      "default_around_call", [or_none] { return or_none(default_handler); },
+      "The handler of threads that have none; None for none.");
   m.def("set_function_hooks", &set_function_hooks, py::arg("hooks"),
         "Makes the values of a dict the function hooks of this thread; None for no hooks.");
 }

@@ -90,7 +90,7 @@ class Recorder(LinkHook):
 
     def __enter__(self) -> Recorder:
         super().__enter__()
-        self.inner = _core.around_call()
+        self.inner = _core.own_around_call()
         _core.set_around_call(self)
         return self
 
@@ -107,17 +107,20 @@ class Recorder(LinkHook):
         """The same containers, with Values in place of Variables and input arrays."""
         return map_leaves(self._leaf, tree)
 
+    def _run(self, call: Any) -> None:
+        run_within(self.inner or _core.default_around_call(), call)
+
     def __call__(self, call: Any) -> None:
         """The handler around each call."""
         is_python = isinstance(call, FunctionCall)
         if is_python and call.node is None:  # its functions are recorded
-            run_within(self.inner, call)
+            self._run(call)
             return
         operands = call.operands  # before another handler replaces them
         self._depth += 1
         start = self._now()
         try:
-            run_within(self.inner, call)
+            self._run(call)
         finally:
             seconds = self._now() - start
             self._depth -= 1

@@ -10,8 +10,9 @@ import pytest
 
 import renga
 import renga.functions as F
-from renga import serializers
+from renga import program, serializers
 from renga.communicators import local
+from renga.distributed import parallelize
 from renga.distributed.data_parallel import buckets
 from tests.distributed.data_parallel.sharded_programs import T, X, make, own
 
@@ -188,3 +189,33 @@ def test_updates_move_to_another_thread(on_ranks):
     expected = program(None)
     for found in on_ranks(program):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+class Layers(renga.Chain):
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.a = renga.links.Linear(4, 6, initialW=0.5)
+            self.b = renga.links.Linear(6, 2, initialW=0.25)
+
+    def forward(self, x):
+        return self.b(F.tanh(self.a(x)))
+
+
+def test_divided_links_of_other_threads_are_read_whole(on_ranks):
+    def train(comm):
+        model, optimizer = make(comm)
+        steps(comm, model, optimizer)
+        return model
+
+    kept = on_ranks(train)
+    x = np.ones((2, 4), "f")
+
+    def penalty(comm):
+        model = parallelize(Layers(), comm, "channel", x)
+        with program.Recorder(model):
+            recorded = F.sum(model.a.W**2)
+        return float(F.sum(model.a.W**2).array), float(recorded.array)
+
+    assert local.run(penalty, ranks=2) == [(6.0, 6.0)] * 2
+    assert len(kept) == 2

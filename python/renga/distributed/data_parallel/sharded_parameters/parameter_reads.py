@@ -284,8 +284,6 @@ def can_read_parameters() -> bool:
 def parameter_reads() -> ParameterReads:
     """That of this thread, which its functions ask from now on."""
     present = inner_handler()
-    if present is other_threads:
-        present = None
     if _of_thread.reads is None:
         _of_thread.reads = ParameterReads(present)
     elif present is not _of_thread.reads:
