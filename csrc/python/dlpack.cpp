@@ -46,10 +46,15 @@ struct Exported {
 void delete_exported(DLManagedTensor* managed) { delete static_cast<Exported*>(managed->context); }
 
 // The memory of a capsule that still has its first name has not been taken.
+// An exporter that keeps the memory itself gives no deleter.
+void delete_tensor(DLManagedTensor* managed) {
+  if (managed->deleter != nullptr) managed->deleter(managed);
+}
+
 void delete_unused(PyObject* capsule) {
   if (!PyCapsule_IsValid(capsule, kName)) return;
   auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kName));
-  managed->deleter(managed);
+  delete_tensor(managed);
 }
 
 }  // namespace
@@ -86,7 +91,7 @@ Array from_dlpack(const py::capsule& capsule) {
   }
   auto* data = static_cast<std::byte*>(t.data) + t.byte_offset;
   auto storage = make_ref<Storage>(data, static_cast<std::size_t>(shape.product() * kBytes),
-                                   Device{}, [managed] { managed->deleter(managed); });
+                                   Device{}, [managed] { delete_tensor(managed); });
   PyCapsule_SetName(capsule.ptr(), kUsedName);
   storage->count_exposure();
   return Array(std::move(storage), data, shape, strides, Dtype::bfloat16);

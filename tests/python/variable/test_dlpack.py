@@ -36,8 +36,8 @@ def bfloat16_variable(values):
     return renga.functions.reshape(y, x.shape)
 
 
-class CapsuleHead(ctypes.Structure):
-    """The first fields of the structure that a capsule points to."""
+class ManagedTensor(ctypes.Structure):
+    """The structure that a capsule points to."""
 
     _fields_ = [
         ("data", ctypes.c_void_p),
@@ -50,13 +50,15 @@ class CapsuleHead(ctypes.Structure):
         ("shape", ctypes.POINTER(ctypes.c_int64)),
         ("strides", ctypes.POINTER(ctypes.c_int64)),
         ("byte_offset", ctypes.c_uint64),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
     ]
 
 
 def head_of(capsule):
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return CapsuleHead.from_address(get(capsule, b"dltensor"))
+    return ManagedTensor.from_address(get(capsule, b"dltensor"))
 
 
 def test_bfloat16_is_exported_without_a_copy():
@@ -94,6 +96,17 @@ def test_bfloat16_memory_outlives_its_variable():
     np.testing.assert_array_equal(back.array, expected)
     z = renga.functions.sum(renga.functions.cast(back, "float32"))
     assert float(z.array) == pytest.approx(float(expected.sum()))
+
+
+def test_an_exporter_may_keep_the_memory_itself():
+    capsule = bfloat16_variable(np.arange(3)).__dlpack__()
+    head_of(capsule).deleter = None
+    x = renga._core.from_dlpack(capsule)
+    np.testing.assert_array_equal(x.array, [0, 1, 2])
+    del x, capsule
+    unused = bfloat16_variable(np.ones(2)).__dlpack__()
+    head_of(unused).deleter = None
+    del unused
 
 
 def test_a_capsule_is_taken_once():
