@@ -24,7 +24,7 @@ ROWS = (
 )
 COLUMNS = (
     *("multi-node optimizer", "double buffering", 'shard="states"', "accumulate(2)"),
-    *('shard="parameters"', "local SGD, every=1", "channel"),
+    *('shard="parameters"', "local SGD, every=1", "elastic averaging", "channel"),
 )
 
 OPEN: dict[str, str] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from renga import _core
@@ -19,11 +20,12 @@ def sharing_memory(model: Any) -> list[list[DistinctParam]]:
     Returns:
         The groups of more than one parameter, of which the first is a largest one.
     """
-    found = [
-        each
-        for each in distinct_params(model, include_uninit=False)
-        if not each.param.is_meta and _bytes(each) > 0
-    ]
+    return overlapping(distinct_params(model, include_uninit=False))
+
+
+def overlapping(params: Sequence[DistinctParam]) -> list[list[DistinctParam]]:
+    """The same groups of parameters that have arrays."""
+    found = [each for each in params if not each.param.is_meta and _bytes(each) > 0]
     begins = _core.addresses([each.param for each in found])
     groups: list[list[DistinctParam]] = []
     end = -1

@@ -64,9 +64,12 @@ class State:
             begin[...] = numpy.where(x == left, begin, x)
 
     def note_trained(self, replicas):
-        """Notes which parameters are not frozen."""
-        for i, param in enumerate(params_of(replicas[0])):
-            self.trained[i] |= param.update_rule.enabled
+        """Notes of which arrays a parameter is not frozen."""
+        params = params_of(replicas[0])
+        trained = [param.array for param in params if param.update_rule.enabled]
+        for i, param in enumerate(params):
+            shares = [numpy.shares_memory(param.array, x) for x in trained]
+            self.trained[i] |= any(shares)
 
     def restart(self):
         """After an average."""
@@ -80,12 +83,8 @@ def arrays(trained):
 
 
 def params_of(trained):
-    """The parameters that have arrays; of those with one array, the first."""
-    found = []
-    for param in (p for _, p in distinct(trained.model) if p.array is not None):
-        if not any(numpy.shares_memory(param.array, p.array) for p in found):
-            found.append(param)
-    return found
+    """The parameters that have arrays, of which two may have one."""
+    return [param for _, param in distinct(trained.model) if param.array is not None]
 
 
 def copies(trained):
@@ -174,11 +173,13 @@ class Outer(RareAverages):
     def average(self, replicas, state):
         rate, momentum = self.rate, self.momentum
         values = zip(state.begin, state.velocities, state.trained)
-        for (begin, v, is_trained), *xs in zip(values, *map(arrays, replicas)):
+        before = zip(*map(copies, replicas))
+        for (begin, v, is_trained), own in zip(values, before):
             if is_trained:
-                mean = numpy.average(xs, axis=0, weights=state.samples)
+                mean = numpy.average(own, axis=0, weights=state.samples)
                 v[...] = momentum * v - rate * (begin - mean)
                 begin += momentum**2 * v - (1 + momentum) * rate * (begin - mean)
+        for begin, *xs in zip(state.begin, *map(arrays, replicas)):
             for x in xs:
                 x[...] = begin
 
@@ -201,10 +202,11 @@ class Center(Alone):
         if state.count % 2:
             return
         alpha = 0.9 / len(replicas)
-        for center, *xs in zip(state.begin, *map(arrays, replicas)):
-            pulls = [alpha * (x - center) for x in xs]
-            for x, pull in zip(xs, pulls):
-                x -= pull
+        before = zip(*map(copies, replicas))
+        for center, own, *xs in zip(state.begin, before, *map(arrays, replicas)):
+            pulls = [alpha * (y - center) for y in own]
+            for x, y, pull in zip(xs, own, pulls):
+                x[...] = y - pull
             center += sum(pulls)
 
 
@@ -224,10 +226,11 @@ class Mixing(Alone):
         replicas = [own[0].trained for own in parts]
         before = [copies(each) for each in replicas]
         super().step(parts)
-        for own, *all_own in zip(zip(*map(arrays, replicas)), *before):
-            mean = numpy.mean(all_own, axis=0)
-            for x, begin in zip(own, all_own):
-                x += mean - begin
+        after = zip(*map(copies, replicas))
+        for own, ends, *begins in zip(zip(*map(arrays, replicas)), after, *before):
+            mean = numpy.mean(begins, axis=0)
+            for x, end, begin in zip(own, ends, begins):
+                x[...] = end + mean - begin
 
 
 class DPSGD(Asynchronous):

@@ -1,5 +1,7 @@
 """What the caller changes between updates, against the same program in one process."""
 
+import io
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,8 @@ from renga.distributed.asynchronous import (
     create_local_sgd_optimizer,
     create_server_optimizer,
 )
-from renga.optimizers import SGD, Adam, MomentumSGD
+from renga.optimizers import SGD, Adam, MomentumSGD, NesterovAG
+from renga.serializers import load_npz, save_npz
 from tests.distributed.asynchronous import programs
 
 HOOKED_BY_NORM = {programs.clip_later, programs.lars_later}
@@ -186,3 +189,143 @@ def test_a_frozen_parameter_with_the_array_of_a_trained_one(frozen, outer):
     for found in local.run(run, ranks=2):
         for own, other in zip(found, expected):
             np.testing.assert_allclose(own, other, rtol=0, atol=1e-12)
+
+
+TARGETS = np.random.RandomState(3).normal(0, 1, (2, 2, 5))  # by rank and parameter
+OUTER = dict(lr=0.7, momentum=0.9)
+
+
+class Quadratics(renga.Chain):
+    """Half the squared distance of each parameter from its target."""
+
+    def __init__(self, shares):
+        super().__init__()
+        with self.init_scope():
+            self.a = renga.Parameter(np.arange(5.0))
+            self.b = renga.Parameter(np.arange(5.0))
+        if shares:
+            self.b.array = self.a.array
+
+    def forward(self, targets):
+        a, b = (p - t for p, t in zip((self.a, self.b), targets))
+        return (F.sum(a * a) + F.sum(b * b)) / 2
+
+
+def elastic(comm):
+    return create_elastic_averaging_optimizer(SGD(0.2), comm, 2)
+
+
+def with_momentum(comm):
+    outer = NesterovAG(**OUTER)
+    return create_local_sgd_optimizer(SGD(0.2), comm, every=2, outer=outer)
+
+
+def pull(w, begin, v):
+    """The elastic average of two ranks with beta 0.9: w by rank, and the center."""
+    pulls = 0.45 * (w - begin)
+    w -= pulls
+    begin += pulls.sum(axis=0)
+
+
+def step_outside(w, begin, v):
+    """Nesterov's momentum on the ranks' mean move, which all ranks get."""
+    move = begin - w.mean(axis=0)
+    v[...] = OUTER["momentum"] * v - OUTER["lr"] * move
+    begin += OUTER["momentum"] ** 2 * v
+    begin -= (1 + OUTER["momentum"]) * OUTER["lr"] * move
+    w[...] = begin
+
+
+@pytest.mark.parametrize("frozen", ["a", "b"])
+@pytest.mark.parametrize("updates", [range(0, 8), range(2, 4), range(3, 6)])
+def test_momentum_of_an_array_of_which_one_parameter_is_frozen(frozen, updates):
+    """The array is trained as long as one of its parameters is."""
+
+    def run(comm):
+        model = Quadratics(shares=True)
+        optimizer = with_momentum(comm).setup(model)
+        for step in range(8):
+            getattr(model, frozen).update_rule.enabled = step not in updates
+            optimizer.update(lambda: model(TARGETS[comm.rank]))
+        return model.a.array, model.b.array
+
+    w, begin, v = np.tile(np.arange(5.0), (2, 1)), np.arange(5.0), np.zeros(5)
+    for step in range(8):
+        gradients = {"a": w - TARGETS[:, 0], "b": w - TARGETS[:, 1]}
+        if step in updates:
+            del gradients[frozen]
+        w -= 0.2 * sum(gradients.values())
+        if step % 2:
+            step_outside(w, begin, v)
+    for rank, found in enumerate(local.run(run, ranks=2)):
+        for x in found:
+            np.testing.assert_allclose(x, w[rank], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("loads_model_first", [True, False])
+@pytest.mark.parametrize("saved", [2, 3])
+@pytest.mark.parametrize(
+    "create, combine", [(elastic, pull), (with_momentum, step_outside)]
+)
+def test_some_elements_changed_after_loading(create, combine, saved, loads_model_first):
+    """They count for the center or the last average, too, and no others do."""
+
+    def run(comm):
+        files = {}
+        for steps in (range(saved), range(saved, 8)):
+            model = Quadratics(shares=False)
+            both = {"model": model, "optimizer": create(comm).setup(model)}
+            for name in files if loads_model_first else reversed(files):
+                load_npz(io.BytesIO(files[name]), both[name])
+            if files:
+                model.a.array[1:3] = 7
+            for _ in steps:
+                both["optimizer"].update(model, TARGETS[comm.rank])
+            for name in both:
+                file = io.BytesIO()
+                save_npz(file, both[name])
+                files[name] = file.getvalue()
+        return model.a.array, model.b.array
+
+    def expected(which):
+        w, begin, v = np.tile(np.arange(5.0), (2, 1)), np.arange(5.0), np.zeros(5)
+        for step in range(8):
+            if step == saved and which == 0:
+                w[:, 1:3] = begin[1:3] = 7
+            w -= 0.2 * (w - TARGETS[:, which])
+            if step % 2:
+                combine(w, begin, v)
+        return w
+
+    for rank, found in enumerate(local.run(run, ranks=2)):
+        for which, x in enumerate(found):
+            np.testing.assert_allclose(x, expected(which)[rank], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "create, combine", [(elastic, pull), (with_momentum, step_outside)]
+)
+def test_loading_on_the_way_goes_back(create, combine):
+    """The center or the last average is that of the file, and so is the momentum."""
+
+    def run(comm):
+        model = Quadratics(shares=False)
+        optimizer = create(comm).setup(model)
+        files = [io.BytesIO(), io.BytesIO()]
+        for step in range(8):
+            optimizer.update(model, TARGETS[comm.rank])
+            for file, saved in zip(files, (model, optimizer)):
+                if step == 2:
+                    save_npz(file, saved)
+                elif step == 5:
+                    file.seek(0)
+                    load_npz(file, saved)
+        return model.a.array
+
+    w, begin, v = np.tile(np.arange(5.0), (2, 1)), np.arange(5.0), np.zeros(5)
+    for step in range(5):
+        w -= 0.2 * (w - TARGETS[:, 0])
+        if step % 2:
+            combine(w, begin, v)
+    for rank, found in enumerate(local.run(run, ranks=2)):
+        np.testing.assert_allclose(found, w[rank], rtol=0, atol=1e-12)

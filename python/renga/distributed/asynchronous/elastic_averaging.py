@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from renga.distributed.asynchronous.packed import reduce
-from renga.distributed.asynchronous.periodic import Meeting, PeriodicOptimizer
-from renga.serializer import Deserializer
+from renga.distributed.asynchronous.periodic import (
+    Meeting,
+    PeriodicOptimizer,
+    serialize_arrays,
+)
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -39,6 +42,9 @@ class ElasticAveragingOptimizer(PeriodicOptimizer):
         resumes = resumes and [x.size for x in self._center] == [x.size for x in flats]
         if not resumes:
             self._center = flats
+        # That of a file is in the main memory.
+        devices = [group[0].device for group in self._packed.groups]
+        self._center = [device.send(x) for device, x in zip(devices, self._center)]
         super()._after_begin(resumes)
 
     def _change(self, arrays: list[Array], masks: list[Array]) -> None:
@@ -76,9 +82,4 @@ class ElasticAveragingOptimizer(PeriodicOptimizer):
         """Saves or loads the actual optimizer and the center."""
         super().serialize(serializer)
         own = serializer[self._name]
-        count = own("centers", len(self._center))
-        if isinstance(serializer, Deserializer):
-            self._center = [own(f"center_{i}", None) for i in range(count)]
-        else:
-            for i, x in enumerate(self._center):
-                own(f"center_{i}", x)
+        self._center = serialize_arrays(own, "center", self._center)

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any, Callable
 import numpy
 
 from renga.distributed.asynchronous.packed import reduce
-from renga.distributed.asynchronous.periodic import Meeting, PeriodicOptimizer
+from renga.distributed.asynchronous.periodic import (
+    Meeting,
+    PeriodicOptimizer,
+    serialize_arrays,
+)
 from renga.distributed.data_parallel.sample_weighting import GradientWeight
 from renga.distributed.optimizers.multi_node_optimizer import MultiNodeOptimizer
 from renga.link import Link
@@ -90,8 +94,6 @@ class LocalSGDOptimizer(PeriodicOptimizer):
         else:
             for anchor, param in zip(self._anchors(), self._packed.params):
                 anchor.to_device(param.device)  # those of a file are in the main memory
-                if self._updates == 0:  # what the caller has changed since counts
-                    anchor.array[...] = param.array
         super()._after_begin(resumes)
 
     def _set_anchor(self, arrays: Sequence[Array]) -> None:
@@ -124,13 +126,8 @@ class LocalSGDOptimizer(PeriodicOptimizer):
             rule: Any = anchor.update_rule
             rule.enabled = bool(is_trained)
         self._outer.update()
-        # A frozen parameter that has the array of a trained one gets what that gets.
-        pairs = list(zip(self._packed.params, anchors, meeting.trained))
-        for param, anchor, _ in sorted(pairs, key=lambda pair: bool(pair[2])):
+        for param, anchor in zip(self._packed.params, anchors):
             param.array[...] = anchor.array
-        for param, anchor, is_trained in pairs:
-            if not is_trained:
-                anchor.array[...] = param.array
 
     def _weight(self, moves: Sequence[Array], meeting: Meeting) -> None:
         """Multiplies this rank's moves, so that their mean is one over samples."""
@@ -164,12 +161,9 @@ class LocalSGDOptimizer(PeriodicOptimizer):
         super().serialize(serializer)
         own = serializer[self._name]
         anchors = [param.array for param in self._anchors()]
-        count = own("anchors", len(anchors))
+        found = serialize_arrays(own, "anchor", anchors)
         outer_updates = own("outer_updates", self._outer.t)
-        if count and isinstance(serializer, Deserializer):
-            self._set_anchor([own(f"anchor_{i}", None) for i in range(count)])
-        else:
-            for i, x in enumerate(anchors):
-                own(f"anchor_{i}", x)
+        if found and isinstance(serializer, Deserializer):
+            self._set_anchor(found)
         if outer_updates:
             self._outer.serialize(own["outer"])

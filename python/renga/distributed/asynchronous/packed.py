@@ -10,7 +10,7 @@ import numpy
 
 from renga import _core
 from renga.link.distinct_params import distinct_params
-from renga.link.sharing_memory import sharing_memory
+from renga.link.sharing_memory import overlapping
 
 # Elements that stay in the cache from one operation to the next.
 _BLOCK = 1 << 15
@@ -30,18 +30,25 @@ class PackedParameters:
     """
 
     def __init__(self, model: Link) -> None:
-        params = [found.param for found in distinct_params(model, include_uninit=False)]
+        self._distinct = distinct_params(model, include_uninit=False)
+        params = [each.param for each in self._distinct]
         dtypes = sorted({param.dtype.str for param in params})
         self.groups = [[p for p in params if p.dtype.str == d] for d in dtypes]
-        # Whose arrays are those of other parameters, which are changed instead.
-        self._aliases = {
-            id(each.param) for _, *others in sharing_memory(model) for each in others
-        }
 
     @property
     def params(self) -> list[Parameter]:
         """In the order of their parts of the flat arrays."""
         return [param for group in self.groups for param in group]
+
+    def are_trained(self) -> list[bool]:
+        """Of each parameter, whether it or one that has its array is not frozen."""
+        rules = ((id(param), param.update_rule) for param in self.params)
+        trained = {key for key, rule in rules if rule is not None and rule.enabled}
+        for group in overlapping(self._distinct):
+            ids = {id(each.param) for each in group}
+            if not trained.isdisjoint(ids):
+                trained |= ids
+        return [id(param) in trained for param in self.params]
 
     def pack(self) -> list[Array]:
         """A new flat array of each dtype."""
@@ -100,10 +107,13 @@ class PackedParameters:
                 yield x[begin : begin + rows], view[begin : begin + rows]
 
     def _pairs(self, flats: Sequence[Array]) -> list[tuple[Array, Array]]:
+        groups = overlapping(self._distinct)
+        # Whose arrays are those of other parameters, which are changed instead.
+        aliases = {id(each.param) for _, *others in groups for each in others}
         return [
             (param.array, view)
             for param, view in zip(self.params, self.views(flats))
-            if id(param) not in self._aliases
+            if id(param) not in aliases
         ]
 
     def views(self, flats: Sequence[Array]) -> list[Array]:

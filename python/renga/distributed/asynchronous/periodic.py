@@ -23,7 +23,7 @@ class Meeting(NamedTuple):
     samples: Array  # of these updates, or UNKNOWN_SAMPLES
     joined: Array  # whether the rank has called join()
     changed: Array  # whether its caller has written into parameters
-    trained: Array  # of each parameter, whether it was not frozen
+    trained: Array  # of each parameter, whether one with its array was not frozen
 
 
 class PeriodicOptimizer(AsynchronousOptimizer):
@@ -41,6 +41,7 @@ class PeriodicOptimizer(AsynchronousOptimizer):
     _has_changed: bool
     _trained: Array
     _watch: ParameterWatch
+    _left: list[Array]
 
     def __init__(
         self, actual_optimizer: Any, communicator: Communicator, every: int
@@ -53,6 +54,7 @@ class PeriodicOptimizer(AsynchronousOptimizer):
             _has_changed=False,
             _trained=numpy.zeros(0, numpy.bool_),
             _watch=None,  # once all ranks have begun
+            _left=[],  # in the parameters by the last update, if a file has it
         )
 
     def _after_begin(self, resumes: bool) -> None:
@@ -61,6 +63,9 @@ class PeriodicOptimizer(AsynchronousOptimizer):
             self._updates = self._total_samples = 0
             self._trained = numpy.zeros(len(params), numpy.bool_)
         self._watch = ParameterWatch(params)
+        if resumes:
+            self._watch.expect(self._left)
+        self._left = []
 
     def _update(self, forward: Callable[[], Any] | None) -> None:
         self._note_changes()
@@ -71,8 +76,7 @@ class PeriodicOptimizer(AsynchronousOptimizer):
             self._total_samples = UNKNOWN_SAMPLES
         else:
             self._total_samples += self._samples
-        rules = [param.update_rule for param in self._packed.params]
-        self._trained |= [rule is not None and rule.enabled for rule in rules]
+        self._trained |= self._packed.are_trained()
         if self._updates >= self._every:
             self._exchange(has_joined=False)
         self._watch.record()
@@ -87,7 +91,7 @@ class PeriodicOptimizer(AsynchronousOptimizer):
 
     def _after_load(self) -> None:
         self._has_changed = True
-        self._watch.record()  # what else is kept has been loaded, too
+        self._after_begin(resumes=True)  # what else is kept has been loaded, too
 
     def _exchange(self, has_joined: bool) -> bool:
         """Has the ranks meet; whether all of them have joined."""
@@ -126,5 +130,20 @@ class PeriodicOptimizer(AsynchronousOptimizer):
         own = serializer[self._name]
         self._updates = own("updates", self._updates)
         self._total_samples = own("samples", self._total_samples)
+        self._has_changed = own("changed", self._has_changed)
         is_loading = isinstance(serializer, Deserializer)
         self._trained = own("trained", None if is_loading else self._trained)
+        left = [] if self._watch is None else self._watch.expected
+        found = serialize_arrays(own, "left", left)
+        if is_loading:
+            self._left = found
+
+
+def serialize_arrays(serializer: Any, name: str, arrays: list[Array]) -> list[Array]:
+    """Saves or loads any number of arrays; those that are in the file then."""
+    count = serializer(f"{name}s", len(arrays))
+    if isinstance(serializer, Deserializer):
+        return [serializer(f"{name}_{i}", None) for i in range(count)]
+    for i, x in enumerate(arrays):
+        serializer(f"{name}_{i}", x)
+    return arrays
