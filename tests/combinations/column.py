@@ -40,9 +40,14 @@ class Column:
     @property
     def apart(self):
         """Reasons by pairs of traits of rows that do not go together."""
-        reason = "rank 0 has the statistics of its own samples, which all ranks get"
-        traits = ("batch statistics", "rank 0 loads")
-        return {traits: reason} if self.own_samples else {}
+        if not self.own_samples:
+            return {}
+        alone = "rank 0 has the statistics of its own samples, which all ranks get"
+        others = "the samples of which ranks have statistics depend on the ranks"
+        return {
+            ("batch statistics", "rank 0 loads"): alone,
+            ("batch statistics", "other ranks"): others,
+        }
 
     # Traits of rows whose ranks begin with the same weights: gradients that the loop
     # has set are dropped with the weights they belong to, and files of an optimizer

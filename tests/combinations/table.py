@@ -108,6 +108,7 @@ APART = {
     ("own objects", "rank 0 loads"): "each rank has a moving average of its own",
     ("integers", "real inputs"): "integers have no dropout",
     ("other ranks", "sizes"): "the sizes of the batches depend on the ranks",
+    ("other ranks", "own samples"): "what a rank computes depends on the ranks",
     ("random", "resume"): "files do not have the states of random generators",
 }
 

@@ -13,7 +13,12 @@ from renga.distributed.parallelize import _STRATEGIES
 from renga.pipeline.schedule import SCHEDULES
 from renga.pipeline.weights import KINDS
 from renga.planning.plan import Plan
-from tests.combinations.table import CELLS, COLUMNS, OPEN, REFUSED, ROWS
+from tests.combinations.columns.multi_node import MultiNode
+from tests.combinations.comparison import check_file
+from tests.combinations.reference import Formula, reference
+from tests.combinations.row import can_pair, pair
+from tests.combinations.rows.resuming import ResumedElsewhere
+from tests.combinations.table import CELLS, COLUMNS, OPEN, REFUSED, ROWS, absence
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -102,3 +107,20 @@ def test_the_page_is_up_to_date():
     script = runpy.run_path(str(DOCS / "scripts/make_combinations.py"))
     page = (DOCS / "parallel/combinations.md").read_text()
     assert page == script["page"](), "run `make docs`"
+
+
+def rows_on_other_ranks():
+    """Those that another number of ranks may go on with, and that end."""
+    elsewhere = ResumedElsewhere()
+    for row in ROWS:
+        if row.raises is None and can_pair(row, elsewhere):
+            if absence(pair(row, elsewhere), MultiNode()) is None:
+                yield row
+
+
+@pytest.mark.parametrize("row", list(rows_on_other_ranks()), ids=repr)
+def test_a_row_trains_the_same_model_on_any_number_of_ranks(row):
+    """Its loss is a mean over samples, so that ranks may cut a batch anywhere."""
+    one, three = (reference(row, row.kinds[0], n, 1, Formula) for n in (1, 3))
+    for name, file in one.files[0].items():
+        check_file(three.files[0][name], file, row.tolerance, False, name)
