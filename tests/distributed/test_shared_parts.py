@@ -98,6 +98,24 @@ def test_a_link_in_two_models_is_refused(first, second):
     assert all(local.run(run, ranks=2))
 
 
+@pytest.mark.parametrize("first", PARALLEL)
+def test_an_optimizer_of_before_updates_no_link_of_a_parallel_model(first):
+    def run(comm):
+        a, b = models()
+        optimizer = SGD(0.1).setup(b)
+        optimizer.update(lambda: F.sum(b(X)))
+        kept = PARALLEL[first](a, comm)
+        here = [param for param in b.params() if not param.is_meta]
+        before = [param.array.copy() for param in here]
+        with pytest.raises(ValueError, match="update: .*share nothing.*encoder/W"):
+            optimizer.update(lambda: F.sum(b(X)))
+        for param, array in zip(here, before):
+            np.testing.assert_array_equal(param.array, array)
+        return kept is not None
+
+    assert all(local.run(run, ranks=2))
+
+
 def parts():
     """Pairs of models that have a parameter, an array or statistics in common."""
     weight = renga.Parameter(np.ones((3, 6), np.float32))

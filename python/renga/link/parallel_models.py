@@ -47,6 +47,7 @@ class _OfThread(threading.local):
 
     def __init__(self) -> None:
         self.models: list[_ParallelModel] = []
+        self.noted = 0  # how many there have been
 
 
 _of_thread = _OfThread()
@@ -55,6 +56,12 @@ _of_thread = _OfThread()
 def note_parallel_model(serial: Any, parallel: Any) -> None:
     """Has other models with links of ``serial`` refused, as long as both are in use."""
     _of_thread.models.append(_ParallelModel(serial, parallel))
+    _of_thread.noted += 1
+
+
+def number_of_parallel_models() -> int:
+    """How many this rank has made: a change tells that a model may share links now."""
+    return _of_thread.noted
 
 
 def require_own_parts(operation: str, model: Any) -> None:

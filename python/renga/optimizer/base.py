@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from renga.link import Link
-from renga.link.parallel_models import require_own_parts
+from renga.link.parallel_models import (
+    number_of_parallel_models,
+    require_own_parts,
+)
 from renga.optimizer.hooks import Hookable
 from renga.optimizer.loss_scaling import LossScaling
 from renga.serializer import Deserializer
@@ -21,6 +24,7 @@ class Optimizer(Hookable, LossScaling):
     target: Any = None
     t = 0
     epoch = 0
+    _models_seen = 0  # models of this rank that were made parallel, at the last check
     use_auto_new_epoch = False
 
     def setup(self, link: Link) -> Optimizer:
@@ -28,6 +32,7 @@ class Optimizer(Hookable, LossScaling):
         if not isinstance(link, Link):
             raise TypeError(f"setup: expected a Link, got {type(link).__name__}")
         require_own_parts("setup", link)
+        self._models_seen = number_of_parallel_models()
         if self.target is not None:
             self._read_device_loss_scale()
         self.target = link
@@ -49,6 +54,12 @@ class Optimizer(Hookable, LossScaling):
     ) -> None:
         """Updates the parameters of the target."""
         raise NotImplementedError
+
+    def _require_own_parts(self, method: str) -> None:
+        """Checks that no model has been made parallel that shares links with this."""
+        if self._models_seen != number_of_parallel_models():
+            require_own_parts(method, self.target)
+            self._models_seen = number_of_parallel_models()
 
     def _require_target(self, method: str) -> None:
         if self.target is None:

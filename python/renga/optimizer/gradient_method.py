@@ -174,6 +174,7 @@ class GradientMethod(Optimizer):
         through them and only their losses keep them alive.
         """
         self._require_target("update")
+        self._require_own_parts("update")
         if lossfun is not None:
             loss = lossfun(*args, **kwds)
             if not hasattr(loss, "backward"):
