@@ -101,24 +101,21 @@ def enable_random_streams() -> None:
     _streams_exist = True
 
 
-@contextlib.contextmanager
-def noted_seeds(drawn: list[int], repeated: Sequence[int] = ()) -> Iterator[None]:
+def noted_seeds(
+    drawn: list[int], repeated: Sequence[int] = ()
+) -> contextlib.AbstractContextManager[None]:
     """A context in which ``draw_seed`` appends what it draws from the generator.
 
     Args:
         drawn: an empty list.
         repeated: seeds to be drawn first, instead of others.
     """
-    before = _thread.drawn, _thread.repeated
-    _thread.drawn, _thread.repeated = drawn, repeated
-    try:
-        yield
-    finally:
-        _thread.drawn, _thread.repeated = before
+    return _set_in_thread(drawn=drawn, repeated=repeated)
 
 
-@contextlib.contextmanager
-def random_streams(comm: Any, first: int = 0) -> Iterator[None]:
+def random_streams(
+    comm: Any, first: int = 0
+) -> contextlib.AbstractContextManager[None]:
     """A context in which the ranks of ``comm`` use what its rank 0 draws.
 
     Args:
@@ -127,12 +124,17 @@ def random_streams(comm: Any, first: int = 0) -> Iterator[None]:
             have other ones, which differ by more than there are streams.
     """
     enable_random_streams()
-    before = _thread.first_stream, _thread.comm
-    _thread.first_stream, _thread.comm = first, comm
+    return _set_in_thread(first_stream=first, comm=comm)
+
+
+@contextlib.contextmanager
+def _set_in_thread(**values: Any) -> Iterator[None]:
+    before = {name: getattr(_thread, name) for name in values}
+    vars(_thread).update(values)
     try:
         yield
     finally:
-        _thread.first_stream, _thread.comm = before
+        vars(_thread).update(before)
 
 
 def _stream_and_comm_of(x: Any) -> tuple[int, Any]:
