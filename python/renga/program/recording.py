@@ -44,7 +44,14 @@ def record(model: Callable[..., Any], *inputs: Any, timed: bool = False) -> Prog
         model: a link or a function.
         inputs: its arguments.
         timed: whether to measure the seconds of each call.
+
+    Raises:
+        TypeError: the model cannot be called.
     """
+    if not callable(model):
+        raise TypeError(
+            f"record: expected a link or a function, got {type(model).__name__}"
+        )
     recorder = Recorder(model, timed)
     with recorder:
         recorder.add_inputs(inputs)

@@ -204,3 +204,11 @@ def test_what_handlers_within_run_is_recorded():
     found = program.record(net, X)
     assert labels == ["relu", "exp"]
     assert [call.operation for call in found.calls] == labels
+
+
+@pytest.mark.parametrize(
+    "model", [None, "model", np.ones(3, "f")], ids=["none", "text", "array"]
+)
+def test_what_cannot_be_called_is_refused(model):
+    with pytest.raises(TypeError, match="record: expected a link or a function, got"):
+        program.record(model, np.ones((2, 4), "f"))
