@@ -111,6 +111,21 @@ def run_within(handler: Any, call: Any) -> None:
         handler(call)
 
 
+def tell_counted(function: str, counted: Callable[[], Any]) -> None:
+    """Says how many elements a function takes the mean of, where others do not count.
+
+    A pipeline divides the batch, and has to know that for each part.
+
+    Args:
+        function: its name.
+        counted: computes an array, True for the elements that count; it is called only
+            if someone wants to know.
+    """
+    handler = inner_handler()
+    if hasattr(handler, "note_counted"):  # a stage of a pipeline
+        handler.note_counted(function, int(counted().sum()))
+
+
 def require_own_graph(caller: str) -> None:
     """Raises RuntimeError in a program of which other ranks compute parts."""
     handler = inner_handler()

@@ -44,8 +44,10 @@ def made(function, *inputs):
         lambda h: h / h.size,
         lambda h: h * np.abs(h.array).max(),
         lambda h: h - len(h[0]),
+        lambda h: h / h.size if renga.config.train else h,
+        lambda h: F.dropout(h / h.size),
     ],
-    ids=["size", "elements", "length"],
+    ids=["size", "elements", "length", "in training", "beside dropout"],
 )
 def test_what_is_read_from_a_shard_is_refused(function):
     with pytest.raises((ValueError, RankFailed), match="it reads shapes or elements"):

@@ -11,6 +11,7 @@ import numpy
 
 from renga.pipeline.batches import micro_batches, results
 from renga.pipeline.batches.link_states import LinkStates
+from renga.pipeline.batches.reductions import EqualShares
 from renga.pipeline.batches.running_statistics import RunningStatistics
 from renga.pipeline.schedule import Action
 from renga.pipeline.stages.messages import Kind, Route, StageMessages
@@ -32,7 +33,8 @@ class MicroBatch(NamedTuple):
 
     ``samples`` is how many samples its means are over, of ``total`` in the batch, None
     if that does not count; ``factor`` is what its numbers, as the loss, are multiplied
-    by in those of the batch.
+    by in those of the batch. ``shares`` compares how many of the samples count in the
+    parts of one update; None where that does not matter.
     """
 
     program: Callable[..., Any]
@@ -43,6 +45,7 @@ class MicroBatch(NamedTuple):
     factor: float
     loss_scale: float | None  # of the gradients
     is_last: bool  # before an update
+    shares: EqualShares | None
 
 
 class Executor:
@@ -173,6 +176,8 @@ class Executor:
             run.forward(micro_batch.program, micro_batch.inputs, recompute)
         if self._has_several_stages and i + 1 not in self._random_states:
             self._random_states[i + 1] = numpy.random.get_state()
+        if micro_batch.shares is not None:
+            micro_batch.shares.require(stage, run.counted, micro_batch.samples)
         self._observations.setdefault(i, {}).update(run.observation)
         self._received[self._signature(Action("F", stage, i))] = run.received_kinds()
         if not self.trains:

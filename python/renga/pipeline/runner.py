@@ -20,6 +20,7 @@ from renga.pipeline.batches import micro_batches, results
 from renga.pipeline.batches.link_states import LinkStates
 from renga.pipeline.batches.reductions import (
     RESULT,
+    EqualShares,
     Reductions,
     definition,
     reductions_of,
@@ -225,7 +226,7 @@ class Runner:
         self, program: Callable[..., Any], inputs: Sequence[Any], parts: int
     ) -> tuple[list[MicroBatch], list[dict[str, Any]]]:
         """Micro-batches, and by names what they return and report; nothing changes."""
-        (batch,) = self._micro_batches(program, [inputs], "mean", parts)
+        (batch,) = self._micro_batches(program, [inputs], None, parts)
         undo, numbers = traces_of(self._model), random_states()
         keeps_graphs = self._options.recompute == "none"
         memory = contextlib.nullcontext() if keeps_graphs else no_backprop_mode()
@@ -275,6 +276,7 @@ class Runner:
         are_told = all(self._number_of_samples(x) is not None for x in batches)
         is_weighted = are_told and reduction == "mean"
         total = float(sum(map(sum, counts))) if is_weighted else None
+        shares = EqualShares() if is_weighted else None
         return [
             [
                 MicroBatch(
@@ -286,6 +288,7 @@ class Runner:
                     next(factors),
                     loss_scale,
                     batch is divided[-1] and i == len(batch) - 1,
+                    shares,
                 )
                 for i, ((size, part), count) in enumerate(zip(batch, batch_counts))
             ]

@@ -1,5 +1,7 @@
 """Means, sums and other functions of a batch in micro-batches, against one process."""
 
+import functools
+
 import numpy as np
 import pytest
 from programs import Layers, assert_close, batches, pipeline, saved, serial, whole
@@ -375,3 +377,84 @@ def test_batches_of_one_sample_that_are_added_up():
     expected = serial(Layers, [(x[:2], t[:2])])
     for found in local.run(lambda comm: run(comm, reduce="mean"), ranks=2):
         assert_close(found, expected)
+
+
+def ignoring(*labels):
+    """The batches, of which the second one's labels at these places are ignored."""
+    data = [(x, t.copy()) for x, t in DATA]
+    data[1][1][list(labels)] = -1
+    return data
+
+
+def accurate(model, x, t):
+    """A loss over all labels, with an accuracy over those that count."""
+    renga.report({"accuracy": F.accuracy(model.predict(x), t, ignore_label=-1)}, model)
+    return F.sum(squares(model, x, abs(t))) / len(x)
+
+
+def binary(model, x, t):
+    labels = np.eye(5, dtype="i")[t]
+    labels[t < 0] = -1
+    renga.report({"right": F.binary_accuracy(model.predict(x), labels)}, model)
+    return F.sigmoid_cross_entropy(model.predict(x), labels)
+
+
+def smoothed(model, x, t):
+    return F.label_smoothing_cross_entropy(model.predict(x), t)
+
+
+@pytest.mark.parametrize("loss", [Layers.forward, accurate, binary, smoothed])
+@pytest.mark.parametrize("schedule", ["gpipe", "interleaved", "pipedream"])
+def test_labels_that_only_a_later_batch_ignores(loss, schedule):
+    """They are refused unless it is told how many labels count."""
+    data = ignoring(0, 1)
+
+    def untold(comm):
+        model, optimizer = pipeline(Layers, comm, data, schedule=schedule)
+        of_batch = functools.partial(loss, model.model)
+        model.train_batch(optimizer, of_batch, data[0])
+        model.drain()
+        before = [param.array.copy() for param in model.params()]
+        with pytest.raises(ValueError, match="over one share of the samples.*samples="):
+            model.train_batch(optimizer, of_batch, data[1])
+        if schedule != "pipedream":
+            for param, array in zip(model.params(), before):
+                np.testing.assert_array_equal(param.array, array)
+
+    local.run(untold, ranks=1)
+
+
+@pytest.mark.parametrize("loss", [Layers.forward, binary, smoothed])
+def test_labels_whose_number_is_told(several_ranks, loss):
+    data = ignoring(0, 1)
+    expected = one_process(loss, data)
+    count = lambda x, t: (t >= 0).sum()  # noqa: E731
+    for found in several_ranks(lambda c: trained(c, loss, data, samples=count)):
+        assert_close(found, expected)
+
+
+def test_equally_many_ignored_labels_in_all_micro_batches(several_ranks):
+    """One of two in each."""
+    data = [(x[:6], t[:6]) for x, t in ignoring(0, 2, 4)]
+    expected = one_process(Layers.forward, data)
+    for found in several_ranks(lambda c: trained(c, Layers.forward, data)):
+        assert_close(found, expected)
+
+
+def test_a_term_whose_weight_was_zero_at_first():
+    """Of a sum of losses and a penalty, which is refused as soon as it counts."""
+
+    def run(comm):
+        model, optimizer = pipeline(Layers, comm, DATA)
+
+        def loss(weight):
+            inner = LOSSES["sum"]
+            return lambda *b: inner(model.model, *b) + weight * penalty(model.model)
+
+        model.train_batch(optimizer, loss(0), DATA[0])
+        before = whole(model)
+        with pytest.raises(ValueError, match=NEITHER):
+            model.train_batch(optimizer, loss(0.5), DATA[1])
+        assert_close(whole(model), before)
+
+    local.run(run, ranks=2)

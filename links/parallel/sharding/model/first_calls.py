@@ -67,24 +67,20 @@ class FirstCalls:
         return compare
 
     def _compare(self, link: Any, args: Any, kwargs: Any) -> None:
-        """Checks the outputs of both links, in test mode; every rank calls it.
+        """Checks the outputs of both links; every rank calls it.
 
-        Nothing is compared where outputs depend on random numbers, or where a link
-        raises.
+        Where they depend on random numbers, they are compared in test mode instead. If
+        they do there, too, or if a link raises, nothing is compared.
 
         Raises:
             ValueError: on all ranks, if the outputs differ on one.
         """
-        serial, numbers = self._serial_link(link), numpy.random.get_state()
-        expected = _outputs(serial, args, kwargs)
-        is_random = not _same_states(numbers, numpy.random.get_state())
-        numpy.random.set_state(numbers)
-        found = _outputs(link, args, kwargs)
-        numpy.random.set_state(numbers)
-        differ = not (is_random or expected is None or found is None) and not all(
-            map(_are_near, found, expected)
-        )
-        if any(link._run_model.comm.allgather_obj(differ)):
+        serial = self._serial_link(link)
+        differ = _differ(serial, link, args, kwargs)
+        if differ is None and config.train:
+            with using_config("train", False):
+                differ = _differ(serial, link, args, kwargs)
+        if any(link._run_model.comm.allgather_obj(bool(differ))):
             raise ValueError(
                 f"{type(link).__name__}: expected the parallel model to compute what "
                 "the serial one does, got other outputs: it reads shapes or elements "
@@ -110,8 +106,23 @@ def _serial_class(link: Link) -> type[Link]:
     return kind.__bases__[-1] if "_run_model" in vars(kind) else kind
 
 
+def _differ(serial: Any, link: Any, args: Any, kwargs: Any) -> bool | None:
+    """Whether outputs do; None if they depend on random numbers, which are put back."""
+    numbers = numpy.random.get_state()
+    expected = _outputs(serial, args, kwargs)
+    is_random = not _same_states(numbers, numpy.random.get_state())
+    numpy.random.set_state(numbers)
+    if is_random:
+        return None
+    found = _outputs(link, args, kwargs)
+    numpy.random.set_state(numbers)
+    if expected is None or found is None:
+        return False
+    return not all(map(_are_near, found, expected))
+
+
 def _outputs(model: Any, args: Any, kwargs: Any) -> list[numpy.ndarray] | None:
-    with no_backprop_mode(), using_config("train", False):
+    with no_backprop_mode():
         try:
             y = model(*args, **kwargs)
         except Exception:

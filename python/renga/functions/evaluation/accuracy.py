@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import reads_elements
+from renga.around_call import reads_elements, tell_counted
 from renga.functions.check import array_of, check_labels_shape
 from renga.utils.type_check import InvalidType
 from renga.variable import Variable, as_variable
@@ -36,6 +36,8 @@ def accuracy(y: Any, t: Any, ignore_label: int | None = None) -> Variable:
             f"accuracy: expected floats and integers, got {y.dtype} and {t.dtype}"
         )
     check_labels_shape("accuracy", y, t)
+    if ignore_label is not None:
+        tell_counted("accuracy", lambda: t != ignore_label)
     if not isinstance(y, numpy.ndarray):
         return _on_device(as_variable(y), as_variable(t), ignore_label)
     right = y.argmax(axis=1).reshape(t.shape) == t

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from renga.around_call import reads_elements
+from renga.around_call import reads_elements, tell_counted
 from renga.functions.check import array_of, check_floats, check_shape
 from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
@@ -35,5 +35,6 @@ def binary_accuracy(y: Any, t: Any) -> Variable:
     if t.dtype.kind != "i":
         raise InvalidType(f"binary_accuracy: expected t of integers, got {t.dtype}")
     right = numpy.count_nonzero((y >= 0) == t)
+    tell_counted("binary_accuracy", lambda: t != -1)
     counted = max(int((t != -1).sum()), 1)
     return as_variable(numpy.asarray(right / counted, y.dtype))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import reads_elements
+from renga.around_call import reads_elements, tell_counted
 from renga.functions.check import array_of, check_arrays, checked_indices
 from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce
@@ -53,5 +53,7 @@ def sigmoid_cross_entropy(
         loss = _core.ops.where(valid, loss, numpy.zeros_like(as_array(loss)))
     if reduce == "no":
         return loss
+    if normalize:
+        tell_counted("sigmoid_cross_entropy", lambda: valid)
     count = numpy.count_nonzero(valid) if normalize else len(t)
     return _core.ops.sum(loss) * (1 / max(count, 1))

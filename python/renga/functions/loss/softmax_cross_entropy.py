@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.around_call import tell_counted
 from renga.functions.array.cast import promoted
 from renga.functions.check import array_of, check_arrays
 from renga.functions.loss.nominal_dtype import in_nominal_dtype
@@ -67,6 +68,8 @@ def softmax_cross_entropy(
     t = array_of("softmax_cross_entropy", "labels", t)
     if reduce == "no":
         return _core.ops.softmax_nll(x, t, class_weight, ignore_label)
+    if normalize:
+        tell_counted("softmax_cross_entropy", lambda: t != ignore_label)
     return _core.ops.softmax_cross_entropy(x, t, normalize, class_weight, ignore_label)
 
 

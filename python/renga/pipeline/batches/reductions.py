@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import numbers
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -53,6 +54,42 @@ class Reductions(NamedTuple):
             return "a loss"
         names = [name for name, own in self.possible.items() if not own]
         return f"a reported value {names[0]!r}" if names else None
+
+
+class EqualShares:
+    """Checks that the means of all parts of an update are over one share of samples.
+
+    Otherwise the number of samples is no weight for these means, as where labels are
+    ignored in some parts.
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[int, tuple[Sequence[tuple[str, int]], float]] = {}
+
+    def require(
+        self, stage: int, counted: Sequence[tuple[str, int]], samples: float
+    ) -> None:
+        """Takes what a stage has computed for the next part.
+
+        Args:
+            stage: which runs the program.
+            counted: names of functions, and of how many elements they took the mean.
+            samples: how many samples the part's means are said to be over.
+
+        Raises:
+            ValueError: a mean is over another share of the samples than in other parts.
+        """
+        if samples == 0:
+            return
+        first, first_samples = self._first.setdefault(stage, (counted, samples))
+        for (name, own), (_, other) in zip(counted, first):
+            if own * first_samples != other * samples:
+                raise ValueError(
+                    f"Pipeline: expected means over one share of the samples in all "
+                    f"micro-batches, got {name} of {own} elements in {samples:g} "
+                    f"samples and of {other} in {first_samples:g}, as some labels are "
+                    "ignored: pass samples=, how many of a micro-batch count"
+                )
 
 
 def weights_of(reduction: str | None, counts: Sequence[float]) -> list[float]:
@@ -126,7 +163,8 @@ def _are_near(a: Any, b: Any, itemsize: int) -> bool:
 def definition(program: Any) -> tuple[Any, ...]:
     """What functions have in common that are made anew for each batch.
 
-    That is their code, and the functions and links that they refer to.
+    That is their code, the functions and links that they refer to, and which of the
+    numbers are zero, such as the weight of a term of the loss.
     """
     found: dict[int, Any] = {}
     pending = [program]
@@ -136,12 +174,19 @@ def definition(program: Any) -> tuple[Any, ...]:
             continue
         if isinstance(each, functools.partial):
             found[id(each)] = functools.partial
-            pending += [each.func, *filter(callable, each.args)]
+            pending += [each.func, *filter(_defines, each.args)]
+            continue
+        if isinstance(each, numbers.Number):
+            found[len(found)] = each != 0
             continue
         found[id(each)] = getattr(each, "__code__", each)
         if isinstance(each, types.MethodType):
             pending += [each.__self__, each.__func__]
         if isinstance(each, types.FunctionType):
             cells = [cell.cell_contents for cell in each.__closure__ or ()]
-            pending += [x for x in (*cells, *(each.__defaults__ or ())) if callable(x)]
+            pending += filter(_defines, (*cells, *(each.__defaults__ or ())))
     return tuple(found.values())
+
+
+def _defines(x: Any) -> bool:
+    return callable(x) or isinstance(x, numbers.Number)

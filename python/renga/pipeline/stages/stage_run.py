@@ -64,6 +64,7 @@ class StageRun:
         self.stage = stage
         self.result: Any = None
         self.observation: dict[str, Any] = {}
+        self.counted: list[tuple[str, int]] = []
         self._messages = messages
         self._tracing = tracing
         self._weights = weights
@@ -80,7 +81,10 @@ class StageRun:
     def forward(
         self, program: Callable[..., Any], inputs: Sequence[Any], recompute: bool
     ) -> None:
-        """Runs the program, and sets ``result`` and ``observation``.
+        """Runs the program, and sets ``result``, ``observation`` and ``counted``.
+
+        The last says of how many elements functions took the mean, with their names,
+        where others may not count.
 
         Args:
             program: a function of Variables or arrays, the same on every rank.
@@ -248,6 +252,10 @@ class StageRun:
     def is_divided(self) -> bool:
         """Whether other stages compute parts of the program."""
         return self._messages.stages > 1
+
+    def note_counted(self, function: str, counted: int) -> None:
+        """Is told of how many elements a function takes the mean."""
+        self.counted.append((function, counted))
 
     def require_own_graph(self, caller: str) -> None:
         """Raises RuntimeError where the graph of the program is on several ranks."""
