@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from renga.backend import get_array_types
 from renga.communicators.arrays import Array
 from renga.communicators.work import Work
-from renga.link.distinct_params import distinct_params
+from renga.core.backend import get_array_types
+from renga.core.link.distinct_params import distinct_params
 
 _ON_DEVICE = "__cuda_array_interface__"
 
 if TYPE_CHECKING:
     from renga.communicators.communicator import Communicator
-    from renga.link import Link
-    from renga.parameter import Parameter
+    from renga.core.link import Link
+    from renga.core.parameter import Parameter
 
     Model = Link
 

@@ -6,7 +6,7 @@ import math
 import os
 import tempfile
 
-from renga.configuration import config
+from renga.core.configuration import config
 
 # A signal that arrives just before the main thread waits does not interrupt the wait.
 # So it waits for ranks that are threads in steps: between two, handlers of signals run.

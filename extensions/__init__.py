@@ -1,5 +1,6 @@
 """Trainer extensions: measure, report, save, schedule."""
 
+from renga._runtime.suggestions import suggest_names as _suggest_names
 from renga.extensions import (
     computational_graph,
     evaluator,
@@ -55,7 +56,6 @@ from renga.extensions.shifts.warmup_shift import WarmupShift
 from renga.extensions.snapshots import snapshot_writers
 from renga.extensions.snapshots.snapshot import snapshot, snapshot_object
 from renga.extensions.variable_unchain import unchain_variables
-from renga.suggestions import suggest_names as _suggest_names
 
 __all__ = [
     "CosineShift",

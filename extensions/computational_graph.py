@@ -6,8 +6,8 @@ import os
 import shutil
 from typing import Any
 
-from renga import configuration
-from renga.computational_graph import Style, build_computational_graph
+from renga.core import configuration
+from renga.core.computational_graph import Style, build_computational_graph
 from renga.serializers.atomic import atomic_write
 from renga.training import extension
 from renga.training.trainer import Trainer

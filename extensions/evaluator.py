@@ -10,8 +10,8 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from renga import backend, configuration
-from renga import reporter as reporter_module
+from renga.core import backend, configuration
+from renga.core import reporter as reporter_module
 from renga.dataset import convert
 from renga.extensions.reports.terminal import can_draw
 from renga.training import extension

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from renga.link import Link
-from renga.link.distinct_params import distinct_params
-from renga.serializer import AbstractSerializer
+from renga.core.link import Link
+from renga.core.link.distinct_params import distinct_params
+from renga.core.serializer import AbstractSerializer
 from renga.training import extension
 from renga.training.trainer import Trainer
 from renga.utils.argument import check_number

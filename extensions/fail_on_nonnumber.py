@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from renga.optimizer.loss_scaling import are_finite
+from renga.core.optimizer.loss_scaling import are_finite
 from renga.training import extension
 from renga.training.trainer import Trainer
 

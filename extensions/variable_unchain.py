@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from renga import configuration
+from renga.core import configuration
+from renga.core.variable import Variable
 from renga.training import extension
 from renga.training.trainer import Trainer
-from renga.variable import Variable
 
 
 class unchain_variables(extension.Extension):

@@ -1,5 +1,6 @@
 """Links: layers with parameters."""
 
+from renga._runtime.suggestions import suggest_names as _suggest_names
 from renga.links.activation.maxout import Maxout as Maxout
 from renga.links.activation.prelu import PReLU as PReLU
 from renga.links.activation.simplified_dropconnect import (
@@ -165,6 +166,5 @@ from renga.links.rnn.peephole import StatefulPeepholeLSTM as StatefulPeepholeLST
 from renga.links.rnn.tree_lstm import ChildSumTreeLSTM as ChildSumTreeLSTM
 from renga.links.rnn.tree_lstm import NaryTreeLSTM as NaryTreeLSTM
 from renga.links.rnn.zoneoutlstm import StatefulZoneoutLSTM as StatefulZoneoutLSTM
-from renga.suggestions import suggest_names as _suggest_names
 
 _suggest_names(__name__)

@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 # The longest prefix first.
 MIRRORS = {
     "python/renga/distributed": "tests/distributed",
+    "python/renga/_runtime": "tests/python/core",
+    "python/renga/core": "tests/python",
     "python/renga": "tests/python",
     "links": "tests/links",
     "extensions": "tests/extensions",

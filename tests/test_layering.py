@@ -70,12 +70,14 @@ IMPORTS = {
     "planning": {"core", "communicators", "links", "distributed", "pipeline"},
 }
 # Modules that re-export other packages, and programs.
-ENTRY_POINTS = {"renga", "renga.training.extensions", "renga.doctor"}
+ENTRY_POINTS = {"renga", "renga.training.extensions"}
 
-# The modules and packages directly below python/renga, lowest layer first. Each layer
-# imports only the layers above its own line in this list, and itself.
+# The packages directly below python/renga and, without the names of their packages, the
+# modules of core and _runtime, lowest layer first. Each layer imports only the layers
+# above its own line in this list, and itself.
+GROUPS = ("core", "_runtime")
 LAYERS = [
-    "_before_core suggestions warnings",
+    "before_core suggestions warnings",
     "operations computational_graph",
     "configuration",
     "initializer serializer function_hook link_hook backends backend",
@@ -96,10 +98,10 @@ LAYERS = [
     "exporters gradient_check testing",
 ]
 # Entry points and programs: they import any layer, and no layer imports them.
-PROGRAMS = {"chainer", "launch", "doctor", "cli", "__main__"}
+PROGRAMS = {"chainer", "launch", "cli", "__main__"}
 ABOVE_ALL_LAYERS = {*PROGRAMS, "distributed", "pipeline", "planning"}
 # Only packing.py imports these: communicators transfer arrays and know no model.
-MODELS = ("renga.link", "renga.links", "renga.optimizer", "renga.training")
+MODELS = ("renga.core.link", "renga.core.optimizer", "renga.links", "renga.training")
 
 
 def cpp_files() -> list[Path]:
@@ -199,9 +201,15 @@ def package_of(module: str) -> str:
     return name if name in IMPORTS or outer else "core"
 
 
+def layer_name(module: str) -> str:
+    """The name in LAYERS of a module of python/renga."""
+    names = module.split(".")[1:]
+    return names[1] if names[0] in GROUPS and names[1:] else names[0]
+
+
 def layer_of(module: str) -> int:
     """The index in LAYERS of a module of python/renga."""
-    name = module.split(".")[1]
+    name = layer_name(module)
     return next(i for i, names in enumerate(LAYERS) if name in names.split())
 
 
@@ -356,7 +364,7 @@ def test_imports_between_packages_of_parallelism(package):
 
 def test_every_module_has_a_layer():
     folders = {"links", "extensions", "communicators"}
-    core = {m.split(".")[1] for m in python_files() if "." in m} - folders
+    core = {layer_name(m) for m in python_files() if "." in m} - {*folders, *GROUPS}
     listed = [name for names in LAYERS for name in names.split()]
     assert sorted([*listed, *ABOVE_ALL_LAYERS]) == sorted(core)
 

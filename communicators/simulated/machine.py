@@ -12,7 +12,7 @@ from renga import _communicators
 class Machine:
     """A message takes ``latency + bytes / bandwidth`` seconds.
 
-    ``python -m renga.doctor`` measures these numbers. Those with ``node_`` are for
+    ``renga doctor`` measures these numbers. Those with ``node_`` are for
     ranks of one node, the others for ranks of different nodes. A rank sends one
     message at a time and receives one at a time.
 

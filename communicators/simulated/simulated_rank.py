@@ -14,7 +14,7 @@ from renga.communicators.native import Native
 from renga.communicators.simulated.collectives import Call
 from renga.communicators.simulated.machine import Machine
 from renga.communicators.transport.traffic import Traffic
-from renga.variable import as_array
+from renga.core.variable import as_array
 
 
 class SimulatedRank(Native, abc.ABC):

@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from renga.reporter import DictSummary
-from renga.serializer import AbstractSerializer
+from renga.core.reporter import DictSummary
+from renga.core.serializer import AbstractSerializer
 from renga.serializers.atomic import atomic_write
 from renga.training import extension
 from renga.training.trainer import Trainer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga import reporter
-from renga.serializer import AbstractSerializer
+from renga.core import reporter
+from renga.core.serializer import AbstractSerializer
 from renga.training import extension
 from renga.training.trainer import Trainer
 from renga.training.triggers.interval_trigger import get_trigger

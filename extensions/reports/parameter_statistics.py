@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy
 
-from renga import reporter
 from renga.backends import cuda
-from renga.link import Link
-from renga.serializer import AbstractSerializer
+from renga.core import reporter
+from renga.core.link import Link
+from renga.core.serializer import AbstractSerializer
 from renga.training import extension
 from renga.training.trainer import Trainer
 from renga.training.triggers.interval_trigger import get_trigger

@@ -8,13 +8,13 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, TextIO
 
+from renga.core.serializer import AbstractSerializer
 from renga.extensions.reports.log_report import LogReport
 from renga.extensions.reports.terminal import (
     in_notebook,
     is_first_rank,
     print_above_bars,
 )
-from renga.serializer import AbstractSerializer
 from renga.training import extension
 from renga.training.trainer import Trainer
 from renga.utils.table import aligned, html_table

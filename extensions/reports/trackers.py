@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from renga.core.reporter import DictSummary
+from renga.core.serializer import AbstractSerializer
 from renga.extensions.reports.terminal import is_first_rank
-from renga.reporter import DictSummary
-from renga.serializer import AbstractSerializer
 from renga.training import extension
 from renga.training.trainer import Trainer
 from renga.training.triggers.interval_trigger import get_trigger

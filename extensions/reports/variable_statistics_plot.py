@@ -11,14 +11,14 @@ from typing import Any
 import numpy
 
 from renga.backends import cuda
-from renga.link import Link
-from renga.serializer import AbstractSerializer
+from renga.core.link import Link
+from renga.core.serializer import AbstractSerializer
+from renga.core.variable import Variable
 from renga.serializers.atomic import atomic_write
 from renga.training import extension
 from renga.training.trainer import Trainer
 from renga.training.triggers.interval_trigger import get_trigger
 from renga.utils import argument
-from renga.variable import Variable
 
 
 class VariableStatisticsPlot(extension.Extension):

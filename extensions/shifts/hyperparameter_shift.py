@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from renga.serializer import AbstractSerializer, Deserializer
+from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.training import extension
 from renga.training.trainer import Trainer
 

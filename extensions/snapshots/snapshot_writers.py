@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from renga.serializer import AbstractSerializer
+from renga.core.serializer import AbstractSerializer
 from renga.serializers import npz
 from renga.serializers.atomic import atomic_write
 from renga.utils.exceptions import MAIN_GUARD, Outcome

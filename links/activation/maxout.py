@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy
 
-from renga import backend
+from renga.core import backend
+from renga.core.initializer import Initializer
+from renga.core.link import Chain
+from renga.core.variable import Variable
 from renga.functions import maxout
-from renga.initializer import Initializer
-from renga.link import Chain
 from renga.links.connection.linear import Linear
 from renga.utils.extents import check_count
-from renga.variable import Variable
 
 
 class Maxout(Chain):

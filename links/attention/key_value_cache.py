@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga import backend
-from renga.variable import as_array
+from renga.core import backend
+from renga.core.variable import as_array
 
 
 class KeyValueCache:

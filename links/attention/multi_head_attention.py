@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy
 
+from renga.core.link import Chain
+from renga.core.variable import Variable, as_variable
 from renga.functions import (
     linear,
     reshape,
@@ -15,10 +17,8 @@ from renga.functions import (
     transpose,
     where,
 )
-from renga.link import Chain
 from renga.links.attention.key_value_cache import KeyValueCache
 from renga.links.connection.linear import Linear
-from renga.variable import Variable, as_variable
 
 
 class MultiHeadAttention(Chain):

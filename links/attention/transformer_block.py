@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from renga.core.link import Chain
+from renga.core.variable import Variable
 from renga.functions import dropout, gelu
-from renga.link import Chain
 from renga.links.attention.key_value_cache import KeyValueCache
 from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.connection.linear import Linear
 from renga.links.normalization.layer_normalization import LayerNormalization
-from renga.variable import Variable
 
 
 class TransformerBlock(Chain):

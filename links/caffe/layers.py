@@ -7,7 +7,7 @@ import operator
 from typing import Any, Callable
 
 from renga import functions as F
-from renga.configuration import using_config
+from renga.core.configuration import using_config
 from renga.links.caffe.network import blobs_of
 from renga.links.caffe.pooling import average_pooling, max_pooling
 from renga.links.connection.linear import Linear

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.link import Link
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 from renga.functions import bias
-from renga.link import Link
-from renga.parameter import Parameter
-from renga.variable import Variable
 
 
 class Bias(Link):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.link import Link
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable, as_array, as_variable
 from renga.functions import embed_id, linear
 from renga.initializers import Normal, _get_initializer
-from renga.link import Link
-from renga.parameter import Parameter
-from renga.variable import Variable, as_array, as_variable
 
 
 class EmbedID(Link):

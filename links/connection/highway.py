@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from renga.core.link import Chain
+from renga.core.variable import Variable
 from renga.functions import linear_interpolate, relu, sigmoid
-from renga.link import Chain
 from renga.links.connection.linear import Linear
-from renga.variable import Variable
 
 
 class Highway(Chain):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.link import Chain
+from renga.core.variable import Variable
 from renga.functions import concat, max_pooling_2d, relu
-from renga.link import Chain
 from renga.links.convolution.convolution_2d import Convolution2D
-from renga.variable import Variable
 
 
 class Inception(Chain):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from renga.core.link import Chain
+from renga.core.variable import Variable
 from renga.functions import average_pooling_2d, concat, max_pooling_2d, relu
-from renga.link import Chain
 from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.normalization.batch_normalization import BatchNormalization
-from renga.variable import Variable
 
 
 class InceptionBN(Chain):

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from renga import initializers
+from renga.core.link import Link
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable, as_array
 from renga.functions import linear
-from renga.link import Link
-from renga.parameter import Parameter
-from renga.variable import Variable, as_array
 
 
 class Linear(Link):

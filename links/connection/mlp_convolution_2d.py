@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from renga.core.link import ChainList
+from renga.core.variable import Variable
 from renga.functions import relu
-from renga.link import ChainList
 from renga.links.convolution.convolution_2d import Convolution2D
 from renga.utils.argument import check_unexpected_kwargs, parse_kwargs
-from renga.variable import Variable
 
 _WSCALE = (
     "wscale is not supported anymore. Use conv_init and bias_init argument to change "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga import parameter
-from renga.link import Link
+from renga.core import parameter
+from renga.core.link import Link
 
 
 class Parameter(Link):

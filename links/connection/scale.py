@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.link import Chain
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 from renga.functions import scale
-from renga.link import Chain
 from renga.links.connection.bias import Bias
-from renga.parameter import Parameter
-from renga.variable import Variable
 
 
 class Scale(Chain):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from renga.core.variable import Variable, as_array
 from renga.functions import convolution_2d
 from renga.functions.window import window_2d
 from renga.links.convolution.filters import GroupedFilters2D
-from renga.variable import Variable, as_array
 
 
 class Convolution2D(GroupedFilters2D):

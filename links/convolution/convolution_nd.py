@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from renga.core.variable import Variable, as_array
 from renga.functions import convolution_nd
 from renga.links.convolution.filters import GroupedFiltersND
-from renga.variable import Variable, as_array
 
 
 class ConvolutionND(GroupedFiltersND):

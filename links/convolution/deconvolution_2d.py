@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.variable import Variable
 from renga.functions import deconvolution_2d
 from renga.functions.window import as_pair, window_2d
 from renga.links.convolution.filters import GroupedFilters2D
-from renga.variable import Variable
 
 
 class Deconvolution2D(GroupedFilters2D):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from renga.core.variable import Variable
 from renga.functions import deconvolution_nd
 from renga.links.convolution.filters import GroupedFiltersND
-from renga.variable import Variable
 
 
 class DeconvolutionND(GroupedFiltersND):

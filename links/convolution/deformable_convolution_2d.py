@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.link import Chain
+from renga.core.variable import Variable
 from renga.functions import deformable_convolution_2d_sampler
 from renga.functions.window import as_pair
-from renga.link import Chain
 from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.convolution.filters import Filters
-from renga.variable import Variable
 
 
 class DeformableConvolution2D(Chain):

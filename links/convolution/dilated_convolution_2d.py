@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.variable import Variable
 from renga.functions import dilated_convolution_2d
 from renga.functions.window import as_pair
 from renga.links.convolution.filters import Filters
-from renga.variable import Variable
 
 
 class DilatedConvolution2D(Filters):

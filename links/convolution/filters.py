@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from renga.core.link import Link
+from renga.core.parameter import Parameter
 from renga.functions.connection.convolution_2d import DETERMINISTIC
 from renga.functions.window import Window, as_pair
 from renga.initializers import _get_initializer
-from renga.link import Link
-from renga.parameter import Parameter
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from renga.utils.conv_nd import as_tuple
 from renga.utils.extents import MOST_IMAGE_AXES, check_count

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.link import Link
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 from renga.functions import local_convolution_2d
 from renga.functions.window import as_pair
 from renga.initializers import _get_initializer
-from renga.link import Link
-from renga.parameter import Parameter
 from renga.utils.conv import get_conv_outsize
 from renga.utils.extents import check_window
-from renga.variable import Variable
 
 
 class LocalConvolution2D(Link):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from renga.core.link import Link
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 from renga.functions import black_out
-from renga.link import Link
-from renga.parameter import Parameter
 from renga.utils.extents import check_count
 from renga.utils.walker_alias import WalkerAlias
-from renga.variable import Variable
 
 
 class BlackOut(Link):

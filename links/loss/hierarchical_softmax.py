@@ -9,12 +9,12 @@ from typing import Any
 import numpy
 
 from renga import functions as F
+from renga.core.link import Link
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable, as_array
 from renga.functions.check import check_floats, check_shape, checked_indices
 from renga.initializers import Uniform
-from renga.link import Link
-from renga.parameter import Parameter
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array
 
 
 class BinaryHierarchicalSoftmax(Link):

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy
 
+from renga.core.link import Link
+from renga.core.parameter import Parameter
 from renga.functions import negative_sampling
 from renga.initializers import Constant
-from renga.link import Link
-from renga.parameter import Parameter
 from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_count
 from renga.utils.walker_alias import WalkerAlias

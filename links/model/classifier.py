@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from renga import reporter
+from renga.core import reporter
+from renga.core.link import Chain, Link
+from renga.core.variable import Variable
 from renga.functions import accuracy, softmax_cross_entropy
-from renga.link import Chain, Link
-from renga.variable import Variable
 
 
 class Classifier(Chain):

@@ -8,14 +8,14 @@ from typing import Any
 import numpy
 
 from renga import initializers
-from renga.configuration import config
-from renga.dtypes import get_dtype
+from renga.core.configuration import config
+from renga.core.dtypes import get_dtype
+from renga.core.link import Link
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 from renga.functions import batch_normalization, fixed_batch_normalization
-from renga.link import Link
 from renga.links.normalization.precise import with_dtype
-from renga.parameter import Parameter
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
-from renga.variable import Variable
 
 TEST = "test: use renga.using_config('train', False)"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.variable import Variable
 from renga.functions import batch_renormalization
 from renga.links.normalization.batch_normalization import BatchNormalization
-from renga.variable import Variable
 
 
 class BatchRenormalization(BatchNormalization):

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy
 
-from renga.configuration import config
+from renga.core.configuration import config
+from renga.core.link import Link
+from renga.core.serializer import AbstractSerializer, Deserializer
+from renga.core.variable import Variable
 from renga.functions import (
     decorrelated_batch_normalization,
     fixed_decorrelated_batch_normalization,
 )
-from renga.link import Link
-from renga.serializer import AbstractSerializer, Deserializer
 from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_count, check_memory
-from renga.variable import Variable
 
 
 class DecorrelatedBatchNormalization(Link):

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy
 
-from renga.dtypes import get_dtype
+from renga.core.dtypes import get_dtype
+from renga.core.link import Link
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 from renga.functions import group_normalization
-from renga.link import Link
 from renga.links.normalization.precise import with_dtype
-from renga.parameter import Parameter
 from renga.utils.extents import check_count
-from renga.variable import Variable
 
 
 class GroupNormalization(Link):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.link import Link
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 from renga.functions import layer_normalization
 from renga.initializers import _get_initializer
-from renga.link import Link
-from renga.parameter import Parameter
-from renga.variable import Variable
 
 
 class LayerNormalization(Link):

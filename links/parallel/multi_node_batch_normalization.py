@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
+from renga.core.variable import Variable
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.multi_node_normalization import (
     multi_node_batch_normalization,
 )
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

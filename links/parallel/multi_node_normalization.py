@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from renga._core import ops
-from renga.variable import Variable
+from renga.core.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

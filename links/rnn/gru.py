@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.link import Chain
+from renga.core.variable import Variable
 from renga.functions import linear_interpolate, sigmoid, tanh
-from renga.link import Chain
 from renga.links.connection.linear import Linear
 from renga.links.rnn.state import StatefulCell
-from renga.variable import Variable
 
 
 class GRUBase(Chain):

@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 from renga._core import ops
+from renga.core.link import Chain
+from renga.core.variable import Variable
 from renga.functions import concat, split_axis
 from renga.initializers import _get_initializer
-from renga.link import Chain
 from renga.links.connection.linear import Linear
 from renga.links.rnn.state import StatefulCell
-from renga.variable import Variable
 
 
 class LSTMBase(Chain):

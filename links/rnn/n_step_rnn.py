@@ -7,6 +7,9 @@ from typing import Any, ClassVar
 
 import numpy
 
+from renga.core.link import ChainList, Link
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable, as_variable
 from renga.functions import (
     get_item,
     n_step_birnn,
@@ -15,11 +18,8 @@ from renga.functions import (
     transpose_sequence,
 )
 from renga.initializers import _get_initializer
-from renga.link import ChainList, Link
-from renga.parameter import Parameter
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from renga.utils.extents import check_count
-from renga.variable import Variable, as_variable
 
 _CONFIG = "{} argument is not supported anymore. Use renga.using_config"
 

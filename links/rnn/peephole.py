@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.variable import Variable
 from renga.functions import sigmoid, tanh
 from renga.functions.activation.gates import interleaved
 from renga.links.connection.linear import Linear
 from renga.links.rnn.state import StatefulCell
-from renga.variable import Variable
 
 
 class StatefulPeepholeLSTM(StatefulCell):

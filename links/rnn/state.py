@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from renga.link import Chain
-from renga.variable import Variable
+from renga.core.link import Chain
+from renga.core.variable import Variable
 
 
 class StatefulCell(Chain):

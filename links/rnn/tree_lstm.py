@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.link import Chain
+from renga.core.variable import Variable
 from renga.functions import concat, split_axis, tree_lstm
-from renga.link import Chain
 from renga.links.connection.linear import Linear
-from renga.variable import Variable
 
 
 class ChildSumTreeLSTM(Chain):

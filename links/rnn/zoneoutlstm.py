@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from renga._core import ops
+from renga.core.variable import Variable
 from renga.functions import zoneout
 from renga.links.connection.linear import Linear
 from renga.links.rnn.state import StatefulCell
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
-from renga.variable import Variable
 
 
 class StatefulZoneoutLSTM(StatefulCell):

@@ -1,4 +1,4 @@
-"""The diagnostics of `python -m renga.doctor`."""
+"""The diagnostics of `renga doctor`."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from renga.launch import mpiexec_environment
 def test_doctor_reports_checks_and_speed():
     pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
     done = subprocess.run(
-        [sys.executable, "-m", "renga.doctor", "--ranks", "2"],
+        [sys.executable, "-m", "renga", "doctor", "--ranks", "2"],
         env=mpiexec_environment(2),
         capture_output=True,
         text=True,

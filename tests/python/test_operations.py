@@ -7,7 +7,7 @@ from op_cases import CASES
 import renga
 import renga.functions as F
 from renga import Variable, _core
-from renga.operations import operation_name, operation_of
+from renga.core.operations import operation_name, operation_of
 
 # Operations whose last graph node is another's.
 COMPOSED = {

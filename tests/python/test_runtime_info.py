@@ -2,7 +2,8 @@
 
 import pytest
 
-from renga import _core, runtime_info
+from renga import _core
+from renga._runtime import runtime_info
 
 SAPPHIRE_RAPIDS = {
     "vendor_id": "GenuineIntel",

@@ -8,7 +8,7 @@ import numpy as np
 
 from renga import _core
 from renga.communicators.arrays import Array
-from renga.variable import as_array
+from renga.core.variable import as_array
 
 
 def sent_array(x: Any) -> Array:

@@ -10,16 +10,16 @@ from typing import Any
 import numpy
 
 from renga.backends import cuda
-from renga.configuration import no_backprop_mode, using_config
+from renga.core.configuration import no_backprop_mode, using_config
+from renga.core.link import Chain, ChainList
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable, as_array
 from renga.functions import dropout, gelu, position_embedding, softmax
 from renga.initializers import Normal
-from renga.link import Chain, ChainList
 from renga.links.attention.key_value_cache import KeyValueCache
 from renga.links.attention.transformer_block import TransformerBlock
 from renga.links.connection.embed_id import EmbedID
 from renga.links.normalization.layer_normalization import LayerNormalization
-from renga.parameter import Parameter
-from renga.variable import Variable, as_array
 
 # The published names, and those of the parts here.
 _NAMES = {

@@ -7,13 +7,13 @@ from typing import Any, Callable, ClassVar
 
 import numpy
 
-from renga.configuration import no_backprop_mode, using_config
+from renga.core.configuration import no_backprop_mode, using_config
+from renga.core.link import Chain
+from renga.core.variable import Variable
 from renga.functions import average, reshape
-from renga.link import Chain
 from renga.links.model.vision import weights
 from renga.utils import imgproc
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
-from renga.variable import Variable
 
 Functions = dict[str, list[Callable[..., Any]]]
 _CONFIG = "{} argument is not supported anymore. Use renga.using_config"

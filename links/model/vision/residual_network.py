@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from renga.core.link import Chain, ChainList
+from renga.core.variable import Variable
 from renga.functions import average, max_pooling_2d, relu
 from renga.initializers import HeNormal
-from renga.link import Chain, ChainList
 from renga.links.connection.linear import Linear
 from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.normalization.batch_normalization import BatchNormalization
-from renga.variable import Variable
 
 
 def _convolution(inputs: int, outputs: int, ksize: int, stride: int = 1) -> Any:

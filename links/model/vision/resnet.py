@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy
 
+from renga.core.link import Chain
+from renga.core.variable import Variable
 from renga.functions import average, max_pooling_2d, relu, softmax
 from renga.initializers import Constant, HeNormal
-from renga.link import Chain
 from renga.links.connection.linear import Linear
 from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.model.vision import weights
 from renga.links.model.vision.image_model import Functions, ImageModel, prepare_image
 from renga.links.normalization.batch_normalization import BatchNormalization
-from renga.variable import Variable
 
 _MEAN = (103.063, 115.903, 123.152)
 _URL = "https://github.com/KaimingHe/deep-residual-networks"

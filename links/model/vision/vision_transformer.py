@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy
 
+from renga.core.link import Chain, ChainList
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 from renga.functions import (
     broadcast_to,
     concat,
@@ -16,14 +19,11 @@ from renga.functions import (
     transpose,
 )
 from renga.initializers import Normal
-from renga.link import Chain, ChainList
 from renga.links.attention.transformer_block import TransformerBlock
 from renga.links.connection.linear import Linear
 from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.normalization.layer_normalization import LayerNormalization
-from renga.parameter import Parameter
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 # torchvision's names, and those of the parts here.
 _NAMES = {

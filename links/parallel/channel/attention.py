@@ -6,6 +6,7 @@ import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from renga.core.variable import Variable
 from renga.initializers import Constant
 from renga.links.attention.key_value_cache import KeyValueCache
 from renga.links.attention.multi_head_attention import MultiHeadAttention
@@ -14,7 +15,6 @@ from renga.links.parallel.sharding.redistribute import with_summed_gradient
 from renga.links.parallel.sharding.shard_ranges import shard_ranges
 from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
 from renga.links.parallel.sharding.whole_reads import reads_own_shards
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

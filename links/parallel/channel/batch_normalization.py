@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga import initializers
-from renga.backend import get_array_types
 from renga.backends import cuda
+from renga.core.backend import get_array_types
+from renga.core.serializer import Deserializer
+from renga.core.variable import Variable, as_variable
 from renga.functions import fixed_batch_normalization
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.normalization.precise import with_dtype
@@ -36,8 +38,6 @@ from renga.links.parallel.sharding.sharded_parameter import (
     like,
 )
 from renga.links.parallel.sharding.whole_reads import reads_own_shards
-from renga.serializer import Deserializer
-from renga.variable import Variable, as_variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

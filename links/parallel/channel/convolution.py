@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from renga.core.variable import Variable, as_variable
 from renga.functions import concat
 from renga.functions.window import as_pair
 from renga.links.convolution.filters import require_groups
@@ -17,7 +18,6 @@ from renga.links.parallel.sharding.placement import CHANNEL, REPLICATE, Placemen
 from renga.links.parallel.sharding.redistribute import Redistribution
 from renga.links.parallel.sharding.shard_ranges import sizes_of
 from renga.links.parallel.sharding.sharded_parameter import ShardedParameter
-from renga.variable import Variable, as_variable
 
 
 class GroupSpan(NamedTuple):

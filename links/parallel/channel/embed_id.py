@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from renga.core.link import Link
+from renga.core.variable import Variable
 from renga.functions import embed_id
 from renga.initializers import Normal, _get_initializer
-from renga.link import Link
 from renga.links.parallel.channel.link import channel_placement
 from renga.links.parallel.sharding.placement import REPLICATE, Shard
 from renga.links.parallel.sharding.redistribute import Redistribution
 from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
 from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
 from renga.links.parallel.sharding.whole_reads import reads_own_shards
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

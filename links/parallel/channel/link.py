@@ -6,7 +6,9 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from renga.link import Link
+from renga.core.link import Link
+from renga.core.serializer import Deserializer
+from renga.core.variable import Variable
 from renga.links.parallel.channel.cost_model import LayerSize, cheapest_grid
 from renga.links.parallel.channel.overlap import number_of_chunks, run
 from renga.links.parallel.channel.process_grid import (
@@ -33,9 +35,7 @@ from renga.links.parallel.sharding.shard_ranges import (
 )
 from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
 from renga.links.parallel.sharding.whole_reads import reads_own_shards
-from renga.serializer import Deserializer
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

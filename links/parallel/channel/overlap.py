@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Optional
 import numpy
 
 from renga._core import backprop_enabled
-from renga.function_node import FunctionNode, grad
+from renga.core.function_node import FunctionNode, grad
+from renga.core.variable import Variable
 from renga.functions.noise.seed import enable_random_streams
 from renga.links.parallel.sharding.axis_collectives import Wait, split_axis
 from renga.links.parallel.sharding.cost import Cost
@@ -18,7 +19,6 @@ from renga.links.parallel.sharding.placement import REPLICATE
 from renga.links.parallel.sharding.redistribute import Redistribution
 from renga.links.parallel.sharding.shard_ranges import as_slice, shard_ranges
 from renga.links.parallel.sharding.whole_reads import reads_own_shards
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

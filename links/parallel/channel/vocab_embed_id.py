@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from renga.core.variable import Variable, as_array
 from renga.functions import embed_id, linear
 from renga.links.connection.embed_id import EmbedID
 from renga.links.parallel.channel.link import channel_placement
@@ -22,7 +23,6 @@ from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
 from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
 from renga.links.parallel.sharding.whole_reads import reads_own_shards
 from renga.utils.type_check import IndexOutOfRange
-from renga.variable import Variable, as_array
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

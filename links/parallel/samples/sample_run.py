@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from renga.core.link import Link
+from renga.core.variable import Variable
 from renga.functions import reshape
 from renga.functions.noise.seed import random_streams
-from renga.link import Link
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.groups import create_groups
 from renga.links.parallel.multi_node_normalization import (
@@ -38,7 +39,6 @@ from renga.links.parallel.sharding.shard_ranges import (
     sizes_of,
 )
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

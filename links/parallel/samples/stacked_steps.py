@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy
 
-from renga.configuration import no_backprop_mode, using_config
-from renga.link import Link
+from renga.core.configuration import no_backprop_mode, using_config
+from renga.core.link import Link
+from renga.core.variable import as_variable
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.normalization.batch_renormalization import BatchRenormalization
 from renga.links.normalization.decorrelated_batch_normalization import (
@@ -18,7 +19,6 @@ from renga.links.normalization.decorrelated_batch_normalization import (
 from renga.links.parallel.sharding.model.arguments import arrays_of
 from renga.links.parallel.sharding.shard_ranges import as_slice, shard_range
 from renga.program import Recorder
-from renga.variable import as_variable
 
 # Rounding differs between batches of different sizes.
 _TOLERANCE = 1e-3

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga import _core
-from renga.function_node import FunctionNode
-from renga.link import Link
-from renga.link.distinct_params import distinct_params
+from renga.core.function_node import FunctionNode
+from renga.core.link import Link
+from renga.core.link.distinct_params import distinct_params
+from renga.core.variable import Variable
 from renga.links.parallel.sharding.placement import PARTIAL, REPLICATE
 from renga.links.parallel.sharding.redistribute import Redistribution
 from renga.links.parallel.sharding.whole_reads import reading, reads_own_shards
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.variable import Variable
 from renga.functions import rotary_embedding
 from renga.links.attention.key_value_cache import KeyValueCache
 from renga.links.attention.multi_head_attention import MultiHeadAttention
@@ -11,7 +12,6 @@ from renga.links.parallel.sequence.link import SequenceLink, is_sharded, uncheck
 from renga.links.parallel.sequence.links import SequenceLinear
 from renga.links.parallel.sequence.ring_attention import ring_attention
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 
 class SequenceMultiHeadAttention(SequenceLink, MultiHeadAttention):

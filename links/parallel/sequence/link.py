@@ -6,7 +6,7 @@ import contextlib
 import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from renga.link import Link
+from renga.core.link import Link
 from renga.links.parallel.sequence.tokens import TOKENS
 from renga.links.parallel.sharding.placement_tracker import current_tracker
 from renga.links.parallel.sharding.redistribute import with_summed_gradient

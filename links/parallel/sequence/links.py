@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from renga.core.variable import Variable
 from renga.functions import (
     embed_id,
     layer_normalization,
@@ -17,7 +18,6 @@ from renga.links.normalization.layer_normalization import LayerNormalization
 from renga.links.normalization.rms_normalization import RMSNormalization
 from renga.links.parallel.sequence.link import SequenceLink, is_sharded, unchecked
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 
 class SequenceLinear(SequenceLink, Linear):

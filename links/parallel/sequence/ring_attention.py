@@ -18,15 +18,15 @@ import numpy
 from renga import _core
 from renga import functions as F
 from renga.communicators import settings
-from renga.configuration import config
-from renga.function_node import FunctionNode, grad
+from renga.core.configuration import config
+from renga.core.function_node import FunctionNode, grad
+from renga.core.variable import Variable, as_array
 from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.noise.seed import draw_seed, enable_random_streams
 from renga.links.parallel.sharding.placement import REPLICATE_SUMMED, Shard
 from renga.links.parallel.sharding.redistribute import Redistribution, all_gather_size
 from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

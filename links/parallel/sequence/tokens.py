@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from renga.core.variable import Variable, as_variable
 from renga.functions import permutate
 from renga.links.parallel.sharding.placement import REPLICATE, Shard
 from renga.links.parallel.sharding.redistribute import Redistribution, all_gather_size
 from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -8,7 +8,8 @@ import numpy
 
 from renga import _core
 from renga import functions as F
-from renga.function_node import FunctionNode, grad
+from renga.core.function_node import FunctionNode, grad
+from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.links.parallel.sharding.placement import (
     PARTIAL,
@@ -22,7 +23,6 @@ from renga.links.parallel.sharding.redistribute import (
     all_gather_size,
 )
 from renga.utils.type_check import IndexOutOfRange, InvalidType
-from renga.variable import Variable, as_array, as_variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

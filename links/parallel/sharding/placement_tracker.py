@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from renga.core.parameter import Parameter
 from renga.links.parallel.sharding.placement import REPLICATE, Placement, Shard
-from renga.parameter import Parameter
 from renga.utils.type_check import InvalidType
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from renga import _core
-from renga.function_node import FunctionNode
+from renga.core.function_node import FunctionNode
+from renga.core.variable import Variable, as_variable
 from renga.functions.noise.seed import enable_random_streams
 from renga.links.parallel.sharding.axis_collectives import (
     Wait,
@@ -41,7 +42,6 @@ from renga.links.parallel.sharding.placement import (
 )
 from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from renga.backends import cuda
-from renga.link import Link
+from renga.core.link import Link
+from renga.core.parameter import Parameter
 from renga.links.parallel.sharding.sharded_parameter import like
-from renga.parameter import Parameter
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from renga import initializers
-from renga.backend import get_array_types
 from renga.backends import cuda
+from renga.core.backend import get_array_types
+from renga.core.parameter import Parameter
+from renga.core.serializer import Deserializer, Serializer
+from renga.core.variable import Variable, as_number
 from renga.functions.noise.seed import enable_random_streams
 from renga.links.parallel.sharding.model.loaded_values import UnknownWhole
 from renga.links.parallel.sharding.whole_reads import (
     gather_shards_for_functions,
     is_function_asking,
 )
-from renga.parameter import Parameter
-from renga.serializer import Deserializer, Serializer
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_number
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from renga._core import Locality
-from renga.around_call import variables_in
-from renga.configuration import using_config
-from renga.link import Link
-from renga.parameter import Parameter
+from renga.core.around_call import variables_in
+from renga.core.configuration import using_config
+from renga.core.link import Link
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 from renga.program import Call as FunctionCall
 from renga.program import LinkCall, Program, Recorder, Value
-from renga.variable import Variable
 
 # The layouts of an activation that is not replicated. Sequences (N, L, E) are sharded
 # by features, which are the channels of a link that is called for each position.

@@ -16,12 +16,12 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from renga.around_call import inner_handler, set_inner_handler, surrounding
-from renga.function_node import FunctionNode
-from renga.variable import Variable
+from renga.core.around_call import inner_handler, set_inner_handler, surrounding
+from renga.core.function_node import FunctionNode
+from renga.core.variable import Variable
 
 # Modules of functions that compute with shapes, before they call operations.
-_ASKING = ("renga.functions.", "renga.numpy_functions", "renga.distributions.")
+_ASKING = ("renga.functions.", "renga.core.numpy_functions", "renga.distributions.")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

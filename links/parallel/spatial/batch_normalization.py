@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from renga.core.variable import Variable
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.multi_node_batch_normalization import (
     MultiNodeBatchNormalization,
@@ -11,7 +12,6 @@ from renga.links.parallel.multi_node_batch_normalization import (
 from renga.links.parallel.sharding.placement_tracker import is_replicated, placed
 from renga.links.parallel.sharding.redistribute import with_summed_gradient
 from renga.links.parallel.spatial.grid import SpatialGrid
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy
 
 from renga._core import Locality
-from renga.function_node import FunctionNode
+from renga.core.function_node import FunctionNode
+from renga.core.operations import operation_of
 from renga.links.parallel.sharding.shard_ranges import shard_ranges
-from renga.operations import operation_of
 from renga.utils.type_check import InvalidType
 
 if TYPE_CHECKING:

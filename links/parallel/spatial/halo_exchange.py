@@ -10,7 +10,8 @@ import numpy
 
 from renga import _core
 from renga.communicators import settings
-from renga.function_node import FunctionNode
+from renga.core.function_node import FunctionNode
+from renga.core.variable import Variable, as_variable
 from renga.links.parallel.spatial.grid import (
     Box,
     SpatialGrid,
@@ -18,7 +19,6 @@ from renga.links.parallel.spatial.grid import (
     index_in,
     intersect,
 )
-from renga.variable import Variable, as_variable
 
 _TAG = 0x4841  # of messages with halos
 

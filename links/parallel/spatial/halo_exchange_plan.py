@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.links.parallel.spatial.grid import (
     Box,
     SpatialGrid,
@@ -15,7 +16,6 @@ from renga.links.parallel.spatial.grid import (
 from renga.links.parallel.spatial.halo_exchange import HaloExchange, exchange_halo
 from renga.links.parallel.spatial.window import SpatialWindow
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 Extents = tuple[int, ...]
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from renga import _core
 from renga import functions as F
-from renga.function_node import FunctionNode
+from renga.core.function_node import FunctionNode
+from renga.core.variable import Variable, as_variable
 from renga.functions.noise.seed import enable_random_streams
 from renga.links.parallel.sharding.memory_format import channels_last
 from renga.links.parallel.sharding.placement import PARTIAL, REPLICATE, REPLICATE_SUMMED
@@ -22,7 +23,6 @@ from renga.links.parallel.spatial.grid import (
     index_in,
 )
 from renga.links.parallel.spatial.halo_exchange import HaloExchange
-from renga.variable import Variable, as_variable
 
 if TYPE_CHECKING:
     import numpy

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.variable import Variable
 from renga.links.connection.linear import Linear
 from renga.links.parallel.sharding.placement_tracker import is_replicated
 from renga.links.parallel.spatial.image import gather_image
 from renga.links.parallel.spatial.link import SpatialLink
-from renga.variable import Variable
 
 
 class SpatialLinear(SpatialLink, Linear):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from renga.link import Link
+from renga.core.link import Link
 from renga.links.parallel.spatial.grid import SpatialGrid
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga import functions as F
+from renga.core.variable import Variable, as_array, as_variable
 from renga.links.parallel.sharding.placement_tracker import placed
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.halo_exchange_plan import (
@@ -16,7 +17,6 @@ from renga.links.parallel.spatial.halo_exchange_plan import (
     require,
 )
 from renga.links.parallel.spatial.window import SpatialWindow
-from renga.variable import Variable, as_array, as_variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

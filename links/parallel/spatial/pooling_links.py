@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from renga.link import Link
+from renga.core.link import Link
+from renga.core.variable import Variable
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.pooling import (
     spatial_average_pooling,
     spatial_max_pooling,
 )
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

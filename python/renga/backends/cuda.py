@@ -20,7 +20,7 @@ from renga.backends.cuda_loader import (
 )
 from renga.backends.cuda_loader import load_plugin as load_plugin
 from renga.backends.device import Device as _Device
-from renga.configuration import config
+from renga.core.configuration import config
 
 _OF_CUPY = {
     "available",

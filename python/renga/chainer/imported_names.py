@@ -56,7 +56,7 @@ _CLASSES = {
     "GradientHardClipping": "renga.chainer.names.optimizer",
     "GradientNoise": "renga.chainer.names.optimizer",
     "Lasso": "renga.chainer.names.optimizer",
-    "Parameter": "renga.parameter",
+    "Parameter": "renga.core.parameter",
     "WeightDecay": "renga.chainer.names.optimizer",
     "make_deprecation_message": "renga.chainer.names.optimizer",
 }

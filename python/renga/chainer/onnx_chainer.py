@@ -9,8 +9,9 @@ from typing import Any, Callable, NamedTuple
 
 import numpy
 
-from renga import configuration
 from renga.chainer.function_classes.creators import name_in_hooks
+from renga.core import configuration
+from renga.core.variable import Variable
 from renga.exporters.onnx.batches import for_any_batch
 from renga.exporters.onnx.graphs import constants_of, structure_of
 from renga.exporters.onnx.recording import (
@@ -24,7 +25,6 @@ from renga.exporters.onnx.recording import (
 from renga.exporters.onnx.registry import Writer
 from renga.exporters.onnx.versions import in_version
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 MINIMUM_OPSET_VERSION = 7
 MAXIMUM_OPSET_VERSION = OPSET

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.backend import get_array_types
-from renga.variable import as_array
+from renga.core.backend import get_array_types
+from renga.core.variable import as_array
 
 disable_experimental_feature_warning = False
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from renga import _core, doctor
-from renga.cli import demo, info, run
+from renga import _core
+from renga.cli import demo, doctor, info, run
 
 
 def main(arguments: list[str] | None = None) -> int:

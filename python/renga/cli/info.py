@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import subprocess
 
+from renga._runtime.runtime_info import print_runtime_info
 from renga.launch import mpiexec_command
-from renga.runtime_info import print_runtime_info
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,8 +9,9 @@ from typing import Any, Callable
 
 import numpy
 
-from renga import _core, backend
+from renga import _core
 from renga.backends import cuda
+from renga.core import backend
 
 
 class Converter:

@@ -1,5 +1,6 @@
 """Data sets to train on, and combinations of data sets."""
 
+from renga._runtime.suggestions import suggest_names as _suggest_names
 from renga.datasets import (
     concatenated_dataset,
     dict_dataset,
@@ -59,7 +60,6 @@ from renga.datasets.sub_dataset import (
 from renga.datasets.text_dataset import TextDataset
 from renga.datasets.transform_dataset import TransformDataset
 from renga.datasets.tuple_dataset import TupleDataset
-from renga.suggestions import suggest_names as _suggest_names
 
 __all__ = [
     "ConcatenatedDataset",

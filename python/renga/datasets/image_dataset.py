@@ -12,8 +12,8 @@ from typing import Any, Union
 
 import numpy
 
+from renga.core.dtypes import get_dtype
 from renga.dataset import DatasetMixin
-from renga.dtypes import get_dtype
 from renga.serializers.errors import FileFormatError, parsing
 
 Path = Union[str, "os.PathLike[str]"]

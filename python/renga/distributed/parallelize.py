@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Union
 import numpy
 
 from renga.backends import cuda
-from renga.link import Link
-from renga.link.parallel_models import note_parallel_model, require_own_parts
-from renga.link.sharing_memory import share_arrays
+from renga.core.link import Link
+from renga.core.link.parallel_models import note_parallel_model, require_own_parts
+from renga.core.link.sharing_memory import share_arrays
+from renga.core.variable import as_array
 from renga.links.parallel.channel.model.channel_run import ChannelRun
 from renga.links.parallel.channel.model.replacement import channel_replacements
 from renga.links.parallel.samples.sample_run import SampleRun
@@ -29,7 +30,6 @@ from renga.links.parallel.sharding.tracing import states_kept
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.model.replacement import spatial_replacements
 from renga.links.parallel.spatial.model.spatial_run import SpatialRun
-from renga.variable import as_array
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -303,7 +303,7 @@ def _describe(
 
 def _initialize(model: Any, inputs: Sequence[Any]) -> None:
     """Has a forward pass in test mode initialize parameters that have no shape."""
-    from renga.configuration import no_backprop_mode, using_config
+    from renga.core.configuration import no_backprop_mode, using_config
 
     if any(not param.is_initialized for param in model.params()):
         with no_backprop_mode(), using_config("train", False), states_kept(model):

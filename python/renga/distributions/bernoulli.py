@@ -8,8 +8,8 @@ from typing import Any
 import numpy
 
 import renga.functions as F
-from renga.distribution import Univariate, as_parameter, register_kl, within
-from renga.variable import Variable, as_array, as_variable
+from renga.core.distribution import Univariate, as_parameter, register_kl, within
+from renga.core.variable import Variable, as_array, as_variable
 
 
 class Bernoulli(Univariate):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import renga.functions as F
-from renga.distribution import (
+from renga.core.distribution import (
     Univariate,
     as_parameter,
     register_kl,
     within,
 )
-from renga.variable import Variable, as_array
+from renga.core.variable import Variable, as_array
 
 
 def _log_beta(a: Variable, b: Variable) -> Variable:

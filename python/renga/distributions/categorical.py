@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import renga.functions as F
-from renga import backend
-from renga.distribution import Distribution, as_parameter, register_kl, within
+from renga.core import backend
+from renga.core.distribution import Distribution, as_parameter, register_kl, within
+from renga.core.variable import Variable, as_array
 from renga.functions.check import checked_indices
 from renga.utils import argument
-from renga.variable import Variable, as_array
 
 
 class Categorical(Distribution):

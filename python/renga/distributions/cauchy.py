@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import renga.functions as F
-from renga.distribution import Univariate, as_parameter
-from renga.variable import Variable, as_variable
+from renga.core.distribution import Univariate, as_parameter
+from renga.core.variable import Variable, as_variable
 
 
 class Cauchy(Univariate):

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import renga.functions as F
-from renga.distribution import Univariate, as_parameter, within
-from renga.variable import Variable, as_array
+from renga.core.distribution import Univariate, as_parameter, within
+from renga.core.variable import Variable, as_array
 
 
 class Chisquare(Univariate):

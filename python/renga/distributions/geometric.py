@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import renga.functions as F
-from renga.distribution import Univariate, as_parameter, register_kl
-from renga.variable import Variable, as_variable
+from renga.core.distribution import Univariate, as_parameter, register_kl
+from renga.core.variable import Variable, as_variable
 
 
 class Geometric(Univariate):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import renga.functions as F
-from renga.distribution import Distribution, kl_divergence, register_kl
-from renga.variable import Variable
+from renga.core.distribution import Distribution, kl_divergence, register_kl
+from renga.core.variable import Variable
 
 
 class Independent(Distribution):

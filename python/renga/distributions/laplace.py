@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import renga.functions as F
-from renga.distribution import Univariate, as_parameter, register_kl
-from renga.variable import Variable, as_array, as_variable
+from renga.core.distribution import Univariate, as_parameter, register_kl
+from renga.core.variable import Variable, as_array, as_variable
 
 
 class Laplace(Univariate):

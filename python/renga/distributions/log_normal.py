@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import renga.functions as F
-from renga.distribution import Univariate, kl_divergence, register_kl, within
+from renga.core.distribution import Univariate, kl_divergence, register_kl, within
+from renga.core.variable import Variable, as_array
 from renga.distributions.normal import Normal
-from renga.variable import Variable, as_array
 
 
 class LogNormal(Univariate):

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 import renga.functions as F
-from renga.distribution import Distribution, as_parameter, register_kl
+from renga.core.distribution import Distribution, as_parameter, register_kl
+from renga.core.variable import Variable
 from renga.utils import argument
-from renga.variable import Variable
 
 
 class MultivariateNormal(Distribution):

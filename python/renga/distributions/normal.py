@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 import renga.functions as F
-from renga.distribution import Univariate, as_parameter, register_kl
+from renga.core.distribution import Univariate, as_parameter, register_kl
+from renga.core.variable import Variable
 from renga.utils import argument
-from renga.variable import Variable
 
 _HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
 

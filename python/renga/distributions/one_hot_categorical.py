@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import renga.functions as F
-from renga.distribution import Distribution, as_parameter, kl_divergence, register_kl
+from renga.core.distribution import (
+    Distribution,
+    as_parameter,
+    kl_divergence,
+    register_kl,
+)
+from renga.core.variable import Variable, as_variable
 from renga.distributions.categorical import Categorical, draw_classes, finite
-from renga.variable import Variable, as_variable
 
 
 class OneHotCategorical(Distribution):

@@ -6,13 +6,13 @@ import math
 from typing import Any
 
 import renga.functions as F
-from renga.distribution import (
+from renga.core.distribution import (
     Univariate,
     as_parameter,
     register_kl,
     within,
 )
-from renga.variable import Variable, as_array, as_variable
+from renga.core.variable import Variable, as_array, as_variable
 
 
 class Pareto(Univariate):

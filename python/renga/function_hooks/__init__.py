@@ -1,5 +1,6 @@
 """Function hooks that time functions, or print their arrays."""
 
+from renga._runtime.suggestions import suggest_names as _suggest_names
 from renga.function_hooks import cuda_profile as cuda_profile
 from renga.function_hooks import cupy_memory_profile as cupy_memory_profile
 from renga.function_hooks.cuda_profile import CUDAProfileHook as CUDAProfileHook
@@ -8,6 +9,5 @@ from renga.function_hooks.cupy_memory_profile import (
 )
 from renga.function_hooks.debug_print import PrintHook as PrintHook
 from renga.function_hooks.timer import TimerHook as TimerHook
-from renga.suggestions import suggest_names as _suggest_names
 
 _suggest_names(__name__)

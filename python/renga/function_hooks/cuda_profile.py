@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from renga.backends import cuda
-from renga.function_hook import Arrays, FunctionHook
-from renga.operations import operation_name
+from renga.core.function_hook import Arrays, FunctionHook
+from renga.core.operations import operation_name
 
 
 class CUDAProfileHook(FunctionHook):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from renga.function_hook import FunctionHook
+from renga.core.function_hook import FunctionHook
 
 
 class CupyMemoryProfileHook(FunctionHook):

@@ -7,8 +7,8 @@ from typing import IO, Any
 
 import numpy
 
-from renga.function_hook import Arrays, FunctionHook
-from renga.variable import Variable
+from renga.core.function_hook import Arrays, FunctionHook
+from renga.core.variable import Variable
 
 
 def label_of(function: Any) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.function_hook import Arrays, FunctionHook
+from renga.core.function_hook import Arrays, FunctionHook
+from renga.core.operations import operation_name
 from renga.function_hooks.call_times import CallTimes
-from renga.operations import operation_name
 
 
 class TimerHook(CallTimes, FunctionHook):

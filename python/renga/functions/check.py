@@ -8,8 +8,8 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import as_array
 from renga.utils.type_check import IndexOutOfRange, InvalidType
-from renga.variable import as_array
 
 
 def check_arrays(name: str, *xs: Any) -> None:

@@ -9,8 +9,8 @@ from typing import Any, Callable, TypeVar
 import numpy
 
 from renga.backends import cuda
+from renga.core.variable import Variable
 from renga.functions.array.copy import copy
-from renga.variable import Variable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

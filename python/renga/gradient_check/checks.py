@@ -8,10 +8,10 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.function_node import grad
+from renga.core.function_node import grad
+from renga.core.variable import as_array, as_variable
 from renga.gradient_check.numerical import Arrays, numerical_grad
 from renga.testing.array import assert_allclose
-from renga.variable import as_array, as_variable
 
 
 def check_backward(

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy
 
-from renga.configuration import using_config
-from renga.variable import as_array
+from renga.core.configuration import using_config
+from renga.core.variable import as_array
 
 Arrays = Sequence[Any]
 

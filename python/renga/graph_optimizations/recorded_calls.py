@@ -20,11 +20,11 @@ import numpy
 from renga import _core
 from renga.backends.cuda_device import number_of
 from renga.backends.cuda_loader import load_plugin, loaded
-from renga.configuration import config
-from renga.function_hook import get_function_hooks
-from renga.function_node import FunctionNode
+from renga.core.configuration import config
+from renga.core.function_hook import get_function_hooks
+from renga.core.function_node import FunctionNode
+from renga.core.variable import Variable, as_variable
 from renga.functions.noise.seed import draw_seeds, record_seeds
-from renga.variable import Variable, as_variable
 
 _LOG = logging.getLogger(__name__)
 # Ordinary calls select algorithms, load kernels and create what is kept.

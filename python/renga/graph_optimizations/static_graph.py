@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from renga import _core
-from renga.configuration import config
+from renga.core.configuration import config
 from renga.graph_optimizations.recorded_calls import RecordedCalls
 
 

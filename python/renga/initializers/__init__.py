@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy
 
-from renga import backend
-from renga.dtypes import get_dtype
+from renga._runtime.suggestions import suggest_names as _suggest_names
+from renga.core import backend
+from renga.core.dtypes import get_dtype
 from renga.initializers.constant import Constant as Constant
 from renga.initializers.constant import Identity as Identity
 from renga.initializers.constant import NaN as NaN
@@ -25,7 +26,6 @@ from renga.initializers.uniform import GlorotUniform as GlorotUniform
 from renga.initializers.uniform import HeUniform as HeUniform
 from renga.initializers.uniform import LeCunUniform as LeCunUniform
 from renga.initializers.uniform import Uniform as Uniform
-from renga.suggestions import suggest_names as _suggest_names
 from renga.utils.extents import check_memory, is_number
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from renga import backend
+from renga.core import backend
 from renga.initializers.random import RandomInitializer
 
 # The condition on a matrix of outputs × inputs in each mode.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from renga import initializer
+from renga.core import initializer
 
 
 class RandomInitializer(initializer.Initializer):

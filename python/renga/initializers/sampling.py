@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from renga import initializer
+from renga.core import initializer
 
 
 class _Triangles(initializer.Initializer):

@@ -1,5 +1,6 @@
 """Iterators over data sets, and the order of examples."""
 
+from renga._runtime.suggestions import suggest_names as _suggest_names
 from renga.iterators import (
     dali_iterator,
     multiprocess_iterator,
@@ -12,7 +13,6 @@ from renga.iterators.multiprocess_iterator import MultiprocessIterator
 from renga.iterators.multithread_iterator import MultithreadIterator
 from renga.iterators.order_samplers import OrderSampler, ShuffleOrderSampler
 from renga.iterators.serial_iterator import SerialIterator
-from renga.suggestions import suggest_names as _suggest_names
 
 __all__ = [
     "DaliIterator",

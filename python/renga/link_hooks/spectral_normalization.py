@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from renga import functions as F
-from renga.backend import get_array_module
-from renga.configuration import config
+from renga.core.backend import get_array_module
+from renga.core.configuration import config
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable, as_array
 from renga.link_hooks.weight_hook import WeightHook
-from renga.parameter import Parameter
-from renga.variable import Variable, as_array
 
 
 class SpectralNormalization(WeightHook):

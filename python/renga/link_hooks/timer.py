@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.link_hook import LinkHook
 from renga.function_hooks.call_times import CallTimes
-from renga.link_hook import LinkHook
 
 
 class TimerHook(CallTimes, LinkHook):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.configuration import no_backprop_mode
-from renga.link_hook import LinkHook
-from renga.variable import Variable
+from renga.core.configuration import no_backprop_mode
+from renga.core.link_hook import LinkHook
+from renga.core.variable import Variable
 
 
 class WeightHook(LinkHook):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from renga import functions as F
+from renga.core.variable import Variable
 from renga.link_hooks.weight_hook import WeightHook
-from renga.variable import Variable
 
 
 class WeightStandardization(WeightHook):

@@ -1,5 +1,6 @@
 """Hooks that change gradients or parameters around an update."""
 
+from renga._runtime.suggestions import suggest_names as _suggest_names
 from renga.optimizer_hooks.gradient_clipping import GradientClipping as GradientClipping
 from renga.optimizer_hooks.gradient_hard_clipping import (
     GradientHardClipping as GradientHardClipping,
@@ -8,6 +9,5 @@ from renga.optimizer_hooks.gradient_lars import GradientLARS as GradientLARS
 from renga.optimizer_hooks.gradient_noise import GradientNoise as GradientNoise
 from renga.optimizer_hooks.lasso import Lasso as Lasso
 from renga.optimizer_hooks.weight_decay import WeightDecay as WeightDecay
-from renga.suggestions import suggest_names as _suggest_names
 
 _suggest_names(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from renga.core.variable import Variable, as_factor
 from renga.optimizer_hooks.loss_scale import scale_of
 from renga.optimizer_hooks.norm import (
     is_above,
@@ -13,7 +14,6 @@ from renga.optimizer_hooks.norm import (
     total,
 )
 from renga.utils.argument import check_number
-from renga.variable import Variable, as_factor
 
 
 class GradientClipping:

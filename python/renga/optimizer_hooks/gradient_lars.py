@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.variable import as_factor
 from renga.optimizer_hooks.loss_scale import scale_of
 from renga.optimizer_hooks.norm import (
     is_above,
@@ -12,7 +13,6 @@ from renga.optimizer_hooks.norm import (
     squared_norm,
 )
 from renga.utils.argument import check_number
-from renga.variable import as_factor
 
 
 class GradientLARS:

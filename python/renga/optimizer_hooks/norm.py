@@ -12,8 +12,8 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.parameter import Parameter
-from renga.variable import Variable, as_number, as_variable
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable, as_number, as_variable
 
 _FLOAT64 = numpy.dtype(numpy.float64)
 _BOOL = numpy.dtype(numpy.bool_)

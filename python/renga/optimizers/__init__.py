@@ -1,5 +1,6 @@
 """Optimizers."""
 
+from renga._runtime.suggestions import suggest_names as _suggest_names
 from renga.optimizers.ada_delta import AdaDelta as AdaDelta
 from renga.optimizers.ada_grad import AdaGrad as AdaGrad
 from renga.optimizers.adam import AdaBound as AdaBound
@@ -21,6 +22,5 @@ from renga.optimizers.rmsprop_momentum_sgd import (
 )
 from renga.optimizers.sgd import SGD as SGD
 from renga.optimizers.smorms3 import SMORMS3 as SMORMS3
-from renga.suggestions import suggest_names as _suggest_names
 
 _suggest_names(__name__)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from renga import _core
-from renga.optimizer import (
+from renga.core.optimizer import (
     FusedRule,
     GradientMethod,
     Hyperparameter,

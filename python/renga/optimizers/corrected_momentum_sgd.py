@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from renga import _core
-from renga.optimizer import FusedRule, GradientMethod, HyperparameterProxy, UpdateRule
+from renga.core.optimizer import (
+    FusedRule,
+    GradientMethod,
+    HyperparameterProxy,
+    UpdateRule,
+)
 
 
 class CorrectedMomentumSGDRule(FusedRule):

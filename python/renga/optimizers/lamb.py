@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
+from renga.core.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
+from renga.core.variable import as_factor
 from renga.optimizer_hooks.norm import (
     is_above,
     one_unless,
     square_root,
     squared_norm,
 )
-from renga.variable import as_factor
 
 
 class LAMBRule(UpdateRule):

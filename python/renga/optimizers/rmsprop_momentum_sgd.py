@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
+from renga.core.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
 
 
 class RMSpropMomentumSGDRule(UpdateRule):

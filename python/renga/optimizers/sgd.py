@@ -7,7 +7,12 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.optimizer import FusedRule, GradientMethod, HyperparameterProxy, UpdateRule
+from renga.core.optimizer import (
+    FusedRule,
+    GradientMethod,
+    HyperparameterProxy,
+    UpdateRule,
+)
 from renga.optimizer_hooks.loss_scale import scale_of
 
 

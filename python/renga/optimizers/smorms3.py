@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.optimizer import FusedRule, GradientMethod, HyperparameterProxy, UpdateRule
+from renga.core.optimizer import (
+    FusedRule,
+    GradientMethod,
+    HyperparameterProxy,
+    UpdateRule,
+)
 
 
 class SMORMS3Rule(FusedRule):

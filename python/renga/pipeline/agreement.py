@@ -12,7 +12,7 @@ from renga.pipeline.schedule import rank_of_stage
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.parameter import Parameter
+    from renga.core.parameter import Parameter
 
 
 COMPLETION = "what completes them (a load, a copy, a save, drain)"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
+from renga.core.variable import Variable
 from renga.pipeline.batches import micro_batches, results
 from renga.pipeline.batches.link_states import LinkStates
 from renga.pipeline.batches.reductions import EqualShares
@@ -16,7 +17,6 @@ from renga.pipeline.batches.running_statistics import RunningStatistics
 from renga.pipeline.schedule import Action
 from renga.pipeline.stages.messages import Kind, Route, StageMessages
 from renga.pipeline.stages.stage_run import Outputs, StageRun
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.pipeline.stages.tracing import Tracing

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga import _core
-from renga.backend import get_array_types
-from renga.function_node import backward
+from renga.core.backend import get_array_types
+from renga.core.function_node import backward
+from renga.core.variable import Variable
 from renga.program import Program, Recorder, Value, values_in
 from renga.utils.containers import leaves
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.link import Link
+    from renga.core.link import Link
 
 _STEPS = 3  # not by the clock: sharded links communicate
 _RUNS = 8  # at least

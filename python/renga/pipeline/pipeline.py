@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from renga import reporter
-from renga.link import Link
-from renga.link.parallel_models import note_parallel_model, require_own_parts
+from renga.core import reporter
+from renga.core.link import Link
+from renga.core.link.parallel_models import note_parallel_model, require_own_parts
+from renga.core.serializer import Deserializer
+from renga.core.variable import as_number
 from renga.pipeline import measurement, preparation
 from renga.pipeline.agreement import (
     Settings,
@@ -27,12 +29,10 @@ from renga.pipeline.batches import micro_batches
 from renga.pipeline.partition import Partition, number_of_stages
 from renga.pipeline.runner import Runner
 from renga.pipeline.stages.stage_parameters import StageParameters
-from renga.serializer import Deserializer
-from renga.variable import as_number
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.parameter import Parameter
+    from renga.core.parameter import Parameter
 
 # What a rank has loaded and others may not have.
 _MODEL, _OPTIMIZER = 1, 2

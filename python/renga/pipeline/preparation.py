@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
-from renga.configuration import no_backprop_mode, using_config
-from renga.link.sharing_memory import sharing_memory
+from renga.core.configuration import no_backprop_mode, using_config
+from renga.core.link.sharing_memory import sharing_memory
 from renga.pipeline import measurement, schedule, weights
 from renga.pipeline.batches.reductions import REDUCTIONS
 from renga.pipeline.executor import RECOMPUTE
@@ -18,7 +18,7 @@ from renga.pipeline.schedule import rank_of_stage
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.link import Link
+    from renga.core.link import Link
 
 # How often a momentum update reads or writes memory as large as the parameters, and
 # what versions of the weights add: a copy takes two passes, a prediction three.

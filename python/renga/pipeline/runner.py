@@ -9,11 +9,12 @@ from collections import ChainMap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from renga import reporter
-from renga.configuration import config, no_backprop_mode, using_config
-from renga.dtypes import mixed_bfloat16
+from renga.core import reporter
+from renga.core.configuration import config, no_backprop_mode, using_config
+from renga.core.dtypes import mixed_bfloat16
+from renga.core.link.traces import traces_of
+from renga.core.variable import Variable
 from renga.functions.util.recomputation import random_states, set_random_states
-from renga.link.traces import traces_of
 from renga.pipeline import schedule, weights
 from renga.pipeline.agreement import COMPLETION, CallsOnTheWay
 from renga.pipeline.batches import micro_batches, results
@@ -31,12 +32,11 @@ from renga.pipeline.schedule import Action, Stream
 from renga.pipeline.stages.messages import StageMessages
 from renga.pipeline.stages.tracing import Tracing
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.link import Link
-    from renga.parameter import Parameter
+    from renga.core.link import Link
+    from renga.core.parameter import Parameter
     from renga.pipeline.preparation import Options
 
 _PROGRAMS = 64  # whose reductions are known, the latest ones

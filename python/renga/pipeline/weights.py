@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from renga.configuration import no_backprop_mode
-from renga.variable import Variable
+from renga.core.configuration import no_backprop_mode
+from renga.core.variable import Variable
 
 if TYPE_CHECKING:
-    from renga.parameter import Parameter
+    from renga.core.parameter import Parameter
 
 Weights = Mapping[int, Variable]
 

@@ -23,7 +23,7 @@ from renga.utils.table import aligned
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.link import Link
+    from renga.core.link import Link
 
 _FORMAT = "renga plan 3"
 # The name of data parallelism without a plan among measured steps.

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from renga.link import Link
+from renga.core.link import Link
 from renga.planning.cluster import Cluster
 from renga.planning.costs import Costs
 from renga.planning.graph import Graph

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from renga.configuration import no_backprop_mode, using_config
-from renga.link import Link
+from renga.core.configuration import no_backprop_mode, using_config
+from renga.core.link import Link
 from renga.program import LinkCall, Recorder, Value
 from renga.utils.table import aligned, html_table
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from renga import _core
 from renga._core import Products
-from renga.operations import operation_of
+from renga.core.operations import operation_of
 
 Shape = Sequence[int]
 

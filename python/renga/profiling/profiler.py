@@ -7,9 +7,9 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from renga.function_hook import Arrays, FunctionHook, get_function_hooks
+from renga.core.function_hook import Arrays, FunctionHook, get_function_hooks
+from renga.core.operations import operation_name
 from renga.function_hooks.running import Run, RunningFunctions
-from renga.operations import operation_name
 from renga.profiling import chrome_trace
 from renga.profiling.operation_cost import Cost, backward_cost, forward_cost
 from renga.utils.table import aligned

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from renga import _core
-from renga.backend import get_array_types
+from renga.core.backend import get_array_types
 from renga.profiling.operation_cost import forward_flops
 from renga.utils.containers import leaves
 

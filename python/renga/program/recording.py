@@ -11,15 +11,15 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import FunctionCall, run_within
-from renga.function_hook import FunctionHook
-from renga.link import Link
-from renga.link_hook import LinkHook
-from renga.operations import operation_name, operation_of
-from renga.parameter import Parameter
+from renga.core.around_call import FunctionCall, run_within
+from renga.core.function_hook import FunctionHook
+from renga.core.link import Link
+from renga.core.link_hook import LinkHook
+from renga.core.operations import operation_name, operation_of
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 from renga.program.program import Call, LinkCall, Program, Value
 from renga.utils.containers import leaves, map_leaves
-from renga.variable import Variable
 
 
 def record(model: Callable[..., Any], *inputs: Any, timed: bool = False) -> Program:

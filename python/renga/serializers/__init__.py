@@ -1,5 +1,6 @@
 """Saves objects to files and loads them, completely or not at all."""
 
+from renga._runtime.suggestions import suggest_names as _suggest_names
 from renga.serializers import atomic, hdf5, npz, safetensors
 from renga.serializers.errors import FileFormatError
 from renga.serializers.hdf5 import (
@@ -16,7 +17,6 @@ from renga.serializers.npz import (
 )
 from renga.serializers.safetensors import load_safetensors, save_safetensors
 from renga.serializers.torch_state_dict import load_torch_state_dict
-from renga.suggestions import suggest_names as _suggest_names
 
 __all__ = [
     "DictionarySerializer",

@@ -7,7 +7,7 @@ import io
 from types import ModuleType
 from typing import Any
 
-from renga.serializer import Serializer
+from renga.core.serializer import Serializer
 from renga.serializers.files import File, open_to_read, open_to_write
 from renga.serializers.hdf5_file import SEAL_SIZE, child, entry_of, open_group, seal
 from renga.serializers.loading import EntryDeserializer

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from renga.backends import cuda
-from renga.serializer import Deserializer
+from renga.core.serializer import Deserializer
 from renga.serializers.errors import name_of
 from renga.serializers.stored import Entry, restore
 

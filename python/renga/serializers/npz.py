@@ -14,7 +14,7 @@ import numpy
 from numpy.lib import format as npy
 from numpy.lib.npyio import NpzFile
 
-from renga.serializer import Serializer
+from renga.core.serializer import Serializer
 from renga.serializers.archive import NpzArchive, old_name
 from renga.serializers.files import File, open_to_read, open_to_write
 from renga.serializers.loading import EntryDeserializer

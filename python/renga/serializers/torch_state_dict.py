@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import numpy
 
-from renga.link.distinct_params import distinct_params
+from renga.core.link.distinct_params import distinct_params
 from renga.serializers.errors import FileFormatError, name_of
 from renga.serializers.files import File, open_to_read
 from renga.serializers.npz import DictionarySerializer, NpzDeserializer

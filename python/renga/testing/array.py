@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from renga.variable import as_array
+from renga.core.variable import as_array
 
 
 def assert_allclose(

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from renga import backend, configuration
+from renga.core import backend, configuration
 from renga.testing import attr
 from renga.testing.parameterized import unbundled
 

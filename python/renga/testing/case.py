@@ -10,9 +10,9 @@ from typing import Any, Callable, NoReturn
 import numpy
 
 from renga import gradient_check
+from renga.core.variable import Variable
 from renga.testing.array import assert_allclose
 from renga.testing.backend import BackendConfig
-from renga.variable import Variable
 
 Arrays = tuple[numpy.ndarray, ...]
 

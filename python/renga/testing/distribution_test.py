@@ -8,9 +8,9 @@ from typing import Any, Callable
 import numpy
 
 from renga.backends import cuda
+from renga.core.variable import as_variable
 from renga.testing import attr
 from renga.testing.array import assert_allclose
-from renga.variable import as_variable
 
 # SciPy's names where they differ from ours.
 _SCIPY = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import gradient_check
+from renga.core.variable import Variable
 from renga.testing.array import assert_allclose
 from renga.testing.backend import BackendConfig
 from renga.testing.case import (
@@ -16,7 +17,6 @@ from renga.testing.case import (
     random_like,
     variables_of,
 )
-from renga.variable import Variable
 
 
 class FunctionTestError(CaseError):

@@ -8,7 +8,8 @@ from typing import Any
 import numpy
 
 from renga import gradient_check, initializers
-from renga.link import Link
+from renga.core.link import Link
+from renga.core.variable import Variable
 from renga.testing.backend import BackendConfig
 from renga.testing.case import (
     Arrays,
@@ -19,7 +20,6 @@ from renga.testing.case import (
     checked_arrays,
     variables_of,
 )
-from renga.variable import Variable
 
 
 class LinkTestError(CaseError):

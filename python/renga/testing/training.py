@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 from unittest import mock
 
-from renga.serializer import AbstractSerializer
+from renga.core.serializer import AbstractSerializer
 from renga.training.trainer import Trainer
 
 

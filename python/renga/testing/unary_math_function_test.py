@@ -7,9 +7,9 @@ from typing import Any, Callable
 import numpy
 
 from renga import gradient_check
+from renga.core.variable import as_variable
 from renga.testing.array import assert_allclose
 from renga.testing.parameterized import parameterize, product
-from renga.variable import as_variable
 
 Options = dict[str, Any]
 

@@ -3,7 +3,7 @@
 import importlib
 from typing import Any
 
-from renga.suggestions import suggestion as _suggestion
+from renga._runtime.suggestions import suggestion as _suggestion
 from renga.training import extension, trigger, triggers, updater, updaters, util
 from renga.training.extension import (
     PRIORITY_EDITOR,

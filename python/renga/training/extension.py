@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
-from renga.serializer import AbstractSerializer
+from renga.core.serializer import AbstractSerializer
 from renga.training.entry import DEFAULT_TRIGGER
 from renga.training.entry import PRIORITY_EDITOR as PRIORITY_EDITOR
 from renga.training.entry import PRIORITY_READER as PRIORITY_READER

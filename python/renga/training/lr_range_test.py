@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy
 
+from renga.core.variable import Variable
 from renga.utils.argument import check_count, check_number
-from renga.variable import Variable
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from renga.serializer import AbstractSerializer, Serializer
+from renga.core.serializer import AbstractSerializer, Serializer
 
 _KEY = "numpy_random_state"
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from renga.backends import cuda
-from renga.serializer import AbstractSerializer, Serializer
-from renga.variable import as_array
+from renga.core.serializer import AbstractSerializer, Serializer
+from renga.core.variable import as_array
 
 _KEY = "observation"
 

@@ -11,8 +11,8 @@ import traceback
 from collections.abc import Iterable
 from typing import Any, Callable
 
-from renga.reporter import Reporter
-from renga.serializer import AbstractSerializer, Serializer
+from renga.core.reporter import Reporter
+from renga.core.serializer import AbstractSerializer, Serializer
 from renga.training.entry import ExtensionEntry
 from renga.training.random_state import serialize_random_state
 from renga.training.saved_observation import serialize_observation

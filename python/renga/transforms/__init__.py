@@ -5,7 +5,7 @@ global generator, for each image anew. :func:`converter` puts transforms between
 an iterator and an updater.
 """
 
-from renga.suggestions import suggest_names as _suggest_names
+from renga._runtime.suggestions import suggest_names as _suggest_names
 from renga.transforms.color import ColorJitter, Normalize
 from renga.transforms.compose import Compose, converter
 from renga.transforms.geometry import (

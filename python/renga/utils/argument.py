@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from renga.suggestions import suggestion
+from renga._runtime.suggestions import suggestion
 
 
 def check_unexpected_kwargs(kwargs: dict[str, Any], **unexpected: str) -> None:

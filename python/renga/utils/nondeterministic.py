@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from renga.configuration import config
+from renga.core.configuration import config
 
 
 def nondeterministic(f_name: str) -> None:

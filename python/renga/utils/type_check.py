@@ -15,7 +15,7 @@ from typing import Any, Callable
 
 import numpy
 
-from renga import backend
+from renga.core import backend
 from renga.utils.type_expression import (
     COMPARISON,
     Atom,

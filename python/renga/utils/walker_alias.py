@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from renga.device_resident import DeviceResident
+from renga.core.device_resident import DeviceResident
 
 
 class WalkerAlias(DeviceResident):

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from renga._before_core import NEEDED, check
+from renga._runtime.before_core import NEEDED, check
 
 V3 = (
     "processor\t: 0\nflags\t\t: fpu sse2 avx " + " ".join(NEEDED) + "\nbugs\t\t: none\n"
@@ -28,6 +28,6 @@ def test_an_unknown_cpu_is_accepted(text: str) -> None:
 
 def test_an_import_that_fails_later_ends_without_a_crash() -> None:
     # It leaves a thread that compiles oneDNN's kernels, for which exit must wait.
-    program = "import sys; sys.modules['renga.backend'] = None; import renga"
+    program = "import sys; sys.modules['renga.core.backend'] = None; import renga"
     done = subprocess.run([sys.executable, "-c", program], stderr=subprocess.PIPE)
-    assert (done.returncode, b"renga.backend" in done.stderr) == (1, True)
+    assert (done.returncode, b"renga.core.backend" in done.stderr) == (1, True)

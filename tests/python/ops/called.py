@@ -4,7 +4,7 @@ import numpy as np
 
 import renga
 from renga import _core
-from renga.operations import operation_name
+from renga.core.operations import operation_name
 
 OPERATIONS = {operation.name: operation for operation in _core.ops.entries}
 

@@ -7,7 +7,7 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga import program
-from renga.around_call import surrounding
+from renga.core.around_call import surrounding
 from renga.program import Recorder
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from renga.link import Link
-from renga.link.distinct_params import distinct_params
-from renga.link.sharing_memory import sharing_memory
+from renga.core.link import Link
+from renga.core.link.distinct_params import distinct_params
+from renga.core.link.sharing_memory import sharing_memory
 from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.channel.model.makers import MAKERS

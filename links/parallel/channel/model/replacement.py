@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from renga.link import Link
+from renga.core.link import Link
 from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.connection.embed_id import EmbedID
 from renga.links.normalization.batch_normalization import BatchNormalization

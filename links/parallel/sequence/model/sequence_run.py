@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from renga.around_call import surrounding
+from renga.core.around_call import surrounding
+from renga.core.link import Link
+from renga.core.variable import Variable
 from renga.functions import get_item
 from renga.functions.noise.seed import random_streams
-from renga.link import Link
 from renga.links.parallel.sequence.link import SequenceLink
 from renga.links.parallel.sequence.model.sequence_checker import SequenceChecker
 from renga.links.parallel.sequence.tokens import (
@@ -32,7 +33,6 @@ from renga.links.parallel.sharding.redistribute import (
     with_summed_gradient,
 )
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from renga.backend import get_array_types
 from renga.backends import cuda
-from renga.configuration import config
-from renga.link import Link
+from renga.core.backend import get_array_types
+from renga.core.configuration import config
+from renga.core.link import Link
+from renga.core.variable import Variable
 from renga.links.parallel.sharding.consistency import require_same_on_all_ranks
 from renga.links.parallel.sharding.model.loads import Loads
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

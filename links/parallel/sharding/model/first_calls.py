@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy
 
-from renga.around_call import inner_handler, variables_in
 from renga.backends import cuda
-from renga.configuration import config, no_backprop_mode, using_config
-from renga.dtypes import mixed_bfloat16
-from renga.link import Link
-from renga.link.traces import attributes_of, traces_of
+from renga.core.around_call import inner_handler, variables_in
+from renga.core.configuration import config, no_backprop_mode, using_config
+from renga.core.dtypes import mixed_bfloat16
+from renga.core.link import Link
+from renga.core.link.traces import attributes_of, traces_of
 from renga.links.parallel.sharding.model.replacement import copy_with_replacements
 from renga.serializers import DictionarySerializer, NpzDeserializer
 

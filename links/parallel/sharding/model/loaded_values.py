@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy
 
-from renga.backend import get_array_types
 from renga.backends import cuda
-from renga.link import Link
-from renga.parameter import Parameter
-from renga.variable import Variable
+from renga.core.backend import get_array_types
+from renga.core.link import Link
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 
 _MASTER = "fp32_param"  # the float32 values of a float16 parameter
 

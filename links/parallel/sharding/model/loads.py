@@ -7,7 +7,8 @@ import weakref
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from renga.link import Link
+from renga.core.link import Link
+from renga.core.serializer import Deserializer
 from renga.links.parallel.sharding.model.loaded_values import (
     UnknownWhole,
     digest_of,
@@ -16,7 +17,6 @@ from renga.links.parallel.sharding.model.loaded_values import (
     values_of_link,
     values_of_optimizer,
 )
-from renga.serializer import Deserializer
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

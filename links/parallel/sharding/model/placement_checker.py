@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from renga import _core
-from renga.backend import get_array_types
+from renga.core.backend import get_array_types
+from renga.core.operations import operation_of
+from renga.core.variable import Variable
 from renga.links.parallel.sharding.model.summed_reads import SummedReads
 from renga.links.parallel.sharding.placement import Placement
-from renga.operations import operation_of
-from renga.variable import Variable
 
 
 class PlacementChecker(SummedReads, abc.ABC):

@@ -6,8 +6,8 @@ import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from renga.link import Link
-from renga.link.sharing_memory import share_arrays
+from renga.core.link import Link
+from renga.core.link.sharing_memory import share_arrays
 from renga.links.parallel.sharding.cost import Cost
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from renga import _core
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 from renga.functions import get_item
 from renga.links.parallel.sharding.placement import (
     REPLICATE,
@@ -14,8 +16,6 @@ from renga.links.parallel.sharding.placement import (
 )
 from renga.links.parallel.sharding.placement_tracker import PlacementTracker
 from renga.links.parallel.sharding.redistribute import with_summed_gradient
-from renga.parameter import Parameter
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -27,7 +27,7 @@ class SummedReads:
     Each rank finds the gradient through its own shard only. What has been broadcast to
     the shape of a shard, as by ``F.scale``, is the shard of that of the whole.
 
-    It is the handler around the calls of a thread (:mod:`renga.around_call`).
+    It is the handler around the calls of a thread (:mod:`renga.core.around_call`).
     """
 
     def __init__(

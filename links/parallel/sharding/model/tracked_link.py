@@ -6,11 +6,11 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
-from renga.link import Link
+from renga.core.link import Link
+from renga.core.serializer import Deserializer
 from renga.links.parallel.sharding.model.first_calls import FirstCalls
 from renga.links.parallel.sharding.model.loads import Loads
 from renga.links.parallel.sharding.placement_tracker import current_tracker
-from renga.serializer import Deserializer
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from renga import _core
+from renga.core.variable import Variable, as_variable
 from renga.links.parallel.sharding.placement_tracker import placed
 from renga.links.parallel.spatial.convolution.node import SpatialConvolution
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.halo_exchange_plan import require
 from renga.links.parallel.spatial.window import SpatialWindow
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

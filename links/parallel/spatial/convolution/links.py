@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.convolution.convolution_nd import ConvolutionND
 from renga.links.convolution.deconvolution_2d import Deconvolution2D
@@ -14,8 +16,6 @@ from renga.links.parallel.spatial.convolution.functions import (
     spatial_deconvolution,
 )
 from renga.links.parallel.spatial.link import SpatialLink
-from renga.parameter import Parameter
-from renga.variable import Variable
 
 
 class _SpatialConvolution(SpatialLink):

@@ -8,8 +8,9 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.configuration import using_config
-from renga.function_node import grad
+from renga.core.configuration import using_config
+from renga.core.function_node import grad
+from renga.core.variable import Variable
 from renga.functions.noise.seed import enable_random_streams
 from renga.links.parallel.sharding.memory_format import channels_last
 from renga.links.parallel.sharding.redistribute import with_summed_gradient
@@ -20,7 +21,6 @@ from renga.links.parallel.spatial.halo_exchange_plan import (
     plan_window,
 )
 from renga.links.parallel.spatial.window import SpatialWindow
-from renga.variable import Variable
 
 ops = _core.ops
 Extents = tuple[int, ...]

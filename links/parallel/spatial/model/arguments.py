@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.variable import Variable
 from renga.links.parallel.sharding.model.arguments import arrays_of, replace_arrays
 from renga.links.parallel.sharding.placement import REPLICATE, REPLICATE_SUMMED
 from renga.links.parallel.sharding.placement_tracker import SPATIAL, PlacementTracker
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.image import gather_image, scatter_image
-from renga.variable import Variable
 
 
 def scatter_arguments(

@@ -7,6 +7,7 @@ from typing import Any
 
 from renga import _core
 from renga._core import Locality
+from renga.core.operations import operation_name, operation_of
 from renga.links.parallel.sharding.model.placement_checker import PlacementChecker
 from renga.links.parallel.sharding.placement import (
     REPLICATE,
@@ -14,7 +15,6 @@ from renga.links.parallel.sharding.placement import (
     Placement,
 )
 from renga.links.parallel.sharding.placement_tracker import SPATIAL
-from renga.operations import operation_name, operation_of
 
 # What to use where an operation needs more than a shard.
 _ALTERNATIVES = {

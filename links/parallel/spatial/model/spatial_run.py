@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from renga.around_call import surrounding
+from renga.core.around_call import surrounding
+from renga.core.link import Link
 from renga.functions.noise.seed import random_streams
-from renga.link import Link
 from renga.links.parallel.sharding.model.arguments import require_same_call
 from renga.links.parallel.sharding.model.first_calls import FirstCalls
 from renga.links.parallel.sharding.model.loads import Loads

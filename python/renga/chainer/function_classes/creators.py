@@ -11,11 +11,11 @@ import renga.functions as F
 from renga import _core
 from renga.chainer.function_classes.generated import LABELS, ROWS, classes
 from renga.chainer.function_classes.operation import Operation
-from renga.function_hook import get_function_hooks
+from renga.core.function_hook import get_function_hooks
+from renga.core.operations import operation_of
+from renga.core.variable import Variable
 from renga.function_hooks import debug_print, timer
 from renga.links import Classifier
-from renga.operations import operation_of
-from renga.variable import Variable
 
 # Functions and their classes, which the rows do not tell.
 _FURTHER = """

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from renga import _core
-from renga.configuration import using_config
-from renga.function_hook import get_function_hooks
-from renga.function_node import FunctionNode, grad
-from renga.variable import Variable
+from renga.core.configuration import using_config
+from renga.core.function_hook import get_function_hooks
+from renga.core.function_node import FunctionNode, grad
+from renga.core.variable import Variable
 
 
 class Operation(FunctionNode):

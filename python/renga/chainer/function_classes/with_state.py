@@ -8,7 +8,7 @@ import numpy
 
 from renga import functions as F
 from renga.chainer.function_classes.operation import Operation
-from renga.variable import as_array
+from renga.core.variable import as_array
 
 
 class Dropout(Operation):

@@ -7,8 +7,8 @@ import platform
 
 import numpy
 
+from renga._runtime.runtime_info import print_runtime_info
 from renga.chainer.package import VERSION
-from renga.runtime_info import print_runtime_info
 
 __version__ = VERSION
 

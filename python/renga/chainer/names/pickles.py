@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from renga.core.link import Link
+from renga.core.optimizer import Optimizer, UpdateRule
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable, _rebuild
 from renga.iterators import MultithreadIterator
 from renga.iterators.ordered_iterator import OrderedIterator
 from renga.iterators.ordered_iterator import _State as IteratorState
 from renga.iterators.read_ahead_iterator import ReadAheadIterator
-from renga.link import Link
 from renga.links import (
     BatchNormalization,
     BatchRenormalization,
@@ -24,10 +27,7 @@ from renga.links.convolution.deformable_convolution_2d import (
     DeformableConvolution2DSampler,
 )
 from renga.links.rnn.n_step_rnn import NStepRNNBase
-from renga.optimizer import Optimizer, UpdateRule
 from renga.optimizers.adam import AdamRule
-from renga.parameter import Parameter
-from renga.variable import Variable, _rebuild
 
 __all__ = [
     "BinaryHierarchicalSoftmaxFunction",

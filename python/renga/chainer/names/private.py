@@ -10,11 +10,11 @@ import numpy
 
 from renga import functions as F
 from renga.backends import cuda
+from renga.core.link import Link
+from renga.core.link_hook import thread_hooks as _get_link_hooks  # noqa: F401
+from renga.core.variable import Variable
 from renga.dataset import convert
-from renga.link import Link
-from renga.link_hook import thread_hooks as _get_link_hooks  # noqa: F401
 from renga.links.caffe.caffe_function import METHODS
-from renga.variable import Variable
 
 
 def add_to_classes() -> None:

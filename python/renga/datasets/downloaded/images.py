@@ -6,9 +6,9 @@ from typing import Any, Callable, NamedTuple
 
 import numpy
 
+from renga.core.dtypes import get_dtype
 from renga.dataset import download
 from renga.datasets.tuple_dataset import TupleDataset
-from renga.dtypes import get_dtype
 from renga.serializers.npz import open_archive
 
 

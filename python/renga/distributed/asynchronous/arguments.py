@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from renga.core.optimizer import Optimizer
 from renga.distributed.asynchronous.graphs import Graph
-from renga.optimizer import Optimizer
 from renga.utils.argument import check_count, check_number
 
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 import numpy
 
-from renga.configuration import using_config
+from renga.core.configuration import using_config
+from renga.core.link.distinct_params import DistinctParam, distinct_params
+from renga.core.link.traces import without_traces
+from renga.core.optimizer.update_rule import require_own_rules
+from renga.core.serializer import Deserializer
 from renga.distributed.asynchronous.packed import PackedParameters, distance, reduce
 from renga.distributed.data_parallel.replicas.first_pass import have_no_shapes
 from renga.distributed.data_parallel.replicas.shared_model import SharedModel
 from renga.distributed.data_parallel.replicas.states import broadcast_states
 from renga.distributed.data_parallel.sample_weighting import number_of_samples
 from renga.distributed.optimizers.wrapped_optimizer import WrappedOptimizer
-from renga.link.distinct_params import DistinctParam, distinct_params
-from renga.link.traces import without_traces
-from renga.optimizer.update_rule import require_own_rules
-from renga.serializer import Deserializer
 from renga.serializers import DictionarySerializer, NpzDeserializer
 from renga.utils.argument import check_count
 

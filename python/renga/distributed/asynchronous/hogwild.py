@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Callable
 import numpy
 
 from renga import _communicators, _core
+from renga.core.link.sharing_memory import require_own_memory
 from renga.distributed.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
-from renga.link.sharing_memory import require_own_memory
 from renga.optimizers.sgd import SGD
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.communicators.arrays import Array
-    from renga.parameter import Parameter
+    from renga.core.parameter import Parameter
 
 
 class HogwildOptimizer(AsynchronousOptimizer):

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import numpy
 
+from renga.core.link import Link
+from renga.core.parameter import Parameter
+from renga.core.serializer import Deserializer
 from renga.distributed.asynchronous.packed import reduce
 from renga.distributed.asynchronous.periodic import (
     Meeting,
@@ -14,10 +17,7 @@ from renga.distributed.asynchronous.periodic import (
 )
 from renga.distributed.data_parallel.sample_weighting import GradientWeight
 from renga.distributed.optimizers.multi_node_optimizer import MultiNodeOptimizer
-from renga.link import Link
 from renga.optimizers.sgd import SGD
-from renga.parameter import Parameter
-from renga.serializer import Deserializer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga import _core
-from renga.link.distinct_params import distinct_params
-from renga.link.sharing_memory import overlapping
+from renga.core.link.distinct_params import distinct_params
+from renga.core.link.sharing_memory import overlapping
 
 # Elements that stay in the cache from one operation to the next.
 _BLOCK = 1 << 15
@@ -18,8 +18,8 @@ _BLOCK = 1 << 15
 if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.communicators.arrays import Array
-    from renga.link import Link
-    from renga.parameter import Parameter
+    from renga.core.link import Link
+    from renga.core.parameter import Parameter
 
 
 class PackedParameters:

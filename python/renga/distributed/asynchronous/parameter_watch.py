@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from renga.communicators.arrays import Array
-    from renga.parameter import Parameter
+    from renga.core.parameter import Parameter
 
 
 class ParameterWatch:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 import numpy
 
+from renga.core.serializer import Deserializer
 from renga.distributed.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.distributed.asynchronous.parameter_watch import ParameterWatch
 from renga.distributed.data_parallel.sample_weighting import UNKNOWN_SAMPLES
-from renga.serializer import Deserializer
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga.communicators.work import Work
+from renga.core.serializer import Deserializer
 from renga.distributed.compression.state import State
-from renga.serializer import Deserializer
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

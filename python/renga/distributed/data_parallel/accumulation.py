@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from renga.distributed.data_parallel.sample_weighting import GradientWeight
 
 if TYPE_CHECKING:
-    from renga.link import Link
+    from renga.core.link import Link
 
 
 class Accumulation:

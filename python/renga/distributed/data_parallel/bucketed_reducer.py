@@ -21,8 +21,8 @@ from renga.distributed.data_parallel.tracing import note_bucket, span
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
+    from renga.core.parameter import Parameter
     from renga.distributed.data_parallel.synchronization import SyncRequest, SyncResult
-    from renga.parameter import Parameter
 
 
 class BucketedReducer(Reducer):

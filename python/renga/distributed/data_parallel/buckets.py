@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.communicators.arrays import Array
     from renga.communicators.work import Work
-    from renga.parameter import Parameter
+    from renga.core.parameter import Parameter
 
 # Large enough to amortize the latency of messages, small enough that the first bucket
 # is sent early in the backward pass.

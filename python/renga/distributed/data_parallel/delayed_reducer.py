@@ -12,10 +12,10 @@ from renga.distributed.data_parallel.reducer import Reducer
 if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.communicators.arrays import Array
+    from renga.core.link import Link
+    from renga.core.link.distinct_params import DistinctParam
+    from renga.core.parameter import Parameter
     from renga.distributed.data_parallel.synchronization import SyncRequest
-    from renga.link import Link
-    from renga.link.distinct_params import DistinctParam
-    from renga.parameter import Parameter
 
 
 class DelayedReducer(Reducer):

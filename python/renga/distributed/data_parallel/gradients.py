@@ -8,7 +8,7 @@ import numpy
 
 if TYPE_CHECKING:
     from renga.communicators.arrays import Array
-    from renga.parameter import Parameter
+    from renga.core.parameter import Parameter
 
 
 _ON_GPU = "__cuda_array_interface__"

@@ -10,7 +10,7 @@ from renga.distributed.data_parallel.tracing import span
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.link import Link
+    from renga.core.link import Link
 
 
 class MeanReducer(Reducer):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from renga.communicators import Communicator
+from renga.core.link.distinct_params import DistinctParam, distinct_params
 from renga.distributed.compression.hook import CompressionHook
 from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
 from renga.distributed.data_parallel.delayed_reducer import DelayedReducer
@@ -16,7 +17,6 @@ from renga.distributed.data_parallel.sharded_optimizer import (
     ShardedOptimizer,
 )
 from renga.distributed.data_parallel.sharded_states.state_sharding import StateSharding
-from renga.link.distinct_params import DistinctParam, distinct_params
 from renga.optimizer_hooks.gradient_noise import noise_of_rank_0
 from renga.utils.methods import is_method_of
 

@@ -11,15 +11,15 @@ import numpy
 
 from renga import _core
 from renga.communicators.data_parallel import sharded_update
+from renga.core.optimizer import GradientMethod
 from renga.distributed.data_parallel.gradients import take_gradient
 from renga.distributed.data_parallel.reducer import Reducer
 from renga.distributed.data_parallel.replicas.checksum import checksum_of
 from renga.distributed.data_parallel.tracing import span
-from renga.optimizer import GradientMethod
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.parameter import Parameter
+    from renga.core.parameter import Parameter
 
 
 class Eligibility(IntEnum):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
-from renga.configuration import config
+from renga.core.configuration import config
 from renga.distributed.data_parallel.sample_weighting import (
     UNKNOWN_SAMPLES,
     GradientWeight,

@@ -11,7 +11,7 @@ from renga.profiling.profiler import active_profiles
 
 if TYPE_CHECKING:
     from renga.communicators.work import Work
-    from renga.parameter import Parameter
+    from renga.core.parameter import Parameter
 
 
 @contextlib.contextmanager

@@ -6,8 +6,8 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
-from renga import configuration
-from renga import reporter as reporter_module
+from renga.core import configuration
+from renga.core import reporter as reporter_module
 from renga.dataset import convert
 from renga.training import extension
 from renga.utils import argument

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from renga.serializer import Deserializer
+from renga.core.serializer import Deserializer
 from renga.training import extension
 from renga.training.util import get_trigger
 from renga.utils.exceptions import Outcome

@@ -10,8 +10,8 @@ import numpy
 
 from renga import _core
 from renga import functions as F
+from renga.core.variable import Variable, as_variable
 from renga.functions.util.recomputation import is_recomputable
-from renga.variable import Variable, as_variable
 
 _NAME = "communications"  # of the extra root
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga import functions as F
+from renga.core.variable import Variable
 from renga.distributed.functions.communication import Communication, Result
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -8,10 +8,10 @@ from typing import Any
 import numpy
 
 from renga import functions as F
-from renga.backend import get_array_module
+from renga.core.backend import get_array_module
+from renga.core.function_node import FunctionNode
+from renga.core.variable import Variable
 from renga.distributed.functions.chain import communication_chain, empty_token
-from renga.function_node import FunctionNode
-from renga.variable import Variable
 
 Result = tuple[Variable, Sequence[Variable]]
 

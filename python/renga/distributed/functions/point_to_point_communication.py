@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from renga.core.variable import Variable
 from renga.distributed.functions.communication import Communication, Result
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

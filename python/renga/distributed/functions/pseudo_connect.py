@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from renga.core.variable import Variable
 from renga.distributed.functions.chain import token_for
 from renga.distributed.functions.communication import Communication, Result
-from renga.variable import Variable
 
 
 class PseudoConnect(Communication):

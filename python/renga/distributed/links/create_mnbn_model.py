@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from renga.link import Link
+from renga.core.link import Link
 from renga.links import BatchNormalization
 from renga.links.parallel.multi_node_batch_normalization import (
     MultiNodeBatchNormalization,

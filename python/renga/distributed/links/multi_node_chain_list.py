@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from renga.core.link import ChainList, Link
 from renga.distributed.functions.point_to_point_communication import Recv, Send
 from renga.distributed.functions.pseudo_connect import pseudo_connect
 from renga.distributed.links.serial_chain_list import Route, SerialChainList
-from renga.link import ChainList, Link
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from renga.core.link import Chain
 from renga.distributed.functions.point_to_point_communication import Recv, Send
-from renga.link import Chain
 from renga.links.rnn.n_step_rnn import NStepRNNBase
 
 if TYPE_CHECKING:

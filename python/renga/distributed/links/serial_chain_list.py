@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Union
 
-from renga.link import ChainList, Link
+from renga.core.link import ChainList, Link
 
 # The ranks that send a link its inputs, and those that its output is sent to; None for
 # the inputs and the output of the model.

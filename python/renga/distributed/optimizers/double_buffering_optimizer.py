@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from renga.core.link.distinct_params import DistinctParam, distinct_params
+from renga.core.serializer import Deserializer
 from renga.distributed.data_parallel.delayed_reducer import DelayedReducer
 from renga.distributed.optimizers.multi_node_optimizer import MultiNodeOptimizer
-from renga.link.distinct_params import DistinctParam, distinct_params
-from renga.serializer import Deserializer
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Callable
 
+from renga.core.serializer import Deserializer
 from renga.distributed.data_parallel.accumulation import Accumulation, gradients_kept
 from renga.distributed.data_parallel.reducer import Reducer
 from renga.distributed.data_parallel.reducers import Reducers
@@ -25,7 +26,6 @@ from renga.distributed.data_parallel.synchronization import (
     SyncResult,
 )
 from renga.distributed.optimizers.caller_gradients import CallerGradients
-from renga.serializer import Deserializer
 from renga.utils.argument import check_count
 
 if TYPE_CHECKING:

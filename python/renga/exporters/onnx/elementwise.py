@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable, as_array
 from renga.exporters.onnx.registry import (
     OPERATORS,
     Writer,
@@ -18,7 +19,6 @@ from renga.functions.activation.not_negative import NotNegative
 from renga.functions.math.det import _Determinant
 from renga.functions.math.fmod import _Remainder
 from renga.functions.math.special import _Special
-from renga.variable import Variable, as_array
 
 
 def _operator(name: str) -> Writer:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy
 
+from renga.core.variable import as_array
 from renga.exporters.onnx.registry import writes
-from renga.variable import as_array
 
 
 def _negative_log(

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy
 
+from renga.core.parameter import Parameter
+from renga.core.variable import as_array
 from renga.exporters.onnx.registry import writes
-from renga.parameter import Parameter
-from renga.variable import as_array
 
 
 @writes("fixed_batch_normalization")

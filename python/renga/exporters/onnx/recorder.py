@@ -9,6 +9,10 @@ from typing import Any
 import numpy
 
 from renga import functions
+from renga.core.function_hook import FunctionHook
+from renga.core.function_node import FunctionNode
+from renga.core.operations import operation_name
+from renga.core.variable import Variable
 from renga.exporters.onnx import (  # noqa: F401
     elementwise,
     images,
@@ -19,10 +23,6 @@ from renga.exporters.onnx import (  # noqa: F401
     shapes,
 )
 from renga.exporters.onnx.registry import FUNCTIONS, OPERATORS, WriterOf
-from renga.function_hook import FunctionHook
-from renga.function_node import FunctionNode
-from renga.operations import operation_name
-from renga.variable import Variable
 
 
 class Recorder(FunctionHook):

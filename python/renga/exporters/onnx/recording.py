@@ -8,13 +8,13 @@ from typing import Any, Callable
 
 import numpy
 
-from renga import configuration
-from renga.configuration import no_backprop_mode
+from renga.core import configuration
+from renga.core.configuration import no_backprop_mode
+from renga.core.link import Link
+from renga.core.variable import Variable, as_array
 from renga.exporters.onnx.graphs import check_same
 from renga.exporters.onnx.recorder import Recorder
 from renga.exporters.onnx.registry import WriterOf
-from renga.link import Link
-from renga.variable import Variable, as_array
 
 # ONNX 1.16 of 2024; ONNX Runtime reads it from 1.18 on.
 OPSET = 21

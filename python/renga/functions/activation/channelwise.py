@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
-from renga.variable import Variable
 
 
 def spread(name: str, x: Any, parameter: Any) -> Variable:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_floats
 from renga.utils.extents import check_real
-from renga.variable import Variable
 
 
 def clipped_relu(x: Any, z: float = 20.0) -> Variable:

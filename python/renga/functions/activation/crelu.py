@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_axis, check_floats
-from renga.variable import Variable
 
 
 def crelu(x: Any, axis: int = 1) -> Variable:

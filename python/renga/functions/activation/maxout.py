@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_axis, check_floats, check_shape
 from renga.utils.extents import check_count
-from renga.variable import Variable
 
 
 def maxout(x: Any, pool_size: int, axis: int = 1) -> Variable:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.around_call import reads_elements
+from renga.core.around_call import reads_elements
+from renga.core.variable import Variable
 from renga.functions.activation.channelwise import spread
 from renga.functions.activation.not_negative import not_negative
-from renga.variable import Variable
 
 
 @reads_elements

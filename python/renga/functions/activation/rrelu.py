@@ -7,8 +7,8 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import reads_elements
-from renga.configuration import config
+from renga.core.around_call import reads_elements
+from renga.core.configuration import config
 from renga.functions.activation.not_negative import not_negative
 from renga.functions.check import check_arrays, check_floats, check_shape
 from renga.functions.noise.seed import generator

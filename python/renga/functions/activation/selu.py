@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.utils.extents import check_real
-from renga.variable import Variable
 
 
 def selu(

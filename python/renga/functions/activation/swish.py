@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.activation.channelwise import spread
-from renga.variable import Variable
 
 
 def swish(x: Any, beta: Any) -> Variable:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_counts, check_integer, check_memory, is_number
-from renga.variable import Variable
 
 
 def as_strided(

@@ -7,9 +7,9 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import reads_elements
-from renga.backend import get_array_module
-from renga.variable import Variable, as_array
+from renga.core.around_call import reads_elements
+from renga.core.backend import get_array_module
+from renga.core.variable import Variable, as_array
 
 
 @reads_elements

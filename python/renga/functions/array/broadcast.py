@@ -7,9 +7,9 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_arrays
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 
 def broadcast(*args: Any) -> Variable | tuple[Variable, ...]:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable, as_array, as_variable, holds_numbers
 from renga.functions.check import check_arrays
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array, as_variable, holds_numbers
 
 
 def cast(x: Any, typ: Any) -> Variable:

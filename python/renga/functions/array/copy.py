@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.around_call import reads_elements
-from renga.backend import Device, get_device, get_device_from_array
-from renga.function_node import FunctionNode
+from renga.core.around_call import reads_elements
+from renga.core.backend import Device, get_device, get_device_from_array
+from renga.core.function_node import FunctionNode
+from renga.core.variable import Variable, as_array, as_variable, holds_numbers
 from renga.functions.check import check_arrays
-from renga.variable import Variable, as_array, as_variable, holds_numbers
 
 
 @reads_elements

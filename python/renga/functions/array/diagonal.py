@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy
 
+from renga.core.variable import Variable
 from renga.functions.array.get_item import get_item
 from renga.functions.array.moveaxis import moveaxis
 from renga.functions.check import check_arrays, check_axis
 from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 
 def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.variable import Variable, as_variable
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_arrays, check_axis, check_shape
-from renga.variable import Variable, as_variable
 
 
 def flip(x: Any, axis: int) -> Variable:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.function_node import FunctionNode
+from renga.core.function_node import FunctionNode
+from renga.core.variable import Variable, as_array, holds_numbers
 from renga.functions.check import check_arrays
 from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array, holds_numbers
 
 
 def get_item(x: Any, slices: Any) -> Variable:

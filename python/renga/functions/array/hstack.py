@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_arrays
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 
 def hstack(xs: Sequence[Any]) -> Variable:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_arrays, check_shape
 from renga.functions.window import as_pair
 from renga.utils.conv import get_conv_outsize
 from renga.utils.extents import check_memory, check_window
-from renga.variable import Variable
 
 
 def im2col(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_axis
-from renga.variable import Variable
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> Variable:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_count, check_memory
-from renga.variable import Variable
 
 # Modes that fill with elements of the array, found by padding its indices.
 _COPYING = ("edge", "reflect", "symmetric", "wrap")

@@ -8,11 +8,11 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable, as_array
 from renga.functions.array.pad import pad
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_integer, check_memory, check_real
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array
 
 
 def pad_sequence(

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy
 
-from renga.configuration import config
+from renga.core.configuration import config
+from renga.core.variable import Variable, as_variable
 from renga.functions.array.get_item import get_item
 from renga.functions.check import array_of, check_axis, checked_indices
 from renga.functions.on_host import on_host
-from renga.variable import Variable, as_variable
 
 
 @on_host

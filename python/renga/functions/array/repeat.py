@@ -7,10 +7,10 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable, as_variable
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_arrays, check_axis
 from renga.utils.extents import check_count, check_memory
-from renga.variable import Variable, as_variable
 
 
 def repeat(x: Any, repeats: int | tuple[int, ...], axis: int | None = None) -> Variable:

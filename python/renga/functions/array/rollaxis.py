@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_axis
 from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 
 def rollaxis(x: Any, axis: int, start: int = 0) -> Variable:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable, as_variable
 from renga.functions.array.cast import cast, promoted
 from renga.functions.array.get_item import PutItems, as_keys, own_keys
 from renga.functions.check import check_arrays
 from renga.functions.on_host import on_host
-from renga.variable import Variable, as_variable
 
 
 @on_host

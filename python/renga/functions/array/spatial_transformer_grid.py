@@ -7,11 +7,11 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 from renga.functions.on_host import beside
 from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_counts, check_memory
-from renga.variable import Variable
 
 
 def spatial_transformer_grid(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.array.bilinear_sampling import sample_pixels
 from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape
 from renga.utils.argument import parse_kwargs
-from renga.variable import Variable
 
 
 def spatial_transformer_sampler(x: Any, grid: Any, **kwargs: Any) -> Variable:

@@ -6,10 +6,10 @@ import numbers
 from typing import Any, Literal, overload
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_axis
 from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 # Sections of an empty axis: all are equal, and each takes memory.
 _MOST_EMPTY = 2**16

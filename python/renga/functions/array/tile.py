@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_count, check_memory
-from renga.variable import Variable
 
 
 def tile(x: Any, reps: int | tuple[int, ...]) -> Variable:

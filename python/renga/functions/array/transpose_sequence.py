@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from renga import _core
-from renga.variable import Variable
+from renga.core.variable import Variable
 
 
 def transpose_sequence(xs: Sequence[Any]) -> tuple[Variable, ...]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.configuration import config
+from renga.core.configuration import config
+from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_arrays
 from renga.functions.noise.seed import draw_seed
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_variable
 
 
 def scaled_dot_product_attention(

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
-from renga.variable import Variable
 
 
 def bilinear(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.window import window_2d
 from renga.utils.argument import parse_kwargs
-from renga.variable import Variable
 
 DETERMINISTIC = "expected using_config('cudnn_deterministic', …), got deterministic"
 

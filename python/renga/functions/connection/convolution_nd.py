@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.array.cast import cast_floats
 from renga.functions.window import over_axes, window_nd
-from renga.variable import Variable
 
 
 def convolution_nd(

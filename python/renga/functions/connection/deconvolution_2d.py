@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.connection.convolution_2d import DETERMINISTIC
 from renga.functions.window import as_pair, window_2d
 from renga.utils.argument import parse_kwargs
-from renga.variable import Variable
 
 
 def deconvolution_2d(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.array.cast import cast_floats
 from renga.functions.window import over_axes, window_nd
 from renga.utils.conv_nd import as_tuple
-from renga.variable import Variable
 
 
 def deconvolution_nd(

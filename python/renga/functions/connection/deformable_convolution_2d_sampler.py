@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.array.bilinear_sampling import sample_pixels
 from renga.functions.array.cast import cast, cast_floats
 from renga.functions.check import check_floats, check_shape
@@ -14,7 +15,6 @@ from renga.functions.on_host import on_host
 from renga.functions.window import as_pair
 from renga.utils.conv import get_conv_outsize
 from renga.utils.extents import check_window
-from renga.variable import Variable
 
 
 @on_host

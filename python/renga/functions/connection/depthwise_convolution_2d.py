@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_arrays, check_shape
 from renga.functions.connection.convolution_2d import convolution_2d
-from renga.variable import Variable
 
 
 def depthwise_convolution_2d(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.variable import Variable
 from renga.functions.connection.convolution_2d import convolution_2d
-from renga.variable import Variable
 
 
 def dilated_convolution_2d(

@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_count
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 
 def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:

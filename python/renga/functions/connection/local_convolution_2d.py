@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.array.cast import cast_floats
 from renga.functions.array.im2col import im2col
 from renga.functions.check import check_floats, check_shape
 from renga.functions.window import as_pair
-from renga.variable import Variable
 
 
 def local_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1) -> Variable:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.around_call import overridable
+from renga.core.around_call import overridable
+from renga.core.variable import Variable
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 
 @overridable

@@ -7,10 +7,10 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_floats
 from renga.utils.extents import check_integer, check_real
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_variable
 
 _MOST = 2**31  # the angles of larger positions are no longer exact
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 from renga.functions.window import as_pair
 from renga.utils.extents import check_window
-from renga.variable import Variable
 
 
 def shift(x: Any, ksize: Any = 3, dilate: Any = 1) -> Variable:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import reads_elements, tell_counted
+from renga.core.around_call import reads_elements, tell_counted
+from renga.core.variable import Variable, as_variable
 from renga.functions.check import array_of, check_labels_shape
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_variable
 
 _INT64, _FLOAT64 = numpy.dtype(numpy.int64), numpy.dtype(numpy.float64)
 

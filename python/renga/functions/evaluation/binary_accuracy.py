@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy
 
-from renga.around_call import reads_elements, tell_counted
+from renga.core.around_call import reads_elements, tell_counted
+from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.check import array_of, check_floats, check_shape
 from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array, as_variable
 
 
 @reads_elements

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy
 
-from renga.around_call import reads_elements
+from renga.core.around_call import reads_elements
+from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.check import array_of, check_floats, check_labels_shape
 from renga.utils.extents import check_count, check_memory
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array, as_variable
 
 
 @reads_elements

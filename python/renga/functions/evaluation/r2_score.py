@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy
 
-from renga.around_call import reads_elements
+from renga.core.around_call import reads_elements
+from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.check import check_floats, check_shape
 from renga.functions.on_host import on_host
-from renga.variable import Variable, as_array, as_variable
 
 
 @reads_elements

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_alike
 from renga.functions.loss.nominal_dtype import in_nominal_dtype
-from renga.variable import Variable
 
 
 def absolute_error(x0: Any, x1: Any) -> Variable:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable, as_array
 from renga.functions.array.cast import promoted
 from renga.functions.check import (
     check_arrays,
@@ -16,7 +17,6 @@ from renga.functions.check import (
 )
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import on_host
-from renga.variable import Variable, as_array
 
 
 @on_host

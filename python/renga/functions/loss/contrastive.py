@@ -7,7 +7,8 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import reads_elements
+from renga.core.around_call import reads_elements
+from renga.core.variable import Variable
 from renga.functions.check import (
     array_of,
     check_alike,
@@ -18,7 +19,6 @@ from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 
 @reads_elements

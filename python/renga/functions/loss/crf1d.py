@@ -8,13 +8,13 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import reads_elements
+from renga.core.around_call import reads_elements
+from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_arrays, check_floats, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array, as_variable
 
 
 @reads_elements

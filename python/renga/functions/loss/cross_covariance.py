@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.math.average import average
-from renga.variable import Variable
 
 
 def cross_covariance(y: Any, z: Any, reduce: str = "half_squared_sum") -> Variable:

@@ -8,14 +8,14 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import reads_elements
+from renga.core.around_call import reads_elements
+from renga.core.variable import Variable
 from renga.functions.array.cast import cast
 from renga.functions.array.get_item import get_item
 from renga.functions.check import array_of, check_floats, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 # The logarithm of probability 0, finite so that sums with it do not overflow.
 _NEVER = -1e10

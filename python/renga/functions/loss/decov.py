@@ -7,11 +7,11 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 from renga.functions.loss.cross_covariance import cross_covariance
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.on_host import beside
-from renga.variable import Variable
 
 
 def decov(h: Any, reduce: str = "half_squared_sum") -> Variable:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import reads_elements
+from renga.core.around_call import reads_elements
+from renga.core.variable import Variable, as_array
 from renga.functions.check import check_arrays, check_floats, check_shape
 from renga.functions.on_host import on_host
 from renga.utils.extents import check_count, check_real
-from renga.variable import Variable, as_array
 
 
 @reads_elements

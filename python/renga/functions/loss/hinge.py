@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import (
     array_of,
     check_floats,
@@ -18,7 +19,6 @@ from renga.functions.loss.reduction import check_reduce
 from renga.functions.math.average import average
 from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 
 @on_host

@@ -7,12 +7,12 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_alike
 from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.on_host import beside
 from renga.utils.extents import check_real
-from renga.variable import Variable
 
 
 def huber_loss(

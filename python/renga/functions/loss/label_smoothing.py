@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable, as_variable
 from renga.functions.check import array_of, check_arrays
 from renga.functions.loss.softmax_cross_entropy import softmax_cross_entropy
 from renga.utils.extents import check_real
-from renga.variable import Variable, as_variable
 
 
 def label_smoothing_cross_entropy(

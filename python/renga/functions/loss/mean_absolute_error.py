@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.variable import Variable
 from renga.functions.loss.absolute_error import absolute_error
 from renga.functions.math.average import average
-from renga.variable import Variable
 
 
 def mean_absolute_error(x0: Any, x1: Any) -> Variable:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_alike
 from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.math.average import mean
-from renga.variable import Variable
 
 
 def mean_squared_error(x0: Any, x1: Any) -> Variable:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.math.average import average
-from renga.variable import Variable
 
 
 def check_reduce(

@@ -7,13 +7,13 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import reads_elements, tell_counted
+from renga.core.around_call import reads_elements, tell_counted
+from renga.core.variable import Variable, as_array
 from renga.functions.check import array_of, check_arrays, checked_indices
 from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array
 
 
 @reads_elements

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.variable import Variable
 from renga.functions.math.squared_difference import squared_difference
-from renga.variable import Variable
 
 
 def squared_error(x0: Any, x1: Any) -> Variable:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_floats
 from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import beside as on_device_of
-from renga.variable import Variable
 
 REDUCTIONS = ("sum", "mean", "no")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_arrays
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_variable
 
 
 def add(*xs: Any) -> Variable:

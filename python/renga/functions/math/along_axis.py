@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_arrays, check_shape
 from renga.utils.extents import check_integer
-from renga.variable import Variable
 
 
 def aligned(name: str, x: Any, y: Any, axis: int) -> Variable:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_floats
-from renga.variable import Variable, as_variable
 
 
 def arctanh(x: Any) -> Variable:

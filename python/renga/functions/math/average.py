@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from renga import _core
-from renga.around_call import overridable
+from renga.core.around_call import overridable
+from renga.core.variable import Variable, attach
 from renga.functions.array.cast import cast
 from renga.functions.check import check_arrays, check_axis
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, attach
 
 
 @overridable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.math.along_axis import aligned
-from renga.variable import Variable
 
 
 def bias(x: Any, y: Any, axis: int = 1) -> Variable:

@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_real
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 
 def clip(x: Any, x_min: float | None, x_max: float | None) -> Variable:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.array.cast import cast
 from renga.functions.check import check_axis, check_floats
-from renga.variable import Variable
 
 
 def cumprod(x: Any, axis: int | None = None) -> Variable:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.function_node import FunctionNode
+from renga.core.function_node import FunctionNode
+from renga.core.variable import Variable
 from renga.functions.array.flip import flip
 from renga.functions.check import check_axis, check_floats
-from renga.variable import Variable
 
 
 def cumsum(x: Any, axis: int | None = None) -> Variable:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.function_node import FunctionNode
+from renga.core.function_node import FunctionNode
+from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 from renga.functions.math.inv import inverse
 from renga.functions.on_host import on_host
-from renga.variable import Variable
 
 
 @on_host

@@ -13,10 +13,10 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable, as_variable
 from renga.functions.array.get_item import get_item
 from renga.functions.math.subscripts import Labels, parse
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_variable
 
 
 def einsum(*operands: Any) -> Variable:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy
 
-from renga.function_node import FunctionNode
+from renga.core.function_node import FunctionNode
+from renga.core.variable import Variable
 from renga.functions.check import check_alike, check_shape
 from renga.functions.on_host import on_host
-from renga.variable import Variable
 
 
 @on_host

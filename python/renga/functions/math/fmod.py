@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy
 
-from renga.function_node import FunctionNode
+from renga.core.function_node import FunctionNode
+from renga.core.variable import Variable
 from renga.functions.array.broadcast import broadcast
 from renga.functions.check import check_floats
 from renga.functions.math.fix import fix
 from renga.functions.on_host import on_host
-from renga.variable import Variable
 
 
 @on_host

@@ -7,12 +7,12 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import reads_elements
+from renga.core.around_call import reads_elements
+from renga.core.variable import Variable, as_array
 from renga.functions.check import check_arrays
 from renga.functions.math.special import special
 from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array
 
 
 @on_host

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable, as_array, holds_numbers
 from renga.functions.check import check_arrays
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array, holds_numbers
 
 
 def identity(*inputs: Any) -> Variable | tuple[Variable, ...]:

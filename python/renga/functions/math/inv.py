@@ -7,9 +7,9 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.function_node import FunctionNode
+from renga.core.function_node import FunctionNode
+from renga.core.variable import Variable
 from renga.functions.check import check_arrays, check_floats, check_shape
-from renga.variable import Variable
 
 
 def inv(a: Any) -> Variable:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_alike
-from renga.variable import Variable, as_variable
 
 
 def linear_interpolate(p: Any, x: Any, y: Any) -> Variable:

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.math.special import special
 from renga.functions.on_host import on_host
-from renga.variable import Variable
 
 ROOT = math.sqrt(2 * math.pi)
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.array.cast import promoted
 from renga.functions.array.get_item import PutItems
 from renga.functions.check import check_floats, checked_indices
 from renga.utils.sparse import CooMatrix
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 
 def sparse_matmul(

@@ -8,9 +8,9 @@ from typing import Any, Callable
 import numpy
 
 from renga import _core
-from renga.function_node import FunctionNode
+from renga.core.function_node import FunctionNode
+from renga.core.variable import Variable
 from renga.functions.check import check_floats
-from renga.variable import Variable
 
 Derivative = Callable[[Any, Any], Variable]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_integer
-from renga.variable import Variable
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:

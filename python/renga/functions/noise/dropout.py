@@ -7,14 +7,14 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.configuration import config
+from renga.core.configuration import config
+from renga.core.variable import as_variable
 from renga.functions.array.cast import promoted
 from renga.functions.check import check_arrays
 from renga.functions.noise.seed import draw_seed
 from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_real
 from renga.utils.type_check import InvalidType
-from renga.variable import as_variable
 
 
 def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_arrays
 from renga.functions.noise.seed import draw_seed
 from renga.utils.argument import parse_kwargs
-from renga.variable import Variable
 
 
 def gaussian(mean: Any, ln_var: Any, **kwargs: Any) -> Any:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_axis, check_floats
 from renga.functions.noise.seed import generator
 from renga.functions.on_host import on_host
 from renga.utils.extents import check_real
-from renga.variable import Variable, as_variable
 
 
 @on_host

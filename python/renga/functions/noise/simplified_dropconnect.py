@@ -6,12 +6,12 @@ import math
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.array.cast import cast_floats
 from renga.functions.check import array_of, check_floats, check_shape
 from renga.functions.noise.seed import generator
 from renga.functions.on_host import on_host
 from renga.utils.extents import check_real
-from renga.variable import Variable
 
 
 @on_host

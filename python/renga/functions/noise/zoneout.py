@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.configuration import config
+from renga.core.configuration import config
+from renga.core.variable import Variable, as_variable
 from renga.functions.array.cast import promoted
 from renga.functions.check import check_arrays, check_shape
 from renga.functions.noise.seed import generator
 from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_real
-from renga.variable import Variable, as_variable
 
 
 def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:

@@ -8,7 +8,7 @@ from typing import Any
 
 from renga import _core
 from renga._core.ops import fixed_batch_normalization as fixed_batch_normalization
-from renga.variable import Variable
+from renga.core.variable import Variable
 
 
 def batch_normalization(

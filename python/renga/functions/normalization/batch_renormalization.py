@@ -7,13 +7,13 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import reads_elements
-from renga.configuration import config
+from renga.core.around_call import reads_elements
+from renga.core.configuration import config
+from renga.core.variable import Variable, as_array
 from renga.functions.array.cast import cast
 from renga.functions.check import array_of, check_floats, check_shape, check_written
 from renga.functions.util.recomputation import remembered
 from renga.utils.extents import check_real
-from renga.variable import Variable, as_array
 
 
 @reads_elements

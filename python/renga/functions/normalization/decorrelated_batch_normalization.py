@@ -7,8 +7,9 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import reads_elements
-from renga.configuration import config
+from renga.core.around_call import reads_elements
+from renga.core.configuration import config
+from renga.core.variable import Variable
 from renga.functions.array.cast import cast
 from renga.functions.check import check_arrays, check_floats, check_shape, check_written
 from renga.functions.math.average import average
@@ -17,7 +18,6 @@ from renga.functions.on_host import on_host
 from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_integer, check_real
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 
 @reads_elements

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape
 from renga.functions.normalization.moments import standardized
 from renga.utils.extents import check_integer
-from renga.variable import Variable
 
 
 def group_normalization(

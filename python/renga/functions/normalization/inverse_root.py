@@ -7,8 +7,8 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.function_node import FunctionNode
-from renga.variable import Variable
+from renga.core.function_node import FunctionNode
+from renga.core.variable import Variable
 
 
 def inverse_root(a: Any) -> Variable:

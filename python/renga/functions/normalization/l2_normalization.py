@@ -7,11 +7,11 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import reads_elements
+from renga.core.around_call import reads_elements
+from renga.core.variable import Variable
 from renga.functions.array.cast import cast
 from renga.functions.check import check_axis, check_floats
 from renga.functions.on_host import on_host
-from renga.variable import Variable
 
 
 @reads_elements

@@ -8,12 +8,12 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import overridable
+from renga.core.around_call import overridable
+from renga.core.variable import Variable
 from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape
 from renga.functions.on_host import beside
 from renga.utils.extents import check_count, check_real
-from renga.variable import Variable
 
 
 @overridable

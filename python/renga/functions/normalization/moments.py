@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga import _core, backend
-from renga.variable import Variable
+from renga import _core
+from renga.core import backend
+from renga.core.variable import Variable
 
 
 def standardized(x: Any, eps: float) -> Variable:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.around_call import overridable
+from renga.core.around_call import overridable
+from renga.core.variable import Variable
 from renga.functions.window import pooling_window_2d
-from renga.variable import Variable
 
 
 @overridable

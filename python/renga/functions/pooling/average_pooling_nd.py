@@ -7,11 +7,11 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import overridable, reads_elements
+from renga.core.around_call import overridable, reads_elements
+from renga.core.variable import Variable
 from renga.functions.on_host import beside
 from renga.functions.pooling.axes import pool_all, pooling_window_nd
 from renga.functions.window import PoolingWindow, over_axes
-from renga.variable import Variable
 
 
 @overridable

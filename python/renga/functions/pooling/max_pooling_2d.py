@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import overridable, reads_elements
+from renga.core.around_call import overridable, reads_elements
 from renga.functions.check import check_axes
 from renga.functions.window import pooling_window_2d
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import overridable, reads_elements
-from renga.backend import get_array_module
+from renga.core.around_call import overridable, reads_elements
+from renga.core.backend import get_array_module
 from renga.functions.pooling.axes import (
     pool_all,
     pool_axis,

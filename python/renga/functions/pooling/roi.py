@@ -7,10 +7,10 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable, as_array
 from renga.functions.check import check_arrays, checked_indices
 from renga.utils.extents import check_memory
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable, as_array
 
 # Points of a region along an axis; more mean that its coordinates are wrong.
 MOST_POINTS = 1 << 15

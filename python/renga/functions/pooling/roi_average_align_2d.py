@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.variable import Variable
 from renga.functions.on_host import on_host
 from renga.functions.pooling.roi import checked_regions, joined, samples, weighted
 from renga.functions.pooling.sampling_ratio import as_ratios
-from renga.variable import Variable
 
 
 @on_host

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy
 
+from renga.core.variable import Variable
 from renga.functions.on_host import on_host
 from renga.functions.pooling.roi import cells, checked_regions, joined, weighted
-from renga.variable import Variable
 
 
 @on_host

@@ -7,10 +7,10 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.on_host import on_host
 from renga.functions.pooling.roi import checked_regions, joined, samples, weighted
 from renga.functions.pooling.sampling_ratio import as_ratios
-from renga.variable import Variable
 
 
 @on_host

@@ -7,12 +7,12 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import reads_elements
+from renga.core.around_call import reads_elements
+from renga.core.variable import Variable, as_array
 from renga.functions.array.get_item import get_item
 from renga.functions.check import array_of, check_shape
 from renga.functions.on_host import on_host
 from renga.functions.pooling.roi import cells, checked_regions
-from renga.variable import Variable, as_array
 
 
 @reads_elements

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.around_call import overridable
+from renga.core.around_call import overridable
+from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 from renga.functions.pooling.max_pooling_2d import max_pooling_2d
 from renga.utils.extents import check_count, check_memory
-from renga.variable import Variable
 
 
 @overridable

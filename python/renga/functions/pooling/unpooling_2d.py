@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.around_call import overridable
+from renga.core.around_call import overridable
+from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 from renga.functions.on_host import on_host
 from renga.functions.pooling.unpooling_nd import unpooling_nd
-from renga.variable import Variable
 
 
 @overridable

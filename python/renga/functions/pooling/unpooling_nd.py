@@ -8,7 +8,8 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import overridable
+from renga.core.around_call import overridable
+from renga.core.variable import Variable
 from renga.functions.check import check_shape
 from renga.functions.on_host import beside
 from renga.functions.pooling.axes import pooling_window_nd
@@ -16,7 +17,6 @@ from renga.functions.window import over_axes
 from renga.utils.conv import get_conv_outsize, get_deconv_outsize
 from renga.utils.conv_nd import as_tuple
 from renga.utils.extents import check_counts, check_memory
-from renga.variable import Variable
 
 
 @overridable

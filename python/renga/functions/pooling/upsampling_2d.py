@@ -8,7 +8,8 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.around_call import overridable
+from renga.core.around_call import overridable
+from renga.core.variable import Variable, as_array
 from renga.functions.array.get_item import PutItems
 from renga.functions.check import (
     check_arrays,
@@ -20,7 +21,6 @@ from renga.functions.on_host import on_host
 from renga.functions.window import as_pair
 from renga.utils.conv import get_conv_outsize, get_deconv_outsize
 from renga.utils.extents import check_counts, check_memory, check_window
-from renga.variable import Variable, as_array
 
 
 @overridable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.variable import Variable
+from renga.core.variable import Variable
 
 
 def lstm(c_prev: Any, x: Any) -> tuple[Variable, Variable]:

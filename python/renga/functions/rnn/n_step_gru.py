@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.rnn.layers import Layer, run_layers
 from renga.functions.rnn.weights import check_kwargs, check_weights
-from renga.variable import Variable
 
 
 def n_step_gru(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 
 def tree_lstm(*inputs: Any) -> tuple[Variable, Variable]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from renga import _core
-from renga.around_call import inner_handler
-from renga.function_node import FunctionNode, grad
+from renga.core.around_call import inner_handler
+from renga.core.function_node import FunctionNode, grad
+from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_arrays
 from renga.functions.util.link_states import detached
 from renga.functions.util.recomputation import Recomputation
-from renga.variable import Variable, as_variable
 
 
 def forget(func: Callable[..., Any], *xs: Any) -> Any:

@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, Callable
 
+from renga.core.link_hook import LinkHook, thread_hooks
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 from renga.functions.noise.seed import copy_stream
-from renga.link_hook import LinkHook, thread_hooks
-from renga.parameter import Parameter
-from renga.variable import Variable
 
 _ABSENT = object()
 

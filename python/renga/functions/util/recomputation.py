@@ -11,15 +11,15 @@ from typing import Any, Callable
 
 import numpy
 
-from renga.configuration import (
+from renga.core.configuration import (
     config,
     force_backprop_mode,
     override,
     using_config,
     values_of,
 )
+from renga.core.variable import Variable
 from renga.functions.util.link_states import LinkStates
-from renga.variable import Variable
 
 
 class Recomputation:

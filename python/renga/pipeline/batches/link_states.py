@@ -6,11 +6,11 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from renga.configuration import no_backprop_mode
+from renga.core.configuration import no_backprop_mode
+from renga.core.link import Link
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 from renga.functions import concat, get_item
-from renga.link import Link
-from renga.parameter import Parameter
-from renga.variable import Variable
 
 # Values of attributes, by the position of a link and the attribute's name.
 States = dict[tuple[int, str], Any]

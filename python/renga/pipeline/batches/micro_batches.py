@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy
 
+from renga.core.variable import Variable
 from renga.utils import containers
 from renga.utils.type_check import InvalidType
-from renga.variable import Variable
 
 
 def split(

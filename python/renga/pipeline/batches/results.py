@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy
 
-from renga.backend import get_array_types
-from renga.configuration import config
-from renga.function_node import FunctionNode
+from renga.core.backend import get_array_types
+from renga.core.configuration import config
+from renga.core.function_node import FunctionNode
+from renga.core.variable import Variable, as_array, as_variable
 from renga.utils.containers import leaves, map_items, map_leaves
-from renga.variable import Variable, as_array, as_variable
 
 
 class _Place(enum.Enum):

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from renga.configuration import config
-from renga.link_hook import LinkHook
+from renga.core.configuration import config
+from renga.core.link_hook import LinkHook
 from renga.links.normalization.batch_normalization import BatchNormalization
 
 

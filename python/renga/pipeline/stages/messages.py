@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from renga import _core
+from renga.core.variable import Variable
 from renga.pipeline.schedule import rank_of_stage
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

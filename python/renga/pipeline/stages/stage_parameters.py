@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from renga.backend import get_array_types
-from renga.link.distinct_params import distinct_params
+from renga.core.backend import get_array_types
+from renga.core.link.distinct_params import distinct_params
+from renga.core.variable import Variable
 from renga.pipeline.schedule import rank_of_stage
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.link import Link
-    from renga.parameter import Parameter
+    from renga.core.link import Link
+    from renga.core.parameter import Parameter
 
 
 class StageParameters:

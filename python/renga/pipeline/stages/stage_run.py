@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
-from renga import _core, reporter
-from renga.around_call import FunctionCall, map_variables, surrounding
-from renga.backend import get_array_types
-from renga.configuration import no_backprop_mode
-from renga.function_node import backward
+from renga import _core
+from renga.core import reporter
+from renga.core.around_call import FunctionCall, map_variables, surrounding
+from renga.core.backend import get_array_types
+from renga.core.configuration import no_backprop_mode
+from renga.core.function_node import backward
+from renga.core.parameter import as_operand
+from renga.core.variable import Variable
 from renga.functions.util.recomputation import Recomputation
-from renga.parameter import as_operand
 from renga.pipeline.stages.messages import GRADIENT, VALUE, Kind, Route
 from renga.utils.containers import leaves
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.pipeline.stages.messages import StageMessages
@@ -43,7 +44,7 @@ class StageRun:
     sent there. So values are sent only from earlier to later stages, and gradients only
     back.
 
-    The core asks it where to run each call (:mod:`renga.around_call`).
+    The core asks it where to run each call (:mod:`renga.core.around_call`).
 
     Args:
         stage: the stage to compute.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from renga.communicators import simulated
-from renga.link import Link
+from renga.core.link import Link
 from renga.links.parallel.spatial.model.replacement import spatial_replacements
 from renga.pipeline.measurement import Costs, Segment
 from renga.pipeline.partition import partition

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from renga import _core
-from renga.configuration import using_config
-from renga.link import Link
+from renga.core.configuration import using_config
+from renga.core.link import Link
 from renga.profiling.operation_cost import forward_flops
 from renga.program import Program, Value, record
 from renga.utils.table import aligned

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
+from renga.core.variable import Variable
 from renga.links.parallel.sharding.placement import (
     CHANNEL,
     PARTIAL,
@@ -17,7 +18,6 @@ from renga.links.parallel.sharding.placement import (
 )
 from renga.links.parallel.sharding.redistribute import Redistribution
 from renga.planning.links.repetitions import cache_filler, lower_quartile
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga import functions as F
-from renga.around_call import variables_in
-from renga.configuration import using_config
-from renga.function_node import backward, grad
-from renga.link import Link
+from renga.core.around_call import variables_in
+from renga.core.configuration import using_config
+from renga.core.function_node import backward, grad
+from renga.core.link import Link
+from renga.core.variable import Variable
 from renga.links.convolution.deconvolution_2d import Deconvolution2D
 from renga.links.parallel.channel.process_grid import process_grids
 from renga.optimizers import SGD
@@ -25,7 +26,6 @@ from renga.planning.graph import Operation
 from renga.planning.links.repetitions import cache_filler, lower_quartile
 from renga.planning.links.traced_model import TracedCall, TracedModel
 from renga.program import Program, Recorder
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from renga.around_call import variables_in
-from renga.configuration import no_backprop_mode, using_config
-from renga.link import Link
+from renga.core.around_call import variables_in
+from renga.core.configuration import no_backprop_mode, using_config
+from renga.core.link import Link
 from renga.links.parallel.groups import create_groups
 from renga.links.parallel.samples.stacked_steps import stacked_steps
 from renga.links.parallel.samples.summed_gradients import LARGE

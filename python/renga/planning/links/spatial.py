@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
-from renga.around_call import variables_in
 from renga.communicators import simulated
-from renga.configuration import using_config
+from renga.core.around_call import variables_in
+from renga.core.configuration import using_config
+from renga.core.function_node import backward
+from renga.core.link import Link
+from renga.core.link_hook import LinkHook
 from renga.distributed.parallelize import with_strategy
-from renga.function_node import backward
-from renga.link import Link
-from renga.link_hook import LinkHook
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.planning.cluster import Cluster
 from renga.planning.configuration import Configuration

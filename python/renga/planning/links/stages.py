@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from renga import _core
-from renga.link import Link
+from renga.core.link import Link
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.pipeline import measurement
 from renga.pipeline.partition import Stage, partition

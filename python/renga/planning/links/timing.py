@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from renga import functions as F
 from renga import optimizers
-from renga.around_call import variables_in
+from renga.core.around_call import variables_in
+from renga.core.function_node import backward
+from renga.core.link import Link
 from renga.distributed.optimizers import create_multi_node_optimizer
 from renga.distributed.parallelize import Strategy, with_strategy
-from renga.function_node import backward
-from renga.link import Link
 from renga.links.parallel.sharding.shard_ranges import as_slice, shard_range
 from renga.pipeline import Pipeline
 from renga.planning.links.repetitions import lower_quartile

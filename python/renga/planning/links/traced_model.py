@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from renga.link import Link
+from renga.core.link import Link
 from renga.links.connection.linear import Linear
 from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.convolution.deconvolution_2d import Deconvolution2D

@@ -1,6 +1,6 @@
 """Conditions on which a trainer runs an extension or stops."""
 
-from renga.suggestions import suggest_names as _suggest_names
+from renga._runtime.suggestions import suggest_names as _suggest_names
 from renga.training.triggers.early_stopping_trigger import EarlyStoppingTrigger
 from renga.training.triggers.interval_trigger import IntervalTrigger
 from renga.training.triggers.manual_schedule_trigger import ManualScheduleTrigger

@@ -6,8 +6,8 @@ import operator
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from renga.reporter import DictSummary
-from renga.serializer import AbstractSerializer
+from renga.core.reporter import DictSummary
+from renga.core.serializer import AbstractSerializer
 from renga.training.triggers.interval_trigger import get_trigger
 from renga.utils import argument
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from renga.serializer import AbstractSerializer
+from renga.core.serializer import AbstractSerializer
 from renga.training.triggers.progress import Progress, Training
 from renga.utils.argument import check_number
 

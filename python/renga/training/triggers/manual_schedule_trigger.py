@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from renga.serializer import AbstractSerializer
+from renga.core.serializer import AbstractSerializer
 from renga.training.triggers.progress import Progress
 from renga.training.triggers.snapshot_values import save_or_restore
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, Callable
 
-from renga.reporter import DictSummary
-from renga.serializer import AbstractSerializer
+from renga.core.reporter import DictSummary
+from renga.core.serializer import AbstractSerializer
 from renga.training.triggers.interval_trigger import get_trigger
 
 if TYPE_CHECKING:

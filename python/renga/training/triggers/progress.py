@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from renga.serializer import AbstractSerializer
+from renga.core.serializer import AbstractSerializer
 from renga.training.triggers.snapshot_values import save_or_restore
 
 UNITS = ("epoch", "iteration")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from renga.serializer import AbstractSerializer
+from renga.core.serializer import AbstractSerializer
 
 
 def save_or_restore(

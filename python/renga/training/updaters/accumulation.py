@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy
 
-from renga import reporter
-from renga.variable import as_array
+from renga.core import reporter
+from renga.core.variable import as_array
 
 
 def next_batches(iterator: Any, count: int) -> list[Any]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy
 
-from renga import backend
 from renga.backends import cuda
-from renga.link.distinct_params import distinct_params
+from renga.core import backend
+from renga.core.link.distinct_params import distinct_params
 
 
 def size_num_grads(link: Any) -> tuple[int, int]:

@@ -10,9 +10,14 @@ from typing import Any
 
 import numpy
 
-from renga import backend, reporter
 from renga.backends import cuda
-from renga.configuration import global_config, no_backprop_mode, using_config, values_of
+from renga.core import backend, reporter
+from renga.core.configuration import (
+    global_config,
+    no_backprop_mode,
+    using_config,
+    values_of,
+)
 from renga.dataset import convert
 from renga.training.updaters.gathering import (
     gather,

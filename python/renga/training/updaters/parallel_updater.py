@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from renga import backend
+from renga.core import backend
 from renga.dataset import convert
 from renga.training.updaters.standard_updater import StandardUpdater
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from renga import backend
+from renga.core import backend
+from renga.core.serializer import AbstractSerializer
 from renga.dataset import convert
-from renga.serializer import AbstractSerializer
 from renga.training.updaters.accumulation import (
     accumulate_gradients,
     for_each_share,

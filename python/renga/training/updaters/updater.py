@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from renga.serializer import AbstractSerializer
+from renga.core.serializer import AbstractSerializer
 
 
 class Updater:

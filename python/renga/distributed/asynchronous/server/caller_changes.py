@@ -9,10 +9,10 @@ from renga.distributed.asynchronous.parameter_watch import ParameterWatch
 from renga.distributed.asynchronous.server.settings import SettingsReader
 
 if TYPE_CHECKING:
+    from renga.core.parameter import Parameter
     from renga.distributed.asynchronous.server.client import Client
     from renga.distributed.asynchronous.server.shards import Shards
     from renga.distributed.asynchronous.server.shared_client import SharedClient
-    from renga.parameter import Parameter
 
 
 class CallerChanges:

@@ -15,8 +15,8 @@ from renga.distributed.data_parallel.sample_weighting import GradientWeight
 
 if TYPE_CHECKING:
     from renga.communicators.arrays import Array
+    from renga.core.parameter import Parameter
     from renga.distributed.asynchronous.server.leaf import Leaf
-    from renga.parameter import Parameter
 
 
 class Gradient(NamedTuple):

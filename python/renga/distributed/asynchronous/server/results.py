@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from renga.core.link.distinct_params import distinct_params
 from renga.distributed.asynchronous.server.shards import Shards
-from renga.link.distinct_params import distinct_params
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -9,8 +9,8 @@ import numpy
 
 if TYPE_CHECKING:
     from renga.communicators.arrays import Array
+    from renga.core.link.distinct_params import DistinctParam
     from renga.distributed.asynchronous.server.shards import Shards
-    from renga.link.distinct_params import DistinctParam
 
 
 class RowPiece(NamedTuple):

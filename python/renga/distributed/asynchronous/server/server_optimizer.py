@@ -7,6 +7,9 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Callable
 
+from renga.core.link.sharing_memory import require_own_memory
+from renga.core.optimizer.update_rule import require_own_rules
+from renga.core.serializer import Deserializer
 from renga.distributed.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.distributed.asynchronous.packed import PackedParameters
 from renga.distributed.asynchronous.server.caller_changes import CallerChanges
@@ -29,9 +32,6 @@ from renga.distributed.asynchronous.server.shard_server import (
 )
 from renga.distributed.asynchronous.server.shards import Needs, Shards, needs_of
 from renga.distributed.asynchronous.server.shared_client import SharedClient, connect
-from renga.link.sharing_memory import require_own_memory
-from renga.optimizer.update_rule import require_own_rules
-from renga.serializer import Deserializer
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

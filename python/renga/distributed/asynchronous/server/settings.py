@@ -7,11 +7,11 @@ import pickle
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
-from renga.optimizer import UpdateRule
+from renga.core.optimizer import UpdateRule
 
 if TYPE_CHECKING:
-    from renga.optimizer.hooks import Hookable
-    from renga.parameter import Parameter
+    from renga.core.optimizer.hooks import Hookable
+    from renga.core.parameter import Parameter
 
 # Attributes of update rules that are no settings, or come separately.
 _STATES = (

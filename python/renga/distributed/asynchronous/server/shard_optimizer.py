@@ -7,11 +7,11 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
+from renga.core.link import Link
+from renga.core.optimizer import Optimizer
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 from renga.distributed.asynchronous.server.settings import Settings, use_settings
-from renga.link import Link
-from renga.optimizer import Optimizer
-from renga.parameter import Parameter
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators.arrays import Array

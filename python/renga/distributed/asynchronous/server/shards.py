@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from renga.core.variable import Variable
 from renga.distributed.asynchronous.server.shard_optimizer import (
     MASTER,
     Change,
@@ -18,12 +19,11 @@ from renga.distributed.data_parallel.sharded_states.layout import Piece, ShardLa
 from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
 from renga.optimizer_hooks.lasso import Lasso
 from renga.optimizer_hooks.weight_decay import WeightDecay
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators.arrays import Array
+    from renga.core.parameter import Parameter
     from renga.distributed.asynchronous.server.settings import Settings
-    from renga.parameter import Parameter
 
 # Hooks that give the same result on a part of a parameter as on all of it.
 _ELEMENTWISE_HOOKS = (GradientHardClipping, Lasso, WeightDecay)

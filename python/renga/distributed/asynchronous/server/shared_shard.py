@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga import _communicators
+from renga.core.optimizer import GradientMethod
 from renga.distributed.asynchronous.server.shard_server import rate_of
-from renga.optimizer import GradientMethod
 from renga.optimizer_hooks.gradient_clipping import GradientClipping
 from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
 from renga.optimizer_hooks.lasso import Lasso
@@ -19,12 +19,12 @@ from renga.utils.methods import is_method_of
 if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.communicators.arrays import Array
+    from renga.core.parameter import Parameter
     from renga.distributed.asynchronous.server.gradient import Gradient
     from renga.distributed.asynchronous.server.shard_optimizer import (
         Change,
         ShardOptimizer,
     )
-    from renga.parameter import Parameter
 
 _LINE_BYTES = 64
 _HOOKS = {GradientClipping, GradientHardClipping, Lasso, WeightDecay}

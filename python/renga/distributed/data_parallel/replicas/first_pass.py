@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import numpy
 
-from renga.configuration import using_config
-from renga.link import Link
-from renga.link.traces import without_traces
-from renga.parameter import Parameter
+from renga.core.configuration import using_config
+from renga.core.link import Link
+from renga.core.link.traces import without_traces
+from renga.core.parameter import Parameter
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from renga.core.link import Link
+from renga.core.link.traces import traces_of
 from renga.functions.noise.seed import noted_seeds
-from renga.link import Link
-from renga.link.traces import traces_of
 
 _FIRST_PASSES = 2  # which show what links keep of a pass, such as states
 _NOTHING = object()

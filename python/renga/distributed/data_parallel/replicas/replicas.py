@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from renga.core.link.distinct_params import DistinctParam, distinct_params
 from renga.distributed.data_parallel.replicas.first_pass import (
     require_all_loaded,
     share_loads,
@@ -21,12 +22,11 @@ from renga.distributed.data_parallel.replicas.states import (
     require_equal_arrays,
     states_checksum,
 )
-from renga.link.distinct_params import DistinctParam, distinct_params
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.link import Link
-    from renga.parameter import Parameter
+    from renga.core.link import Link
+    from renga.core.parameter import Parameter
 
 
 class Replicas(SharedModel):

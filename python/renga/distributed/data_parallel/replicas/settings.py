@@ -8,12 +8,12 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from renga.link.distinct_params import DistinctParam
+from renga.core.link.distinct_params import DistinctParam
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.optimizer.hooks import Hookable
-    from renga.parameter import Parameter
+    from renga.core.optimizer.hooks import Hookable
+    from renga.core.parameter import Parameter
 
 _HYPERPARAMETER = "hyperparameter"
 _ENABLED = "enabled"

@@ -6,12 +6,12 @@ import contextlib
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from renga.core.link.distinct_params import distinct_params
 from renga.distributed.data_parallel.replicas.checksum import checksum_of
-from renga.link.distinct_params import distinct_params
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.link import Link
+    from renga.core.link import Link
 
 # By the communicator that those of the models are groups of. They are in the order in
 # which their optimizers were made, which is the same on all ranks of a group.

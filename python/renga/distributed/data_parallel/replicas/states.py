@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from renga.backend import get_array_types
+from renga.core.backend import get_array_types
+from renga.core.link.distinct_params import DistinctParam
+from renga.core.variable import Variable
 from renga.distributed.data_parallel.replicas.checksum import checksum_of
-from renga.link.distinct_params import DistinctParam
-from renga.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.communicators.arrays import Array
-    from renga.parameter import Parameter
+    from renga.core.parameter import Parameter
 
 _MASTER = "fp32_param"  # key of the float32 values of a float16 parameter
 _COUNTS = ("t", "epoch")

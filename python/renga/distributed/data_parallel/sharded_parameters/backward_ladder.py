@@ -8,8 +8,8 @@ from typing import Any, Callable
 import numpy
 
 from renga import _core
-from renga.function_node import FunctionNode
-from renga.variable import Variable
+from renga.core.function_node import FunctionNode
+from renga.core.variable import Variable
 
 
 class BackwardLadder:

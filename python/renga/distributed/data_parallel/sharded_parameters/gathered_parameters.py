@@ -9,6 +9,7 @@ import numpy
 
 from renga import _core
 from renga.communicators import Communicator
+from renga.core.link.stages import OneStage
 from renga.distributed.data_parallel import buckets
 from renga.distributed.data_parallel.sharded_parameters.gathered_unit import (
     GatheredUnit,
@@ -24,17 +25,16 @@ from renga.distributed.data_parallel.sharded_states.states import (
     is_elementwise,
     require_own_memory,
 )
-from renga.link.stages import OneStage
 from renga.utils.methods import is_method_of
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.communicators.arrays import Array
+    from renga.core.parameter import Parameter
     from renga.distributed.data_parallel.sharded_parameters.row_service import (
         RowService,
     )
     from renga.distributed.data_parallel.sharded_states.layout import Piece
-    from renga.parameter import Parameter
 
 # A parameter of this part of a unit stays gathered for a whole step.
 _SMALL_SHARE = 64

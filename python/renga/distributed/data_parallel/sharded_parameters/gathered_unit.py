@@ -22,6 +22,7 @@ from renga.distributed.data_parallel.sharded_states.states import part_of
 
 if TYPE_CHECKING:
     from renga.communicators.arrays import Array
+    from renga.core.parameter import Parameter
     from renga.distributed.data_parallel.sharded_parameters.parameter_reads import (
         ParameterReads,
     )
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
         RowService,
     )
     from renga.distributed.data_parallel.sharded_states.layout import Piece, ShardLayout
-    from renga.parameter import Parameter
 
 
 class GatheredUnit:

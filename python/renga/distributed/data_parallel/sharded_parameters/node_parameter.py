@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 from numpy.lib.stride_tricks import as_strided
 
-from renga import _core, backend
-from renga.function_node import FunctionNode
-from renga.parameter import Parameter
-from renga.variable import Variable
+from renga import _core
+from renga.core import backend
+from renga.core.function_node import FunctionNode
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 
 if TYPE_CHECKING:
     from renga.communicators.arrays import Array

@@ -23,7 +23,7 @@ from renga.distributed.data_parallel.sharded_states.states import (
 if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.communicators.arrays import Array
-    from renga.parameter import Parameter
+    from renga.core.parameter import Parameter
 
 _PAGE_BYTES = 4096  # the ranks' parts of a window begin at pages
 

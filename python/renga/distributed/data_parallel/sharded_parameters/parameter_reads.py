@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from renga import _core
-from renga.around_call import (
+from renga.core.around_call import (
     FunctionCall,
     inner_handler,
     run_within,
     set_inner_handler,
 )
-from renga.configuration import config
+from renga.core.configuration import config
+from renga.core.parameter import as_operand
 from renga.distributed.data_parallel.sharded_parameters.backward_ladder import (
     BackwardLadder,
 )
@@ -24,7 +25,6 @@ from renga.distributed.data_parallel.sharded_parameters.node_parameter import (
     unit_of,
 )
 from renga.functions.util.recomputation import is_recomputable
-from renga.parameter import as_operand
 
 if TYPE_CHECKING:
     from renga.distributed.data_parallel.sharded_parameters.gathered_unit import (
@@ -44,10 +44,10 @@ def _no_unit() -> None:
 class ParameterReads:
     """Gathers units before functions of a thread read them, forward and backward.
 
-    It is the handler around the calls of a thread (:mod:`renga.around_call`). It notes
-    the ranks of graph nodes that read a unit; in backward passes the unit is gathered
-    before nodes of these ranks run. The unit that is likely to be read next is
-    requested meanwhile.
+    It is the handler around the calls of a thread (:mod:`renga.core.around_call`). It
+    notes the ranks of graph nodes that read a unit; in backward passes the unit is
+    gathered before nodes of these ranks run. The unit that is likely to be read next
+    is requested meanwhile.
 
     Attributes:
         inner: another handler, within this one; None for none.

@@ -11,7 +11,7 @@ from renga import _core
 if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.communicators.arrays import Array
-    from renga.parameter import Parameter
+    from renga.core.parameter import Parameter
 
 _LINE_BYTES = 64
 

@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from renga.optimizer import UpdateRule
+from renga.core.optimizer import UpdateRule
 
 if TYPE_CHECKING:
-    from renga.parameter import Parameter
+    from renga.core.parameter import Parameter
 
 _GATHERING = "gathering of the parameters"  # the name of a hook
 

@@ -15,8 +15,8 @@ from renga.distributed.data_parallel.sharded_states.states import ShardedStates
 if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.communicators.arrays import Array
+    from renga.core.parameter import Parameter
     from renga.distributed.data_parallel.synchronization import SyncResult
-    from renga.parameter import Parameter
 
 # Buckets that are not kept and wait for other ranks: their memory is bounded.
 _IN_FLIGHT = 2

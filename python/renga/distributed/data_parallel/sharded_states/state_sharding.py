@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from renga.core.optimizer.update_rule import require_own_rules
 from renga.distributed.data_parallel import buckets
 from renga.distributed.data_parallel.bucketed_reducer import BucketedReducer
 from renga.distributed.data_parallel.sharded_parameters.gathered_parameters import (
@@ -21,12 +22,11 @@ from renga.distributed.data_parallel.sharded_states.scatter_reducer import (
     ScatterReducer,
 )
 from renga.distributed.data_parallel.sharded_states.states import ShardedStates
-from renga.optimizer.update_rule import require_own_rules
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
+    from renga.core.parameter import Parameter
     from renga.distributed.data_parallel.reducer import Reducer
-    from renga.parameter import Parameter
 
 
 class StateSharding:

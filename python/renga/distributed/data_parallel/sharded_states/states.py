@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga import _core
+from renga.core.link import Link
+from renga.core.optimizer.update_rule import require_own_rules
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable, as_number
 from renga.distributed.data_parallel.sharded_states.layout import Piece, ShardLayout
 from renga.distributed.data_parallel.sharded_states.own_updates import update_own
-from renga.link import Link
-from renga.optimizer.update_rule import require_own_rules
 from renga.optimizer_hooks.gradient_clipping import GradientClipping
 from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
 from renga.optimizer_hooks.gradient_noise import noise_of_rank_0
 from renga.optimizer_hooks.lasso import Lasso
 from renga.optimizer_hooks.weight_decay import WeightDecay
-from renga.parameter import Parameter
-from renga.variable import Variable, as_number
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

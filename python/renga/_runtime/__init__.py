@@ -1,0 +1,1 @@
+"""What serves the process: its memory, seeds, kernels, versions and checks."""

@@ -1,0 +1,118 @@
+"""DeviceResident: an object whose arrays move between devices together."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from renga.core import backend
+
+
+def _warn_deprecated(name: str) -> None:
+    warnings.warn(
+        f"{name} is deprecated, use to_device", DeprecationWarning, stacklevel=3
+    )
+
+
+class DeviceResident:
+    """Base of objects that own arrays: links, distributions.
+
+    A subclass passes its arrays to the visitor in ``device_resident_accept``; every
+    ``to_*`` method visits all arrays once.
+    """
+
+    _device: Any = None
+
+    @property
+    def device(self) -> Any:
+        """The device that the arrays are on."""
+        return backend.CpuDevice() if self._device is None else self._device
+
+    @property
+    def xp(self) -> Any:
+        """The array module of the device."""
+        return self.device.xp
+
+    def device_resident_accept(self, visitor: Any) -> None:
+        """Passes every array to ``visitor``; a subclass adds its own arrays."""
+        visitor.visit_device_resident(self)
+
+    def to_device(self, device: Any) -> DeviceResident:
+        """Moves every array to ``device``; returns itself."""
+        return self._move(backend.get_device(device), "to_device")
+
+    def to_cpu(self) -> DeviceResident:
+        """Moves every array to the CPU; returns itself."""
+        _warn_deprecated("to_cpu")
+        return self._move(backend.CpuDevice(), "to_cpu")
+
+    def to_gpu(self, device: Any = None) -> DeviceResident:
+        """Moves every array to a GPU, the first by default; returns itself."""
+        _warn_deprecated("to_gpu")
+        target = backend.GpuDevice.from_device_id(0 if device is None else int(device))
+        return self._move(target, "to_gpu")
+
+    def to_intel64(self) -> DeviceResident:
+        """Moves every array to iDeep, which raises RuntimeError: there is none."""
+        _warn_deprecated("to_intel64")
+        return self._move(backend.get_device("@intel64"), "to_intel64")
+
+    def to_chx(self) -> DeviceResident:
+        """Moves every array to ChainerX, which raises RuntimeError: there is none."""
+        return self._move(backend.get_device("native"), "to_chx")
+
+    def from_chx(self) -> DeviceResident:
+        """Returns itself, since no array is ChainerX's."""
+        return self
+
+    def _move(self, device: Any, method: str) -> DeviceResident:
+        self.device_resident_accept(_Mover(device, self, method))
+        return self
+
+
+class DeviceResidentsVisitor:
+    """Base of visitors of the arrays of a DeviceResident."""
+
+    def visit_device_resident(self, resident: DeviceResident) -> None:
+        """Called once for each DeviceResident."""
+        raise NotImplementedError
+
+    def visit_array(self, array: Any) -> Any:
+        """Called for each bare array; returns its replacement."""
+        raise NotImplementedError
+
+    def visit_variable(self, variable: Any) -> None:
+        """Called for each variable, which it may change."""
+        raise NotImplementedError
+
+
+class _Mover(DeviceResidentsVisitor):
+    """Sends every array to one device."""
+
+    def __init__(self, device: Any, root: DeviceResident, method: str) -> None:
+        self._device = device
+        self._root = root
+        self._method = method
+
+    def visit_device_resident(self, resident: DeviceResident) -> None:
+        resident._device = self._device
+        if resident is not self._root and self._is_overridden(resident):
+            # A child that overrides to_gpu() must have its own method called.
+            getattr(resident, self._method)(*self._arguments())
+
+    def visit_array(self, array: Any) -> Any:
+        return self._device.send(array)
+
+    def visit_variable(self, variable: Any) -> None:
+        variable.to_device(self._device)
+
+    def _is_overridden(self, resident: DeviceResident) -> bool:
+        mine = getattr(DeviceResident, self._method)
+        return getattr(type(resident), self._method) is not mine
+
+    def _arguments(self) -> Iterator[Any]:
+        if self._method == "to_device":
+            yield self._device
+        elif self._method == "to_gpu":
+            yield self._device.device.id

@@ -1,0 +1,359 @@
+"""Differentiable functions written in Python."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga._runtime.nan_check import has_nan
+from renga.core.around_call import FunctionCall, require_own_graph
+from renga.core.configuration import config
+from renga.core.function_hook import FunctionHook, get_function_hooks
+from renga.core.variable import Variable, as_variable
+from renga.utils import type_check
+from renga.utils.type_check import InvalidType
+
+Arrays = tuple[Any, ...]
+
+
+class FunctionNode:
+    """A function applied once: a node of the graph, between variables.
+
+    A subclass computes arrays in ``forward`` (or ``forward_cpu``) and, written with
+    functions of Variables so that it can be differentiated again, gradients in
+    ``backward``. ``apply`` runs it.
+    """
+
+    chainerx_device = None
+    is_elementwise = False
+    lazy_grad_sum = False
+    stack: list[traceback.FrameSummary] | None = None
+
+    # Set by the core when the function becomes part of the graph.
+    _link: Any = None
+    _assigned_inputs: tuple[Any, Any] | None = None  # with the link at that time
+    _hooks: dict[str, FunctionHook] | None = None
+    _inputs_to_retain: Sequence[int] = ()
+    _outputs_to_retain: Sequence[int] = ()
+    _retained_inputs: tuple[Any, ...] = ()
+    _retained_arrays: tuple[Any, ...] | None = None
+    # Inputs and outputs, for hooks after the forward pass.
+    _variables: tuple[tuple[Variable, ...], tuple[Variable, ...]] | None = None
+
+    @property
+    def inputs(self) -> tuple[Any, ...] | None:
+        """The variable nodes of the inputs; None outside the graph.
+
+        Others may be assigned, as tests of functions do; a backward pass goes to those
+        of the graph.
+        """
+        if self._assigned_inputs is not None:
+            link, inputs = self._assigned_inputs
+            if link is self._link:  # not applied since
+                return inputs
+        return None if self._link is None else self._link.inputs
+
+    @inputs.setter
+    def inputs(self, inputs: Any) -> None:
+        self._assigned_inputs = (self._link, inputs)
+
+    @property
+    def outputs(self) -> tuple[Any, ...] | None:
+        """Weak references to the outputs' variable nodes; None outside the graph."""
+        return None if self._link is None else self._link.outputs
+
+    @property
+    def rank(self) -> int:
+        """The length of the longest path from a leaf to the inputs."""
+        return 0 if self._link is None else self._link.rank
+
+    @property
+    def label(self) -> str:
+        """The function's name in messages and drawings."""
+        return type(self).__name__
+
+    @property
+    def output_data(self) -> Arrays:
+        """The arrays of the outputs, None for those not retained.
+
+        Raises:
+            RuntimeError: no output was retained.
+        """
+        if self._retained_arrays is None or self.outputs is None:
+            raise RuntimeError(f"{self.label}: expected retained outputs, got none")
+        retained = dict(zip(self._outputs_to_retain, self._retained_arrays))
+        return tuple(retained.get(i) for i in range(len(self.outputs)))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(f"{self.label}: expected apply(inputs), got a call")
+
+    def apply(self, inputs: Iterable[Any]) -> tuple[Variable, ...]:
+        """Computes the outputs for Variables or arrays, and records the graph."""
+        xs = tuple([as_variable(x) for x in inputs])
+        handler = _core.around_call()
+        if handler is None:
+            return self._apply(xs)
+        call = FunctionCall(lambda *given: self._apply(given), xs, {}, self)
+        ys: tuple[Variable, ...] = call.surround(handler)
+        return ys
+
+    def _apply(self, xs: tuple[Any, ...]) -> tuple[Variable, ...]:
+        in_data = tuple([x.array for x in xs])
+        if config.debug:
+            self.stack = traceback.extract_stack()[:-2]
+        if config.type_check:
+            self._check_types(in_data)
+        self._inputs_to_retain = self._outputs_to_retain = ()
+        hooks = self._all_hooks()
+        for hook in hooks:
+            hook.forward_preprocess(self, in_data)
+        outputs = self.forward(in_data)
+        arrays = self._checked_outputs(outputs)
+        ys = _core.record_python(self, xs, arrays)
+        if self._link is not None:
+            self._retain(xs, ys)
+        if arrays is not outputs:
+            ys = tuple([Variable() if o is None else y for o, y in zip(outputs, ys)])
+        self._variables = xs, ys
+        for hook in hooks:
+            hook.forward_postprocess(self, in_data)
+        self._variables = None
+        return ys
+
+    def forward(self, inputs: Arrays) -> Arrays:
+        """The arrays of the outputs."""
+        if any(not isinstance(x, numpy.ndarray) for x in inputs):
+            return self.forward_gpu(inputs)
+        return self.forward_cpu(inputs)
+
+    def forward_cpu(self, inputs: Arrays) -> Arrays:
+        """The arrays of the outputs, for NumPy arrays."""
+        raise NotImplementedError(f"{self.label}: expected forward or forward_cpu")
+
+    def forward_gpu(self, inputs: Arrays) -> Arrays:
+        """The arrays of the outputs, for CuPy arrays."""
+        raise NotImplementedError(f"{self.label}: expected forward or forward_gpu")
+
+    def backward(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        """The gradients of the target inputs, as Variables or None.
+
+        ``grad_outputs`` are Variables, None for outputs that no gradient reached.
+        """
+        return (None,) * len(target_input_indexes)
+
+    def backward_accumulate(
+        self,
+        target_input_indexes: tuple[int, ...],
+        grad_outputs: tuple[Any, ...],
+        grad_inputs: tuple[Any, ...],
+    ) -> tuple[Any, ...]:
+        """``grad_inputs`` plus the gradients from ``backward``."""
+        hooks = tuple(self._hooks.values()) if self._hooks else ()
+        arguments = self._hook_arguments(grad_outputs) if hooks else ()
+        for hook in hooks:
+            hook.backward_preprocess(self, *arguments)
+        gxs = self.backward(target_input_indexes, grad_outputs)
+        for hook in hooks:
+            hook.backward_postprocess(self, *arguments)
+        if not isinstance(gxs, (tuple, list)) or len(gxs) != len(target_input_indexes):
+            raise ValueError(
+                f"{self.label}: expected a tuple of {len(target_input_indexes)} "
+                f"gradients from backward, got {gxs}"
+            )
+        return tuple(map(_sum_of_known, grad_inputs, gxs))
+
+    def check_type_forward(self, in_types: Any) -> None:
+        """Raises InvalidType unless the inputs fit; written with ``type_check``."""
+
+    def retain_inputs(self, indexes: Iterable[int]) -> None:
+        """Keeps inputs for ``backward``; called in ``forward``."""
+        self._inputs_to_retain = tuple(indexes)
+
+    def retain_outputs(self, indexes: Iterable[int]) -> None:
+        """Keeps outputs for ``backward``; called in ``forward``."""
+        self._outputs_to_retain = tuple(indexes)
+
+    def get_retained_inputs(self) -> tuple[Variable, ...]:
+        """The inputs retained, as Variables of the graph."""
+        return tuple([x.get_variable() for x in self._retained_inputs])
+
+    def get_retained_outputs(self) -> tuple[Variable, ...]:
+        """The outputs retained, as Variables of the graph."""
+        if self._retained_arrays is None:
+            return ()
+        pairs = zip(self._outputs_to_retain, self._retained_arrays)
+        return tuple([self._link.get_output(i, array) for i, array in pairs])
+
+    def unchain(self) -> None:
+        """Disconnects the inputs and frees the graph before them."""
+        if self._link is not None:
+            self._link.unchain()
+        self._retained_inputs = ()
+        self._retained_arrays = None
+
+    @property
+    def local_function_hooks(self) -> dict[str, FunctionHook]:
+        """The hooks added to this function, by name."""
+        if self._hooks is None:
+            self._hooks = {}
+        return self._hooks
+
+    def add_hook(self, hook: FunctionHook, name: str | None = None) -> None:
+        """Adds a hook to this function; KeyError if the name is taken."""
+        name = name or hook.name
+        if name in self.local_function_hooks:
+            raise KeyError(f"{self.label}: expected a new hook, got {name!r} again")
+        self.local_function_hooks[name] = hook
+        hook.added(self)
+
+    def delete_hook(self, name: str) -> None:
+        """Removes a hook from this function; KeyError if there is no such hook."""
+        self.local_function_hooks.pop(name).deleted(self)
+
+    def _all_hooks(self) -> tuple[FunctionHook, ...]:
+        hooks = get_function_hooks()
+        if self._hooks:
+            hooks = {**hooks, **self._hooks}
+        return tuple(hooks.values())
+
+    def _hook_arguments(self, grad_outputs: tuple[Any, ...]) -> tuple[Arrays, Arrays]:
+        in_data = tuple([x.data for x in self.inputs or ()])
+        return in_data, tuple([None if g is None else g.array for g in grad_outputs])
+
+    def _check_types(self, in_data: Arrays) -> None:
+        try:
+            with type_check.light_mode:
+                self.check_type_forward(type_check.get_light_types(in_data))
+            return
+        except InvalidType:
+            pass
+        with type_check.get_function_check_context(self):
+            self.check_type_forward(type_check.get_types(in_data, "in_types", False))
+
+    def _checked_outputs(self, outputs: Any) -> Arrays:
+        """The outputs, with empty arrays in the place of None."""
+        arrays = outputs
+        if not isinstance(outputs, tuple) or not type_check.same_types(*outputs):
+            arrays = self._filled(outputs)
+        if config.debug and any(has_nan(y) for y in arrays):
+            raise RuntimeError(f"{self.label}: expected numbers from forward, got NaN")
+        return arrays
+
+    def _filled(self, outputs: Any) -> Arrays:
+        given = outputs if isinstance(outputs, tuple) else (outputs,)
+        known = [y for y in given if y is not None]
+        if given is outputs and known and type_check.same_types(*known):
+            nothing = numpy.empty(0, known[0].dtype)
+            return tuple([nothing if y is None else y for y in outputs])
+        raise TypeError(
+            f"{self.label}: expected a tuple of arrays from forward, got "
+            f"{type(outputs).__name__} of {[type(y).__name__ for y in given]}"
+        )
+
+    def _retain(self, xs: tuple[Variable, ...], ys: tuple[Variable, ...]) -> None:
+        retained = [xs[i] for i in self._inputs_to_retain]
+        for var in (*retained, *(ys[i] for i in self._outputs_to_retain)):
+            var.retain_data()
+        self._retained_inputs = tuple([x.node for x in retained])
+        if self._outputs_to_retain:
+            self._retained_arrays = tuple(
+                [ys[i].array for i in self._outputs_to_retain]
+            )
+
+
+def grad(
+    outputs: Sequence[Variable],
+    inputs: Sequence[Variable],
+    grad_outputs: Sequence[Variable | None] | None = None,
+    grad_inputs: Sequence[Variable | None] | None = None,
+    set_grad: bool = False,
+    retain_grad: bool = False,
+    enable_double_backprop: bool = False,
+    loss_scale: float | None = None,
+) -> list[Any]:
+    """The gradients of ``inputs``, None where no output depends on one.
+
+    Starts from ``grad_outputs`` (ones where None), adds ``grad_inputs``, and leaves
+    every variable's own gradient unchanged unless ``set_grad`` or ``retain_grad``.
+
+    >>> import numpy, renga
+    >>> x = renga.Variable(numpy.array([3.0]))
+    >>> (gx,) = renga.grad([x**3], [x], enable_double_backprop=True)
+    >>> (ggx,) = renga.grad([gx], [x])
+    >>> float(gx.array[0]), float(ggx.array[0])
+    (27.0, 18.0)
+
+    Raises:
+        TypeError: outputs or inputs are not a tuple or list.
+        ValueError: there are more or fewer gradients than outputs or inputs.
+    """
+    given = (outputs, inputs, grad_outputs or (), grad_inputs or ())
+    for name, value in zip(("outputs", "inputs", "grad_outputs", "grad_inputs"), given):
+        if not isinstance(value, (tuple, list)):
+            raise TypeError(f"grad: expected a tuple of {name}, got {type(value)}")
+    if grad_outputs is not None:
+        _check_number("grad_outputs", grad_outputs, outputs)
+    if grad_inputs is not None:
+        _check_number("grad_inputs", grad_inputs, inputs)
+    require_own_graph("grad")
+    return _core.grad(*given, set_grad, retain_grad, enable_double_backprop, loss_scale)
+
+
+def _check_number(name: str, gradients: Sequence[Any], xs: Sequence[Any]) -> None:
+    if len(gradients) != len(xs):
+        raise ValueError(f"grad: expected {len(xs)} {name}, got {len(gradients)}")
+
+
+def backward(
+    outputs: Sequence[Variable],
+    grad_outputs: Sequence[Variable | None] | None = None,
+    *,
+    enable_double_backprop: bool = False,
+    retain_grad: bool = False,
+    loss_scale: float | None = None,
+) -> None:
+    """Runs the backward pass from several outputs, which adds to leaves' gradients.
+
+    Without ``grad_outputs`` it starts from the outputs' own gradients, which it takes
+    from them. As in Chainer there is no default, not even for a loss: outputs without
+    a gradient are left out, with a RuntimeWarning, and an output that comes twice has
+    none the second time.
+    """
+    if any(y.stage >= 0 for y in outputs):
+        require_own_graph("backward")
+    if grad_outputs is None:
+        grad_outputs = [_taken_gradient(y) for y in outputs]
+    roots: dict[int, Variable] = {}
+    for y, gy in zip(outputs, grad_outputs):
+        if gy is not None:
+            y.grad_var = _sum_of_known(y.grad_var if id(y) in roots else None, gy)
+            roots[id(y)] = y
+    found = list(roots.values())
+    _core.backward(found, retain_grad, enable_double_backprop, loss_scale)
+    for y in found:
+        y.grad_var = None
+
+
+def _taken_gradient(y: Variable) -> Variable | None:
+    gy = y.grad_var
+    if gy is None:
+        warnings.warn(
+            "backward: an output has no gradient, or comes twice; it is left out",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    y.grad_var = None
+    return gy
+
+
+def _sum_of_known(a: Any, b: Any) -> Any:
+    if a is None or b is None:
+        return b if a is None else a
+    return _core.ops.add(a, b)

@@ -1,0 +1,46 @@
+"""What links have that a pipeline, of which each rank has some stages, overrides."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from renga.core.parameter import Parameter
+
+
+class OneStage:
+    """A link whose rank has all of its parameters."""
+
+    _run_model: Any = None  # how ranks run it together; None: each by itself
+
+    def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
+        """The parameters of this rank."""
+        raise NotImplementedError
+
+    def params_of_all_stages(self) -> Iterator[Parameter]:
+        """The parameters of this rank and of other stages."""
+        return self.params()
+
+    def sum_over_stages(self, value: float) -> float:
+        """The sum of the values of all stages."""
+        return value
+
+    def note_optimizer(self, optimizer: Any, serializer: Any = None) -> None:
+        """Takes note of an optimizer, which has been set up for a model with this link.
+
+        Args:
+            serializer: by which the optimizer is loaded now, if it is.
+        """
+
+    def serialized_parameters(
+        self, serializer: Any, optimizer: Any = None
+    ) -> contextlib.AbstractContextManager[None]:
+        """A context in which this rank has the parameters of all stages.
+
+        Args:
+            serializer: saves or loads in it.
+            optimizer: that does so, if it is not the link.
+        """
+        return contextlib.nullcontext()

@@ -1,0 +1,10 @@
+"""Optimizers update the parameters of a link by their gradients."""
+
+from renga.core.optimizer.base import Optimizer as Optimizer
+from renga.core.optimizer.fused_rule import FusedRule as FusedRule
+from renga.core.optimizer.gradient_method import GradientMethod as GradientMethod
+from renga.core.optimizer.hyperparameter import Hyperparameter as Hyperparameter
+from renga.core.optimizer.hyperparameter import (
+    HyperparameterProxy as HyperparameterProxy,
+)
+from renga.core.optimizer.update_rule import UpdateRule as UpdateRule

@@ -1,0 +1,115 @@
+"""Optimizer: owns the target link, the counts of updates and epochs, and the hooks."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from renga.core.link import Link
+from renga.core.link.parallel_models import (
+    number_of_parallel_models,
+    require_own_parts,
+)
+from renga.core.optimizer.hooks import Hookable
+from renga.core.optimizer.loss_scaling import LossScaling
+from renga.core.serializer import Deserializer
+
+
+class Optimizer(Hookable, LossScaling):
+    """Base of every optimizer.
+
+    Hooks take the optimizer; those whose attribute ``call_for_each_param`` is true
+    are called for every parameter with its update rule and the parameter.
+    """
+
+    target: Any = None
+    t = 0
+    epoch = 0
+    _models_seen = 0  # models of this rank that were made parallel, at the last check
+    use_auto_new_epoch = False
+
+    def setup(self, link: Link) -> Optimizer:
+        """Makes ``link`` the target and resets the counts and hooks."""
+        if not isinstance(link, Link):
+            raise TypeError(f"setup: expected a Link, got {type(link).__name__}")
+        require_own_parts("setup", link)
+        self._models_seen = number_of_parallel_models()
+        if self.target is not None:
+            self._read_device_loss_scale()
+        self.target = link
+        for each in link.links():
+            each.note_optimizer(self)
+        self.t = self.epoch = 0
+        self._pre_update_hooks = self._post_update_hooks = None
+        return self
+
+    def add_hook(
+        self, hook: Callable[..., Any], name: str | None = None, timing: str = "auto"
+    ) -> None:
+        """Adds a hook; RuntimeError before ``setup``, which removes all hooks."""
+        super().add_hook(hook, name, timing)
+        self._require_target("add_hook")
+
+    def update(
+        self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any
+    ) -> None:
+        """Updates the parameters of the target."""
+        raise NotImplementedError
+
+    def _require_own_parts(self, method: str) -> None:
+        """Checks that no model has been made parallel that shares links with this."""
+        if self._models_seen != number_of_parallel_models():
+            require_own_parts(method, self.target)
+            self._models_seen = number_of_parallel_models()
+
+    def _require_target(self, method: str) -> None:
+        if self.target is None:
+            raise RuntimeError(
+                f"{type(self).__name__}.{method}: expected setup(model) before, got no "
+                "model"
+            )
+
+    def new_epoch(self, auto: bool = False) -> None:
+        """Counts an epoch; ``auto`` means that an updater calls, not the user."""
+        if auto and not self.use_auto_new_epoch:
+            raise RuntimeError(
+                "invalid new_epoch call with auto=True: the updater has to set "
+                "optimizer.use_auto_new_epoch = True"
+            )
+        if not auto and self.use_auto_new_epoch:
+            raise RuntimeError(
+                "duplicated new_epoch with the updater: pass auto_new_epoch=False to "
+                "the updater or do not call new_epoch outside of it"
+            )
+        self.epoch += 1
+
+    def call_hooks(self, timing: str = "pre") -> None:
+        """Calls every hook of that timing."""
+        for hook in self._hooks(timing).values():
+            self.call_hook(hook)
+
+    def call_hook(self, hook: Callable[..., Any]) -> None:
+        """Calls one hook, for each parameter if ``call_for_each_param``."""
+        if not getattr(hook, "call_for_each_param", False):
+            hook(self)
+            return
+        for param in self.target.params_of_all_stages():
+            if not param.is_meta:
+                hook(param.update_rule, param)
+            elif hasattr(hook, "skip"):  # of a stage that another rank has
+                hook.skip(param.update_rule, param)
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or loads the counts and the state of the update rules."""
+        self._require_target("serialize")
+        self._read_device_loss_scale()
+        if isinstance(serializer, Deserializer):
+            for link in self.target.links():
+                link.note_optimizer(self, serializer)
+        self.t = serializer("t", self.t)
+        self.epoch = serializer("epoch", self.epoch)
+        with self.target.serialized_parameters(serializer, self):
+            for name, param in self.target.namedparams():
+                if param.update_rule is not None:
+                    param.update_rule.serialize(
+                        param.full_array_serializer(serializer[name])
+                    )

@@ -1,0 +1,69 @@
+"""FusedRule: an update that is one pass of the core."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.core import backend
+from renga.core.optimizer.update_rule import DISPATCHING, UpdateRule
+from renga.utils.methods import is_method_of
+
+
+class FusedRule(UpdateRule):
+    """Updates by a rule of the core's list, in one pass over parameter and state.
+
+    The states are those of the list entry. Its options are the hyperparameters of the
+    same names, unless ``options_of`` computes some.
+    """
+
+    entry: Any
+    """The rule, one of ``_core.optimizers.entries``."""
+    is_elementwise = True
+
+    # Of the next update: two numbers by which a device decides whether it changes
+    # anything, and the scale and decay of its gradient.
+    mask: Any = None
+    _fused: tuple[float, float] | None = None
+
+    def init_state(self, param: Any) -> None:
+        self.init_zeros(param, *self.entry.states)
+
+    def options_of(self, param: Any) -> dict[str, Any]:
+        """The options of the next update by their names, and other hyperparameters."""
+        return self.hyperparam.get_dict()
+
+    def update_core_cpu(self, param: Any) -> None:
+        grad: Any = param.grad
+        if self._fused is not None or self.mask is not None:
+            fused, self._fused = self._fused or (1.0, 0.0), None
+            mask = () if self.mask is None else (self.mask, self.t)
+            grad = (grad, *fused, *mask)
+        self.entry.update(param.array, grad, self.state, self.options_of(param))
+
+    def update_core_gpu(self, param: Any) -> None:
+        if not is_method_of(self, FusedRule, "update_core_cpu"):
+            raise NotImplementedError
+        self.update_core_cpu(param)
+
+    def is_one_pass(self, param: Any) -> bool:
+        return (
+            self._is_rule_of_core()
+            and not self._use_fp32_update
+            and isinstance(param.array, backend.get_array_types())
+            and param._loss_scale is None
+        )
+
+    def is_maskable(self) -> bool:
+        return self._is_rule_of_core()
+
+    def fuse(self, param: Any, scale: float = 1.0, decay: float = 0.0) -> bool:
+        can = param.grad is not None and self.is_one_pass(param)
+        self._fused = (scale, decay) if can else None
+        return can
+
+    def _is_rule_of_core(self) -> bool:
+        return (
+            is_method_of(self, FusedRule, *DISPATCHING, "update_core_cpu")
+            and self.enabled
+            and not (self._hooks("pre") or self._hooks("post"))
+        )

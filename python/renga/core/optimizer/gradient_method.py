@@ -1,0 +1,356 @@
+"""GradientMethod: an optimizer with one update rule for every parameter."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, Callable
+
+import numpy
+
+from renga import _core
+from renga._runtime.suggestions import suggestion
+from renga.core.link import Link
+from renga.core.optimizer.base import Optimizer
+from renga.core.optimizer.device_loss_scale import DeviceLossScale
+from renga.core.optimizer.hyperparameter import Hyperparameter, check_hyperparameter
+from renga.core.optimizer.loss_scaling import LossScaling
+from renga.core.optimizer.update_rule import UpdateRule, require_free_rules
+from renga.core.parameter import Parameter
+from renga.optimizer_hooks.gradient_clipping import GradientClipping
+from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
+from renga.optimizer_hooks.gradient_lars import GradientLARS
+from renga.optimizer_hooks.lasso import Lasso
+from renga.optimizer_hooks.weight_decay import WeightDecay
+from renga.utils.argument import check_count
+from renga.utils.methods import is_method_of
+
+# What user code may override to see or change the loss scale.
+_SCALING = ("check_nan_in_grads", "is_safe_to_update", "update_loss_scale")
+_MASKABLE_HOOKS = {
+    GradientClipping,
+    GradientHardClipping,
+    GradientLARS,
+    Lasso,
+    WeightDecay,
+}
+
+
+def _warn_of_untrained(model: Link) -> None:
+    trained = {id(param) for param in model.params()}
+    if not trained:
+        warnings.warn(
+            f"Optimizer.setup: {type(model).__name__} has no parameters to train: were "
+            "its links assigned within `with self.init_scope():`?",
+            stacklevel=3,
+        )
+    for name, link in _links_in_containers(model):
+        # Those without elements are trained by another rank of a pipeline.
+        if any(id(p) not in trained and not p.is_meta for p in link.params()):
+            warnings.warn(
+                f"Optimizer.setup: {name} holds links that are not registered and will "
+                "not be trained: use a ChainList or add_link()",
+                stacklevel=3,
+            )
+            return
+
+
+def _warn_of_first_nan(model: Link) -> None:
+    """Gradients are initially NaN, and remain so if backward() adds to them."""
+    for name, param in model.namedparams(include_uninit=False):
+        grad = param.grad
+        if grad is not None and grad.size and math.isnan(grad[(0,) * grad.ndim]):
+            warnings.warn(
+                f"update: the gradient of {name} is NaN at the first update: call "
+                "model.cleargrads() before loss.backward(), unless the loss is NaN",
+                stacklevel=3,
+            )
+            return
+
+
+def _links_in_containers(model: Link) -> Iterator[tuple[str, Link]]:
+    """The links in lists, tuples and dictionaries that are attributes of links."""
+    for link in model.links():
+        for name, value in vars(link).items():
+            items = value.values() if isinstance(value, dict) else value
+            if isinstance(value, (dict, list, tuple)):
+                for item in items:
+                    if isinstance(item, Link):
+                        yield f"{type(link).__name__}.{name}", item
+
+
+def _checked_init(cls: type) -> Callable[..., None]:
+    """``__init__`` of ``cls`` with a check of its arguments."""
+    init = vars(cls)["__init__"]
+    known = inspect.signature(init).parameters
+    is_ours = cls.__module__.startswith("renga.optimizers.")
+    if any(p.kind is p.VAR_KEYWORD for p in known.values()):
+        return init
+
+    @functools.wraps(init)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+        for given, name in (("lr", "alpha"), ("alpha", "lr")):
+            if given in kwargs and given not in known and name in known:
+                raise TypeError(
+                    f"{type(self).__name__}: the learning rate is called {name}, "
+                    f"got {given}={kwargs[given]!r}"
+                )
+        for given in kwargs.keys() - known.keys():
+            raise TypeError(
+                f"{type(self).__name__}: got an unexpected argument {given!r}"
+                f"{suggestion(given, known)}"
+            )
+        init(self, *args, **kwargs)
+        if is_ours:
+            values = vars(self.hyperparam)
+            for name in values.keys() & known.keys():
+                check_hyperparameter(self, name, values[name])
+
+    return checked
+
+
+class GradientMethod(Optimizer):
+    """Base of the optimizers that need only the gradients.
+
+    A subclass sets its values in ``hyperparam`` and makes its rule in
+    ``create_update_rule``.
+    """
+
+    _use_fp32_update = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hyperparam = Hyperparameter()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            cls.__init__ = _checked_init(cls)  # type: ignore[method-assign]
+
+    def use_cleargrads(self, use: bool = True) -> None:
+        """Does nothing: ``update`` clears gradients. Deprecated, as in Chainer."""
+        warnings.warn(
+            "use_cleargrads is deprecated, and has no effect",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def setup(self, link: Link) -> GradientMethod:
+        """Makes ``link`` the target and gives its parameters update rules."""
+        super().setup(link)
+        _warn_of_untrained(link)
+        for param in link.params_of_all_stages():
+            param.update_rule = self.create_update_rule()
+            param.update_rule.is_of_setup = True
+            if self._use_fp32_update:
+                param.update_rule.use_fp32_update()
+        return self
+
+    def create_update_rule(self) -> UpdateRule:
+        """A new rule whose hyperparameters follow those of the optimizer."""
+        raise NotImplementedError
+
+    def use_fp32_update(self, flag: bool = True) -> None:
+        """Whether float16 parameters are updated through float32 copies of them."""
+        self._use_fp32_update = flag
+        if self.target is None:
+            return
+        for param in self.target.params():
+            if param.update_rule is not None:
+                param.update_rule.use_fp32_update(flag)
+
+    def update(
+        self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any
+    ) -> None:
+        """Updates the parameters of the target by their gradients.
+
+        With a loss function, it is called with the other arguments first, and its
+        result is differentiated.
+
+        Frees what graphs have saved for their backward pass, if ``backward()`` has run
+        through them and only their losses keep them alive.
+        """
+        self._require_target("update")
+        self._require_own_parts("update")
+        if lossfun is not None:
+            loss = lossfun(*args, **kwds)
+            if not hasattr(loss, "backward"):
+                raise TypeError(
+                    f"{type(self).__name__}.update: expected a Variable from the loss "
+                    f"function, got {type(loss).__name__}"
+                )
+            self.target.cleargrads()
+            device = self._device_that_scales(loss)
+            if device is not None:
+                self._update_masked(self._loss_scale_on(device), loss)
+                return
+            loss.backward(loss_scale=self._loss_scale)
+            del loss  # frees the graph before the update
+        self.reallocate_cleared_grads()
+        if self.t == 0 and not self._loss_scaling_is_dynamic:
+            _warn_of_first_nan(self.target)
+        self.check_nan_in_grads()
+        safe = self.is_safe_to_update()
+        before_update = self._call_pre_hooks() if safe else None
+        self.t += 1
+        if safe:
+            params = list(self.target.params())
+            # Before them, so that the update may use its memory.
+            _core.free_propagated_graphs(params)
+            self._update_params(params, before_update)
+            self.reallocate_cleared_grads()
+            self.call_hooks("post")
+        self.update_loss_scale()
+
+    def _update_params(
+        self, params: list[Parameter], before_update: Callable[[Any], None] | None
+    ) -> None:
+        def update() -> None:
+            for param in params:
+                if before_update is not None:
+                    before_update(param)
+                param.update()
+
+        require_free_rules(params, self)
+        devices = {param._device_name for param in params if param.is_initialized}
+        # By one launch, if nothing in between reads what it writes.
+        if len(devices) == 1 and min(devices).startswith("cuda"):
+            if all(map(_is_one_pass, params)):
+                _core.optimizers.update_together(update)
+                return
+        update()
+
+    def _device_that_scales(self, loss: Any) -> str | None:
+        """The CUDA device that adapts a dynamic loss scale and masks updates, if any.
+
+        Not where code of the user, or another rank, takes part in the update.
+        """
+        if not (self._loss_scaling_is_dynamic and isinstance(loss, _core.Variable)):
+            return None
+        device: str = loss._device_name
+        params = list(self.target.params())
+        hooks = list(self._hooks("pre").values())
+        can = (
+            device.startswith("cuda")
+            and loss.size == 1
+            and loss.grad_var is None
+            and type(self.target).sum_over_stages is Link.sum_over_stages
+            and is_method_of(self, GradientMethod, "update", "reallocate_cleared_grads")
+            and is_method_of(self, Optimizer, "call_hooks", "call_hook")
+            and is_method_of(self, LossScaling, *_SCALING)
+            and not self._hooks("post")
+            and all(type(hook) in _MASKABLE_HOOKS for hook in hooks)
+            and all(
+                param.is_initialized
+                and param._device_name == device
+                and is_method_of(param, Parameter, "update")
+                and param.update_rule is not None
+                and param.update_rule.is_maskable()
+                and not param.is_divided
+                # Hooks would read what is still multiplied by the scale.
+                and not (hooks and param.dtype == numpy.float16)
+                for param in params
+            )
+        )
+        return device if can else None
+
+    def _update_masked(self, scale: DeviceLossScale, loss: Any) -> None:
+        """``update`` by a loss, without a wait for the scale or for an overflow."""
+        scale.backward(loss)
+        self.reallocate_cleared_grads()
+        params = list(self.target.params())
+        scale.check(param.grad for param in params)
+        scale.unscale(params)
+        before_update = self._call_pre_hooks()
+        self.t += 1
+        scale.update(params, before_update)
+        self.reallocate_cleared_grads()
+        self._adapt_device_loss_scale(scale)
+
+    def predict(self, steps: int, outs: Sequence[Any] | None = None) -> list[Any]:
+        """The values of the parameters expected after ``steps`` further updates.
+
+        :meth:`UpdateRule.predict` of all ``target.params(include_uninit=False)``, in
+        one pass.
+
+        Args:
+            steps: at least 0.
+            outs: an array to write into for each of these parameters.
+
+        Returns:
+            ``outs``, or new arrays, in the order of the parameters.
+
+        Raises:
+            RuntimeError: before ``setup``.
+            NotImplementedError: a rule cannot predict.
+            TypeError, ValueError, InvalidType: ``steps`` or ``outs`` are not such.
+        """
+        self._require_target("predict")
+        check_count(f"{type(self).__name__}.predict: steps", steps, 0)
+        params = list(self.target.params(include_uninit=False))
+        if outs is None:
+            outs = [None] * len(params)
+        if len(outs) != len(params):
+            raise ValueError(
+                f"{type(self).__name__}.predict: expected an array for each of "
+                f"{len(params)} initialized parameters, got {len(outs)} outs"
+            )
+        return _core.optimizers.predict(
+            [
+                (out, param, None, None)
+                if param.update_rule is None
+                else param.update_rule._prediction(param, out)
+                for param, out in zip(params, outs)
+            ],
+            steps,
+        )
+
+    def _call_pre_hooks(self) -> Callable[[Any], None] | None:
+        """Calls the hooks before an update.
+
+        What a WeightDecay or GradientClipping that comes last does to each parameter is
+        returned instead, to be fused with the parameter's update.
+        """
+        hooks = list(self._hooks("pre").values())
+        ours = is_method_of(self, Optimizer, "call_hooks", "call_hook")
+        last: Any = hooks[-1] if ours and hooks else None
+        if type(last) in (WeightDecay, GradientClipping):
+            for hook in hooks[:-1]:
+                self.call_hook(hook)
+            before_update: Callable[[Any], None] | None = last.fused(self)
+            return before_update
+        self.call_hooks("pre")
+        return None
+
+    def is_one_pass(self) -> bool:
+        """Whether an update is one fused pass for each parameter and nothing else.
+
+        Then no user code reads a gradient before its parameter's pass.
+        """
+        hooks = list(self._hooks("pre").values())
+        return (
+            is_method_of(self, GradientMethod, "update", "reallocate_cleared_grads")
+            and is_method_of(self, Optimizer, "call_hooks", "call_hook")
+            and not self._hooks("post")
+            and (not hooks or [type(hook) for hook in hooks] == [WeightDecay])
+            and self._loss_scale is None
+            and all(map(_is_one_pass, self.target.params()))
+        )
+
+    def reallocate_cleared_grads(self) -> None:
+        """Sets the gradient to zeros for parameters without one."""
+        for param in self.target.params(include_uninit=False):
+            if param.grad is None:
+                param.grad = param.xp.zeros_like(param.array)
+
+
+def _is_one_pass(param: Any) -> bool:
+    """Whether an update of a parameter is one pass of the core, without user code."""
+    return (
+        is_method_of(param, Parameter, "update")
+        and param.update_rule is not None
+        and param.update_rule.is_one_pass(param)
+    )

@@ -1,0 +1,317 @@
+"""UpdateRule: how one parameter changes by its gradient."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+import numpy
+
+from renga import _core
+from renga.core import backend
+from renga.core.optimizer.hooks import Hookable
+from renga.core.optimizer.hyperparameter import Hyperparameter
+from renga.core.serializer import Deserializer
+from renga.core.variable import Variable, as_factor
+from renga.utils.argument import check_count
+
+DISPATCHING = ("update", "_update", "update_core", "update_core_gpu")
+# A class that overrides one of these changes what the next step is.
+_UPDATING = {*DISPATCHING, "update_core_cpu", "next_step"}
+
+
+def require_own_rules(operation: str, optimizer: Any) -> None:
+    """Checks that no other optimizer was set up for parameters of this one's model.
+
+    That has replaced their update rules, of which each parameter has one.
+
+    Raises:
+        ValueError: if one was.
+    """
+    rules = [param.update_rule for param in optimizer.target.params()]
+    if any(_is_of_another(rule, optimizer) for rule in rules):
+        _refuse_rules(operation, optimizer)
+
+
+def require_free_rules(params: Iterable[Any], optimizer: Any) -> None:
+    """Checks that an optimizer applies no rule that is exclusively another one's.
+
+    Raises:
+        ValueError: if it would.
+    """
+    for param in params:
+        rule = param.update_rule
+        if rule is not None and rule.is_exclusive and _is_of_another(rule, optimizer):
+            _refuse_rules("update", optimizer)
+
+
+def _refuse_rules(operation: str, optimizer: Any) -> None:
+    name = min(
+        name
+        for name, param in optimizer.target.namedparams()
+        if _is_of_another(param.update_rule, optimizer)
+    )
+    raise ValueError(
+        f"{operation}: expected parameters that one optimizer updates, got {name}, "
+        "whose update rule is that of another one"
+    )
+
+
+def _is_of_another(rule: Any, optimizer: Any) -> bool:
+    is_of_setup = rule is not None and rule.is_of_setup
+    return is_of_setup and rule.hyperparam.parent is not optimizer.hyperparam
+
+
+class UpdateRule(Hookable):
+    """Updates one parameter, with its ``state``.
+
+    A subclass creates the state's arrays in ``init_state`` and overrides
+    ``update_core``, or ``update_core_cpu`` and ``update_core_gpu``. A rule with
+    ``enabled`` False does nothing. Hooks take the rule and the parameter.
+    """
+
+    is_elementwise = False
+    """Whether the update is elementwise, so that arrays may be concatenated."""
+    is_of_setup = False
+    """Whether the optimizer's ``setup`` has made it, not the user."""
+    is_exclusive = False
+    """Whether ranks share what it updates, so that no other optimizer may apply it."""
+
+    def __init__(self, parent_hyperparam: Hyperparameter | None = None) -> None:
+        self.hyperparam = Hyperparameter(parent_hyperparam)
+        self.enabled = True
+        self.t = 0
+        self._state: dict[str, Any] | None = None
+        self._state_device: str | None = None  # None: unknown
+        self._use_fp32_update = False
+        self._fp32_param: Variable | None = None
+        self.device_scale: Any = None  # by which a float16 gradient is multiplied
+
+    @property
+    def state(self) -> Any:
+        """The arrays of the rule's state, by name; None before the first update."""
+        return self._state
+
+    def update(self, param: Any) -> None:
+        """Changes ``param`` by its gradient, with the hooks before and after it.
+
+        An uninitialised parameter is unchanged.
+        """
+        if not self.enabled or not param.is_initialized:
+            return
+        self.t += 1
+        if self._updates_in_fp32(param):
+            self._update_in_fp32(param)
+        else:
+            _unscale_grad(param)
+            self._update(param)
+
+    def _updates_in_fp32(self, param: Any) -> bool:
+        return self._use_fp32_update and param.dtype == numpy.float16
+
+    def _update(self, param: Any) -> None:
+        if self._state is None:
+            self._state = {}
+            self.init_state(param)
+        elif self._state_device != param._device_name:
+            for name, value in self._state.items():
+                if isinstance(value, backend.get_array_types()):
+                    self._state[name] = param.device.send(value)
+        self._state_device = param._device_name
+        for hook in self._hooks("pre").values():
+            hook(self, param)
+        self.update_core(param)
+        for hook in self._hooks("post").values():
+            hook(self, param)
+
+    def _update_in_fp32(self, param: Any) -> None:
+        master = self._fp32_param
+        if master is None:
+            master = Variable(param.array.astype(numpy.float32), name=param.name)
+            self._fp32_param = master
+        master.to_device(param.device)
+        # Divides by the loss scale in float32: small gradients would vanish in float16.
+        grad = param.grad
+        master.grad = None if grad is None else grad.astype(numpy.float32)
+        master._loss_scale = param._loss_scale
+        _unscale_grad(master)
+        if self.device_scale is not None and master.grad is not None:
+            master.grad /= as_factor(self.device_scale, master.grad)
+        self._update(master)
+        param.array[...] = master.array
+
+    def update_core(self, param: Any) -> None:
+        """Changes ``param`` alone, without the hooks."""
+        if param.grad is None:
+            return
+        if isinstance(param.array, numpy.ndarray):
+            self.update_core_cpu(param)
+        else:
+            self.update_core_gpu(param)
+
+    def update_core_cpu(self, param: Any) -> None:
+        """Changes ``param`` on the CPU."""
+        raise NotImplementedError
+
+    def update_core_gpu(self, param: Any) -> None:
+        """Changes ``param`` on a GPU."""
+        raise NotImplementedError
+
+    def is_one_pass(self, param: Any) -> bool:
+        """Whether an update is one pass of the core, without user code before it."""
+        return False
+
+    def is_maskable(self) -> bool:
+        """Whether a device may decide that an update changes nothing."""
+        return False
+
+    def fuse(self, param: Any, scale: float = 1.0, decay: float = 0.0) -> bool:
+        """Makes the next update change the gradient in its own pass.
+
+        It becomes ``scale * grad + decay * param``. Returns False, and does nothing, if
+        the rule does not support it or user code might read the gradient before.
+        """
+        return False
+
+    def init_state(self, param: Any) -> None:
+        """Fills ``state`` before the first update of ``param``."""
+
+    def init_zeros(self, param: Any, *names: str) -> None:
+        """Adds arrays of zeros like that of ``param`` to ``state``, by these names."""
+        for name in names:
+            # From the core's allocator, which reuses the memory of the step's
+            # activations.
+            state = _core.empty(param.shape, param.dtype, param._device_name)
+            state[...] = 0
+            self.state[name] = state
+
+    def predict(self, param: Any, steps: int, out: Any = None) -> Any:
+        """The values of ``param`` expected after ``steps`` further updates.
+
+        They are the present ones and ``steps`` times the next step, if the moments stay
+        as they are: exact if gradient and moments do not change. Before the first
+        update, and of a disabled rule, they are the present values. Neither ``param``
+        nor the rule is changed; hooks after the update are not considered.
+
+        Args:
+            steps: at least 0.
+            out: an array of the parameter's shape and dtype to write into, which shares
+                no memory with the parameter, its gradient or the rule's state.
+
+        Returns:
+            ``out``, or a new array.
+
+        Raises:
+            NotImplementedError: the rule has no ``next_step``.
+            TypeError, ValueError, InvalidType: ``steps`` or ``out`` is not such.
+
+        Source: PipeOptim, arXiv 2312.00839; with momentum also SpecTrain, arXiv
+        1809.02839.
+        """
+        check_count(f"{type(self).__name__}.predict: steps", steps, 0)
+        return _core.optimizers.predict([self._prediction(param, out)], steps)[0]
+
+    def _prediction(self, param: Any, out: Any) -> tuple[Any, ...]:
+        """What ``predict`` passes to the core, which takes many parameters at once."""
+        if not param.is_initialized:
+            raise ValueError(
+                f"{type(self).__name__}.predict: expected an initialized parameter, "
+                f"got {param.name or 'one'} without an array"
+            )
+        if not self.enabled:
+            return out, param, None, None
+        self._require_next_step()
+        if self.t == 0 or self._state is None:
+            return out, param, None, None
+        master = None
+        if self._updates_in_fp32(param):
+            master = self._fp32_param
+            if master is None:
+                master = param.array.astype(numpy.float32)
+        return out, param, master, self.next_step(param)
+
+    def next_step(self, param: Any) -> Any:
+        """The step of an update that leaves the moments as they are, for ``predict``.
+
+        Called after the first update. A rule that overrides ``update_core`` or
+        ``update_core_cpu`` and can predict returns a ``ScaledStep`` or ``AdamMoments``
+        of ``_core.optimizers``, or None for no step.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__}.predict: expected a rule that can predict (of SGD, "
+            "MomentumSGD, NesterovAG, or Adam and its variants) and an update that is "
+            "not overridden"
+        )
+
+    def _require_next_step(self) -> None:
+        """Raises NotImplementedError if an update is overridden without its step."""
+        for owner in (self, *type(self).__mro__):
+            own = vars(owner)
+            if not _UPDATING.isdisjoint(own):
+                if "next_step" not in own:
+                    UpdateRule.next_step(self, None)
+                return
+
+    def use_fp32_update(self, flag: bool = True) -> None:
+        """Whether a float16 parameter is updated through a float32 copy of it."""
+        self._use_fp32_update = flag
+        if not flag:
+            self._fp32_param = None
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or loads the count of updates and the state.
+
+        Before its first update a rule has no state, and none is in the file.
+        """
+        self._state_device = None
+        if isinstance(serializer, Deserializer):
+            self._load(serializer)
+            return
+        serializer("t", self.t)
+        for name, value in (self._state or {}).items():
+            serializer(name, value)
+        if self._use_fp32_update:
+            master = self._fp32_param
+            serializer("fp32_param", None if master is None else master.array)
+
+    def _load(self, serializer: Any) -> None:
+        state = None if self._state is None else dict(self._state)
+        old = {"t": self.t, "_state": state, "_fp32_param": self._fp32_param}
+        serializer.on_failure(functools.partial(vars(self).update, old))
+        self.t = serializer("t", self.t)
+        state = self._without_state() if state is None else state
+        if self.t > 0 or all(_is_stored(serializer, name) for name in state):
+            loaded = {name: serializer(name, value) for name, value in state.items()}
+            complete = all(value is not None for value in loaded.values())
+            self._state = loaded if complete else None
+        else:
+            self._state = None
+        if self._use_fp32_update:
+            master = self._fp32_param
+            array = serializer("fp32_param", None if master is None else master.array)
+            if master is None or array is not master.array:
+                self._fp32_param = None if array is None else Variable(array)
+
+    def _without_state(self) -> dict[str, Any]:
+        """None for each entry of the state, which ``init_state`` alone defines."""
+        one = numpy.zeros(1, numpy.float32)
+        other = copy.copy(self)
+        other._state = {}
+        other.init_state(Variable(one, grad=one))
+        return dict.fromkeys(other._state)
+
+
+def _is_stored(serializer: Any, name: str) -> bool:
+    try:
+        return serializer(name, None) is not None
+    except KeyError:
+        return False
+
+
+def _unscale_grad(param: Any) -> None:
+    """Divides the gradient by the loss scale of backward(), if any."""
+    scale, param._loss_scale = param._loss_scale, None
+    if scale is not None and param.grad is not None:
+        param.grad /= param.grad.dtype.type(scale)

@@ -1,0 +1,258 @@
+"""Parameter: a variable that a link trains."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga import _core, initializers
+from renga.backends import cuda
+from renga.core import backend, variable
+from renga.core.dtypes import get_dtype
+from renga.core.variable import Variable
+
+if TYPE_CHECKING:
+    from renga.core.optimizer.update_rule import UpdateRule
+
+
+_own_array: Any = Variable.array
+
+
+class _Copies:
+    """The parameters that have one array, as long as they are used.
+
+    What is copied deeply or pickled shares its array with none of them.
+    """
+
+    def __init__(self) -> None:
+        self._members: list[weakref.ref[Parameter]] = []
+
+    def add(self, param: Parameter) -> None:
+        """Adds a parameter, unless it is there already."""
+        members = self.alive()
+        if all(member is not param for member in members):
+            self._members = [weakref.ref(member) for member in (*members, param)]
+
+    def alive(self) -> list[Parameter]:
+        """The parameters that still exist."""
+        found = (member() for member in self._members)
+        return [param for param in found if param is not None]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Copies, ()
+
+
+class Parameter(Variable):
+    """A variable registered in a link, with the rule that updates it.
+
+    Without a shape it stays uninitialised (its ``array`` is None) until
+    ``initialize`` is called, as a rule by the first forward pass.
+
+    ``initializer`` is an array, a number, or a callable that fills an array; None
+    means NaN. An array given without a shape is the value itself.
+    """
+
+    initializer: Any = None
+    update_rule: UpdateRule | None = None
+    loads = 0  # how often it got the values of a file or of another parameter
+    # The value of the gradient when the array is created; None: no gradient.
+    _first_grad: float | None = numpy.nan
+    _initial_device: Any = None
+    _copies: _Copies | None = None
+
+    def __init__(
+        self,
+        initializer: Any = None,
+        shape: int | Sequence[int] | None = None,
+        name: str | None = None,
+    ) -> None:
+        is_array = isinstance(initializer, backend.get_array_types())
+        if is_array and shape is None:
+            super().__init__(initializer, name=name)
+            self.initializer = initializer
+            return
+        super().__init__(None, name=name)
+        if initializer is None:
+            initializer = initializers.NaN()
+        elif is_array or numpy.isscalar(initializer):
+            initializer = initializers.Constant(initializer)
+        self.initializer = initializer
+        if shape is not None:
+            self.initialize(shape)
+
+    def __copy__(self) -> Parameter:
+        """A parameter with a gradient of its own, and always with this one's array.
+
+        An array that one of them gets, by assignment or by ``initialize``, is that of
+        both, until one of them moves to another device.
+        """
+        rebuild, args = self.__reduce__()[:2]
+        clone: Parameter = rebuild(*args)
+        if self._copies is None:
+            self._copies = _Copies()
+        vars(clone).update(vars(self))
+        self._copies.add(self)
+        self._copies.add(clone)
+        return clone
+
+    def _set_array(self, array: Any) -> None:
+        _own_array.fset(self, array)
+        for copied in () if self._copies is None else self._copies.alive():
+            _own_array.fset(copied, array)
+
+    array = property(_own_array.fget, _set_array, doc=_own_array.__doc__)
+    data = array
+
+    @property
+    def dtype(self) -> numpy.dtype:
+        """The dtype of the array, or the one it will have."""
+        if self.is_initialized:
+            return super().dtype
+        return get_dtype(getattr(self.initializer, "dtype", None))
+
+    @property
+    def device(self) -> Any:
+        """The device of the array, or the one it will have."""
+        if not self.is_initialized and self._initial_device is not None:
+            return self._initial_device
+        return super().device
+
+    def to_device(self, device: Any) -> None:
+        """Moves the array, or sets the device on which it will be created."""
+        device = backend.get_device(device)
+        if device != self.device:
+            self._copies = None
+        if not self.is_initialized:
+            self._initial_device = device
+        else:
+            super().to_device(device)
+
+    def initialize(self, shape: int | Sequence[int]) -> None:
+        """Gives the parameter an array of ``shape``, filled by its initializer."""
+        fill = initializers._get_initializer(self.initializer)
+        array = initializers.generate_array(
+            fill, shape, numpy, device=self._initial_device
+        )
+        self.array = array
+        self.grad = self._make_first_grad()
+
+    def allocate(self, shape: int | Sequence[int]) -> None:
+        """:meth:`initialize` on this rank alone, for values that are about to come."""
+        self.initialize(shape)
+
+    def _restore_values(self, values: Any) -> None:
+        """Sets the array to ``values``; None makes the parameter uninitialised."""
+        if values is None:
+            self.grad = None
+            self.array = None
+        else:
+            self.array[...] = values
+
+    def _make_first_grad(self) -> Any:
+        if self._first_grad is None:
+            return None
+        # From the core's allocator, which reuses it for the first step's gradients.
+        grad = _core.empty(self.shape, self.dtype, self._device_name)
+        grad.fill(self._first_grad)
+        return grad
+
+    def cleargrad(self) -> None:
+        """Drops the gradient; an uninitialised parameter will start without one."""
+        super().cleargrad()
+        if not self.is_initialized:
+            self._first_grad = None
+
+    def zerograd(self) -> None:
+        """Fills the gradient with zeros, now or when the array is created."""
+        if not self.is_initialized:
+            self._first_grad = 0.0
+        else:
+            super().zerograd()
+
+    def addgrad(self, var: Variable) -> None:
+        """Adds the gradient of ``var``, initialising this parameter if needed."""
+        if not self.is_initialized:
+            self.cleargrad()
+            self.initialize(var.shape)
+        super().addgrad(var)
+
+    def copydata(self, var: Any) -> None:
+        """Copies ``var``'s values; an uninitialised one gets the other's shape."""
+        if not self.is_initialized:
+            if not var.is_initialized:
+                return
+            self.allocate(var.shape)
+        elif not var.is_initialized:
+            var.initialize(self.shape)
+        array = var.full_array() if isinstance(var, Parameter) else var.array
+        if self.shape != array.shape:
+            raise ValueError(
+                f"copydata: expected shape {self.shape}, got {array.shape}"
+            )
+        self.array[...] = self.device.send(array)
+        self.loads += 1
+
+    @property
+    def model_comm(self) -> Any:
+        """The communicator of ranks that compute the model together, or None."""
+        return None
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether it holds a shard of an array, of which other ranks have the rest."""
+        return False
+
+    def full_array_serializer(self, serializer: Any) -> Any:
+        """A serializer of the full array, for a parameter that holds a shard of it."""
+        return serializer
+
+    def full_array(self) -> Any:
+        """The full array, for a parameter that holds a shard of it."""
+        return self.array
+
+    def part_of(self, array: Any) -> Any:
+        """What this parameter holds of a full array."""
+        return array
+
+    def loaded_array(self) -> Any:
+        """The full array that this rank has loaded; None if it has loaded none."""
+        return cuda.to_cpu(self.array) if self.is_initialized else None
+
+    def loaded_state(self, key: str, value: Any) -> Any:
+        """The full array of which ``value``, a state that was loaded, is a shard."""
+        return value
+
+    def forget_loaded(self) -> None:
+        """Drops full arrays that are kept for the other ranks."""
+
+    def as_operand(self) -> Variable:
+        """What an operation reads that nothing gathers the numbers for."""
+        return self
+
+    def draw(self, numbers: Callable[[tuple[int, ...]], Any]) -> Any:
+        """Random ``numbers(shape)`` for the array; of a shard, its part of the whole's.
+
+        Ranks that hold one parameter get the numbers of one of them.
+        """
+        return numbers(self.shape)
+
+    def sum_over_shards(self, value: float) -> float:
+        """``value`` summed over the ranks that hold the shards of this parameter."""
+        return value
+
+    def update(self) -> None:
+        """Applies the update rule, if there is one."""
+        if self.update_rule is not None:
+            self.update_rule.update(self)
+
+
+def as_operand(x: Variable) -> Variable:
+    """What an operation reads that nothing gathers parameters for."""
+    return x.as_operand() if isinstance(x, Parameter) else x
+
+
+# The name that Chainer has for it.
+vars(variable)["Parameter"] = Parameter
