@@ -9,11 +9,11 @@ from typing import Any, Callable, NamedTuple
 
 import numpy
 
-from renga.chainer.function_classes.creators import name_in_hooks
+from renga.chainer.function_classes.creators import name_of_call, seen_as_one
 from renga.core import configuration
 from renga.core.variable import Variable
 from renga.exporters.onnx.batches import for_any_batch
-from renga.exporters.onnx.graphs import constants_of, structure_of
+from renga.exporters.onnx.comparison import constants_of, structure_of
 from renga.exporters.onnx.recording import (
     OPSET,
     Recording,
@@ -22,8 +22,9 @@ from renga.exporters.onnx.recording import (
     outputs_of,
     run_model,
 )
-from renga.exporters.onnx.registry import Writer
+from renga.exporters.onnx.registry import Writer, WriterOf
 from renga.exporters.onnx.versions import in_version
+from renga.program import Call, Value
 from renga.utils.type_check import InvalidType
 
 MINIMUM_OPSET_VERSION = 7
@@ -93,11 +94,11 @@ def export(
         _listed(output_names, _keys_of_outputs(output_names), str),
         train,
         _writer_of(external_converters or {}, opset_version or OPSET),
-        external_converters or (),
     )
-    proto = recording.checked_graph()
-    if shapes is not None:
-        proto = _of_shapes(recording, proto, args, shapes)
+    with seen_as_one(external_converters or ()):
+        proto = recording.checked_graph()
+        if shapes is not None:
+            proto = _of_shapes(recording, proto, args, shapes)
     _finish(proto, model, graph_name, export_params)
     for domain, version in (external_opset_imports or {}).items():
         proto.opset_import.append(onnx.helper.make_opsetid(domain, version))
@@ -155,22 +156,20 @@ def _keys_of_outputs(names: Any) -> list[Any] | None:
     return list(names) if isinstance(names, Mapping) else None
 
 
-def _writer_of(
-    converters: Mapping[str, Callable[..., Any]], version: int
-) -> Callable[[Any], Writer | None]:
+def _writer_of(converters: Mapping[str, Callable[..., Any]], version: int) -> WriterOf:
     """Writers that call the converters of Chainer's classes of functions."""
 
-    def writer_of(function: Any) -> Writer | None:
-        converter = converters.get(name_in_hooks(function)) if converters else None
+    def writer_of(call: Call) -> Writer | None:
+        converter = converters.get(name_of_call(call)) if converters else None
         if converter is None:
             return None
 
-        def write(recorder: Any, results: Any, *arguments: Any) -> list[str]:
-            inputs = [recorder.name_of(x) for x in arguments if isinstance(x, Variable)]
-            outputs = [recorder.fresh_name("external") for _ in results]
-            given = (function, version, inputs, outputs, recorder)
+        def write(graph: Any, results: Any, *arguments: Any) -> list[str]:
+            inputs = [graph.name_of(x) for x in arguments if isinstance(x, Value)]
+            outputs = [graph.fresh_name("external") for _ in results]
+            given = (call.node or call, version, inputs, outputs, graph)
             for node in converter(FunctionConverterParams(*given)):
-                recorder.add_node(node)
+                graph.add_node(node)
             return outputs
 
         return write

@@ -34,14 +34,6 @@ class FunctionHook:
             _core.set_function_hooks(None)
         self.deleted(None)
 
-    def sees_operations_of(self, function_class: str) -> bool:
-        """Whether it needs the operations that a function of Chainer's consists of.
-
-        With Chainer's names, hooks see such a function, of a class of that name, as one
-        node, unless one of them needs its operations.
-        """
-        return False
-
     def added(self, function: Any) -> None:
         """Called when it is added to a function, or to all (None)."""
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy
 
 from renga import _core
 from renga.core.backend import get_array_types
@@ -21,7 +23,8 @@ class Value:
         number: in the order of first use.
         kind: ``input``, ``parameter``, ``constant`` or ``result``.
         shape: of the array.
-        dtype: its name.
+        dtype: as NumPy has it.
+        dtype_name: as the core has it, where an array may be of bfloat16.
         nbytes: of all elements.
         requires_grad: whether a backward pass would find its gradient.
         name: of a parameter, its path in the model.
@@ -31,7 +34,8 @@ class Value:
     number: int
     kind: str
     shape: tuple[int, ...]
-    dtype: str
+    dtype: numpy.dtype[Any]
+    dtype_name: str
     nbytes: int
     requires_grad: bool
     name: str = ""
@@ -55,7 +59,12 @@ class Value:
     @property
     def description(self) -> str:
         """Its number, dtype and shape."""
-        return f"{self} {self.dtype}{list(self.shape)}"
+        return f"{self} {self.type}"
+
+    @property
+    def type(self) -> str:
+        """Its dtype and shape."""
+        return f"{self.dtype_name}{list(self.shape)}"
 
     def __str__(self) -> str:
         return f"%{self.number}"
@@ -72,6 +81,10 @@ class Call:
         results: a result may be an operand, as of a reshape to the same shape.
         traits: the list entry of the operation; None if it is not listed.
         node: the FunctionNode; None for an operation of the core.
+        settings: the node's own attributes that are numbers, texts, arrays, or tuples
+            of these.
+        function: the function of ``renga.functions`` that it is a part of, if any.
+        source: the file and the line of the caller outside of renga.
         depth: how many FunctionNodes it is inside of, which know nothing of its Values.
         seconds, backward_seconds: of the host, if they were measured.
     """
@@ -82,6 +95,9 @@ class Call:
     results: tuple[Value, ...]
     traits: _core.Operation | None = None
     node: Any = field(default=None, repr=False)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    function: str = ""
+    source: str = ""
     depth: int = 0
     seconds: float = 0.0
     backward_seconds: float = 0.0
@@ -97,6 +113,11 @@ class Call:
         return tuple(values_in(self.arguments))
 
     @property
+    def label(self) -> str:
+        """Its name in messages and hooks."""
+        return (self.traits and self.traits.label) or self.operation
+
+    @property
     def bytes(self) -> int:
         """What it reads and writes: each operand and each result once."""
         return sum(value.nbytes for value in (*self.operands, *self.results))
@@ -110,10 +131,10 @@ class Call:
 
     def __str__(self) -> str:
         names = () if self.traits is None else self.traits.arguments
-        given = [_text(x) for x in self.arguments]
-        if len(names) == len(given):
-            named = zip(names, given)
-            given = [f"{name}={text}" for name, text in named if text != "None"]
+        if len(names) == len(self.arguments):
+            given = _named(zip(names, self.arguments))
+        else:
+            given = [*map(_text, self.arguments), *_named(self.settings.items())]
         results = ", ".join(y.description for y in self.results)
         return f"{results} = {self.operation}({', '.join(given)})"
 
@@ -190,7 +211,7 @@ class Program:
         """A drawing in the DOT language of Graphviz: calls, and the values between."""
         lines = []
         for value in self.values:
-            text = f"{value.name or value.kind}\\n{value.dtype}{list(value.shape)}"
+            text = f"{value.name or value.kind}\\n{value.type}"
             lines.append(f'v{value.number} [label="{text}"];')
         for i, call in enumerate(self.calls):
             text = "\\n".join([call.operation, *call.links[-1:]])
@@ -205,9 +226,19 @@ def values_in(tree: Any) -> list[Value]:
     return [leaf for leaf in leaves(tree) if isinstance(leaf, Value)]
 
 
+def _named(arguments: Iterable[tuple[str, Any]]) -> list[str]:
+    """Without those left out, and seeds, which differ in each run."""
+    return [
+        f"{name}={_text(x)}"
+        for name, x in arguments
+        if x is not None and name != "seed"
+    ]
+
+
 def _text(argument: Any) -> str:
     if isinstance(argument, (list, tuple)):
-        return f"({', '.join(map(_text, argument))})"
+        comma = "," if len(argument) == 1 else ""
+        return f"({', '.join(map(_text, argument))}{comma})"
     array_types: tuple[Any, ...] = get_array_types()
     if isinstance(argument, array_types):
         return f"{argument.dtype}{list(argument.shape)}"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy
 
-from renga import _core
+from renga import _core, functions
 from renga.core.around_call import FunctionCall, run_within
+from renga.core.backend import get_array_types
 from renga.core.function_hook import FunctionHook
 from renga.core.link import Link
 from renga.core.link_hook import LinkHook
@@ -59,6 +61,11 @@ def record(model: Callable[..., Any], *inputs: Any, timed: bool = False) -> Prog
     return recorder.program
 
 
+def is_recording() -> bool:
+    """Whether a recorder takes note of this thread's calls."""
+    return isinstance(_core.own_around_call(), Recorder)
+
+
 class Recorder(LinkHook):
     """Records what runs in its context: as ``record`` does, but not only one call.
 
@@ -88,7 +95,9 @@ class Recorder(LinkHook):
         # their nodes, without keeping elements.
         self._values: dict[Any, Value] = {}
         self._numbers = itertools.count()
-        self._inputs: dict[Any, Value] = {}  # by the memory of arrays
+        # By the memory of arrays, which are kept: inputs, and results of integers and
+        # bools, which functions take as arrays.
+        self._arrays: dict[Any, tuple[Any, Value]] = {}
         self._calls_of: dict[Value, Call] = {}
         self._links: list[str | None] = []  # that are running; None: not the model's
         self._starts: list[int] = []  # the numbers of calls before they began
@@ -131,19 +140,23 @@ class Recorder(LinkHook):
         finally:
             seconds = self._now() - start
             self._depth -= 1
-        function = call.node if is_python else call
         results = call.results
         if is_python:  # results that it has left out are not initialized
             results = [y for y in results if y.array is not None]
+        node = call.node if is_python else None
+        function, source = _caller() if self._depth == 0 else ("", "")
         made = Call(
-            operation_name(function),
+            operation_name(node or call),
             tuple([path for path in self._links if path is not None]),
             self.with_values(tuple(operands) if is_python else call.arguments),
             tuple(map(self._result, results)),
-            operation_of(function),
-            call.node if is_python else None,
-            self._depth,
-            seconds,
+            traits=operation_of(node or call),
+            node=node,
+            settings=self.with_values(_settings(node)),
+            function=function,
+            source=source,
+            depth=self._depth,
+            seconds=seconds,
         )
         self.program.calls.append(made)
         for y in made.results:
@@ -180,7 +193,7 @@ class Recorder(LinkHook):
     def _leaf(self, x: Any) -> Any:
         if isinstance(x, _core.Variable):
             return self._value_of(x)
-        return self._inputs.get(_memory(x), x) if self._inputs else x
+        return self._arrays.get(_memory(x), (None, x))[1] if self._arrays else x
 
     def _value_of(self, x: Any) -> Value:
         """The value of an operand."""
@@ -188,8 +201,8 @@ class Recorder(LinkHook):
         value = self._values.get(node)
         if value is None and isinstance(x, Parameter):
             return self._add(x, "parameter", self._parameters.get(id(x), ""), x)
-        if value is None and self._inputs and node.creator_node is None:
-            value = self._inputs.get(_memory(x.array))  # of which it was made
+        if value is None and self._arrays and node.creator_node is None:
+            _, value = self._arrays.get(_memory(x.array), (None, None))
         if value is None:
             return self._add(x, "constant", "", x)
         return self._values.setdefault(node, value)
@@ -204,19 +217,21 @@ class Recorder(LinkHook):
             value = self._add(variable, "input", "", variable)
             self.program.inputs.append(value)
             if not is_variable:
-                self._inputs[_memory(x)] = value
+                self._arrays[_memory(x)] = x, value
 
     def _result(self, y: Any) -> Value:
         known = self._values.get(y.node)
         return self._add(y, "result") if known is None else known
 
     def _add(self, x: Any, kind: str, name: str = "", variable: Any = None) -> Value:
-        dtype = _core.dtype_name(x)
-        itemsize = 2 if dtype == "bfloat16" else numpy.dtype(dtype).itemsize
+        dtype_name = _core.dtype_name(x)
+        itemsize = 2 if dtype_name == "bfloat16" else x.dtype.itemsize
         number, nbytes = next(self._numbers), x.size * itemsize
-        array = x.shape, dtype, nbytes, x.requires_grad
+        array = x.shape, x.dtype, dtype_name, nbytes, x.requires_grad
         value = Value(number, kind, *array, name, variable)
         self._values[x.node] = value
+        if kind != "constant" and x.dtype.kind in "biu" and x.size and not x.is_meta:
+            self._arrays[_memory(x.array)] = x.array, value
         return value
 
 
@@ -244,6 +259,34 @@ class _BackwardClock(FunctionHook):
         known = [self._values[node] for node in nodes if node in self._values]
         if known and known[0] in self._calls:
             self._calls[known[0]].backward_seconds += seconds
+
+
+_PLAIN = (int, float, str, slice, numpy.dtype, numpy.generic, type(Ellipsis))
+
+
+def _settings(node: Any) -> dict[str, Any]:
+    """What a FunctionNode computes with besides its operands."""
+    kinds: Any = (*_PLAIN, *get_array_types())
+    return {
+        name: value
+        for name, value in (() if node is None else vars(node).items())
+        if not name.startswith("_")
+        and all(isinstance(x, kinds) or x is None for x in leaves(value))
+    }
+
+
+def _caller() -> tuple[str, str]:
+    """The function of ``renga.functions`` that is running, and the user's line."""
+    function, frame = "", sys._getframe(1)
+    while frame.f_back is not None:
+        module, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
+        if module.startswith("renga.functions."):
+            if hasattr(functions, name):  # else a part of one
+                function = name
+        elif not module.startswith("renga."):
+            return function, f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        frame = frame.f_back
+    return function, ""
 
 
 def _memory(x: Any) -> tuple[Any, ...] | None:

@@ -1,5 +1,7 @@
 """Recorded programs against networks that are written out by hand."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -99,6 +101,42 @@ def test_inputs_are_recognized_in_containers_and_as_arrays():
     found = program.record(loss, {"x": X, "t": np.zeros(2, np.int32)})
     assert [value.kind for value in found.values] == ["input", "input", "result"]
     assert found.calls[0].operands == tuple(found.inputs)
+
+
+def test_arrays_of_integers_are_the_values_that_they_came_from():
+    """Functions take indices as arrays; those of results and inputs are recognized."""
+    words = renga.Variable(np.array([[1, 0], [0, 1]], np.int32))
+    found = program.record(lambda x: F.embed_id(x[:, 0], X), words)
+    column, embedded = found.calls[-2:]
+    assert embedded.operation == "embed_id"
+    assert embedded.operands[0] is column.results[0]
+
+
+def test_settings_of_functions_of_python():
+    index = np.array([1, 0])
+
+    def picked(x, i):
+        return F.cumsum(F.get_item(x, (slice(None), i)), 1)
+
+    found = program.record(picked, renga.Variable(X), index)
+    lines = str(found).splitlines()
+    assert lines[-3].endswith("= GetItem(%0, keys=(slice(None, None, None), %1))")
+    assert lines[-2].endswith("= cumsum(%2, axis=1)")
+
+
+def test_who_has_called():
+    line = sys._getframe().f_lineno + 1
+    net = lambda x: F.absolute_error(x, x) + 1  # noqa: E731
+    calls = program.record(net, X).calls
+    assert {call.source for call in calls} == {f"{__file__}:{line}"}
+    *parts, (operation, function) = [(call.operation, call.function) for call in calls]
+    assert {function for _, function in parts} == {"absolute_error"}
+    assert (operation, function) == ("add", "")
+
+
+def test_runs_with_other_random_numbers_are_the_same_program():
+    net = renga.Sequential(L.Linear(3, 3), F.dropout)
+    assert program.record(net, X) == program.record(net, X)
 
 
 def test_link_calls():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
+from collections.abc import Collection, Iterator
+from contextvars import ContextVar
 from types import FunctionType
 from typing import Any
 
@@ -16,6 +19,7 @@ from renga.core.operations import operation_of
 from renga.core.variable import Variable
 from renga.function_hooks import debug_print, timer
 from renga.links import Classifier
+from renga.program import Call, is_recording
 
 # Functions and their classes, which the rows do not tell.
 _FURTHER = """
@@ -41,6 +45,8 @@ _IMPURE = (
 ).split()
 # Operations of the core whose results have the label of another one.
 _SHARED = "squeeze stack sum_to swapaxes".split()
+# The classes of functions that recorders see as one node.
+_WHOLE: ContextVar[Collection[str]] = ContextVar("_WHOLE", default=())
 # The classes of the core's labels that are not a class's name or label.
 _OF_LABELS = {
     "-_": "Neg",
@@ -89,9 +95,8 @@ def name_creators() -> None:
 def _remembering(function: Any, name: str, class_name: str) -> Any:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        hooks = get_function_hooks().values()
-        of_operations = any(hook.sees_operations_of(class_name) for hook in hooks)
-        if hooks and name not in _IMPURE and not of_operations:
+        is_seen = get_function_hooks() and not is_recording()
+        if name not in _IMPURE and (is_seen or class_name in _WHOLE.get()):
             return _seen_as(class_name, function, args, kwargs)
         ys = function(*args, **kwargs)
         for y in ys if isinstance(ys, (tuple, list)) else (ys,):
@@ -103,6 +108,16 @@ def _remembering(function: Any, name: str, class_name: str) -> Any:
     # Pickles name the function by where this one is found, with and without the alias.
     call.__module__, call.__qualname__ = F.__name__, name
     return call
+
+
+@contextlib.contextmanager
+def seen_as_one(class_names: Collection[str]) -> Iterator[None]:
+    """A context in which functions of these classes are one node for recorders."""
+    token = _WHOLE.set(class_names)
+    try:
+        yield
+    finally:
+        _WHOLE.reset(token)
 
 
 def _seen_as(class_name: str, function: Any, args: Any, kwargs: Any) -> Any:
@@ -212,12 +227,15 @@ def _names_of_labels() -> dict[str, str]:
 
 
 def _name_of(node: Any) -> str:
-    """The class of a node or call, by its label."""
-    label = node.label.lower()
-    labels = _names_of_labels()
-    name = labels.get(label) or labels.get(label.replace("_", ""), node.label)
+    """The class of a node, by its label."""
+    name = _name_of_label(node.label)
     one_input = node.inputs is not None and len(node.inputs) == 1
     return _WITH_NUMBER.get(name, name) if one_input else name
+
+
+def _name_of_label(label: str) -> str:
+    names, key = _names_of_labels(), label.lower()
+    return names.get(key) or names.get(key.replace("_", ""), label)
 
 
 def name_in_hooks(function: Any) -> str:
@@ -225,10 +243,15 @@ def name_in_hooks(function: Any) -> str:
     if not isinstance(function, _core.Call) and not _is_own(function):
         return type(getattr(function, "function", function)).__name__
     operation = operation_of(function)
-    names = class_names()
-    if operation is not None and operation.name in names:
-        return names[operation.name]
-    return _name_of(function)
+    name = None if operation is None else class_names().get(operation.name)
+    return name or _name_of(function)
+
+
+def name_of_call(call: Call) -> str:
+    """The class's name of a call of a program."""
+    if call.node is not None:
+        return name_in_hooks(call.node)
+    return class_names().get(call.operation) or _name_of_label(call.label)
 
 
 def _label_in_hooks(function: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from renga.exporters.onnx.graphs import constants_of, first_user, structure_of
+from renga.exporters.onnx.comparison import constants_of, first_user, structure_of
 
 _MAX = numpy.iinfo(numpy.int64).max
 

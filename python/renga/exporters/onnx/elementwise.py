@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.core.variable import Variable, as_array
+from renga.core.variable import as_array
 from renga.exporters.onnx.registry import (
     OPERATORS,
     Writer,
@@ -19,6 +19,7 @@ from renga.functions.activation.not_negative import NotNegative
 from renga.functions.math.det import _Determinant
 from renga.functions.math.fmod import _Remainder
 from renga.functions.math.special import _Special
+from renga.program import Value
 
 
 def _operator(name: str) -> Writer:
@@ -45,7 +46,7 @@ OPERATORS["sum"] = _reduction("ReduceSum")
 
 
 def _operand(x: Any, dtype: Any) -> Any:
-    return x if isinstance(x, Variable) else numpy.asarray(as_array(x), dtype)
+    return x if isinstance(x, Value) else numpy.asarray(as_array(x), dtype)
 
 
 def _axes(axis: Any) -> Any:
@@ -134,7 +135,7 @@ def _clip(graph: Any, ys: Any, x: Any, x_min: Any, x_max: Any) -> Sequence[str]:
 
 @writes("where")
 def _where(graph: Any, ys: Any, condition: Any, x: Any, y: Any) -> Sequence[str]:
-    return [graph.node("Where", as_array(condition), x, y)]
+    return [graph.node("Where", condition, x, y)]
 
 
 @writes("sum_to")
@@ -157,28 +158,28 @@ def _floor_divide(graph: Any, ys: Any, a: Any, b: Any) -> Sequence[str]:
 
 
 @writes_function(NotNegative)
-def _not_negative(graph: Any, ys: Any, function: Any, x: Any) -> Sequence[str]:
+def _not_negative(graph: Any, ys: Any, call: Any, x: Any) -> Sequence[str]:
     return [graph.node("GreaterOrEqual", x, numpy.zeros((), x.dtype))]
 
 
 @writes_function(_Remainder)
-def _fmod(graph: Any, ys: Any, function: Any, a: Any, b: Any) -> Sequence[str]:
+def _fmod(graph: Any, ys: Any, call: Any, a: Any, b: Any) -> Sequence[str]:
     return [graph.node("Mod", a, b, fmod=1)]
 
 
 @writes_function(_Special)
-def _special(graph: Any, ys: Any, function: Any, x: Any) -> Sequence[str] | None:
+def _special(graph: Any, ys: Any, call: Any, x: Any) -> Sequence[str] | None:
     one, half, root = (numpy.asarray(v, x.dtype) for v in (1, 0.5, 0.5**0.5))
-    if function.name == "erfc":
+    if call.node.name == "erfc":
         return [graph.node("Sub", one, graph.node("Erf", x))]
-    if function.name == "ndtr":
+    if call.node.name == "ndtr":
         erf = graph.node("Erf", graph.node("Mul", x, root))
         return [graph.node("Mul", graph.node("Add", erf, one), half)]
     return None
 
 
 @writes_function(_Determinant)
-def _determinant(graph: Any, ys: Any, function: Any, x: Any) -> Sequence[str]:
+def _determinant(graph: Any, ys: Any, call: Any, x: Any) -> Sequence[str]:
     return [graph.node("Det", x)]
 
 

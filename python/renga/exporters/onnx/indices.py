@@ -10,6 +10,7 @@ import numpy
 from renga.exporters.onnx.registry import OPERATORS, Writer, writes, writes_function
 from renga.functions.array.get_item import PickItems, PutItems
 from renga.functions.math.cumsum import _CumulativeSum
+from renga.program import Value
 
 
 def _int64(*values: int) -> numpy.ndarray:
@@ -53,11 +54,11 @@ OPERATORS["argmin"] = _extreme_index("ArgMin")
 
 
 @writes_function(PickItems)
-def _pick_items(graph: Any, ys: Any, function: Any, x: Any) -> Sequence[str]:
-    *before, last = function.given_keys or (None,)
-    if graph.is_computed(last) and all(key == slice(None) for key in before):
+def _pick_items(graph: Any, ys: Any, call: Any, x: Any) -> Sequence[str]:
+    *before, last = call.settings["keys"]
+    if isinstance(last, Value) and all(key == slice(None) for key in before):
         return [graph.node("Gather", x, last, axis=len(before))]
-    index = numpy.arange(x.size).reshape(x.shape)[function.keys].astype(numpy.int64)
+    index = numpy.arange(x.size).reshape(x.shape)[call.node.keys].astype(numpy.int64)
     if _is_same_of_each(index, x):
         # In each sample the same elements, however many samples there are.
         samples = graph.node("Reshape", x, _int64(0, -1))
@@ -66,17 +67,17 @@ def _pick_items(graph: Any, ys: Any, function: Any, x: Any) -> Sequence[str]:
 
 
 def _is_same_of_each(index: numpy.ndarray, x: Any) -> bool:
-    if index.ndim == 0 or len(index) != len(x) or index.size == 0:
+    if index.ndim == 0 or len(index) != x.shape[0] or index.size == 0:
         return False
-    rows = index.reshape(len(x), -1)
-    first = numpy.arange(len(x))[:, None] * (x.size // len(x))
-    return bool((rows == rows[:1] + first).all() and rows[0].max() < x.size // len(x))
+    rows, size = index.reshape(len(index), -1), x.size // len(index)
+    first = numpy.arange(len(index))[:, None] * size
+    return bool((rows == rows[:1] + first).all() and rows[0].max() < size)
 
 
 @writes_function(PutItems)
-def _put_items(graph: Any, ys: Any, function: Any, gy: Any) -> Sequence[str]:
+def _put_items(graph: Any, ys: Any, call: Any, gy: Any) -> Sequence[str]:
     y = ys[0]
-    index = numpy.arange(y.size).reshape(y.shape)[function.keys].astype(numpy.int64)
+    index = numpy.arange(y.size).reshape(y.shape)[call.node.keys].astype(numpy.int64)
     given = graph.node("Expand", gy, _int64(*index.shape))
     put = graph.node(
         "ScatterElements",
@@ -90,5 +91,5 @@ def _put_items(graph: Any, ys: Any, function: Any, gy: Any) -> Sequence[str]:
 
 
 @writes_function(_CumulativeSum)
-def _cumsum(graph: Any, ys: Any, function: Any, x: Any) -> Sequence[str]:
-    return [graph.node("CumSum", x, numpy.int64(function.axis))]
+def _cumsum(graph: Any, ys: Any, call: Any, x: Any) -> Sequence[str]:
+    return [graph.node("CumSum", x, numpy.int64(call.node.axis))]

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy
 
-from renga.core.variable import as_array
 from renga.exporters.onnx.registry import writes
 
 
@@ -19,7 +18,7 @@ def _negative_log(
         "NegativeLogLikelihoodLoss",
         graph.node("LogSoftmax", x, axis=1),
         t,
-        *([] if class_weight is None else [numpy.asarray(as_array(class_weight))]),
+        *([] if class_weight is None else [class_weight]),
         ignore_index=ignore_label,
         reduction="none",
     )

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy
 
-from renga.core.parameter import Parameter
-from renga.core.variable import as_array
 from renga.exporters.onnx.registry import writes
+from renga.program import Value
 
 
 @writes("fixed_batch_normalization")
@@ -111,4 +110,6 @@ def _scaled(
 
 
 def _is_constant(x: Any, value: float) -> bool:
-    return not isinstance(x, Parameter) and bool((as_array(x) == value).all())
+    if isinstance(x, Value):
+        return x.kind == "constant" and _is_constant(x.variable.array, value)
+    return bool((x == value).all())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Callable
 
 import numpy
@@ -12,9 +12,10 @@ from renga.core import configuration
 from renga.core.configuration import no_backprop_mode
 from renga.core.link import Link
 from renga.core.variable import Variable, as_array
-from renga.exporters.onnx.graphs import check_same
-from renga.exporters.onnx.recorder import Recorder
+from renga.exporters.onnx.comparison import check_same
+from renga.exporters.onnx.graph import Graph
 from renga.exporters.onnx.registry import WriterOf
+from renga.program import Recorder
 
 # ONNX 1.16 of 2024; ONNX Runtime reads it from 1.18 on.
 OPSET = 21
@@ -26,7 +27,7 @@ class Recording:
     Args:
         args: an array, a tuple or a list of arrays, or a dictionary of keywords.
         train: whether the model runs in training mode.
-        writer_of, whole: as for a ``Recorder``.
+        writer_of: as for a ``Graph``.
 
     Raises:
         TypeError: the model is not callable.
@@ -40,7 +41,6 @@ class Recording:
         output_names: Sequence[str] | None = None,
         train: bool = False,
         writer_of: WriterOf | None = None,
-        whole: Collection[str] = (),
     ) -> None:
         if not callable(model):
             raise TypeError(
@@ -49,7 +49,7 @@ class Recording:
         _initialize(model, args)
         self._model, self._args, self._train = model, args, train
         self._input_names, self._output_names = input_names, output_names
-        self._writer_of, self._whole = writer_of, whole
+        self._writer_of = writer_of
         self._state = numpy.random.get_state()
 
     def checked_graph(self) -> Any:
@@ -69,9 +69,8 @@ class Recording:
         numpy.random.set_state(self._state)
         model = copy.deepcopy(self._model)
         inputs = named_inputs(args, self._input_names)
-        recorder = Recorder(_parameters(model), self._writer_of, self._whole)
-        for name, x in inputs.items():
-            recorder.add_input(name, x)
+        recorder = Recorder(model)
+        recorder.add_inputs(inputs)
         mode = configuration.using_config("train", self._train)
         with mode, no_backprop_mode(), recorder:
             result = run_model(model, args, list(inputs.values()))
@@ -80,9 +79,10 @@ class Recording:
         if names is None:
             names = [f"output_{i}" for i in range(len(outputs))]
         _check_names("output_names", names, len(outputs))
-        graph = recorder.graph(type(model).__name__, dict(zip(names, outputs)))
+        values = recorder.with_values(outputs)
+        graph = Graph(recorder.program, recorder.with_values(inputs), self._writer_of)
         proto = onnx.helper.make_model(
-            graph,
+            graph.proto(type(model).__name__, dict(zip(names, values))),
             opset_imports=[onnx.helper.make_opsetid("", OPSET)],
             producer_name="renga",
         )
@@ -147,15 +147,6 @@ def _check_names(what: str, names: Any, count: int) -> None:
         raise TypeError(f"export: {what}: expected a list of names, got {names!r}")
     if len(names) != count or len(set(names)) != count:
         raise ValueError(f"export: expected {count} {what}, got {list(names)}")
-
-
-def _parameters(model: Any) -> dict[str, Any]:
-    if not isinstance(model, Link):
-        return {}
-    return {
-        path.strip("/").replace("/", "."): parameter
-        for path, parameter in model.namedparams()
-    }
 
 
 def outputs_of(result: Any) -> list[Variable]:

@@ -47,7 +47,7 @@ def _lstm(graph: Any, ys: Any, c_prev: Any, x: Any, hidden: Any) -> Sequence[str
     gates = _parts(graph, turns, [1] * 4, 2)
     gates = [_shaped(graph, gate, ys[1].shape) for gate in gates]
     c, h = _cell(graph, _rows(graph, c_prev, 0, going), *gates)
-    unchanged = _rows(graph, c_prev, going, len(ys[0]))
+    unchanged = _rows(graph, c_prev, going, ys[0].shape[0])
     return [graph.node("Concat", c, unchanged, axis=0), h]
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Callable
 
-# Called with the recorder, the results, and the operation's arguments; adds nodes and
+# Called with the graph, the results, and the operation's arguments; adds nodes and
 # returns the names of its outputs, or None if ONNX has no counterpart.
 Writer = Callable[..., "Sequence[str] | None"]
 
-# The writer of a function that a hook sees; None for that of these tables.
+# The writer of a call; None for that of these tables.
 WriterOf = Callable[[Any], "Writer | None"]
 
 OPERATORS: dict[str, Writer] = {}  # by the names of operations
 
 
-# Of functions written in Python, by their classes; called with the recorder, the
-# results, the function and its inputs.
+# Of functions written in Python, by their classes; called with the graph, the results,
+# the call and its operands.
 FUNCTIONS: dict[type, Writer] = {}
 
 

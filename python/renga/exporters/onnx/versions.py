@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from renga.exporters.onnx.graphs import constants_of
+from renga.exporters.onnx.comparison import constants_of
 
 
 def in_version(proto: Any, version: int) -> Any:

@@ -38,12 +38,11 @@ def get_item(x: Any, slices: Any) -> Variable:
 
 @on_host
 def _picked(x: Any, keys: tuple[Any, ...]) -> Variable:
-    picking = PickItems(own_keys(keys))
-    picking.given_keys = keys
-    try:
-        return picking.apply((x,))[0]
-    finally:
-        picking.given_keys = ()
+    own = own_keys(keys)
+    picking = PickItems(keys)  # the caller's arrays, which programs recognize
+    (y,) = picking.apply((x,))
+    picking.keys = own
+    return y
 
 
 _BASIC = (int, slice, type(None), type(Ellipsis))
@@ -112,9 +111,6 @@ def own_keys(keys: tuple[Any, ...]) -> tuple[Any, ...]:
 class PickItems(FunctionNode):
     """``x[keys]`` with arrays among the keys."""
 
-    # The caller's own arrays, for hooks that have seen them, while the function runs.
-    given_keys: tuple[Any, ...] = ()
-
     def __init__(self, keys: tuple[Any, ...]) -> None:
         self.keys = keys
 
@@ -124,13 +120,13 @@ class PickItems(FunctionNode):
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         (x,) = inputs
-        self.shape = x.shape
+        self._shape = x.shape
         return (numpy.asarray(x[self.keys]),)
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        return PutItems(self.keys, self.shape).apply(grad_outputs)
+        return PutItems(self.keys, self._shape).apply(grad_outputs)
 
 
 class PutItems(FunctionNode):
