@@ -1,0 +1,1 @@
+"""How fast each function is, beside a copy of as many bytes or a product."""

@@ -1,0 +1,41 @@
+"""No function is far slower than it was, beside a copy or a product.
+
+These are the only timed assertions: a function fails at half of its recorded share of
+the machine's speed, if it does so twice.
+"""
+
+import json
+
+import pytest
+
+import renga.functions
+
+from .measure import Trial
+from .record import FILE
+from .rows import ROWS
+
+SHARES = json.loads(FILE.read_text())
+LEAST = 0.5  # of the recorded share
+
+
+def test_every_function_has_a_row():
+    functions = {
+        name
+        for name in dir(renga.functions)
+        if name[0] != "_" and callable(getattr(renga.functions, name))
+    }
+    assert {row.function for row in ROWS} == functions
+    assert {row.name for row in ROWS} == set(SHARES)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_speed(row):
+    for mode, recorded in SHARES[row.name].items():
+        trial = Trial(row, backward=mode == "backward")
+        share = trial.share().share
+        if share < LEAST * recorded:
+            share = max(share, trial.share(rounds=15).share)
+        assert share >= LEAST * recorded, (
+            f"{row.name}, {mode}: expected at least half of the recorded share "
+            f"{recorded:.3f} of the speed of a {trial.reference}, got {share:.3f}"
+        )
