@@ -3,51 +3,15 @@
 from __future__ import annotations
 
 import sys
-import threading
-import time
 from collections.abc import Iterable
 from typing import IO, Any
 
 from renga import _core
 from renga.backends.cuda_device import number_of
+from renga.function_hooks.running import RunningCall, RunningCalls
 from renga.utils.table import aligned
 
 _MOST_UNREAD = 10_000
-
-
-class _Call:
-    """A call; on a CUDA device it is timed by events there."""
-
-    __slots__ = ("begin", "device", "end", "function", "inner", "name")
-
-    def __init__(self, function: Any, device: int | None) -> None:
-        self.function = function
-        self.device = device
-        self.inner: list[_Call] = []
-        self.begin = self._now()
-
-    def stop(self, name: str) -> None:
-        self.end = self._now()
-        self.function, self.name = None, name
-
-    def seconds(self) -> float:
-        if self.device is None:
-            return float(self.end - self.begin)
-        return float(self.end.seconds_since(self.begin))
-
-    def _now(self) -> Any:
-        if self.device is None:
-            return time.perf_counter()
-        event = sys.modules["renga._cuda"].Event(self.device)
-        event.record()
-        return event
-
-
-class _RunningCalls(threading.local):
-    """The calls that are running in each thread, outermost first."""
-
-    def __init__(self) -> None:
-        self.calls: list[_Call] = []
 
 
 def _cuda_device(inputs: Iterable[Any]) -> int | None:
@@ -74,39 +38,25 @@ class CallTimes:
     def __init__(self) -> None:
         self._history: list[tuple[str, float]] = []
         self._total_time = 0.0
-        self._running = _RunningCalls()
-        self._ended: list[_Call] = []  # whose times have not been read
+        self._running = RunningCalls()
+        self._ended: list[tuple[str, RunningCall]] = []  # whose times were not read
 
     def _start(self, function: Any, inputs: Iterable[Any]) -> None:
-        self._running.calls.append(_Call(function, _cuda_device(inputs)))
+        self._running.start(function, _cuda_device(inputs))
 
     def _stop(self, function: Any, name: str) -> None:
-        calls = self._running.calls
-        depth = len(calls) - 1
-        while depth >= 0 and calls[depth].function is not function:
-            depth -= 1
-        if depth < 0:
-            return
-        call = calls[depth]
-        del calls[depth:]  # inner functions have raised
-        call.stop(name)
-        if calls:
-            calls[-1].inner.append(call)
-        self._ended.append(call)
+        call = self._running.stop(function)
+        if call is not None:
+            self._ended.append((name, call))
         if len(self._ended) >= _MOST_UNREAD:
             self._read_times()
-
-    def _clear(self) -> None:
-        """Drops the calls of this thread that have raised."""
-        self._running.calls.clear()
 
     def _read_times(self) -> None:
         """Waits for the calls on devices."""
         ended, self._ended = self._ended, []
-        for call in ended:
-            seconds = call.seconds()
-            self._history.append((call.name, seconds))
-            self._total_time += seconds - sum(inner.seconds() for inner in call.inner)
+        for name, call in ended:
+            self._history.append((name, call.elapsed / 1e9))
+            self._total_time += call.own / 1e9
             call.inner.clear()
 
     @property

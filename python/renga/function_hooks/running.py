@@ -1,42 +1,67 @@
-"""Timing of nested functions."""
+"""Timing of nested calls."""
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 
-class Run(NamedTuple):
-    """The time of a function's run, in nanoseconds of ``time.perf_counter_ns``."""
+class RunningCall:
+    """A call from its begin to its end; on a CUDA device it is timed by events there.
 
-    start: int
-    elapsed: int
-    own: int  # without nested functions
+    Attributes:
+        begin, end: in nanoseconds of ``time.perf_counter_ns``, or events.
+        inner: the calls within it.
+    """
+
+    __slots__ = ("begin", "device", "end", "function", "inner")
+
+    def __init__(self, function: Any, device: int | None = None) -> None:
+        self.function, self.device = function, device
+        self.inner: list[RunningCall] = []
+        self.begin = self.end = self._now()
+
+    def stop(self) -> None:
+        """Ends it."""
+        self.function, self.end = None, self._now()
+
+    @property
+    def elapsed(self) -> Any:
+        """Nanoseconds; waits for a device."""
+        if self.device is None:
+            return self.end - self.begin
+        return 1e9 * self.end.seconds_since(self.begin)
+
+    @property
+    def own(self) -> Any:
+        """Nanoseconds without those of the calls within it."""
+        return self.elapsed - sum(call.elapsed for call in self.inner)
+
+    def _now(self) -> Any:
+        if self.device is None:
+            return time.perf_counter_ns()
+        event = sys.modules["renga._cuda"].Event(self.device)
+        event.record()
+        return event
 
 
-class _Call:
-    __slots__ = ("function", "inner", "start")
-
-    def __init__(self, function: Any) -> None:
-        self.function = function
-        self.inner = 0
-        self.start = time.perf_counter_ns()
-
-
-class RunningFunctions(threading.local):
-    """The functions that are running in each thread, outermost first."""
+class RunningCalls(threading.local):
+    """The calls that are running in each thread, outermost first."""
 
     def __init__(self) -> None:
-        self._calls: list[_Call] = []
+        self._calls: list[RunningCall] = []
 
-    def start(self, function: Any) -> None:
-        """Starts timing a function."""
-        self._calls.append(_Call(function))
+    def start(self, function: Any, device: int | None = None) -> None:
+        """Starts timing a call."""
+        self._calls.append(RunningCall(function, device))
 
-    def stop(self, function: Any) -> Run | None:
-        """Stops timing a function; None if it was not started."""
-        now = time.perf_counter_ns()
+    def stop(self, function: Any) -> RunningCall | None:
+        """The innermost call of a function, which has ended; None if none was started.
+
+        Calls within it that have not ended have raised.
+        """
         calls = self._calls
         depth = len(calls) - 1
         while depth >= 0 and calls[depth].function is not function:
@@ -44,12 +69,12 @@ class RunningFunctions(threading.local):
         if depth < 0:
             return None
         call = calls[depth]
-        del calls[depth:]  # inner functions have raised
-        elapsed = now - call.start
+        call.stop()
+        del calls[depth:]
         if calls:
-            calls[-1].inner += elapsed
-        return Run(call.start, elapsed, elapsed - call.inner)
+            calls[-1].inner.append(call)
+        return call
 
     def clear(self) -> None:
-        """Drops the functions of this thread that have raised."""
+        """Drops the calls of this thread that have raised."""
         self._calls.clear()

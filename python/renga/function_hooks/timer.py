@@ -21,7 +21,7 @@ class TimerHook(CallTimes, FunctionHook):
 
     def deleted(self, function: Any) -> None:
         if function is None:
-            self._clear()
+            self._running.clear()
 
     def forward_preprocess(self, function: Any, in_data: Arrays) -> None:
         self._start(function, in_data)

@@ -20,7 +20,7 @@ class TimerHook(CallTimes, LinkHook):
 
     def deleted(self, link: Any) -> None:
         if link is None:
-            self._clear()
+            self._running.clear()
 
     def forward_preprocess(self, args: Any) -> None:
         self._start(args.link, (*args.args, *args.kwargs.values()))

@@ -41,19 +41,25 @@ def forward_cost(function: Any, in_data: Sequence[Any]) -> Cost:
 
 
 def backward_cost(function: Any, out_grad: Sequence[Any]) -> Cost:
-    """The cost of the gradients of a function's inputs.
-
-    Every input and every output's gradient is read once, and the gradient written of
-    each input that requires one.
-    """
-    xs = function.inputs
-    if xs is None:
+    """The cost of the gradients of a function's inputs, as it has just been paid."""
+    if function.inputs is None:
         return Cost(None, None)
     # Gradients have the dtypes of the outputs.
     ys = [reference() for reference in function.outputs or ()]
     gys = [y or gy for y, gy in zip(ys, out_grad) if gy is not None]
+    return gradients_cost(operation_of(function), function.inputs, gys)
+
+
+def gradients_cost(
+    operation: _core.Operation | None, xs: Sequence[Any], gys: Sequence[Any]
+) -> Cost:
+    """The cost of the gradients of operands, from those of results.
+
+    Every operand and every result's gradient is read once, and the gradient written of
+    each operand that requires one.
+    """
     wanted = [x for x in xs if x.requires_grad]
-    flops = _backward_flops(function, gys[0])
+    flops = _backward_flops(operation, xs, gys[0])
     return Cost(_bytes(xs) + _bytes(gys) + _bytes(wanted), flops)
 
 
@@ -78,14 +84,15 @@ def forward_flops(operation: _core.Operation, arguments: Sequence[Any], y: Any) 
     return total
 
 
-def _backward_flops(function: Any, y: Any) -> int | None:
+def _backward_flops(
+    operation: _core.Operation | None, xs: Sequence[Any], y: Any
+) -> int | None:
     """Known of a product of two factors: each gradient has as many products."""
-    operation = operation_of(function)
     flops = None if operation is None else operation.flops
     # A recurrent layer has elementwise functions between its products.
     if flops is None or flops.products == Products.none or flops.per_output:
         return None
-    a, b = function.inputs[:2]
+    a, b = xs[:2]
     products = _PRODUCTS[flops.products](a.shape, b.shape, y.shape)
     return 2 * products * (a.requires_grad + b.requires_grad)
 

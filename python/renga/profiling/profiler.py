@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from renga.core.function_hook import Arrays, FunctionHook, get_function_hooks
 from renga.core.operations import operation_name
-from renga.function_hooks.running import Run, RunningFunctions
+from renga.function_hooks.running import RunningCalls
 from renga.profiling import chrome_trace
 from renga.profiling.operation_cost import Cost, backward_cost, forward_cost
-from renga.utils.table import aligned
+from renga.profiling.operation_table import Row, rows_of, table_of
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -62,17 +63,6 @@ class Span(NamedTuple):
     details: dict[str, Any]
 
 
-class Row(NamedTuple):
-    """All runs of an operation in one direction, forward or backward."""
-
-    name: str
-    direction: str
-    calls: int
-    seconds: float  # without nested operations
-    bytes: int | None  # read and written; None unless known for every run
-    flops: int | None  # likewise
-
-
 class Profile(FunctionHook):
     """The operations that ran inside its ``with`` blocks, in each thread that has one.
 
@@ -86,7 +76,7 @@ class Profile(FunctionHook):
         self.passes: list[Pass] = []
         self.messages: list[Message] = []
         self.spans: list[Span] = []
-        self._running = RunningFunctions()
+        self._running = RunningCalls()
         self._entered: dict[int, int] = {}
         self._blocks: list[int] = []
         self._threads: dict[int, str] = {}
@@ -107,9 +97,7 @@ class Profile(FunctionHook):
         self._running.start(function)
 
     def forward_postprocess(self, function: Any, in_data: Arrays) -> None:
-        run = self._running.stop(function)
-        if run is not None:
-            self._note(function, "forward", run, forward_cost(function, in_data))
+        self._note(function, "forward", lambda: forward_cost(function, in_data))
 
     def backward_preprocess(
         self, function: Any, in_data: Arrays, out_grad: Arrays
@@ -119,13 +107,14 @@ class Profile(FunctionHook):
     def backward_postprocess(
         self, function: Any, in_data: Arrays, out_grad: Arrays
     ) -> None:
-        run = self._running.stop(function)
-        if run is not None:
-            self._note(function, "backward", run, backward_cost(function, out_grad))
+        self._note(function, "backward", lambda: backward_cost(function, out_grad))
 
-    def _note(self, function: Any, direction: str, run: Run, cost: Cost) -> None:
-        name, thread = operation_name(function), threading.get_native_id()
-        self.events.append(Event(name, direction, thread, *run, cost))
+    def _note(self, function: Any, direction: str, cost: Callable[[], Cost]) -> None:
+        call = self._running.stop(function)
+        if call is not None:
+            name, thread = operation_name(function), threading.get_native_id()
+            times = call.begin, call.elapsed, call.own
+            self.events.append(Event(name, direction, thread, *times, cost()))
 
     def note_pass(self, name: str, stage: int, micro_batch: int, start: int) -> None:
         """Notes a pass of a pipeline that began at ``start`` and ends now."""
@@ -158,32 +147,15 @@ class Profile(FunctionHook):
 
     def rows(self) -> list[Row]:
         """One row for each operation and direction, the longest first."""
-        runs: dict[tuple[str, str], list[Event]] = {}
-        for event in tuple(self.events):
-            runs.setdefault((event.name, event.direction), []).append(event)
-        rows = [
-            Row(
-                *key,
-                len(events),
-                sum(event.own for event in events) / 1e9,
-                _sum_if_known([event.cost.bytes for event in events]),
-                _sum_if_known([event.cost.flops for event in events]),
-            )
-            for key, events in runs.items()
-        ]
-        return sorted(rows, key=lambda row: -row.seconds)
+        return rows_of(
+            (event.name, event.direction, event.own / 1e9, event.cost)
+            for event in tuple(self.events)
+        )
 
     def table(self) -> str:
         """The rows as text, with each one's percentage of the total time."""
-        rows = self.rows()
-        total = sum(row.seconds for row in rows)
-        cells = [_HEADINGS, *(_cells(row, total) for row in rows)]
-        lines = aligned(cells, right=range(2, len(_HEADINGS)))
-        calls = sum(row.calls for row in rows)
-        summary = f"{calls} operations took {total * 1e3:.3f} ms"
-        if self._blocks:
-            summary += f" of {self.block_seconds * 1e3:.3f} ms"
-        return "\n".join([*lines, summary])
+        text = table_of(self.rows())
+        return f"{text} of {self.block_seconds * 1e3:.3f} ms" if self._blocks else text
 
     __str__ = table
 
@@ -251,25 +223,6 @@ def active_profiles() -> list[Profile]:
     return [hook for hook in get_function_hooks().values() if isinstance(hook, Profile)]
 
 
-_HEADINGS = [
-    *("operation", "direction", "calls", "ms", "us each", "share", "MB", "GFLOP/s")
-]
-
-
-def _cells(row: Row, total: float) -> list[str]:
-    share = row.seconds / total if total else 0
-    return [
-        row.name,
-        row.direction,
-        str(row.calls),
-        f"{row.seconds * 1e3:.3f}",
-        f"{row.seconds / row.calls * 1e6:.1f}",
-        f"{share:.1%}",
-        "-" if row.bytes is None else f"{row.bytes / 1e6:.3f}",
-        "-" if row.flops is None else f"{row.flops / 1e9 / row.seconds:.1f}",
-    ]
-
-
 def _trace_event(event: Event, pid: int) -> chrome_trace.TraceEvent:
     known = {key: n for key, n in event.cost._asdict().items() if n is not None}
     return _slice(event, pid, event.name, event.direction, known)
@@ -311,8 +264,3 @@ def _trace_message(each: Message, pid: int) -> chrome_trace.TraceEvent:
         "tid": each.thread,
     }
     return event if each.is_sent else {**event, "bp": "e"}
-
-
-def _sum_if_known(numbers: list[int | None]) -> int | None:
-    known = [n for n in numbers if n is not None]
-    return sum(known) if len(known) == len(numbers) else None

@@ -11,7 +11,8 @@ import numpy
 
 from renga import _core
 from renga.core.backend import get_array_types
-from renga.profiling.operation_cost import forward_flops
+from renga.profiling.operation_cost import Cost, forward_flops, gradients_cost
+from renga.profiling.operation_table import rows_of, table_of
 from renga.utils.containers import leaves
 
 
@@ -206,6 +207,18 @@ class Program:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Program) and str(self) == str(other)
+
+    def table(self) -> str:
+        """The profiler's table of the operations of a timed program."""
+        runs = []
+        for call in self.calls:
+            if call.depth == 0:
+                cost = Cost(call.bytes, call.flops)
+                runs.append((call.operation, "forward", call.seconds, cost))
+            if call.depth == 0 and call.backward_seconds:
+                cost = gradients_cost(call.traits, call.operands, call.results)
+                runs.append((call.operation, "backward", call.backward_seconds, cost))
+        return table_of(rows_of(runs))
 
     def dot(self) -> str:
         """A drawing in the DOT language of Graphviz: calls, and the values between."""
