@@ -181,19 +181,16 @@ test-cuda-cpu:
 	  tests/combinations/test_devices.py tests/python/ops/test_coverage.py -k "cuda or devices"
 
 clean:
-	rm -rf .venv build result
+	rm -rf .venv build result python/renga/_core python/renga/_*.pyi
 
 style:
 	git ls-files '*.cpp' '*.h' '*.cu' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-# mypy wants the package in one folder, with stubs of the compiled modules.
+# mypy reads stubs of the compiled modules, which editors find, too.
 types:
-	rm -rf build/typed
-	mkdir -p build/typed/renga
-	ln -s $(CURDIR)/python/renga/* $(addprefix $(CURDIR)/,links extensions communicators) build/typed/renga
-	$(BIN)/python .ci/make-stubs build/typed
+	$(BIN)/python .ci/make-stubs python
 	$(BIN)/mypy
 
 cpp-tests:

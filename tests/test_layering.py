@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import glob
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -115,15 +116,14 @@ def includes(path: Path) -> list[tuple[str, str]]:
 
 
 def python_files() -> dict[str, Path]:
-    """The package's modules by name, as wheel.packages maps the folders."""
-    roots = {"renga": "python/renga"}
-    roots |= {f"renga.{r}": r for r in ("links", "extensions", "communicators")}
+    """The package's modules by name, those behind symbolic links too."""
+    root = ROOT / "python"
+    paths = map(Path, glob.glob(f"{root}/renga/**/*.py", recursive=True))
     return {
-        ".".join(
-            [package, *path.relative_to(ROOT / root).with_suffix("").parts]
-        ).removesuffix(".__init__"): path
-        for package, root in roots.items()
-        for path in (ROOT / root).rglob("*.py")
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(
+            ".__init__"
+        ): path
+        for path in paths
     }
 
 

@@ -131,9 +131,5 @@ sys.modules.update(
     }
 )
 
-# An editable installation has some packages outside the folder of this file.
-_core.install_call_sites(
-    [__file__.removesuffix("__init__.py")]
-    + [f"{package.__path__[0]}/" for package in (links, extensions, communicators)]
-)
+_core.install_call_sites([__file__.removesuffix("__init__.py")])
 _core.finish_warm_up()
