@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.communicators import local
+from renga.communicators import local, nccl, simulated
 from renga.communicators.communicator import Communicator
 from renga.communicators.communicator_base import CommunicatorBase
 from renga.communicators.failure import RankFailed
 from renga.communicators.messages.status import ANY_SOURCE, ANY_TAG, Status
+from renga.communicators.transport import mpi
 from renga.communicators.work import Work
 
 __all__ = [
@@ -68,8 +69,6 @@ def create_communicator(
             f"expected one of {', '.join(_NAMES)}"
         )
     if communicator_name == "simulated":
-        from renga.communicators import simulated
-
         return simulated.connect(**kwargs)
     comm = _connect(communicator_name, mpi_comm)
     for name, value in kwargs.items():
@@ -80,11 +79,7 @@ def create_communicator(
 def _connect(name: str, mpi_comm: Any) -> Communicator:
     if name == "local":
         return local.current()
-    from renga.communicators.transport import mpi
-
     if name == "pure_nccl":
-        from renga.communicators import nccl
-
         return nccl.connect(mpi_comm)
     kind = mpi.DummyCommunicator if name == "dummy" else mpi.MpiCommunicator
     comm = mpi.connect(mpi_comm, _SHARED_MEMORY_SCOPES[name], kind)

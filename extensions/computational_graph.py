@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from typing import Any
 
 from renga.core import configuration
@@ -61,8 +62,6 @@ class DumpGraph(extension.Extension):
             file.write(build_computational_graph([root], True, *self._styles).dump())
         dot = shutil.which("dot")
         if dot is not None:
-            import subprocess
-
             png = os.path.splitext(path)[0] + ".png"
             subprocess.run([dot, "-Tpng", path, "-o", png], check=True)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import queue
+import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import BrokenExecutor
-from typing import TYPE_CHECKING, Any
+from concurrent import futures
+from typing import Any
 
 import numpy
 
@@ -13,9 +16,6 @@ from renga.core.serializer import AbstractSerializer
 from renga.serializers import npz
 from renga.serializers.atomic import atomic_write
 from renga.utils.exceptions import MAIN_GUARD, Outcome
-
-if TYPE_CHECKING:
-    from concurrent import futures
 
 _SECONDS_PER_WAIT = 0.02
 
@@ -113,7 +113,7 @@ class Worker:
         """Waits until it is written; raises the error if it failed."""
         try:
             outcome = self._future.result()
-        except BrokenExecutor:
+        except futures.BrokenExecutor:
             raise _not_written() from None
         outcome.get()
 
@@ -190,9 +190,7 @@ class ThreadWriter(_ExecutorWriter):
     """Writes in a thread; a call waits for the previous write."""
 
     def create_executor(self) -> futures.Executor:
-        from concurrent.futures import ThreadPoolExecutor
-
-        return ThreadPoolExecutor(1, "snapshot")
+        return futures.ThreadPoolExecutor(1, "snapshot")
 
 
 class ProcessWriter(_ExecutorWriter):
@@ -202,9 +200,7 @@ class ProcessWriter(_ExecutorWriter):
     """
 
     def create_executor(self) -> futures.Executor:
-        from concurrent.futures import ProcessPoolExecutor
-
-        return ProcessPoolExecutor(1, _spawning())
+        return futures.ProcessPoolExecutor(1, _spawning())
 
 
 def _not_written() -> RuntimeError:
@@ -215,8 +211,6 @@ def _not_written() -> RuntimeError:
 
 
 def _spawning() -> Any:
-    import multiprocessing
-
     # A fork is not safe with threads and MPI.
     return multiprocessing.get_context("spawn")
 
@@ -282,8 +276,6 @@ class QueueWriter(Writer):
 
     def _create_outcomes(self) -> Any:
         """A queue for what became of the tasks."""
-        import queue
-
         return queue.SimpleQueue()
 
     def __call__(self, filename: str, outdir: str, target: Any) -> None:
@@ -335,13 +327,9 @@ class ThreadQueueWriter(QueueWriter):
     """Writes in a thread; a call never waits, so that copies may pile up."""
 
     def create_queue(self) -> Any:
-        import queue
-
         return queue.Queue()
 
     def create_consumer(self, q: Any) -> Any:
-        import threading
-
         # A daemon: an error in the training loop must not keep the process alive.
         return threading.Thread(target=self.consume, args=(q,), daemon=True)
 

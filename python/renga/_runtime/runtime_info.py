@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import sys
 from typing import Any
 
@@ -17,8 +18,6 @@ def print_runtime_info(out: Any = None) -> None:
 
     ``out`` is a file, by default the standard output.
     """
-    import platform
-
     lines = {
         "Platform": platform.platform(),
         "Python": platform.python_version(),

@@ -6,6 +6,7 @@ import argparse
 import subprocess
 
 from renga._runtime.runtime_info import print_runtime_info
+from renga.communicators.transport.mpi.mpi_communicator import native_mpi
 from renga.launch import mpiexec_command
 
 
@@ -23,8 +24,6 @@ def main(chosen: argparse.Namespace) -> int:
 def _mpi() -> str:
     """The version of mpiexec, or what is missing."""
     try:
-        from renga.communicators.transport.mpi.mpi_communicator import native_mpi
-
         native_mpi()
         command = [mpiexec_command(1)[0], "--version"]
     except ImportError as error:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import importlib.util
 import os
 import pathlib
+import pickle
 import signal
+import subprocess
 import sys
 import tempfile
 from typing import IO, Any, Callable
@@ -65,8 +68,6 @@ def _result(path: pathlib.Path) -> Any:
 
 
 def _run(folder: pathlib.Path, ranks: int) -> int:
-    import subprocess
-
     # The ranks import the same modules as this program.
     environment = mpiexec_environment(ranks)
     environment["PYTHONPATH"] = os.pathsep.join(p or os.getcwd() for p in sys.path)
@@ -93,8 +94,6 @@ def _run(folder: pathlib.Path, ranks: int) -> int:
 
 
 def _echo(stream: IO[bytes]) -> None:
-    import codecs
-
     # In small pieces, so that a progress bar moves.
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     while piece := os.read(stream.fileno(), 1 << 16):
@@ -147,6 +146,4 @@ def _write(path: pathlib.Path, value: Any) -> None:
 
 
 def _read(path: pathlib.Path) -> Any:
-    import pickle
-
     return pickle.loads(path.read_bytes())

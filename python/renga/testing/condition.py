@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import unittest
 from typing import Any, Callable
 
 Test = Callable[..., Any]
@@ -14,8 +15,6 @@ class QuietTestRunner:
 
     def run(self, suite: Any) -> Any:
         """The result of every test of ``suite``."""
-        import unittest
-
         result = unittest.TestResult()
         suite(result)
         return result
@@ -66,7 +65,5 @@ def retry(times: int) -> Decorator:
 
 def _fresh(args: tuple[Any, ...]) -> None:
     """Creates a test case for each run."""
-    import unittest
-
     if args and isinstance(args[0], unittest.TestCase):
         args[0].setUp()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import pkgutil
 import re
 import unittest
 import warnings
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 _REQUIREMENT = re.compile(r"\s*([\w.-]+)\s*((?:(?:[<>=!~]=|<|>)\s*[\w.*]+\s*,?\s*)*)$")
 _CLAUSE = re.compile(r"([<>=!~]=|<|>)\s*([\w.*]+)")
@@ -40,14 +42,10 @@ def patch(target: str, *args: Any, **kwargs: Any) -> Any:
     """``unittest.mock.patch`` whose mock calls the original by default."""
     if not args and not {"new", "wraps", "side_effect"} & kwargs.keys():
         kwargs["wraps"] = _find(target)
-    from unittest import mock
-
     return mock.patch(target, *args, **kwargs)
 
 
 def _find(target: str) -> Any:
-    import pkgutil
-
     return pkgutil.resolve_name(target)
 
 

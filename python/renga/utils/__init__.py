@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -44,9 +46,6 @@ __all__ = [
 @contextlib.contextmanager
 def tempdir(**kwargs: Any) -> Iterator[str]:
     """Context with a new temporary directory, removed at its end."""
-    import shutil
-    import tempfile
-
     ignore_errors = kwargs.pop("ignore_errors", False)
     path = tempfile.mkdtemp(**kwargs)
     try:
