@@ -6,7 +6,7 @@ import functools
 import operator
 import pickle
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from renga.communicators.messages.headers import ARRAY, OBJECT, TUPLE, as_bytes,
 from renga.communicators.messages.status import ANY_SOURCE, ANY_TAG, Status, given
 from renga.communicators.transport.traffic import Traffic
 from renga.communicators.work import Work
-
-if TYPE_CHECKING:
-    from renga.communicators.packing import Model
 
 _SETTINGS = {"allreduce_grad_dtype", "batched_copy", "all_reduce_algorithm"}
 
@@ -380,11 +377,13 @@ class Communicator(ArrayCommunicator):
         """The ranks' objects, combined by ``+`` in rank order."""
         return functools.reduce(operator.add, self.allgather_obj(obj))
 
-    def bcast_data(self, model: Model) -> None:
+    def bcast_data(self, model: packing.Model) -> None:
         """Overwrites a model's parameters and persistent arrays by those of rank 0."""
         packing.broadcast(self, model)
 
-    def multi_node_mean_grad(self, model: Model, zero_fill: bool = False) -> None:
+    def multi_node_mean_grad(
+        self, model: packing.Model, zero_fill: bool = False
+    ) -> None:
         """Replaces the gradients of a model by their means over the ranks.
 
         If ``zero_fill`` is true, parameters without a gradient on any rank get zero.

@@ -96,6 +96,10 @@ class CommunicatorBase:
         """The ranks' objects as a list on the root, None elsewhere."""
         raise NotImplementedError
 
+    def allgather_obj(self, obj: Any) -> list[Any]:
+        """The ranks' objects as a list, on every rank."""
+        raise NotImplementedError
+
     def allreduce_obj(self, obj: Any) -> Any:
         """The ranks' objects, combined by ``+`` in rank order."""
         raise NotImplementedError

@@ -6,26 +6,24 @@ This is the only module of communicators that knows models.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from renga.communicators.array_communicator import ArrayCommunicator
 from renga.communicators.arrays import Array
 from renga.communicators.work import Work
 from renga.core.backend import get_array_types
+from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
+from renga.core.parameter import Parameter
+
+Model = Link
 
 _ON_DEVICE = "__cuda_array_interface__"
 
-if TYPE_CHECKING:
-    from renga.communicators.communicator import Communicator
-    from renga.core.link import Link
-    from renga.core.parameter import Parameter
 
-    Model = Link
-
-
-def broadcast(comm: Communicator, model: Model) -> None:
+def broadcast(comm: ArrayCommunicator, model: Model) -> None:
     """Overwrites a model's parameters and persistent arrays by those of rank 0.
 
     Raises:
@@ -56,7 +54,7 @@ def _model_arrays(model: Model) -> Iterator[tuple[str, Array]]:
                 yield f"{prefix}/{name}", value
 
 
-def mean_gradients(comm: Communicator, model: Model, zero_fill: bool) -> None:
+def mean_gradients(comm: ArrayCommunicator, model: Model, zero_fill: bool) -> None:
     """Replaces the gradients of a model by their means over the ranks.
 
     A gradient that is missing on some ranks counts as zero there. One that is missing
@@ -69,7 +67,7 @@ def mean_gradients(comm: Communicator, model: Model, zero_fill: bool) -> None:
             param.grad = mean
 
 
-def average(comm: Communicator, grads: list[Array], wait: bool = True) -> Any:
+def average(comm: ArrayCommunicator, grads: list[Array], wait: bool = True) -> Any:
     """Replaces arrays by their means over the ranks.
 
     They are communicated in the dtype of the setting ``allreduce_grad_dtype``.
@@ -81,7 +79,7 @@ def average(comm: Communicator, grads: list[Array], wait: bool = True) -> Any:
 
 
 def params_by_dtype(
-    comm: Communicator, model: Model, zero_fill: bool
+    comm: ArrayCommunicator, model: Model, zero_fill: bool
 ) -> list[list[Parameter]]:
     """The parameters to average, sorted by name, in one list per dtype.
 

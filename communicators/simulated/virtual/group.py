@@ -7,7 +7,6 @@ from typing import Any, Callable
 
 from renga import _communicators
 from renga.communicators.arrays import Array
-from renga.communicators.simulated.virtual.events import Event
 from renga.communicators.simulated.virtual.messages import (
     Arrival,
     Channel,
@@ -15,7 +14,7 @@ from renga.communicators.simulated.virtual.messages import (
     Send,
 )
 from renga.communicators.simulated.virtual.network import Network
-from renga.communicators.simulated.virtual.scheduler import Scheduler
+from renga.communicators.simulated.virtual.scheduler import Event, Scheduler
 
 
 class Collective(Event):

@@ -9,8 +9,7 @@ import numpy as np
 
 from renga.communicators.arrays import Array
 from renga.communicators.messages.headers import as_bytes
-from renga.communicators.simulated.virtual.events import Event
-from renga.communicators.simulated.virtual.scheduler import Scheduler
+from renga.communicators.simulated.virtual.scheduler import Event, Scheduler
 
 # Up to this size a message is buffered and its sender need not wait for the receive, as
 # between threads.

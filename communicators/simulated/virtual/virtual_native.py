@@ -20,8 +20,7 @@ from renga.communicators.simulated.virtual.bits import (
 )
 from renga.communicators.simulated.virtual.group import Collective, Group
 from renga.communicators.simulated.virtual.messages import Receive, Send
-from renga.communicators.simulated.virtual.virtual_thread import VirtualThread
-from renga.communicators.simulated.virtual.virtual_work import VirtualWork
+from renga.communicators.simulated.virtual.scheduler import Event, VirtualThread
 from renga.communicators.transport.traffic import Traffic
 
 _MAX_TAG = 2**31 - 1
@@ -204,3 +203,34 @@ def _checked_int32(name: str, what: str, number: int) -> int:
     if not -(2**31) <= number < 2**31:
         raise ValueError(f"{name}: expected {what} as a 32-bit integer, got {number}")
     return number
+
+
+class VirtualWork:
+    """The interface of the compiled Work, for an event of a virtual rank."""
+
+    def __init__(self, native: VirtualNative, event: Event) -> None:
+        self._native = native
+        self._thread = native.thread
+        self._event = event
+
+    def test(self) -> bool:
+        with self._thread:
+            return self._thread.test(self._event)
+
+    def wait(self, timeout_seconds: float) -> None:
+        with self._thread:
+            begin = self._thread.clock
+            try:
+                done = self._thread.wait_for(self._event, timeout_seconds or math.inf)
+            finally:
+                self._native.counts.add_wait(self._thread.clock - begin)
+        if not done:
+            raise TimeoutError(
+                f"{self._event.describe()}: not complete after {timeout_seconds:g} s "
+                f"on rank {self._native.rank}"
+            )
+
+    def __del__(self) -> None:
+        # A message that arrives later is for another receive.
+        if isinstance(self._event, Receive):
+            self._event.is_cancelled = True
