@@ -14,7 +14,7 @@ from renga.core.link import Link
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.functions import batch_normalization, fixed_batch_normalization
-from renga.links.normalization.precise import with_dtype
+from renga.initializers import with_dtype
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 
 TEST = "test: use renga.using_config('train', False)"

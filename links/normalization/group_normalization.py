@@ -11,7 +11,7 @@ from renga.core.link import Link
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.functions import group_normalization
-from renga.links.normalization.precise import with_dtype
+from renga.initializers import with_dtype
 from renga.utils.extents import check_count
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from renga.core.variable import Variable
 from renga.functions import sigmoid, tanh
-from renga.functions.activation.gates import interleaved
+from renga.functions.rnn.lstm import interleaved
 from renga.links.connection.linear import Linear
 from renga.links.rnn.state import StatefulCell
 

@@ -20,7 +20,6 @@ def run(
     ranks: int,
     shared_memory: bool = True,
     nodes: int = 1,
-    board: bool | None = None,
 ) -> list[Any]:
     """Calls ``function(comm, *args)`` on one thread per rank.
 
@@ -30,7 +29,6 @@ def run(
         ranks: the number of ranks.
         shared_memory: whether ranks of one node share memory or only send messages.
         nodes: the number of nodes to act as; between them, ranks send messages.
-        board: the former name of ``shared_memory``, which is documented.
 
     Returns:
         The ranks' results, in rank order.
@@ -39,8 +37,6 @@ def run(
         BaseException: the first exception that a rank raised, with its rank; the
             others get :class:`RankFailed` in the call in which they wait.
     """
-    if board is not None:
-        shared_memory = board
     if ranks < 1:
         raise ValueError(f"local.run: expected at least one rank, got {ranks}")
     if not 1 <= nodes <= ranks:

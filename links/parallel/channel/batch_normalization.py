@@ -14,8 +14,8 @@ from renga.core.backend import get_array_types
 from renga.core.serializer import Deserializer
 from renga.core.variable import Variable, as_variable
 from renga.functions import fixed_batch_normalization
+from renga.initializers import with_dtype
 from renga.links.normalization.batch_normalization import BatchNormalization
-from renga.links.normalization.precise import with_dtype
 from renga.links.parallel.channel.link import (
     batch_ranges,
     channel_placement,

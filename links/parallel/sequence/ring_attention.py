@@ -21,7 +21,7 @@ from renga.communicators import settings
 from renga.core.configuration import config
 from renga.core.function_node import FunctionNode, grad
 from renga.core.variable import Variable, as_array
-from renga.functions.loss.nominal_dtype import in_nominal_dtype
+from renga.functions.array.cast import in_nominal_dtype
 from renga.functions.noise.seed import draw_seed, enable_random_streams
 from renga.links.parallel.sharding.placement import REPLICATE_SUMMED, Shard
 from renga.links.parallel.sharding.redistribute import Redistribution, all_gather_size

@@ -10,7 +10,7 @@ from renga import _core
 from renga import functions as F
 from renga.core.function_node import FunctionNode, grad
 from renga.core.variable import Variable, as_array, as_variable
-from renga.functions.loss.nominal_dtype import in_nominal_dtype
+from renga.functions.array.cast import in_nominal_dtype
 from renga.links.parallel.sharding.placement import (
     PARTIAL,
     REPLICATE,

@@ -187,6 +187,9 @@ from renga.functions.loss.sigmoid_cross_entropy import (
 from renga.functions.loss.softmax_cross_entropy import (
     softmax_cross_entropy as softmax_cross_entropy,
 )
+from renga.functions.loss.squared_error import (
+    squared_difference as squared_difference,
+)
 from renga.functions.loss.squared_error import squared_error as squared_error
 from renga.functions.loss.triplet import triplet as triplet
 from renga.functions.loss.vae import bernoulli_nll as bernoulli_nll
@@ -231,9 +234,6 @@ from renga.functions.math.ndtr import ndtr as ndtr
 from renga.functions.math.ndtr import ndtri as ndtri
 from renga.functions.math.scale import scale as scale
 from renga.functions.math.sparse_matmul import sparse_matmul as sparse_matmul
-from renga.functions.math.squared_difference import (
-    squared_difference as squared_difference,
-)
 from renga.functions.math.tensordot import tensordot as tensordot
 from renga.functions.noise.dropout import dropout as dropout
 from renga.functions.noise.gaussian import gaussian as gaussian

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -74,6 +75,13 @@ def _get_initializer(initializer: Any) -> Any:
             "initializer: expected a number, an array or a callable, "
             f"got {type(initializer).__name__}"
         )
+    return initializer
+
+
+def with_dtype(initial: Any, dtype: Any) -> Any:
+    """An initializer like ``initial`` that makes arrays of ``dtype``."""
+    initializer = copy.copy(_get_initializer(initial))
+    initializer.dtype = dtype
     return initializer
 
 

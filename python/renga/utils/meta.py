@@ -1,4 +1,4 @@
-"""Methods that subclasses must not override."""
+"""Methods that subclasses must not override, and whether they do."""
 
 from __future__ import annotations
 
@@ -48,3 +48,12 @@ def enable_final(base: Any = (), meta_base: Any = ()) -> Any:
     metas = meta_base if isinstance(meta_base, (tuple, list)) else (meta_base,)
     meta = type("_Final", (_Final, *metas), {}) if metas else _Final
     return meta("_EnableFinal", tuple(bases), {})
+
+
+def is_method_of(owner: Any, cls: type, *names: str) -> bool:
+    """Whether ``owner`` overrides none of these methods of ``cls``, also not itself."""
+    kind, own = type(owner), vars(owner)
+    for name in names:
+        if name in own or getattr(kind, name, None) is not getattr(cls, name):
+            return False
+    return True

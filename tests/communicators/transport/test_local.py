@@ -241,4 +241,3 @@ def test_ranks_share_memory_unless_told_otherwise():
 
     assert local.run(act, ranks=2) == [True, True]
     assert local.run(act, ranks=2, shared_memory=False) == [False, False]
-    assert local.run(act, ranks=2, board=False) == [False, False]  # the former name

@@ -6,7 +6,7 @@ from typing import Any
 
 from renga.core import backend
 from renga.core.optimizer.update_rule import DISPATCHING, UpdateRule
-from renga.utils.methods import is_method_of
+from renga.utils.meta import is_method_of
 
 
 class FusedRule(UpdateRule):

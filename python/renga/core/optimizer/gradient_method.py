@@ -26,7 +26,7 @@ from renga.optimizer_hooks.gradient_lars import GradientLARS
 from renga.optimizer_hooks.lasso import Lasso
 from renga.optimizer_hooks.weight_decay import WeightDecay
 from renga.utils.argument import check_count
-from renga.utils.methods import is_method_of
+from renga.utils.meta import is_method_of
 
 # What user code may override to see or change the loss scale.
 _SCALING = ("check_nan_in_grads", "is_safe_to_update", "update_loss_scale")

@@ -18,7 +18,7 @@ from renga.distributed.data_parallel.sharded_optimizer import (
 )
 from renga.distributed.data_parallel.sharded_states.state_sharding import StateSharding
 from renga.optimizer_hooks.gradient_noise import noise_of_rank_0
-from renga.utils.methods import is_method_of
+from renga.utils.meta import is_method_of
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

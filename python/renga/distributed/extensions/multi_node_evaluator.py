@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga.extensions.evaluator import Evaluator
-from renga.utils.methods import is_method_of
+from renga.utils.meta import is_method_of
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

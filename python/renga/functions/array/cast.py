@@ -44,3 +44,8 @@ def promoted(*xs: Any) -> list[Any]:
     for x in xs[1:]:
         dtype = numpy.promote_types(dtype, x.dtype)
     return [x if x.dtype == dtype else cast(x, dtype) for x in xs]
+
+
+def in_nominal_dtype(x: Any) -> Variable:
+    """``x`` in the dtype that Python sees; the core may hold it as bfloat16."""
+    return _core.ops.cast(x, x.dtype)

@@ -9,13 +9,13 @@ import numpy
 from renga import _core
 from renga.core.around_call import reads_elements
 from renga.core.variable import Variable
+from renga.functions.array.cast import in_nominal_dtype
 from renga.functions.check import (
     array_of,
     check_alike,
     check_shape,
     checked_indices,
 )
-from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType

@@ -8,13 +8,13 @@ import numpy
 
 from renga import _core
 from renga.core.variable import Variable
+from renga.functions.array.cast import in_nominal_dtype
 from renga.functions.check import (
     array_of,
     check_floats,
     check_shape,
     checked_indices,
 )
-from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.math.average import average
 from renga.functions.on_host import on_host

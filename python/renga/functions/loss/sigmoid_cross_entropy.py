@@ -9,8 +9,8 @@ import numpy
 from renga import _core
 from renga.core.around_call import reads_elements, tell_counted
 from renga.core.variable import Variable, as_array
+from renga.functions.array.cast import in_nominal_dtype
 from renga.functions.check import array_of, check_arrays, checked_indices
-from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType

@@ -9,9 +9,8 @@ import numpy
 from renga import _core
 from renga.core.around_call import tell_counted
 from renga.core.variable import Variable
-from renga.functions.array.cast import promoted
+from renga.functions.array.cast import in_nominal_dtype, promoted
 from renga.functions.check import array_of, check_arrays
-from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType

@@ -1,11 +1,22 @@
-"""Squares of differences, as a loss."""
+"""Squares of differences, under two names."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from renga import _core
 from renga.core.variable import Variable
-from renga.functions.math.squared_difference import squared_difference
+from renga.functions.check import check_alike
+
+
+def squared_difference(x1: Any, x2: Any) -> Variable:
+    """``(x1 - x2) ** 2``, element by element.
+
+    Raises:
+        InvalidType: shapes or dtypes differ, or are not floats.
+    """
+    check_alike("squared_difference", x1, x2)
+    return _core.ops.square(_core.ops.subtract(x1, x2))
 
 
 def squared_error(x0: Any, x1: Any) -> Variable:

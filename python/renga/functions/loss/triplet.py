@@ -6,8 +6,8 @@ from typing import Any
 
 from renga import _core
 from renga.core.variable import Variable
+from renga.functions.array.cast import in_nominal_dtype
 from renga.functions.check import check_alike
-from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce, reduced
 
 

@@ -9,8 +9,8 @@ import numpy
 
 from renga import _core
 from renga.core.variable import Variable
+from renga.functions.array.cast import in_nominal_dtype
 from renga.functions.check import check_floats
-from renga.functions.loss.nominal_dtype import in_nominal_dtype
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import beside as on_device_of
 

@@ -6,8 +6,13 @@ from typing import Any
 
 from renga.core.variable import Variable
 from renga.functions.on_host import on_host
-from renga.functions.pooling.roi import checked_regions, joined, samples, weighted
-from renga.functions.pooling.sampling_ratio import as_ratios
+from renga.functions.pooling.roi import (
+    as_ratios,
+    checked_regions,
+    joined,
+    samples,
+    weighted,
+)
 
 
 @on_host

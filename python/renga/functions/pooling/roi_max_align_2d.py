@@ -9,8 +9,13 @@ import numpy
 from renga import _core
 from renga.core.variable import Variable
 from renga.functions.on_host import on_host
-from renga.functions.pooling.roi import checked_regions, joined, samples, weighted
-from renga.functions.pooling.sampling_ratio import as_ratios
+from renga.functions.pooling.roi import (
+    as_ratios,
+    checked_regions,
+    joined,
+    samples,
+    weighted,
+)
 
 
 @on_host

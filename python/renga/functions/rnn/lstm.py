@@ -26,3 +26,11 @@ def lstm(c_prev: Any, x: Any) -> tuple[Variable, Variable]:
     Source: Hochreiter and Schmidhuber, Long short-term memory, 1997.
     """
     return _core.ops.lstm(c_prev, x)
+
+
+def interleaved(x: Any) -> list[Variable]:
+    """Four arrays (N, C, …), interleaved along axis 1 of (N, 4 C, …)."""
+    ops = _core.ops
+    shape = (x.shape[0], x.shape[1] // 4, *x.shape[2:])
+    x = ops.reshape(x, (*shape[:2], 4, *shape[2:]))
+    return [ops.reshape(gate, shape) for gate in ops.split_axis(x, [1, 2, 3], 2)]

@@ -6,8 +6,8 @@ from typing import Any
 
 from renga import _core
 from renga.core.variable import Variable
-from renga.functions.activation.gates import interleaved
 from renga.functions.check import check_floats, check_shape
+from renga.functions.rnn.lstm import interleaved
 
 
 def slstm(c_prev1: Any, c_prev2: Any, x1: Any, x2: Any) -> tuple[Variable, Variable]:

@@ -14,7 +14,7 @@ from renga.optimizer_hooks.gradient_clipping import GradientClipping
 from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
 from renga.optimizer_hooks.lasso import Lasso
 from renga.optimizer_hooks.weight_decay import WeightDecay
-from renga.utils.methods import is_method_of
+from renga.utils.meta import is_method_of
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

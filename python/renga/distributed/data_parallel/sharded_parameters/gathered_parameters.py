@@ -25,7 +25,7 @@ from renga.distributed.data_parallel.sharded_states.states import (
     is_elementwise,
     require_own_memory,
 )
-from renga.utils.methods import is_method_of
+from renga.utils.meta import is_method_of
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
