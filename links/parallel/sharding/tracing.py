@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from renga._core import Locality
 from renga.core.around_call import variables_in
 from renga.core.configuration import using_config
 from renga.core.link import Link
+from renga.core.link.traces import without_traces
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.program import Call as FunctionCall
@@ -111,7 +111,7 @@ def trace(
     recorder = Recorder(model)
     program = recorder.program
     modes = using_config("train", False), using_config("enable_backprop", True)
-    with recorder, states_kept(model), modes[0], modes[1]:
+    with recorder, without_traces(model), modes[0], modes[1]:
         ys = variables_in(model(*inputs))
         if follows_states and any(_states(vars(link)) for link in model.links()):
             # The first step of a recurrent link calls less than those that follow.
@@ -174,22 +174,6 @@ def _calls_outside(
             if i not in inside:
                 found.append(call)
     return found
-
-
-@contextlib.contextmanager
-def states_kept(model: Link) -> Iterator[None]:
-    """A context that leaves the Variables that links keep between calls as they are.
-
-    Such are the states of recurrent links.
-    """
-    links = dict.fromkeys(model.links())
-    before = [(vars(link), dict(vars(link))) for link in links]
-    try:
-        yield
-    finally:
-        for attributes, kept in before:
-            for name in _states(attributes):
-                attributes[name] = kept.get(name)
 
 
 def _states(attributes: dict[str, Any]) -> list[str]:

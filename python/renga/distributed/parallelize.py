@@ -12,6 +12,7 @@ from renga.backends import cuda
 from renga.core.link import Link
 from renga.core.link.parallel_models import note_parallel_model, require_own_parts
 from renga.core.link.sharing_memory import share_arrays
+from renga.core.link.traces import without_traces
 from renga.core.variable import as_array
 from renga.links.parallel.channel.model.channel_run import ChannelRun
 from renga.links.parallel.channel.model.replacement import channel_replacements
@@ -26,7 +27,6 @@ from renga.links.parallel.sharding.model.replacement import (
 )
 from renga.links.parallel.sharding.model.tracked_link import LoadedLink, is_tracked
 from renga.links.parallel.sharding.replicated_parameter import ReplicatedParameter
-from renga.links.parallel.sharding.tracing import states_kept
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.model.replacement import spatial_replacements
 from renga.links.parallel.spatial.model.spatial_run import SpatialRun
@@ -306,7 +306,7 @@ def _initialize(model: Any, inputs: Sequence[Any]) -> None:
     from renga.core.configuration import no_backprop_mode, using_config
 
     if any(not param.is_initialized for param in model.params()):
-        with no_backprop_mode(), using_config("train", False), states_kept(model):
+        with no_backprop_mode(), using_config("train", False), without_traces(model):
             model(*inputs)
 
 

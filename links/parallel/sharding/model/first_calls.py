@@ -12,7 +12,7 @@ from renga.core.around_call import inner_handler, variables_in
 from renga.core.configuration import config, no_backprop_mode, using_config
 from renga.core.dtypes import mixed_bfloat16
 from renga.core.link import Link
-from renga.core.link.traces import attributes_of, traces_of
+from renga.core.link.traces import traces_of
 from renga.links.parallel.sharding.model.replacement import copy_with_replacements
 from renga.serializers import DictionarySerializer, NpzDeserializer
 
@@ -52,7 +52,7 @@ class FirstCalls:
         if id(link) not in self._expected or is_divided:
             return None
         self._expected.discard(id(link))
-        set_back = attributes_of(link)
+        set_back = traces_of(link)
 
         def compare(args: Any, kwargs: Any) -> None:
             go_on = traces_of(link)

@@ -13,53 +13,48 @@ from renga.core.parameter import Parameter
 
 @contextlib.contextmanager
 def without_traces(*models: Link) -> Iterator[None]:
-    """A block after which links have the attributes they had before.
+    """A block in test mode after which links are as before, but initialized.
 
-    Parameters and links that are added stay, and values within arrays.
+    Persistent values that were None stay, as parameters do.
     """
-    undo = attributes_of(*models)
-    yield
-    undo()
+    links = [link for model in models for link in model.links()]
+    values = [(vars(link), name) for link in links for name in link._persistent]
+    missing = [(mine, name) for mine, name in values if mine.get(name) is None]
+    undo = traces_of(*models)
+    try:
+        yield
+    finally:
+        initialized = [(mine, name, mine.get(name)) for mine, name in missing]
+        undo()
+        for mine, name, value in initialized:
+            mine[name] = value
 
 
 def traces_of(*models: Link) -> Callable[[], None]:
     """A function that undoes what a forward pass has left in links.
 
-    It puts back attributes, and values of persistent arrays; parameters stay.
+    It puts back attributes, as the states of recurrent links, and values of persistent
+    arrays. Parameters stay, and links that are added.
     """
-    undo = attributes_of(*models)
     array_types: Any = get_array_types()
+    links = [link for model in models for link in model.links()]
+    before = [(vars(link), dict(vars(link))) for link in links]
     arrays = [
         (array, array.copy())
-        for model in models
-        for link in model.links()
+        for link in links
         for array in map(vars(link).get, link._persistent)
         if isinstance(array, array_types)
     ]
 
-    def undo_all() -> None:
-        undo()
-        for array, values in arrays:
-            array[...] = values
-
-    return undo_all
-
-
-def attributes_of(*models: Link) -> Callable[[], None]:
-    """A function that gives links the attributes that they have now.
-
-    Parameters and links that are added stay, and values within arrays.
-    """
-    before = [(link, dict(vars(link))) for model in models for link in model.links()]
-
-    def put_back() -> None:
-        for link, attributes in before:
-            mine = vars(link)
+    def undo() -> None:
+        for mine, attributes in before:
             for name in list(mine):
                 if not isinstance(mine[name], (Link, Parameter)):
                     if name in attributes:
                         mine[name] = attributes[name]
                     else:
                         del mine[name]
+        for array, values in arrays:
+            array[...] = values
 
-    return put_back
+    return undo

@@ -10,7 +10,7 @@ import renga.functions as F
 import renga.links as L
 from renga.communicators import local
 from renga.distributed import create_groups, create_multi_node_optimizer, parallelize
-from renga.link.traces import without_traces
+from renga.link.traces import traces_of, without_traces
 from tests.distributed.compression.test_training import both, load
 from tests.distributed.data_parallel.training_steps import (
     STEPS,
@@ -183,6 +183,20 @@ def test_attributes_are_restored_but_for_links_and_parameters():
             chain.param = renga.Parameter(np.zeros(2))
     assert chain.number == 1 and chain.items == [1, 2] and not hasattr(chain, "new")
     assert [name for name, _ in chain.namedparams()] == ["/param", "/link/W", "/link/b"]
+
+
+@pytest.mark.parametrize("has_size", [True, False])
+def test_running_statistics_are_restored_or_initialized(has_size):
+    x = np.arange(6, dtype="f").reshape(3, 2)
+    link = L.BatchNormalization(*([2] if has_size else []), axis=0)
+    with without_traces(link), renga.using_config("train", has_size):
+        link(x)
+    np.testing.assert_array_equal(link.avg_mean, np.zeros(2))
+    undo = traces_of(link)
+    link(x)
+    np.testing.assert_allclose(link.avg_mean, [0.2, 0.3], rtol=1e-6)  # 0.1 of x's
+    undo()
+    np.testing.assert_array_equal(link.avg_mean, np.zeros(2))
 
 
 @pytest.mark.parametrize("user", [0, 1])
