@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 # The longest prefix first.
 MIRRORS = {
-    "python/renga/distributed": "tests/distributed",
+    "python/renga/parallel": "tests/parallel",
     "python/renga/_runtime": "tests/python/core",
     "python/renga/core": "tests/python",
     "python/renga": "tests/python",

@@ -60,16 +60,40 @@ COMMUNICATORS = {
     "nccl": {"", "transport"},
 }
 
-# The top-level packages, and what each may import besides itself.
+# The packages, and what each may import besides itself. Where values are on the ranks
+# is below the links, all other parallelism above them.
+PLACES = {f"parallel.{name}" for name in ("functions", "placement", "redistribute")}
+LOWER = {"core", "communicators", *PLACES}
+LINKS = {*LOWER, "links"}
+MODELS_OF_RANKS = {
+    f"parallel.{name}" for name in ("channel", "samples", "sequence", "spatial")
+}
 IMPORTS = {
     "core": set(),
     "communicators": {"core"},
-    "links": {"core", "communicators"},
     "extensions": {"core", "communicators"},
-    "distributed": {"core", "communicators", "links", "extensions"},
-    "pipeline": {"core", "communicators", "links"},
-    "planning": {"core", "communicators", "links", "distributed", "pipeline"},
+    "parallel.placement": {"core", "communicators"},
+    "parallel.redistribute": {"core", "communicators", "parallel.placement"},
+    "parallel.functions": {"core", "communicators"},
+    "links": LOWER,
+    "parallel.groups": {"communicators"},
+    "parallel.conversion": LINKS,
+    "parallel.channel": {*LINKS, "parallel.conversion"},
+    "parallel.sequence": {*LINKS, "parallel.conversion"},
+    "parallel.spatial": {*LINKS, "parallel.conversion"},
+    "parallel.samples": {*LINKS, "parallel.conversion", "parallel.groups"},
+    "parallel.parallelize": {*LINKS, *MODELS_OF_RANKS, "parallel.conversion"},
+    "parallel.compression": {"core", "communicators"},
+    "parallel.data": {*LINKS, "extensions", "parallel.compression"},
+    "parallel.asynchronous": {"core", "communicators", "extensions", "parallel.data"},
+    "parallel.elastic": {"core", "communicators", "extensions", "parallel.data"},
+    "parallel.optuna": {"core", "communicators"},
+    "parallel.pipeline": LINKS,
 }
+IMPORTS["parallel.plan"] = set(IMPORTS) - {"extensions"}
+# Public names of the packages above, which none of these imports.
+NAMES = ("distributed", "pipeline", "planning")
+IMPORTS |= dict.fromkeys(NAMES, {*IMPORTS, *NAMES})
 # Modules that re-export other packages, and programs.
 ENTRY_POINTS = {"renga", "renga.training.extensions"}
 
@@ -100,7 +124,7 @@ LAYERS = [
 ]
 # Entry points and programs: they import any layer, and no layer imports them.
 PROGRAMS = {"chainer", "launch", "cli", "__main__"}
-ABOVE_ALL_LAYERS = {*PROGRAMS, "distributed", "pipeline", "planning"}
+ABOVE_ALL_LAYERS = {*PROGRAMS, *NAMES, "parallel"}
 # Only packing.py imports these: communicators transfer arrays and know no model.
 MODELS = ("renga.core.link", "renga.core.optimizer", "renga.links", "renga.training")
 
@@ -195,9 +219,11 @@ def import_cycles(graph: dict[str, set[str]]) -> list[set[str]]:
 
 
 def package_of(module: str) -> str:
-    """The top-level package of a module; "core" for python/renga itself."""
-    name = module.split(".")[1] if "." in module else ""
-    outer = name in ("chainer", "cli", "launch", "__main__")
+    """The package of a module in IMPORTS; "core" for python/renga itself."""
+    name = ".".join(module.split(".")[1:3])
+    if not name.startswith("parallel."):
+        name = name.partition(".")[0]
+    outer = name in ("chainer", "cli", "launch", "parallel", "__main__")
     return name if name in IMPORTS or outer else "core"
 
 
@@ -335,31 +361,28 @@ def test_communicators_know_no_model_outside_packing():
     assert not wrong
 
 
-# The packages of model and data parallelism, and what each may not import.
-_STRATEGIES = [
-    f"renga.links.parallel.{name}"
-    for name in ("channel", "sequence", "spatial", "samples")
-]
-PARALLEL = {
-    "renga.links.parallel.sharding": tuple(_STRATEGIES),
-    **{name: tuple(n for n in _STRATEGIES if n != name) for name in _STRATEGIES},
-    "renga.distributed.data_parallel": (
-        "renga.links",
-        "renga.distributed.optimizers",
-    ),
-}
-
-
-@pytest.mark.parametrize("package", PARALLEL)
-def test_imports_between_packages_of_parallelism(package):
+def test_reducers_know_neither_links_nor_optimizers_nor_data_sets():
+    data = "renga.parallel.data"
+    users = [
+        f"{data}.{n}" for n in ("datasets", "extensions", "iterators", "optimizers")
+    ]
     wrong = [
         f"{module} imports {target}"
-        for module, path in python_files().items()
-        if f"{module}.".startswith(f"{package}.")
-        for target in imports(module, path)
-        if any(f"{target}.".startswith(f"{other}.") for other in PARALLEL[package])
+        for module, targets in import_graph(deferred=True).items()
+        if module.startswith(data) and not module.startswith(tuple(users))
+        for target in targets
+        if target.startswith(("renga.links", *users))
     ]
     assert not wrong
+
+
+def test_public_names_of_parallelism_are_names_only():
+    for name in NAMES:
+        for path in (ROOT / "python/renga" / name).rglob("*.py"):
+            for node in ast.parse(path.read_text()).body:
+                text = ast.unparse(node)
+                is_name = isinstance(node, ast.ImportFrom) or text.startswith("__all__")
+                assert is_name or isinstance(node, ast.Expr), f"{path}: {text}"
 
 
 def test_every_module_has_a_layer():
@@ -393,7 +416,9 @@ def test_no_module_imports_itself_through_others():
 
 
 def test_deferred_imports_and_those_for_types_close_cycles_in_few_packages():
-    packages = {"communicators", "distributed", "planning"}
+    packages = {"communicators"} | {
+        f"parallel.{name}" for name in ("asynchronous", "compression", "data", "plan")
+    }
     cycles = import_cycles(import_graph(deferred=True, types=True))
     assert not [c for c in cycles if {package_of(m) for m in c} - packages]
     assert all(len(cycle) <= 4 for cycle in cycles), max(cycles, key=len)

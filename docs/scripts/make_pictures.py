@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from renga import planning
-from renga.pipeline.schedule import Stream, flush_schedule
+from renga.parallel.pipeline.schedule import Stream, flush_schedule
 from renga.pipeline.timeline import timeline
 from renga.planning.networks import alexnet
 

@@ -10,7 +10,7 @@ import sys
 import numpy
 from matplotlib.figure import Figure
 
-from renga.pipeline.schedule import SCHEDULES, Stream, flush_schedule
+from renga.parallel.pipeline.schedule import SCHEDULES, Stream, flush_schedule
 from renga.pipeline.timeline import timeline
 
 STYLES = {

@@ -1,1 +1,1 @@
-"""Model-parallel links: on several ranks they compute what the serial links compute."""
+"""Parallel links: on several ranks they compute what the serial links compute."""

@@ -19,8 +19,8 @@ import numpy as np
 
 import renga
 import renga.links as L
+from renga.parallel.pipeline.schedule import Action, Stream, flush_schedule
 from renga.pipeline import Pipeline
-from renga.pipeline.schedule import Action, Stream, flush_schedule
 from renga.pipeline.timeline import timeline
 from tests.benchmarks.model_parallel import QUIET, timed
 from tests.benchmarks.steps.renga_steps import VGG

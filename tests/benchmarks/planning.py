@@ -23,14 +23,14 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga import planning
-from renga.planning.links.sample_groups import sample_groups
-from renga.planning.links.space import LinkSpace
-from renga.planning.links.timing import time_plans
-from renga.planning.links.traced_model import TracedModel
-from renga.planning.markov_chain import search_space
+from renga.parallel.plan.markov_chain import search_space
+from renga.parallel.plan.plan import MULTI_NODE_OPTIMIZER, Plan
+from renga.parallel.plan.space import OperationSpace, take
+from renga.parallel.plan.strategies.sample_groups import sample_groups
+from renga.parallel.plan.strategies.space import LinkSpace
+from renga.parallel.plan.strategies.timing import time_plans
+from renga.parallel.plan.strategies.traced_model import TracedModel
 from renga.planning.networks import NETWORKS
-from renga.planning.plan import MULTI_NODE_OPTIMIZER, Plan
-from renga.planning.space import OperationSpace, take
 from tests.benchmarks.steps.renga_steps import VGG
 
 # Steps that differ by less change places from run to run.

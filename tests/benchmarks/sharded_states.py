@@ -47,7 +47,7 @@ def measure(options: argparse.Namespace) -> None:
     import renga
     import renga.links as L
     from renga import distributed
-    from renga.distributed.data_parallel.sharded_parameters.node_parameter import (
+    from renga.parallel.data.sharded_parameters.node_parameter import (
         is_shared,
     )
     from tests.benchmarks.steps.renga_steps import VGG

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from renga.distributed import asynchronous, create_groups, create_multi_node_optimizer
-from renga.distributed.parallelize import _STRATEGIES
-from renga.pipeline.schedule import SCHEDULES
-from renga.pipeline.weights import KINDS
-from renga.planning.plan import Plan
+from renga.parallel.parallelize import _STRATEGIES
+from renga.parallel.pipeline.schedule import SCHEDULES
+from renga.parallel.pipeline.weights import KINDS
+from renga.parallel.plan.plan import Plan
 from tests.combinations.columns.multi_node import MultiNode
 from tests.combinations.comparison import check_file
 from tests.combinations.reference import Formula, reference

@@ -20,8 +20,8 @@ from renga.communicators.nccl.nccl_communicator import NcclCollectives
 from renga.communicators.nccl.staged import StagedCommunicator
 from renga.distributed import create_multi_node_optimizer
 from renga.distributed.links import MultiNodeBatchNormalization
-from renga.distributed.parallelize import parallelize
 from renga.links.parallel import spatial as S
+from renga.parallel.parallelize import parallelize
 
 native = pytest.importorskip("renga._nccl_standin", reason="RENGA_CUDA_STANDIN is off")
 pytestmark = pytest.mark.skipif(

@@ -11,10 +11,10 @@ from renga.initializers import Constant
 from renga.links.attention.key_value_cache import KeyValueCache
 from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.parallel.channel.linear import ParallelLinear
-from renga.links.parallel.sharding.redistribute import with_summed_gradient
-from renga.links.parallel.sharding.shard_ranges import shard_ranges
-from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
-from renga.links.parallel.sharding.whole_reads import reads_own_shards
+from renga.parallel.placement.shard_ranges import shard_ranges
+from renga.parallel.placement.sharded_parameter import Block, ShardedParameter
+from renga.parallel.placement.whole_reads import reads_own_shards
+from renga.parallel.redistribute import with_summed_gradient
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

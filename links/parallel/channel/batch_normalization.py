@@ -24,20 +24,20 @@ from renga.links.parallel.channel.link import (
 from renga.links.parallel.multi_node_normalization import (
     multi_node_batch_normalization,
 )
-from renga.links.parallel.sharding.placement import (
+from renga.parallel.placement import (
     BATCH,
     CHANNEL,
     REPLICATE_SUMMED,
     Shard,
 )
-from renga.links.parallel.sharding.redistribute import Redistribution
-from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
-from renga.links.parallel.sharding.sharded_parameter import (
+from renga.parallel.placement.shard_ranges import shard_ranges, sizes_of
+from renga.parallel.placement.sharded_parameter import (
     Block,
     ShardedParameter,
     like,
 )
-from renga.links.parallel.sharding.whole_reads import reads_own_shards
+from renga.parallel.placement.whole_reads import reads_own_shards
+from renga.parallel.redistribute import Redistribution
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

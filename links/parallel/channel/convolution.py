@@ -14,10 +14,10 @@ from renga.links.convolution.filters import require_groups
 from renga.links.parallel.channel.cost_model import LayerSize, convolution_size
 from renga.links.parallel.channel.link import ChannelLink, require_channels
 from renga.links.parallel.channel.process_grid import ProcessGrid, grids_for_groups
-from renga.links.parallel.sharding.placement import CHANNEL, REPLICATE, Placement
-from renga.links.parallel.sharding.redistribute import Redistribution
-from renga.links.parallel.sharding.shard_ranges import sizes_of
-from renga.links.parallel.sharding.sharded_parameter import ShardedParameter
+from renga.parallel.placement import CHANNEL, REPLICATE, Placement
+from renga.parallel.placement.shard_ranges import sizes_of
+from renga.parallel.placement.sharded_parameter import ShardedParameter
+from renga.parallel.redistribute import Redistribution
 
 
 class GroupSpan(NamedTuple):

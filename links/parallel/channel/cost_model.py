@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from renga.links.parallel.channel.process_grid import ProcessGrid
-from renga.links.parallel.sharding.cost import Cost, Rates, rates_of
-from renga.links.parallel.sharding.placement import (
+from renga.parallel.placement import (
     BATCH,
     CHANNEL,
     REPLICATE,
     Placement,
 )
+from renga.parallel.redistribute.cost import Cost, Rates, rates_of
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -9,11 +9,11 @@ from renga.core.variable import Variable
 from renga.functions import embed_id
 from renga.initializers import Normal, _get_initializer
 from renga.links.parallel.channel.link import channel_placement
-from renga.links.parallel.sharding.placement import REPLICATE, Shard
-from renga.links.parallel.sharding.redistribute import Redistribution
-from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
-from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
-from renga.links.parallel.sharding.whole_reads import reads_own_shards
+from renga.parallel.placement import REPLICATE, Shard
+from renga.parallel.placement.shard_ranges import shard_ranges, sizes_of
+from renga.parallel.placement.sharded_parameter import Block, ShardedParameter
+from renga.parallel.placement.whole_reads import reads_own_shards
+from renga.parallel.redistribute import Redistribution
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -12,8 +12,8 @@ from renga.core.variable import Variable, as_variable
 from renga.functions import linear, reshape
 from renga.links.parallel.channel.cost_model import linear_size
 from renga.links.parallel.channel.link import ChannelLink, require_channels
-from renga.links.parallel.sharding.placement import CHANNEL
-from renga.links.parallel.sharding.sharded_parameter import ShardedParameter
+from renga.parallel.placement import CHANNEL
+from renga.parallel.placement.sharded_parameter import ShardedParameter
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -20,21 +20,21 @@ from renga.links.parallel.channel.process_grid import (
     requested_grids,
     shard_weight,
 )
-from renga.links.parallel.sharding.cost import Cost
-from renga.links.parallel.sharding.placement import (
+from renga.parallel.placement import (
     BATCH,
     CHANNEL,
     LAYOUTS,
     Placement,
 )
-from renga.links.parallel.sharding.redistribute import Redistribution, all_gather_size
-from renga.links.parallel.sharding.shard_ranges import (
+from renga.parallel.placement.shard_ranges import (
     describe_range,
     shard_ranges,
     sizes_of,
 )
-from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
-from renga.links.parallel.sharding.whole_reads import reads_own_shards
+from renga.parallel.placement.sharded_parameter import Block, ShardedParameter
+from renga.parallel.placement.whole_reads import reads_own_shards
+from renga.parallel.redistribute import Redistribution, all_gather_size
+from renga.parallel.redistribute.cost import Cost
 from renga.utils.type_check import InvalidType
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from renga._core import backprop_enabled
 from renga.core.function_node import FunctionNode, grad
 from renga.core.variable import Variable
 from renga.functions.noise.seed import enable_random_streams
-from renga.links.parallel.sharding.axis_collectives import Wait, split_axis
-from renga.links.parallel.sharding.cost import Cost
-from renga.links.parallel.sharding.memory_format import empty_image
-from renga.links.parallel.sharding.placement import REPLICATE
-from renga.links.parallel.sharding.redistribute import Redistribution
-from renga.links.parallel.sharding.shard_ranges import as_slice, shard_ranges
-from renga.links.parallel.sharding.whole_reads import reads_own_shards
+from renga.parallel.placement import REPLICATE
+from renga.parallel.placement.memory_format import empty_image
+from renga.parallel.placement.shard_ranges import as_slice, shard_ranges
+from renga.parallel.placement.whole_reads import reads_own_shards
+from renga.parallel.redistribute import Redistribution
+from renga.parallel.redistribute.axis_collectives import Wait, split_axis
+from renga.parallel.redistribute.cost import Cost
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

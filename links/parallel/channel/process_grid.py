@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from renga.functions import pad, reshape
-from renga.links.parallel.sharding.placement import (
+from renga.parallel.placement import (
     BATCH,
     CHANNEL,
     PARTIAL,
@@ -35,12 +35,12 @@ from renga.links.parallel.sharding.placement import (
     Placement,
     Shard,
 )
-from renga.links.parallel.sharding.redistribute import (
+from renga.parallel.placement.shard_ranges import shard_ranges, sizes_of
+from renga.parallel.placement.sharded_parameter import Block
+from renga.parallel.redistribute import (
     Redistribution,
     with_summed_gradient,
 )
-from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
-from renga.links.parallel.sharding.sharded_parameter import Block
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -10,18 +10,18 @@ from renga.core.variable import Variable, as_array
 from renga.functions import embed_id, linear
 from renga.links.connection.embed_id import EmbedID
 from renga.links.parallel.channel.link import channel_placement
-from renga.links.parallel.sharding.placement import (
+from renga.parallel.placement import (
     PARTIAL,
     REPLICATE,
     Shard,
 )
-from renga.links.parallel.sharding.redistribute import (
+from renga.parallel.placement.shard_ranges import shard_ranges, sizes_of
+from renga.parallel.placement.sharded_parameter import Block, ShardedParameter
+from renga.parallel.placement.whole_reads import reads_own_shards
+from renga.parallel.redistribute import (
     Redistribution,
     with_summed_gradient,
 )
-from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
-from renga.links.parallel.sharding.sharded_parameter import Block, ShardedParameter
-from renga.links.parallel.sharding.whole_reads import reads_own_shards
 from renga.utils.type_check import IndexOutOfRange
 
 if TYPE_CHECKING:

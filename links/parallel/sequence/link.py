@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from renga.core.link import Link
 from renga.links.parallel.sequence.tokens import TOKENS
-from renga.links.parallel.sharding.placement_tracker import current_tracker
-from renga.links.parallel.sharding.redistribute import with_summed_gradient
+from renga.parallel.placement.tracker import current_tracker
+from renga.parallel.redistribute import with_summed_gradient
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -23,9 +23,9 @@ from renga.core.function_node import FunctionNode, grad
 from renga.core.variable import Variable, as_array
 from renga.functions.array.cast import in_nominal_dtype
 from renga.functions.noise.seed import draw_seed, enable_random_streams
-from renga.links.parallel.sharding.placement import REPLICATE_SUMMED, Shard
-from renga.links.parallel.sharding.redistribute import Redistribution, all_gather_size
-from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
+from renga.parallel.placement import REPLICATE_SUMMED, Shard
+from renga.parallel.placement.shard_ranges import shard_ranges, sizes_of
+from renga.parallel.redistribute import Redistribution, all_gather_size
 from renga.utils.type_check import InvalidType
 
 if TYPE_CHECKING:

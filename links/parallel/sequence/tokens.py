@@ -8,9 +8,9 @@ import numpy
 
 from renga.core.variable import Variable, as_variable
 from renga.functions import permutate
-from renga.links.parallel.sharding.placement import REPLICATE, Shard
-from renga.links.parallel.sharding.redistribute import Redistribution, all_gather_size
-from renga.links.parallel.sharding.shard_ranges import shard_ranges, sizes_of
+from renga.parallel.placement import REPLICATE, Shard
+from renga.parallel.placement.shard_ranges import shard_ranges, sizes_of
+from renga.parallel.redistribute import Redistribution, all_gather_size
 from renga.utils.type_check import InvalidType
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.multi_node_batch_normalization import (
     MultiNodeBatchNormalization,
 )
-from renga.links.parallel.sharding.placement_tracker import is_replicated, placed
-from renga.links.parallel.sharding.redistribute import with_summed_gradient
 from renga.links.parallel.spatial.grid import SpatialGrid
+from renga.parallel.placement.tracker import is_replicated, placed
+from renga.parallel.redistribute import with_summed_gradient
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -13,7 +13,7 @@ import numpy
 from renga._core import Locality
 from renga.core.function_node import FunctionNode
 from renga.core.operations import operation_of
-from renga.links.parallel.sharding.shard_ranges import shard_ranges
+from renga.parallel.placement.shard_ranges import shard_ranges
 from renga.utils.type_check import InvalidType
 
 if TYPE_CHECKING:

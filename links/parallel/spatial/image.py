@@ -9,13 +9,6 @@ from renga import functions as F
 from renga.core.function_node import FunctionNode
 from renga.core.variable import Variable, as_variable
 from renga.functions.noise.seed import enable_random_streams
-from renga.links.parallel.sharding.memory_format import channels_last
-from renga.links.parallel.sharding.placement import PARTIAL, REPLICATE, REPLICATE_SUMMED
-from renga.links.parallel.sharding.placement_tracker import placed
-from renga.links.parallel.sharding.redistribute import (
-    Redistribution,
-    with_summed_gradient,
-)
 from renga.links.parallel.spatial.grid import (
     Box,
     ReplicatedFunction,
@@ -23,6 +16,13 @@ from renga.links.parallel.spatial.grid import (
     index_in,
 )
 from renga.links.parallel.spatial.halo_exchange import HaloExchange
+from renga.parallel.placement import PARTIAL, REPLICATE, REPLICATE_SUMMED
+from renga.parallel.placement.memory_format import channels_last
+from renga.parallel.placement.tracker import placed
+from renga.parallel.redistribute import (
+    Redistribution,
+    with_summed_gradient,
+)
 
 if TYPE_CHECKING:
     import numpy

@@ -6,9 +6,9 @@ from typing import Any
 
 from renga.core.variable import Variable
 from renga.links.connection.linear import Linear
-from renga.links.parallel.sharding.placement_tracker import is_replicated
 from renga.links.parallel.spatial.image import gather_image
 from renga.links.parallel.spatial.link import SpatialLink
+from renga.parallel.placement.tracker import is_replicated
 
 
 class SpatialLinear(SpatialLink, Linear):

@@ -8,7 +8,6 @@ import numpy
 
 from renga import functions as F
 from renga.core.variable import Variable, as_array, as_variable
-from renga.links.parallel.sharding.placement_tracker import placed
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.halo_exchange_plan import (
     HaloExchangePlan,
@@ -17,6 +16,7 @@ from renga.links.parallel.spatial.halo_exchange_plan import (
     require,
 )
 from renga.links.parallel.spatial.window import SpatialWindow
+from renga.parallel.placement.tracker import placed
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

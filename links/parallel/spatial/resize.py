@@ -8,9 +8,9 @@ import numpy
 
 from renga.core.variable import Variable, as_variable
 from renga.functions.array.resize_images import resample, weights_of_pixels
-from renga.links.parallel.sharding.placement_tracker import placed
 from renga.links.parallel.spatial.grid import Box, SpatialGrid
 from renga.links.parallel.spatial.halo_exchange_plan import HaloExchangePlan, require
+from renga.parallel.placement.tracker import placed
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator

@@ -34,8 +34,21 @@ _NAMES = {
     "chainermn": "renga.distributed",
     "chainermn.communicators": "renga.communicators",
     "chainermn.extensions._multi_node_snapshot": (
-        "renga.distributed.extensions.multi_node_snapshot"
+        "renga.parallel.data.extensions.multi_node_snapshot"
     ),
+    **{
+        f"chainermn.functions.{name}": f"renga.parallel.functions.{name}"
+        for name in (
+            "collective_communication",
+            "point_to_point_communication",
+            "pseudo_connect",
+        )
+    },
+    "chainermn.links.create_mnbn_model": "renga.parallel.conversion.create_mnbn_model",
+    "chainermn.links.multi_node_chain_list": (
+        "renga.links.parallel.multi_node_chain_list"
+    ),
+    "chainermn.links.n_step_rnn": "renga.links.parallel.n_step_rnn",
     "chainerx": "renga.chainer.chainerx",
     "onnx_chainer": "renga.chainer.onnx_chainer",
 }

@@ -21,17 +21,12 @@ from renga.distributed.extensions import (
 )
 from renga.distributed.links import MultiNodeChainList
 from renga.distributed.optimizers import create_multi_node_optimizer
-from renga.distributed.parallelize import parallelize
-from renga.links.parallel.groups import create_groups
 from renga.links.parallel.sequence import gather_sequence, scatter_sequence
-from renga.links.parallel.sharding import (
-    Partial,
-    Replicate,
-    Shard,
-    redistribute,
-    relayout,
-)
 from renga.links.parallel.spatial import SpatialGrid, gather_image, scatter_image
+from renga.parallel.groups import create_groups
+from renga.parallel.parallelize import parallelize
+from renga.parallel.placement import Partial, Replicate, Shard
+from renga.parallel.redistribute import redistribute, relayout
 
 __all__ = [
     "CommunicatorBase",

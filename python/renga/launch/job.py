@@ -13,8 +13,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-from renga.distributed.elastic.membership import kernel_of_process
 from renga.launch.child import child_command
+from renga.parallel.elastic.membership import kernel_of_process
 
 _KILL_SECONDS = 10.0  # until a launcher that was asked to end is killed
 

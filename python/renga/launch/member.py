@@ -12,7 +12,7 @@ import runpy
 import sys
 import zipfile
 
-from renga.distributed.elastic import membership
+from renga.parallel.elastic import membership
 
 
 def main(program: list[str]) -> None:

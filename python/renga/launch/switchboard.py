@@ -12,8 +12,8 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Callable
 
-from renga.distributed.elastic.membership import VARIABLE
 from renga.launch.job import Job, Member, hello_of, own_streams
+from renga.parallel.elastic.membership import VARIABLE
 
 _SIOCGIFADDR = 0x8915
 _LONGEST_LINE = 4096

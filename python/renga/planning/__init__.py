@@ -4,13 +4,13 @@ Source: Jia et al., Beyond data and model parallelism for deep neural networks, 
 (FlexFlow).
 """
 
-from renga.planning.analysis.work_depth import work_depth
-from renga.planning.cluster import Cluster
-from renga.planning.costs import K80, P100, Costs, Device
-from renga.planning.graph import Graph
-from renga.planning.links.measurement import measure
-from renga.planning.plan import Plan
-from renga.planning.plan_search import search
+from renga.parallel.plan.analysis.work_depth import work_depth
+from renga.parallel.plan.cluster import Cluster
+from renga.parallel.plan.costs import K80, P100, Costs, Device
+from renga.parallel.plan.graph import Graph
+from renga.parallel.plan.plan import Plan
+from renga.parallel.plan.plan_search import search
+from renga.parallel.plan.strategies.measurement import measure
 
 __all__ = [
     "K80",

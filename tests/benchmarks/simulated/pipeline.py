@@ -15,9 +15,9 @@ import numpy as np
 
 import renga.links as L
 from renga.communicators import simulated
-from renga.pipeline.measurement import Costs, measure
-from renga.pipeline.partition import Stage, partition
-from renga.pipeline.schedule import Action, Stream, flush_schedule
+from renga.parallel.pipeline.measurement import Costs, measure
+from renga.parallel.pipeline.partition import Stage, partition
+from renga.parallel.pipeline.schedule import Action, Stream, flush_schedule
 from tests.benchmarks.pipeline import batch_of, optimizer_of
 from tests.benchmarks.steps.renga_steps import VGG
 

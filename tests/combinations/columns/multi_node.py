@@ -8,8 +8,8 @@ import numpy
 
 from renga.distributed import create_multi_node_optimizer
 from renga.distributed.compression import Compressor
-from renga.distributed.data_parallel import buckets
-from renga.distributed.data_parallel.overlap import OverlapTrial
+from renga.parallel.data import buckets
+from renga.parallel.data.overlap import OverlapTrial
 from tests.combinations.column import Column, Parts
 from tests.combinations.reference import Formula, apply, total
 

@@ -8,11 +8,11 @@ import io
 from renga import planning
 from renga.communicators import simulated
 from renga.distributed import parallelize
-from renga.planning.costs import Costs, Device
-from renga.planning.links.sample_groups import sample_groups
-from renga.planning.links.space import LinkSpace
-from renga.planning.links.traced_model import TracedModel
-from renga.planning.plan import Plan
+from renga.parallel.plan.costs import Costs, Device
+from renga.parallel.plan.plan import Plan
+from renga.parallel.plan.strategies.sample_groups import sample_groups
+from renga.parallel.plan.strategies.space import LinkSpace
+from renga.parallel.plan.strategies.traced_model import TracedModel
 from tests.combinations.column import SameBatches
 
 

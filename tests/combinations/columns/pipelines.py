@@ -9,8 +9,8 @@ import math
 from renga import planning
 from renga.communicators import simulated
 from renga.distributed import parallelize
+from renga.parallel.plan.plan import Plan, Stages
 from renga.pipeline import Pipeline
-from renga.planning.plan import Plan, Stages
 from tests.combinations.column import SameBatches
 
 NEEDS = {

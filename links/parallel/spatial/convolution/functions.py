@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from renga import _core
 from renga.core.variable import Variable, as_variable
-from renga.links.parallel.sharding.placement_tracker import placed
 from renga.links.parallel.spatial.convolution.node import SpatialConvolution
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.halo_exchange_plan import require
 from renga.links.parallel.spatial.window import SpatialWindow
+from renga.parallel.placement.tracker import placed
 from renga.utils.type_check import InvalidType
 
 if TYPE_CHECKING:

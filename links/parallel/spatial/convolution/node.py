@@ -12,8 +12,6 @@ from renga.core.configuration import using_config
 from renga.core.function_node import grad
 from renga.core.variable import Variable
 from renga.functions.noise.seed import enable_random_streams
-from renga.links.parallel.sharding.memory_format import channels_last
-from renga.links.parallel.sharding.redistribute import with_summed_gradient
 from renga.links.parallel.spatial.convolution.halo_convolution import halo_convolution
 from renga.links.parallel.spatial.grid import ShardedFunction, SpatialGrid
 from renga.links.parallel.spatial.halo_exchange_plan import (
@@ -21,6 +19,8 @@ from renga.links.parallel.spatial.halo_exchange_plan import (
     plan_window,
 )
 from renga.links.parallel.spatial.window import SpatialWindow
+from renga.parallel.placement.memory_format import channels_last
+from renga.parallel.redistribute import with_summed_gradient
 
 ops = _core.ops
 Extents = tuple[int, ...]

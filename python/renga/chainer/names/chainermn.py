@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from renga.distributed.extensions.generic_multi_node_evaluator import (
+from renga.parallel.data.extensions.generic_multi_node_evaluator import (
     GenericMultiNodeEvaluator as GenericMultiNodeEvaluator,
 )
 

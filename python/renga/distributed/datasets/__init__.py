@@ -1,9 +1,9 @@
 """Data sets scattered over ranks."""
 
-from renga.distributed.datasets import empty_dataset, scatter
-from renga.distributed.datasets.empty_dataset import create_empty_dataset
-from renga.distributed.datasets.image_shards import ImageParts, ImageShards
-from renga.distributed.datasets.scatter import (
+from renga.parallel.data.datasets import empty_dataset, scatter
+from renga.parallel.data.datasets.empty_dataset import create_empty_dataset
+from renga.parallel.data.datasets.image_shards import ImageParts, ImageShards
+from renga.parallel.data.datasets.scatter import (
     DataSizeError,
     scatter_dataset,
     scatter_index,

@@ -1,23 +1,11 @@
 """Differentiable communication, with ChainerMN's names."""
 
-from renga.distributed.functions.collective_communication import (
-    allgather,
-    allreduce,
-    alltoall,
-    bcast,
-    gather,
-    reduce_scatter,
-    scatter,
-)
-from renga.distributed.functions.point_to_point_communication import recv, send
-from renga.distributed.functions.pseudo_connect import pseudo_connect
 from renga.links.parallel import multi_node_normalization as batch_normalization
 from renga.links.parallel.sequence import (
     gather_sequence,
     ring_attention,
     scatter_sequence,
 )
-from renga.links.parallel.sharding.cross_entropy import softmax_cross_entropy
 from renga.links.parallel.spatial import (
     gather_image,
     scatter_image,
@@ -32,6 +20,18 @@ from renga.links.parallel.spatial import (
     spatial_unpooling,
     spatial_upsampling_2d,
 )
+from renga.parallel.functions.collective_communication import (
+    allgather,
+    allreduce,
+    alltoall,
+    bcast,
+    gather,
+    reduce_scatter,
+    scatter,
+)
+from renga.parallel.functions.point_to_point_communication import recv, send
+from renga.parallel.functions.pseudo_connect import pseudo_connect
+from renga.parallel.redistribute.cross_entropy import softmax_cross_entropy
 
 __all__ = [
     "allgather",

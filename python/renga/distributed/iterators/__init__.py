@@ -1,8 +1,8 @@
 """Iterators for several ranks, with ChainerMN's names."""
 
-from renga.distributed.iterators import multi_node_iterator, synchronized_iterator
-from renga.distributed.iterators.multi_node_iterator import create_multi_node_iterator
-from renga.distributed.iterators.synchronized_iterator import (
+from renga.parallel.data.iterators import multi_node_iterator, synchronized_iterator
+from renga.parallel.data.iterators.multi_node_iterator import create_multi_node_iterator
+from renga.parallel.data.iterators.synchronized_iterator import (
     create_synchronized_iterator,
 )
 

@@ -1,8 +1,5 @@
 """Links for several ranks, with ChainerMN's names."""
 
-from renga.distributed.links.create_mnbn_model import create_mnbn_model
-from renga.distributed.links.multi_node_chain_list import MultiNodeChainList
-from renga.distributed.links.n_step_rnn import create_multi_node_n_step_rnn
 from renga.links.parallel import multi_node_batch_normalization as batch_normalization
 from renga.links.parallel.channel.attention import ParallelMultiHeadAttention
 from renga.links.parallel.channel.batch_normalization import ParallelBatchNormalization
@@ -14,6 +11,8 @@ from renga.links.parallel.channel.vocab_embed_id import ParallelVocabEmbedID
 from renga.links.parallel.multi_node_batch_normalization import (
     MultiNodeBatchNormalization,
 )
+from renga.links.parallel.multi_node_chain_list import MultiNodeChainList
+from renga.links.parallel.n_step_rnn import create_multi_node_n_step_rnn
 from renga.links.parallel.sequence import (
     SequenceEmbedID,
     SequenceLayerNormalization,
@@ -31,6 +30,7 @@ from renga.links.parallel.spatial import (
     SpatialLinear,
     SpatialMaxPooling2D,
 )
+from renga.parallel.conversion.create_mnbn_model import create_mnbn_model
 
 __all__ = [
     "MultiNodeBatchNormalization",

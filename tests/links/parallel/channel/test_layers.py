@@ -18,7 +18,7 @@ from renga.links.parallel.channel.deconvolution_2d import ParallelDeconvolution2
 from renga.links.parallel.channel.embed_id import ParallelEmbedID
 from renga.links.parallel.channel.linear import ParallelLinear
 from renga.links.parallel.channel.process_grid import requested_grids
-from renga.links.parallel.sharding.shard_ranges import as_slice, shard_range
+from renga.parallel.placement.shard_ranges import as_slice, shard_range
 from renga.utils.type_check import InvalidType
 from tests.links.parallel.differentiate import array, differentiate
 

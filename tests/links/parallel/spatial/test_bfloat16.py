@@ -7,8 +7,8 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga.communicators import local
-from renga.distributed.parallelize import parallelize
 from renga.links.parallel import spatial as S
+from renga.parallel.parallelize import parallelize
 
 # Half a unit in the last place of a bfloat16 number.
 HALF = 2.0**-8

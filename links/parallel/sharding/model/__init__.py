@@ -1,1 +1,0 @@
-"""Models that run on shards: replaced links, and checks of calls and functions."""

@@ -1,0 +1,197 @@
+"""The optimizer that updates one shard of the parameters."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+
+from renga.core.link import Link
+from renga.core.optimizer import Optimizer
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
+from renga.parallel.asynchronous.server.settings import Settings, use_settings
+
+if TYPE_CHECKING:
+    from renga.communicators.arrays import Array
+    from renga.parallel.asynchronous.server.gradient import Gradient
+
+MASTER = "fp32_param"  # key of the float32 values of a float16 parameter
+
+
+class Change(NamedTuple):
+    """What a worker's caller has written into parameters, or loaded.
+
+    Attributes:
+        weights: for each piece a mask of the changed elements, and their values; None
+            if there are none.
+        states: the count of the optimizer's updates, and for each piece that of its
+            rule and its state; None if none were loaded.
+    """
+
+    weights: Sequence[tuple[Array, Array]] | None
+    states: tuple[int, Sequence[tuple[int, Any]]] | None
+
+
+class ShardOptimizer:
+    """A worker's optimizer with the pieces of a shard as its parameters.
+
+    Args:
+        arrays: the pieces, which the updates change.
+        optimizer: of which this is a copy, without states.
+    """
+
+    def __init__(self, arrays: Iterable[Array], optimizer: Any) -> None:
+        self._optimizer = _optimizer_of(arrays, optimizer)
+        self._params = list(self._optimizer.target.params())
+        self._settings: Settings | None = None
+
+    @property
+    def arrays(self) -> list[Array]:
+        """The pieces."""
+        return [param.array for param in self._params]
+
+    def use(self, settings: Settings, find_hook: Callable[..., Any]) -> None:
+        """Updates by these settings, of the rules of the pieces, from now on."""
+        if settings is not self._settings:
+            use_settings(settings, self._optimizer, find_hook)
+            self._settings = settings
+
+    def update(self, gradient: Gradient, rate: float) -> None:
+        """Makes an update.
+
+        Args:
+            gradient: of the pieces.
+            rate: by which the learning rate is multiplied.
+        """
+        if not self._params:
+            return
+        vars(self._optimizer.hyperparam).update(gradient.values)
+        scale = None if gradient.scale == 1 else gradient.scale
+        for param, x in zip(self._params, gradient.arrays):
+            param.grad, param._loss_scale = x, scale
+        with self._rates_multiplied(rate):
+            self._optimizer.update()
+
+    @contextlib.contextmanager
+    def _rates_multiplied(self, rate: float) -> Iterator[None]:
+        """A block in which all learning rates are multiplied."""
+        rules = [param.update_rule for param in self._params]
+        kept = []
+        for owner in [self._optimizer, *rules] if rate != 1 else []:
+            own, name = vars(owner.hyperparam), rate_name(owner.hyperparam.get_dict())
+            if name in own:
+                kept.append((own, name, own[name]))
+                own[name] *= rate
+        try:
+            yield
+        finally:
+            for own, name, value in kept:
+                own[name] = value
+
+    def change(self, change: Change) -> None:
+        """Makes a change that a worker's caller has made."""
+        for param, (mask, values) in zip(self._params, change.weights or ()):
+            param.array[mask] = values
+        if change.states is not None:
+            self.set_states(*change.states)
+
+    @property
+    def counts(self) -> list[int]:
+        """Of updates, by the optimizer and by each rule."""
+        return [self._optimizer.t, *(param.update_rule.t for param in self._params)]
+
+    @counts.setter
+    def counts(self, counts: Sequence[int]) -> None:
+        self._optimizer.t, *of_rules = counts
+        for param, t in zip(self._params, of_rules):
+            param.update_rule.t = t
+
+    def states(self) -> dict[str, Any]:
+        """Copies of the pieces and of the states of their rules, to be sent."""
+        return {
+            "arrays": [x.copy() for x in self.arrays],
+            "t": self._optimizer.t,
+            "rules": [state_of(param.update_rule) for param in self._params],
+        }
+
+    def set_states(self, t: int, rules: Iterable[tuple[int, Any]]) -> None:
+        """Takes a count of updates, and those and the states of the rules."""
+        self._optimizer.t = t
+        for param, (of_rule, arrays) in zip(self._params, rules):
+            set_state(param.update_rule, of_rule, arrays)
+
+    def all_arrays(self) -> list[Array]:
+        """The pieces, each with the arrays of its rule's state."""
+        found = []
+        for param in self._params:
+            rule = param.update_rule
+            if rule.state is None:
+                rule._state = {}
+                rule.init_state(param)
+            found += [param.array, *(x for _, x in sorted(rule.state.items()))]
+        return found
+
+    def use_memory(self, arrays: Iterable[Array]) -> None:
+        """Goes on in these arrays, in place of those of ``all_arrays``."""
+        left = iter(arrays)
+        for param in self._params:
+            param.array = next(left)
+            rule = param.update_rule
+            rule._state = {name: next(left) for name in sorted(rule.state)}
+            rule._state_device = param._device_name
+
+
+def state_of(rule: Any) -> tuple[int, dict[str, Any] | None]:
+    """The count of updates of a rule and a copy of its state, if it has one."""
+    if rule.state is None:
+        return rule.t, None
+    arrays = copy.deepcopy(rule.state)
+    if rule._fp32_param is not None:
+        arrays[MASTER] = rule._fp32_param.array.copy()
+    return rule.t, arrays
+
+
+def set_state(rule: Any, t: int, arrays: Mapping[str, Any] | None) -> None:
+    """Gives a rule what ``state_of`` has returned."""
+    state = None if arrays is None else dict(arrays)
+    master = None if state is None else state.pop(MASTER, None)
+    rule.t, rule._state, rule._state_device = t, state, None
+    rule._fp32_param = None if master is None else Variable(master)
+
+
+def rate_name(values: Mapping[str, float]) -> str:
+    """The name of the learning rate among hyperparameters.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    for name in ("lr", "alpha"):
+        if name in values:
+            return name
+    raise ValueError(
+        "create_server_optimizer: expected an optimizer with a learning rate for "
+        f"staleness_aware, got one with {sorted(values)}"
+    )
+
+
+def _optimizer_of(arrays: Iterable[Array], optimizer: Any) -> Any:
+    """A copy of an optimizer for arrays, without states and hooks.
+
+    It updates by every gradient: a worker has decided whether one has overflowed.
+    """
+    link = Link()
+    with link.init_scope():
+        for i, x in enumerate(arrays):
+            setattr(link, f"piece_{i:06}", Parameter(x))
+    own = copy.copy(optimizer)
+    own.hyperparam = copy.copy(optimizer.hyperparam)
+    own._loss_scaling_is_dynamic = own._loss_scaling_isnan = False
+    own._device_loss_scale = None
+    own.target = None
+    if list(link.params()):
+        own.setup(link)
+    else:  # more shards than cache lines; setup() would warn
+        Optimizer.setup(own, link)
+    return own

@@ -1,0 +1,36 @@
+"""The compressor that sends 16-bit floats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from renga.parallel.compression.compressor import Compressor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from renga.communicators import Communicator
+    from renga.communicators.arrays import Array
+    from renga.communicators.work import Work
+    from renga.parallel.compression.state import State
+
+_DTYPES = ("float16", "bfloat16")
+
+
+class Cast(Compressor):
+    """Sends gradients rounded to a 16-bit dtype; they are added in float32.
+
+    Args:
+        dtype: ``"bfloat16"`` or ``"float16"``.
+    """
+
+    def __init__(self, dtype: str = "bfloat16") -> None:
+        if dtype not in _DTYPES:
+            raise ValueError(f"Cast: expected a dtype of {_DTYPES}, got {dtype!r}")
+        self.dtype = dtype
+
+    def reduce(
+        self, xs: Sequence[Array], states: Sequence[State], comm: Communicator
+    ) -> Work:
+        work: Work = comm.all_reduce(xs, "sum", out=xs, wait=False, dtype=self.dtype)
+        return work

@@ -1,0 +1,89 @@
+"""Payloads in one message, and their sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy
+
+if TYPE_CHECKING:
+    from renga.communicators.arrays import Array
+    from renga.parallel.compression.compressor import Compressor
+
+_ALIGNMENT = 8
+
+
+class Message:
+    """The payloads of several parameters as bytes.
+
+    All ranks send the same number of bytes.
+
+    Raises:
+        TypeError: if a payload is not a sequence of arrays.
+    """
+
+    def __init__(self, payloads: Sequence[Sequence[Array]]) -> None:
+        self._layout = [
+            [(x.shape, x.dtype) for x in checked_payload(p)] for p in payloads
+        ]
+        parts: list[Array] = []
+        for x in (x for payload in payloads for x in payload):
+            parts.append(numpy.ascontiguousarray(x).reshape(-1).view(numpy.uint8))
+            parts.append(numpy.zeros(-x.nbytes % _ALIGNMENT, numpy.uint8))
+        self.bytes = numpy.concatenate(parts) if parts else numpy.zeros(0, numpy.uint8)
+
+    def unpack(self, row: Array) -> list[tuple[Array, ...]]:
+        """The payloads in a message of a rank, as views of it."""
+        payloads, begin = [], 0
+        for layout in self._layout:
+            arrays = []
+            for shape, dtype in layout:
+                size = int(numpy.prod(shape, dtype=numpy.int64)) * dtype.itemsize
+                arrays.append(row[begin : begin + size].view(dtype).reshape(shape))
+                begin += size + -size % _ALIGNMENT
+            payloads.append(tuple(arrays))
+        return payloads
+
+
+def sum_of_payloads(
+    compressor: Compressor, payloads: Sequence[Sequence[Array]], out: Array
+) -> None:
+    """Writes the sum of the ranks' payloads into ``out``.
+
+    It has the bits of an all-reduce: operands are added pairwise in rank order, and
+    where their number is not a power of two, the first ones are combined in pairs.
+    """
+    leaves = 1 << (len(payloads).bit_length() - 1)
+    pairs = len(payloads) - leaves
+    groups = [list(payloads[2 * i : 2 * i + 2]) for i in range(pairs)]
+    _sum(compressor, groups + [[p] for p in payloads[2 * pairs :]], out)
+
+
+def _sum(
+    compressor: Compressor, groups: Sequence[Sequence[Sequence[Array]]], out: Array
+) -> None:
+    if len(groups) == 1:
+        compressor.decode(groups[0][0], out)
+        for payload in groups[0][1:]:
+            compressor.add_decoded(payload, out)
+        return
+    half = len(groups) // 2
+    _sum(compressor, groups[:half], out)
+    if half == 1 and len(groups[1]) == 1:
+        compressor.add_decoded(groups[1][0], out)
+    else:
+        right = numpy.empty_like(out)
+        _sum(compressor, groups[half:], right)
+        out += right
+
+
+def checked_payload(payload: Sequence[Array]) -> Sequence[Array]:
+    if not isinstance(payload, (list, tuple)) or not all(
+        isinstance(x, numpy.ndarray) and not x.dtype.hasobject for x in payload
+    ):
+        raise TypeError(
+            "Compressor.encode: expected a list or tuple of arrays of numbers, got "
+            f"{type(payload).__name__}"
+        )
+    return payload

@@ -1,0 +1,104 @@
+"""The arguments with which the ranks call a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from renga.backends import cuda
+from renga.core.backend import get_array_types
+from renga.core.configuration import config
+from renga.core.link import Link
+from renga.core.variable import Variable
+from renga.parallel.conversion.consistency import require_same_on_all_ranks
+from renga.parallel.conversion.loads import Loads
+from renga.utils.type_check import InvalidType
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+_COMPARED = 4  # positions along each axis of an array
+
+
+def require_same_call(
+    comm: Communicator,
+    model: Link,
+    loads: Loads,
+    arguments: Any,
+    is_replicated: bool,
+) -> None:
+    """Checks that all ranks call the model with arrays of the same shapes and dtypes.
+
+    Some numbers of replicated arrays are compared, too, unless they were computed: with
+    a different batch on each rank, the shards would be those of different arrays. While
+    training, so are rates and hooks of the model's optimizers. What rank 0 alone has
+    loaded since the last call, all ranks get.
+
+    Raises:
+        InvalidType: on all ranks, if the calls differ.
+        RuntimeError: on all ranks, if others than rank 0 alone have loaded the model.
+    """
+    name, arrays = type(model).__name__, list(arrays_of(arguments))
+    text = ", ".join(_describe(x, is_replicated) for x in arrays) or "no array"
+    text += f" {'while training' if config.train else 'while testing'}"
+    text += "" if config.enable_backprop else ", without gradients"
+    settings = loads.settings() if config.train else ""
+    text += settings
+    data = b"".join(map(_compared_bytes, arrays)) if is_replicated else b""
+    data += "".join(loads.places()).encode()
+    what = 'inputs (input="sharded" takes shards)' if is_replicated else "inputs"
+    what += " and settings of optimizers" if settings else ""
+    try:
+        require_same_on_all_ranks(comm, name, what, InvalidType, text, data)
+    except InvalidType:  # on all ranks
+        if not loads.share(comm, name):
+            raise
+        require_same_call(comm, model, loads, arguments, is_replicated)
+    else:
+        loads.agree()
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, (Variable, *get_array_types()))
+
+
+def arrays_of(value: Any) -> Iterator[Any]:
+    """The arrays and Variables in lists, tuples and dictionaries."""
+    if _is_array(value):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from arrays_of(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from arrays_of(item)
+
+
+def replace_arrays(value: Any, function: Callable[[Any], Any]) -> Any:
+    """The same lists, tuples and dictionaries with each array replaced."""
+    if _is_array(value):
+        return function(value)
+    if isinstance(value, dict):
+        return type(value)(
+            (k, replace_arrays(item, function)) for k, item in value.items()
+        )
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(replace_arrays(item, function) for item in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(replace_arrays(item, function) for item in value)
+    return value
+
+
+def _describe(x: Any, is_replicated: bool) -> str:
+    if is_replicated or x.ndim < 3:
+        return f"{x.dtype} {x.shape}"
+    return f"{x.dtype} {x.shape[:2]} with {x.ndim - 2} more axes"
+
+
+def _compared_bytes(x: Any) -> bytes:
+    if isinstance(x, Variable):
+        if x.creator_node is not None:
+            return b""  # computed values may differ in the last bits between machines
+        x = x.array
+    steps = tuple(slice(None, None, max(1, n // _COMPARED)) for n in x.shape)
+    return cuda.to_cpu(x[steps]).tobytes() if x.dtype != object else b""

@@ -1,0 +1,37 @@
+"""Replacement of a model's batch normalization by one over all ranks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from renga.core.link import Link
+from renga.links import BatchNormalization
+from renga.links.parallel.multi_node_batch_normalization import (
+    MultiNodeBatchNormalization,
+)
+from renga.parallel.conversion.replacement import copy_with_replacements
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+
+def create_mnbn_model(
+    link: Link, comm: Communicator, communication_backend: str = "auto"
+) -> Any:
+    """A copy of ``link`` in which each BatchNormalization is a multi-node one.
+
+    Parameters and statistics are copied.
+
+    Args:
+        communication_backend: as for MultiNodeBatchNormalization.
+
+    Raises:
+        ValueError: there is no such backend.
+    """
+    convert = MultiNodeBatchNormalization.from_link
+    replacements: dict[int, Any] = {
+        id(child): convert(child, comm, communication_backend)
+        for child in link.links()
+        if isinstance(child, BatchNormalization)
+    }
+    return copy_with_replacements(link, replacements)

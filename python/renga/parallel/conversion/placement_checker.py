@@ -1,0 +1,60 @@
+"""A check that every function of a model computes what it would without shards."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from renga import _core
+from renga.core.backend import get_array_types
+from renga.core.operations import operation_of
+from renga.core.variable import Variable
+from renga.parallel.conversion.summed_reads import SummedReads
+from renga.parallel.placement import Placement
+
+
+class PlacementChecker(SummedReads, abc.ABC):
+    """Runs calls as ``SummedReads`` does, and checks each that gets shards.
+
+    It records the placements of results.
+    """
+
+    def __call__(self, call: Any) -> None:
+        super().__call__(call)
+        if self.tracker.is_paused:
+            return
+        if isinstance(call, _core.Call):
+            xs, ys = list(_arrays(call.arguments)), call.results
+            self._check(call, xs, ys)
+            operation = operation_of(call)
+            if operation is not None and (
+                operation.locality == _core.Locality.pointwise
+                or operation.name == "broadcast_to"
+            ):
+                for y in ys:
+                    self.tracker.record_uniform(y, xs)
+        elif call.node is not None:
+            self._check(call.node, call.operands, call.results)
+
+    @abc.abstractmethod
+    def _check(self, function: Any, xs: Sequence[Any], ys: Sequence[Any]) -> None:
+        """Raises ValueError where ``ys`` are wrong, and records their placements.
+
+        Args:
+            function: an operation's ``Call``, or a FunctionNode.
+            xs: its arrays and Variables.
+            ys: its results.
+        """
+
+    def _record(self, ys: Sequence[Any], placement: Placement) -> None:
+        for y in ys:
+            self.tracker.record(y, placement)
+
+
+def _arrays(arguments: Any) -> Iterator[Any]:
+    for argument in arguments:
+        if isinstance(argument, (Variable, *get_array_types())):
+            yield argument
+        elif isinstance(argument, (list, tuple)):
+            yield from _arrays(argument)

@@ -1,0 +1,74 @@
+"""Replacement of a model's links by parallel ones."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from renga.core.link import Link
+from renga.core.link.sharing_memory import share_arrays
+from renga.parallel.redistribute.cost import Cost
+
+
+class LinkReplacement(NamedTuple):
+    """A serial link and the parallel link that replaces it, or why none does."""
+
+    link: Link
+    replacement: Any  # None: the link stays
+    reason: str = ""  # why it stays
+    cost: Cost | None = None  # for inputs like the example; None without an example
+
+
+def copy_with_replacements(
+    model: Link,
+    replacements: Mapping[int, Link],
+    class_of: Callable[[Link], type[Link]] = type,
+) -> Any:
+    """A deep copy of a model in which some links are replaced.
+
+    Links of the model that share a parameter, or the array of one, do so in the copy,
+    too, if their replacements have whole parameters.
+
+    Args:
+        replacements: by the ``id`` of the links that they replace. They are not copied.
+        class_of: the class of the new model's link, from the link that it is a copy
+            of, or the replacement: its own class, or one derived from that.
+    """
+    links = dict.fromkeys(model.links())
+    memo = _share_parameters(links, replacements)
+    for link in links:
+        new = replacements.get(id(link), link)
+        kind = class_of(new)
+        if new is link or kind is not type(new):
+            new = kind.__new__(kind)
+        memo[id(link)] = new
+    for link in links:
+        source, new = replacements.get(id(link)), memo[id(link)]
+        if source is None:
+            vars(new).update(copy.deepcopy(vars(link), memo))
+        elif source is not new:
+            vars(new).update(vars(source))
+    copied: Link = memo[id(model)]
+    share_arrays(model, copied)
+    return copied
+
+
+def _share_parameters(
+    links: Iterable[Link], replacements: Mapping[int, Link]
+) -> dict[int, Any]:
+    """Has replacements of links with one parameter hold one parameter.
+
+    Returns:
+        By the ``id`` of a parameter, the one that replaces it: a memo of ``deepcopy``.
+    """
+    memo: dict[int, Any] = {}
+    for link in links:
+        if id(link) not in replacements:
+            continue
+        by_path = dict(replacements[id(link)].namedlinks())
+        for name, param in link.namedparams():
+            path, _, own = name.rpartition("/")
+            attributes = vars(by_path[path or "/"])
+            attributes[own] = memo.setdefault(id(param), attributes[own])
+    return memo

@@ -1,0 +1,135 @@
+"""Models whose placements are tracked while they run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+from renga.core.link import Link
+from renga.core.serializer import Deserializer
+from renga.parallel.conversion.first_calls import FirstCalls
+from renga.parallel.conversion.loads import Loads
+from renga.parallel.placement.tracker import current_tracker
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+
+class Run(Protocol):
+    """How a model runs."""
+
+    @property
+    def comm(self) -> Communicator:
+        """That of the ranks which run it."""
+
+    @property
+    def loads(self) -> Loads:
+        """Those of its links, which have to be the same on all ranks."""
+
+    @property
+    def first_calls(self) -> FirstCalls:
+        """Those of its links, which are compared with serial ones."""
+
+    def __call__(
+        self, name: str, run: Callable[..., Any], args: Any, kwargs: Any
+    ) -> Any:
+        """The result of ``run(*args, **kwargs)``, of a model of this name."""
+
+
+class LoadedLink(Link):
+    """A link of a model that all ranks run together, which notes what it has loaded."""
+
+    _run_model: Run
+
+    def serialize(self, serializer: Any) -> None:
+        super().serialize(serializer)
+        if isinstance(serializer, Deserializer):
+            self._run_model.loads.add(self, serializer)
+
+    def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
+        super().copyparams(link, copy_persistent)
+        self._run_model.loads.add(self)
+
+    def note_optimizer(self, optimizer: Any, serializer: Any = None) -> None:
+        super().note_optimizer(optimizer, serializer)
+        self._run_model.loads.add_optimizer(optimizer)
+        if serializer is not None:
+            self._run_model.loads.add(optimizer, serializer)
+
+
+class TrackedLink(LoadedLink):
+    """A link of a model whose activations are sharded.
+
+    When it is called from outside of the model, the latter's ``Run`` shards arguments,
+    and replaces or checks functions until the call returns.
+    """
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self._track(super().forward, args, kwargs)  # type: ignore[misc]
+
+    @contextlib.contextmanager
+    def init_scope(self) -> Iterator[None]:
+        """Context in which parameters are registered.
+
+        Raises:
+            RuntimeError: while the model runs: each rank would have a parameter of its
+                own.
+        """
+        if current_tracker() is not None:
+            raise RuntimeError(
+                f"{type(self).__name__}: expected a model that has all of its links "
+                "before ranks share it, got one that makes them in a call: pass "
+                "parallelize an example, which it calls the model with"
+            )
+        with super().init_scope():
+            yield
+
+    def _track(self, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        if current_tracker() is not None:
+            return run(*args, **kwargs)
+        compare = self._run_model.first_calls.begin(self)
+        result = self._run_model(type(self).__name__, run, args, kwargs)
+        if compare is not None:
+            compare(args, kwargs)
+        return result
+
+
+class TrackedCallable(TrackedLink):
+    """A tracked link whose class overrides ``__call__``."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._track(super().__call__, args, kwargs)
+
+
+def tracked_class(
+    link: Link, run_model: Run, override: type[Link] | None = None
+) -> type[Link]:
+    """A class derived from that of a link, whose calls are tracked.
+
+    Args:
+        override: a class whose methods are used in the place of the link's.
+    """
+    kind = type(link)
+    base = TrackedLink if kind.__call__ is Link.__call__ else TrackedCallable
+    bases = (base, kind) if override is None else (base, override, kind)
+    return _derived(kind, bases, run_model)
+
+
+def loaded_class(link: Link, run_model: Run) -> type[Link]:
+    """A class derived from that of a link, which notes what it has loaded."""
+    return _derived(type(link), (LoadedLink, type(link)), run_model)
+
+
+def _derived(kind: type, bases: tuple[type, ...], run_model: Run) -> type[Link]:
+    names = {
+        "_run_model": run_model,
+        "__module__": kind.__module__,
+        "__qualname__": kind.__qualname__,
+    }
+    return type(kind.__name__, bases, names)
+
+
+def is_tracked(model: Link) -> bool:
+    """Whether a link of the model is tracked already."""
+    return any(isinstance(link, TrackedLink) for link in model.links())

@@ -1,0 +1,111 @@
+"""Gradients of several batches, summed on a rank before they are reduced."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from renga.parallel.data.sample_weighting import GradientWeight
+
+if TYPE_CHECKING:
+    from renga.core.link import Link
+
+
+class Accumulation:
+    """Sums the gradients of ``count`` batches, weighted by their samples."""
+
+    def __init__(self, count: int = 1) -> None:
+        self._count = count
+        self.reset()
+
+    def reset(self) -> None:
+        """Begins with the next batch."""
+        self.batches = 0  # added so far
+        self._samples = 0
+        self._total = 0.0  # of the losses' factors
+        self._is_counted = True  # whether the numbers of samples are known
+
+    def begin_again(self, kept: int, is_same: bool) -> None:
+        """Prepares for the last batch's pass by other parameters.
+
+        Args:
+            kept: the number of batches before it.
+            is_same: whether their sum still counts: the last batch has not been added,
+                and parameters that they have used will not be replaced.
+
+        Raises:
+            RuntimeError: if there is a sum that no longer counts.
+        """
+        if kept == 0:
+            self.reset()
+        elif not is_same:
+            raise RuntimeError(
+                f"update: expected the same parameters on all ranks until {kept + 1} "
+                "batches are accumulated, got a rank that has loaded or made others "
+                "since the last update: do so on all ranks"
+            )
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the next batch completes the sum."""
+        return self.batches + 1 >= self._count
+
+    def with_batch(self, samples: int | None, unit: float) -> GradientWeight:
+        """The weight of the sum once another batch has been added to it."""
+        is_counted = self._is_counted and samples is not None
+        total = self._samples + (samples or 0)
+        return GradientWeight(
+            total if is_counted else None, unit, self._total + _factor(samples, unit)
+        )
+
+    def add(
+        self, loss: Any, samples: int | None, unit: float, loss_scale: float | None
+    ) -> None:
+        """Adds the gradients of a loss, a mean over ``samples``.
+
+        The parameters' gradients are cleared by the caller before the first batch.
+
+        Args:
+            loss: of a batch; None if there are no samples.
+            samples: in the batch; None if that is not known.
+            unit: the samples of a loss that is not multiplied.
+            loss_scale: what the gradients are multiplied by; None for nothing.
+        """
+        factor = _factor(samples, unit)
+        self.batches += 1
+        self._is_counted = self._is_counted and samples is not None
+        self._samples += samples or 0
+        self._total += factor
+        if loss is None and samples == 0:
+            return
+        if not hasattr(loss, "backward"):
+            raise TypeError(
+                "update: expected a Variable from the loss function, got "
+                f"{type(loss).__name__}"
+            )
+        if factor != 1 and (loss.size == 1 or loss.grad is not None):
+            first = loss.grad
+            if first is None:
+                first = loss.xp.full_like(loss.array, loss_scale or 1.0)
+            loss.grad = loss.xp.asarray(first * first.dtype.type(factor))
+        loss.backward(loss_scale=loss_scale)
+
+
+def _factor(samples: int | None, unit: float) -> float:
+    return 1.0 if samples is None else samples / unit
+
+
+@contextlib.contextmanager
+def gradients_kept(model: Link) -> Iterator[None]:
+    """A block after which the gradients of a model are what they were before.
+
+    The backward pass of a batch without samples runs in it: other ranks may take part
+    in the pass, but the mean of no samples is not a number, nor need its gradients be.
+    """
+    kept = [(param, param.grad_var) for param in model.params(include_uninit=False)]
+    for param, _ in kept:
+        param.grad_var = None
+    yield
+    for param, grad in kept:
+        param.grad_var = grad

@@ -1,0 +1,1 @@
+"""Data sets scattered over ranks, and parts of images."""

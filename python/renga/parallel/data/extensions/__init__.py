@@ -1,0 +1,1 @@
+"""Extensions of a trainer that all ranks run together."""

@@ -1,0 +1,154 @@
+"""Snapshots of which each set of ranks with the same state writes one file."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga.extensions.snapshots.files import find_snapshots
+from renga.extensions.snapshots.snapshot_writers import State, Writer
+from renga.parallel.data.extensions import resized
+from renga.serializers.npz import open_archive
+from renga.training import extension
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+
+def multi_node_snapshot(
+    comm: Communicator, snapshot: Any, replica_sets: Sequence[int | Sequence[int]]
+) -> MultiNodeSnapshot:
+    """An extension that takes ``snapshot`` once for each set of ranks.
+
+    Args:
+        comm: the communicator of all ranks.
+        snapshot: the result of ``snapshot()``; the number of the set is appended to
+            its file names.
+        replica_sets: the ranks of each set, which have the same state, or a single
+            rank; ranks in none of them form one more set. With one set, data-parallel
+            training resumes on any number of ranks.
+
+    Raises:
+        ValueError: a rank is in two sets, or there is no such rank.
+    """
+    return MultiNodeSnapshot(comm, snapshot, replica_sets)
+
+
+class MultiNodeSnapshot(extension.Extension):
+    """The first rank of each set writes; every rank loads the file of its set.
+
+    With ``autoload``, the newest snapshot is loaded that all sets have written.
+    """
+
+    saves_trainer = True
+
+    def __init__(
+        self,
+        comm: Communicator,
+        snapshot: Any,
+        replica_sets: Sequence[int | Sequence[int]],
+    ) -> None:
+        sets = _complete(replica_sets, comm.size)
+        self.comm = comm
+        self.snapshot = snapshot
+        self.trigger = snapshot.trigger
+        self.priority = snapshot.priority
+        self._set = next(i for i, ranks in enumerate(sets) if comm.rank in ranks)
+        self._writes = comm.rank == sets[self._set][0]
+        self._peers = comm.split(self._set, sets[self._set].index(comm.rank))
+        name, suffix = snapshot.filename, f".{self._set}"
+        if callable(name):
+            self.snapshot.filename = lambda trainer: name(trainer) + suffix
+        else:
+            self.snapshot.filename = name + suffix
+        inner = snapshot.writer if self._writes else None
+        self.snapshot.writer = _WriterOfOneRank(inner, comm.size)
+
+    @property
+    def autoload(self) -> bool:
+        """Whether ``initialize`` resumes, and so comes before other extensions'."""
+        return bool(self.snapshot.autoload)
+
+    def initialize(self, trainer: Any) -> None:
+        """Resumes if the snapshot has ``autoload``; then prepares it for writing."""
+        if self.snapshot.autoload:
+            self._resume(trainer)
+            self.snapshot.autoload = False
+        if self._writes:
+            self.snapshot.initialize(trainer)
+
+    def _resume(self, trainer: Any) -> None:
+        suffix = f".{self._set}"
+        paths: list[str] = []
+        if self._writes:
+            paths = find_snapshots(self.snapshot.filename, trainer.out)
+        names = [os.path.basename(path)[: -len(suffix)] for path in paths]
+        gathered = self.comm.allgather_obj((self._writes, names))
+        lists = [names for is_writer, names in gathered if is_writer]
+        common = [name for name in lists[0] if all(name in other for other in lists)]
+        if not common:
+            return
+        # Only the rank that writes needs to see the file.
+        data = None
+        if self._writes:
+            with open(os.path.join(trainer.out, common[-1] + suffix), "rb") as file:
+                data = file.read()
+        data = self._peers.bcast_obj(data)
+        target = self.snapshot._target_in(trainer)
+        with open_archive(io.BytesIO(data)) as archive:
+            rank, size = self.comm.rank, self.comm.size
+            resized.load(archive, target, rank, size, common[-1] + suffix)
+
+    def __call__(self, trainer: Any) -> None:
+        """Takes the snapshot on all ranks; one rank of each set writes it."""
+        self.snapshot(trainer)
+
+    def on_error(self, trainer: Any, exc: Exception, tb: TracebackType | None) -> None:
+        """As the snapshot does."""
+        self.snapshot.on_error(trainer, exc, tb)
+
+    def finalize(self) -> None:
+        """Waits until everything is written."""
+        self.snapshot.finalize()
+
+
+class _WriterOfOneRank(Writer):
+    """Adds the number of ranks to what it writes; on other ranks it writes nothing."""
+
+    def __init__(self, writer: Any, ranks: int) -> None:
+        super().__init__()
+        self._writer = writer
+        self._ranks = ranks
+
+    def __call__(self, filename: str, outdir: str, target: Any) -> None:
+        if self._writer is not None:
+            marked = State(target)
+            marked[resized.RANKS] = numpy.array(self._ranks)
+            self._writer(filename, outdir, marked)
+
+    def _add_cleanup_hook(self, hook: Any) -> None:
+        if self._writer is not None:
+            self._writer._add_cleanup_hook(hook)
+
+    def finalize(self) -> None:
+        if self._writer is not None:
+            self._writer.finalize()
+
+
+def _complete(
+    replica_sets: Sequence[int | Sequence[int]], size: int
+) -> list[list[int]]:
+    sets = [[r] if isinstance(r, int) else list(r) for r in replica_sets]
+    listed = [rank for ranks in sets for rank in ranks]
+    if len(set(listed)) < len(listed) or not set(listed) <= set(range(size)):
+        raise ValueError(
+            f"multi_node_snapshot: expected disjoint sets of ranks in [0, {size}), "
+            f"got {sets}"
+        )
+    rest = [rank for rank in range(size) if rank not in listed]
+    return [ranks for ranks in [*sets, rest] if ranks]

@@ -1,0 +1,1 @@
+"""Iterators whose batches the ranks agree on."""

@@ -1,0 +1,137 @@
+"""The states of an optimizer, which all ranks get from rank 0."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga.core.backend import get_array_types
+from renga.core.link.distinct_params import DistinctParam
+from renga.core.variable import Variable
+from renga.parallel.data.replicas.checksum import checksum_of
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+    from renga.communicators.arrays import Array
+    from renga.core.parameter import Parameter
+
+_MASTER = "fp32_param"  # key of the float32 values of a float16 parameter
+_COUNTS = ("t", "epoch")
+_LOSS_SCALING = ("_loss_scale", "_loss_scaling_isnan_ever")
+
+
+def broadcast_states(
+    comm: Communicator, optimizer: Any, params: Sequence[DistinctParam]
+) -> None:
+    """Overwrites counts, a dynamic loss scale and states by those of rank 0.
+
+    Every rank calls it, with the same parameters. What is neither an array nor a
+    number stays as it is.
+    """
+    is_dynamic = getattr(optimizer, "_loss_scaling_is_dynamic", False)
+    names = (*_COUNTS, *(_LOSS_SCALING if is_dynamic else ()))
+    own = {name: getattr(optimizer, name) for name in names}
+    counts, described = comm.bcast_obj((own, [_describe(d.param) for d in params]))
+    for name, value in counts.items():
+        setattr(optimizer, name, value)
+    for distinct, description in zip(params, described):
+        if description is not None and distinct.param.update_rule is not None:
+            _broadcast_state(comm, distinct.param, *description)
+
+
+def states_checksum(optimizer: Any, params: Sequence[DistinctParam]) -> int:
+    """A checksum of counts and states, by which ranks compare what they loaded."""
+    counts = repr([getattr(optimizer, name) for name in _COUNTS])
+    described = repr([_describe(d.param) for d in params])
+    arrays = [
+        x for d in params for _, x in sorted(_arrays_of(d.param.update_rule).items())
+    ]
+    return zlib.crc32((counts + described).encode(), checksum_of(arrays))
+
+
+def _arrays_of(rule: Any) -> dict[str, Array]:
+    if rule is None:
+        return {}
+    array_types = get_array_types()
+    state = rule._state or {}
+    arrays: dict[str, Any] = {
+        key: x for key, x in state.items() if isinstance(x, array_types)
+    }
+    if rule._fp32_param is not None:
+        arrays[_MASTER] = rule._fp32_param.array
+    return arrays
+
+
+def _describe(param: Parameter) -> tuple[int, bool, dict[str, Any]] | None:
+    """The count of updates, whether there is a state, and what its values are.
+
+    Of an array it is the pair of shape and dtype.
+    """
+    rule: Any = param.update_rule
+    if rule is None:
+        return None
+    values: dict[str, Any] = {
+        key: (x.shape, x.dtype) for key, x in sorted(_arrays_of(rule).items())
+    }
+    numbers = (bool, int, float, complex, numpy.generic)
+    state = sorted((rule._state or {}).items())
+    values.update((key, x) for key, x in state if isinstance(x, numbers))
+    return rule.t, rule._state is not None, values
+
+
+def _broadcast_state(
+    comm: Communicator,
+    param: Parameter,
+    t: int,
+    has_state: bool,
+    values: dict[str, Any],
+) -> None:
+    rule: Any = param.update_rule
+    state, arrays = dict(rule._state or {}), _arrays_of(rule)
+    for key, value in values.items():
+        if not isinstance(value, tuple):
+            state[key] = value
+            continue
+        x = arrays.get(key)
+        if x is None or (x.shape, x.dtype) != value:
+            x = param.xp.empty(*value)
+        comm.broadcast(x)
+        if key == _MASTER:
+            rule._fp32_param = Variable(x)
+        else:
+            state[key] = x
+    rule.t = t
+    rule._state = state if has_state else None
+    rule._state_device = None
+    if _MASTER not in values:
+        rule._fp32_param = None
+
+
+def require_equal_arrays(
+    comm: Communicator, params: Sequence[DistinctParam], with_states: bool
+) -> None:
+    """Checks that parameters, and states, are the same on all ranks.
+
+    Every rank calls it, with the same parameters.
+
+    Raises:
+        ValueError: names an array that differs.
+    """
+    found: dict[str, int] = {}
+    for distinct in params:
+        name, param = distinct.name, distinct.param
+        found[name] = checksum_of([param.array])
+        states = _arrays_of(param.update_rule) if with_states else {}
+        for key, x in states.items():
+            found[f"{name}/{key}"] = checksum_of([x])
+    first, *others = comm.allgather_obj(found)
+    for rank, other in enumerate(others, 1):
+        for name in sorted(first.keys() | other.keys()):
+            if first.get(name) != other.get(name):
+                raise ValueError(
+                    f"update: expected the same arrays on all ranks, but {name} of "
+                    f"rank {rank} differs from that of rank 0"
+                )

@@ -1,0 +1,101 @@
+"""Gradients of which each rank gets a shard of the means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga.communicators import packing
+from renga.parallel.data.bucketed_reducer import BucketedReducer
+from renga.parallel.data.overlap import OverlapTrial
+from renga.parallel.data.sharded_states.states import ShardedStates
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+    from renga.communicators.arrays import Array
+    from renga.core.parameter import Parameter
+    from renga.parallel.data.synchronization import SyncResult
+
+# Buckets that are not kept and wait for other ranks: their memory is bounded.
+_IN_FLIGHT = 2
+
+
+class ScatterReducer(BucketedReducer):
+    """Scatters the means of buckets while ``backward()`` runs: half of an all-reduce.
+
+    Buffers that are kept are reduced in place where the ranks share memory.
+
+    After ``wait`` the pieces of ``states`` have their gradients, and no parameter has.
+
+    Args:
+        comm: the communicator.
+        params: those of ``states``.
+        zero_fill: whether a gradient that no rank has becomes zero, or stays None.
+        states: whose layouts are the buckets.
+        keeps_buffers: whether ``backward()`` writes into buffers that are kept, or
+            gradients are freed bucket by bucket.
+    """
+
+    def __init__(
+        self,
+        comm: Communicator,
+        params: Sequence[Parameter],
+        zero_fill: bool,
+        states: ShardedStates,
+        keeps_buffers: bool,
+    ) -> None:
+        super().__init__(comm, params, zero_fill)
+        self._states = states
+        scattered = [layout.indices for layout in states.layouts]
+        self._use_buckets(scattered, scattered)
+        self._is_order_agreed = True
+        self._flats: list[Array] = []
+        if keeps_buffers:
+            self._flats = [states.new_flat(layout) for layout in states.layouts]
+            for layout, flat in zip(states.layouts, self._flats):
+                flat[...] = 0
+                self._buffers.update(zip(layout.indices, layout.views(flat)))
+        else:
+            self._trial = OverlapTrial(comm, choice=True)
+
+    def _agreement(self) -> SyncResult | None:
+        """Waited for where a bucket could be freed: a fast rank would keep them all."""
+        is_complete = self._missing[len(self._launched)] == 0
+        if is_complete and not self._flats:
+            return self._request.wait()
+        return self._request.poll()
+
+    def _launch_next(self, weight: float) -> None:
+        b = len(self._launched)
+        if not self._flats and b >= _IN_FLIGHT:
+            self._launched[b - _IN_FLIGHT][0].wait()
+        layout = self._states.layouts[b]
+        flat = self._flats[b] if self._flats else layout.empty()
+        for i, view in zip(layout.indices, layout.views(flat)):
+            self._take(i, weight, view)
+        if self._flats and self._states.in_windows:
+            # In place, which is less than to write the means anywhere else.
+            work = self._comm.all_reduce(flat, "mean", out=flat, wait=False)
+            self._launched.append((work, lambda flat: flat[self._comm.rank]))
+            return
+        row = layout.empty_row()
+        work = self._comm.reduce_scatter(flat, "mean", out=row, wait=False)
+        self._launched.append((work, lambda row: row))
+
+    def wait(self) -> bool:
+        flags, rows = self._results()
+        rests = {
+            i: packing.average(self._comm, [self._take(i, self._weight)])[0]
+            for i in numpy.flatnonzero(flags == 2).tolist()
+        }
+        for pieces, row in zip(self._states.own, rows):
+            for piece, part in pieces:
+                mean: Any = row[piece.offset : piece.offset + piece.stop - piece.start]
+                if piece.param in rests:
+                    mean += rests[piece.param].reshape(-1)[piece.start : piece.stop]
+                used = flags[piece.param] or self._zero_fill
+                part.grad = mean.reshape(part.shape) if used else None
+                part._loss_scale = self._loss_scale
+        return True

@@ -1,0 +1,334 @@
+"""Optimizer states of which each rank keeps a shard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga import _core
+from renga.core.link import Link
+from renga.core.optimizer.update_rule import require_own_rules
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable, as_number
+from renga.optimizer_hooks.gradient_clipping import GradientClipping
+from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
+from renga.optimizer_hooks.gradient_noise import noise_of_rank_0
+from renga.optimizer_hooks.lasso import Lasso
+from renga.optimizer_hooks.weight_decay import WeightDecay
+from renga.parallel.data.sharded_states.layout import Piece, ShardLayout
+from renga.parallel.data.sharded_states.own_updates import update_own
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+    from renga.communicators.arrays import Array
+
+_ON_GPU = "__cuda_array_interface__"
+_MASTER = "fp32_param"  # key of the float32 values of a float16 parameter
+# Hooks that give the same result on a part of a parameter as on all of it.
+_ELEMENTWISE_HOOKS = (GradientClipping, GradientHardClipping, Lasso, WeightDecay)
+
+
+class ShardedStates:
+    """Updates this rank's pieces of the parameters, then gathers all of them.
+
+    Update rules that work element by element update equal shares, which begin and end
+    within parameters. Others, such as LAMB's, get whole parameters, and hooks that need
+    more than an element the whole model. The parameters' arrays are moved into flat
+    ones.
+
+    Args:
+        comm: the communicator.
+        optimizer: whose update rules make the updates; their states are divided.
+        params: initialized parameters, the same on all ranks and in one order.
+        buckets: their indices in buckets, each of one dtype.
+
+    Raises:
+        ValueError: if parameters share memory or are on several devices.
+
+    Source: Rajbhandari et al., ZeRO: memory optimizations toward training trillion
+    parameter models, SC 2020.
+    """
+
+    def __init__(
+        self,
+        comm: Communicator,
+        optimizer: Any,
+        params: Sequence[Parameter],
+        buckets: Sequence[Sequence[int]],
+    ) -> None:
+        require_own_memory(params)
+        self._comm = comm
+        self._optimizer = optimizer
+        self._params = list(params)
+        self._model_comms = _model_comms(params)
+        can_cut = is_elementwise(optimizer, params) and len(self._model_comms) < 2
+        # A user's hook may be on one rank alone.
+        self.cuts = all(comm.allgather_obj(can_cut))
+        if not self.cuts:
+            by_dtype: dict[Any, list[int]] = {}
+            for i, param in enumerate(params):
+                by_dtype.setdefault(param.dtype, []).append(i)
+            buckets = list(by_dtype.values())
+        self.layouts = [
+            ShardLayout(bucket, params, comm.size, self.cuts) for bucket in buckets
+        ]
+        # On one node ranks read each other's rows where they are.
+        self.in_windows = (
+            1 < comm.size == comm.intra_size
+            and comm.shares_memory()
+            and all(param.xp is numpy for param in params)
+        )
+        self._allocate()
+        self._adopt_arrays()
+        self.own = [self._own_pieces(b) for b in range(len(self.layouts))]
+        pieces = [part for row in self.own for _, part in row]
+        self._link = _Pieces([comm, *self._model_comms], optimizer.target, pieces)
+        self.divide()
+
+    def require_own_graph(self, loss: Any) -> None:
+        """Raises RuntimeError for a loss of before the parameters were divided."""
+
+    def _allocate(self) -> None:
+        """Makes the memory to which the parameters are moved."""
+        self._flats = [self.new_flat(layout) for layout in self.layouts]
+        self._rows_of_peers = self._pairs_of_rows() if self.in_windows else []
+        self._views: dict[int, Array] = {}
+        for layout, flat in zip(self.layouts, self._flats):
+            self._views.update(zip(layout.indices, layout.views(flat)))
+
+    def new_flat(self, layout: ShardLayout) -> Array:
+        """A new array of all rows, if possible in memory that the ranks share."""
+        return layout.window(self._comm) if self.in_windows else layout.empty()
+
+    def _pairs_of_rows(self) -> list[tuple[Array, Array]]:
+        """Of each other rank: this rank's copy of its row, and the row itself."""
+        comm = self._comm
+        return [
+            (flat[r], comm.window_of_peer(flat, r)[r])
+            for flat in self._flats
+            for r in range(comm.size)
+            if r != comm.rank
+        ]
+
+    def _own_pieces(self, b: int) -> list[tuple[Piece, Parameter]]:
+        """This rank's pieces as parameters, which have the rules of the whole ones."""
+        own = []
+        for piece in self.layouts[b].pieces(self._comm.rank):
+            whole = self._params[piece.param]
+            part = whole
+            if self.cuts:
+                part = _PieceParameter(self._own_part(b, piece))
+                part.name = whole.name
+                part.update_rule = whole.update_rule
+                if self._model_comms and not whole.is_divided:
+                    part.copies = self._model_comms[0].size
+            own.append((piece, part))
+        return own
+
+    def _own_part(self, b: int, piece: Piece) -> Array:
+        """The elements of a piece of layout ``b``, which this rank updates."""
+        return part_of(self._views[piece.param], piece)
+
+    def _adopt_arrays(self) -> None:
+        """Moves arrays to the flat ones, also those that the caller has replaced."""
+        views = [(self._params[i], view) for i, view in self._views.items()]
+        replaced = [
+            pair for pair in views if _core.addresses([pair[0]]) != [_address(pair[1])]
+        ]
+        if replaced:
+            require_own_memory(self._params)
+        for param, view in replaced:
+            view[...] = param.array
+            param.array = view
+
+    def _adopt_rules(self) -> None:
+        """Has pieces updated by the present rules, which may have been replaced."""
+        for piece, part in (pair for row in self.own for pair in row):
+            part.update_rule = self._params[piece.param].update_rule
+
+    def take_slices(self) -> None:
+        """Makes parts of the parameters' mean gradients those of this rank's pieces."""
+        if not self.cuts:
+            return
+        for piece, part in (pair for row in self.own for pair in row):
+            whole = self._params[piece.param]
+            part.grad = None if whole.grad is None else part_of(whole.grad, piece)
+            part._loss_scale = whole._loss_scale
+
+    def fits(self) -> bool:
+        """Whether the hooks, which may have changed, need no whole parameters."""
+        return not self.cuts or is_elementwise(self._optimizer, self._params)
+
+    def update(self) -> None:
+        """Updates by the gradients of this rank's pieces, and clears all gradients.
+
+        Raises:
+            ValueError: if another optimizer was set up for some of the parameters.
+        """
+        require_own_rules("shard", self._optimizer)
+        self._adopt_arrays()
+        self._adopt_rules()
+        if self.cuts:
+            self._update_pieces()
+        else:
+            own = list(self._link.params())
+            with noise_of_rank_0(self._comm):
+                update_own(self._optimizer, self._params, own, self._gather)
+        for param in (*self._link.params(), *self._params):
+            param.grad = None
+
+    def _update_pieces(self) -> None:
+        target = self._optimizer.target
+        self._optimizer.target = self._link
+        try:
+            self._optimizer.update(None)
+        finally:
+            self._optimizer.target = target
+        self._gather()
+
+    def _gather(self) -> None:
+        """Gets the other ranks' rows of parameters."""
+        if self.in_windows:
+            self._comm.barrier()
+            for own, of_peer in self._rows_of_peers:
+                own[...] = of_peer
+            self._comm.barrier()  # nobody writes before all have read
+            return
+        rank = self._comm.rank
+        works = [self._comm.all_gather(f[rank], out=f, wait=False) for f in self._flats]
+        for work in works:
+            work.wait()
+
+    def divide(self) -> None:
+        """Drops what other ranks keep of the states."""
+        own = {piece.param: piece for row in self.own for piece, _ in row}
+        for i, param in enumerate(self._params):
+            rule: Any = param.update_rule
+            if rule is None:
+                continue
+            rule.is_exclusive = True
+            if i not in own:
+                rule._state = rule._fp32_param = None
+            elif self.cuts:
+                if rule._state is not None:
+                    rule._state = {
+                        key: part_of(x, own[i]).copy() for key, x in rule._state.items()
+                    }
+                if rule._fp32_param is not None:
+                    array = part_of(rule._fp32_param.array, own[i]).copy()
+                    rule._fp32_param = Variable(array)
+
+    def restore(self) -> None:
+        """Gives the rules whole states again; every rank calls it."""
+        self._adopt_rules()
+        parts = self._comm.allgather_obj(list(self._own_states()))
+        whole: dict[int, dict[str, Any]] = {}
+        for piece, t, arrays in (part for of_rank in parts for part in of_rank):
+            param = self._params[piece.param]
+            param.update_rule.t, param.update_rule.is_exclusive = t, False
+            if not self.cuts:
+                whole[piece.param] = arrays
+                continue
+            states = whole.setdefault(piece.param, {})
+            for key, x in arrays.items():
+                if key not in states:
+                    states[key] = numpy.empty_like(x, shape=param.shape)
+                part_of(states[key], piece)[...] = x
+        for i, states in whole.items():
+            rule: Any = self._params[i].update_rule
+            master = states.pop(_MASTER, None)
+            rule._state = states or rule._state
+            rule._fp32_param = None if master is None else Variable(master)
+
+    def release(self) -> None:
+        """Gives this rank whole parameters, too; every rank calls it."""
+
+    def _own_states(self) -> Iterator[tuple[Piece, int, dict[str, Array]]]:
+        for piece, part in (pair for row in self.own for pair in row):
+            rule: Any = part.update_rule
+            if rule is None:
+                continue
+            arrays = dict(rule._state or {})
+            if rule._fp32_param is not None:
+                arrays[_MASTER] = rule._fp32_param.array
+            yield piece, rule.t, arrays
+
+
+class _PieceParameter(Parameter):
+    """A piece of a parameter, of which ranks that share a model may have copies."""
+
+    copies = 1
+
+    def sum_over_shards(self, value: float) -> float:
+        """This rank's part of the sum, which :class:`_Pieces` takes over all ranks."""
+        return value / self.copies
+
+
+class _Pieces(Link):
+    """What the optimizer updates on this rank.
+
+    Args:
+        comms: of the ranks that have other pieces, one after another.
+        model: of whose parameters they are.
+        pieces: this rank's.
+    """
+
+    def __init__(
+        self, comms: Sequence[Communicator], model: Any, pieces: Sequence[Parameter]
+    ) -> None:
+        super().__init__()
+        self._comms = comms
+        self._pieces = list(pieces)
+        self._sum_over_model = model.sum_over_stages
+
+    def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
+        yield from self._pieces
+
+    def sum_over_stages(self, value: float) -> float:
+        """The sum of all ranks' values, in rank order; every rank calls it."""
+        value = as_number(value)
+        for comm in self._comms:
+            value = sum(comm.allgather_obj(value))
+        total: float = self._sum_over_model(value)
+        return total
+
+
+def part_of(x: Array, piece: Piece) -> Array:
+    return x.reshape(-1)[piece.start : piece.stop]
+
+
+def _model_comms(params: Sequence[Parameter]) -> list[Any]:
+    """The communicators over whose ranks parameters of the model are divided."""
+    comms = [param.model_comm for param in params if param.is_divided]
+    return list({id(comm): comm for comm in comms}.values())
+
+
+def is_elementwise(optimizer: Any, params: Sequence[Parameter]) -> bool:
+    """Whether updates of parts of parameters are parts of the updates."""
+    hooks = [*optimizer._hooks("pre").values(), *optimizer._hooks("post").values()]
+    rules: list[Any] = [p.update_rule for p in params if p.update_rule is not None]
+    return all(type(hook) in _ELEMENTWISE_HOOKS for hook in hooks) and all(
+        rule.is_elementwise and not rule._hooks("pre") and not rule._hooks("post")
+        for rule in rules
+    )
+
+
+def _address(x: Array) -> int:
+    described = "__array_interface__" if isinstance(x, numpy.ndarray) else _ON_GPU
+    return int(getattr(x, described)["data"][0])
+
+
+def require_own_memory(params: Sequence[Parameter]) -> None:
+    """Checks that parameters are on one device and share no memory with each other."""
+    devices = sorted({param._device_name for param in params})
+    if len(devices) > 1:
+        raise ValueError(
+            f"shard: expected parameters on one device, got {' and '.join(devices)}"
+        )
+    addresses = _core.addresses([param for param in params if param.size])
+    if len(set(addresses)) < len(addresses):
+        raise ValueError(
+            "shard: expected parameters that share no memory, got tied ones"
+        )

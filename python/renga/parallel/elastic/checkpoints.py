@@ -1,0 +1,207 @@
+"""Checkpoints that are written once, in the background, and load on other ranks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import threading
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga.extensions.snapshots.snapshot_writers import State
+from renga.parallel.data.extensions import resized
+from renga.parallel.elastic.index import Index, Parts, digest_of, share_out
+from renga.parallel.elastic.run import Leave, is_asked_to_leave
+from renga.serializers.npz import save_npz, serialize
+from renga.training import extension
+from renga.utils.argument import check_count
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+
+class Checkpoints(extension.Extension):
+    """Saves training, and goes on from the newest complete checkpoint::
+
+        trainer.extend(elastic.Checkpoints(comm, "checkpoints"), trigger=(1, "epoch"))
+
+    or, in a loop of one's own, with any object that has ``serialize``::
+
+        checkpoints = elastic.Checkpoints(comm, "checkpoints")
+        iteration = checkpoints.load(state)
+        ...
+        checkpoints.save(state, iteration)
+
+    An array that several ranks have is written by one of them, and the ranks share the
+    work; what differs between them, such as random states, is written for each. Files
+    are written in the background, from copies. A checkpoint is complete once its index
+    and all parts exist; each appears atomically. Any number of ranks loads it: a rank
+    that did not exist before keeps its random state.
+
+    The newest checkpoints remain at the end of training, so that it can be extended.
+
+    Args:
+        comm: the ranks.
+        folder: of the files; all ranks have to see the same.
+        kept: how many complete checkpoints remain.
+
+    Raises:
+        FileNotFoundError: a rank does not see the folder that rank 0 has made.
+        ValueError: ``kept`` is below 1.
+    """
+
+    trigger = (1, "epoch")
+    priority = extension.PRIORITY_SNAPSHOT
+    saves_trainer = True
+    autoload = True
+
+    def __init__(
+        self, comm: Communicator, folder: str | os.PathLike[str], kept: int = 2
+    ) -> None:
+        check_count("Checkpoints: kept", kept)
+        self.comm = comm
+        self.folder = os.fsdecode(folder)
+        self.kept = kept
+        self._write: _Write | None = None
+        self._mark = comm.bcast_obj(secrets.token_hex(4))
+        self._check_folder()
+
+    def _check_folder(self) -> None:
+        """Raises on all ranks if one of them sees another folder."""
+        marker = os.path.join(self.folder, f".{self._mark}")
+        if self.comm.rank == 0:
+            os.makedirs(self.folder, exist_ok=True)
+            open(marker, "wb").close()
+        self.comm.barrier()
+        found = self.comm.allgather_obj(os.path.exists(marker))
+        if self.comm.rank == 0:
+            os.remove(marker)
+        if not all(found):
+            blind = [rank for rank, seen in enumerate(found) if not seen]
+            raise FileNotFoundError(
+                f"Checkpoints: expected a folder that all ranks see, got "
+                f"{self.folder!r}, which rank 0 has made and ranks {blind} do not see"
+            )
+
+    def initialize(self, trainer: Any) -> None:
+        """Goes on from the newest checkpoint, if there is one."""
+        self.load(trainer)
+
+    def __call__(self, trainer: Any) -> None:
+        """Saves the trainer."""
+        self.save(trainer, trainer.updater.iteration)
+
+    def save(self, target: Any, iteration: int) -> None:
+        """Saves ``target`` in the background; every rank calls it.
+
+        It waits for the previous checkpoint. In a job that ``elastic.run`` was asked to
+        end, because one of another size stands by, it does not return.
+
+        Raises:
+            OSError: this or the previous checkpoint could not be written.
+            ValueError: ``iteration`` is below 0.
+        """
+        check_count("Checkpoints.save: iteration", iteration, 0)
+        self.finalize()
+        state = serialize(target)
+        own = {key: digest_of(array) for key, array in state.items()}
+        gathered = self.comm.allgather_obj((own, is_asked_to_leave()))
+        entries = share_out([digests for digests, _ in gathered])
+        part = {
+            key: numpy.array(state[key])
+            for key, writers in entries.items()
+            if self.comm.rank in writers
+        }
+        index = Index(int(iteration), self._mark, self.comm.size, entries)
+        is_first = self.comm.rank == 0
+        name = index.part(self.comm.rank)
+        self._write = _Write(self, name, part, index if is_first else None)
+        if any(is_asked for _, is_asked in gathered):
+            self.finalize()
+            self.comm.barrier()
+            raise Leave
+
+    def load(self, target: Any) -> int | None:
+        """Loads the newest complete checkpoint; every rank calls it.
+
+        One with a damaged file is skipped, with a warning.
+
+        Returns:
+            Its iteration; None if there is none.
+
+        Raises:
+            Exception: any that ``load_npz`` raises.
+        """
+        rank, size = self.comm.rank, self.comm.size
+        found = None
+        if rank == 0:
+            found = list(Index.complete(self.folder))
+        for index in self.comm.bcast_obj(found):
+            with self._opened(index) as parts:
+                is_whole = parts is not None and parts.are_whole()
+                if all(self.comm.allgather_obj(is_whole)):
+                    resized.load(parts, target, rank, size, parts.name)
+                    return int(index.iteration)
+            warnings.warn(
+                f"checkpoint {index.iteration} is skipped: one of its files is damaged",
+                stacklevel=2,
+            )
+        return None
+
+    @contextlib.contextmanager
+    def _opened(self, index: Index) -> Iterator[Any]:
+        """What this rank loads; None if it cannot be read."""
+        with contextlib.ExitStack() as files:
+            try:
+                parts = Parts(index, self.folder, self.comm.rank, files)
+            except (OSError, ValueError):
+                parts = None
+            yield parts
+
+    def finalize(self) -> None:
+        """Waits until this rank's part is written.
+
+        Raises:
+            OSError: it could not be.
+        """
+        write, self._write = self._write, None
+        if write is not None:
+            write.finish()
+
+
+class _Write(threading.Thread):
+    """Writes one rank's part, and on rank 0 the index."""
+
+    def __init__(
+        self,
+        checkpoints: Checkpoints,
+        name: str,
+        part: dict[str, numpy.ndarray],
+        index: Index | None,
+    ) -> None:
+        super().__init__(name="checkpoint")
+        self._folder, self._kept = checkpoints.folder, checkpoints.kept
+        self._path = os.path.join(self._folder, name)
+        self._part = part
+        self._index = index
+        self._error: Exception | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            save_npz(self._path, State(self._part), compression=False)
+            if self._index is not None:
+                self._index.write(self._folder)
+                Index.remove_old(self._folder, self._kept)
+        except Exception as error:
+            self._error = error
+
+    def finish(self) -> None:
+        """Waits, and raises what went wrong."""
+        self.join()
+        if self._error is not None:
+            raise self._error

@@ -1,0 +1,38 @@
+"""Makes a loss depend on communications that compute nothing for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from renga.core.variable import Variable
+from renga.parallel.functions.chain import token_for
+from renga.parallel.functions.communication import Communication, Result
+
+
+class PseudoConnect(Communication):
+    def communicate(self, xs: Sequence[Any], delegate: Any = None) -> Result:
+        token, *ys = self.apply((token_for(delegate), *xs))
+        return token, ys
+
+    def exchange(self, xs: tuple[Any, ...]) -> Sequence[Any]:
+        return xs
+
+    def adjoint(self, token: Variable, gys: list[Variable]) -> Result:
+        return PseudoConnect().communicate(gys, token)
+
+
+def pseudo_connect(
+    delegate_variable: Any, *actual_variables: Any
+) -> tuple[Variable, ...]:
+    """``actual_variables`` unchanged, but dependent on a delegate: always a tuple.
+
+    Args:
+        delegate_variable: the result of ``send`` or, on other ranks than the root, of
+            ``gather``; None for no dependence.
+        actual_variables: variables that the loss depends on.
+    """
+    if delegate_variable is None:
+        return actual_variables
+    _, ys = PseudoConnect().communicate(actual_variables, delegate_variable)
+    return tuple(ys)

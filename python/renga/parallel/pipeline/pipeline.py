@@ -1,0 +1,400 @@
+"""A model whose stages are on different ranks."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import operator
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga.core import reporter
+from renga.core.link import Link
+from renga.core.link.parallel_models import note_parallel_model, require_own_parts
+from renga.core.serializer import Deserializer
+from renga.core.variable import as_number
+from renga.parallel.pipeline import measurement, preparation
+from renga.parallel.pipeline.agreement import (
+    Settings,
+    agree,
+    hyperparameters_of,
+    require_known_to_owners,
+    settings_of,
+)
+from renga.parallel.pipeline.batches import micro_batches
+from renga.parallel.pipeline.partition import Partition, number_of_stages
+from renga.parallel.pipeline.runner import Runner
+from renga.parallel.pipeline.stages.stage_parameters import StageParameters
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+    from renga.core.parameter import Parameter
+
+# What a rank has loaded and others may not have.
+_MODEL, _OPTIMIZER = 1, 2
+
+
+class Pipeline(Link):
+    """A model that is cut into stages, each computed by one rank.
+
+    Every rank creates it from the same model and calls it with the same arguments. A
+    :class:`~renga.pipeline.PipelineUpdater` trains it; a direct call computes the
+    model's result on all ranks, without a graph.
+
+    The model needs no changes. An operation runs on the stage of its parameters, or on
+    the last stage of its inputs, and values are sent where they are needed. On other
+    ranks a value has a shape and a dtype but no elements, so the model's control flow
+    must not depend on elements.
+
+    Args:
+        model: the parameters of rank 0 are used. Of a ``MultiNodeChainList``, which is
+            another one on each rank, its ``serial_model()``.
+        comm: the ranks of the pipeline.
+        inputs: example arguments of the model, with the size of a micro-batch. They
+            are used to measure what each part costs.
+        micro_batches: the number of micro-batches in a batch.
+        schedule: ``gpipe``, ``1f1b`` or ``interleaved``, which complete the gradient of
+            each batch before the next batch starts (flush); or ``pipedream``, which
+            starts the next batch at once.
+        weights: ``flush`` for the schedules that flush. For ``pipedream``: ``flush``
+            (no correction), ``stash``, ``two_versions``, ``spectrain`` or
+            ``pipeoptim``.
+        stages: the paths of the links at which the second and later stages start; or
+            the number of stages, which are then balanced. By default there is one for
+            each rank, or two for ``interleaved`` if there are as many links.
+        recompute: the micro-batches whose forward pass is run again in the backward
+            pass, instead of being kept in memory: ``none``, ``all`` or ``except_last``.
+        deferred_batch_norm: whether batch normalization updates its running statistics
+            once for a batch, by those of all its samples, instead of once for each
+            micro-batch. It normalizes each micro-batch by its own statistics anyway.
+        reduce: how losses, and other numbers that the model returns, are put together
+            from those of micro-batches: ``mean`` over the samples, or ``sum``. By
+            default each function is also called for parts of its first batch, in test
+            mode, which shows what its loss and its reported values are; one that is
+            neither is refused.
+        samples: a function of the model's arguments, for a micro-batch, that returns
+            how many samples its mean is over, such as the labels that are not ignored.
+            By default all count.
+        batch_axis: the axis of the samples in arguments and results, such as 1 for
+            time-major sequences. Arrays with fewer axes have them in their last one.
+
+    Raises:
+        TypeError: ``model`` is no link.
+        ValueError: an unknown name, stages that do not fit the model, the ranks or the
+            schedule.
+    """
+
+    model: Link
+    partition: Partition
+
+    def __init__(
+        self,
+        model: Link,
+        comm: Communicator,
+        *inputs: Any,
+        micro_batches: int = 1,
+        schedule: str = "1f1b",
+        weights: str = "flush",
+        stages: int | Sequence[str] | None = None,
+        recompute: str = "none",
+        deferred_batch_norm: bool = False,
+        reduce: str | None = None,
+        samples: Callable[..., float] | None = None,
+        batch_axis: int = 0,
+    ) -> None:
+        super().__init__()
+        if not isinstance(model, Link):
+            raise TypeError(f"Pipeline: expected a Link, got {model!r}")
+        self._options = options = preparation.Options(
+            *(schedule, weights, micro_batches, recompute, reduce, batch_axis),
+            deferred_batch_norm,
+        )
+        options.check(comm.size)
+        # Not a child: its names in files are the model's.
+        vars(self)["model"] = whole = preparation.serial_model(model)
+        require_own_parts("Pipeline", whole)
+        self.comm = comm
+        self.micro_batches = micro_batches
+        self.schedule = schedule
+        self._samples = samples
+        links = len(set(measurement.owners(whole).values()))
+        self._n_stages = n = number_of_stages(stages, schedule, comm.size, links)
+        cuts = n if stages is None else stages
+        cut = preparation.cut(whole, comm, inputs, n, cuts, options)
+        self.partition, homes = cut
+        self._parameters = StageParameters(whole, comm, homes)
+        note_parallel_model(whole, self)
+        self._start()
+
+    def _start(self) -> None:
+        """Makes what runs batches; every rank calls it."""
+        options = self._options, self._samples
+        self._runner = Runner(self.model, self.comm, self._n_stages, *options)
+        self._has_all = self._has_all_states = False
+        self._loaded = 0  # _MODEL, _OPTIMIZER
+        # What update rules have set for themselves on each rank, and checksums of it.
+        self._settings: list[Settings] = [{}] * self.comm.size
+        self._digests: list[int] = []
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Pipeline:
+        """A pipeline with copies of the parameters; every rank makes it."""
+        self.drain()
+        self._synchronize("deepcopy")
+        new: Pipeline = copy.copy(self)
+        memo[id(self)] = new
+        new._parameters = self._parameters.deepcopy(memo)
+        vars(new)["model"] = new._parameters.model
+        new._params, new._persistent = set(), set()
+        new._start()
+        return new
+
+    def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
+        """Copies the parameters of a model, or of a pipeline of one.
+
+        Where only some ranks copy those of a model, the others get these. Of a pipeline
+        every rank has to copy.
+        """
+        self.drain()
+        with contextlib.ExitStack() as scope:
+            if not isinstance(link, Pipeline):
+                if not self._has_all:
+                    self._parameters.allocate_others()
+                self._loaded |= _MODEL
+            elif link.partition != self.partition:
+                scope.enter_context(link.gathered_parameters())
+            source = link.model if isinstance(link, Pipeline) else link
+            self._parameters.copy(source, copy_persistent)
+
+    def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
+        """The parameters of this rank's stages."""
+        for param in self.model.params(include_uninit):
+            if self._has_all or self._parameters.is_own(param):
+                yield param
+
+    def params_of_all_stages(self) -> Iterator[Parameter]:
+        """The parameters of the model, also those of other ranks."""
+        return self.model.params()
+
+    def namedparams(
+        self, include_uninit: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters of this rank's stages, with their paths in the model."""
+        for path, param in self.model.namedparams(include_uninit):
+            if self._has_all or self._parameters.is_own(param):
+                yield path, param
+
+    def namedlinks(self, skipself: bool = False) -> Iterator[tuple[str, Link]]:
+        """The links of the model, with their paths in it."""
+        return self.model.namedlinks(skipself)
+
+    def links(self, skipself: bool = False) -> Iterator[Link]:
+        """The links of the model."""
+        return self.model.links(skipself)
+
+    def _set_update_enabled(self, enabled: bool) -> None:
+        for param in self.params_of_all_stages():
+            if param.update_rule is not None:
+                param.update_rule.enabled = enabled
+
+    def cleargrads(self) -> None:
+        """Clears the gradients of this rank's parameters."""
+        for param in self.params():
+            param.cleargrad()
+
+    def sum_over_stages(self, value: float) -> float:
+        """The sum of the ranks' values; every rank calls it.
+
+        Raises:
+            RuntimeError: without a flush, where ranks update at different times.
+        """
+        if self.schedule == "pipedream" and self.comm.size > 1:
+            raise RuntimeError(
+                "Pipeline: expected a schedule that flushes for what depends on the "
+                "gradients of all stages, such as GradientClipping, got pipedream"
+            )
+        return float(self.comm.all_reduce(numpy.array([as_number(value)]))[0])
+
+    def serialize(self, serializer: Any) -> None:
+        """Saves or loads the whole model, as a single process does.
+
+        Every rank has to call it to save, even if only one of them writes. Where some
+        ranks load, the others get what the first of these has loaded.
+        """
+        with self.serialized_parameters(serializer):
+            self.model.serialize(serializer)
+
+    @contextlib.contextmanager
+    def serialized_parameters(
+        self, serializer: Any, optimizer: Any = None
+    ) -> Iterator[None]:
+        """A context in which this rank has all parameters, to save or to load them.
+
+        Args:
+            serializer: saves or loads in it.
+            optimizer: that does so, if it is not the model.
+        """
+        if not isinstance(serializer, Deserializer):
+            with self.gathered_parameters(optimizer):
+                yield
+            return
+        self.drain()
+        if not self._has_all:
+            self._parameters.allocate_others()
+        before, self._has_all = self._has_all, True
+        self._loaded |= _MODEL if optimizer is None else _OPTIMIZER
+        try:
+            yield
+        finally:
+            self._has_all = before
+
+    @contextlib.contextmanager
+    def gathered_parameters(self, optimizer: Any = None) -> Iterator[None]:
+        """A context in which every rank has all parameters; every rank enters it.
+
+        What one rank alone changes in it, only that rank's stages keep; what it loads,
+        all ranks do.
+
+        Args:
+            optimizer: if given, every rank also has the states of its update rules.
+        """
+        is_outer = not self._has_all
+        if is_outer:
+            self.drain()
+            self._synchronize("gathered_parameters", optimizer)
+            self._parameters.gather()
+        # Replicas of this pipeline may have shards of the states.
+        with getattr(optimizer, "whole_states", contextlib.nullcontext)():
+            if optimizer is not None and not self._has_all_states:
+                self._parameters.gather_states()
+                self._has_all_states = True
+            self._has_all = True
+            try:
+                yield
+            finally:
+                if is_outer:
+                    self._has_all = self._has_all_states = False
+            if is_outer:
+                self._synchronize("the end of gathered_parameters", optimizer)
+                self._parameters.free_others()
+                self._runner.restart()
+
+    def _synchronize(self, call: str, optimizer: Any = None, text: str = "") -> None:
+        """Checks that all ranks make one call, and spreads what some have loaded.
+
+        Raises:
+            RuntimeError: on every rank, if they make different ones, or if a rank has
+                set what only another one uses.
+        """
+        params = list(self.model.params())
+        settings = settings_of(params)
+        own = self._loaded, zlib.crc32(repr(settings).encode())
+        flags, digests = agree(self.comm, call, text, own)
+        if len({*digests}) == 1:
+            self._settings = [settings] * self.comm.size
+        elif digests != self._digests:
+            self._settings = require_known_to_owners(
+                self.comm, settings, self._settings, params
+            )
+        self._digests = digests
+        found = functools.reduce(operator.or_, flags)
+        self._take(flags, optimizer, None)
+        replicas = getattr(optimizer, "communicator", None)
+        if replicas is not None and hasattr(optimizer, "prepare"):
+            flags = [int(each) for each in replicas.all_gather(numpy.array(found))]
+            self._take(flags, optimizer, replicas)
+            optimizer.prepare(has_loaded=any(flags))
+        self._loaded = 0
+        if found and not self._has_all:
+            self._parameters.free_others()
+            self._runner.restart()
+
+    def _take(self, flags: Sequence[int], optimizer: Any, replicas: Any) -> None:
+        """Spreads what some of the ranks have loaded."""
+        loaders = [rank for rank, each in enumerate(flags) if each & _MODEL]
+        if 0 < len(loaders) < len(flags):
+            self._parameters.take_from(loaders[0], replicas)
+        loaders = [rank for rank, each in enumerate(flags) if each & _OPTIMIZER]
+        if 0 < len(loaders) < len(flags):
+            self._parameters.take_states_from(loaders[0], optimizer, replicas)
+
+    def forward(self, *inputs: Any, **named_inputs: Any) -> Any:
+        """The model's result for a batch, computed in micro-batches, on every rank."""
+        program, values = _positional(self.model, inputs, named_inputs)
+        shapes = micro_batches.signature(values)
+        self._runner.tell("the model")
+        self._synchronize("the model", text=f"arrays of {shapes}")
+        self._observe_model()
+        return self._runner.forward(program, values)
+
+    def train_batch(
+        self,
+        optimizer: Any,
+        program: Callable[..., Any],
+        inputs: Sequence[Any] | Mapping[str, Any],
+    ) -> None:
+        """Computes the gradient of one batch and updates the parameters.
+
+        With ``pipedream``, some of that is done by later calls, or by :meth:`drain`.
+
+        Args:
+            optimizer: of this rank's parameters.
+            program: function that computes the loss: the model, or a loss function
+                that calls it.
+            inputs: its arguments, or keyword arguments, the same on every rank.
+        """
+        self.train_batches(optimizer, program, [inputs])
+
+    def train_batches(
+        self,
+        optimizer: Any,
+        program: Callable[..., Any],
+        batches: Sequence[Sequence[Any] | Mapping[str, Any]],
+    ) -> None:
+        """:meth:`train_batch` with the gradient of several batches, as of one."""
+        if self.schedule == "pipedream" and len(batches) != 1:
+            text = "one batch for an update by pipedream, which has more micro-batches"
+            raise ValueError(f"Pipeline: expected {text} instead, got {len(batches)}")
+        values = []
+        for batch in batches:
+            if isinstance(batch, Mapping):
+                call, each = _positional(program, (), batch)
+            else:
+                call, each = _positional(program, batch, {})
+            values.append(each)
+        if not self._runner.is_streaming:
+            shapes = micro_batches.signature(values)
+            text = f"arrays of {shapes} and {hyperparameters_of(optimizer)}"
+            self._synchronize("train_batch", optimizer, text)
+        self._observe_model()
+        self._runner.train(optimizer, list(self.params()), call, values)
+
+    def drain(self) -> None:
+        """Completes all batches that are on their way; every rank calls it."""
+        self._runner.drain()
+
+    def _observe_model(self) -> None:
+        """Makes the model report under the name of the Pipeline."""
+        with contextlib.suppress(IndexError):
+            current = reporter.get_current_reporter()
+            name = current._observer_names.get(id(self))
+            if name is not None:
+                current.add_observer(name, self.model)
+
+
+def _positional(
+    program: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """A function of positional arguments only, and these."""
+    if not named:
+        return program, tuple(args)
+    names, n = list(named), len(args)
+
+    @functools.wraps(program, updated=())
+    def call(*values: Any) -> Any:
+        return program(*values[:n], **dict(zip(names, values[n:])))
+
+    return call, (*args, *named.values())

@@ -1,0 +1,144 @@
+"""Activations and gradients on their way between the stages of a pipeline."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections import defaultdict, deque
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy
+
+from renga import _core
+from renga.core.variable import Variable
+from renga.parallel.pipeline.schedule import rank_of_stage
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+VALUE, GRADIENT = 0, 1
+_TAGS = 1 << 22  # that every transport has
+
+
+class Route(NamedTuple):
+    """From which stage to which, and whether values or their gradients."""
+
+    kind: int
+    source: int
+    target: int
+
+
+class Kind(NamedTuple):
+    """What a receiver knows of a variable before it comes."""
+
+    shape: tuple[int, ...]
+    dtype: str  # in the core, where an array may be of bfloat16
+
+    @classmethod
+    def of(cls, x: Any) -> Kind:
+        """That of a Variable or an array."""
+        if isinstance(x, Variable):
+            return cls(x.shape, _core.dtype_name(x))
+        return cls(x.shape, x.dtype.name)
+
+
+class StageMessages:
+    """Sends and receives variables between stages, in order on each route.
+
+    Sends do not wait. A variable keeps the order of its axes in memory, on which the
+    choice of algorithms, and so the last bits of results, may depend.
+
+    Args:
+        comm: the ranks of the pipeline.
+        stages: the number of stages.
+    """
+
+    def __init__(self, comm: Communicator, stages: int) -> None:
+        # A group of its own, so that its tags differ from those of the user.
+        self._comm = comm.split(0, comm.rank)
+        self.stages = stages
+        self._report_tag = 2 * stages * stages
+        self._sends: deque[Any] = deque()
+        self._local: dict[Route, deque[Any]] = defaultdict(deque)
+        self._posted: dict[tuple[Route, Kind], deque[_Receive]] = defaultdict(deque)
+
+    def send(self, route: Route, x: Variable) -> None:
+        """Starts to send the value of a variable."""
+        rank = rank_of_stage(route.target, self._comm.size)
+        if rank == self._comm.rank:
+            self._local[route].append(Variable(x.array, requires_grad=False))
+            return
+        axes, elements = _core.in_memory_order(x)
+        order = numpy.array(axes, numpy.int64)
+        tag = self._tag(route, Kind.of(x))
+        work = self._comm._native.send([order, elements], rank, tag, False)
+        # The work keeps the arrays until they have been sent.
+        self._sends.append(work)
+        while self._sends and self._sends[0].test():
+            self._sends.popleft()
+
+    def receive(self, route: Route, kind: Kind) -> Variable:
+        """The next variable that came on a route; waits for it."""
+        rank = rank_of_stage(route.source, self._comm.size)
+        if rank == self._comm.rank:
+            return self._local[route].popleft()
+        if not self._posted[route, kind]:
+            self.expect(route, kind)
+        return self._posted[route, kind].popleft().wait()
+
+    def expect(self, route: Route, kind: Kind) -> None:
+        """Starts to receive a variable that will come on a route.
+
+        If none of that kind comes, it receives a later one.
+        """
+        rank = rank_of_stage(route.source, self._comm.size)
+        if rank != self._comm.rank:
+            receive = _Receive(self._comm._native, rank, self._tag(route, kind), kind)
+            self._posted[route, kind].append(receive)
+
+    def expected(self, route: Route, kind: Kind) -> int:
+        """How many such receives have been started and not been waited for."""
+        return len(self._posted[route, kind])
+
+    def send_report(self, observation: dict[str, float]) -> None:
+        """Sends what the last rank has observed to the others; others do nothing."""
+        last = self._comm.size - 1
+        if self._comm.rank == last:
+            for rank in range(last):
+                self._comm.send_obj(observation, rank, self._report_tag)
+
+    def receive_report(self) -> dict[str, float]:
+        """The next observation of the last rank; nothing on that rank."""
+        last = self._comm.size - 1
+        if self._comm.rank == last:
+            return {}
+        observation: dict[str, float] = self._comm.recv_obj(last, self._report_tag)
+        return observation
+
+    def wait(self) -> None:
+        """Waits until everything has been sent."""
+        while self._sends:
+            self._sends.popleft().wait(0.0)
+
+    def _tag(self, route: Route, kind: Kind) -> int:
+        """Variables of other kinds have other tags: none is received as another."""
+        number = (route.kind * self.stages + route.source) * self.stages
+        routes = self._report_tag + 1
+        digest = zlib.crc32(repr(tuple(kind)).encode()) % (_TAGS // routes - 1)
+        return (digest + 1) * routes + number + route.target
+
+
+class _Receive:
+    """A receive in flight."""
+
+    def __init__(self, native: Any, rank: int, tag: int, kind: Kind) -> None:
+        self._shape = kind.shape
+        self._order = numpy.empty(len(kind.shape), numpy.int64)
+        size = math.prod(kind.shape)
+        self._data = _core.empty_variable((size,), kind.dtype, _core.host_name())
+        self._work = native.receive([self._order, self._data], rank, tag, False)
+
+    def wait(self) -> Variable:
+        """The variable, once it is here."""
+        self._work.wait(0.0)
+        return _core.from_memory_order(self._data, self._shape, self._order.tolist())

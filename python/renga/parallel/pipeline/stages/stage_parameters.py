@@ -1,0 +1,197 @@
+"""The parameters of a pipeline's model, of which each rank has those of its stages."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga.core.backend import get_array_types
+from renga.core.link.distinct_params import distinct_params
+from renga.core.variable import Variable
+from renga.parallel.pipeline.schedule import rank_of_stage
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+    from renga.core.link import Link
+    from renga.core.parameter import Parameter
+
+
+class StageParameters:
+    """Keeps other stages' parameters without elements, and gathers them for files.
+
+    Args:
+        model: the whole model; its parameters have their stages as attributes.
+        comm: the ranks of the pipeline.
+        homes: the stages that compute the persistent arrays of links, by paths.
+    """
+
+    def __init__(self, model: Link, comm: Communicator, homes: Mapping[str, int]):
+        self.model = model
+        self._comm = comm
+        self._homes = homes
+
+    def deepcopy(self, memo: dict[int, Any]) -> StageParameters:
+        """The same of a copy of the model."""
+        for param in self.model.params():
+            if param.is_meta:
+                memo[id(param)] = _copy_without_elements(param, memo)
+        model = copy.deepcopy(self.model, memo)
+        for param, copied in zip(self.model.params(), model.params()):
+            copied.stage = param.stage
+        return StageParameters(model, self._comm, self._homes)
+
+    def copy(self, source: Link, copy_persistent: bool) -> None:
+        """Copies the parameters, and the persistent values, of a model of this kind.
+
+        Raises:
+            ValueError: the models have other parameters.
+        """
+        params = dict(source.namedparams())
+        for name, param in self.model.namedparams():
+            if name not in params:
+                raise ValueError(f"copyparams: expected a parameter {name}, got none")
+            if not (param.is_meta or params[name].is_meta):
+                param.copydata(params[name])
+        links = dict(source.namedlinks())
+        for path, link in self.model.namedlinks():
+            if copy_persistent and path in links:
+                _copy_persistent(link, links[path])
+
+    def is_own(self, param: Parameter) -> bool:
+        """Whether a parameter belongs to a stage of this rank."""
+        return rank_of_stage(param.stage, self._comm.size) == self._comm.rank
+
+    def free_others(self) -> None:
+        """Drops the elements and the optimizer's states of other ranks' parameters."""
+        for param in self._params():
+            if not self.is_own(param):
+                param._to_device("meta:0")
+                param.grad = None
+                _set_state(param.update_rule, (0, None, None))
+
+    def allocate_others(self) -> None:
+        """Gives other ranks' parameters elements, to load into; those are NaN."""
+        for param in self._params():
+            if param.is_meta:
+                param.array = numpy.full(param.shape, numpy.nan, param.dtype)
+
+    def gather(self) -> None:
+        """Gives every rank all parameters and persistent values; every rank calls it.
+
+        After it and :meth:`gather_states`, files equal those of a single process.
+        """
+        for param in self._params():
+            owner = rank_of_stage(param.stage, self._comm.size)
+            param.array = self._broadcast(param, owner, self._comm)
+        for path, link in sorted(self.model.namedlinks(), key=lambda item: item[0]):
+            if path in self._homes:
+                home = rank_of_stage(self._homes[path], self._comm.size)
+                _broadcast_persistent(link, home, self._comm)
+
+    def gather_states(self) -> None:
+        """Gives every rank all states of the optimizer; every rank calls it."""
+        for param in self._params():
+            owner = rank_of_stage(param.stage, self._comm.size)
+            _broadcast_state(param, owner, self._comm)
+
+    def take_from(self, root: int, replicas: Communicator | None = None) -> None:
+        """Sets this rank's parameters and persistent values to those of ``root``.
+
+        Every rank calls it. What ``root`` has not loaded, which is NaN, stays as it is.
+
+        Args:
+            root: a rank of the pipeline.
+            replicas: if given, ``root`` is a rank of these, which have the same stages.
+        """
+        comm = self._comm if replicas is None else replicas
+        for param in self._params():
+            if replicas is None or self.is_own(param):
+                array = self._broadcast(param, root, comm)
+                if self.is_own(param) and not numpy.isnan(array).all():
+                    param.array[...] = array
+        for _, link in sorted(self.model.namedlinks(), key=lambda item: item[0]):
+            _broadcast_persistent(link, root, comm)
+
+    def take_states_from(
+        self, root: int, optimizer: Any, replicas: Communicator | None = None
+    ) -> None:
+        """The same for the states of an optimizer, and its counts unless it is None."""
+        comm = self._comm if replicas is None else replicas
+        for param in self._params():
+            if replicas is None or self.is_own(param):
+                _broadcast_state(param, root, comm)
+        if optimizer is not None:
+            counts = comm.bcast_obj((optimizer.t, optimizer.epoch), root=root)
+            optimizer.t, optimizer.epoch = counts
+
+    def _params(self) -> list[Parameter]:
+        distinct = distinct_params(self.model, include_uninit=False)
+        return [each.param for each in distinct]
+
+    def _broadcast(
+        self, param: Parameter, root: int, comm: Communicator
+    ) -> numpy.ndarray:
+        """The elements that ``root`` has of a parameter."""
+        if comm.rank == root:
+            array = numpy.asarray(param.array, order="C")
+        else:
+            array = numpy.empty(param.shape, param.dtype)
+        comm.broadcast(array, root)
+        return array
+
+
+def _broadcast_state(param: Parameter, root: int, comm: Communicator) -> None:
+    rule = param.update_rule
+    own = None if rule is None else (rule.t, rule._state, _master_of(rule))
+    state = _sent(own, root, comm)
+    if comm.rank != root and state is not None:
+        _set_state(rule, state)
+
+
+def _broadcast_persistent(link: Link, root: int, comm: Communicator) -> None:
+    if not link._persistent:
+        return
+    own = {name: getattr(link, name) for name in sorted(link._persistent)}
+    values = _sent(own, root, comm)
+    if comm.rank != root:
+        vars(link).update(values)
+
+
+def _sent(value: Any, root: int, comm: Communicator) -> Any:
+    """The value that ``root`` has, on every rank."""
+    return comm.bcast_obj(value if comm.rank == root else None, root=root)
+
+
+def _master_of(rule: Any) -> Any:
+    return None if rule._fp32_param is None else rule._fp32_param.array
+
+
+def _set_state(rule: Any, state: tuple[int, Any, Any]) -> None:
+    """Sets the count of updates, the state and the float32 copy of an update rule."""
+    if rule is None:
+        return
+    rule.t, rule._state, master = state
+    rule._fp32_param = None if master is None else Variable(master)
+
+
+def _copy_without_elements(param: Parameter, memo: dict[int, Any]) -> Parameter:
+    """A copy of another rank's parameter, with a shape and a dtype only."""
+    new = type(param).__new__(type(param))
+    array = numpy.empty(param.shape, param.dtype)
+    Variable.__init__(new, array, name=param.name, requires_grad=param.requires_grad)
+    new._to_device("meta:0")
+    new.__dict__.update(copy.deepcopy(vars(param), memo))
+    return new
+
+
+def _copy_persistent(link: Link, source: Link) -> None:
+    for name in link._persistent:
+        value, new = getattr(link, name), getattr(source, name)
+        array_types: Any = get_array_types()
+        if isinstance(value, array_types):
+            value[...] = link.device.send(new)
+        else:
+            setattr(link, name, copy.deepcopy(new))

@@ -1,0 +1,162 @@
+"""How the variables of a running model are placed, as far as its thread knows."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from renga.core.parameter import Parameter
+from renga.parallel.placement import REPLICATE, Placement, Shard
+from renga.utils.type_check import InvalidType
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# Of images: along the spatial axes, from axis 2 on, which a SpatialGrid shards.
+SPATIAL = Shard(2)
+
+
+class PlacementTracker:
+    """The placements of one run of a model.
+
+    Unless recorded otherwise, arrays of three axes or more are images or sequences,
+    placed as ``sharded``; others and parameters are replicated.
+
+    Args:
+        take_shard: returns this rank's shard of a replicated array.
+    """
+
+    def __init__(
+        self, take_shard: Callable[[Any], Any], sharded: Placement = SPATIAL
+    ) -> None:
+        self.take_shard = take_shard
+        self.sharded = sharded
+        # With the variables, so that their ids are not reused.
+        self._recorded: dict[int, tuple[Any, Placement]] = {}
+        self._uniform: dict[int, Any] = {}
+        self.is_paused = False
+
+    def sharded_axes(self, ndim: int) -> range:
+        """The axes of a variable along which it may be sharded."""
+        return range(2, ndim) if self.sharded == SPATIAL else range(1, min(ndim, 2))
+
+    def record_uniform(self, y: Any, xs: Sequence[Any]) -> None:
+        """Takes note that ``y`` is the same for all of its pixels or tokens, if it is.
+
+        Args:
+            xs: replicated operands of a pointwise function, or what was broadcast.
+        """
+        axes = [axis - y.ndim for axis in self.sharded_axes(y.ndim)]
+        if any(y.shape[i] != 1 for i in axes) and all(
+            self.is_uniform(x) or all(x.ndim < -i or x.shape[i] == 1 for i in axes)
+            for x in xs
+        ):
+            self._uniform[id(y)] = y
+
+    def is_uniform(self, x: Any) -> bool:
+        """Whether ``x`` has been broadcast along the axes that may be sharded."""
+        return id(x) in self._uniform
+
+    def record(self, x: Any, placement: Placement) -> None:
+        """Takes note of how ``x`` is placed."""
+        self._recorded[id(x)] = (x, placement)
+
+    def placement_of(self, x: Any, least_axes: int = 3) -> Placement:
+        """How ``x`` is placed.
+
+        Args:
+            least_axes: of arrays that are sharded unless recorded otherwise.
+        """
+        recorded = self._recorded.get(id(x))
+        if recorded is not None:
+            return recorded[1]
+        if isinstance(x, Parameter):
+            return REPLICATE
+        return self.sharded if getattr(x, "ndim", 0) >= least_axes else REPLICATE
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """A context whose functions know placements themselves."""
+        before, self.is_paused = self.is_paused, True
+        try:
+            yield
+        finally:
+            self.is_paused = before
+
+
+class _Thread(threading.local):
+    tracker: PlacementTracker | None = None
+
+
+_thread = _Thread()
+
+
+@contextlib.contextmanager
+def tracking(tracker: PlacementTracker) -> Iterator[None]:
+    """A context in which this thread's placements are tracked."""
+    before, _thread.tracker = _thread.tracker, tracker
+    try:
+        yield
+    finally:
+        _thread.tracker = before
+
+
+def current_tracker() -> PlacementTracker | None:
+    """This thread's tracker; None where no tracked model runs."""
+    return _thread.tracker
+
+
+def is_replicated(x: Any) -> bool:
+    """Whether an image is known to be the same on every rank."""
+    tracker = _thread.tracker
+    return tracker is not None and tracker.placement_of(x) == REPLICATE
+
+
+def placed(
+    output: Placement = SPATIAL, *, x: Placement = SPATIAL
+) -> Callable[[Function], Function]:
+    """Declares the placements of a function of (communicator or link, x, ...).
+
+    Replicated images come to a function of ``SPATIAL`` ones as this rank's shard.
+
+    Args:
+        output: the placement of the result.
+        x: the placement that the function expects.
+
+    Raises:
+        InvalidType: by the function, where ``x`` cannot be placed so.
+    """
+
+    def declare(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            tracker = _thread.tracker
+            if tracker is None or tracker.is_paused:
+                return function(*args, **kwargs)
+            if x == SPATIAL and len(args) > 1:
+                shard = _as_shard(tracker, function.__name__, args[1])
+                args = (args[0], shard, *args[2:])
+            elif x == SPATIAL:
+                kwargs["x"] = _as_shard(tracker, function.__name__, kwargs["x"])
+            with tracker.paused():
+                y = function(*args, **kwargs)
+            if output != SPATIAL:
+                tracker.record(y, output)
+            return y
+
+        return call  # type: ignore[return-value]
+
+    return declare
+
+
+def _as_shard(tracker: PlacementTracker, name: str, x: Any) -> Any:
+    placement = tracker.placement_of(x)
+    if getattr(x, "ndim", 0) < 3 or placement == SPATIAL:
+        return x
+    if placement == REPLICATE:
+        return tracker.take_shard(x)
+    raise InvalidType(
+        f"{name}: expected images, got {x.shape} that came through spatial_broadcast"
+    )

@@ -1,0 +1,114 @@
+"""What the layers of a model send and hold under each of the simple strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from renga.communicators import simulated
+from renga.core.link import Link
+from renga.parallel.pipeline.measurement import Costs, Segment
+from renga.parallel.pipeline.partition import partition
+from renga.parallel.plan.analysis.work_depth import Layer, Recorded
+from renga.parallel.plan.cluster import Cluster
+from renga.parallel.plan.strategies.messages import link_messages
+from renga.parallel.plan.strategies.traced_model import TracedModel
+from renga.parallel.spatial.replacement import spatial_replacements
+
+
+def layers_of(
+    model: Link,
+    inputs: Sequence[Any],
+    found: Sequence[Recorded],
+    strategies: Sequence[str],
+    ranks: int,
+) -> list[Layer]:
+    """The functions of a forward pass with volume and memory.
+
+    The messages of a link count where its first function is.
+    """
+    parameters = {
+        path: sum(4 * getattr(link, name).size for name in link._params)
+        for path, link in model.namedlinks()
+    }
+    volumes = {s: _VOLUMES[s](model, inputs, found, ranks) for s in strategies}
+    layers, seen = [], set()
+    for f in found:
+        is_first = f.path not in seen
+        seen.add(f.path)
+        own = parameters.get(f.path, 0) if is_first else 0
+        volume = {
+            s: volumes[s].get(f.path, 0.0) if is_first and f.path else 0.0
+            for s in strategies
+        }
+        memory = {s: _memory(s, own, f.bytes, ranks) for s in strategies}
+        name = f"{f.path} {f.function}".strip()
+        numbers = f.work, f.depth, f.finished, f.bytes, own
+        layers.append(Layer(name, f.function, *numbers, volume, memory))
+    return layers
+
+
+def _memory(strategy: str, parameters: int, output: int, ranks: int) -> float:
+    """Pipelines split layers between ranks, others the layers themselves."""
+    is_sharded = strategy in ("channel", "pipeline")
+    return (parameters / ranks if is_sharded else parameters) + output / ranks
+
+
+def _of_links(
+    model: Link, inputs: Sequence[Any], ranks: int, layout: str, algorithm: str
+) -> dict[str, float]:
+    machine = simulated.Machine(intra_size=ranks)
+    cluster = Cluster(ranks, machine, False)
+    volumes: dict[str, float] = {}
+    for traced in TracedModel(model, inputs).calls:
+        call, layouts = traced.call, (layout, layout)
+        size = link_messages(call.link, call, layouts, algorithm, cluster).bytes
+        volumes[traced.path] = volumes.get(traced.path, 0.0) + size
+    return volumes
+
+
+def _data(
+    model: Link, inputs: Sequence[Any], found: Any, ranks: int
+) -> dict[str, float]:
+    return _of_links(model, inputs, ranks, "batch", "weight-replicated")
+
+
+def _channel(
+    model: Link, inputs: Sequence[Any], found: Any, ranks: int
+) -> dict[str, float]:
+    return _of_links(model, inputs, ranks, "channel", "column-parallel")
+
+
+def _spatial(
+    model: Link, inputs: Sequence[Any], found: Any, ranks: int
+) -> dict[str, float]:
+    paths = {id(link): path for path, link in reversed(list(model.namedlinks()))}
+    replaced = spatial_replacements(model, simulated.connect(ranks), inputs)
+    return {paths[id(r.link)]: r.cost.bytes for r in replaced if r.cost is not None}
+
+
+def _pipeline(
+    model: Link, inputs: Sequence[Any], found: Sequence[Recorded], ranks: int
+) -> dict[str, float]:
+    """Activations and gradients between stages that have about the same work."""
+    work: dict[str, float] = {}
+    outputs: dict[str, int] = {}
+    path = ""
+    for f in found:
+        path = f.path or path
+        work[path] = work.get(path, 0.0) + f.work
+        outputs[path] = f.bytes
+    segments = [Segment(name, max(w, 1.0), 2 * max(w, 1.0)) for name, w in work.items()]
+    stages = min(ranks, len(segments))
+    cut = partition(Costs(segments), stages, 0.0, 0.0).stages
+    # A step sends the output of each stage but the last, and its gradient back.
+    last = [stage.links[-1] for stage in cut[:-1]]
+    return {name: 2.0 * outputs[name] / ranks for name in last}
+
+
+_VOLUMES = {
+    "data": _data,
+    "channel": _channel,
+    "spatial": _spatial,
+    "pipeline": _pipeline,
+}

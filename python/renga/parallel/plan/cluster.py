@@ -1,0 +1,222 @@
+"""Machines to plan for: the real ranks of a communicator, or described ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from renga import _core
+from renga.communicators.simulated import Machine
+from renga.parallel.plan.strategies.collective_times import (
+    CollectiveTimes,
+    interpolated,
+)
+from renga.parallel.redistribute.cost import machine_of
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+_LONG = 1 << 20  # bytes of a message that shows the bandwidth
+_SIZE = re.compile(r"(\d+)\s*nodes?\s*[×x*]\s*(\d+)\s*ranks?", re.IGNORECASE)
+_QUANTITY = re.compile(r"([\d.]+(?:e[+-]?\d+)?)\s*(\S+)", re.IGNORECASE)
+# What a part of a description gives: a rate in bytes per second, or seconds.
+_RATES = {"gbit/s": 1e9 / 8, "mbit/s": 1e6 / 8, "gb/s": 1e9, "mb/s": 1e6}
+_TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """Ranks and the network between them.
+
+    Args:
+        ranks: their number.
+        machine: the network within a node and between nodes.
+        overlaps: whether ranks compute while they communicate. The collectives of
+            parallel links do not.
+        comm: the communicator, if these are its ranks.
+        collectives: their measured times.
+    """
+
+    ranks: int
+    machine: Machine
+    overlaps: bool = True
+    comm: Communicator | None = dataclasses.field(
+        default=None, compare=False, repr=False
+    )
+    collectives: CollectiveTimes | None = dataclasses.field(
+        default=None, compare=False, repr=False
+    )
+
+    def __post_init__(self) -> None:
+        if self.ranks < 1:
+            raise ValueError(f"Cluster: expected a rank or more, got {self.ranks}")
+        self.machine.check_ranks(self.ranks)
+
+    @classmethod
+    def describe(cls, text: str) -> Cluster:
+        """A machine such as ``"4 nodes × 8 ranks, 10 Gbit/s, 5 µs"``.
+
+        Bandwidth and latency are those between nodes. Two more of them, behind ``in
+        nodes:``, are those within a node; by default :class:`Machine`'s.
+
+        Args:
+            text: units are Gbit/s, Mbit/s, GB/s and MB/s, and s, ms, µs (us) and ns.
+
+        Raises:
+            ValueError: the text is no description; it says which part.
+        """
+        between, colon, within = text.partition("in nodes:")
+        first, *rest = [part.strip() for part in between.rstrip(" ,;").split(",")]
+        size = _SIZE.fullmatch(first)
+        if size is None:
+            raise ValueError(
+                f"Cluster: expected a description to begin with '4 nodes × 8 ranks', "
+                f"got {first!r}"
+            )
+        nodes, intra_size = map(int, size.groups())
+        if min(nodes, intra_size) < 1:
+            raise ValueError(f"Cluster: expected a node and a rank, got {first!r}")
+        options = _network(rest, "")
+        if colon:
+            options |= _network(within.split(","), "node_")
+        return cls(nodes * intra_size, Machine(intra_size=intra_size, **options))
+
+    @classmethod
+    def of(cls, comm: Communicator) -> Cluster:
+        """The ranks of a communicator and its measured network; every rank calls it.
+
+        Latency and bandwidth are the median of messages from rank 0 to other ranks, of
+        its node and of others. A simulated communicator has a machine already. The
+        collectives of links are timed on real ranks.
+        """
+        times = None
+        if comm.size > 1 and not comm.is_simulated:
+            times = CollectiveTimes.measure(comm)
+        return cls(comm.size, machine_of(comm), False, comm, times)
+
+    @property
+    def without_ranks(self) -> Cluster:
+        """The same machine, for files and messages."""
+        return dataclasses.replace(self, comm=None, collectives=None)
+
+    @property
+    def link_machine(self) -> Machine:
+        """The network as links use it: with the times of their collectives."""
+        if self.collectives is None:
+            return self.machine
+        times = self.collectives.all_to_all
+        latency = times[0][1] / (self.ranks - 1)
+        long = interpolated(times, _LONG) / (self.ranks - 1)
+        bandwidth = _LONG / max(long - latency, 1e-9)
+        prefix = "" if self.ranks > self.machine.intra_size else "node_"
+        options: dict[str, Any] = {
+            f"{prefix}latency": latency,
+            f"{prefix}bandwidth": bandwidth,
+        }
+        return dataclasses.replace(self.machine, **options)
+
+    def all_to_all(self, machine: Machine, ranks: int, size: int) -> float:
+        """The seconds for ``size`` bytes to and from each other rank of a group.
+
+        Args:
+            machine: that of the group, if no collectives were timed.
+        """
+        if self.collectives is None:
+            return machine.all_to_all(ranks, size)
+        share = (ranks - 1) / (self.ranks - 1)
+        return share * interpolated(self.collectives.all_to_all, size)
+
+    @property
+    def topology(self) -> _core.planning.Topology:
+        """The network for the simulator."""
+        machine = self.machine
+        return _core.planning.Topology(
+            self.ranks,
+            min(machine.intra_size, self.ranks),
+            machine.latency,
+            1 / machine.bandwidth,
+            machine.node_latency,
+            1 / machine.node_bandwidth,
+            self.overlaps,
+        )
+
+    def all_reduce(self, devices: Sequence[int], size: int) -> float:
+        """The seconds to add up ``size`` bytes over some ranks."""
+        if len(devices) < 2:
+            return 0.0
+        by_node: dict[int, int] = {}
+        for device in devices:
+            node = device // self.machine.intra_size
+            by_node[node] = by_node.get(node, 0) + 1
+        width = max(by_node.values()) if len(set(by_node.values())) == 1 else 1
+        return self.group_all_reduce(self.machine, len(devices), size, width)
+
+    def group_all_reduce(
+        self, machine: Machine, ranks: int, size: int, width: int | None = None
+    ) -> float:
+        """The seconds to add up ``size`` bytes over a group.
+
+        Args:
+            machine: that of the group, if no collectives were timed.
+            width: how many of its ranks are on each node; by default as on the machine.
+        """
+        if self.collectives is not None:
+            return interpolated(self.collectives.all_reduce, size)
+        return _all_reduce(machine, width or machine.intra_size, ranks, size)
+
+    def to_json(self) -> dict[str, Any]:
+        """What :meth:`from_json` takes."""
+        machine = dataclasses.asdict(self.machine)
+        return {"ranks": self.ranks, "machine": machine, "overlaps": self.overlaps}
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> Cluster:
+        """The cluster that ``to_json`` was called on."""
+        return cls(fields["ranks"], Machine(**fields["machine"]), fields["overlaps"])
+
+    def __str__(self) -> str:
+        machine = self.machine
+        width = min(machine.intra_size, self.ranks)
+        nodes = self.ranks // width
+        text = f"{nodes} {'nodes' if nodes > 1 else 'node'} × {width} ranks"
+        if width < self.ranks:
+            text += f", {_rate_and_time(machine.bandwidth, machine.latency)}"
+        if width > 1:
+            inside = _rate_and_time(machine.node_bandwidth, machine.node_latency)
+            text += f", in nodes: {inside}"
+        return text
+
+
+@functools.lru_cache(1 << 16)  # a search asks for the same ones over and over
+def _all_reduce(machine: Machine, width: int, ranks: int, size: int) -> float:
+    machine = dataclasses.replace(machine, intra_size=width)
+    return machine.all_reduce(ranks, size)
+
+
+def _rate_and_time(bandwidth: float, latency: float) -> str:
+    return f"{bandwidth * 8 / 1e9:.3g} Gbit/s, {latency * 1e6:.3g} µs"
+
+
+def _network(parts: Sequence[str], prefix: str) -> dict[str, float]:
+    """``bandwidth`` and ``latency`` from parts of a description."""
+    found: dict[str, float] = {}
+    for part in parts:
+        match = _QUANTITY.fullmatch(part.strip())
+        unit = match.group(2).lower() if match else ""
+        name = "bandwidth" if unit in _RATES else "latency"
+        if match is None or unit not in {**_RATES, **_TIMES} or prefix + name in found:
+            raise ValueError(
+                f"Cluster: expected one bandwidth (10 Gbit/s) and one latency (5 µs), "
+                f"got {part.strip()!r}"
+            )
+        value = float(match.group(1)) * {**_RATES, **_TIMES}[unit]
+        if not (value > 0 and math.isfinite(value)):
+            raise ValueError(
+                f"Cluster: expected a number above 0, got {part.strip()!r}"
+            )
+        found[prefix + name] = value
+    return found

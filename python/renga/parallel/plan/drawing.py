@@ -1,0 +1,117 @@
+"""Pictures of plans, drawn with matplotlib."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from renga.parallel.plan.analysis.work_depth import WorkDepth
+    from renga.parallel.plan.plan import Bar
+
+_COLORS = {
+    "forward": "#4c78a8",
+    "backward": "#54a24b",
+    "update": "#9d755d",
+    "send": "#f58518",
+    "send gradient": "#eeca3b",
+    "sync": "#e45756",
+}
+_MOST_LANES = 32
+
+
+def figure(width: float, height: float) -> tuple[Any, Any]:
+    """A figure and its axes, without a display."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    drawing = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(drawing)
+    axes = drawing.add_subplot()
+    axes.spines[["top", "right"]].set_visible(False)
+    return drawing, axes
+
+
+def _metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Of a file that is the same every time."""
+    return {"Date": None} if os.fspath(path).endswith(".svg") else {}
+
+
+def draw_timeline(
+    path: str | os.PathLike[str], bars: Sequence[Bar], ranks: int, title: str
+) -> None:
+    """A lane for each rank and, where messages overlap with it, for its network."""
+    from matplotlib.patches import Patch
+
+    own = {b.resource for b in bars}
+    shown = sorted(own, key=lambda r: (r % ranks, r // ranks))[:_MOST_LANES]
+    lanes = {resource: i for i, resource in enumerate(shown)}
+    drawing, axes = figure(9, 1.2 + 0.32 * len(lanes))
+    end = max((b.end for b in bars), default=1e-3)
+    for kind, color in _COLORS.items():
+        for resource, lane in lanes.items():
+            spans = [
+                (b.start * 1e3, (b.end - b.start) * 1e3)
+                for b in bars
+                if b.kind == kind and b.resource == resource and b.end - b.start > 2e-9
+            ]
+            if spans:
+                axes.broken_barh(
+                    spans,
+                    (lane - 0.4, 0.8),
+                    facecolors=color,
+                    edgecolor="white",
+                    lw=0.3,
+                )
+    present = {b.kind for b in bars if b.end - b.start > 2e-9}
+    kinds = [
+        Patch(color=c, label=kind) for kind, c in _COLORS.items() if kind in present
+    ]
+    ports = ["", ": messages in its node", ": gradients and other nodes"]
+    axes.set_yticks(
+        range(len(lanes)), [f"rank {r % ranks}{ports[r // ranks]}" for r in lanes]
+    )
+    axes.invert_yaxis()
+    axes.set_xlim(0, end * 1e3)
+    axes.set_xlabel("ms")
+    axes.set_title(title, loc="left", fontsize=10)
+    drawing.legend(handles=kinds, ncols=6, loc="outside upper center", frameon=False)
+    drawing.savefig(path, metadata=_metadata(path))
+
+
+def draw_work_depth(path: str | os.PathLike[str], found: WorkDepth) -> None:
+    """Work over depth of each layer, and below what each strategy sends."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    layers = [
+        layer for layer in found.layers if layer.work or any(layer.volume.values())
+    ]
+    drawing = Figure(figsize=(max(6, 0.34 * len(layers) + 2), 6), layout="constrained")
+    FigureCanvasAgg(drawing)
+    above, below = drawing.subplots(2, 1, sharex=True)
+    positions = range(len(layers))
+    above.bar(
+        positions,
+        [layer.work / max(1, layer.depth) for layer in layers],
+        color="#4c78a8",
+    )
+    above.set_yscale("log")
+    above.set_ylabel("W / D")
+    strategies = list(layers[0].volume) if layers else []
+    width = 0.8 / max(1, len(strategies))
+    colors = ["#4c78a8", "#f58518", "#54a24b", "#e45756"]
+    for i, (strategy, color) in enumerate(zip(strategies, colors)):
+        left = [
+            position + (i - (len(strategies) - 1) / 2) * width for position in positions
+        ]
+        sent = [layer.volume[strategy] / 1e6 for layer in layers]
+        below.bar(left, sent, width, color=color, label=strategy)
+    below.set_ylabel(f"MB sent by each of {found.ranks} ranks")
+    below.legend(frameon=False, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    below.set_xticks(list(positions), [layer.name for layer in layers], rotation=90)
+    for axes in (above, below):
+        axes.spines[["top", "right"]].set_visible(False)
+    above.set_title(f"{found.model}: work over depth, and communication", loc="left")
+    drawing.savefig(path, metadata=_metadata(path))

@@ -1,0 +1,251 @@
+"""A strategy that was found, with what it is expected to take."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from renga.links.parallel.spatial.grid import SpatialGrid
+from renga.parallel.channel.makers import LinkChoice
+from renga.parallel.channel.replacement import channel_replacements
+from renga.parallel.conversion.replacement import LinkReplacement
+from renga.parallel.pipeline.batches import micro_batches
+from renga.parallel.pipeline.pipeline import Pipeline
+from renga.parallel.plan.cluster import Cluster
+from renga.parallel.plan.json_file import read_json, write_json
+from renga.parallel.samples.sample_run import SampleRun
+from renga.parallel.spatial.replacement import spatial_replacements
+from renga.utils.table import aligned
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+    from renga.core.link import Link
+
+_FORMAT = "renga plan 3"
+# The name of data parallelism without a plan among measured steps.
+MULTI_NODE_OPTIMIZER = "create_multi_node_optimizer"
+
+
+class Row(NamedTuple):
+    """What a layer does in a step. Seconds and bytes are those of a rank."""
+
+    layer: str
+    choice: str
+    computed: float
+    sent: float
+    waited: float
+    next_best: str  # another choice, and how much longer a step takes with it
+
+
+class Bar(NamedTuple):
+    """A task of the simulated step, in the picture."""
+
+    kind: str
+    layer: str
+    resource: int
+    start: float
+    end: float
+
+
+class Stages(NamedTuple):
+    """Of a pipeline."""
+
+    starts: tuple[str, ...]  # the links that the second and later ones start with
+    micro_batches: int
+
+
+@dataclasses.dataclass
+class Plan:
+    """A strategy for a model on a cluster.
+
+    ``parallelize(model, comm, plan, x)`` applies it, if it was found for a model and
+    not for a described network.
+
+    Args:
+        model: the name of the model or network.
+        seconds: of the predicted step.
+        data_seconds: of the predicted step with data parallelism; for a model, that of
+            a multi-node optimizer.
+        rows: one for each layer.
+        links: how each link is computed, by its path; None for a described network.
+        timeline: of the simulated step.
+        grid: rows and columns of ranks that share images, if they do; then no link
+            has a choice of its own.
+        stages: of a pipeline, if it is one; likewise.
+        groups: of ranks with samples of their own, which share the model by ``links``.
+        stacked: of each output, whether time steps are stacked along axis 0.
+        predicted: the seconds of hand-made strategies and other candidates by name.
+        measured: the timed seconds of candidates by name, if they were timed.
+    """
+
+    model: str
+    cluster: Cluster
+    seconds: float
+    data_seconds: float
+    rows: list[Row]
+    links: dict[str, LinkChoice] | None = None
+    timeline: list[Bar] = dataclasses.field(default_factory=list)
+    grid: tuple[int, int] | None = None
+    stages: Stages | None = None
+    groups: int = 1
+    stacked: tuple[bool, ...] = ()
+    predicted: dict[str, float] = dataclasses.field(default_factory=dict)
+    measured: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    @property
+    def ranks(self) -> int:
+        """The number of ranks that it is for."""
+        return self.cluster.ranks
+
+    @property
+    def bytes_sent(self) -> float:
+        """By each rank in a step."""
+        return sum(row.sent for row in self.rows)
+
+    @property
+    def is_slower_than_data_parallelism(self) -> bool:
+        """Whether a step of a multi-node optimizer is faster, as measured if it was.
+
+        Links give the serial model's outputs on every rank, which some models, such as
+        recurrent ones, cannot do with samples of their own.
+        """
+        if MULTI_NODE_OPTIMIZER in self.measured:
+            least = min(self.measured, key=self.measured.__getitem__)
+            return least == MULTI_NODE_OPTIMIZER
+        return self.data_seconds < self.seconds
+
+    @property
+    def name(self) -> str:
+        """Equal for equal choices."""
+        chosen = [self.links, self.grid, self.stages, self.groups]
+        text = json.dumps(chosen, sort_keys=True)
+        return f"plan {hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+    def replacements(
+        self, model: Link, comm: Communicator, inputs: Sequence[Any]
+    ) -> list[LinkReplacement]:
+        """What ``parallelize`` replaces.
+
+        Raises:
+            ValueError: the plan is for a described network, or for another model.
+        """
+        if self.links is None:
+            raise ValueError(
+                f"parallelize: expected a plan of a model, got one of the described "
+                f"network {self.model}"
+            )
+        missing = set(self.links) - {path for path, _ in model.namedlinks()}
+        if missing:
+            raise ValueError(
+                f"parallelize: expected a model with the links of the plan, got "
+                f"{type(model).__name__} without {', '.join(sorted(missing))}"
+            )
+        if self.grid is not None:
+            return spatial_replacements(model, SpatialGrid(comm, self.grid), inputs)
+        return channel_replacements(model, comm, inputs, self.links)
+
+    def sample_run(self, comm: Communicator) -> SampleRun | None:
+        """How groups of ranks with samples of their own run it, if there are any."""
+        if self.groups == 1:
+            return None
+        return SampleRun.create(comm, self.groups, self.stacked)
+
+    def pipeline(
+        self, model: Link, comm: Communicator, inputs: Sequence[Any], **options: Any
+    ) -> Link | None:
+        """The model as a pipeline with these options, if the plan has stages."""
+        if self.stages is None:
+            return None
+        starts, number = self.stages
+        axis = options.get("batch_axis", 0)
+        _, parts = micro_batches.split(inputs, number, axis)[0]
+        return Pipeline(
+            model, comm, *parts, micro_batches=number, stages=starts, **options
+        )
+
+    def table(self) -> str:
+        """A line for each layer: what it does, what that takes, and the next best."""
+        headings = ("layer", "split", "computes", "sends", "waits", "next best")
+        lines = [headings]
+        for row in self.rows:
+            times = f"{row.computed * 1e3:.3f} ms", f"{row.sent / 1e6:.3f} MB"
+            waits = f"{row.waited * 1e3:.3f} ms"
+            lines.append((row.layer, row.choice, *times, waits, row.next_best))
+        total = f"{self.model} on {self.cluster}: {self.seconds * 1e3:.3f} ms predicted"
+        if self.seconds > 0:
+            ratio = self.data_seconds / self.seconds
+            total += (
+                f", data parallelism {self.data_seconds * 1e3:.3f} ms ({ratio:.2f}x)"
+            )
+        for name, seconds in sorted(self.predicted.items(), key=lambda item: item[1]):
+            total += f"\n{name}: {seconds * 1e3:.3f} ms predicted"
+        for name, seconds in sorted(self.measured.items(), key=lambda item: item[1]):
+            total += f"\n{name}: {seconds * 1e3:.3f} ms measured"
+        if self.is_slower_than_data_parallelism:
+            total += f"\nexpect a step of {MULTI_NODE_OPTIMIZER} to be faster"
+        return "\n".join([*aligned(lines, right=[2, 3, 4]), total])
+
+    __str__ = table
+
+    def draw(self, path: str | os.PathLike[str]) -> None:
+        """Draws the simulated timeline into an SVG or PNG file, with matplotlib."""
+        from renga.parallel.plan.drawing import draw_timeline
+
+        title = f"{self.model}, {self.cluster}"
+        draw_timeline(path, self.timeline, self.ranks, title)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the plan as JSON, atomically."""
+        fields = {
+            "format": _FORMAT,
+            "model": self.model,
+            "cluster": self.cluster.to_json(),
+            "seconds": self.seconds,
+            "data_seconds": self.data_seconds,
+            "rows": self.rows,
+            "links": self.links,
+            "timeline": self.timeline,
+            "grid": self.grid,
+            "stages": self.stages,
+            "groups": self.groups,
+            "stacked": self.stacked,
+            "predicted": self.predicted,
+            "measured": self.measured,
+        }
+        write_json(path, fields)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Plan:
+        """The plan that ``save`` wrote.
+
+        Raises:
+            ValueError: the file is none.
+        """
+        fields = read_json("Plan", path)
+        if fields.get("format") != _FORMAT:
+            raise ValueError(f"Plan: expected {_FORMAT!r} in {path}")
+        links, grid, stages = (fields[key] for key in ("links", "grid", "stages"))
+        if links is not None:
+            links = {
+                key: LinkChoice((layouts[0], layouts[1]), *rest)
+                for key, (layouts, *rest) in links.items()
+            }
+        return cls(
+            fields["model"],
+            Cluster.from_json(fields["cluster"]),
+            fields["seconds"],
+            fields["data_seconds"],
+            [Row(*row) for row in fields["rows"]],
+            links,
+            [Bar(*bar) for bar in fields["timeline"]],
+            None if grid is None else (grid[0], grid[1]),
+            None if stages is None else Stages(tuple(stages[0]), stages[1]),
+            fields["groups"],
+            tuple(fields["stacked"]),
+            fields["predicted"],
+            fields["measured"],
+        )

@@ -1,0 +1,168 @@
+"""Strategies in which every rank has a box of each image."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy
+
+from renga.communicators import simulated
+from renga.core.around_call import variables_in
+from renga.core.configuration import using_config
+from renga.core.function_node import backward
+from renga.core.link import Link
+from renga.core.link_hook import LinkHook
+from renga.links.parallel.spatial.grid import SpatialGrid
+from renga.parallel.parallelize import with_strategy
+from renga.parallel.plan.cluster import Cluster
+from renga.parallel.plan.configuration import Configuration
+from renga.parallel.plan.costs import Costs, share_of
+from renga.parallel.plan.strategies.messages import NONE, Messages
+from renga.parallel.plan.strategies.step_chain import LinkTimes, StepChain
+from renga.parallel.plan.strategies.traced_model import TracedModel
+from renga.utils.type_check import InvalidType
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+_IMAGE_AXES = 4
+_MOST_RANKS = 16
+_MOST_BYTES = 1 << 32  # of simulated parameters and gradients
+
+
+class SpatialStep(NamedTuple):
+    """A step on a grid of ranks, as it is predicted."""
+
+    grid: tuple[int, int]  # rows and columns
+    times: list[LinkTimes]  # of each call; the last has the messages behind the links
+    memory: int  # bytes of a rank
+    step: StepChain
+
+    @property
+    def bytes_sent(self) -> int:
+        """By rank 0."""
+        return sum(times.messages.bytes for times in self.times)
+
+
+def spatial_steps(
+    model: Link,
+    traced: TracedModel,
+    inputs: Sequence[Any],
+    cluster: Cluster,
+    costs: Costs,
+) -> list[SpatialStep]:
+    """The steps on bands of rows and on the squarest grid, where links can execute it.
+
+    The model is executed once on simulated ranks for each grid, for what they send.
+    Each of them has a copy of it: there are no steps for many ranks or large copies.
+    """
+    ranks, found = cluster.ranks, []
+    copies = 2 * ranks * sum(param.array.nbytes for param in model.params())
+    if max((numpy.ndim(x) for x in inputs), default=0) < _IMAGE_AXES:
+        return []
+    if ranks == 1 or ranks > _MOST_RANKS or copies > _MOST_BYTES:
+        return []
+    columns = max(n for n in range(1, math.isqrt(ranks) + 1) if ranks % n == 0)
+    for grid in dict.fromkeys([(ranks, 1), (ranks // columns, columns)]):
+        try:
+            messages = _messages(model, traced, inputs, cluster, grid)
+        except (InvalidType, ValueError):  # no links for this, or images too small
+            continue
+        found.append(_step(traced, cluster, costs, grid, messages))
+    return found
+
+
+def _step(
+    traced: TracedModel,
+    cluster: Cluster,
+    costs: Costs,
+    grid: tuple[int, int],
+    messages: Sequence[Messages],
+) -> SpatialStep:
+    times, memory = [], 0.0
+    for call, own in zip(traced.calls, messages):
+        op, behind = (traced.graph.operations[i] for i in (call.link, call.functions))
+        split = spatial_split(op.extents, grid)
+        whole = Configuration((1,) * len(op.extents), ())
+        passes = costs.task(op, split), costs.task(behind, split)
+        times.append(LinkTimes(*passes, own, costs.update(op, whole)))
+        memory += 4 * (3 * op.parameters + 2 * op.size * share_of(op, split))
+    step = StepChain(cluster, times, [call.path for call in traced.calls])
+    return SpatialStep(grid, times, math.ceil(memory), step)
+
+
+def spatial_split(extents: Sequence[int], grid: tuple[int, int]) -> Configuration:
+    """Of images by the grid; vectors are replicated."""
+    degrees = [1] * len(extents)
+    if len(extents) >= _IMAGE_AXES:
+        degrees[2:4] = (min(n, extents[2 + i]) for i, n in enumerate(grid))
+    return Configuration(tuple(degrees), ())
+
+
+def _messages(
+    model: Link,
+    traced: TracedModel,
+    inputs: Sequence[Any],
+    cluster: Cluster,
+    grid: tuple[int, int],
+) -> list[Messages]:
+    """Of each call on the slowest rank; bytes of rank 0.
+
+    Gradients, and the functions between links, count behind the last call.
+    """
+
+    def act(comm: Communicator) -> tuple[Messages, dict[str, Messages]]:
+        parallel, *_ = with_strategy(model, SpatialGrid(comm, grid), "spatial", inputs)
+        links = _Links({id(link): path for path, link in parallel.namedlinks()}, comm)
+        begun = comm.traffic
+        with links, using_config("train", True):
+            ys = variables_in(parallel(*inputs))
+        middle = comm.traffic
+        for y in ys:
+            y.grad = y.xp.ones_like(y.array)
+        backward(ys)
+        forward = _between(begun, middle)
+        behind = _between(middle, comm.traffic)
+        total = forward + behind._replace(forward=0.0, backward=behind.forward)
+        return total, links.messages
+
+    state = numpy.random.get_state()
+    outcome = simulated.run(act, cluster.ranks, cluster.link_machine, lambda *task: 0.0)
+    numpy.random.set_state(state)
+    slowest = max(outcome.results, key=lambda found: sum(found[0][:2]))
+    (total, _), of_links = slowest, outcome.results[0][1]
+    rest = total._replace(bytes=outcome.results[0][0].bytes)
+    found = []
+    for path in (call.path for call in traced.calls):
+        own = of_links.pop(path, NONE)  # all calls of a link, at the first one
+        found.append(own)
+        rest = Messages(*(a - b for a, b in zip(rest, own)))
+    found[-1] += rest._replace(forward=max(0.0, rest.forward))
+    return found
+
+
+def _between(before: simulated.Traffic, after: simulated.Traffic) -> Messages:
+    calls = sum(after.calls.values()) - sum(before.calls.values())
+    seconds = after.seconds - before.seconds
+    return Messages(seconds, 0.0, after.bytes - before.bytes, calls)
+
+
+class _Links(LinkHook):
+    """Counts what each link sends in its forward pass."""
+
+    name = "planning messages"
+
+    def __init__(self, paths: dict[int, str], comm: Communicator) -> None:
+        self.paths, self.comm = paths, comm
+        self.messages: dict[str, Messages] = {}
+        self._before: list[simulated.Traffic] = []
+
+    def forward_preprocess(self, args: Any) -> None:
+        self._before.append(self.comm.traffic)
+
+    def forward_postprocess(self, args: Any) -> None:
+        own = _between(self._before.pop(), self.comm.traffic)
+        path = self.paths[id(args.link)]
+        self.messages[path] = self.messages.get(path, NONE) + own

@@ -1,0 +1,172 @@
+"""A run of a model in which each group of ranks computes some of the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from renga.core.link import Link
+from renga.core.variable import Variable
+from renga.functions import reshape
+from renga.functions.noise.seed import random_streams
+from renga.links.normalization.batch_normalization import BatchNormalization
+from renga.links.parallel.multi_node_normalization import (
+    multi_node_batch_normalization,
+)
+from renga.parallel.conversion.arguments import (
+    arrays_of,
+    replace_arrays,
+    require_same_call,
+)
+from renga.parallel.conversion.first_calls import FirstCalls
+from renga.parallel.conversion.loads import Loads
+from renga.parallel.conversion.tracked_link import tracked_class
+from renga.parallel.groups import create_groups
+from renga.parallel.placement import (
+    BATCH,
+    REPLICATE,
+    REPLICATE_SUMMED,
+    Shard,
+)
+from renga.parallel.placement.shard_ranges import (
+    as_slice,
+    shard_range,
+    shard_ranges,
+    sizes_of,
+)
+from renga.parallel.placement.tracker import PlacementTracker, tracking
+from renga.parallel.redistribute import Redistribution
+from renga.parallel.samples.summed_gradients import summing_gradients
+from renga.utils.type_check import InvalidType
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+
+@dataclass(frozen=True)
+class SampleRun:
+    """Runs models: samples are divided among ranks, and outputs gathered.
+
+    Arrays among the arguments that are as long as the first one are samples along axis
+    0; others are replicated.
+
+    Args:
+        comm: all ranks, which call the model with the same arguments.
+        data: the ranks with the same part of the model and other samples.
+        inner: the ranks with the same samples, which share the model.
+        stacked: of each output, whether axis 0 has all samples of one time step after
+            the other, rather than all rows of one sample after the other.
+    """
+
+    comm: Communicator
+    data: Communicator
+    inner: Communicator
+    stacked: tuple[bool, ...]
+    loads: Loads = field(default_factory=Loads, compare=False)
+    first_calls: FirstCalls = field(default_factory=FirstCalls, compare=False)
+
+    @classmethod
+    def create(
+        cls, comm: Communicator, groups: int, stacked: Sequence[bool]
+    ) -> SampleRun:
+        """Splits the ranks into groups with samples of their own; every rank calls it.
+
+        Ranks of a group have consecutive numbers.
+        """
+        split = create_groups(comm, data=groups, channel=comm.size // groups)
+        return cls(comm, split.data, split.channel, tuple(stacked))
+
+    def shards(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """This rank's samples of arrays."""
+        samples = _samples("parallelize", inputs, self.data.size)
+        own = as_slice(shard_range(samples, self.data.size, self.data.rank))
+        return tuple(x[own] if len(x) == samples else x for x in inputs)
+
+    def __call__(
+        self, name: str, run: Callable[..., Any], args: Any, kwargs: Any
+    ) -> Any:
+        """The result of ``run``, of a model of this name."""
+        model: Any = getattr(run, "__self__")  # noqa: B009 (of a callable)
+        require_same_call(self.comm, model, self.loads, (args, kwargs), True)
+        data = self.data
+        samples = _samples(name, [*arrays_of(args), *arrays_of(kwargs)], data.size)
+        sizes = sizes_of(shard_ranges(samples, data.size))
+        own = as_slice(shard_range(samples, data.size, data.rank))
+
+        def shard(x: Any) -> Any:
+            is_sharded = x.ndim > 0 and len(x) == samples
+            if not isinstance(x, Variable):
+                return x[own] if is_sharded else x
+            target = BATCH if is_sharded else REPLICATE_SUMMED
+            change = Redistribution(data, REPLICATE, target, target_sizes=sizes)
+            return change.apply(x)
+
+        args, kwargs = replace_arrays(args, shard), replace_arrays(kwargs, shard)
+        streams = random_streams(self.comm, 1 + data.rank * (self.inner.size + 1))
+        # Links of the model know by the tracker that they are called by it.
+        tracker = PlacementTracker(lambda x: x)
+        with tracking(tracker), summing_gradients(data, model), streams:
+            result = run(*args, **kwargs)
+        stacked = iter(self.stacked)
+        return replace_arrays(
+            result, lambda y: self._gathered(name, y, sizes, next(stacked, False))
+        )
+
+    def _gathered(
+        self, name: str, y: Any, sizes: Sequence[int], is_stacked: bool
+    ) -> Any:
+        data, own = self.data, sizes[self.data.rank]
+        is_variable = isinstance(y, Variable) and y.ndim > 0
+        rows, more = divmod(len(y), own) if is_variable else (0, 1)
+        if more:
+            raise InvalidType(
+                f"{name}: expected it to return Variables with a multiple of {own} "
+                f"rows, got {type(y).__name__} {getattr(y, 'shape', '')}"
+            )
+        if not is_stacked:
+            extents = [rows * n for n in sizes]
+            return Redistribution(data, BATCH, REPLICATE, extents).apply(y)
+        y = reshape(y, (rows, own, *y.shape[1:]))
+        y = Redistribution(data, Shard(1), REPLICATE, sizes).apply(y)
+        return reshape(y, (rows * sum(sizes), *y.shape[2:]))
+
+    def class_of(self, link: Link) -> type[Link]:
+        """The class of a link of a model."""
+        is_normalization = isinstance(link, BatchNormalization)
+        return tracked_class(link, self, _OverSamples if is_normalization else None)
+
+
+class _OverSamples(BatchNormalization):
+    """Batch normalization by the statistics of all ranks' samples."""
+
+    _run_model: SampleRun
+
+    def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
+        return multi_node_batch_normalization(
+            x,
+            gamma,
+            beta,
+            self._run_model.data,
+            self.eps,
+            self.avg_mean,
+            self.avg_var,
+            decay,
+            self.axis,
+        )
+
+
+def _samples(name: str, arrays: Sequence[Any], ranks: int) -> int:
+    """The number of samples.
+
+    Raises:
+        InvalidType: there are fewer than ranks.
+    """
+    shape = next((x.shape for x in arrays), ())
+    samples = shape[0] if shape else 0
+    if samples < ranks:
+        raise InvalidType(
+            f"{name}: expected a first argument with {ranks} samples or more, got "
+            f"{tuple(shape) if arrays else 'no array'}"
+        )
+    return int(samples)

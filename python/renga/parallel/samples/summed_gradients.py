@@ -1,0 +1,97 @@
+"""Parameters whose gradients are summed over ranks with different samples."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from renga import _core
+from renga.core.function_node import FunctionNode
+from renga.core.link import Link
+from renga.core.link.distinct_params import distinct_params
+from renga.core.variable import Variable
+from renga.parallel.placement import PARTIAL, REPLICATE
+from renga.parallel.placement.whole_reads import reading, reads_own_shards
+from renga.parallel.redistribute import Redistribution
+
+if TYPE_CHECKING:
+    from renga.communicators import Communicator
+
+# Gradients with fewer bytes are sent together; larger ones alone, without a copy.
+LARGE = 1 << 18
+
+
+class SummedGradients(FunctionNode):
+    """The identity, whose backward pass sums the gradients of all inputs over ranks.
+
+    However often a model uses a parameter, such as in each time step of a recurrent
+    layer, its gradient is sent once.
+    """
+
+    def __init__(self, comm: Communicator) -> None:
+        self.comm = comm
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        return inputs
+
+    def backward(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        gys = [grad_outputs[i] for i in target_input_indexes]
+        if _core.backprop_enabled():
+            change = Redistribution(self.comm, PARTIAL, REPLICATE)
+            return tuple(None if gy is None else change.apply(gy) for gy in gys)
+        used = [gy.array for gy in gys if gy is not None]
+        sums = iter(summed_arrays(self.comm, used))
+        return tuple(None if gy is None else Variable(next(sums)) for gy in gys)
+
+
+def summed_arrays(
+    comm: Communicator, arrays: Sequence[numpy.ndarray]
+) -> list[numpy.ndarray]:
+    """The sums of arrays over the ranks, which call it with the same shapes."""
+    sums: dict[int, numpy.ndarray] = {}
+    small: dict[numpy.dtype, list[int]] = {}
+    for i, x in enumerate(arrays):
+        if x.nbytes < LARGE:
+            small.setdefault(x.dtype, []).append(i)
+        else:
+            x = numpy.ascontiguousarray(x)
+            sums[i] = comm.all_reduce(x, out=_core.empty(x.shape, x.dtype))
+    for indexes in small.values():
+        packed = numpy.concatenate([arrays[i].ravel() for i in indexes])
+        total = comm.all_reduce(packed)
+        ends = numpy.cumsum([arrays[i].size for i in indexes])
+        for i, part in zip(indexes, numpy.split(total, ends[:-1])):
+            sums[i] = part.reshape(arrays[i].shape)
+    return [sums[i] for i in range(len(arrays))]
+
+
+@reads_own_shards
+def _summed(comm: Communicator, params: Sequence[Any]) -> dict[int, Variable]:
+    """By the ``id`` of each parameter, its value with a gradient that is summed."""
+    ys = SummedGradients(comm).apply(tuple(params)) if params else ()
+    for param, y in zip(params, ys):
+        vars(y)["shard_of"] = getattr(param, "shard_of", None)
+    return {id(param): y for param, y in zip(params, ys)}
+
+
+@contextlib.contextmanager
+def summing_gradients(comm: Communicator, model: Link) -> Iterator[None]:
+    """A context in which functions read parameters with gradients summed over ranks.
+
+    However a model refers to a parameter: by a link, or in a list of its own.
+    """
+    trained = [
+        each.param
+        for each in distinct_params(model, include_uninit=False)
+        if each.param.requires_grad
+    ]
+    if not trained or not _core.backprop_enabled():
+        yield
+        return
+    with reading(_summed(comm, trained)):
+        yield

@@ -1,0 +1,153 @@
+"""Spatial functions that replace those which need more than one pixel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from renga.functions import reshape
+from renga.links.parallel.spatial.grid import SpatialGrid, extents_of
+from renga.links.parallel.spatial.image import spatial_average
+from renga.links.parallel.spatial.pooling import (
+    spatial_average_pooling,
+    spatial_max_pooling,
+    spatial_unpooling,
+    spatial_upsampling_2d,
+)
+from renga.links.parallel.spatial.resize import spatial_resize_images
+from renga.parallel.placement.tracker import SPATIAL, PlacementTracker
+
+Substitute = Callable[..., Any]
+
+
+def substitutes(grid: SpatialGrid, tracker: PlacementTracker) -> dict[str, Substitute]:
+    """By the names of functions; each is called with the function and its arguments.
+
+    They are applied to sharded images only; other arguments go to the function.
+    """
+    found: dict[str, Substitute] = {
+        "average": partial(_average, grid),
+        "average_pooling_2d": partial(_pooling, grid, spatial_average_pooling),
+        "average_pooling_nd": partial(_average_pooling_nd, grid),
+        "local_response_normalization": partial(_pixelwise, tracker),
+        "max_pooling_2d": partial(_pooling, grid, spatial_max_pooling),
+        "max_pooling_nd": partial(_pooling, grid, spatial_max_pooling),
+        "resize_images": partial(_resize_images, grid),
+        "spatial_pyramid_pooling_2d": _refuse,
+        "unpooling_2d": partial(_spatial, grid, spatial_unpooling),
+        "unpooling_nd": partial(_spatial, grid, spatial_unpooling),
+        "upsampling_2d": partial(_spatial, grid, spatial_upsampling_2d),
+    }
+    return {name: _for_shards(tracker, function) for name, function in found.items()}
+
+
+def _for_shards(tracker: PlacementTracker, substitute: Substitute) -> Substitute:
+    def call(function: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+        if tracker.is_paused or tracker.placement_of(x) != SPATIAL:
+            return function(x, *args, **kwargs)
+        return substitute(function, x, *args, **kwargs)
+
+    return call
+
+
+def _spatial(
+    grid: SpatialGrid, spatial: Substitute, _: Any, x: Any, *args: Any, **kwargs: Any
+) -> Any:
+    return spatial(grid, x, *args, **kwargs)
+
+
+def _pooling(
+    grid: SpatialGrid,
+    spatial: Substitute,
+    _: Any,
+    x: Any,
+    ksize: Any,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    _require_whole_extents(grid, spatial.__name__, x, ksize, (1,))
+    return spatial(grid, x, ksize, *args, **kwargs)
+
+
+def _average_pooling_nd(
+    grid: SpatialGrid,
+    _: Any,
+    x: Any,
+    ksize: Any,
+    stride: Any = None,
+    pad: Any = 0,
+    pad_value: int | None = 0,
+) -> Any:
+    if pad_value is None and pad != 0:
+        raise ValueError(
+            "average_pooling_nd: expected pad_value 0 for sharded images, got None"
+        )
+    _require_whole_extents(grid, "average_pooling_nd", x, ksize, (1,))
+    return spatial_average_pooling(grid, x, ksize, stride, pad)
+
+
+def _resize_images(
+    grid: SpatialGrid, _: Any, x: Any, output_shape: Any, *args: Any, **kwargs: Any
+) -> Any:
+    _require_whole_extents(grid, "resize_images", x, output_shape, range(1, 33))
+    return spatial_resize_images(grid, x, output_shape, *args, **kwargs)
+
+
+def _average(
+    grid: SpatialGrid,
+    function: Any,
+    x: Any,
+    axis: Any = None,
+    weights: Any = None,
+    keepdims: bool = False,
+) -> Any:
+    axes = (axis,) if isinstance(axis, int) else axis
+    averaged = {i % x.ndim for i in (range(x.ndim) if axes is None else axes)}
+    if weights is not None or not averaged.issuperset(range(2, x.ndim)):
+        return function(x, axis, weights, keepdims)
+    y = spatial_average(grid, x, tuple(averaged))
+    if not keepdims:
+        return y
+    return reshape(y, [1 if i in averaged else n for i, n in enumerate(x.shape)])
+
+
+def _pixelwise(
+    tracker: PlacementTracker, function: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """A function made of several that computes each pixel from the same pixel."""
+    with tracker.paused():
+        return function(*args, **kwargs)
+
+
+def _refuse(function: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    raise ValueError(
+        f"{function.__name__}: expected gather_image before it, as every rank has only "
+        f"its shard of the images here, got {x.shape}"
+    )
+
+
+def _require_whole_extents(
+    grid: SpatialGrid, name: str, x: Any, extents: Any, multiples: Iterable[int]
+) -> None:
+    """Checks that extents were not taken from the shape of a shard.
+
+    Args:
+        multiples: by which a function may multiply the extents that it takes.
+
+    Raises:
+        ValueError: the extents are a multiple of a shard's, but not of the whole's.
+    """
+    if not isinstance(extents, (tuple, list)) or len(extents) != x.ndim - 2:
+        return
+    whole = grid.whole_extents(name, x)
+
+    def is_multiple_of(other: Sequence[int]) -> bool:
+        return any(tuple(extents) == tuple(k * n for n in other) for k in multiples)
+
+    shards = {extents_of(box) for box in grid.boxes(whole)}
+    if any(map(is_multiple_of, shards - {whole})) and not is_multiple_of(whole):
+        raise ValueError(
+            f"{name}: expected extents of whole images, {whole}, got {tuple(extents)}: "
+            f"x.shape is that of this rank's shard here, {tuple(x.shape)}"
+        )

@@ -1,0 +1,134 @@
+"""Without staleness: the bits of synchronous training, also when resumed."""
+
+import io
+
+import numpy as np
+import pytest
+
+import renga
+from renga.communicators import local, simulated
+from renga.distributed import create_multi_node_optimizer
+from renga.distributed.asynchronous import create_server_optimizer
+from renga.optimizer_hooks import WeightDecay
+from renga.optimizers import LAMB, SGD, Adam, MomentumSGD
+from tests.parallel.asynchronous.quadratics import (
+    Classifier,
+    Point,
+    batches,
+    parameters,
+)
+
+STEPS = 6
+OPTIMIZERS = {
+    "sgd": lambda: SGD(0.5),
+    "momentum": lambda: MomentumSGD(0.1),
+    "adam": lambda: Adam(0.05),
+    "lamb": lambda: LAMB(0.05),
+}
+
+
+def train(comm, make, name="sgd", servers=0):
+    run = Run(comm, make, name, servers)
+    if getattr(run.optimizer, "is_worker", True):
+        run.go(slice(STEPS))
+    else:
+        run.optimizer.serve()
+    return run
+
+
+class Run:
+    """Model and optimizer, in the order in which an updater saves them."""
+
+    def __init__(self, comm, make, name="sgd", servers=0):
+        # Those of the first rank that computes are the ones to begin with.
+        self.model = Classifier(seed=abs(comm.rank - servers))
+        optimizer = OPTIMIZERS[name]().setup(self.model)
+        optimizer.add_hook(WeightDecay(0.01))
+        self.optimizer = make(optimizer, comm)
+        group = getattr(self.optimizer, "_group", comm)  # the ranks that compute
+        self.rank, self.size = (group.rank, group.size) if group else (0, 1)
+
+    def serialize(self, serializer):
+        self.optimizer.serialize(serializer["optimizer"])
+        self.model.serialize(serializer["model"])
+
+    def go(self, steps):
+        for x, t in batches(2 * STEPS)[steps]:
+            part = slice(self.rank, None, self.size)
+            self.optimizer.update(self.model, x[part], t[part])
+        return self
+
+    def ended(self):
+        if hasattr(self.optimizer, "join"):
+            self.optimizer.join()
+        return parameters(self.model)
+
+
+def bsp(**options):
+    return lambda opt, comm: create_server_optimizer(opt, comm, 0, **options)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("shards", [None, 1, 3])
+def test_without_staleness_it_is_synchronous_training_bitwise(
+    ranks_with_threads, name, shards
+):
+    def act(comm):
+        synchronous = train(comm, create_multi_node_optimizer, name)
+        served = train(comm, bsp(shards=shards), name).ended()
+        return parameters(synchronous.model), served
+
+    for synchronous, served in ranks_with_threads(act):
+        for key, x in synchronous.items():
+            np.testing.assert_array_equal(served[key], x)
+
+
+@pytest.mark.parametrize("servers", [1, 2])
+def test_servers_of_their_own(servers):
+    """Four workers, on virtual ranks, against four synchronous ones."""
+
+    def act(comm):
+        run = train(comm, bsp(servers=servers), "adam", servers)
+        return run.ended() if run.optimizer.is_worker else None
+
+    outcome = simulated.run(act, 4 + servers)
+    assert outcome.results[:servers] == [None] * servers
+    expected = local.run(
+        lambda comm: parameters(train(comm, create_multi_node_optimizer, "adam").model),
+        ranks=4,
+    )
+    for served in outcome.results[servers:]:
+        for key, x in expected[0].items():
+            np.testing.assert_array_equal(served[key], x)
+
+
+@pytest.mark.parametrize("name", ["momentum", "adam"])
+def test_resumed_synchronous_training_has_the_same_bits(ranks_with_threads, name):
+    def act(comm):
+        first = train(comm, bsp(), name)
+        file = io.BytesIO()
+        renga.serializers.save_npz(file, first)
+        first.go(slice(STEPS, None))
+        expected = first.ended()
+        file.seek(0)
+        second = Run(comm, bsp(shards=2), name)  # in another division
+        renga.serializers.load_npz(file, second)
+        return expected, second.go(slice(STEPS, None)).ended()
+
+    for expected, resumed in ranks_with_threads(act):
+        for key, x in expected.items():
+            np.testing.assert_array_equal(resumed[key], x)
+
+
+def test_the_learning_rate_of_the_worker_counts():
+    def act(comm):
+        model = Point(value=1.0)
+        optimizer = create_server_optimizer(SGD(0.5).setup(model), comm, 0)
+        optimizer.update(model, np.zeros(11))
+        optimizer.lr = 0.25
+        optimizer.update(model, np.zeros(11))
+        optimizer.join()
+        return model.vector()
+
+    for x in local.run(act, ranks=2):
+        np.testing.assert_array_equal(x, 0.5 * 0.75)

@@ -1,0 +1,231 @@
+"""Models of which each group of ranks computes some of the samples."""
+
+import numpy as np
+import pytest
+
+import renga
+import renga.functions as F
+import renga.links as L
+from renga.communicators import local
+from renga.parallel.conversion.replacement import copy_with_replacements
+from renga.parallel.samples.sample_run import SampleRun
+from renga.parallel.samples.stacked_steps import stacked_steps
+from renga.utils.type_check import InvalidType
+
+
+def parallel(model, comm, groups, stacked=(False,)):
+    run = SampleRun.create(comm, groups, stacked)
+    return copy_with_replacements(model, {}, run.class_of)
+
+
+def numbers(*shape):
+    return np.random.RandomState(len(shape)).normal(size=shape).astype(np.float32)
+
+
+class Dropped(renga.Chain):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+@pytest.mark.parametrize("groups", [2, 4])
+def test_each_sample_has_its_own_zeros(monkeypatch, groups):
+    x = np.ones((10, 50), np.float32)
+    # Every rank's generator is in the same state, as after parallelize().
+    monkeypatch.setattr(np.random, "random_sample", lambda: 0.625)
+
+    def act(comm):
+        return parallel(Dropped(F.dropout), comm, groups)(x).array
+
+    ys = local.run(act, ranks=4)
+    for y in ys:
+        np.testing.assert_array_equal(y, ys[0])
+    assert len({tuple(row) for row in ys[0]}) == 10
+    assert 0.4 < np.mean(ys[0] > 0) < 0.6
+
+
+@pytest.mark.parametrize("function", [F.dropout, F.rrelu], ids=["dropout", "rrelu"])
+def test_generators_of_ranks_stay_alike(ranks_with_own_random_numbers, function):
+    def act(comm):
+        np.random.seed(3)
+        parallel(Dropped(function), comm, comm.size)(numbers(7, 5))  # not even
+        return np.random.rand()
+
+    assert len(set(ranks_with_own_random_numbers(act))) == 1
+
+
+class Several(renga.Chain):
+    """Two inputs with samples, one without, and two outputs."""
+
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.first = L.Linear(4, 6, initialW=numbers(6, 4))
+            self.second = L.Linear(6, 6, initialW=numbers(6, 6))
+            self.unused = renga.Parameter(numbers(3))
+
+    def forward(self, x, z, scale):
+        h = F.tanh(self.first(x)) + z
+        h = self.second(self.second(h)) * F.broadcast_to(scale, h.shape)
+        return {"h": h, "sum": F.sum(h, axis=1)}
+
+
+def gradients(model, arrays):
+    xs = [renga.Variable(x) for x in arrays]
+    ys = model(*xs)
+    (F.sum(ys["h"] ** 2) + F.sum(ys["sum"] ** 3)).backward()
+    found = {"h": ys["h"].array, "sum": ys["sum"].array}
+    found |= {str(i): x.grad for i, x in enumerate(xs)}
+    return found | {name: param.grad for name, param in model.namedparams()}
+
+
+def test_arguments_of_all_kinds_get_gradients_of_all_samples(ranks):
+    arrays = numbers(7, 4), numbers(7, 6), numbers(6)
+    expected = gradients(Several(), arrays)
+
+    def act(comm):
+        return gradients(parallel(Several(), comm, comm.size), arrays)
+
+    for found in ranks(act):
+        assert found.keys() == expected.keys()
+        assert found.pop("/unused") is None
+        for name, value in found.items():
+            np.testing.assert_allclose(value, expected[name], 1e-4, 1e-5, err_msg=name)
+
+
+class Listed(renga.Chain):
+    """Refers to parameters and links in containers of its own."""
+
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.first = L.Linear(4, 6, initialW=numbers(6, 4))
+            self.second = L.Linear(6, 3, initialW=numbers(3, 6))
+            self.second.b = self.first.b
+        self.weights = [self.first.W, self.second.W]
+        self.layers = {"last": self.second}
+
+    def forward(self, x):
+        h = F.tanh(F.linear(x, self.weights[0], self.first.b))
+        penalty = sum(F.mean(W**2) for W in self.weights)
+        return F.linear(h, self.layers["last"].W) + penalty
+
+
+def test_parameters_that_a_model_keeps_in_lists(several_ranks):
+    x = numbers(7, 4)
+
+    def differentiate(model):
+        y = model(x)
+        model.cleargrads()
+        F.sum(y**2).backward()
+        return {name: param.grad for name, param in model.namedparams()}
+
+    expected = differentiate(Listed())
+    for found in several_ranks(
+        lambda comm: differentiate(parallel(Listed(), comm, comm.size))
+    ):
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name], value, 1e-4, 1e-4, err_msg=name)
+
+
+def test_gradients_of_second_order_are_those_of_all_samples(several_ranks):
+    x = numbers(5, 4)
+
+    def second(model):
+        y = F.sum(F.tanh(model(x)) ** 2)
+        (gW,) = renga.grad([y], [model.W], enable_double_backprop=True)
+        (ggW,) = renga.grad([F.sum(gW**2)], [model.W])
+        return ggW.array
+
+    def make():
+        return L.Linear(4, 3, initialW=numbers(3, 4))
+
+    expected = second(make())
+    for found in several_ranks(lambda comm: second(parallel(make(), comm, comm.size))):
+        np.testing.assert_allclose(found, expected, 1e-4, 1e-5)
+
+
+def test_batch_normalization_is_over_all_samples(ranks):
+    x = numbers(7, 3, 2, 2)
+
+    def run(model):
+        for _ in range(2):
+            y = model(x)
+        F.sum(y**3).backward()
+        return y.array, model.avg_mean, model.avg_var, model.gamma.grad, model.beta.grad
+
+    expected = run(L.BatchNormalization(3))
+    act = run
+    for found in ranks(
+        lambda comm: act(parallel(L.BatchNormalization(3), comm, comm.size))
+    ):
+        for own, value in zip(found, expected):
+            np.testing.assert_allclose(own, value, 1e-4, 1e-4)
+
+
+def test_calls_that_ranks_cannot_share(several_ranks):
+    def act(comm):
+        model = parallel(L.Linear(4, 3), comm, comm.size)
+        with pytest.raises(InvalidType, match="expected the same inputs"):
+            model(numbers(6 + comm.rank, 4))
+        with pytest.raises(InvalidType, match=f"{comm.size} samples or more"):
+            model(numbers(comm.size - 1, 4))
+        with pytest.raises(InvalidType, match="got no array"):
+            model()
+        mean = parallel(Dropped(F.mean), comm, comm.size)
+        with pytest.raises(InvalidType, match="a multiple of 1 rows"):
+            mean(numbers(comm.size, 4))
+        with pytest.raises(ValueError, match="create_groups: expected"):
+            SampleRun.create(comm, comm.size + 1, ())
+        return True
+
+    assert all(several_ranks(act))
+
+
+@pytest.mark.parametrize(
+    "function, is_stacked",
+    [
+        (F.tanh, False),
+        (lambda x: F.reshape(x, (-1, 4)), False),
+        (lambda x: F.reshape(F.transpose(x, (1, 0, 2)), (-1, 4)), True),
+        (lambda x: F.concat([x[:, t] for t in range(x.shape[1])], axis=0), True),
+        (lambda x: F.sum(x, axis=(1, 2)), False),
+    ],
+)
+def test_how_outputs_are_stacked(function, is_stacked, several_ranks):
+    x = numbers(5, 3, 4)
+    assert stacked_steps(Dropped(function), (x,), 2) == (is_stacked,)
+    # With another number of time steps than the example, too.
+    x, model = numbers(7, 6, 4), Dropped(function)
+
+    def act(comm):
+        return parallel(model, comm, comm.size, (is_stacked,))(x).array
+
+    for found in several_ranks(act):
+        np.testing.assert_allclose(found, function(renga.Variable(x)).array, 1e-5)
+
+
+def forgetful(x):
+    return F.forget(F.tanh, x)
+
+
+@pytest.mark.parametrize(
+    "model, reason",
+    [
+        (Dropped(F.mean), "no axis of samples"),
+        (Dropped(lambda x: x - F.mean(x)), "depend on other samples"),
+        (Dropped(lambda x: F.reshape(0 * x, (-1, 4))), "or are all equal"),
+        (Dropped(lambda x: None), "returns no arrays"),
+        (Dropped(forgetful), "F.forget"),
+        (L.BatchRenormalization(3), "needs all samples"),
+        (L.BatchNormalization(5, axis=(1, 2)), "needs all samples"),
+    ],
+)
+def test_models_whose_samples_cannot_be_split(model, reason):
+    with pytest.raises(ValueError, match=reason):
+        stacked_steps(model, (numbers(5, 3, 4),), 2)
+    with pytest.raises(ValueError, match="expected 6 samples or more, got 5"):
+        stacked_steps(model, (numbers(5, 3, 4),), 6)
