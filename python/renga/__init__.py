@@ -70,6 +70,10 @@ from renga.core.configuration import is_debug as is_debug
 from renga.core.configuration import no_backprop_mode as no_backprop_mode
 from renga.core.configuration import set_debug as set_debug
 from renga.core.configuration import using_config as using_config
+from renga.core.derivatives import hessian as hessian
+from renga.core.derivatives import hvp as hvp
+from renga.core.derivatives import jvp as jvp
+from renga.core.derivatives import per_sample_grad as per_sample_grad
 from renga.core.device_resident import DeviceResident as DeviceResident
 from renga.core.distribution import Distribution as Distribution
 from renga.core.distribution import cross_entropy as cross_entropy

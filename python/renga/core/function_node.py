@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import traceback
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy
@@ -19,6 +21,23 @@ from renga.utils import type_check
 from renga.utils.type_check import InvalidType
 
 Arrays = tuple[Any, ...]
+
+
+class _Thread(threading.local):
+    requires_graphs = ""  # by whom
+
+
+_thread = _Thread()
+
+
+@contextlib.contextmanager
+def requiring_graphs(caller: str) -> Iterator[None]:
+    """A context in which gradients that cannot be differentiated are refused."""
+    before, _thread.requires_graphs = _thread.requires_graphs, caller
+    try:
+        yield
+    finally:
+        _thread.requires_graphs = before
 
 
 class FunctionNode:
@@ -167,7 +186,20 @@ class FunctionNode:
                 f"{self.label}: expected a tuple of {len(target_input_indexes)} "
                 f"gradients from backward, got {gxs}"
             )
+        if _thread.requires_graphs:
+            self._require_graph(grad_outputs, gxs)
         return tuple(map(_sum_of_known, grad_inputs, gxs))
+
+    def _require_graph(self, gys: tuple[Any, ...], gxs: Sequence[Any]) -> None:
+        """Raises RuntimeError for gradients that are no functions of Variables."""
+        nodes = [gy.node for gy in gys if gy is not None]
+        for gx in gxs:
+            if gx is not None and gx.creator_node is None and gx.node not in nodes:
+                raise RuntimeError(
+                    f"{_thread.requires_graphs}: expected functions that can be "
+                    f"differentiated twice, got {self.label}, whose backward does not "
+                    "compute with functions of Variables"
+                )
 
     def check_type_forward(self, in_types: Any) -> None:
         """Raises InvalidType unless the inputs fit; written with ``type_check``."""
