@@ -110,7 +110,12 @@ class ArrayCommunicator(CommunicatorBase):
     def broadcast(self, x: Array, root: int = 0, wait: bool = True) -> Any:
         """Overwrites ``x`` by the root's array and returns it."""
         return self._collective(
-            "broadcast", [x], [x], _only, wait, root=operator.index(root)
+            "broadcast",
+            [x],
+            [x],
+            _only,
+            wait,
+            root=checked_rank("broadcast", root, self.size),
         )
 
     def _collective(
@@ -135,7 +140,7 @@ class ArrayCommunicator(CommunicatorBase):
             ys = list(outs)
             sent, received = (xs, []) if root == self.rank else ([], ys)
         else:
-            sent = [np.asarray(x) for x in xs]
+            sent = [as_operand(name, x) for x in xs]
             ys = received = [_result(name, x, y, self.size) for x, y in zip(sent, outs)]
             if name == "all_reduce":
                 sent = [view for x in sent for view in dtype_views.views(x, op)]
@@ -212,10 +217,27 @@ def checked_rank(name: str, rank: int, size: int) -> int:
         TypeError: if it is no integer.
         ValueError: if there is no such rank.
     """
-    number = operator.index(rank)
+    try:
+        number = operator.index(rank)
+    except TypeError:
+        raise TypeError(f"{name}: expected a rank, got {rank!r}") from None
     if not 0 <= number < size:
         raise ValueError(f"{name}: expected a rank in [0, {size}), got {number}")
     return number
+
+
+def as_operand(name: str, x: Any) -> Array:
+    """``x`` as an array; ``name`` is the collective's.
+
+    Raises:
+        ValueError: if it is a list of rows that have different lengths.
+    """
+    try:
+        return np.asarray(x)
+    except ValueError:
+        raise ValueError(
+            f"{name}: expected an array, got {type(x)} of rows of different lengths"
+        ) from None
 
 
 def result_shape(name: str, shape: tuple[int, ...], size: int) -> tuple[int, ...]:
@@ -243,7 +265,10 @@ def _result(name: str, x: Array, out: Array | None, size: int) -> Array:
 
 
 def _dtype_name(dtype: DtypeLike) -> str:
-    return dtype if isinstance(dtype, str) else np.dtype(dtype).name
+    try:
+        return dtype if isinstance(dtype, str) else np.dtype(dtype).name
+    except TypeError:
+        raise TypeError(f"all_reduce: expected a dtype, got {dtype!r}") from None
 
 
 def _only(results: list[Any]) -> Any:

@@ -137,8 +137,8 @@ Communicator::Result Communicator::call(const Collective& collective, const char
   return launch(call, options,
                 [this, run = collective.run,
                  direct = std::move(arguments)](const CollectiveContext& context) mutable {
-                  const std::vector<Array> ys = direct.ys;
-                  direct.xs = send_buffers(direct.xs, FlatBucket::has_long_runs);
+                  const std::vector<Array> ys = std::move(direct.ys);
+                  direct.xs = send_buffers(std::move(direct.xs), FlatBucket::has_long_runs);
                   direct.ys = receive_buffers(ys, FlatBucket::has_long_runs);
                   (collectives_.get()->*run)(context, direct);
                   copy_received(direct.ys, ys);

@@ -11,7 +11,11 @@ from typing import Any
 import numpy as np
 
 from renga.communicators import packing
-from renga.communicators.array_communicator import ArrayCommunicator, checked_rank
+from renga.communicators.array_communicator import (
+    ArrayCommunicator,
+    as_operand,
+    checked_rank,
+)
 from renga.communicators.arrays import Array
 from renga.communicators.failure import Finalized
 from renga.communicators.messages import headers, pending_receive
@@ -107,18 +111,25 @@ class Communicator(ArrayCommunicator):
         """The ranks' arrays, or tuples of arrays; shapes may differ."""
         if isinstance(x, tuple):
             return tuple(self.allgather_obj(x))
-        return self._allgather("allgather", np.asarray(x))
+        return self._allgather("allgather", as_operand("allgather", x))
 
     def _allgather(self, name: str, x: Array) -> tuple[Array, ...]:
         return tuple(self._with_headers("all_gatherv", name, [x], range(self.size)))
 
     def alltoall(self, xs: Sequence[Array]) -> tuple[Array, ...]:
         """``xs[r]`` goes to rank ``r``; item ``r`` of the result is from rank ``r``."""
-        xs = [np.asarray(x) for x in xs]
-        if len(xs) != self.size:
-            raise ValueError(f"alltoall: expected {self.size} arrays, got {len(xs)}")
-        ys = self._with_headers("all_to_allv", "alltoall", xs, range(self.size))
+        sent = self._operands("alltoall", xs)
+        ys = self._with_headers("all_to_allv", "alltoall", sent, range(self.size))
         return tuple(ys)
+
+    def _operands(self, name: str, xs: Any) -> list[Array]:
+        """An array for each rank."""
+        if not np.iterable(xs):
+            raise TypeError(f"{name}: expected {self.size} arrays, got {type(xs)}")
+        arrays = [as_operand(name, x) for x in xs]
+        if len(arrays) != self.size:
+            raise ValueError(f"{name}: expected {self.size} arrays, got {len(arrays)}")
+        return arrays
 
     def _with_headers(
         self,
@@ -143,7 +154,7 @@ class Communicator(ArrayCommunicator):
         heads = [
             headers.empty_header() if r in sources else None for r in range(self.size)
         ]
-        sent = [None if x is None else header(x) for x in xs]
+        sent = [None if x is None else header(name, x) for x in xs]
         self._native.call(collective, sent, heads, "sum", "", root, True, name)
         ys = [None if head is None else headers.empty_array(head) for head in heads]
         sent = [None if x is None else as_bytes(x) for x in xs]
@@ -161,7 +172,7 @@ class Communicator(ArrayCommunicator):
         kind, x = ARRAY, data
         if self.rank == self._root("bcast", root):
             kind = TUPLE if isinstance(data, tuple) else ARRAY
-            x = _pickled(data) if kind == TUPLE else np.asarray(data)
+            x = _pickled(data) if kind == TUPLE else as_operand("bcast", data)
         kind, y = self._bcast("bcast", kind, x, root)
         return y if kind == ARRAY else _unpickled(y)
 
@@ -169,7 +180,7 @@ class Communicator(ArrayCommunicator):
         """The root's array and its kind; the others' arguments are ignored."""
         root = self._root(name, root)
         is_root = self.rank == root
-        head = header(x, kind).copy() if is_root else headers.empty_header()
+        head = header(name, x, kind).copy() if is_root else headers.empty_header()
         self._broadcast_bytes(name, head, root)
         kind = headers.kind_of(head)
         y = x if is_root else headers.empty_array(head, kind)
@@ -185,7 +196,7 @@ class Communicator(ArrayCommunicator):
         if isinstance(data, tuple):
             gathered = self.gather_obj(data, root)
             return None if gathered is None else tuple(gathered)
-        return self._gather("gather", np.asarray(data), root)
+        return self._gather("gather", as_operand("gather", data), root)
 
     def _gather(self, name: str, x: Array, root: int) -> tuple[Array, ...] | None:
         root = self._root(name, root)
@@ -202,16 +213,14 @@ class Communicator(ArrayCommunicator):
     def _scatter(self, name: str, xs: Any, root: int) -> Any:
         root = self._root(name, root)
         is_root = self.rank == root
-        sent = [np.asarray(x) for x in xs] if is_root else [None] * self.size
-        if len(sent) != self.size:
-            raise ValueError(f"{name}: expected {self.size} arrays, got {len(sent)}")
+        sent = self._operands(name, xs) if is_root else [None] * self.size
         return self._with_headers("all_to_allv", name, sent, (root,), root)[root]
 
     def send(self, data: Any, dest: int, tag: int = 0, wait: bool = True) -> Any:
         """Sends an array or a tuple of arrays to a rank."""
         messages = []
         if isinstance(data, (list, tuple)):
-            messages.append(header(np.empty(len(data), np.bool_), TUPLE))
+            messages.append(header("send", np.empty(len(data), np.bool_), TUPLE))
         else:
             data = [data]
         for x in data:
@@ -219,8 +228,8 @@ class Communicator(ArrayCommunicator):
         return self._send(messages, dest, tag, wait)
 
     def _messages_of(self, x: Any) -> list[Array]:
-        x = np.asarray(x)
-        return [header(x), as_bytes(x)]
+        x = as_operand("send", x)
+        return [header("send", x), as_bytes(x)]
 
     def _received(self, kind: bytes, x: Array) -> Any:
         """A received array, by the kind in its header."""
@@ -331,13 +340,13 @@ class Communicator(ArrayCommunicator):
         # An array of another shape or dtype is not written into out.
         head = headers.empty_header()
         messages = [head, as_bytes(out)]
-        native = self._native.receive(messages, source, tag, False, header(out))
+        native = self._native.receive(messages, source, tag, False, header("recv", out))
         return pending_receive.PendingReceive(native, head, out, source)
 
     def send_obj(self, obj: Any, dest: int, tag: int = 0) -> None:
         """Sends an object, pickled."""
         x = _pickled(obj)
-        self._send([header(x, OBJECT), x], dest, tag, True)
+        self._send([header("send_obj", x, OBJECT), x], dest, tag, True)
 
     def recv_obj(self, source: int, tag: int = ANY_TAG, status: Any = None) -> Any:
         """Receives an object; the arguments are those of ``recv``.
@@ -370,7 +379,13 @@ class Communicator(ArrayCommunicator):
     def scatter_obj(self, objs: Any, root: int = 0) -> Any:
         """Item ``rank`` of the root's ``objs``."""
         is_root = self.rank == self._root("scatter_obj", root)
-        sent = [_pickled(obj) for obj in objs] if is_root else None
+        sent = None
+        if is_root:
+            if not np.iterable(objs):
+                raise TypeError(
+                    f"scatter_obj: expected {self.size} objects, got {type(objs)}"
+                )
+            sent = [_pickled(obj) for obj in objs]
         return _unpickled(self._scatter("scatter_obj", sent, root))
 
     def allreduce_obj(self, obj: Any) -> Any:

@@ -49,14 +49,26 @@ LaunchOptions launch_options(const Communicator& self, bool wait) {
   return {wait, !wait || self.records_call_sites() ? describe_call_site() : ""};
 }
 
+Reduction reduction_of(py::handle op) {
+  Py_ssize_t length = 0;
+  const char* const name =
+      PyUnicode_Check(op.ptr()) ? PyUnicode_AsUTF8AndSize(op.ptr(), &length) : nullptr;
+  if (name == nullptr) {
+    PyErr_Clear();  // of text that is not Unicode
+    throw py::type_error("all_reduce: expected op sum, mean, max, min or prod, got " +
+                         py::repr(op).cast<std::string>());
+  }
+  return reduction_from_string({name, static_cast<std::size_t>(length)});
+}
+
 // The path with the least overhead. Returns false and does nothing unless `x` is a plain
 // numpy.ndarray of native dtype.
-bool all_reduce_in_place(Communicator& self, py::handle x, const std::string& op) {
+bool all_reduce_in_place(Communicator& self, py::handle x, py::handle op) {
   const auto dtype = python::plain_dtype(x);
   if (!dtype) return false;
   const auto* array = py::detail::array_proxy(x.ptr());
   const Shape shape(std::span(array->dimensions, static_cast<std::size_t>(array->nd)));
-  const Reduction reduction = reduction_from_string(op);
+  const Reduction reduction = reduction_of(op);
   const LaunchOptions options = launch_options(self, true);
   auto* data = reinterpret_cast<std::byte*>(array->data);
   if (!self.all_reduce_small(data, shape, *dtype, reduction, options)) {
@@ -107,26 +119,39 @@ void bind_topology(py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
   add("inter_size", &Topology::inter_size);
 }
 
+// None stands for an array without elements.
+Array operand(py::handle x, const char* called) {
+  if (x.is_none()) return {};
+  if (python::is_ndarray(x)) return python::from_numpy(x, called);
+  py::detail::make_caster<Array> array;
+  if (!array.load(x, true)) {
+    throw py::type_error(std::string(called) + ": expected an array, got " +
+                         py::str(py::type::of(x)).cast<std::string>());
+  }
+  return py::detail::cast_op<Array>(std::move(array));
+}
+
 // A rank's arguments as Python passes them.
-Arguments arguments_of(const char* called, const std::vector<std::optional<Array>>& xs,
-                       const py::iterable& ys, const std::string& op,
-                       const std::string& communication_dtype, std::optional<std::int64_t> root) {
+Arguments arguments_of(const char* called, const py::sequence& xs, const py::sequence& ys,
+                       py::handle op, const std::string& communication_dtype,
+                       std::optional<std::int64_t> root) {
   const std::string what = root ? called : std::string(called) + ": out";
-  Arguments arguments{{}, {}, reduction_from_string(op), floating_dtype(communication_dtype), root};
-  for (const auto& x : xs) arguments.xs.push_back(x.value_or(Array()));
-  for (const py::handle y : ys) {
+  Arguments arguments{{}, {}, reduction_of(op), floating_dtype(communication_dtype), root};
+  arguments.xs.reserve(xs.size());
+  arguments.ys.reserve(ys.size());
+  for (const py::object x : xs) arguments.xs.push_back(operand(x, called));
+  for (const py::object y : ys) {
     arguments.ys.push_back(y.is_none() ? Array() : python::writable_array(y, what.c_str()));
   }
   return arguments;
 }
 
 void bind_collectives(py::module_& m, py::class_<Communicator, std::shared_ptr<Communicator>>& c) {
-  using Operands = std::vector<std::optional<Array>>;
   c.def(
       "call",
-      [](Communicator& self, const char* collective, const Operands& xs, const py::iterable& ys,
-         const std::string& op, const std::string& communication_dtype,
-         std::optional<std::int64_t> root, bool wait, const char* called) {
+      [](Communicator& self, const char* collective, const py::sequence& xs, const py::sequence& ys,
+         py::handle op, const std::string& communication_dtype, std::optional<std::int64_t> root,
+         bool wait, const char* called) {
         const char* const name = *called ? called : collective;
         // Kept until here so that, of a short collective, the background thread seldom has to wait
         // for the GIL to give back the arrays' memory.
@@ -148,7 +173,7 @@ void bind_collectives(py::module_& m, py::class_<Communicator, std::shared_ptr<C
       "The names of the table.");
   m.def(
       "check_call",
-      [](const char* collective, const Operands& xs, const py::iterable& ys, const std::string& op,
+      [](const char* collective, const py::sequence& xs, const py::sequence& ys, py::handle op,
          const std::string& communication_dtype, std::optional<std::int64_t> root,
          const char* called, int rank, int size) {
         Arguments arguments = arguments_of(called, xs, ys, op, communication_dtype, root);

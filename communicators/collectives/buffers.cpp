@@ -12,20 +12,18 @@ bool is_identical(const Array& x, const Array& y) {
 
 }  // namespace
 
-std::vector<Array> send_buffers(const std::vector<Array>& xs, IsDirect is_direct) {
-  std::vector<Array> buffers;
-  for (const Array& x : xs) {
-    buffers.push_back(!x.defined() || is_direct(x) ? x : contiguous(x));
+std::vector<Array> send_buffers(std::vector<Array> xs, IsDirect is_direct) {
+  for (Array& x : xs) {
+    if (x.defined() && !is_direct(x)) x = contiguous(x);
   }
-  return buffers;
+  return xs;
 }
 
-std::vector<Array> receive_buffers(const std::vector<Array>& ys, IsDirect is_direct) {
-  std::vector<Array> buffers;
-  for (const Array& y : ys) {
-    buffers.push_back(!y.defined() || is_direct(y) ? y : empty(y.shape(), y.dtype()));
+std::vector<Array> receive_buffers(std::vector<Array> ys, IsDirect is_direct) {
+  for (Array& y : ys) {
+    if (y.defined() && !is_direct(y)) y = empty(y.shape(), y.dtype());
   }
-  return buffers;
+  return ys;
 }
 
 void copy_received(const std::vector<Array>& buffers, const std::vector<Array>& ys) {
@@ -39,6 +37,7 @@ std::vector<Array> safe_inputs(const std::vector<Array>& xs, const std::vector<A
   const MemoryRanges written(ys);
   const bool results_overlap = written.overlap();
   std::vector<Array> result;
+  result.reserve(xs.size());
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const Array& x = xs[i];
     const Array& y = ys[own < 0 ? i : static_cast<std::size_t>(own)];

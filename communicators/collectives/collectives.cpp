@@ -20,6 +20,12 @@ Array copied_if_overlapping(const Array& x, const Array& y) {
   return MemoryRanges({x, y}).overlap() ? copy_of(x) : x;
 }
 
+// The array of a list of one.
+const Array& only(const char* name, const std::vector<Array>& xs) {
+  require(xs.size() == 1 && xs[0].defined(), name, ": expected an array, got none");
+  return xs[0];
+}
+
 void require_same_form(const char* name, const Array& x, const Array& y) {
   require(x.shape() == y.shape() && x.dtype() == y.dtype(), name, ": expected a result of ",
           x.dtype(), " ", x.shape(), ", got ", y.dtype(), " ", y.shape());
@@ -37,6 +43,7 @@ Call check_all_reduce(const char* name, Arguments& a, const Topology& /*topology
   // In windows, an array is written before the next is read.
   a.in_place = sent_as == dtype && !MemoryRanges(a.ys).overlap();
   for (std::size_t i = 0; i < a.xs.size(); ++i) {
+    require(a.xs[i].defined(), name, ": expected an array, got none");
     require(a.xs[i].dtype() == dtype, name, ": expected one dtype, got ", dtype, " and ",
             a.xs[i].dtype());
     require_same_form(name, a.xs[i], a.ys[i]);
@@ -51,18 +58,17 @@ Call check_all_reduce(const char* name, Arguments& a, const Topology& /*topology
 }
 
 Call check_reduce_scatter(const char* name, Arguments& a, const Topology& topology) {
-  Array& x = a.xs.at(0);
-  const Array& y = a.ys.at(0);
+  const Array x = only(name, a.xs), y = only(name, a.ys);
   const Shape shape = with_rank_axis(y.shape(), topology.size);
   require(x.shape() == shape && x.dtype() == y.dtype(), name, ": expected x of ", y.dtype(), " ",
           shape, " for a result of ", y.shape(), ", got ", x.dtype(), " ", x.shape());
   require_mean_of_floats(name, a.reduction, x.dtype());
-  x = copied_if_overlapping(x, y);
+  a.xs[0] = copied_if_overlapping(x, y);
   return Call(name).with(x.shape(), x.dtype()).with_detail(name_of(a.reduction));
 }
 
 Call check_all_gather(const char* name, Arguments& a, const Topology& topology) {
-  const Array x = a.xs.at(0), y = a.ys.at(0);
+  const Array x = only(name, a.xs), y = only(name, a.ys);
   const Shape shape = with_rank_axis(x.shape(), topology.size);
   require(y.shape() == shape && y.dtype() == x.dtype(), name, ": expected a result of ", x.dtype(),
           " ", shape, ", got ", y.dtype(), " ", y.shape());
@@ -74,12 +80,12 @@ Call check_all_gather(const char* name, Arguments& a, const Topology& topology) 
 Call check_all_gatherv(const char* name, Arguments& a, const Topology& topology) {
   require(std::ssize(a.ys) == topology.size, name, ": expected one result per rank, got ",
           a.ys.size());
-  require_same_form(name, a.xs.at(0), a.ys[static_cast<std::size_t>(topology.rank)]);
+  require_same_form(name, only(name, a.xs), a.ys[static_cast<std::size_t>(topology.rank)]);
   return Call(name);
 }
 
 Call check_all_to_all(const char* name, Arguments& a, const Topology& topology) {
-  const Array x = a.xs.at(0), y = a.ys.at(0);
+  const Array x = only(name, a.xs), y = only(name, a.ys);
   require(x.ndim() > 0 && x.shape(0) == topology.size, name, ": expected one row for each of ",
           topology.size, " ranks, got shape ", x.shape());
   require_same_form(name, x, y);
@@ -98,7 +104,7 @@ Call check_all_to_allv(const char* name, Arguments& a, const Topology& topology)
 
 Call check_broadcast(const char* name, Arguments& a, const Topology& topology) {
   const int root = checked_rank(name, a.root.value_or(-1), topology.size);
-  const Array& x = a.xs.empty() ? a.ys.at(0) : a.xs[0];
+  const Array& x = only(name, a.xs.empty() ? a.ys : a.xs);
   return Call(name).with(x.shape(), x.dtype()).with_peer(root);
 }
 
@@ -116,6 +122,7 @@ constexpr Collective kCollectives[] = {
 
 std::vector<Array> rows_of(const Array& x) {
   std::vector<Array> rows;
+  rows.reserve(static_cast<std::size_t>(x.shape(0)));
   const Shape shape(std::span(x.shape().begin() + 1, x.shape().end()));
   const Strides strides(std::span(x.strides().begin() + 1, x.strides().end()));
   for (std::int64_t r = 0; r < x.shape(0); ++r) {

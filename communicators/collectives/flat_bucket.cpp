@@ -37,9 +37,11 @@ StridedLoop<1> row_major_loop(const Array& x) {
 
 }  // namespace
 
-FlatBucket::FlatBucket(const std::vector<Array>& arrays, std::optional<Dtype> communication_dtype) {
+FlatBucket::FlatBucket(std::span<const Array> arrays, std::optional<Dtype> communication_dtype) {
   if (!arrays.empty()) array_dtype_ = communication_dtype_ = arrays[0].dtype();
   if (communication_dtype) communication_dtype_ = *communication_dtype;
+  arrays_.reserve(arrays.size());
+  ends_.reserve(arrays.size());
   std::int64_t end = 0;
   for (const Array& x : arrays) {
     end += x.size() * size_of(communication_dtype_);

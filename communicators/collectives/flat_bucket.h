@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "tensor/array.h"
@@ -15,8 +16,10 @@ class FlatBucket {
   // The arrays may have any strides; their elements follow each other in row-major order. In the
   // vector they have `communication_dtype`, by default their own. Offsets and lengths are in bytes
   // of the vector.
+  explicit FlatBucket(std::span<const Array> arrays, std::optional<Dtype> communication_dtype = {});
   explicit FlatBucket(const std::vector<Array>& arrays,
-                      std::optional<Dtype> communication_dtype = {});
+                      std::optional<Dtype> communication_dtype = {})
+      : FlatBucket(std::span(arrays), communication_dtype) {}
 
   // Whether the contiguous runs of an array are so long that copying them one by one is as fast as
   // making the array contiguous first.

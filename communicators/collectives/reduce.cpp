@@ -171,7 +171,7 @@ void reduce_as(Reduction reduction, Operands xs, Results ys, std::int64_t n) {
 
 }  // namespace
 
-Reduction reduction_from_string(const std::string& name) {
+Reduction reduction_from_string(std::string_view name) {
   const auto* found = std::ranges::find(kNames, name);
   require<std::invalid_argument>(found != std::end(kNames),
                                  "all_reduce: expected op sum, mean, max, min or prod, got ", name);

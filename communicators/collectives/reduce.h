@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
+#include <string_view>
 
 #include "tensor/dtype.h"
 
@@ -17,7 +17,7 @@ namespace renga {
 enum class Reduction : std::uint8_t { sum, mean, max, min, prod };
 
 // "sum", "mean", "max", "min" or "prod"; throws std::invalid_argument for another word.
-Reduction reduction_from_string(const std::string& name);
+Reduction reduction_from_string(std::string_view name);
 const char* name_of(Reduction reduction);
 
 using Operands = std::span<const std::byte* const>;

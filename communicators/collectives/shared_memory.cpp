@@ -46,9 +46,8 @@ std::int64_t clipped(const FlatBucket& bucket, std::int64_t begin, std::int64_t 
 // One for each array; those of undefined arrays are empty.
 std::vector<FlatBucket> buckets_of(const std::vector<Array>& xs) {
   std::vector<FlatBucket> buckets;
-  for (const Array& x : xs) {
-    buckets.emplace_back(x.defined() ? std::vector{x} : std::vector<Array>{});
-  }
+  buckets.reserve(xs.size());
+  for (const Array& x : xs) buckets.emplace_back(std::span(&x, x.defined() ? 1 : 0));
   return buckets;
 }
 

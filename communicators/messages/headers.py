@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 
@@ -13,6 +14,7 @@ from renga.communicators.arrays import Array
 _MAX_AXES = 16
 # Kind of message, number of axes, dtype, shape.
 _LAYOUT = struct.Struct(f"=4si24s{_MAX_AXES}q")
+_BYTE = np.dtype(np.uint8)
 
 # Bytes of arrays from the core's allocator: NumPy's would return their memory to the
 # system each time, and to touch fresh memory takes longer than to receive into it.
@@ -28,31 +30,34 @@ _NAMES[DEVICE] = "an array of a GPU"
 _ARRAYS = (ARRAY, DEVICE)
 
 
-def header(x: Array, kind: bytes = ARRAY) -> Array:
-    """The header of ``x``, as bytes.
+def header(name: str, x: Array, kind: bytes = ARRAY) -> Array:
+    """The header of ``x``, as bytes; ``name`` is the method's, for errors.
 
     Raises:
         TypeError: if the elements are Python objects or have fields.
         ValueError: if there are too many axes.
     """
-    dtype = x.dtype.str.encode()
-    if x.dtype.hasobject or x.dtype.fields is not None or len(dtype) > 24:
+    return np.frombuffer(_packed(name, kind, x.dtype, x.shape), _BYTE)
+
+
+# Kept: the layout takes longer to write and to read than to send.
+@functools.lru_cache(maxsize=256)
+def _packed(name: str, kind: bytes, dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
+    text = dtype.str.encode()
+    if dtype.hasobject or dtype.fields is not None or len(text) > 24:
         raise TypeError(
-            f"communicator: expected an array of numbers, got dtype {x.dtype}; "
+            f"{name}: expected an array of numbers, got dtype {dtype}; "
             "the methods that end in _obj take any object"
         )
-    if x.ndim > _MAX_AXES:
-        raise ValueError(
-            f"communicator: expected at most {_MAX_AXES} axes, got {x.ndim}"
-        )
-    extents = x.shape + (0,) * (_MAX_AXES - x.ndim)
-    packed = _LAYOUT.pack(kind, x.ndim, dtype, *extents)
-    return np.frombuffer(packed, np.uint8)
+    if len(shape) > _MAX_AXES:
+        raise ValueError(f"{name}: expected at most {_MAX_AXES} axes, got {len(shape)}")
+    extents = shape + (0,) * (_MAX_AXES - len(shape))
+    return _LAYOUT.pack(kind, len(shape), text, *extents)
 
 
 def empty_header() -> Array:
     """A buffer to receive a header into."""
-    return np.zeros(_LAYOUT.size, np.uint8)
+    return np.zeros(_LAYOUT.size, _BYTE)
 
 
 def has_arrived(received: Array) -> bool:
@@ -71,18 +76,18 @@ def empty_array(received: Array, kind: bytes = ARRAY) -> Array:
     Raises:
         TypeError: if the message is of another kind.
     """
-    require_kind(kind_of(received), kind)
-    shape, dtype = _shape_and_dtype(received)
-    size = math.prod(shape) * dtype.itemsize
+    packed = received.tobytes()
+    require_kind(packed[:3], kind)
+    shape, dtype, size = _unpacked(packed)
     if size < _LARGE:
         return np.empty(shape, dtype)
-    memory: Array = _core.empty(size, np.dtype(np.uint8))
+    memory: Array = _core.empty(size, _BYTE)
     return memory.view(dtype).reshape(shape)
 
 
 def describes(received: Array, x: Array) -> bool:
     """Whether a header is that of an array with the shape and dtype of ``x``."""
-    return any(np.array_equal(received, header(x, kind)) for kind in _ARRAYS)
+    return any(np.array_equal(received, header("recv", x, kind)) for kind in _ARRAYS)
 
 
 def require_kind(got: bytes, kind: bytes) -> None:
@@ -97,22 +102,25 @@ def describe(received: Array) -> str:
     kind = kind_of(received)
     if kind not in _ARRAYS:
         return _NAMES.get(kind, "something else")
-    shape, dtype = _shape_and_dtype(received)
+    shape, dtype, _ = _unpacked(received.tobytes())
     return f"{dtype} {shape}"
 
 
-def _shape_and_dtype(received: Array) -> tuple[tuple[int, ...], np.dtype]:
-    _, ndim, dtype, *extents = _LAYOUT.unpack(received.tobytes())
-    return tuple(extents[:ndim]), np.dtype(dtype.rstrip(b"\0").decode())
+@functools.lru_cache(maxsize=256)
+def _unpacked(header: bytes) -> tuple[tuple[int, ...], np.dtype, int]:
+    """The shape, the dtype and the number of bytes of the array."""
+    _, ndim, name, *extents = _LAYOUT.unpack(header)
+    shape, dtype = tuple(extents[:ndim]), np.dtype(name.rstrip(b"\0").decode())
+    return shape, dtype, math.prod(shape) * dtype.itemsize
 
 
 def kind_of(received: Array) -> bytes:
     """The kind of message in a header: ARRAY, DEVICE, TUPLE or OBJECT."""
-    return received[:3].tobytes()
+    return received.tobytes()[:3]
 
 
 def as_bytes(x: Array) -> Array:
     """The bytes of ``x``: a view if it is contiguous, a copy otherwise."""
     if x.nbytes == 0:
-        return np.empty(0, np.uint8)  # strings may have elements of no bytes
-    return np.ascontiguousarray(x).reshape(-1).view(np.uint8)
+        return np.empty(0, _BYTE)  # strings may have elements of no bytes
+    return x.ravel().view(_BYTE)

@@ -82,9 +82,7 @@ class NcclCollectives(StagedCommunicator):
             return super()._collective(name, xs, outs, unpack, wait, op, dtype, root)
         sent = [_contiguous(x if dtype is None else _cast(x, dtype)) for x in xs]
         received = sent
-        if root is not None:
-            root = self._root(name, root)
-        elif dtype is None:
+        if root is None and dtype is None:
             shapes = [result_shape(name, x.shape, self.size) for x in sent]
             received = list(map(_result_memory, outs, shapes, sent))
         native = self._nccl(xs[0]).call(

@@ -72,7 +72,7 @@ class StagedCommunicator(Communicator):
         if not on_gpu(x):
             return super()._messages_of(x)
         host = to_host(x)
-        return [headers.header(host, DEVICE), headers.as_bytes(host)]
+        return [headers.header("send", host, DEVICE), headers.as_bytes(host)]
 
     def _received(self, kind: bytes, x: Any) -> Any:
         return cuda.to_gpu(x) if kind == DEVICE else x
@@ -93,7 +93,7 @@ class StagedCommunicator(Communicator):
             return _placed(staged, out)
         head = headers.empty_header()
         messages = [head, headers.as_bytes(staged)]
-        expected = headers.header(staged, DEVICE)
+        expected = headers.header("recv", staged, DEVICE)
         native = self._native.receive(messages, source, tag, False, expected)
         pending = pending_receive.PendingReceive(native, head, staged, source)
         return pending.then(lambda y: _placed(y, out))

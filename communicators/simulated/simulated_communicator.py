@@ -7,6 +7,7 @@ from typing import Any, Callable
 
 import numpy as np
 
+from renga.communicators.array_communicator import as_operand
 from renga.communicators.arrays import Array
 from renga.communicators.communicator import Communicator
 from renga.communicators.simulated.machine import Machine
@@ -73,9 +74,7 @@ class SimulatedCommunicator(OnMachine):
 
     def alltoall(self, xs: Any) -> tuple[Array, ...]:
         """What this rank sends: it receives the same."""
-        xs = [np.asarray(x) for x in xs]
-        if len(xs) != self.size:
-            raise ValueError(f"alltoall: expected {self.size} arrays, got {len(xs)}")
+        xs = self._operands("alltoall", xs)
         ys = [np.empty_like(x, order="C") for x in xs]
         self._native.call("all_to_allv", xs, ys, called="alltoall")
         return tuple(ys)
@@ -84,7 +83,7 @@ class SimulatedCommunicator(OnMachine):
         self, data: Any, root: int = 0, max_buf_len: int | None = None
     ) -> Array:
         """``data``, which is required on every rank here."""
-        x: Array = np.asarray(data)
+        x = as_operand("bcast", data)
         self._native.call("broadcast", [x], [], root=root)
         return x
 

@@ -78,11 +78,14 @@ std::optional<Dtype> any_dtype(const py::dtype& dtype) {
   return dtype_of_number(dtype.num(), static_cast<std::size_t>(dtype.itemsize()));
 }
 
-// The dtype of any descriptor; one the core lacks is Python's TypeError.
-Dtype known_dtype(const py::dtype& dtype) {
-  const auto known = any_dtype(dtype);
-  if (!known) throw py::type_error("renga has no dtype " + py::str(dtype).cast<std::string>());
-  return *known;
+// The dtype of any descriptor; one the core lacks is Python's TypeError, about `what` if it is
+// given.
+Dtype known_dtype(const py::dtype& dtype, const char* what = nullptr) {
+  if (const auto known = any_dtype(dtype)) return *known;
+  const auto name = py::str(dtype).cast<std::string>();
+  if (what == nullptr) throw py::type_error("renga has no dtype " + name);
+  throw py::type_error(std::string(what) +
+                       ": expected an array of real numbers or bools, got dtype " + name);
 }
 
 constexpr int kAligned = py::detail::npy_api::NPY_ARRAY_ALIGNED_;
@@ -155,12 +158,12 @@ py::dtype dtype_to_python(Dtype dtype) {
   return py::reinterpret_borrow<py::dtype>(shared_dtype(dtype));
 }
 
-Array from_numpy(py::handle object) {
+Array from_numpy(py::handle object, const char* what) {
   const auto* proxy = py::detail::array_proxy(object.ptr());
   const auto own = own_dtype(proxy->descr);
   if (own && (proxy->flags & kAligned)) return wrap(object.ptr(), *own);
   auto x = py::reinterpret_borrow<py::array>(object);
-  const Dtype dtype = known_dtype(x.dtype());
+  const Dtype dtype = known_dtype(x.dtype(), what);
   if (x.dtype().byteorder() == '>' || !(x.flags() & kAligned)) {
     x = x.attr("astype")(shared_dtype(dtype)).cast<py::array>();
   }
@@ -186,7 +189,7 @@ Array writable_array(py::handle object, const char* what) {
   auto own = own_dtype(proxy->descr);
   if (!own) {
     const auto dtype = py::reinterpret_borrow<py::array>(object).dtype();
-    own = known_dtype(dtype);
+    own = known_dtype(dtype, what);
     require<std::invalid_argument>(dtype.byteorder() != '>', what,
                                    ": expected an array of native byte order, got dtype ",
                                    py::str(dtype).cast<std::string>());

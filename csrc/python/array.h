@@ -16,11 +16,11 @@ namespace py = pybind11;
 
 // The memory of an ndarray as an Array; the ndarray lives as long as the Array's storage does.
 // Arrays of foreign byte order or misaligned elements are copied. Throws TypeError for dtypes that
-// the core lacks.
-Array from_numpy(py::handle ndarray);
+// the core lacks; `what` names the argument in the error.
+Array from_numpy(py::handle ndarray, const char* what = nullptr);
 // The memory of an ndarray or of a Variable to write a result into, never a copy of it. `what`
-// names the argument in errors. Throws TypeError for other objects, ValueError for memory that is
-// read-only, of foreign byte order or misaligned, or in which two elements overlap.
+// names the argument in errors. Throws TypeError for other objects and dtypes, ValueError for
+// memory that is read-only, of foreign byte order or misaligned, or in which two elements overlap.
 Array writable_array(py::handle ndarray, const char* what);
 std::vector<Array> writable_arrays(const py::iterable& ndarrays, const char* what);
 // A numpy.ndarray over the Array's memory; of a bfloat16 array, a copy in float32 that is

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from renga.communicators import ANY_SOURCE, RankFailed, create_communicator, local
+from renga.utils.type_check import InvalidType
 
 BY_ROOT = {
     "bcast": lambda comm, root: comm.bcast(np.ones(2), root=root),
@@ -33,9 +34,77 @@ def test_ranks_out_of_range_are_refused(ranks, name):
         for rank in {-1, comm.size, 2**31, 2**40, -(2**31)} - {any_source}:
             with pytest.raises(ValueError, match=rf"rank in \[0, {comm.size}\), got"):
                 BY_ROOT[name](comm, rank)
+        is_message = name.startswith(("send", "recv"))
         for rank in (None, 0.0, "0"):
-            with pytest.raises(TypeError):
+            text = None if is_message else f"^{name}: expected a rank, got {rank!r}"
+            with pytest.raises(TypeError, match=text):
                 BY_ROOT[name](comm, rank)
+        return float(comm.all_reduce(np.ones(1))[0])
+
+    results = ranks(act)
+    assert results == [len(results)] * len(results)
+
+
+NO_NUMBERS = {
+    "text": ("a", "expected an array of real numbers or bools, got dtype <U1"),
+    "none": (None, "expected an array of real numbers or bools, got dtype object"),
+    "objects": (np.array([{}, 1]), "real numbers or bools, got dtype object"),
+    "a ragged list": ([[1, 2], [3]], "got <class 'list'> of rows of different lengths"),
+}
+
+
+@pytest.mark.parametrize("given", NO_NUMBERS)
+def test_operands_that_are_no_arrays_of_numbers_are_refused_by_name(ranks, given):
+    x, text = NO_NUMBERS[given]
+
+    def act(comm):
+        rows = np.array([x] * comm.size, object) if given != "text" else [x] * comm.size
+        for name, operand in (("all_reduce", [x]), ("all_gather", x)):
+            with pytest.raises((TypeError, ValueError), match=f"^{name}: .*{text}"):
+                getattr(comm, name)(operand)
+        for name in ("reduce_scatter", "all_to_all"):
+            with pytest.raises(TypeError, match=f"^{name}: .* got dtype "):
+                getattr(comm, name)(rows)
+        with pytest.raises((TypeError, InvalidType), match="^broadcast: expected an? "):
+            comm.broadcast(x)
+        return float(comm.all_reduce(np.ones(1))[0])
+
+    results = ranks(act)
+    assert results == [len(results)] * len(results)
+
+
+@pytest.mark.parametrize("x", [None, np.array([{}, 1]), [[1, 2], [3]]], ids=type)
+def test_operands_of_chainermn_methods_are_refused_by_name(ranks, x):
+    def act(comm):
+        calls = {
+            "bcast": lambda: comm.bcast(x, root=comm.rank),
+            "gather": lambda: comm.gather(x),
+            "allgather": lambda: comm.allgather(x),
+            "alltoall": lambda: comm.alltoall([x] * comm.size),
+            "scatter": lambda: comm.scatter([x] * comm.size, root=comm.rank),
+        }
+        for name, call in calls.items():
+            if name == "gather" and comm.rank != 0 and comm.size > 1:
+                continue
+            with pytest.raises((TypeError, ValueError), match=f"^{name}: expected an "):
+                call()
+        for name in ("alltoall", "scatter", "scatter_obj"):
+            root = {} if name == "alltoall" else {"root": comm.rank}
+            with pytest.raises(TypeError, match=f"^{name}: expected {comm.size} "):
+                getattr(comm, name)(None, **root)
+        return float(comm.all_reduce(np.ones(1))[0])
+
+    results = ranks(act)
+    assert results == [len(results)] * len(results)
+
+
+@pytest.mark.parametrize(
+    "options", [{"op": None}, {"op": 3}, {"dtype": [1]}, {"dtype": "text"}], ids=str
+)
+def test_options_of_a_reduction_are_refused_by_name(ranks, options):
+    def act(comm):
+        with pytest.raises((TypeError, ValueError), match="^all_reduce: expected "):
+            comm.all_reduce(np.ones(2), **options)
         return float(comm.all_reduce(np.ones(1))[0])
 
     results = ranks(act)
