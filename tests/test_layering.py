@@ -412,13 +412,5 @@ def test_layers_of_the_core_package():
 
 
 def test_no_module_imports_itself_through_others():
-    assert not import_cycles(import_graph(deferred=False))
-
-
-def test_deferred_imports_and_those_for_types_close_cycles_in_few_packages():
-    packages = {"communicators"} | {
-        f"parallel.{name}" for name in ("asynchronous", "compression", "data", "plan")
-    }
-    cycles = import_cycles(import_graph(deferred=True, types=True))
-    assert not [c for c in cycles if {package_of(m) for m in c} - packages]
-    assert all(len(cycle) <= 4 for cycle in cycles), max(cycles, key=len)
+    # Imports inside functions and for type checkers count.
+    assert not import_cycles(import_graph(deferred=True, types=True))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Union
 import numpy
 
 from renga.backends import cuda
+from renga.core.configuration import no_backprop_mode, using_config
 from renga.core.link import Link
 from renga.core.link.parallel_models import note_parallel_model, require_own_parts
 from renga.core.link.sharing_memory import share_arrays
@@ -303,8 +304,6 @@ def _describe(
 
 def _initialize(model: Any, inputs: Sequence[Any]) -> None:
     """Has a forward pass in test mode initialize parameters that have no shape."""
-    from renga.core.configuration import no_backprop_mode, using_config
-
     if any(not param.is_initialized for param in model.params()):
         with no_backprop_mode(), using_config("train", False), without_traces(model):
             model(*inputs)

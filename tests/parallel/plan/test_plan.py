@@ -5,7 +5,8 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga import planning
-from renga.parallel.plan.plan import Bar, Row
+from renga.parallel.plan.drawing import Bar
+from renga.parallel.plan.plan import Row
 
 
 class Net(renga.Chain):

@@ -10,11 +10,7 @@ import numpy
 
 from renga import _core
 from renga.communicators.work import Work
-from renga.parallel.compression.payloads import (
-    Message,
-    checked_payload,
-    sum_of_payloads,
-)
+from renga.parallel.compression.payloads import Message, checked_payload
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -123,3 +119,35 @@ class KernelCompressor(Compressor):
     def decode(self, payload: Sequence[Array], out: Array) -> None:
         out.fill(0)
         self.add_decoded(payload, out)
+
+
+def sum_of_payloads(
+    compressor: Compressor, payloads: Sequence[Sequence[Array]], out: Array
+) -> None:
+    """Writes the sum of the ranks' payloads into ``out``.
+
+    It has the bits of an all-reduce: operands are added pairwise in rank order, and
+    where their number is not a power of two, the first ones are combined in pairs.
+    """
+    leaves = 1 << (len(payloads).bit_length() - 1)
+    pairs = len(payloads) - leaves
+    groups = [list(payloads[2 * i : 2 * i + 2]) for i in range(pairs)]
+    _sum(compressor, groups + [[p] for p in payloads[2 * pairs :]], out)
+
+
+def _sum(
+    compressor: Compressor, groups: Sequence[Sequence[Sequence[Array]]], out: Array
+) -> None:
+    if len(groups) == 1:
+        compressor.decode(groups[0][0], out)
+        for payload in groups[0][1:]:
+            compressor.add_decoded(payload, out)
+        return
+    half = len(groups) // 2
+    _sum(compressor, groups[:half], out)
+    if half == 1 and len(groups[1]) == 1:
+        compressor.add_decoded(groups[1][0], out)
+    else:
+        right = numpy.empty_like(out)
+        _sum(compressor, groups[half:], right)
+        out += right

@@ -16,7 +16,7 @@ from renga.parallel.data import buckets
 from renga.parallel.data.gradients import take_gradient
 from renga.parallel.data.overlap import OverlapTrial
 from renga.parallel.data.reducer import Reducer
-from renga.parallel.data.sharded_optimizer import Eligibility
+from renga.parallel.data.synchronization import Eligibility
 from renga.parallel.data.tracing import note_bucket, span
 
 if TYPE_CHECKING:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from renga.parallel.data.synchronization import SyncRequest
+from renga.parallel.data.synchronization import SyncRequest
 
 
 class Reducer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -15,19 +14,12 @@ from renga.core.optimizer import GradientMethod
 from renga.parallel.data.gradients import take_gradient
 from renga.parallel.data.reducer import Reducer
 from renga.parallel.data.replicas.checksum import checksum_of
+from renga.parallel.data.synchronization import Eligibility
 from renga.parallel.data.tracing import span
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
     from renga.core.parameter import Parameter
-
-
-class Eligibility(IntEnum):
-    """Whether a rank can take part in sharded updates; the least able one decides."""
-
-    NOT_POSSIBLE = 0
-    POSSIBLE = 1  # once its arrays have been moved into shared memory
-    READY = 2
 
 
 class ShardedOptimizer(Reducer):

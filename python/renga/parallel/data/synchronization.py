@@ -12,7 +12,6 @@ from renga.parallel.data.sample_weighting import (
     UNKNOWN_SAMPLES,
     GradientWeight,
 )
-from renga.parallel.data.sharded_optimizer import Eligibility
 from renga.parallel.data.tracing import span
 
 if TYPE_CHECKING:
@@ -25,6 +24,14 @@ class GradientSource(IntEnum):
     LOSS = 0  # backward() of a loss function given to update()
     EXTERNAL = 1  # set by the caller before update()
     JOINED = 2  # zeros: the rank has no more data and has called join()
+
+
+class Eligibility(IntEnum):
+    """Whether a rank can take part in sharded updates; the least able one decides."""
+
+    NOT_POSSIBLE = 0
+    POSSIBLE = 1  # once its arrays have been moved into shared memory
+    READY = 2
 
 
 class SyncResult(NamedTuple):

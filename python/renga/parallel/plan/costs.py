@@ -8,6 +8,7 @@ import os
 import platform
 from typing import Any
 
+from renga import _core
 from renga.parallel.plan.configuration import Configuration
 from renga.parallel.plan.graph import PARAMETER, Operation
 from renga.parallel.plan.json_file import read_json, write_json
@@ -141,8 +142,6 @@ def machine_identity() -> str:
         name = lines[0].partition(":")[2].strip() if lines else name
     except OSError:
         pass
-    from renga import _core
-
     threads = _core.get_num_threads()
     return (
         f"{name}, {os.cpu_count()} cores, {threads} threads, renga {_core.__version__}"

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from renga.parallel.plan.analysis.work_depth import WorkDepth
-    from renga.parallel.plan.plan import Bar
+from typing import Any, NamedTuple
 
 _COLORS = {
     "forward": "#4c78a8",
@@ -19,6 +15,16 @@ _COLORS = {
     "sync": "#e45756",
 }
 _MOST_LANES = 32
+
+
+class Bar(NamedTuple):
+    """A task of the simulated step, in the picture."""
+
+    kind: str
+    layer: str
+    resource: int
+    start: float
+    end: float
 
 
 def figure(width: float, height: float) -> tuple[Any, Any]:
@@ -33,7 +39,7 @@ def figure(width: float, height: float) -> tuple[Any, Any]:
     return drawing, axes
 
 
-def _metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
+def metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Of a file that is the same every time."""
     return {"Date": None} if os.fspath(path).endswith(".svg") else {}
 
@@ -77,41 +83,4 @@ def draw_timeline(
     axes.set_xlabel("ms")
     axes.set_title(title, loc="left", fontsize=10)
     drawing.legend(handles=kinds, ncols=6, loc="outside upper center", frameon=False)
-    drawing.savefig(path, metadata=_metadata(path))
-
-
-def draw_work_depth(path: str | os.PathLike[str], found: WorkDepth) -> None:
-    """Work over depth of each layer, and below what each strategy sends."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    layers = [
-        layer for layer in found.layers if layer.work or any(layer.volume.values())
-    ]
-    drawing = Figure(figsize=(max(6, 0.34 * len(layers) + 2), 6), layout="constrained")
-    FigureCanvasAgg(drawing)
-    above, below = drawing.subplots(2, 1, sharex=True)
-    positions = range(len(layers))
-    above.bar(
-        positions,
-        [layer.work / max(1, layer.depth) for layer in layers],
-        color="#4c78a8",
-    )
-    above.set_yscale("log")
-    above.set_ylabel("W / D")
-    strategies = list(layers[0].volume) if layers else []
-    width = 0.8 / max(1, len(strategies))
-    colors = ["#4c78a8", "#f58518", "#54a24b", "#e45756"]
-    for i, (strategy, color) in enumerate(zip(strategies, colors)):
-        left = [
-            position + (i - (len(strategies) - 1) / 2) * width for position in positions
-        ]
-        sent = [layer.volume[strategy] / 1e6 for layer in layers]
-        below.bar(left, sent, width, color=color, label=strategy)
-    below.set_ylabel(f"MB sent by each of {found.ranks} ranks")
-    below.legend(frameon=False, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    below.set_xticks(list(positions), [layer.name for layer in layers], rotation=90)
-    for axes in (above, below):
-        axes.spines[["top", "right"]].set_visible(False)
-    above.set_title(f"{found.model}: work over depth, and communication", loc="left")
-    drawing.savefig(path, metadata=_metadata(path))
+    drawing.savefig(path, metadata=metadata(path))

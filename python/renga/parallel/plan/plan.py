@@ -16,6 +16,7 @@ from renga.parallel.conversion.replacement import LinkReplacement
 from renga.parallel.pipeline.batches import micro_batches
 from renga.parallel.pipeline.pipeline import Pipeline
 from renga.parallel.plan.cluster import Cluster
+from renga.parallel.plan.drawing import Bar, draw_timeline
 from renga.parallel.plan.json_file import read_json, write_json
 from renga.parallel.samples.sample_run import SampleRun
 from renga.parallel.spatial.replacement import spatial_replacements
@@ -39,16 +40,6 @@ class Row(NamedTuple):
     sent: float
     waited: float
     next_best: str  # another choice, and how much longer a step takes with it
-
-
-class Bar(NamedTuple):
-    """A task of the simulated step, in the picture."""
-
-    kind: str
-    layer: str
-    resource: int
-    start: float
-    end: float
 
 
 class Stages(NamedTuple):
@@ -193,8 +184,6 @@ class Plan:
 
     def draw(self, path: str | os.PathLike[str]) -> None:
         """Draws the simulated timeline into an SVG or PNG file, with matplotlib."""
-        from renga.parallel.plan.drawing import draw_timeline
-
         title = f"{self.model}, {self.cluster}"
         draw_timeline(path, self.timeline, self.ranks, title)
 

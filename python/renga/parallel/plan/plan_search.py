@@ -9,9 +9,10 @@ from typing import Any
 from renga.core.link import Link
 from renga.parallel.plan.cluster import Cluster
 from renga.parallel.plan.costs import Costs
+from renga.parallel.plan.drawing import Bar
 from renga.parallel.plan.graph import Graph
 from renga.parallel.plan.markov_chain import Found, descend, search_space
-from renga.parallel.plan.plan import Bar, Plan, Row
+from renga.parallel.plan.plan import Plan, Row
 from renga.parallel.plan.report import data_start, next_best, starts
 from renga.parallel.plan.simulation import sync_bytes
 from renga.parallel.plan.space import OperationSpace, take

@@ -1,13 +1,18 @@
-"""Workers that push as one."""
+"""Workers that push as one, and their mean gradient."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from renga.core.parameter import Parameter
+from renga.parallel.asynchronous.server.gradient import Gradient
+from renga.parallel.asynchronous.server.settings import numbers_of
 from renga.parallel.asynchronous.server.shard_optimizer import set_state, state_of
+from renga.parallel.data.gradients import take_gradient
 from renga.parallel.data.sample_weighting import (
     UNKNOWN_SAMPLES,
     GradientWeight,
@@ -80,3 +85,37 @@ class Leaf:
         """Waits for all workers."""
         if self._comm.size > 1:
             self._comm.barrier()
+
+
+def take_gradient_of(
+    params: Sequence[Parameter], optimizer: Any, leaf: Leaf, samples: int | None
+) -> Gradient:
+    """The mean gradient of a leaf's workers; the parameters have none afterwards.
+
+    Args:
+        params: in the order of the gradient.
+        optimizer: of this worker.
+        leaf: averages.
+        samples: in this worker's batch; None if that is not known.
+    """
+    scale = _common_scale(params)
+    samples = leaf.average_gradients(optimizer.target, samples)
+    optimizer.check_nan_in_grads()
+    is_safe = optimizer.is_safe_to_update()
+    arrays = []
+    for param in params:
+        arrays.append(take_gradient(param))
+        param._loss_scale = None
+    values = numbers_of(optimizer)
+    return Gradient(arrays, scale if is_safe else math.nan, samples, values)
+
+
+def _common_scale(params: Sequence[Parameter]) -> float:
+    """The loss scale of all gradients; those with another one are multiplied by it."""
+    scales = {p._loss_scale for p in params if p.grad is not None}
+    scale = (scales.pop() if len(scales) == 1 else None) or 1.0
+    for param in params:
+        factor = scale / (param._loss_scale or 1.0)
+        if param.grad is not None and factor != 1:
+            param.grad = param.grad * param.dtype.type(factor)
+    return scale

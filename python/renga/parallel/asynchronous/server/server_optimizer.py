@@ -14,8 +14,8 @@ from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptim
 from renga.parallel.asynchronous.packed import PackedParameters
 from renga.parallel.asynchronous.server.caller_changes import CallerChanges
 from renga.parallel.asynchronous.server.client import Client
-from renga.parallel.asynchronous.server.gradient import Gradient, take_gradient_of
-from renga.parallel.asynchronous.server.leaf import Leaf
+from renga.parallel.asynchronous.server.gradient import Gradient
+from renga.parallel.asynchronous.server.leaf import Leaf, take_gradient_of
 from renga.parallel.asynchronous.server.results import put_results
 from renga.parallel.asynchronous.server.roles import roles_in
 from renga.parallel.asynchronous.server.rows import RowsOfBatch

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 
+from renga.communicators import Communicator, create_communicator
 from renga.parallel.data.datasets.narrow import narrow
 from renga.parallel.data.datasets.shard import Shard
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class DataSizeError(RuntimeError):
@@ -82,8 +80,6 @@ def scatter_dataset(
         ValueError: there is no such root.
     """
     if not hasattr(comm, "bcast_obj"):
-        from renga.communicators import create_communicator
-
         comm = create_communicator("mpi", mpi_comm=comm)
     if not 0 <= root < comm.size:
         raise ValueError(

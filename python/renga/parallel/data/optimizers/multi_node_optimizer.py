@@ -19,9 +19,9 @@ from renga.parallel.data.sample_weighting import (
     number_of_samples,
     warn_of_unknown_samples,
 )
-from renga.parallel.data.sharded_optimizer import Eligibility
 from renga.parallel.data.sharded_states.state_sharding import StateSharding
 from renga.parallel.data.synchronization import (
+    Eligibility,
     GradientSource,
     SyncRequest,
     SyncResult,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy
 
@@ -23,13 +23,18 @@ from renga.parallel.data.sharded_states.states import part_of
 if TYPE_CHECKING:
     from renga.communicators.arrays import Array
     from renga.core.parameter import Parameter
-    from renga.parallel.data.sharded_parameters.parameter_reads import (
-        ParameterReads,
-    )
     from renga.parallel.data.sharded_parameters.row_service import (
         RowService,
     )
     from renga.parallel.data.sharded_states.layout import Piece, ShardLayout
+
+
+class Reads(Protocol):
+    """A thread that is told of units whose arrays Python code reads."""
+
+    @property
+    def is_of_this_thread(self) -> bool: ...
+    def read(self, unit: GatheredUnit) -> None: ...
 
 
 class GatheredUnit:
@@ -50,7 +55,7 @@ class GatheredUnit:
     def __init__(
         self,
         service: RowService,
-        reads: ParameterReads,
+        reads: Reads,
         lock: Any,
         rank: int,
         layout: ShardLayout,

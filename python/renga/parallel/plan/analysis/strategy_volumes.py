@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from renga.communicators import simulated
 from renga.core.link import Link
 from renga.parallel.pipeline.measurement import Costs, Segment
 from renga.parallel.pipeline.partition import partition
-from renga.parallel.plan.analysis.work_depth import Layer, Recorded
 from renga.parallel.plan.cluster import Cluster
 from renga.parallel.plan.strategies.messages import link_messages
 from renga.parallel.plan.strategies.traced_model import TracedModel
 from renga.parallel.spatial.replacement import spatial_replacements
+
+
+class Layer(NamedTuple):
+    """A function of a forward pass, on its own."""
+
+    name: str  # the path of its link and its own name
+    function: str
+    work: int  # arithmetic operations
+    depth: int
+    finished: int  # the depth of the network up to here
+    bytes: int  # of the output
+    parameter_bytes: int
+    volume: dict[str, float]  # bytes that a rank sends in a step, by strategy
+    memory: dict[str, float]  # bytes of a rank
+
+
+class Recorded(NamedTuple):
+    """A function of the forward pass."""
+
+    path: str  # of its link
+    function: str
+    work: int
+    depth: int
+    finished: int
+    bytes: int
 
 
 def layers_of(

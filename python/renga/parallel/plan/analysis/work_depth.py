@@ -13,30 +13,18 @@ import dataclasses
 import math
 import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from renga import _core
 from renga.core.configuration import using_config
 from renga.core.link import Link
+from renga.parallel.plan.analysis.strategy_volumes import Layer, Recorded, layers_of
+from renga.parallel.plan.drawing import metadata
 from renga.profiling.operation_cost import forward_flops
 from renga.program import Program, Value, record
 from renga.utils.table import aligned
 
 STRATEGIES = ("data", "channel", "spatial", "pipeline")
-
-
-class Layer(NamedTuple):
-    """A function of a forward pass, on its own."""
-
-    name: str  # the path of its link and its own name
-    function: str
-    work: int  # arithmetic operations
-    depth: int
-    finished: int  # the depth of the network up to here
-    bytes: int  # of the output
-    parameter_bytes: int
-    volume: dict[str, float]  # bytes that a rank sends in a step, by strategy
-    memory: dict[str, float]  # bytes of a rank
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,9 +72,44 @@ class WorkDepth:
 
     def draw(self, path: str | os.PathLike[str]) -> None:
         """Draws work and depth of each layer, and the volumes, with matplotlib."""
-        from renga.parallel.plan.drawing import draw_work_depth
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
 
-        draw_work_depth(path, self)
+        layers = [
+            layer for layer in self.layers if layer.work or any(layer.volume.values())
+        ]
+        drawing = Figure(
+            figsize=(max(6, 0.34 * len(layers) + 2), 6), layout="constrained"
+        )
+        FigureCanvasAgg(drawing)
+        above, below = drawing.subplots(2, 1, sharex=True)
+        positions = range(len(layers))
+        above.bar(
+            positions,
+            [layer.work / max(1, layer.depth) for layer in layers],
+            color="#4c78a8",
+        )
+        above.set_yscale("log")
+        above.set_ylabel("W / D")
+        strategies = list(layers[0].volume) if layers else []
+        width = 0.8 / max(1, len(strategies))
+        colors = ["#4c78a8", "#f58518", "#54a24b", "#e45756"]
+        for i, (strategy, color) in enumerate(zip(strategies, colors)):
+            left = [
+                position + (i - (len(strategies) - 1) / 2) * width
+                for position in positions
+            ]
+            sent = [layer.volume[strategy] / 1e6 for layer in layers]
+            below.bar(left, sent, width, color=color, label=strategy)
+        below.set_ylabel(f"MB sent by each of {self.ranks} ranks")
+        below.legend(
+            frameon=False, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0)
+        )
+        below.set_xticks(list(positions), [layer.name for layer in layers], rotation=90)
+        for axes in (above, below):
+            axes.spines[["top", "right"]].set_visible(False)
+        above.set_title(f"{self.model}: work over depth, and communication", loc="left")
+        drawing.savefig(path, metadata=metadata(path))
 
 
 def work_depth(
@@ -118,8 +141,6 @@ def work_depth(
     inputs = x if isinstance(x, tuple) else (x,)
     with using_config("train", False):
         functions = _functions_of(record(model, *inputs), model)
-    from renga.parallel.plan.analysis.strategy_volumes import layers_of
-
     layers = layers_of(model, inputs, functions, strategies, ranks)
     return WorkDepth(type(model).__name__, ranks, layers)
 
@@ -165,17 +186,6 @@ def _count(number: float) -> str:
         if number >= factor:
             return f"{number / factor:.3g}{prefix}"
     return f"{number:.3g}"
-
-
-class Recorded(NamedTuple):
-    """A function of the forward pass."""
-
-    path: str  # of its link
-    function: str
-    work: int
-    depth: int
-    finished: int
-    bytes: int
 
 
 def _functions_of(program: Program, model: Link) -> list[Recorded]:
