@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.variable import Variable
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.multi_node_normalization import (
     multi_node_batch_normalization,
 )
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 _BACKENDS = ("auto", "mpi", "nccl")
 

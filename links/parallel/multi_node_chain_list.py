@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.link import ChainList, Link
 from renga.links.parallel.serial_chain_list import Route, SerialChainList
 from renga.parallel.functions.point_to_point_communication import Recv, Send
 from renga.parallel.functions.pseudo_connect import pseudo_connect
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class MultiNodeChainList(ChainList):

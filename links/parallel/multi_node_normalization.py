@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from renga._core import ops
+from renga.communicators import Communicator
 from renga.core.variable import Variable
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 def multi_node_batch_normalization(

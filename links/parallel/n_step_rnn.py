@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.link import Chain
 from renga.links.rnn.n_step_rnn import NStepRNNBase
 from renga.parallel.functions.point_to_point_communication import Recv, Send
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 def create_multi_node_n_step_rnn(

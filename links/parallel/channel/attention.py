@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.variable import Variable
 from renga.initializers import Constant
 from renga.links.attention.key_value_cache import KeyValueCache
@@ -15,9 +16,6 @@ from renga.parallel.placement.shard_ranges import shard_ranges
 from renga.parallel.placement.sharded_parameter import Block, ShardedParameter
 from renga.parallel.placement.whole_reads import reads_own_shards
 from renga.parallel.redistribute import with_summed_gradient
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class ParallelMultiHeadAttention(MultiHeadAttention):

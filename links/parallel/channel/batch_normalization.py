@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
 from renga import initializers
 from renga.backends import cuda
+from renga.communicators import Communicator
 from renga.core.backend import get_array_types
 from renga.core.serializer import Deserializer
 from renga.core.variable import Variable, as_variable
@@ -38,9 +39,6 @@ from renga.parallel.placement.sharded_parameter import (
 )
 from renga.parallel.placement.whole_reads import reads_own_shards
 from renga.parallel.redistribute import Redistribution
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class ParallelBatchNormalization(BatchNormalization):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.variable import Variable
 from renga.functions import convolution_2d
 from renga.functions.window import as_pair
 from renga.links.parallel.channel.convolution import ParallelConvolution
 from renga.utils.conv import get_conv_outsize
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class ParallelConvolution2D(ParallelConvolution):

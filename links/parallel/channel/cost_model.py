@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from renga.communicators import Communicator
 from renga.links.parallel.channel.process_grid import ProcessGrid
 from renga.parallel.placement import (
     BATCH,
@@ -14,9 +15,6 @@ from renga.parallel.placement import (
     Placement,
 )
 from renga.parallel.redistribute.cost import Cost, Rates, rates_of
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class LayerSize(NamedTuple):

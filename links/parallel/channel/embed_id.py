@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.core.variable import Variable
 from renga.functions import embed_id
@@ -14,9 +15,6 @@ from renga.parallel.placement.shard_ranges import shard_ranges, sizes_of
 from renga.parallel.placement.sharded_parameter import Block, ShardedParameter
 from renga.parallel.placement.whole_reads import reads_own_shards
 from renga.parallel.redistribute import Redistribution
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class ParallelEmbedID(Link):

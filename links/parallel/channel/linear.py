@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.core.variable import Variable, as_variable
 from renga.functions import linear, reshape
 from renga.links.parallel.channel.cost_model import linear_size
 from renga.links.parallel.channel.link import ChannelLink, require_channels
 from renga.parallel.placement import CHANNEL
 from renga.parallel.placement.sharded_parameter import ShardedParameter
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class ParallelLinear(ChannelLink):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.core.serializer import Deserializer
 from renga.core.variable import Variable
@@ -36,9 +37,6 @@ from renga.parallel.placement.whole_reads import reads_own_shards
 from renga.parallel.redistribute import Redistribution, all_gather_size
 from renga.parallel.redistribute.cost import Cost
 from renga.utils.type_check import InvalidType
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 _CHANNEL_LAYOUTS = ("replicated", "channel", "batch")
 

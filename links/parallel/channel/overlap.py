@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
 import numpy
 
 from renga._core import backprop_enabled
+from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode, grad
 from renga.core.variable import Variable
 from renga.functions.noise.seed import enable_random_streams
@@ -19,9 +20,6 @@ from renga.parallel.placement.whole_reads import reads_own_shards
 from renga.parallel.redistribute import Redistribution
 from renga.parallel.redistribute.axis_collectives import Wait, split_axis
 from renga.parallel.redistribute.cost import Cost
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 # From a number of samples; None where nothing has to be sent.
 RedistributionOf = Callable[[int], Optional[Redistribution]]

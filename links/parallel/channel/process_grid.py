@@ -23,8 +23,9 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from renga.communicators import Communicator
 from renga.functions import pad, reshape
 from renga.parallel.placement import (
     BATCH,
@@ -41,9 +42,6 @@ from renga.parallel.redistribute import (
     Redistribution,
     with_summed_gradient,
 )
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 # The former names of algorithms, which are still accepted.
 _FORMER_NAMES = {

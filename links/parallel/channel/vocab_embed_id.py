@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.core.variable import Variable, as_array
 from renga.functions import embed_id, linear
 from renga.links.connection.embed_id import EmbedID
@@ -23,9 +24,6 @@ from renga.parallel.redistribute import (
     with_summed_gradient,
 )
 from renga.utils.type_check import IndexOutOfRange
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class ParallelVocabEmbedID(EmbedID):

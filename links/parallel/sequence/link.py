@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.links.parallel.sequence.tokens import TOKENS
 from renga.parallel.placement.tracker import current_tracker
 from renga.parallel.redistribute import with_summed_gradient
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 _Self = TypeVar("_Self", bound="SequenceLink")
 

@@ -11,13 +11,13 @@ Striped attention, 2023.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
 from renga import _core
 from renga import functions as F
-from renga.communicators import settings
+from renga.communicators import Communicator, settings
 from renga.core.configuration import config
 from renga.core.function_node import FunctionNode, grad
 from renga.core.variable import Variable, as_array
@@ -27,9 +27,6 @@ from renga.parallel.placement import REPLICATE_SUMMED, Shard
 from renga.parallel.placement.shard_ranges import shard_ranges, sizes_of
 from renga.parallel.redistribute import Redistribution, all_gather_size
 from renga.utils.type_check import InvalidType
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 _KEYS, _GRADIENTS = 0x4B56, 0x474B  # tags of messages
 _LEAST = -1e30  # finite: the difference of two infinities is NaN

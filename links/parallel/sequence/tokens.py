@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.core.variable import Variable, as_variable
 from renga.functions import permutate
 from renga.parallel.placement import REPLICATE, Shard
 from renga.parallel.placement.shard_ranges import shard_ranges, sizes_of
 from renga.parallel.redistribute import Redistribution, all_gather_size
 from renga.utils.type_check import InvalidType
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 # The placement of sequences (N, L, …) whose tokens are distributed round-robin.
 TOKENS = Shard(1)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.variable import Variable
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.multi_node_batch_normalization import (
@@ -12,9 +13,6 @@ from renga.links.parallel.multi_node_batch_normalization import (
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.parallel.placement.tracker import is_replicated, placed
 from renga.parallel.redistribute import with_summed_gradient
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class SpatialBatchNormalization(MultiNodeBatchNormalization):

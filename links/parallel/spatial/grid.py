@@ -6,18 +6,16 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy
 
 from renga._core import Locality
+from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode
 from renga.core.operations import operation_of
 from renga.parallel.placement.shard_ranges import shard_ranges
 from renga.utils.type_check import InvalidType
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 Box = tuple[range, ...]  # positions along each spatial axis
 

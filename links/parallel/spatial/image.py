@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy
 
 from renga import _core
 from renga import functions as F
+from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode
 from renga.core.variable import Variable, as_variable
 from renga.functions.noise.seed import enable_random_streams
@@ -23,11 +26,6 @@ from renga.parallel.redistribute import (
     Redistribution,
     with_summed_gradient,
 )
-
-if TYPE_CHECKING:
-    import numpy
-
-    from renga.communicators import Communicator
 
 
 class Scatter(FunctionNode):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.links.parallel.spatial.grid import SpatialGrid
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 _Self = TypeVar("_Self", bound="SpatialLink")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
 from renga import functions as F
+from renga.communicators import Communicator
 from renga.core.variable import Variable, as_array, as_variable
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.halo_exchange_plan import (
@@ -17,9 +18,6 @@ from renga.links.parallel.spatial.halo_exchange_plan import (
 )
 from renga.links.parallel.spatial.window import SpatialWindow
 from renga.parallel.placement.tracker import placed
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 @placed()

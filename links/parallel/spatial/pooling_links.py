@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.core.variable import Variable
 from renga.links.parallel.spatial.grid import SpatialGrid
@@ -11,9 +12,6 @@ from renga.links.parallel.spatial.pooling import (
     spatial_average_pooling,
     spatial_max_pooling,
 )
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class SpatialMaxPooling2D(Link):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.core.variable import Variable, as_variable
 from renga.functions.array.resize_images import resample, weights_of_pixels
 from renga.links.parallel.spatial.grid import Box, SpatialGrid
 from renga.links.parallel.spatial.halo_exchange_plan import HaloExchangePlan, require
 from renga.parallel.placement.tracker import placed
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 @placed()

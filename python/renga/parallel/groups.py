@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
+from renga.communicators import Communicator
 
 
 class Groups(NamedTuple):

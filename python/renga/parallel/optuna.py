@@ -9,12 +9,10 @@ exceptions are broadcast.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
+from renga.communicators import Communicator
 from renga.utils.exceptions import Outcome, pack
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class _Command(Enum):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Union
+from typing import Any, Protocol, Union
 
 import numpy
 
 from renga.backends import cuda
+from renga.communicators import Communicator
 from renga.core.configuration import no_backprop_mode, using_config
 from renga.core.link import Link
 from renga.core.link.parallel_models import note_parallel_model, require_own_parts
@@ -32,10 +33,7 @@ from renga.parallel.sequence.sequence_run import SequenceRun
 from renga.parallel.spatial.replacement import spatial_replacements
 from renga.parallel.spatial.spatial_run import SpatialRun
 
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-
-    Ranks = Union[Communicator, SpatialGrid]
+Ranks = Union[Communicator, SpatialGrid]
 
 
 class Strategy(Protocol):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from types import TracebackType
+from typing import Any, Callable
 
 from renga.core.serializer import AbstractSerializer
 from renga.training.entry import DEFAULT_TRIGGER
@@ -10,12 +11,8 @@ from renga.training.entry import PRIORITY_EDITOR as PRIORITY_EDITOR
 from renga.training.entry import PRIORITY_READER as PRIORITY_READER
 from renga.training.entry import PRIORITY_SNAPSHOT as PRIORITY_SNAPSHOT
 from renga.training.entry import PRIORITY_WRITER as PRIORITY_WRITER
+from renga.training.trainer import Trainer
 from renga.utils import argument
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
-    from renga.training.trainer import Trainer
 
 
 class Extension:

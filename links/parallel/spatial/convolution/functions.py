@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from renga import _core
+from renga.communicators import Communicator
 from renga.core.variable import Variable, as_variable
 from renga.links.parallel.spatial.convolution.node import SpatialConvolution
 from renga.links.parallel.spatial.grid import SpatialGrid
@@ -12,9 +13,6 @@ from renga.links.parallel.spatial.halo_exchange_plan import require
 from renga.links.parallel.spatial.window import SpatialWindow
 from renga.parallel.placement.tracker import placed
 from renga.utils.type_check import InvalidType
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 ops = _core.ops
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from renga.core.parameter import Parameter
+from renga.core.parameter import Parameter
 
 
 class OneStage:

@@ -6,8 +6,9 @@ Each function makes an optimizer that takes the place of a MultiNodeOptimizer.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
+from renga.communicators import Communicator
 from renga.parallel.asynchronous import arguments
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.parallel.asynchronous.elastic_averaging import ElasticAveragingOptimizer
@@ -35,9 +36,6 @@ from renga.parallel.asynchronous.hogwild import HogwildOptimizer
 from renga.parallel.asynchronous.local_sgd import LocalSGDOptimizer
 from renga.parallel.asynchronous.server import ServerOptimizer
 from renga.utils.argument import check_count
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 __all__ = [
     "AsynchronousOptimizer",

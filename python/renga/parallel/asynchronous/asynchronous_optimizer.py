@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Callable, TypeVar
+from typing import Any, Callable, TypeVar
 
 import numpy
 
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
 from renga.core.configuration import using_config
 from renga.core.link.distinct_params import DistinctParam, distinct_params
 from renga.core.link.traces import without_traces
@@ -22,11 +24,6 @@ from renga.parallel.data.replicas.states import broadcast_states
 from renga.parallel.data.sample_weighting import number_of_samples
 from renga.serializers import DictionarySerializer, NpzDeserializer
 from renga.utils.argument import check_count
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-
 
 _Self = TypeVar("_Self", bound="AsynchronousOptimizer")
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
 from renga.parallel.asynchronous.packed import reduce
 from renga.parallel.asynchronous.periodic import (
     Meeting,
     PeriodicOptimizer,
     serialize_arrays,
 )
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
 
 
 class ElasticAveragingOptimizer(PeriodicOptimizer):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators.arrays import Array
 from renga.utils.argument import check_count
-
-if TYPE_CHECKING:
-    from renga.communicators.arrays import Array
 
 
 class Graph:

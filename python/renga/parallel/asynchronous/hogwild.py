@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
 import numpy
 
 from renga import _communicators, _core
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
 from renga.core.link.sharing_memory import require_own_memory
+from renga.core.parameter import Parameter
 from renga.optimizers.sgd import SGD
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.core.parameter import Parameter
 
 
 class HogwildOptimizer(AsynchronousOptimizer):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from collections.abc import Sequence
+from typing import Any, Callable
 
 import numpy
 
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
 from renga.core.link import Link
 from renga.core.parameter import Parameter
 from renga.core.serializer import Deserializer
@@ -18,12 +21,6 @@ from renga.parallel.asynchronous.periodic import (
 )
 from renga.parallel.data.optimizers.multi_node_optimizer import MultiNodeOptimizer
 from renga.parallel.data.sample_weighting import GradientWeight
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
 
 
 class LocalSGDOptimizer(PeriodicOptimizer):

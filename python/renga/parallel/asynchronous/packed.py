@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
 from renga import _core
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
+from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
 from renga.core.link.sharing_memory import overlapping
+from renga.core.parameter import Parameter
 
 # Elements that stay in the cache from one operation to the next.
 _BLOCK = 1 << 15
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.core.link import Link
-    from renga.core.parameter import Parameter
 
 
 class PackedParameters:

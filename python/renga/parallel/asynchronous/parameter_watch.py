@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from renga.communicators.arrays import Array
-    from renga.core.parameter import Parameter
+from renga.communicators.arrays import Array
+from renga.core.parameter import Parameter
 
 
 class ParameterWatch:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import numpy
 
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
 from renga.core.serializer import Deserializer
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.parallel.asynchronous.parameter_watch import ParameterWatch
 from renga.parallel.data.sample_weighting import UNKNOWN_SAMPLES
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
 
 
 class Meeting(NamedTuple):

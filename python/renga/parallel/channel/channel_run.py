@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.functions.noise.seed import random_streams
 from renga.parallel.conversion.arguments import require_same_call
@@ -14,9 +15,6 @@ from renga.parallel.conversion.loads import Loads
 from renga.parallel.conversion.tracked_link import loaded_class, tracked_class
 from renga.parallel.placement.tracker import PlacementTracker, tracking
 from renga.parallel.placement.whole_reads import gather_shards_for_functions
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 @dataclass(frozen=True)

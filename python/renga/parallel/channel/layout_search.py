@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.links.connection.linear import Linear
 from renga.links.convolution.convolution_2d import Convolution2D
@@ -19,9 +20,6 @@ from renga.links.parallel.channel.process_grid import grids_for_groups, process_
 from renga.parallel.conversion.tracing import SHARDED_LAYOUTS, Call, Trace
 from renga.parallel.placement import LAYOUTS
 from renga.parallel.redistribute.cost import Cost, rates_of
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 LayoutsOf = Callable[[Link], tuple[str, str]]  # of a link's input and output
 _Choice = dict[Any, str]  # layouts by the representatives of groups of nodes

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from renga.communicators import Communicator
 from renga.initializers import Constant
 from renga.links.connection.embed_id import EmbedID
 from renga.links.connection.linear import Linear
@@ -19,9 +20,6 @@ from renga.links.parallel.channel.embed_id import ParallelEmbedID
 from renga.links.parallel.channel.linear import ParallelLinear
 from renga.links.parallel.channel.vocab_embed_id import ParallelVocabEmbedID
 from renga.parallel.conversion.tracing import Call
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 Layouts = tuple[str, str]  # of the input and the output
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.connection.embed_id import EmbedID
@@ -21,9 +22,6 @@ from renga.parallel.channel.makers import (
 from renga.parallel.conversion.replacement import LinkReplacement
 from renga.parallel.conversion.tracing import Call, LayoutGroups, Trace, trace
 from renga.parallel.redistribute.cost import Cost, rates_of
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 _REPLICATED = ("replicated", "replicated")
 _KEPT_BY_PLAN = LinkChoice(_REPLICATED, is_kept=True)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy
 
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
+from renga.communicators.work import Work
 from renga.parallel.compression.cast import Cast
 from renga.parallel.compression.compressor import Compressor
 from renga.parallel.compression.powersgd import PowerSGD
 from renga.parallel.compression.signs import OneBit
 from renga.parallel.compression.sparsification import TopK
 from renga.parallel.compression.state import State
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.communicators.work import Work
 
 _CHOICE = "choice"
 _ROUNDS = 3

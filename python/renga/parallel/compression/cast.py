@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
+from renga.communicators.work import Work
 from renga.parallel.compression.compressor import Compressor
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.communicators.work import Work
-    from renga.parallel.compression.state import State
+from renga.parallel.compression.state import State
 
 _DTYPES = ("float16", "bfloat16")
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
 from renga import _core
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
 from renga.communicators.work import Work
 from renga.parallel.compression.payloads import Message, checked_payload
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.parallel.compression.state import State
+from renga.parallel.compression.state import State
 
 
 class Compressor:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy
 
 from renga import _core
+from renga.communicators.arrays import Array
 from renga.parallel.compression.sparsification import (
     TopK,
     count_of,
     take_largest,
 )
+from renga.parallel.compression.state import State
 from renga.utils.argument import check_count, check_number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from renga.communicators.arrays import Array
-    from renga.parallel.compression.state import State
 
 _WARM_UP_RATIOS = (0.25, 0.063, 0.015, 0.004)
 

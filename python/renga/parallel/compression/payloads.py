@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy
 
-if TYPE_CHECKING:
-    from renga.communicators.arrays import Array
+from renga.communicators.arrays import Array
 
 _ALIGNMENT = 8
 

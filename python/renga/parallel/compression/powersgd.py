@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy
 
 from renga import _core
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
+from renga.communicators.work import Work
 from renga.parallel.compression.compressor import Compressor
+from renga.parallel.compression.state import State
 from renga.utils.argument import check_count
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.communicators.work import Work
-    from renga.parallel.compression.state import State
 
 
 class PowerSGD(Compressor):

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy
 
 from renga import _core
+from renga.communicators.arrays import Array
 from renga.parallel.compression.compressor import KernelCompressor
+from renga.parallel.compression.state import State
 from renga.utils.argument import check_count
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from renga.communicators.arrays import Array
-    from renga.parallel.compression.state import State
 
 _kernels = _core.compression
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy
 
 from renga import _core
+from renga.communicators.arrays import Array
 from renga.parallel.compression.compressor import KernelCompressor
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from renga.communicators.arrays import Array
-    from renga.parallel.compression.state import State
+from renga.parallel.compression.state import State
 
 _kernels = _core.compression
 

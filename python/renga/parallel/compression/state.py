@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Set
-from typing import TYPE_CHECKING
 
 import numpy
 
-if TYPE_CHECKING:
-    from renga.communicators.arrays import Array
+from renga.communicators.arrays import Array
 
 _STEP = "step"
 _SCALE = "loss_scale"

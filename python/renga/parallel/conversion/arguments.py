@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from renga.backends import cuda
+from renga.communicators import Communicator
 from renga.core.backend import get_array_types
 from renga.core.configuration import config
 from renga.core.link import Link
@@ -13,9 +14,6 @@ from renga.core.variable import Variable
 from renga.parallel.conversion.consistency import require_same_on_all_ranks
 from renga.parallel.conversion.loads import Loads
 from renga.utils.type_check import InvalidType
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 _COMPARED = 4  # positions along each axis of an array
 

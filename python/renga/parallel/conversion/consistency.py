@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
 
 import numpy
 
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
+from renga.communicators import Communicator
 
 
 def require_same_on_all_ranks(

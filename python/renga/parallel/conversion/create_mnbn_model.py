@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.links import BatchNormalization
 from renga.links.parallel.multi_node_batch_normalization import (
     MultiNodeBatchNormalization,
 )
 from renga.parallel.conversion.replacement import copy_with_replacements
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 def create_mnbn_model(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import weakref
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.core.serializer import Deserializer
 from renga.parallel.placement.loaded_values import (
@@ -17,9 +18,6 @@ from renga.parallel.placement.loaded_values import (
     values_of_link,
     values_of_optimizer,
 )
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 _OTHER = "a copy of the model"
 

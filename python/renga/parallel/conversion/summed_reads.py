@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from renga import _core
+from renga.communicators import Communicator
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.functions import get_item
@@ -16,9 +17,6 @@ from renga.parallel.placement import (
 )
 from renga.parallel.placement.tracker import PlacementTracker
 from renga.parallel.redistribute import with_summed_gradient
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class SummedReads:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.core.serializer import Deserializer
 from renga.parallel.conversion.first_calls import FirstCalls
 from renga.parallel.conversion.loads import Loads
 from renga.parallel.placement.tracker import current_tracker
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class Run(Protocol):

@@ -9,11 +9,9 @@ from renga.parallel.data.buckets import Bucket
 from renga.parallel.data.delayed_reducer import DelayedReducer
 from renga.parallel.data.mean_reducer import MeanReducer
 from renga.parallel.data.reducer import Reducer
-from renga.parallel.data.sharded_optimizer import (
-    Eligibility,
-    ShardedOptimizer,
-)
+from renga.parallel.data.sharded_optimizer import ShardedOptimizer
 from renga.parallel.data.synchronization import (
+    Eligibility,
     GradientSource,
     SyncRequest,
     SyncResult,

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.core.link import Link
 from renga.parallel.data.sample_weighting import GradientWeight
-
-if TYPE_CHECKING:
-    from renga.core.link import Link
 
 
 class Accumulation:

@@ -6,23 +6,19 @@ import contextlib
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
 import numpy
 
 from renga import _core
-from renga.communicators import packing
+from renga.communicators import Communicator, packing
+from renga.core.parameter import Parameter
 from renga.parallel.data import buckets
 from renga.parallel.data.gradients import take_gradient
 from renga.parallel.data.overlap import OverlapTrial
 from renga.parallel.data.reducer import Reducer
-from renga.parallel.data.synchronization import Eligibility
+from renga.parallel.data.synchronization import Eligibility, SyncRequest, SyncResult
 from renga.parallel.data.tracing import note_bucket, span
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.core.parameter import Parameter
-    from renga.parallel.data.synchronization import SyncRequest, SyncResult
 
 
 class BucketedReducer(Reducer):

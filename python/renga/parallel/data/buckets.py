@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
 import numpy
 
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.communicators.work import Work
-    from renga.core.parameter import Parameter
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
+from renga.communicators.work import Work
+from renga.core.parameter import Parameter
 
 # Large enough to amortize the latency of messages, small enough that the first bucket
 # is sent early in the backward pass.
@@ -61,8 +60,7 @@ class Bucket:
         return list(result)
 
 
-if TYPE_CHECKING:
-    BucketHook = Callable[[Bucket], Work]
+BucketHook = Callable[[Bucket], Work]
 
 
 def bucket_bytes(comm: Communicator) -> int:

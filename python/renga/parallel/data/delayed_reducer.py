@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from renga.communicators import packing
+from renga.communicators import Communicator, packing
+from renga.communicators.arrays import Array
+from renga.core.link import Link
+from renga.core.link.distinct_params import DistinctParam
+from renga.core.parameter import Parameter
 from renga.parallel.data.gradients import take_gradient
 from renga.parallel.data.reducer import Reducer
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.core.link import Link
-    from renga.core.link.distinct_params import DistinctParam
-    from renga.core.parameter import Parameter
-    from renga.parallel.data.synchronization import SyncRequest
+from renga.parallel.data.synchronization import SyncRequest
 
 
 class DelayedReducer(Reducer):

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy
 
-if TYPE_CHECKING:
-    from renga.communicators.arrays import Array
-    from renga.core.parameter import Parameter
-
+from renga.communicators.arrays import Array
+from renga.core.parameter import Parameter
 
 _ON_GPU = "__cuda_array_interface__"
 

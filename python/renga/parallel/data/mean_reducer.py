@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from renga.communicators import Communicator
+from renga.core.link import Link
 from renga.parallel.data.gradients import take_gradient
 from renga.parallel.data.reducer import Reducer
 from renga.parallel.data.tracing import span
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.core.link import Link
 
 
 class MeanReducer(Reducer):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy
 
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
+from renga.communicators import Communicator
 
 # In the first step the order of buckets is not known yet, in the second their memory
 # is new.

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from renga.communicators import Communicator
 from renga.core.link.distinct_params import DistinctParam, distinct_params
 from renga.optimizer_hooks.gradient_noise import noise_of_rank_0
 from renga.parallel.compression.hook import CompressionHook
 from renga.parallel.data.bucketed_reducer import BucketedReducer
+from renga.parallel.data.buckets import BucketHook
 from renga.parallel.data.delayed_reducer import DelayedReducer
 from renga.parallel.data.mean_reducer import MeanReducer
 from renga.parallel.data.reducer import Reducer
-from renga.parallel.data.sharded_optimizer import (
-    Eligibility,
-    ShardedOptimizer,
-)
+from renga.parallel.data.sharded_optimizer import ShardedOptimizer
 from renga.parallel.data.sharded_states.state_sharding import StateSharding
+from renga.parallel.data.synchronization import Eligibility
 from renga.utils.meta import is_method_of
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.parallel.data.buckets import BucketHook
 
 
 class Reducers:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
 from renga import _core
+from renga.communicators import Communicator
 from renga.communicators.data_parallel import sharded_update
 from renga.core.optimizer import GradientMethod
+from renga.core.parameter import Parameter
 from renga.parallel.data.gradients import take_gradient
 from renga.parallel.data.reducer import Reducer
 from renga.parallel.data.replicas.checksum import checksum_of
 from renga.parallel.data.synchronization import Eligibility
 from renga.parallel.data.tracing import span
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.core.parameter import Parameter
 
 
 class ShardedOptimizer(Reducer):

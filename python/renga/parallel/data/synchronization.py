@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.core.configuration import config
 from renga.parallel.data.sample_weighting import (
     UNKNOWN_SAMPLES,
     GradientWeight,
 )
 from renga.parallel.data.tracing import span
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class GradientSource(IntEnum):

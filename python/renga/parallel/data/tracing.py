@@ -5,13 +5,10 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from renga.communicators.work import Work
+from renga.core.parameter import Parameter
 from renga.profiling.profiler import active_profiles
-
-if TYPE_CHECKING:
-    from renga.communicators.work import Work
-    from renga.core.parameter import Parameter
 
 
 @contextlib.contextmanager

@@ -8,10 +8,11 @@ import secrets
 import threading
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.extensions.snapshots.snapshot_writers import State
 from renga.parallel.data.extensions import resized
 from renga.parallel.elastic.index import Index, Parts, digest_of, share_out
@@ -19,9 +20,6 @@ from renga.parallel.elastic.run import Leave, is_asked_to_leave
 from renga.serializers.npz import save_npz, serialize
 from renga.training import extension
 from renga.utils.argument import check_count
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class Checkpoints(extension.Extension):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.dataset import Iterator
 from renga.utils.argument import check_count
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-
 
 _SEEDS = 1 << 32  # of NumPy's generator
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
 from renga import functions as F
+from renga.communicators import Communicator
 from renga.core.variable import Variable
 from renga.parallel.functions.communication import Communication, Result
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class _Collective(Communication):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.variable import Variable
 from renga.parallel.functions.communication import Communication, Result
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class _Message(Communication):

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators import Communicator
+from renga.core.parameter import Parameter
 from renga.parallel.pipeline.schedule import rank_of_stage
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.core.parameter import Parameter
-
 
 COMPLETION = "what completes them (a load, a copy, a save, drain)"
 _CALLS = ("train_batch", "the model", COMPLETION)  # while batches are on their way

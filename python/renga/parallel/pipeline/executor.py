@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -17,10 +17,8 @@ from renga.parallel.pipeline.batches.running_statistics import RunningStatistics
 from renga.parallel.pipeline.schedule import Action
 from renga.parallel.pipeline.stages.messages import Kind, Route, StageMessages
 from renga.parallel.pipeline.stages.stage_run import Outputs, StageRun
-
-if TYPE_CHECKING:
-    from renga.parallel.pipeline.stages.tracing import Tracing
-    from renga.parallel.pipeline.weights import Flush, Weights
+from renga.parallel.pipeline.stages.tracing import Tracing
+from renga.parallel.pipeline.weights import Flush, Weights
 
 RECOMPUTE = ("none", "all", "except_last")
 

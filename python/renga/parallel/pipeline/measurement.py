@@ -9,20 +9,18 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
 from renga import _core
+from renga.communicators import Communicator
 from renga.core.backend import get_array_types
 from renga.core.function_node import backward
+from renga.core.link import Link
 from renga.core.variable import Variable
 from renga.program import Program, Recorder, Value, values_in
 from renga.utils.containers import leaves
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.core.link import Link
 
 _STEPS = 3  # not by the clock: sharded links communicate
 _RUNS = 8  # at least

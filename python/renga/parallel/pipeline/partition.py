@@ -5,12 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from renga.parallel.pipeline.measurement import Costs
 from renga.utils.table import aligned
-
-if TYPE_CHECKING:
-    from renga.parallel.pipeline.measurement import Costs
 
 
 @dataclass(frozen=True)

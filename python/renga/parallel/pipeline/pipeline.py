@@ -8,13 +8,15 @@ import functools
 import operator
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.core import reporter
 from renga.core.link import Link
 from renga.core.link.parallel_models import note_parallel_model, require_own_parts
+from renga.core.parameter import Parameter
 from renga.core.serializer import Deserializer
 from renga.core.variable import as_number
 from renga.parallel.pipeline import measurement, preparation
@@ -29,10 +31,6 @@ from renga.parallel.pipeline.batches import micro_batches
 from renga.parallel.pipeline.partition import Partition, number_of_stages
 from renga.parallel.pipeline.runner import Runner
 from renga.parallel.pipeline.stages.stage_parameters import StageParameters
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.core.parameter import Parameter
 
 # What a rank has loaded and others may not have.
 _MODEL, _OPTIMIZER = 1, 2

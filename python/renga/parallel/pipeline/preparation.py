@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.core.configuration import no_backprop_mode, using_config
+from renga.core.link import Link
 from renga.core.link.sharing_memory import sharing_memory
 from renga.parallel.pipeline import measurement, schedule, weights
 from renga.parallel.pipeline.batches.reductions import REDUCTIONS
 from renga.parallel.pipeline.executor import RECOMPUTE
 from renga.parallel.pipeline.partition import Partition, partition
 from renga.parallel.pipeline.schedule import rank_of_stage
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.core.link import Link
 
 # How often a momentum update reads or writes memory as large as the parameters, and
 # what versions of the weights add: a copy takes two passes, a prediction three.

@@ -7,12 +7,15 @@ import inspect
 import itertools
 from collections import ChainMap
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core import reporter
 from renga.core.configuration import config, no_backprop_mode, using_config
 from renga.core.dtypes import mixed_bfloat16
+from renga.core.link import Link
 from renga.core.link.traces import traces_of
+from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.functions.util.recomputation import random_states, set_random_states
 from renga.parallel.pipeline import schedule, weights
@@ -28,16 +31,11 @@ from renga.parallel.pipeline.batches.reductions import (
     weights_of,
 )
 from renga.parallel.pipeline.executor import Executor, MicroBatch, Observations
+from renga.parallel.pipeline.preparation import Options
 from renga.parallel.pipeline.schedule import Action, Stream
 from renga.parallel.pipeline.stages.messages import StageMessages
 from renga.parallel.pipeline.stages.tracing import Tracing
 from renga.utils.type_check import InvalidType
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.core.link import Link
-    from renga.core.parameter import Parameter
-    from renga.parallel.pipeline.preparation import Options
 
 _PROGRAMS = 64  # whose reductions are known, the latest ones
 

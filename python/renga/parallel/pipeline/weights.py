@@ -8,13 +8,11 @@ passes, by ``delay`` updates. Each way to treat that is one class.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from renga.core.configuration import no_backprop_mode
+from renga.core.parameter import Parameter
 from renga.core.variable import Variable
-
-if TYPE_CHECKING:
-    from renga.core.parameter import Parameter
 
 Weights = Mapping[int, Variable]
 

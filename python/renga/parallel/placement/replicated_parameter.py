@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from renga.backends import cuda
+from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.core.parameter import Parameter
 from renga.parallel.placement.sharded_parameter import like
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class ReplicatedParameter(Parameter):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 
 from renga import initializers
 from renga.backends import cuda
+from renga.communicators import Communicator
 from renga.core.backend import get_array_types
 from renga.core.parameter import Parameter
 from renga.core.serializer import Deserializer, Serializer
@@ -21,9 +22,6 @@ from renga.parallel.placement.whole_reads import (
     is_function_asking,
 )
 from renga.utils.type_check import InvalidType
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class Block(NamedTuple):

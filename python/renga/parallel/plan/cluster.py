@@ -7,18 +7,16 @@ import functools
 import math
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from renga import _core
+from renga.communicators import Communicator
 from renga.communicators.simulated import Machine
 from renga.parallel.plan.strategies.collective_times import (
     CollectiveTimes,
     interpolated,
 )
 from renga.parallel.redistribute.cost import machine_of
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 _LONG = 1 << 20  # bytes of a message that shows the bandwidth
 _SIZE = re.compile(r"(\d+)\s*nodes?\s*[×x*]\s*(\d+)\s*ranks?", re.IGNORECASE)

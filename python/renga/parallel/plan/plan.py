@@ -7,8 +7,10 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from renga.communicators import Communicator
+from renga.core.link import Link
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.parallel.channel.makers import LinkChoice
 from renga.parallel.channel.replacement import channel_replacements
@@ -21,10 +23,6 @@ from renga.parallel.plan.json_file import read_json, write_json
 from renga.parallel.samples.sample_run import SampleRun
 from renga.parallel.spatial.replacement import spatial_replacements
 from renga.utils.table import aligned
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.core.link import Link
 
 _FORMAT = "renga plan 3"
 # The name of data parallelism without a plan among measured steps.

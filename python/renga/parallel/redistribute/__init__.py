@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 
 from renga import _core
+from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode
 from renga.core.variable import Variable, as_variable
 from renga.functions.noise.seed import enable_random_streams
@@ -42,9 +43,6 @@ from renga.parallel.redistribute.axis_collectives import (
     split_axis,
 )
 from renga.utils.type_check import InvalidType
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 def redistribute(

@@ -7,19 +7,17 @@ background, and returns the result. Images are sent in their memory order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.parallel.placement.memory_format import (
     axis_in_memory_order,
     empty_beside,
     empty_image,
     in_memory_order,
 )
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 Wait = Callable[[], numpy.ndarray]
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from renga.communicators import doctor
+from renga.communicators import Communicator, doctor
 from renga.communicators.simulated import Machine
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class Rates(NamedTuple):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
 from renga import _core
 from renga import functions as F
+from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode, grad
 from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.array.cast import in_nominal_dtype
@@ -23,9 +24,6 @@ from renga.parallel.redistribute import (
     all_gather_size,
 )
 from renga.utils.type_check import IndexOutOfRange, InvalidType
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 def softmax_cross_entropy(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.core.variable import Variable
 from renga.functions import reshape
@@ -39,9 +40,6 @@ from renga.parallel.placement.tracker import PlacementTracker, tracking
 from renga.parallel.redistribute import Redistribution
 from renga.parallel.samples.summed_gradients import summing_gradients
 from renga.utils.type_check import InvalidType
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 @dataclass(frozen=True)

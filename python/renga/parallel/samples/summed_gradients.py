@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
 from renga import _core
+from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode
 from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
@@ -16,9 +17,6 @@ from renga.core.variable import Variable
 from renga.parallel.placement import PARTIAL, REPLICATE
 from renga.parallel.placement.whole_reads import reading, reads_own_shards
 from renga.parallel.redistribute import Redistribution
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 # Gradients with fewer bytes are sent together; larger ones alone, without a copy.
 LARGE = 1 << 18

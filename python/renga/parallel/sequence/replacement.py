@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.connection.embed_id import EmbedID
@@ -22,9 +23,6 @@ from renga.links.parallel.sequence.links import (
 from renga.parallel.conversion.replacement import LinkReplacement
 from renga.parallel.conversion.tracing import Call, trace
 from renga.parallel.redistribute.cost import Cost, rates_of
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 _MAKERS: dict[type, Callable[[Any, Any], Any]] = {
     EmbedID: SequenceEmbedID.from_link,

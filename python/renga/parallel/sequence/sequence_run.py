@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.around_call import surrounding
 from renga.core.link import Link
 from renga.core.variable import Variable
@@ -33,9 +34,6 @@ from renga.parallel.redistribute import (
 )
 from renga.parallel.sequence.sequence_checker import SequenceChecker
 from renga.utils.type_check import InvalidType
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 @dataclass(frozen=True)

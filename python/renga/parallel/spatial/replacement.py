@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.links.connection.linear import Linear
 from renga.links.convolution.convolution_2d import Convolution2D
@@ -27,9 +28,6 @@ from renga.links.parallel.spatial.window import SpatialWindow
 from renga.parallel.conversion.replacement import LinkReplacement
 from renga.parallel.conversion.tracing import Call, trace
 from renga.parallel.redistribute.cost import Cost, rates_of
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 _MAKERS: dict[type, Callable[[Any, Any], Any]] = {
     Convolution2D: SpatialConvolution2D.from_link,

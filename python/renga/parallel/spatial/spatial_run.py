@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.around_call import surrounding
 from renga.core.link import Link
 from renga.functions.noise.seed import random_streams
@@ -25,9 +26,6 @@ from renga.parallel.spatial.arguments import (
 )
 from renga.parallel.spatial.spatial_checker import SpatialChecker
 from renga.parallel.spatial.substitutes import substitutes
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 @dataclass(frozen=True)

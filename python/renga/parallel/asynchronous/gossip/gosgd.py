@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
 import numpy
 
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
 from renga.parallel.asynchronous.gossip.random_gossip import RandomGossip
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.parallel.asynchronous.graphs import Graph
+from renga.parallel.asynchronous.graphs import Graph
 
 
 class GoSGDOptimizer(RandomGossip):

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
-from renga.communicators import RankFailed
+from renga.communicators import Communicator, RankFailed
+from renga.communicators.arrays import Array
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
+from renga.parallel.asynchronous.graphs import Graph
 from renga.parallel.asynchronous.packed import PackedParameters, reduce
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.parallel.asynchronous.graphs import Graph
 
 
 class GossipOptimizer(AsynchronousOptimizer):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
 import numpy
 
+from renga.communicators.arrays import Array
 from renga.parallel.asynchronous.gossip.random_gossip import RandomGossip
-
-if TYPE_CHECKING:
-    from renga.communicators.arrays import Array
 
 _REQUEST, _REPLY, _SHUTDOWN = 0, 1, 2
 

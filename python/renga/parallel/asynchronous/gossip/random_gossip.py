@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
-from renga.communicators import RankFailed
+from renga.communicators import Communicator, RankFailed
+from renga.communicators.arrays import Array
 from renga.parallel.asynchronous.gossip.gossip_optimizer import GossipOptimizer
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.parallel.asynchronous.graphs import Graph
+from renga.parallel.asynchronous.graphs import Graph
 
 
 class RandomGossip(GossipOptimizer):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
 import numpy
 
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
 from renga.parallel.asynchronous.gossip.gossip_optimizer import GossipOptimizer
-from renga.parallel.asynchronous.graphs import is_doubly_stochastic
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.parallel.asynchronous.graphs import Graph
+from renga.parallel.asynchronous.graphs import Graph, is_doubly_stochastic
 
 
 class SynchronousGossip(GossipOptimizer):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.core.parameter import Parameter
 from renga.parallel.asynchronous.parameter_watch import ParameterWatch
+from renga.parallel.asynchronous.server.client import Client
 from renga.parallel.asynchronous.server.settings import SettingsReader
-
-if TYPE_CHECKING:
-    from renga.core.parameter import Parameter
-    from renga.parallel.asynchronous.server.client import Client
-    from renga.parallel.asynchronous.server.shards import Shards
-    from renga.parallel.asynchronous.server.shared_client import SharedClient
+from renga.parallel.asynchronous.server.shards import Shards
+from renga.parallel.asynchronous.server.shared_client import SharedClient
 
 
 class CallerChanges:

@@ -5,20 +5,18 @@ from __future__ import annotations
 import collections
 import pickle
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
 from renga.parallel.asynchronous.server import service
+from renga.parallel.asynchronous.server.gradient import Gradient
 from renga.parallel.asynchronous.server.results import layout_of
 from renga.parallel.asynchronous.server.rows import ShardRows
+from renga.parallel.asynchronous.server.settings import HookSettings, Settings
 from renga.parallel.asynchronous.server.shards import Shards
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.parallel.asynchronous.server.gradient import Gradient
-    from renga.parallel.asynchronous.server.settings import HookSettings, Settings
 
 _SECONDS_PER_CHECK = 0.5
 

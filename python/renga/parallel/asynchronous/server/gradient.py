@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy
 
 from renga import _communicators
+from renga.communicators.arrays import Array
 from renga.parallel.data.sample_weighting import GradientWeight
-
-if TYPE_CHECKING:
-    from renga.communicators.arrays import Array
 
 
 class Gradient(NamedTuple):

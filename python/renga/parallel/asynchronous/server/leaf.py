@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.core.parameter import Parameter
+from renga.parallel.asynchronous.packed import PackedParameters
 from renga.parallel.asynchronous.server.gradient import Gradient
 from renga.parallel.asynchronous.server.settings import numbers_of
 from renga.parallel.asynchronous.server.shard_optimizer import set_state, state_of
@@ -17,10 +19,6 @@ from renga.parallel.data.sample_weighting import (
     UNKNOWN_SAMPLES,
     GradientWeight,
 )
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.parallel.asynchronous.packed import PackedParameters
 
 
 class Leaf:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from renga.communicators import Communicator
 from renga.core.link.distinct_params import distinct_params
 from renga.parallel.asynchronous.server.shards import Shards
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.parallel.data.sharded_states.layout import Piece
+from renga.parallel.data.sharded_states.layout import Piece
 
 
 class Layout(NamedTuple):

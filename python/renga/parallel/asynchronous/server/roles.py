@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from renga.communicators import Communicator
 from renga.communicators.simulated import VirtualCommunicator
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class Roles(NamedTuple):

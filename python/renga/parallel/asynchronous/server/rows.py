@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import numpy
 
-if TYPE_CHECKING:
-    from renga.communicators.arrays import Array
-    from renga.core.link.distinct_params import DistinctParam
-    from renga.parallel.asynchronous.server.shards import Shards
+from renga.communicators.arrays import Array
+from renga.core.link.distinct_params import DistinctParam
+from renga.parallel.asynchronous.server.shards import Shards
 
 
 class RowPiece(NamedTuple):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import collections
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
 from renga.core.link.sharing_memory import require_own_memory
 from renga.core.optimizer.update_rule import require_own_rules
 from renga.core.serializer import Deserializer
@@ -32,10 +34,6 @@ from renga.parallel.asynchronous.server.shard_server import (
 )
 from renga.parallel.asynchronous.server.shards import Needs, Shards, needs_of
 from renga.parallel.asynchronous.server.shared_client import SharedClient, connect
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
 
 
 class ServerOptimizer(AsynchronousOptimizer):

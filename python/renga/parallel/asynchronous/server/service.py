@@ -10,12 +10,14 @@ import time
 import traceback
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
 import numpy
 
-from renga.communicators import RankFailed, Status
+from renga.communicators import Communicator, RankFailed, Status, Work
+from renga.communicators.arrays import Array
 from renga.parallel.asynchronous.server.gradient import Gradient
+from renga.parallel.asynchronous.server.results import Layout
 from renga.parallel.asynchronous.server.rows import ShardRows
 from renga.parallel.asynchronous.server.shard_server import (
     Push,
@@ -23,11 +25,6 @@ from renga.parallel.asynchronous.server.shard_server import (
     Update,
     mean,
 )
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator, Work
-    from renga.communicators.arrays import Array
-    from renga.parallel.asynchronous.server.results import Layout
 
 # Kinds of requests. PUSH has a gradient, SETTINGS and CHANGE have a pickled object.
 # AWAIT is answered when the clocks allow it, PULL and STATE at once, DONE when all

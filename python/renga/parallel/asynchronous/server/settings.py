@@ -5,13 +5,11 @@ from __future__ import annotations
 import functools
 import pickle
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from renga.core.optimizer import UpdateRule
-
-if TYPE_CHECKING:
-    from renga.core.optimizer.hooks import Hookable
-    from renga.core.parameter import Parameter
+from renga.core.optimizer.hooks import Hookable
+from renga.core.parameter import Parameter
 
 # Attributes of update rules that are no settings, or come separately.
 _STATES = (

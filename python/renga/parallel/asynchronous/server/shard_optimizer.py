@@ -5,17 +5,15 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
+from renga.communicators.arrays import Array
 from renga.core.link import Link
 from renga.core.optimizer import Optimizer
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
+from renga.parallel.asynchronous.server.gradient import Gradient
 from renga.parallel.asynchronous.server.settings import Settings, use_settings
-
-if TYPE_CHECKING:
-    from renga.communicators.arrays import Array
-    from renga.parallel.asynchronous.server.gradient import Gradient
 
 MASTER = "fp32_param"  # key of the float32 values of a float16 parameter
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from renga.parallel.asynchronous.server.gradient import Gradient, mean_of
-
-if TYPE_CHECKING:
-    from renga.parallel.asynchronous.server.settings import Settings
-    from renga.parallel.asynchronous.server.shard_optimizer import ShardOptimizer
+from renga.parallel.asynchronous.server.settings import Settings
+from renga.parallel.asynchronous.server.shard_optimizer import ShardOptimizer
 
 LOG_SIZE = 1024  # updates of a shard that are remembered
 

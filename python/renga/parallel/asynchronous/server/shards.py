@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators.arrays import Array
+from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
 from renga.optimizer_hooks.lasso import Lasso
 from renga.optimizer_hooks.weight_decay import WeightDecay
+from renga.parallel.asynchronous.server.settings import Settings
 from renga.parallel.asynchronous.server.shard_optimizer import (
     MASTER,
     Change,
@@ -19,11 +22,6 @@ from renga.parallel.asynchronous.server.shard_optimizer import (
     state_of,
 )
 from renga.parallel.data.sharded_states.layout import Piece, ShardLayout
-
-if TYPE_CHECKING:
-    from renga.communicators.arrays import Array
-    from renga.core.parameter import Parameter
-    from renga.parallel.asynchronous.server.settings import Settings
 
 # Hooks that give the same result on a part of a parameter as on all of it.
 _ELEMENTWISE_HOOKS = (GradientHardClipping, Lasso, WeightDecay)

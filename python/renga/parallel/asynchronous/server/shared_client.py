@@ -7,22 +7,22 @@ import contextlib
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
 import numpy
 
 from renga.communicators import Communicator, RankFailed
+from renga.communicators.arrays import Array
+from renga.parallel.asynchronous.server.gradient import Gradient
+from renga.parallel.asynchronous.server.settings import Settings
 from renga.parallel.asynchronous.server.shard_optimizer import ShardOptimizer
 from renga.parallel.asynchronous.server.shard_server import LOG_SIZE, Update
-from renga.parallel.asynchronous.server.shared_shard import allocate, can_share
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.parallel.asynchronous.server.gradient import Gradient
-    from renga.parallel.asynchronous.server.settings import Settings
-    from renga.parallel.asynchronous.server.shards import Shards
-    from renga.parallel.asynchronous.server.shared_shard import SharedShard
+from renga.parallel.asynchronous.server.shards import Shards
+from renga.parallel.asynchronous.server.shared_shard import (
+    SharedShard,
+    allocate,
+    can_share,
+)
 
 _POLL_SECONDS = 50e-6
 _LOG_TAG = 0

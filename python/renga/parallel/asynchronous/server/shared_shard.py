@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
 from renga import _communicators
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
 from renga.core.optimizer import GradientMethod
+from renga.core.parameter import Parameter
 from renga.optimizer_hooks.gradient_clipping import GradientClipping
 from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
 from renga.optimizer_hooks.lasso import Lasso
 from renga.optimizer_hooks.weight_decay import WeightDecay
+from renga.parallel.asynchronous.server.gradient import Gradient
+from renga.parallel.asynchronous.server.shard_optimizer import (
+    Change,
+    ShardOptimizer,
+)
 from renga.parallel.asynchronous.server.shard_server import rate_of
 from renga.utils.meta import is_method_of
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.core.parameter import Parameter
-    from renga.parallel.asynchronous.server.gradient import Gradient
-    from renga.parallel.asynchronous.server.shard_optimizer import (
-        Change,
-        ShardOptimizer,
-    )
 
 _LINE_BYTES = 64
 _HOOKS = {GradientClipping, GradientHardClipping, Lasso, WeightDecay}

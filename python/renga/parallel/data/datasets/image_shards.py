@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.dataset import DatasetMixin
 from renga.links.parallel.spatial import SpatialGrid
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class ImageShards(DatasetMixin):

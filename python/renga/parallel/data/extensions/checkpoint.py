@@ -8,14 +8,12 @@ import re
 import sys
 import time
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.parallel.data.extensions import resized
 from renga.serializers import npz
 from renga.training import extension
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 def create_multi_node_checkpointer(

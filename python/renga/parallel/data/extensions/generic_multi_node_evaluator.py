@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core import configuration
 from renga.core import reporter as reporter_module
 from renga.dataset import convert
 from renga.training import extension
 from renga.utils import argument
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class GenericMultiNodeEvaluator(extension.Extension):

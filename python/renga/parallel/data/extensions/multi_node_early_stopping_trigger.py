@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.parallel.data.extensions.observation_aggregator import ObservationAggregator
 from renga.training.triggers import EarlyStoppingTrigger
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class MultiNodeEarlyStoppingTrigger:

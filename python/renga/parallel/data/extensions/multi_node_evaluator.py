@@ -5,15 +5,13 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.extensions.evaluator import Evaluator
 from renga.utils.meta import is_method_of
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 # The sum of weight times value, and the sum of the weights.
 Sums = dict[str, tuple[float, float]]

@@ -6,18 +6,16 @@ import io
 import os
 from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.extensions.snapshots.files import find_snapshots
 from renga.extensions.snapshots.snapshot_writers import State, Writer
 from renga.parallel.data.extensions import resized
 from renga.serializers.npz import open_archive
 from renga.training import extension
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 def multi_node_snapshot(

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.core.serializer import Deserializer
 from renga.training import extension
 from renga.training.util import get_trigger
 from renga.utils.exceptions import Outcome
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class ObservationAggregator(extension.Extension):

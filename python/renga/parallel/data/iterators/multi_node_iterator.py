@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.dataset import Iterator
 from renga.utils.exceptions import Outcome
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 # Initial values of the attributes that training loops read.
 _STATE = {

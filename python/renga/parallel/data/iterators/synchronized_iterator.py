@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.iterators import ShuffleOrderSampler
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 def create_synchronized_iterator(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.parallel.compression import CompressionHook, Compressor
 from renga.parallel.data.optimizers.double_buffering_optimizer import (
     DoubleBufferingOptimizer,
 )
 from renga.parallel.data.optimizers.multi_node_optimizer import MultiNodeOptimizer
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 __all__ = ["create_multi_node_optimizer"]
 

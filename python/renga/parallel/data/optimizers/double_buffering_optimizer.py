@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.core.link.distinct_params import DistinctParam, distinct_params
 from renga.core.serializer import Deserializer
 from renga.parallel.data.delayed_reducer import DelayedReducer
 from renga.parallel.data.optimizers.multi_node_optimizer import MultiNodeOptimizer
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 class DoubleBufferingOptimizer(MultiNodeOptimizer):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
+from renga.communicators import Communicator
 from renga.core.serializer import Deserializer
 from renga.parallel.data.accumulation import Accumulation, gradients_kept
+from renga.parallel.data.buckets import BucketHook
+from renga.parallel.data.delayed_reducer import DelayedReducer
 from renga.parallel.data.optimizers.caller_gradients import CallerGradients
 from renga.parallel.data.reducer import Reducer
 from renga.parallel.data.reducers import Reducers
@@ -27,11 +30,6 @@ from renga.parallel.data.synchronization import (
     SyncResult,
 )
 from renga.utils.argument import check_count
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.parallel.data.buckets import BucketHook
-    from renga.parallel.data.delayed_reducer import DelayedReducer
 
 _UPDATES_PER_CHECK = 10  # in debug mode, of what has to be equal on all ranks
 

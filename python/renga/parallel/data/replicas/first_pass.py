@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.core.configuration import using_config
 from renga.core.link import Link
 from renga.core.link.traces import without_traces
 from renga.core.parameter import Parameter
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 
 def initialize(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
+from renga.core.link import Link
 from renga.core.link.distinct_params import DistinctParam, distinct_params
+from renga.core.parameter import Parameter
 from renga.parallel.data.replicas.first_pass import (
     require_all_loaded,
     share_loads,
@@ -22,11 +25,6 @@ from renga.parallel.data.replicas.states import (
     require_equal_arrays,
     states_checksum,
 )
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.core.link import Link
-    from renga.core.parameter import Parameter
 
 
 class Replicas(SharedModel):

@@ -6,14 +6,12 @@ import functools
 import numbers
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from renga.communicators import Communicator
 from renga.core.link.distinct_params import DistinctParam
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.core.optimizer.hooks import Hookable
-    from renga.core.parameter import Parameter
+from renga.core.optimizer.hooks import Hookable
+from renga.core.parameter import Parameter
 
 _HYPERPARAMETER = "hyperparameter"
 _ENABLED = "enabled"

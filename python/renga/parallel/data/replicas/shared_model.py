@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
+from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
 from renga.parallel.data.replicas.checksum import checksum_of
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.core.link import Link
 
 # By the communicator that those of the models are groups of. They are in the order in
 # which their optimizers were made, which is the same on all ranks of a group.

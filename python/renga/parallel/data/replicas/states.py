@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
 from renga.core.backend import get_array_types
 from renga.core.link.distinct_params import DistinctParam
+from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.parallel.data.replicas.checksum import checksum_of
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.core.parameter import Parameter
 
 _MASTER = "fp32_param"  # key of the float32 values of a float16 parameter
 _COUNTS = ("t", "epoch")

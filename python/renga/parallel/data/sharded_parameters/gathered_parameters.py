@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
 from renga import _core
 from renga.communicators import Communicator
+from renga.communicators.arrays import Array
 from renga.core.link.stages import OneStage
+from renga.core.parameter import Parameter
 from renga.parallel.data import buckets
 from renga.parallel.data.sharded_parameters.gathered_unit import (
     GatheredUnit,
@@ -20,21 +22,16 @@ from renga.parallel.data.sharded_parameters.parameter_reads import (
     other_threads,
     parameter_reads,
 )
+from renga.parallel.data.sharded_parameters.row_service import (
+    RowService,
+)
+from renga.parallel.data.sharded_states.layout import Piece
 from renga.parallel.data.sharded_states.states import (
     ShardedStates,
     is_elementwise,
     require_own_memory,
 )
 from renga.utils.meta import is_method_of
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.core.parameter import Parameter
-    from renga.parallel.data.sharded_parameters.row_service import (
-        RowService,
-    )
-    from renga.parallel.data.sharded_states.layout import Piece
 
 # A parameter of this part of a unit stays gathered for a whole step.
 _SMALL_SHARE = 64

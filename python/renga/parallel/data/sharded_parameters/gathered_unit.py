@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy
 
 from renga.backends import cuda
+from renga.communicators.arrays import Array
+from renga.core.parameter import Parameter
 from renga.parallel.data.sharded_parameters.node_parameter import (
     Place,
     forget_place,
@@ -18,15 +20,11 @@ from renga.parallel.data.sharded_parameters.node_parameter import (
     unit_of,
     without_numbers,
 )
+from renga.parallel.data.sharded_parameters.row_service import (
+    RowService,
+)
+from renga.parallel.data.sharded_states.layout import Piece, ShardLayout
 from renga.parallel.data.sharded_states.states import part_of
-
-if TYPE_CHECKING:
-    from renga.communicators.arrays import Array
-    from renga.core.parameter import Parameter
-    from renga.parallel.data.sharded_parameters.row_service import (
-        RowService,
-    )
-    from renga.parallel.data.sharded_states.layout import Piece, ShardLayout
 
 
 class Reads(Protocol):

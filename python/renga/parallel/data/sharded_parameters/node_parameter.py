@@ -5,19 +5,17 @@ from __future__ import annotations
 import functools
 import sys
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 from numpy.lib.stride_tricks import as_strided
 
 from renga import _core
+from renga.communicators.arrays import Array
 from renga.core import backend
 from renga.core.function_node import FunctionNode
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
-
-if TYPE_CHECKING:
-    from renga.communicators.arrays import Array
 
 _PLACE = "_place"  # key of the place of numbers that are no one rank's own
 _ARRAY: Any = vars(Variable)["array"]  # the property

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 from numpy.lib.stride_tricks import as_strided
 
 from renga import _core
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
+from renga.core.parameter import Parameter
 from renga.parallel.data.sharded_parameters.node_parameter import (
     is_at,
     place,
@@ -19,11 +22,6 @@ from renga.parallel.data.sharded_states.states import (
     part_of,
     require_own_memory,
 )
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.core.parameter import Parameter
 
 _PAGE_BYTES = 4096  # the ranks' parts of a window begin at pages
 

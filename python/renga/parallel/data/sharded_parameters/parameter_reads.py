@@ -6,7 +6,7 @@ import bisect
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from renga import _core
 from renga.core.around_call import (
@@ -21,15 +21,13 @@ from renga.functions.util.recomputation import is_recomputable
 from renga.parallel.data.sharded_parameters.backward_ladder import (
     BackwardLadder,
 )
+from renga.parallel.data.sharded_parameters.gathered_unit import (
+    GatheredUnit,
+)
 from renga.parallel.data.sharded_parameters.node_parameter import (
     PlacedParameter,
     unit_of,
 )
-
-if TYPE_CHECKING:
-    from renga.parallel.data.sharded_parameters.gathered_unit import (
-        GatheredUnit,
-    )
 
 # Units that stay gathered besides those of the present operation: the one before, and
 # one that is on its way.

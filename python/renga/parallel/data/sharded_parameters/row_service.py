@@ -6,15 +6,12 @@ import atexit
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
-from renga.communicators import RankFailed
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator, Work
-    from renga.communicators.arrays import Array
+from renga.communicators import Communicator, RankFailed, Work
+from renga.communicators.arrays import Array
 
 _REQUEST_TAG, _ROW_TAG = 0, 1
 _DONE = -1  # in the place of a row's number: the sender asks for no more rows

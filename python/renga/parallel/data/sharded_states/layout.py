@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from renga import _core
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.core.parameter import Parameter
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
+from renga.core.parameter import Parameter
 
 _LINE_BYTES = 64
 

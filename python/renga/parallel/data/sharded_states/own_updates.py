@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from renga.core.optimizer import UpdateRule
-
-if TYPE_CHECKING:
-    from renga.core.parameter import Parameter
+from renga.core.parameter import Parameter
 
 _GATHERING = "gathering of the parameters"  # the name of a hook
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
-from renga.communicators import packing
+from renga.communicators import Communicator, packing
+from renga.communicators.arrays import Array
+from renga.core.parameter import Parameter
 from renga.parallel.data.bucketed_reducer import BucketedReducer
 from renga.parallel.data.overlap import OverlapTrial
 from renga.parallel.data.sharded_states.states import ShardedStates
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
-    from renga.core.parameter import Parameter
-    from renga.parallel.data.synchronization import SyncResult
+from renga.parallel.data.synchronization import SyncResult
 
 # Buckets that are not kept and wait for other ranks: their memory is bounded.
 _IN_FLIGHT = 2

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.optimizer.update_rule import require_own_rules
+from renga.core.parameter import Parameter
 from renga.parallel.data import buckets
 from renga.parallel.data.bucketed_reducer import BucketedReducer
+from renga.parallel.data.reducer import Reducer
 from renga.parallel.data.sharded_parameters.gathered_parameters import (
     GatheredParameters,
     may_gather,
@@ -22,11 +25,6 @@ from renga.parallel.data.sharded_states.scatter_reducer import (
     ScatterReducer,
 )
 from renga.parallel.data.sharded_states.states import ShardedStates
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.core.parameter import Parameter
-    from renga.parallel.data.reducer import Reducer
 
 
 class StateSharding:

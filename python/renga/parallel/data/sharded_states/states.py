@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
 from renga import _core
+from renga.communicators import Communicator
+from renga.communicators.arrays import Array
 from renga.core.link import Link
 from renga.core.optimizer.update_rule import require_own_rules
 from renga.core.parameter import Parameter
@@ -19,10 +21,6 @@ from renga.optimizer_hooks.lasso import Lasso
 from renga.optimizer_hooks.weight_decay import WeightDecay
 from renga.parallel.data.sharded_states.layout import Piece, ShardLayout
 from renga.parallel.data.sharded_states.own_updates import update_own
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
 
 _ON_GPU = "__cuda_array_interface__"
 _MASTER = "fp32_param"  # key of the float32 values of a float16 parameter

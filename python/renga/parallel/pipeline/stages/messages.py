@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 import zlib
 from collections import defaultdict, deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 
 from renga import _core
+from renga.communicators import Communicator
 from renga.core.variable import Variable
 from renga.parallel.pipeline.schedule import rank_of_stage
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 VALUE, GRADIENT = 0, 1
 _TAGS = 1 << 22  # that every transport has

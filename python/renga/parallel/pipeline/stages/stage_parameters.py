@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.core.backend import get_array_types
+from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
+from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.parallel.pipeline.schedule import rank_of_stage
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
-    from renga.core.link import Link
-    from renga.core.parameter import Parameter
 
 
 class StageParameters:

@@ -6,7 +6,7 @@ import contextlib
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -19,12 +19,15 @@ from renga.core.function_node import backward
 from renga.core.parameter import as_operand
 from renga.core.variable import Variable
 from renga.functions.util.recomputation import Recomputation
-from renga.parallel.pipeline.stages.messages import GRADIENT, VALUE, Kind, Route
+from renga.parallel.pipeline.stages.messages import (
+    GRADIENT,
+    VALUE,
+    Kind,
+    Route,
+    StageMessages,
+)
+from renga.parallel.pipeline.stages.tracing import Tracing
 from renga.utils.containers import leaves
-
-if TYPE_CHECKING:
-    from renga.parallel.pipeline.stages.messages import StageMessages
-    from renga.parallel.pipeline.stages.tracing import Tracing
 
 # Results without elements, by the number of the call, its name and its inputs' kinds.
 Outputs = dict[tuple[Any, ...], Any]

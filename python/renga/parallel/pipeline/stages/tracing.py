@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from typing import TYPE_CHECKING
 
+from renga.communicators import Communicator
 from renga.parallel.pipeline.schedule import Action
 from renga.parallel.pipeline.stages.messages import VALUE, Route
 from renga.profiling.profiler import active_profiles
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 _NAMES = {"F": "forward", "B": "backward", "W": "weights", "U": "update"}
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.core.variable import Variable
 from renga.parallel.placement import (
     CHANNEL,
@@ -18,9 +19,6 @@ from renga.parallel.placement import (
 )
 from renga.parallel.plan.strategies.repetitions import cache_filler, lower_quartile
 from renga.parallel.redistribute import Redistribution
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 _SIZES = [4**n for n in range(5, 13)]  # 1 KiB to 16 MiB
 _REPETITIONS = 9

@@ -8,11 +8,12 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
 from renga import functions as F
+from renga.communicators import Communicator
 from renga.core.around_call import variables_in
 from renga.core.configuration import using_config
 from renga.core.function_node import backward, grad
@@ -26,9 +27,6 @@ from renga.parallel.plan.graph import Operation
 from renga.parallel.plan.strategies.repetitions import cache_filler, lower_quartile
 from renga.parallel.plan.strategies.traced_model import TracedCall, TracedModel
 from renga.program import Program, Recorder
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 # Repetitions: at least three, and more of what is short.
 _REPETITIONS, _MOST_REPETITIONS, _SECONDS = 3, 10, 0.5

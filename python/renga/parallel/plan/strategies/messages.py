@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from renga.communicators import simulated
+from renga.communicators import Communicator, simulated
 from renga.links.connection.embed_id import EmbedID
 from renga.links.connection.linear import Linear
 from renga.links.convolution.deconvolution_2d import Deconvolution2D
@@ -32,9 +32,6 @@ from renga.parallel.placement.shard_ranges import shard_ranges, sizes_of
 from renga.parallel.plan.cluster import Cluster
 from renga.parallel.redistribute import Redistribution, sent_bytes
 from renga.parallel.redistribute.cost import machine_of
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 _CHANNELS = {"features": "channel"}
 _Change = tuple[Redistribution, Sequence[int]]  # and the shape of the variable

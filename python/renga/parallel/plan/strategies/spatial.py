@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 
-from renga.communicators import simulated
+from renga.communicators import Communicator, simulated
 from renga.core.around_call import variables_in
 from renga.core.configuration import using_config
 from renga.core.function_node import backward
@@ -23,9 +23,6 @@ from renga.parallel.plan.strategies.messages import NONE, Messages
 from renga.parallel.plan.strategies.step_chain import LinkTimes, StepChain
 from renga.parallel.plan.strategies.traced_model import TracedModel
 from renga.utils.type_check import InvalidType
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 _IMAGE_AXES = 4
 _MOST_RANKS = 16

@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from renga import functions as F
 from renga import optimizers
+from renga.communicators import Communicator
 from renga.core.around_call import variables_in
 from renga.core.function_node import backward
 from renga.core.link import Link
@@ -18,9 +19,6 @@ from renga.parallel.pipeline.pipeline import Pipeline
 from renga.parallel.placement.shard_ranges import as_slice, shard_range
 from renga.parallel.plan.plan import MULTI_NODE_OPTIMIZER
 from renga.parallel.plan.strategies.repetitions import lower_quartile
-
-if TYPE_CHECKING:
-    from renga.communicators import Communicator
 
 _ROUNDS = 4
 
