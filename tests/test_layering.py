@@ -110,7 +110,7 @@ LAYERS = [
     "around_call",
     "variable",
     "function_node function function_hooks",
-    "initializers parameter",
+    "initializers parameter derivatives",
     "functions graph_optimizations",
     "numpy_functions",
     "link sequential link_hooks distribution distributions",
