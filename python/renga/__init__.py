@@ -38,6 +38,7 @@ from renga.core import around_call as around_call
 from renga.core import backend as backend
 from renga.core import computational_graph as computational_graph
 from renga.core import configuration as configuration
+from renga.core import derivatives as derivatives
 from renga.core import device_resident as device_resident
 from renga.core import distribution as distribution
 from renga.core import dtypes as dtypes
