@@ -26,8 +26,7 @@ class ParallelConvolution2D(ParallelConvolution):
         algorithm: ``column-parallel``, ``row-parallel``, ``2-D`` or
             ``weight-gathered``; by default the one that a cost model finds cheapest.
             ``2-D 2x4`` is a grid of 2 input by 4 output blocks. With
-            ``weight-replicated`` W is not sharded. The former names ``stationary-y``,
-            ``-x``, ``-w`` and ``gathered-w`` are accepted.
+            ``weight-replicated`` W is not sharded.
         pieces: into how many chunks to cut the batch, of which some are sent while
             others are computed, 0 for no overlap; by default as many as the machine
             and the cost model suggest.

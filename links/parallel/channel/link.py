@@ -15,7 +15,6 @@ from renga.links.parallel.channel.overlap import number_of_chunks, run
 from renga.links.parallel.channel.process_grid import (
     ProcessGrid,
     WeightSharding,
-    current_name,
     process_grids,
     requestable_grids,
     requested_grids,
@@ -126,7 +125,7 @@ class ChannelLink(Link):
         self.input_layout, self.output_layout = input_layout, output_layout
         self._source = channel_placement(kind, "input_layout", input_layout)
         self._target = channel_placement(kind, "output_layout", output_layout)
-        self._requested = current_name(algorithm)
+        self._requested = algorithm
         self.pieces = pieces
         request = self._requested
         if request is not None and not requested_grids(request, comm.size):

@@ -43,19 +43,6 @@ from renga.parallel.redistribute import (
     with_summed_gradient,
 )
 
-# The former names of algorithms, which are still accepted.
-_FORMER_NAMES = {
-    "stationary-x": "row-parallel",
-    "stationary-y": "column-parallel",
-    "stationary-w": "2-D",
-    "gathered-w": "weight-gathered",
-}
-
-
-def current_name(algorithm: str | None) -> str | None:
-    """The name of an algorithm that may be given by its former one."""
-    return _FORMER_NAMES.get(algorithm or "", algorithm)
-
 
 class ProcessGrid(NamedTuple):
     """How many blocks the inputs and the outputs of a layer are cut into."""

@@ -26,7 +26,7 @@ from renga.links.parallel.spatial import SpatialGrid, gather_image, scatter_imag
 from renga.parallel.groups import create_groups
 from renga.parallel.parallelize import parallelize
 from renga.parallel.placement import Partial, Replicate, Shard
-from renga.parallel.redistribute import redistribute, relayout
+from renga.parallel.redistribute import redistribute
 
 __all__ = [
     "CommunicatorBase",
@@ -56,7 +56,6 @@ __all__ = [
     "optimizers",
     "parallelize",
     "redistribute",
-    "relayout",
     "scatter_dataset",
     "scatter_image",
     "scatter_index",

@@ -5,7 +5,7 @@ import pytest
 
 import renga
 import renga.functions as F
-from renga.distributed import Partial, Replicate, Shard, redistribute, relayout
+from renga.distributed import Partial, Replicate, Shard, redistribute
 
 
 def test_placements_of_gradients():
@@ -19,10 +19,6 @@ def test_placements_of_gradients():
 def test_other_reductions_than_sums_are_refused():
     with pytest.raises(ValueError, match="expected op to be 'sum', got 'max'"):
         Partial("max")
-
-
-def test_the_former_name_of_redistribute():
-    assert relayout is redistribute
 
 
 SOURCES = [Replicate(), Shard(0), Partial()]

@@ -2,7 +2,7 @@
 
 from renga.parallel.data.datasets import empty_dataset, scatter
 from renga.parallel.data.datasets.empty_dataset import create_empty_dataset
-from renga.parallel.data.datasets.image_shards import ImageParts, ImageShards
+from renga.parallel.data.datasets.image_shards import ImageShards
 from renga.parallel.data.datasets.scatter import (
     DataSizeError,
     scatter_dataset,
@@ -11,7 +11,6 @@ from renga.parallel.data.datasets.scatter import (
 
 __all__ = [
     "DataSizeError",
-    "ImageParts",
     "ImageShards",
     "create_empty_dataset",
     "empty_dataset",

@@ -96,10 +96,6 @@ def _of(x: Variable, placement: Placement) -> Placement:
     return placement
 
 
-# The former name, which is documented.
-relayout = redistribute
-
-
 def with_summed_gradient(comm: Communicator, x: Any) -> Variable:
     """A replicated variable, as a weight, for each rank to use with its own data.
 

@@ -344,22 +344,6 @@ def test_gradients_have_the_memory_order_of_their_weights(algorithm):
     assert all(local.run(on_rank, ranks=2))
 
 
-FORMER_NAMES = {
-    "stationary-x": "row-parallel",
-    "stationary-y": "column-parallel",
-    "stationary-w": "2-D",
-    "gathered-w": "weight-gathered",
-}
-
-
-@pytest.mark.parametrize("former", FORMER_NAMES)
-def test_former_names_of_algorithms(former):
-    def on_rank(comm):
-        return ParallelLinear(comm, 8, 8, algorithm=former).algorithm
-
-    assert local.run(on_rank, ranks=4) == [FORMER_NAMES[former]] * 4
-
-
 def test_a_request_may_name_one_of_several_grids():
     assert [g.name for g in requested_grids("2-D", 12)] == [
         "2-D 2x6",

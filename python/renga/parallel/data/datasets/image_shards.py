@@ -48,7 +48,3 @@ class ImageShards(DatasetMixin):
             return image
         box = self._grid.boxes(shape[len(shape) - self._axes :])[self._grid.rank]
         return numpy.array(image[(..., *(slice(p.start, p.stop) for p in box))])
-
-
-# The former name, which is documented.
-ImageParts = ImageShards
