@@ -80,15 +80,32 @@ void Update::apply(const Array& x, const Gradient& g, const Array* states) const
 
 void update(RuleIndex rule, const Array& x, const Gradient& g, std::span<const Array> states,
             std::span<const double> options) {
+  update_all(rule, {{{x, g, states.data(), options.data()}}}, states.size(), options.size());
+}
+
+void update_all(RuleIndex rule, std::span<const UpdateCall> calls, std::size_t states,
+                std::size_t options) {
   const char* const name = kNames[rule];
-  check(name, x, g.array);
-  if (g.mask) check(name, x, *g.mask);
-  for (const Array& state : states) check(name, x, state);
-  if (deferred != nullptr) {
-    deferred->push_back(
-        {rule, x, g, {states.begin(), states.end()}, {options.begin(), options.end()}});
-  } else {
-    call_kernel(rule, {{{x, g, states.data(), options.data()}}});
+  for (const UpdateCall& call : calls) {
+    check(name, call.x, call.g.array);
+    if (call.g.mask) check(name, call.x, *call.g.mask);
+    for (std::size_t k = 0; k < states; ++k) check(name, call.x, call.states[k]);
+    if (deferred != nullptr) {
+      deferred->push_back({rule,
+                           call.x,
+                           call.g,
+                           {call.states, call.states + states},
+                           {call.options, call.options + options}});
+    }
+  }
+  if (deferred != nullptr) return;
+  for (std::size_t begin = 0, end = 0; begin < calls.size(); begin = end) {
+    const Array& first = calls[begin].x;
+    while (end < calls.size() && calls[end].x.dtype() == first.dtype() &&
+           calls[end].x.device() == first.device()) {
+      ++end;
+    }
+    call_kernel(rule, calls.subspan(begin, end - begin));
   }
 }
 

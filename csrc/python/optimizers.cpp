@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "optimizers/norms.h"
 #include "optimizers/prediction.h"
 #include "optimizers/update_rules.h"
 #include "python/variable.h"
@@ -56,6 +57,8 @@ auto members(const char* rule, const py::dict& values, const py::tuple& names) {
   return found;
 }
 
+Array output_array(py::handle x) { return x.cast<OutputArray>().array; }
+
 // Binds every listed rule.
 struct RuleBinder {
   py::module_& rules;
@@ -66,7 +69,7 @@ struct RuleBinder {
   template <template <class> class Functor, std::size_t kStates, std::size_t kOptions>
   void operator()(const UpdateRule<Functor, kStates, kOptions>& rule) {
     const py::tuple state_names = py::cast(rule.states), option_names = py::cast(rule.options);
-    const auto call = [=, index = next++, name = rule.name](
+    const auto call = [=, index = next, name = rule.name](
                           const OutputArray& x, const Gradient& grad, const py::dict& states,
                           const py::dict& options) {
       update(index, x.array, grad, members<Array, kStates>(name, states, state_names),
@@ -74,7 +77,34 @@ struct RuleBinder {
     };
     rules.def(rule.name, call, py::arg("x"), py::arg("grad"), py::arg("states"), py::arg("options"),
               rule.formula);
-    entries[rule.name] = entry(rules.attr(rule.name), state_names, option_names, rule.formula);
+    const auto call_all = [=, index = next++, name = rule.name](
+                              const py::list& params, const py::list& states,
+                              const py::dict& options, double scale, double decay) {
+      const auto values = members<double, kOptions>(name, options, option_names);
+      std::vector<std::array<Array, kStates>> all_states;
+      std::vector<std::pair<Array, Gradient>> arrays;
+      all_states.reserve(params.size());
+      arrays.reserve(params.size());
+      std::vector<UpdateCall> calls;
+      for (std::size_t i = 0; i < params.size(); ++i) {
+        VariableBody& x = *variable_body(py::handle(params[i]));
+        if (!x.grad.defined()) continue;
+        arrays.emplace_back(output_array(python_array(x)),
+                            Gradient(output_array(python_array(*x.grad.body())), scale, decay));
+        all_states.push_back(
+            members<Array, kStates>(name, states[i].cast<py::dict>(), state_names));
+        calls.push_back(
+            {arrays.back().first, arrays.back().second, all_states.back().data(), values.data()});
+      }
+      renga::update_all(index, calls, kStates, kOptions);
+    };
+    const std::string all = std::string(rule.name) + "_all";
+    rules.def(all.c_str(), call_all, py::arg("params"), py::arg("states"), py::arg("options"),
+              py::arg("scale"), py::arg("decay"),
+              "The same for each of several Variables that have a gradient and its states; the "
+              "gradient becomes ``scale g + decay x`` first.");
+    entries[rule.name] = entry(rules.attr(rule.name), rules.attr(all.c_str()), state_names,
+                               option_names, rule.formula);
   }
 };
 
@@ -126,8 +156,9 @@ void bind_prediction(py::module_& rules) {
 
 void bind_optimizers(py::module_& m) {
   py::module_ rules = m.def_submodule("optimizers", "Update rules, in place on ndarrays.");
-  const py::object entry = py::module_::import("collections")
-                               .attr("namedtuple")("UpdateRule", "update states options formula");
+  const py::object entry =
+      py::module_::import("collections")
+          .attr("namedtuple")("UpdateRule", "update update_all states options formula");
   RuleBinder binder{rules, entry, py::dict()};
   list_update_rules(binder);
   rules.attr("entries") = binder.entries;
@@ -142,6 +173,18 @@ void bind_optimizers(py::module_& m) {
   rules.def("add_scaled", [](const OutputArray& y, const Array& x, double scale) {
     add_scaled(y.array, x, scale);
   });
+  rules.def("squared_norm", &squared_norm, py::arg("x"), "The sum of the squares of an ndarray.");
+  rules.def(
+      "without_gradient",
+      [](const py::list& params) {
+        py::list found;
+        for (const py::handle param : params) {
+          const VariableBody& x = *variable_body(param);
+          if (x.metadata().defined() && !x.grad.defined()) found.append(param);
+        }
+        return found;
+      },
+      py::arg("params"), "Those of the Variables that have an array, but no gradient.");
   bind_prediction(rules);
 }
 

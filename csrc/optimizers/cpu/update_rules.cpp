@@ -78,6 +78,9 @@ void update_changed(std::array<std::byte*, N> p, const std::array<std::int64_t, 
 struct CpuKernels {
   template <template <class> class Functor, std::size_t kStates, std::size_t kOptions>
   static void update(std::span<const UpdateCall> calls) {
+    std::int64_t size = 0;
+    for (const UpdateCall& call : calls) size += call.x.size();
+    const GilRelease work(size);
     for (const UpdateCall& call : calls) {
       visit_dtype(call.x.dtype(), [&]<class T>(Type<T>) {
         if constexpr (is_floating<T>) {
@@ -91,7 +94,6 @@ struct CpuKernels {
   // Calls rule(x, g, states…) on every element, of g after its scale and decay.
   template <class T, int N, class Rule>
   static void update_all(const UpdateCall& call, const Rule& rule) {
-    const GilRelease work(call.x.size());
     const auto loop = make_loop<N>(operands_of<N>(call));
     const Gradient& g = call.g;
     parallel_walk(loop, 2 * N, [&](std::int64_t n, const auto& p, const auto& step) {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable
 
 from renga.core.variable import Variable, as_factor
+from renga.optimizer_hooks.gradient_change import GradientChange
 from renga.optimizer_hooks.loss_scale import scale_of
 from renga.optimizer_hooks.norm import (
     is_above,
@@ -37,22 +39,16 @@ class GradientClipping:
             _scale(param, rate)
 
     def fused(self, opt: Any) -> Callable[[Any], None] | None:
-        """What is left for parameters whose updates follow directly, as parts of those.
+        """What is left for updates that follow directly, as a part of those if it can.
 
         None if nothing is.
         """
         rate = self._rate(opt)
         if rate is None:
             return None
-
-        def before_update(param: Any) -> None:
-            rule = param.update_rule
-            # A device's factor is no number that an update takes.
-            can = rule is not None and not isinstance(rate, Variable)
-            if not (can and rule.fuse(param, scale=rate)):
-                _scale(param, rate)
-
-        return before_update
+        scale = functools.partial(_scale, rate=rate)
+        # A device's factor is no number that an update takes.
+        return scale if isinstance(rate, Variable) else GradientChange(scale, rate)
 
     def _rate(self, opt: Any) -> Any:
         """By what gradients are multiplied; None if they stay as they are."""

@@ -17,8 +17,6 @@ from renga.core.variable import Variable, as_number, as_variable
 
 _FLOAT64 = numpy.dtype(numpy.float64)
 _BOOL = numpy.dtype(numpy.bool_)
-_BLOCK = 512  # elements
-_LONG = 8 * _BLOCK
 
 
 def squared_norm(param: Any, x: Any) -> Any:
@@ -27,27 +25,11 @@ def squared_norm(param: Any, x: Any) -> Any:
     For a parameter sharded over ranks it is that of the full array: a collective call.
     """
     if isinstance(x, numpy.ndarray):
-        if x.dtype.itemsize < 4:  # squares of float16 overflow
-            x = x.astype(numpy.float32)
-        square: Any = _sum_of_squares(x.ravel(order="K"))
+        square: Any = _core.optimizers.squared_norm(x)
     else:
         wide = _core.ops.cast(as_variable(x), numpy.result_type(x.dtype, "f"))
         square = _core.ops.cast(_core.ops.sum(_core.ops.square(wide)), _FLOAT64)
     return param.sum_over_shards(square) if isinstance(param, Parameter) else square
-
-
-def _sum_of_squares(x: numpy.ndarray) -> float:
-    """That of a flat array; of a long one, the sum of its blocks' in float64.
-
-    In a float32 sum, a large element hides small ones that are not hidden where another
-    rank has them.
-    """
-    if x.size < _LONG or x.dtype == _FLOAT64:
-        return float(numpy.vdot(x, x))
-    blocks = x[: x.size // _BLOCK * _BLOCK].reshape(-1, 1, _BLOCK)
-    rest = x[blocks.size :]
-    squares = numpy.matmul(blocks, blocks.transpose(0, 2, 1))
-    return float(squares.sum(dtype=_FLOAT64)) + float(numpy.vdot(rest, rest))
 
 
 def square_root(square: Any) -> Any:

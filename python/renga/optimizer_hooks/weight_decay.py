@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any
 
 from renga import _core
+from renga.optimizer_hooks.gradient_change import GradientChange
 from renga.optimizer_hooks.loss_scale import scale_of
 from renga.utils.argument import check_number
 
@@ -26,12 +27,6 @@ class WeightDecay:
         rate = self.rate * scale_of(param)
         _core.optimizers.add_scaled(param.grad, param.array, rate)
 
-    def fused(self, opt: Any) -> Callable[[Any], None]:
-        """The same for a parameter whose update follows directly, as a part of that."""
-
-        def before_update(param: Any) -> None:
-            rule = param.update_rule
-            if rule is None or not rule.fuse(param, decay=self.rate):
-                self(rule, param)
-
-        return before_update
+    def fused(self, opt: Any) -> GradientChange:
+        """The same as a part of the updates that follow directly."""
+        return GradientChange(lambda param: self(None, param), decay=self.rate)

@@ -51,6 +51,9 @@ class AdamRule(FusedRule):
         v = self.state["vhat" if self.hyperparam.amsgrad else "v"]
         return _core.optimizers.AdamMoments(self.state["m"], v, self.options_of(param))
 
+    def options_key(self, param: Any) -> Any:
+        return self.t, self.initial_alpha
+
     def options_of(self, param: Any) -> dict[str, Any]:
         options = super().options_of(param)
         options["alpha"] = self.alpha_t

@@ -21,6 +21,9 @@ class MSVAGRule(FusedRule):
     def is_maskable(self) -> bool:
         return False  # its step depends on the number of updates
 
+    def options_key(self, param: Any) -> Any:
+        return self.t
+
     def options_of(self, param: Any) -> dict[str, Any]:
         options = super().options_of(param)
         beta = options["beta"]

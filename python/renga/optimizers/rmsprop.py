@@ -18,6 +18,9 @@ class RMSpropRule(FusedRule):
 
     entry = _core.optimizers.entries["rmsprop"]
 
+    def options_key(self, param: Any) -> Any:
+        return param.dtype
+
     def options_of(self, param: Any) -> dict[str, Any]:
         eps = self.hyperparam.eps
         if eps != 0 and param.dtype.type(eps) == 0:

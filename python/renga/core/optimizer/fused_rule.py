@@ -8,6 +8,8 @@ from renga.core import backend
 from renga.core.optimizer.update_rule import DISPATCHING, UpdateRule
 from renga.utils.meta import is_method_of
 
+_OVERRIDABLE = {*DISPATCHING, "update_core_cpu", "options_of", "entry"}
+
 
 class FusedRule(UpdateRule):
     """Updates by a rule of the core's list, in one pass over parameter and state.
@@ -31,6 +33,14 @@ class FusedRule(UpdateRule):
     def options_of(self, param: Any) -> dict[str, Any]:
         """The options of the next update by their names, and other hyperparameters."""
         return self.hyperparam.get_dict()
+
+    def options_key(self, param: Any) -> Any:
+        """What the options depend on beside the optimizer's hyperparameters.
+
+        A class that overrides ``options_of`` overrides it, too, if rules with equal
+        keys may share their options.
+        """
+        return None
 
     def update_core_cpu(self, param: Any) -> None:
         grad: Any = param.grad
@@ -60,6 +70,28 @@ class FusedRule(UpdateRule):
         can = param.grad is not None and self.is_one_pass(param)
         self._fused = (scale, decay) if can else None
         return can
+
+    def begins(self, param: Any) -> bool:
+        """Whether an update begins that is computed together with others.
+
+        It does not where the user, a mask or a loss scale takes part. The caller has
+        seen that the classes override nothing that updates.
+        """
+        if (
+            not self.enabled
+            or self._pre_update_hooks
+            or self._post_update_hooks
+            or self._use_fp32_update
+            or self.mask is not None
+            or param._loss_scale is not None
+            or not param.is_initialized
+            or not _OVERRIDABLE.isdisjoint(vars(self))
+        ):
+            return False
+        if self._state is None or self._state_device != param._device_name:
+            self._prepare_state(param)
+        self.t += 1
+        return True
 
     def _is_rule_of_core(self) -> bool:
         return (

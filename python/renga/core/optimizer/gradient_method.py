@@ -17,6 +17,7 @@ from renga.core.link import Link
 from renga.core.optimizer.base import Optimizer
 from renga.core.optimizer.device_loss_scale import DeviceLossScale
 from renga.core.optimizer.hyperparameter import Hyperparameter, check_hyperparameter
+from renga.core.optimizer.joint_updates import update_params
 from renga.core.optimizer.loss_scaling import LossScaling
 from renga.core.optimizer.update_rule import UpdateRule, require_free_rules
 from renga.core.parameter import Parameter
@@ -189,7 +190,8 @@ class GradientMethod(Optimizer):
                 return
             loss.backward(loss_scale=self._loss_scale)
             del loss  # frees the graph before the update
-        self.reallocate_cleared_grads()
+        params = list(self.target.params())
+        self._reallocate(params)
         if self.t == 0 and not self._loss_scaling_is_dynamic:
             _warn_of_first_nan(self.target)
         self.check_nan_in_grads()
@@ -197,31 +199,13 @@ class GradientMethod(Optimizer):
         before_update = self._call_pre_hooks() if safe else None
         self.t += 1
         if safe:
-            params = list(self.target.params())
             # Before them, so that the update may use its memory.
             _core.free_propagated_graphs(params)
-            self._update_params(params, before_update)
-            self.reallocate_cleared_grads()
+            require_free_rules(params, self)
+            update_params(params, before_update)
+            self._reallocate(params)
             self.call_hooks("post")
         self.update_loss_scale()
-
-    def _update_params(
-        self, params: list[Parameter], before_update: Callable[[Any], None] | None
-    ) -> None:
-        def update() -> None:
-            for param in params:
-                if before_update is not None:
-                    before_update(param)
-                param.update()
-
-        require_free_rules(params, self)
-        devices = {param._device_name for param in params if param.is_initialized}
-        # By one launch, if nothing in between reads what it writes.
-        if len(devices) == 1 and min(devices).startswith("cuda"):
-            if all(map(_is_one_pass, params)):
-                _core.optimizers.update_together(update)
-                return
-        update()
 
     def _device_that_scales(self, loss: Any) -> str | None:
         """The CUDA device that adapts a dynamic loss scale and masks updates, if any.
@@ -342,9 +326,18 @@ class GradientMethod(Optimizer):
 
     def reallocate_cleared_grads(self) -> None:
         """Sets the gradient to zeros for parameters without one."""
-        for param in self.target.params(include_uninit=False):
-            if param.grad is None:
-                param.grad = param.xp.zeros_like(param.array)
+        _fill_gradients(list(self.target.params()))
+
+    def _reallocate(self, params: list[Parameter]) -> None:
+        if is_method_of(self, GradientMethod, "reallocate_cleared_grads"):
+            _fill_gradients(params)
+        else:
+            self.reallocate_cleared_grads()
+
+
+def _fill_gradients(params: list[Parameter]) -> None:
+    for param in _core.optimizers.without_gradient(params):
+        param.grad = param.xp.zeros_like(param.array)
 
 
 def _is_one_pass(param: Any) -> bool:

@@ -112,6 +112,15 @@ class UpdateRule(Hookable):
         return self._use_fp32_update and param.dtype == numpy.float16
 
     def _update(self, param: Any) -> None:
+        self._prepare_state(param)
+        for hook in self._hooks("pre").values():
+            hook(self, param)
+        self.update_core(param)
+        for hook in self._hooks("post").values():
+            hook(self, param)
+
+    def _prepare_state(self, param: Any) -> None:
+        """Makes the state, or sends it to the device of the parameter."""
         if self._state is None:
             self._state = {}
             self.init_state(param)
@@ -120,11 +129,6 @@ class UpdateRule(Hookable):
                 if isinstance(value, backend.get_array_types()):
                     self._state[name] = param.device.send(value)
         self._state_device = param._device_name
-        for hook in self._hooks("pre").values():
-            hook(self, param)
-        self.update_core(param)
-        for hook in self._hooks("post").values():
-            hook(self, param)
 
     def _update_in_fp32(self, param: Any) -> None:
         master = self._fp32_param

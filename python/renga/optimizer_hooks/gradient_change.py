@@ -1,0 +1,23 @@
+"""What a hook does to gradients, as a part of the updates that follow it."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple
+
+
+class GradientChange(NamedTuple):
+    """Makes a gradient ``scale * grad + decay * param``.
+
+    Attributes:
+        otherwise: does the same to a parameter whose update cannot.
+    """
+
+    otherwise: Callable[[Any], None]
+    scale: float = 1.0
+    decay: float = 0.0
+
+    def __call__(self, param: Any) -> None:
+        """Has the next update of a parameter do it, or does it."""
+        rule = param.update_rule
+        if rule is None or not rule.fuse(param, self.scale, self.decay):
+            self.otherwise(param)
