@@ -148,6 +148,7 @@ class LinkCall:
         link: the link, of the path ``path`` in the model.
         method: ``forward``, or the name of another method that hooks see.
         calls: the indices of its functions' calls in the program.
+        seconds: of the host, with the links inside, if they were measured.
     """
 
     link: Any = field(repr=False)
@@ -157,6 +158,7 @@ class LinkCall:
     kwargs: dict[str, Any]
     result: Any
     calls: range
+    seconds: float
 
 
 @dataclass(eq=False)
@@ -249,6 +251,10 @@ def _named(arguments: Iterable[tuple[str, Any]]) -> list[str]:
 
 
 def _text(argument: Any) -> str:
+    if isinstance(argument, slice):
+        ends = [argument.start, argument.stop, argument.step]
+        texts = ["" if end is None else _text(end) for end in ends]
+        return ":".join(texts if texts[2] else texts[:2])
     if isinstance(argument, (list, tuple)):
         comma = "," if len(argument) == 1 else ""
         return f"({', '.join(map(_text, argument))}{comma})"

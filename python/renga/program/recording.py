@@ -69,6 +69,11 @@ def is_recording() -> bool:
 class Recorder(LinkHook):
     """Records what runs in its context: as ``record`` does, but not only one call.
 
+    Args:
+        model: the links that are named.
+        timed: whether calls have their seconds.
+        now: the clock, or another count of which calls have the differences.
+
     Attributes:
         program: what has run.
     """
@@ -79,7 +84,7 @@ class Recorder(LinkHook):
         self,
         model: Any,
         timed: bool = False,
-        now: Callable[[], float] = time.perf_counter,
+        now: Callable[[], Any] = time.perf_counter,
     ) -> None:
         self.name = f"program at {id(self):#x}"
         self.program = Program(getattr(model, "__name__", type(model).__name__))
@@ -100,7 +105,8 @@ class Recorder(LinkHook):
         self._arrays: dict[Any, tuple[Any, Value]] = {}
         self._calls_of: dict[Value, Call] = {}
         self._links: list[str | None] = []  # that are running; None: not the model's
-        self._starts: list[int] = []  # the numbers of calls before they began
+        # The numbers of calls before they began, and when that was.
+        self._starts: list[tuple[int, Any]] = []
         self._depth = 0
         self.inner: Any = None  # the handler within this one
 
@@ -164,10 +170,10 @@ class Recorder(LinkHook):
 
     def forward_preprocess(self, args: Any) -> None:
         self._links.append(self._paths.get(id(args.link)))
-        self._starts.append(len(self.program.calls))
+        self._starts.append((len(self.program.calls), self._now()))
 
     def forward_postprocess(self, args: Any) -> None:
-        path, start = self._links.pop(), self._starts.pop()
+        now, path, (start, begin) = self._now(), self._links.pop(), self._starts.pop()
         if path is None:
             return
         given, kwargs = self.with_values((args.args, args.kwargs))
@@ -181,6 +187,7 @@ class Recorder(LinkHook):
                 kwargs,
                 result,
                 range(start, len(calls)),
+                now - begin,
             )
         )
 

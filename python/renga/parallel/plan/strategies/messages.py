@@ -48,6 +48,9 @@ class Messages(NamedTuple):
     def __add__(self, other: Any) -> Messages:
         return Messages(*(a + b for a, b in zip(self, other)))
 
+    def __sub__(self, other: Messages) -> Messages:
+        return Messages(*(a - b for a, b in zip(self, other)))
+
 
 NONE = Messages(0.0, 0.0, 0, 0)
 

@@ -13,7 +13,6 @@ from renga.core.around_call import variables_in
 from renga.core.configuration import using_config
 from renga.core.function_node import backward
 from renga.core.link import Link
-from renga.core.link_hook import LinkHook
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.parallel.parallelize import with_strategy
 from renga.parallel.plan.cluster import Cluster
@@ -22,6 +21,7 @@ from renga.parallel.plan.costs import Costs, share_of
 from renga.parallel.plan.strategies.messages import NONE, Messages
 from renga.parallel.plan.strategies.step_chain import LinkTimes, StepChain
 from renga.parallel.plan.strategies.traced_model import TracedModel
+from renga.program import Recorder
 from renga.utils.type_check import InvalidType
 
 _IMAGE_AXES = 4
@@ -112,18 +112,20 @@ def _messages(
 
     def act(comm: Communicator) -> tuple[Messages, dict[str, Messages]]:
         parallel, *_ = with_strategy(model, SpatialGrid(comm, grid), "spatial", inputs)
-        links = _Links({id(link): path for path, link in parallel.namedlinks()}, comm)
-        begun = comm.traffic
-        with links, using_config("train", True):
+        recorder = Recorder(parallel, timed=True, now=lambda: _sent(comm))
+        begun = _sent(comm)
+        with recorder, using_config("train", True):
             ys = variables_in(parallel(*inputs))
-        middle = comm.traffic
+        middle = _sent(comm)
         for y in ys:
             y.grad = y.xp.ones_like(y.array)
         backward(ys)
-        forward = _between(begun, middle)
-        behind = _between(middle, comm.traffic)
-        total = forward + behind._replace(forward=0.0, backward=behind.forward)
-        return total, links.messages
+        behind = _sent(comm) - middle
+        total = middle - begun + behind._replace(forward=0.0, backward=behind.forward)
+        of_links: dict[str, Messages] = {}
+        for call in recorder.program.links:
+            of_links[call.path] = of_links.get(call.path, NONE) + call.seconds
+        return total, of_links
 
     state = numpy.random.get_state()
     outcome = simulated.run(act, cluster.ranks, cluster.link_machine, lambda *task: 0.0)
@@ -135,31 +137,12 @@ def _messages(
     for path in (call.path for call in traced.calls):
         own = of_links.pop(path, NONE)  # all calls of a link, at the first one
         found.append(own)
-        rest = Messages(*(a - b for a, b in zip(rest, own)))
+        rest -= own
     found[-1] += rest._replace(forward=max(0.0, rest.forward))
     return found
 
 
-def _between(before: simulated.Traffic, after: simulated.Traffic) -> Messages:
-    calls = sum(after.calls.values()) - sum(before.calls.values())
-    seconds = after.seconds - before.seconds
-    return Messages(seconds, 0.0, after.bytes - before.bytes, calls)
-
-
-class _Links(LinkHook):
-    """Counts what each link sends in its forward pass."""
-
-    name = "planning messages"
-
-    def __init__(self, paths: dict[int, str], comm: Communicator) -> None:
-        self.paths, self.comm = paths, comm
-        self.messages: dict[str, Messages] = {}
-        self._before: list[simulated.Traffic] = []
-
-    def forward_preprocess(self, args: Any) -> None:
-        self._before.append(self.comm.traffic)
-
-    def forward_postprocess(self, args: Any) -> None:
-        own = _between(self._before.pop(), self.comm.traffic)
-        path = self.paths[id(args.link)]
-        self.messages[path] = self.messages.get(path, NONE) + own
+def _sent(comm: Communicator) -> Messages:
+    """What a simulated rank has sent so far."""
+    traffic = comm.traffic
+    return Messages(traffic.seconds, 0.0, traffic.bytes, sum(traffic.calls.values()))
