@@ -21,7 +21,7 @@ class Value:
     """An array of a program; that of a parameter which links share is one value.
 
     Attributes:
-        number: in the order of first use.
+        number: in the order of first use; -1 if it has a name.
         kind: ``input``, ``parameter``, ``constant`` or ``result``.
         shape: of the array.
         dtype: as NumPy has it.
@@ -59,7 +59,7 @@ class Value:
 
     @property
     def description(self) -> str:
-        """Its number, dtype and shape."""
+        """Its name or number, dtype and shape."""
         return f"{self} {self.type}"
 
     @property
@@ -68,7 +68,7 @@ class Value:
         return f"{self.dtype_name}{list(self.shape)}"
 
     def __str__(self) -> str:
-        return f"%{self.number}"
+        return self.name or f"%{self.number}"
 
 
 @dataclass(eq=False)
@@ -184,11 +184,11 @@ class Program:
 
     @property
     def values(self) -> list[Value]:
-        """All values, in the order of their numbers."""
-        found = dict.fromkeys([*self.inputs, *values_in(self.outputs)])
+        """All values, in the order of first use."""
+        found = dict.fromkeys(self.inputs)
         for call in self.calls:
             found.update(dict.fromkeys((*call.operands, *call.results)))
-        return sorted(found, key=lambda value: value.number)
+        return list(dict.fromkeys([*found, *values_in(self.outputs)]))
 
     @property
     def parameters(self) -> list[Value]:
@@ -199,9 +199,7 @@ class Program:
         lines = [f"program of {self.model}"]
         for value in self.values:
             if value.kind != "result":
-                lines.append(
-                    f"  {value.description}: {value.kind} {value.name}".rstrip()
-                )
+                lines.append(f"  {value.description}: {value.kind}")
         for call in self.calls:
             lines.append(f"  {call}{f'  in {call.link}' if call.link else ''}")
         outputs = ", ".join(map(str, values_in(self.outputs)))
@@ -227,12 +225,12 @@ class Program:
         lines = []
         for value in self.values:
             text = f"{value.name or value.kind}\\n{value.type}"
-            lines.append(f'v{value.number} [label="{text}"];')
+            lines.append(f'"{value}" [label="{text}"];')
         for i, call in enumerate(self.calls):
             text = "\\n".join([call.operation, *call.links[-1:]])
             lines.append(f'c{i} [label="{text}", shape=box];')
-            lines += [f"v{x.number} -> c{i};" for x in call.operands]
-            lines += [f"c{i} -> v{y.number};" for y in call.results]
+            lines += [f'"{x}" -> c{i};' for x in call.operands]
+            lines += [f'c{i} -> "{y}";' for y in call.results]
         return "\n".join(["digraph program {", *lines, "}"])
 
 

@@ -36,11 +36,11 @@ def record(model: Callable[..., Any], *inputs: Any, timed: bool = False) -> Prog
     >>> print(renga.program.record(model, numpy.ones((2, 4), "f")))
     program of Sequential
       %0 float32[2, 4]: input
-      %1 float32[3, 4]: parameter /0/W
-      %2 float32[3]: parameter /0/b
-      %3 float32[2, 3] = linear(x=%0, W=%1, b=%2)  in /0
-      %4 float32[2, 3] = relu(x=%3)  in /
-      return %4
+      /0/W float32[3, 4]: parameter
+      /0/b float32[3]: parameter
+      %1 float32[2, 3] = linear(x=%0, W=/0/W, b=/0/b)  in /0
+      %2 float32[2, 3] = relu(x=%1)  in /
+      return %2
 
     Args:
         model: a link or a function.
@@ -233,8 +233,8 @@ class Recorder(LinkHook):
     def _add(self, x: Any, kind: str, name: str = "", variable: Any = None) -> Value:
         dtype_name = _core.dtype_name(x)
         itemsize = 2 if dtype_name == "bfloat16" else x.dtype.itemsize
-        number, nbytes = next(self._numbers), x.size * itemsize
-        array = x.shape, x.dtype, dtype_name, nbytes, x.requires_grad
+        number = -1 if name else next(self._numbers)
+        array = x.shape, x.dtype, dtype_name, x.size * itemsize, x.requires_grad
         value = Value(number, kind, *array, name, variable)
         self._values[x.node] = value
         if kind != "constant" and x.dtype.kind in "biu" and x.size and not x.is_meta:
