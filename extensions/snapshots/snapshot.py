@@ -112,7 +112,7 @@ class _Snapshot(extension.Extension):
         if isinstance(self.filename, str):
             if self.autoload:
                 found = find_snapshots(self.filename, trainer.out)
-                _load_newest(found, self._target_in(trainer))
+                _load_newest(found, self.target_in(trainer))
             if self.n_retains > 0:
                 files = (self.filename, trainer.out, self.n_retains)
                 hook = functools.partial(remove_old_snapshots, *files)
@@ -130,12 +130,13 @@ class _Snapshot(extension.Extension):
         if self.condition is None or self.condition():
             self._save(trainer)
 
-    def _target_in(self, trainer: Trainer) -> Any:
+    def target_in(self, trainer: Trainer) -> Any:
+        """What is saved: the trainer, unless another object was given."""
         return trainer if self._target is None else self._target
 
     def _save(self, trainer: Trainer) -> None:
         serializer = npz.DictionarySerializer()
-        serializer.save(self._target_in(trainer))
+        serializer.save(self.target_in(trainer))
         if callable(self.filename):
             filename = self.filename(trainer)
         else:

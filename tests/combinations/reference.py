@@ -50,11 +50,11 @@ class Replica:
         if not external:
             y = loss(*args, **kwargs)
             model.cleargrads()
-            y.backward(loss_scale=trained.optimizer._loss_scale)
+            y.backward(loss_scale=trained.optimizer.loss_scale)
         found = {name: p.grad for name, p in distinct(model)}
         found = {k: None if g is None else numpy.array(g) for k, g in found.items()}
         weight = 1 if external else self.run.samples
-        scale = 1.0 if external else trained.optimizer._loss_scale or 1.0
+        scale = 1.0 if external else trained.optimizer.loss_scale or 1.0
         self.gradients.append(Part(weight, found, trained, self, scale))
 
     def evaluate(self, trained, x):

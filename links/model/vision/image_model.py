@@ -80,7 +80,7 @@ class ImageModel(Chain):
         make: Any = cls
         weights.convert(make(pretrained_model=path_caffemodel), path_npz)
 
-    def _caffe_layers(self) -> dict[str, Any]:
+    def caffe_layers(self) -> dict[str, Any]:
         """Caffe's layers by the names of the links that have their weights."""
         raise NotImplementedError
 

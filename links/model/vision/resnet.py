@@ -106,7 +106,7 @@ class ResNetLayers(ImageModel):
         else:
             super().convert_caffemodel_to_npz(path_caffemodel, path_npz)
 
-    def _caffe_layers(self) -> dict[str, Any]:
+    def caffe_layers(self) -> dict[str, Any]:
         # The bias of the first convolution is in the smallest network's file only.
         layers: dict[str, Any] = {
             "conv1": _arrays(self.conv1),

@@ -85,7 +85,7 @@ def _load_caffe(model: Any, path: str) -> None:
     saved.save(model)
     before = {name: array.copy() for name, array in saved.target.items()}
     try:
-        for name, arrays in model._caffe_layers().items():
+        for name, arrays in model.caffe_layers().items():
             if name not in blobs:
                 raise ValueError(f"{path}: expected a layer {name}")
             with parsing(f"{path}: expected the weights of {name}", path):

@@ -243,7 +243,7 @@ class ChannelLink(Link):
                 for param in self.params():
                     if not param.is_initialized:
                         serializer.on_failure(
-                            functools.partial(param._restore_values, None)
+                            functools.partial(param.restore_values, None)
                         )
                 self._initialize_by(data.shape)
         super().serialize(serializer)

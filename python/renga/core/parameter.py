@@ -143,7 +143,7 @@ class Parameter(Variable):
         """:meth:`initialize` on this rank alone, for values that are about to come."""
         self.initialize(shape)
 
-    def _restore_values(self, values: Any) -> None:
+    def restore_values(self, values: Any) -> None:
         """Sets the array to ``values``; None makes the parameter uninitialised."""
         if values is None:
             self.grad = None

@@ -25,7 +25,7 @@ class SGDRule(FusedRule):
         grad = param.grad
         if grad is None:
             return None
-        if self._updates_in_fp32(param):
+        if self.updates_in_fp32(param):
             grad = grad.astype(numpy.float32)
         scale = -self.hyperparam.lr / scale_of(param)
         return _core.optimizers.ScaledStep(grad, scale)

@@ -188,10 +188,10 @@ def train_with_overflows(name, dtype, device, hook=None, read=()):
         optimizer.update(model, model.device.send(weights))
         waits.append(0 if standin is None else standin.cuda_standin_waits() - before)
         if i in read:
-            scales.append((optimizer._loss_scale, optimizer.is_safe_to_update()))
+            scales.append((optimizer.loss_scale, optimizer.is_safe_to_update()))
     x = cuda.to_cpu(model.x.array)
     t = optimizer.t
-    return x, scales, optimizer._loss_scale, t, model.x.update_rule.t, waits
+    return x, scales, optimizer.loss_scale, t, model.x.update_rule.t, waits
 
 
 @pytest.mark.parametrize("name", SCALED)

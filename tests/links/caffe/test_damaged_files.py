@@ -122,7 +122,7 @@ class TwoLayers(renga.Chain):
     def __init__(self):
         super().__init__(a=L.Linear(3, 2), z=L.Linear(2, 2))
 
-    def _caffe_layers(self):
+    def caffe_layers(self):
         return {link.name: (link.W.array, link.b.array) for link in self.children()}
 
 

@@ -90,7 +90,7 @@ def decay_later(step, model, optimizer):
 def decay_changes(step, model, optimizer):
     if step == 0:
         optimizer.add_hook(Decay())
-    optimizer._hooks("pre")["decay"].rate = 0.01 * step
+    optimizer.update_hooks("pre")["decay"].rate = 0.01 * step
 
 
 class Decay:

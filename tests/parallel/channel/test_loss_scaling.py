@@ -29,7 +29,7 @@ class Net(renga.Chain):
 def optimizer():
     made = renga.optimizers.MomentumSGD(0.1)
     made.loss_scaling(interval=2)
-    made._loss_scale = 2.0**10
+    made.loss_scale = 2.0**10
     return made
 
 
@@ -43,7 +43,7 @@ def train(model, x, optimizer):
             return F.sum(F.cast(model(x), "float32") * weight) / (2 * len(x))
 
         optimizer.update(loss, x)
-        scales.append(float(optimizer._loss_scale))
+        scales.append(float(optimizer.loss_scale))
     saved = {}
     serializers.DictionarySerializer(saved).save(model)
     return scales, {name: np.array(value, "f8") for name, value in saved.items()}

@@ -163,7 +163,7 @@ def test_overflow_on_one_rank_skips_the_step_on_all(ranks):
         train(comm, model, optimizer, slice(0, 1))
         x = np.full_like(X[1], np.inf if comm.rank == 0 else 0)
         optimizer.update(model, own_samples(comm, x), own_samples(comm, T[1]))
-        assert optimizer._loss_scale == 1.0
+        assert optimizer.loss_scale == 1.0
         return train(comm, model, optimizer, slice(2, STEPS))
 
     check_same(ranks, run)

@@ -76,7 +76,7 @@ def delayed(model, optimizer, batches, m, stage_of, stages, weights):
 
 
 def _backward(loss, weight, optimizer):
-    scale = optimizer._loss_scale
+    scale = optimizer.loss_scale
     loss.grad = np.full((), weight * (scale or 1.0), loss.dtype)
     loss.backward(loss_scale=scale)
 

@@ -24,7 +24,7 @@ def trained(comm, network, batches, optimizer, **options):
     for batch in batches:
         model.train_batch(optimizer, model.model, batch)
     model.drain()
-    return oracles.arrays(model), model.partition.stage_of, optimizer._loss_scale
+    return oracles.arrays(model), model.partition.stage_of, optimizer.loss_scale
 
 
 def assert_bits(results, expected):
@@ -76,7 +76,7 @@ def test_all_stages_skip_an_update_of_which_one_overflows(ranks):
     optimizer = scaled(interval=2)
     expected = oracles.accumulated(networks.Overflowing(), optimizer, batches, 2)
     # Doubled twice, halved, times the square root of 2, halved, and so again.
-    assert optimizer._loss_scale == pytest.approx(2.0)
+    assert optimizer.loss_scale == pytest.approx(2.0)
     assert all(np.isfinite(x).all() for x in expected.values())
 
     def run(comm):
@@ -86,7 +86,7 @@ def test_all_stages_skip_an_update_of_which_one_overflows(ranks):
 
     results = ranks(run)
     assert_bits(results, expected)
-    assert {scale for _, _, scale in results} == {optimizer._loss_scale}
+    assert {scale for _, _, scale in results} == {optimizer.loss_scale}
 
 
 def test_a_dynamic_scale_needs_a_flush(several_ranks):

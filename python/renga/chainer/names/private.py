@@ -12,6 +12,7 @@ from renga import functions as F
 from renga.backends import cuda
 from renga.core.link import Link
 from renga.core.link_hook import thread_hooks as _get_link_hooks  # noqa: F401
+from renga.core.optimizer.loss_scaling import LossScaling
 from renga.core.variable import Variable
 from renga.dataset import convert
 from renga.links.caffe.caffe_function import METHODS
@@ -20,6 +21,7 @@ from renga.links.caffe.caffe_function import METHODS
 def add_to_classes() -> None:
     """Gives renga's classes what clients read of Chainer's."""
     setattr(Link, "_device_id", property(_device_id))  # noqa: B010
+    setattr(LossScaling, "_loss_scale", LossScaling.loss_scale)  # noqa: B010
 
 
 def _device_id(link: Link) -> int | None:

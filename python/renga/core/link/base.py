@@ -378,7 +378,7 @@ def _serialize_param(serializer: Any, name: str, param: Parameter) -> None:
         return
     if isinstance(serializer, Deserializer):
         values = None if array is None else array.copy()
-        serializer.on_failure(functools.partial(param._restore_values, values))
+        serializer.on_failure(functools.partial(param.restore_values, values))
     if not param.is_initialized:
         param.allocate(data.shape)
     param.array[...] = param.device.send(data)

@@ -47,7 +47,7 @@ class Optimizer(Hookable, LossScaling):
     ) -> None:
         """Adds a hook; RuntimeError before ``setup``, which removes all hooks."""
         super().add_hook(hook, name, timing)
-        self._require_target("add_hook")
+        self.require_target("add_hook")
 
     def update(
         self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any
@@ -61,7 +61,8 @@ class Optimizer(Hookable, LossScaling):
             require_own_parts(method, self.target)
             self._models_seen = number_of_parallel_models()
 
-    def _require_target(self, method: str) -> None:
+    def require_target(self, method: str) -> None:
+        """Raises RuntimeError before ``setup``."""
         if self.target is None:
             raise RuntimeError(
                 f"{type(self).__name__}.{method}: expected setup(model) before, got no "
@@ -84,7 +85,7 @@ class Optimizer(Hookable, LossScaling):
 
     def call_hooks(self, timing: str = "pre") -> None:
         """Calls every hook of that timing."""
-        for hook in self._hooks(timing).values():
+        for hook in self.update_hooks(timing).values():
             self.call_hook(hook)
 
     def call_hook(self, hook: Callable[..., Any]) -> None:
@@ -100,7 +101,7 @@ class Optimizer(Hookable, LossScaling):
 
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the counts and the state of the update rules."""
-        self._require_target("serialize")
+        self.require_target("serialize")
         self._read_device_loss_scale()
         if isinstance(serializer, Deserializer):
             for link in self.target.links():

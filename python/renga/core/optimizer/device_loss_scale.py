@@ -72,7 +72,7 @@ class DeviceLossScale:
         for param in params:
             rule = param.update_rule
             rule.device_scale = None
-            if rule._updates_in_fp32(param):
+            if rule.updates_in_fp32(param):
                 rule.device_scale = self.scale
             elif param.grad is not None:
                 param.grad /= as_factor(self.scale, param.grad)

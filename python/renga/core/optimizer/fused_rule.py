@@ -97,5 +97,5 @@ class FusedRule(UpdateRule):
         return (
             is_method_of(self, FusedRule, *DISPATCHING, "update_core_cpu")
             and self.enabled
-            and not (self._hooks("pre") or self._hooks("post"))
+            and not (self.update_hooks("pre") or self.update_hooks("post"))
         )

@@ -174,7 +174,7 @@ class GradientMethod(Optimizer):
         Frees what graphs have saved for their backward pass, if ``backward()`` has run
         through them and only their losses keep them alive.
         """
-        self._require_target("update")
+        self.require_target("update")
         self._require_own_parts("update")
         if lossfun is not None:
             loss = lossfun(*args, **kwds)
@@ -188,7 +188,7 @@ class GradientMethod(Optimizer):
             if device is not None:
                 self._update_masked(self._loss_scale_on(device), loss)
                 return
-            loss.backward(loss_scale=self._loss_scale)
+            loss.backward(loss_scale=self.loss_scale)
             del loss  # frees the graph before the update
         params = list(self.target.params())
         self._reallocate(params)
@@ -216,7 +216,7 @@ class GradientMethod(Optimizer):
             return None
         device: str = loss._device_name
         params = list(self.target.params())
-        hooks = list(self._hooks("pre").values())
+        hooks = list(self.update_hooks("pre").values())
         can = (
             device.startswith("cuda")
             and loss.size == 1
@@ -225,7 +225,7 @@ class GradientMethod(Optimizer):
             and is_method_of(self, GradientMethod, "update", "reallocate_cleared_grads")
             and is_method_of(self, Optimizer, "call_hooks", "call_hook")
             and is_method_of(self, LossScaling, *_SCALING)
-            and not self._hooks("post")
+            and not self.update_hooks("post")
             and all(type(hook) in _MASKABLE_HOOKS for hook in hooks)
             and all(
                 param.is_initialized
@@ -272,7 +272,7 @@ class GradientMethod(Optimizer):
             NotImplementedError: a rule cannot predict.
             TypeError, ValueError, InvalidType: ``steps`` or ``outs`` are not such.
         """
-        self._require_target("predict")
+        self.require_target("predict")
         check_count(f"{type(self).__name__}.predict: steps", steps, 0)
         params = list(self.target.params(include_uninit=False))
         if outs is None:
@@ -298,7 +298,7 @@ class GradientMethod(Optimizer):
         What a WeightDecay or GradientClipping that comes last does to each parameter is
         returned instead, to be fused with the parameter's update.
         """
-        hooks = list(self._hooks("pre").values())
+        hooks = list(self.update_hooks("pre").values())
         ours = is_method_of(self, Optimizer, "call_hooks", "call_hook")
         last: Any = hooks[-1] if ours and hooks else None
         if type(last) in (WeightDecay, GradientClipping):
@@ -314,13 +314,13 @@ class GradientMethod(Optimizer):
 
         Then no user code reads a gradient before its parameter's pass.
         """
-        hooks = list(self._hooks("pre").values())
+        hooks = list(self.update_hooks("pre").values())
         return (
             is_method_of(self, GradientMethod, "update", "reallocate_cleared_grads")
             and is_method_of(self, Optimizer, "call_hooks", "call_hook")
-            and not self._hooks("post")
+            and not self.update_hooks("post")
             and (not hooks or [type(hook) for hook in hooks] == [WeightDecay])
-            and self._loss_scale is None
+            and self.loss_scale is None
             and all(map(_is_one_pass, self.target.params()))
         )
 

@@ -37,20 +37,21 @@ class Hookable:
             raise ValueError(
                 "add_hook: expected a name for a hook without one, got None"
             )
-        if name in self._hooks("pre") or name in self._hooks("post"):
+        if name in self.update_hooks("pre") or name in self.update_hooks("post"):
             raise KeyError(
                 f"add_hook: expected a new name, got {name!r}: it already exists"
             )
-        self._hooks(timing)[name] = hook
+        self.update_hooks(timing)[name] = hook
 
     def remove_hook(self, name: str) -> None:
         """Removes the hook of that name; KeyError without one."""
-        if name in self._hooks("pre"):
-            del self._hooks("pre")[name]
+        if name in self.update_hooks("pre"):
+            del self.update_hooks("pre")[name]
         else:
-            del self._hooks("post")[name]
+            del self.update_hooks("post")[name]
 
-    def _hooks(self, timing: str) -> dict[str, Callable[..., Any]]:
+    def update_hooks(self, timing: str) -> dict[str, Callable[..., Any]]:
+        """The hooks before (``pre``) or after (``post``) updates, by name."""
         if self._pre_update_hooks is None or self._post_update_hooks is None:
             self._pre_update_hooks, self._post_update_hooks = {}, {}
         if timing == "pre":

@@ -31,13 +31,13 @@ class LossScaling:
     _loss_scaling_multiplier = 1.0
 
     @property
-    def _loss_scale(self) -> float | None:
+    def loss_scale(self) -> float | None:
         """The scale; one on a device is waited for."""
         self._read_device_loss_scale()
         return self._host_loss_scale
 
-    @_loss_scale.setter
-    def _loss_scale(self, scale: float | None) -> None:
+    @loss_scale.setter
+    def loss_scale(self, scale: float | None) -> None:
         self._read_device_loss_scale()
         self._host_loss_scale = scale
 
@@ -56,7 +56,7 @@ class LossScaling:
     def _loss_scale_on(self, device: str) -> DeviceLossScale:
         """The dynamic scale, on a device from now on."""
         if self._device_loss_scale is None or self._device_loss_scale.device != device:
-            scale = self._loss_scale or 1.0
+            scale = self.loss_scale or 1.0
             self._device_loss_scale = DeviceLossScale(
                 device, scale, self._loss_scaling_isnan_ever
             )
@@ -79,7 +79,7 @@ class LossScaling:
         self._loss_scaling_is_dynamic = True
         self._loss_scaling_isnan = self._loss_scaling_isnan_ever = False
         self._loss_scaling_multiplier = 2 ** (1 / interval)
-        self._loss_scale = 1.0
+        self.loss_scale = 1.0
 
     def set_loss_scale(self, loss_scale: float | None) -> None:
         """Sets a constant scale; None turns it off."""
@@ -91,7 +91,7 @@ class LossScaling:
                 )
         self._read_device_loss_scale()
         self._loss_scaling_is_dynamic = self._loss_scaling_isnan = False
-        self._loss_scale = loss_scale
+        self.loss_scale = loss_scale
 
     def check_nan_in_grads(self) -> None:
         """Records whether a gradient has overflowed, if the scale is dynamic.
@@ -119,7 +119,7 @@ class LossScaling:
 
     def update_loss_scale(self) -> None:
         """Adapts a dynamic scale to the last check."""
-        if not self._loss_scaling_is_dynamic or self._loss_scale is None:
+        if not self._loss_scaling_is_dynamic or self.loss_scale is None:
             return
         if self._loss_scaling_isnan:
             factor = 0.5
@@ -127,7 +127,7 @@ class LossScaling:
             factor = self._loss_scaling_multiplier
         else:
             factor = 2.0
-        self._loss_scale = min(max(self._loss_scale * factor, 1.0), _MAX_SCALE)
+        self.loss_scale = min(max(self.loss_scale * factor, 1.0), _MAX_SCALE)
 
 
 def are_finite(arrays: Iterable[Any]) -> bool:

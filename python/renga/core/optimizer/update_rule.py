@@ -102,21 +102,22 @@ class UpdateRule(Hookable):
         if not self.enabled or not param.is_initialized:
             return
         self.t += 1
-        if self._updates_in_fp32(param):
+        if self.updates_in_fp32(param):
             self._update_in_fp32(param)
         else:
             _unscale_grad(param)
             self._update(param)
 
-    def _updates_in_fp32(self, param: Any) -> bool:
+    def updates_in_fp32(self, param: Any) -> bool:
+        """Whether it updates a float32 copy of ``param``."""
         return self._use_fp32_update and param.dtype == numpy.float16
 
     def _update(self, param: Any) -> None:
         self._prepare_state(param)
-        for hook in self._hooks("pre").values():
+        for hook in self.update_hooks("pre").values():
             hook(self, param)
         self.update_core(param)
-        for hook in self._hooks("post").values():
+        for hook in self.update_hooks("post").values():
             hook(self, param)
 
     def _prepare_state(self, param: Any) -> None:
@@ -230,7 +231,7 @@ class UpdateRule(Hookable):
         if self.t == 0 or self._state is None:
             return out, param, None, None
         master = None
-        if self._updates_in_fp32(param):
+        if self.updates_in_fp32(param):
             master = self._fp32_param
             if master is None:
                 master = param.array.astype(numpy.float32)

@@ -147,7 +147,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
                 self._loaded = False
                 self._after_load()
             return False
-        self.actual_optimizer._require_target("update")
+        self.actual_optimizer.require_target("update")
         self._end_last()
         models = self._model.beginning()
         if forward is not None and have_no_shapes(models):
@@ -238,7 +238,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
         self.target.cleargrads()
         if self._samples == 0:
             return  # the mean of no samples is not a number
-        loss.backward(loss_scale=self.actual_optimizer._loss_scale)
+        loss.backward(loss_scale=self.actual_optimizer.loss_scale)
 
     def _average(self) -> list[Array]:
         """What the ranks' parameters are an approximation of; all ranks call it."""

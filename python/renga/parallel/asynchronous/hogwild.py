@@ -81,7 +81,7 @@ class HogwildOptimizer(AsynchronousOptimizer):
     def _update(self, forward: Callable[[], Any] | None) -> None:
         rules = [param.update_rule for param in self._packed.params]
         owners = [self, *(rule for rule in rules if rule is not None)]
-        if any(x._hooks("pre") or x._hooks("post") for x in owners):
+        if any(x.update_hooks("pre") or x.update_hooks("post") for x in owners):
             raise ValueError("create_hogwild_optimizer: expected an SGD without hooks")
         self._share_replaced_arrays()
         self._compute_gradients(forward)

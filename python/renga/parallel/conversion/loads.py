@@ -94,8 +94,8 @@ class Loads:
                 if isinstance(value, (int, float))
             ]
             hooks = [
-                *optimizer._hooks("pre").values(),
-                *optimizer._hooks("post").values(),
+                *optimizer.update_hooks("pre").values(),
+                *optimizer.update_hooks("post").values(),
             ]
             kinds = [type(hook) for hook in hooks]
             # A user's hook may well be on one rank alone.

@@ -98,7 +98,9 @@ def settings_of(params: Iterable[Parameter]) -> Settings:
         if rule is None:
             continue
         own = {k: v for k, v in vars(rule.hyperparam).items() if k != "_parent"}
-        hooks = [name for timing in ("pre", "post") for name in rule._hooks(timing)]
+        hooks = [
+            name for timing in ("pre", "post") for name in rule.update_hooks(timing)
+        ]
         settings = [f"{name} = {value}" for name, value in sorted(own.items())]
         settings += [f"hook {name}" for name in hooks]
         settings += [] if rule.enabled else ["disabled"]
@@ -158,5 +160,7 @@ def hyperparameters_of(optimizer: Any) -> str:
     """The hyperparameters, the hooks and the loss scale of an optimizer, as text."""
     hyperparam = getattr(optimizer, "hyperparam", None)
     values = sorted(hyperparam.get_dict().items()) if hyperparam is not None else []
-    hooks = [name for timing in ("pre", "post") for name in optimizer._hooks(timing)]
-    return f"{values}, hooks {hooks}, loss scale {optimizer._loss_scale}"
+    hooks = [
+        name for timing in ("pre", "post") for name in optimizer.update_hooks(timing)
+    ]
+    return f"{values}, hooks {hooks}, loss scale {optimizer.loss_scale}"

@@ -154,9 +154,9 @@ class Runner:
         sizes = {self._number_of_samples(inputs) for inputs in batches}
         if sizes == {0} and hasattr(optimizer, "samples"):  # other replicas have some
             total = 0.0 if found.of_result == "mean" else None
-            self._executor.update_without_gradients(optimizer._loss_scale, total)
+            self._executor.update_without_gradients(optimizer.loss_scale, total)
             return
-        n, scale = self._options.micro_batches, optimizer._loss_scale
+        n, scale = self._options.micro_batches, optimizer.loss_scale
         parts = self._micro_batches(program, batches, found.of_result, n, scale)
         if self._options.schedule == "pipedream":
             self._run_stream(self._executor, parts[0], found)

@@ -144,7 +144,7 @@ class MultiprocessParallelUpdater(StandardUpdater):
         if self._exchange is None:
             self._initialize(batch)
         self.setup_workers()
-        scale = optimizer._loss_scale
+        scale = optimizer.loss_scale
         for pipe in self._pipes:
             tell(pipe, ("update", scale))
         with backend.using_device(device):

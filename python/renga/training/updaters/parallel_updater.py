@@ -86,7 +86,7 @@ class ParallelUpdater(StandardUpdater):
             with backend.using_device(self._devices.get(name, model.device)):
                 loss = self._loss(name, model, batch[i::count])
                 if loss is not None:
-                    loss.backward(loss_scale=optimizer._loss_scale)
+                    loss.backward(loss_scale=optimizer.loss_scale)
         others = [model for name, model in self._models.items() if name != "main"]
         for model in others:
             main.addgrads(model)

@@ -159,7 +159,7 @@ class StandardUpdater(Updater):
             return
         optimizer.target.cleargrads()
         accumulate_gradients(
-            batches, lambda batch: self._call(loss_func, batch), optimizer._loss_scale
+            batches, lambda batch: self._call(loss_func, batch), optimizer.loss_scale
         )
         optimizer.update()
 

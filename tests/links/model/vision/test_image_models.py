@@ -102,7 +102,7 @@ def test_vgg(cls):
     assert layers[-6:] == [last, "pool5", "fc6", "fc7", "fc8", "prob"]
     assert model.conv1_1.W.initializer.scale == 0.01
     assert [f is model.fc7 for f in model.functions["fc7"]] == [True, False, False]
-    assert set(model._caffe_layers()) == {path.split("/")[1] for path in shapes}
+    assert set(model.caffe_layers()) == {path.split("/")[1] for path in shapes}
 
 
 @pytest.mark.usefixtures("without_numbers")
@@ -144,7 +144,7 @@ class Tiny(ImageModel):
             "prob": [self.fc, renga.functions.softmax],
         }
 
-    def _caffe_layers(self):
+    def caffe_layers(self):
         return {
             "convolution": (self.conv.W.array, self.conv.b.array),
             "classifier": (self.fc.W.array, self.fc.b.array),
@@ -302,17 +302,17 @@ def test_file_without_a_layer(tmp_path):
 @pytest.mark.usefixtures("without_numbers")
 def test_names_in_published_files():
     """As in the networks' published descriptions."""
-    names = set(L.ResNet50Layers(None)._caffe_layers())
+    names = set(L.ResNet50Layers(None).caffe_layers())
     assert len(names) == 1 + 3 * 53
     assert {"conv1", "bn_conv1", "scale_conv1", "fc1000"} <= names
     assert {"res2a_branch1", "bn3d_branch2b", "scale4f_branch2c"} <= names
-    names = set(L.ResNet101Layers(None)._caffe_layers())
+    names = set(L.ResNet101Layers(None).caffe_layers())
     assert {"res2c_branch2a", "res3b3_branch2a", "bn4b22_branch2c"} <= names
     assert {
         "res5c_branch2b",
         "res3a_branch1",
     } <= names and "res5b1_branch2b" not in names
-    names = set(L.GoogLeNet(None)._caffe_layers())
+    names = set(L.GoogLeNet(None).caffe_layers())
     assert len(names) == 10 + 9 * 6
     assert {"conv1/7x7_s2", "inception_4e/pool_proj", "loss3/classifier"} <= names
 
@@ -320,7 +320,7 @@ def test_names_in_published_files():
 def test_statistics_in_published_files():
     """Caffe keeps sums with their weight, renga the means."""
     model = L.ResNet50Layers(None)
-    layers = model._caffe_layers()
+    layers = model.caffe_layers()
     mean, variance = numpy.random.default_rng(0).uniform(1, 2, size=(2, 64))
     layers["bn_conv1"]([mean * 4, variance * 4, numpy.array([4.0])])
     numpy.testing.assert_allclose(model.bn1.avg_mean, mean, rtol=1e-6)

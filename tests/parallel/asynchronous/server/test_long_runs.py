@@ -73,7 +73,7 @@ def scaled(comm, make):
         if step == 2 and comm.rank == 1:
             x[0] = 1e38  # times the scale of this step, infinite
         optimizer.update(model, x)
-        scales.append(optimizer._loss_scale)
+        scales.append(optimizer.loss_scale)
     if hasattr(optimizer, "join"):
         optimizer.join()
     return model.w.array.copy(), scales

@@ -40,7 +40,7 @@ def late_updates(model, optimizer):
     late = None
     for x in X:
         model.cleargrads()
-        model(x).backward(loss_scale=optimizer._loss_scale)
+        model(x).backward(loss_scale=optimizer.loss_scale)
         params = list(model.params(include_uninit=False))
         found = [(p, p.grad, p._loss_scale) for p in params]
         found, late = late, found
@@ -70,14 +70,14 @@ def test_shared_and_late_parameters(several_ranks, scales):
         for x in X:
             optimizer.update(model, x[comm.rank :: comm.size])
         assert model.first.W is model.second.W
-        return arrays(model), optimizer._loss_scale
+        return arrays(model), optimizer.loss_scale
 
     model, optimizer = start(0)
     late_updates(model, optimizer)
     expected = arrays(model)
     assert not np.allclose(expected["/first/W"], W, atol=1e-2)
     for found, scale in several_ranks(run):
-        assert scale == optimizer._loss_scale
+        assert scale == optimizer.loss_scale
         for name, value in expected.items():
             np.testing.assert_allclose(found[name], value, rtol=0, atol=1e-6)
 

@@ -203,7 +203,7 @@ def test_what_is_broadcast(several_ranks):
         half, scalar = model.half.update_rule, model.scalar.update_rule
         assert half.mine == comm.rank
         return (
-            (optimizer.t, optimizer._loss_scale, half.t, scalar.state["count"]),
+            (optimizer.t, optimizer.loss_scale, half.t, scalar.state["count"]),
             [half._fp32_param.array, half.state["m"], scalar.state["v"]],
         )
 

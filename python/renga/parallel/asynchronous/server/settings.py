@@ -113,7 +113,7 @@ class SettingsReader:
     def _hooks(self, owner: Hookable) -> list[HookSettings]:
         found = []
         for timing in ("pre", "post"):
-            for name, hook in owner._hooks(timing).items():
+            for name, hook in owner.update_hooks(timing).items():
                 pickled = self._pickled(hook)
                 found.append(HookSettings(timing, name, pickled, id(hook)))
         return found
@@ -141,7 +141,7 @@ def hook_finder(optimizer: Any) -> Callable[[HookSettings], Any]:
     def find(hook: HookSettings) -> Any:
         if hook.pickled is not None:
             return load(*hook[:3])
-        own = optimizer._hooks(hook.timing)
+        own = optimizer.update_hooks(hook.timing)
         if hook.name not in own:
             raise RuntimeError(
                 "parameter server: expected the hooks of the workers on every rank, "
@@ -204,4 +204,4 @@ def _set_hooks(
 ) -> None:
     owner._pre_update_hooks, owner._post_update_hooks = {}, {}
     for hook in hooks:
-        owner._hooks(hook.timing)[hook.name] = find_hook(hook)
+        owner.update_hooks(hook.timing)[hook.name] = find_hook(hook)

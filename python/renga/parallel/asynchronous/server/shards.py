@@ -240,14 +240,14 @@ def _names_of_hooks(
     """Hooks that see whole parameters, or else all of them at once."""
     found = []
     for timing in ("pre", "post"):
-        for hook in optimizer._hooks(timing).values():
+        for hook in optimizer.update_hooks(timing).values():
             is_for_each = bool(getattr(hook, "call_for_each_param", False))
             if is_for_each == on_whole_params:
                 found.append(hook)
         if on_whole_params:
             for rule in _rules(params):
                 if rule is not None:
-                    found.extend(rule._hooks(timing).values())
+                    found.extend(rule.update_hooks(timing).values())
     return [
         getattr(hook, "__name__", type(hook).__name__)
         for hook in found

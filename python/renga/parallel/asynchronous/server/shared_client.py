@@ -157,7 +157,7 @@ class SharedClient:
             id(hook): hook
             for owner in owners
             for timing in ("pre", "post")
-            for hook in owner._hooks(timing).values()
+            for hook in owner.update_hooks(timing).values()
         }
         for shard, shared in enumerate(self._shared):
             of_shard = self._shards.settings(shard, settings)

@@ -154,7 +154,10 @@ def allocate(
 
 def can_share(optimizer: Any, params: Sequence[Parameter]) -> bool:
     """Whether all that updates remember is in arrays and in counts of updates."""
-    hooks = [*optimizer._hooks("pre").values(), *optimizer._hooks("post").values()]
+    hooks = [
+        *optimizer.update_hooks("pre").values(),
+        *optimizer.update_hooks("post").values(),
+    ]
     return (
         is_method_of(optimizer, GradientMethod, "update", "reallocate_cleared_grads")
         and all(type(hook) in _HOOKS for hook in hooks)

@@ -97,7 +97,7 @@ class MultiNodeSnapshot(extension.Extension):
             with open(os.path.join(trainer.out, common[-1] + suffix), "rb") as file:
                 data = file.read()
         data = self._peers.bcast_obj(data)
-        target = self.snapshot._target_in(trainer)
+        target = self.snapshot.target_in(trainer)
         with open_archive(io.BytesIO(data)) as archive:
             rank, size = self.comm.rank, self.comm.size
             resized.load(archive, target, rank, size, common[-1] + suffix)

@@ -195,7 +195,7 @@ class MultiNodeOptimizer(CallerGradients):
                 self._reduce_external_gradients(request, result)
             else:
                 reducer = self._reducers.of_loss
-                reducer.begin(request, self.actual_optimizer._loss_scale)
+                reducer.begin(request, self.actual_optimizer.loss_scale)
                 self._reduce_and_update(reducer, result)
         self._reducers.restore_states()
 
@@ -256,7 +256,7 @@ class MultiNodeOptimizer(CallerGradients):
 
     def _backward(self, loss: Any, samples: int | None, request: SyncRequest) -> None:
         reducer = self._reducers.of_loss
-        reducer.begin(request, self.actual_optimizer._loss_scale)
+        reducer.begin(request, self.actual_optimizer.loss_scale)
         with contextlib.nullcontext() if samples == 0 else reducer.attached():
             self._add_gradients(loss, samples)
 
@@ -269,7 +269,7 @@ class MultiNodeOptimizer(CallerGradients):
         is_empty = samples == 0
         with gradients_kept(self.target) if is_empty else contextlib.nullcontext():
             self._accumulation.add(
-                loss, samples, self._mean_samples, self.actual_optimizer._loss_scale
+                loss, samples, self._mean_samples, self.actual_optimizer.loss_scale
             )
 
     def _update_by_external_gradients(self, samples: int | None) -> None:

@@ -86,7 +86,7 @@ def settings_of(optimizer: Any, params: Sequence[DistinctParam]) -> dict[Setting
         found.update(_named("", hyperparam.get_dict()))
     found.update(_hooks_of("", optimizer))
     is_dynamic = getattr(optimizer, "_loss_scaling_is_dynamic", False)
-    scale = "dynamic" if is_dynamic else getattr(optimizer, "_loss_scale", None)
+    scale = "dynamic" if is_dynamic else getattr(optimizer, "loss_scale", None)
     found[Setting("", "loss scale")] = scale
     for distinct in params:
         name, rule = distinct.name, distinct.param.update_rule
@@ -108,7 +108,7 @@ def _named(param: str, values: Mapping[str, Any]) -> Iterator[tuple[Setting, Any
 
 def _hooks_of(param: str, hookable: Hookable) -> Iterator[tuple[Setting, Any]]:
     for timing in ("pre", "post"):
-        for name, hook in hookable._hooks(timing).items():
+        for name, hook in hookable.update_hooks(timing).items():
             if type(hook).__module__.startswith(_HOOKS):
                 plain = {k: v for k, v in vars(hook).items() if _is_plain(v)}
                 yield Setting(param, "hook", name), (type(hook).__name__, timing, plain)

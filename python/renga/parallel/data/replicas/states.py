@@ -18,7 +18,7 @@ from renga.parallel.data.replicas.checksum import checksum_of
 
 _MASTER = "fp32_param"  # key of the float32 values of a float16 parameter
 _COUNTS = ("t", "epoch")
-_LOSS_SCALING = ("_loss_scale", "_loss_scaling_isnan_ever")
+_LOSS_SCALING = ("loss_scale", "_loss_scaling_isnan_ever")
 
 
 def broadcast_states(

@@ -37,7 +37,7 @@ def update_own(
 
     is_own = {id(param) for param in own}
     rules = [(p, p.update_rule) for p in params if id(p) not in is_own]
-    post = optimizer._hooks("post")
+    post = optimizer.update_hooks("post")
     hooks = dict(post)
     post.clear()
     post.update({_GATHERING: gather_once, **hooks})
@@ -68,7 +68,7 @@ def _elsewhere_class(cls: Any) -> Any:
                 return
             self.t += 1
             for timing in ("pre", "post"):
-                for hook in self._hooks(timing).values():
+                for hook in self.update_hooks(timing).values():
                     if hasattr(hook, "skip"):
                         hook.skip(self, param)
 

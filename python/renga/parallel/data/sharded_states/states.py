@@ -305,10 +305,15 @@ def _model_comms(params: Sequence[Parameter]) -> list[Any]:
 
 def is_elementwise(optimizer: Any, params: Sequence[Parameter]) -> bool:
     """Whether updates of parts of parameters are parts of the updates."""
-    hooks = [*optimizer._hooks("pre").values(), *optimizer._hooks("post").values()]
+    hooks = [
+        *optimizer.update_hooks("pre").values(),
+        *optimizer.update_hooks("post").values(),
+    ]
     rules: list[Any] = [p.update_rule for p in params if p.update_rule is not None]
     return all(type(hook) in _ELEMENTWISE_HOOKS for hook in hooks) and all(
-        rule.is_elementwise and not rule._hooks("pre") and not rule._hooks("post")
+        rule.is_elementwise
+        and not rule.update_hooks("pre")
+        and not rule.update_hooks("post")
         for rule in rules
     )
 
