@@ -48,7 +48,7 @@ class Messages(NamedTuple):
     def __add__(self, other: Any) -> Messages:
         return Messages(*(a + b for a, b in zip(self, other)))
 
-    def __sub__(self, other: Messages) -> Messages:
+    def __sub__(self, other: Any) -> Messages:
         return Messages(*(a - b for a, b in zip(self, other)))
 
 
