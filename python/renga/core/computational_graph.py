@@ -1,8 +1,8 @@
-"""A drawing of the graph behind some variables, in the DOT language of Graphviz."""
+"""The graph behind some variables, and a drawing of it in Graphviz's language DOT."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Union
 
 from renga import _core
@@ -11,6 +11,18 @@ Style = Union[str, Mapping[str, Any]]  # "default" or DOT attributes
 
 _VARIABLE_STYLE = {"shape": "octagon", "fillcolor": "#E0E0E0", "style": "filled"}
 _FUNCTION_STYLE = {"shape": "record", "fillcolor": "#6495ED", "style": "filled"}
+
+
+def functions_before(nodes: Iterable[Any]) -> Iterator[Any]:
+    """The functions that variable nodes depend on, each once, depth first."""
+    pending = list(nodes)[::-1]
+    seen: dict[int, Any] = {}  # by ids, which stay theirs
+    while pending:
+        function = pending.pop().creator_node
+        if function is not None and id(function) not in seen:
+            seen[id(function)] = function
+            yield function
+            pending += reversed(function.inputs or ())
 
 
 class DotNode:

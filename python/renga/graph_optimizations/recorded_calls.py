@@ -20,6 +20,7 @@ import numpy
 from renga import _core
 from renga.backends.cuda_device import number_of
 from renga.backends.cuda_loader import load_plugin, loaded
+from renga.core.computational_graph import functions_before
 from renga.core.configuration import config
 from renga.core.function_hook import get_function_hooks
 from renga.core.function_node import FunctionNode
@@ -288,15 +289,8 @@ def _require_same(before: Any, after: Any) -> None:
 def _require_leaves(outputs: Any, targets: list[Variable]) -> None:
     """Raises RuntimeError if results depend on variables that are not the chain's."""
     known = {id(x) for x in targets}
-    nodes = [y.creator_node for y in outputs]
-    visited: dict[int, Any] = {}
-    while nodes:
-        node = nodes.pop()
-        if node is None or id(node) in visited:
-            continue
-        visited[id(node)] = node
-        for x in node.inputs:
-            nodes.append(x.creator_node)
+    for function in functions_before(y.node for y in outputs):
+        for x in function.inputs:
             leaf = x.get_variable_or_none() if x.creator_node is None else None
             if leaf is not None and leaf.requires_grad and id(leaf) not in known:
                 raise RuntimeError("it uses a variable that is not the chain's")

@@ -9,6 +9,9 @@ from typing import Any, Callable
 
 import numpy
 
+from renga.core.computational_graph import functions_before
+from renga.core.variable import Variable
+
 # An odd number near 2**53 / the golden ratio: multiples are far apart.
 _STRIDE = 5566755282872655
 # Whether any function has a random stream; else graphs need not be searched.
@@ -178,16 +181,9 @@ def _owner_of(x: Any) -> Any:
     """
     if hasattr(x, "random_stream"):
         return x
-    open_nodes = [getattr(x, "creator_node", None)]
-    visited: dict[int, Any] = {}
-    while open_nodes:
-        node = open_nodes.pop()
-        if node is None or id(node) in visited:
-            continue
-        visited[id(node)] = node
-        leaves = [x for x in node.inputs if x.creator_node is None]
-        for owner in (node, *(leaf.get_variable_or_none() for leaf in leaves)):
+    for function in functions_before([x.node] if isinstance(x, Variable) else []):
+        leaves = [x for x in function.inputs if x.creator_node is None]
+        for owner in (function, *(leaf.get_variable_or_none() for leaf in leaves)):
             if hasattr(owner, "random_stream"):
                 return owner
-        open_nodes += [x.creator_node for x in reversed(node.inputs)]
     return None

@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 from renga import _core
 from renga.core.around_call import inner_handler
+from renga.core.computational_graph import functions_before
 from renga.core.function_node import FunctionNode, grad
 from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_arrays
@@ -138,21 +139,11 @@ def _ordinal(n: int) -> str:
 
 def _leaves_before(ys: tuple[Variable, ...]) -> dict[Any, Variable]:
     """The leaves that ``ys`` depend on, by their variable nodes."""
-    pending = [y.node for y in ys]
-    visited = set()
-    functions: dict[int, Any] = {}  # kept alive, so that ids stay unique
-    found = {}
-    while pending:
-        node = pending.pop()
-        if node in visited or not node.requires_grad:
-            continue
-        visited.add(node)
-        function = node.creator_node
-        if function is None:
-            leaf = node.get_variable_or_none()
-            if leaf is not None:
-                found[node] = leaf
-        elif id(function) not in functions:
-            functions[id(function)] = function
-            pending += reversed(function.inputs or ())
-    return found
+    nodes = [y.node for y in ys]
+    inputs = (x for function in functions_before(nodes) for x in function.inputs or ())
+    leaves = dict.fromkeys(x for x in (*nodes, *inputs) if x.creator_node is None)
+    return {
+        x: leaf
+        for x in leaves
+        if x.requires_grad and (leaf := x.get_variable_or_none()) is not None
+    }
