@@ -1,9 +1,11 @@
 """Statistics of the caching allocator."""
 
+from __future__ import annotations
+
 from renga import _core
 
 
-def stats(device=None):
+def stats(device: str | None = None) -> dict[str, int]:
     """Statistics of the memory that a device's allocator has handed out and cached.
 
     Args:
@@ -18,6 +20,6 @@ def stats(device=None):
     return _core.memory_stats(device or _core.host_name())
 
 
-def empty_cache(device=None):
+def empty_cache(device: str | None = None) -> None:
     """Returns the cached blocks that are not in use to the system."""
     _core.empty_cache(device or _core.host_name())

@@ -9,7 +9,13 @@ from typing import Any
 class _ForwardPreprocessCallbackArgs:
     """The argument of a hook before a link runs."""
 
-    def __init__(self, link: Any, forward_name: str, args: tuple, kwargs: dict) -> None:
+    def __init__(
+        self,
+        link: Any,
+        forward_name: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
         self.link = link
         self.forward_name = forward_name
         self.args = args
@@ -24,7 +30,12 @@ class _ForwardPostprocessCallbackArgs(_ForwardPreprocessCallbackArgs):
     """The argument of a hook after a link has run."""
 
     def __init__(
-        self, link: Any, forward_name: str, args: tuple, kwargs: dict, out: Any
+        self,
+        link: Any,
+        forward_name: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        out: Any,
     ) -> None:
         super().__init__(link, forward_name, args, kwargs)
         self.out = out

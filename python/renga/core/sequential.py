@@ -78,7 +78,7 @@ class Sequential(ChainList):
     def __add__(self, other: Any) -> Sequential:
         return Sequential(*self._layers, *_layers_of(other))
 
-    def __iadd__(self, other: Any) -> Sequential:  # type: ignore[override, misc]
+    def __iadd__(self, other: Any) -> Sequential:
         self._set_layers([*self._layers, *_layers_of(other)])
         return self
 

@@ -47,8 +47,9 @@ class GradientClipping:
         if rate is None:
             return None
         scale = functools.partial(_scale, rate=rate)
-        # A device's factor is no number that an update takes.
-        return scale if isinstance(rate, Variable) else GradientChange(scale, rate)
+        if isinstance(rate, Variable):  # a device's, no number that an update takes
+            return scale
+        return GradientChange(scale, rate)
 
     def _rate(self, opt: Any) -> Any:
         """By what gradients are multiplied; None if they stay as they are."""
