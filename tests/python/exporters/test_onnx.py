@@ -223,6 +223,14 @@ def test_names_and_a_file(tmp_path):
     assert [each.name for each in by_keyword.graph.input] == ["a", "b"]
 
 
+def test_a_tied_parameter_is_one_constant():
+    tied = renga.Sequential(L.Linear(3, 3, nobias=True), F.relu, L.Linear(3, 3))
+    with tied[2].init_scope():
+        tied[2].W = tied[0].W
+    proto = check(tied, draw(2, 3))
+    assert {each.name for each in proto.graph.initializer} == {"0.W", "2.b"}
+
+
 def test_what_is_not_used_is_left_out():
     def function(x):
         F.exp(x)
