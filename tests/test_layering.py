@@ -414,3 +414,32 @@ def test_layers_of_the_core_package():
 def test_no_module_imports_itself_through_others():
     # Imports inside functions and for type checkers count.
     assert not import_cycles(import_graph(deferred=True, types=True))
+
+
+# What functions may import: packages that need not be installed, modules that need not
+# be built, and what takes too long to import for those who do not use it.
+OPTIONAL = {"IPython", "PIL", "cloudpickle", "h5py", "matplotlib", "mpi4py", "onnx"}
+OPTIONAL |= {"optuna", "pytest", "safetensors", "scipy", "sklearn", "tqdm"}
+SLOW = {"http.client", "importlib.metadata", "urllib.request"} | {
+    f"renga.{name}"
+    for name in (
+        "_communicators_mpi",
+        "backends.cuda_arrays",
+        "backends.cuda_device",
+        "backends.cupy_arrays",
+        "iterators.reading_processes",
+        "links.caffe.network",
+    )
+}
+
+
+def test_functions_import_optional_and_slow_modules_alone():
+    wrong = [
+        f"{module} imports {target}"
+        for module, path in python_files().items()
+        for target in {*imports(module, path)}
+        - {*imports(module, path, deferred=False)}
+        if target.split(".")[0] not in OPTIONAL
+        if not {target, target.rpartition(".")[0]} & SLOW
+    ]
+    assert not wrong
