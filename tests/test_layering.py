@@ -337,6 +337,22 @@ def test_no_device_is_named_outside_its_own_files():
     assert not wrong
 
 
+def test_variables_of_threads_are_those_of_the_table():
+    declared = set()
+    for path in cpp_files():
+        for line in path.read_text().splitlines():
+            code = line.partition("//")[0]
+            if re.search(r"\bthread_local\b", code):
+                name = re.search(
+                    r"(\w+)(?= *[;=(]|$)", code.partition("thread_local")[2]
+                )
+                declared.add(name[1])
+    table = (ROOT / "docs/core.md").read_text().partition("| `thread_local` |")[2]
+    rows = re.findall(r"^\| (`.*?) \|", table.partition("\n\n")[0], re.MULTILINE)
+    assert declared == set(re.findall(r"`(\w+)`", " ".join(rows)))
+    assert len(declared) <= 8
+
+
 @pytest.mark.parametrize("package", IMPORTS)
 def test_package_imports(package):
     allowed = IMPORTS[package] | {package}

@@ -266,17 +266,7 @@ void bind_pass_context(py::module_& m) {
 
 }  // namespace
 
-PassContext& pass_context() {
-  static PyObject* const name = PyUnicode_InternFromString("renga.PassContext");
-  PyObject* const of_thread = PyThreadState_GetDict();  // ends with the thread
-  PyObject* found = PyDict_GetItemWithError(of_thread, name);
-  if (found == nullptr) {
-    const py::object context = py::cast(std::make_unique<PassContext>());
-    if (PyDict_SetItem(of_thread, name, context.ptr()) < 0) throw py::error_already_set();
-    found = context.ptr();
-  }
-  return py::handle(found).cast<PassContext&>();
-}
+PassContext& pass_context() { return of_thread<PassContext>("renga.PassContext"); }
 
 int traverse_graph(const Ref<VariableNode>& root, visitproc visit, void* arg) {
   // Bounds the time of a collection; cycles through a longer graph may not be collected.

@@ -1,13 +1,12 @@
-// Reference counting on threads that may or may not hold the GIL.
+// Reference counting on threads that may or may not hold the GIL, and what a Python thread keeps.
 #pragma once
 
 #include <cxxabi.h>
 #include <pybind11/pybind11.h>
 #include <unistd.h>
 
-#include <mutex>
+#include <memory>
 #include <optional>
-#include <vector>
 
 namespace renga::python {
 
@@ -57,43 +56,19 @@ inline void release(PyObject* object) {
   Py_XDECREF(object);
 }
 
-// A thread's own reference to a Python object, for a thread_local. When the thread ends, the object
-// is left to the next thread that sets a reference: the end of a thread may not wait for the GIL,
-// because the interpreter may end meanwhile, and with it, in the middle of a destructor, the wait.
-class ThreadReference {
- public:
-  ThreadReference() = default;
-  ~ThreadReference() {
-    if (!object_) return;
-    const std::lock_guard lock(left().mutex);
-    left().objects.push_back(object_.release().ptr());
+// This thread's only object of a class that is bound, made at the first call. It is in the Python
+// thread's dictionary, and ends with it.
+template <class T>
+T& of_thread(const char* name) {
+  static PyObject* const key = PyUnicode_InternFromString(name);
+  PyObject* const dictionary = PyThreadState_GetDict();
+  PyObject* found = PyDict_GetItemWithError(dictionary, key);
+  if (found == nullptr) {
+    const pybind11::object made = pybind11::cast(std::make_unique<T>());
+    if (PyDict_SetItem(dictionary, key, made.ptr()) < 0) throw pybind11::error_already_set();
+    found = made.ptr();
   }
-  ThreadReference(const ThreadReference&) = delete;
-  ThreadReference& operator=(const ThreadReference&) = delete;
-
-  // An empty handle where nothing is set.
-  pybind11::handle get() const { return object_; }
-  void set(pybind11::object object) {
-    object_ = std::move(object);
-    std::vector<PyObject*> objects;
-    {
-      const std::lock_guard lock(left().mutex);
-      objects.swap(left().objects);
-    }
-    for (PyObject* const left_behind : objects) Py_DECREF(left_behind);
-  }
-
- private:
-  struct Left {
-    std::mutex mutex;
-    std::vector<PyObject*> objects;
-  };
-  static Left& left() {
-    static auto* const instance = new Left;  // the main thread ends after other statics
-    return *instance;
-  }
-
-  pybind11::object object_;
-};
+  return pybind11::handle(found).cast<T&>();
+}
 
 }  // namespace renga::python

@@ -206,7 +206,7 @@ py::object apply(const Operator& op, VariableBody& self, py::handle other, bool 
   }
   if (!o.known) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
   if (o.variable.defined()) known_metadata(*o.variable.body());
-  if (call_context.is_empty()) [[likely]]
+  if (!is_surrounded()) [[likely]]
     return python_variable(compute(op, x, o, reflected));
   return python_variable(compute_surrounded(op, x, o, reflected));
 }

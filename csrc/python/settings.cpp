@@ -41,11 +41,11 @@ struct ProcessSettings {
 struct ThreadSettings {
   template <class T>
   static std::optional<T> get(Choice<T> Settings::*setting) {
-    return (thread_settings.*setting).get();
+    return thread_settings != nullptr ? (thread_settings->*setting).get() : std::nullopt;
   }
   template <class T>
   static void set(Choice<T> Settings::*setting, std::optional<T> value) {
-    (thread_settings.*setting).set(value);
+    (make_thread_settings().*setting).set(value);
   }
 };
 

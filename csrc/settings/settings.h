@@ -48,13 +48,18 @@ struct Settings {
 };
 
 extern constinit Settings default_settings;
-// initial-exec: the address is an offset from the thread register, without a call.
-[[gnu::tls_model("initial-exec")]] extern constinit thread_local Settings thread_settings;
+// Those that this thread has set itself; nullptr as long as it has set none. initial-exec: the
+// address is an offset from the thread register, without a call.
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local Settings* thread_settings;
+// The same, made if there are none. They end with the thread.
+Settings& make_thread_settings();
 
 // A setting of this thread: its own value, else the process's.
 template <class T>
 T current(Choice<T> Settings::*setting) {
-  if (const std::optional<T> own = (thread_settings.*setting).get()) return *own;
+  if (thread_settings != nullptr) {
+    if (const std::optional<T> own = (thread_settings->*setting).get()) return *own;
+  }
   return *(default_settings.*setting).get();
 }
 
@@ -67,7 +72,7 @@ template <class T>
 class SettingScope {
  public:
   SettingScope(Choice<T> Settings::*setting, T value)
-      : setting_(thread_settings.*setting), before_(setting_.get()) {
+      : setting_(make_thread_settings().*setting), before_(setting_.get()) {
     setting_.set(value);
   }
   ~SettingScope() { setting_.set(before_); }

@@ -33,8 +33,8 @@ namespace {
 // Of the thread: oneDNN does not say that threads may share one, and making one takes as long as
 // the rest of a small call.
 dnnl::stream& stream() {
-  thread_local dnnl::stream own(engine());
-  return own;
+  thread_local dnnl::stream own_stream(engine());
+  return own_stream;
 }
 
 void execute(const dnnl::primitive& primitive, std::unordered_map<int, dnnl::memory>& arguments,

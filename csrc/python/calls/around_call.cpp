@@ -9,10 +9,20 @@
 namespace renga::python {
 namespace {
 
+py::object own_handler() { return call_context != nullptr ? call_context->handler : py::object(); }
+
+py::object handler() {
+  const py::object own = own_handler();
+  return own ? own : py::reinterpret_borrow<py::object>(default_handler);
+}
+
+bool has_hooks() { return call_context != nullptr && call_context->hooks; }
+
 template <class... Args>
 void call_hooks(const char* method, const Args&... args) {
+  if (!has_hooks()) return;
   // A copy, as a hook may leave the dict while it runs.
-  const py::list hooks = py::handle(call_context.hooks).attr("values")();
+  const py::list hooks = call_context->hooks.attr("values")();
   for (const py::handle hook : hooks) hook.attr(method)(args...);
 }
 
@@ -44,15 +54,15 @@ std::int64_t bytes_of(const std::vector<Variable>& xs) {
   return bytes;
 }
 
-PyObject* set_for_thread(ThreadReference& kept, const std::optional<py::object>& object) {
-  kept.set(object ? *object : py::object());
-  return kept.get().ptr();
+void set_for_thread(py::object CallContext::*member, const std::optional<py::object>& object) {
+  auto& context = of_thread<CallContext>("renga.CallContext");
+  // The object of before is released last: it may run Python code, which makes calls.
+  const py::object before = std::exchange(context.*member, object ? *object : py::object());
+  call_context = context.handler || context.hooks ? &context : nullptr;
 }
 
 void set_around_call(const std::optional<py::object>& handler) {
-  static thread_local ThreadReference kept;
-  call_context.own_handler = nullptr;
-  call_context.own_handler = set_for_thread(kept, handler);
+  set_for_thread(&CallContext::handler, handler);
 }
 
 void set_default_around_call(const std::optional<py::object>& handler) {
@@ -62,9 +72,7 @@ void set_default_around_call(const std::optional<py::object>& handler) {
 }
 
 void set_function_hooks(const std::optional<py::dict>& hooks) {
-  static thread_local ThreadReference kept;
-  call_context.hooks = nullptr;
-  call_context.hooks = set_for_thread(kept, hooks);
+  set_for_thread(&CallContext::hooks, hooks);
   pass_context().observer = hooks ? &observe_backward : nullptr;
 }
 
@@ -75,6 +83,10 @@ Variable shape_of(const Variable& x) {
 }
 
 }  // namespace
+
+CallContext::~CallContext() {
+  if (call_context == this) call_context = nullptr;
+}
 
 void fail_for(const char* label, const OutOfMemory& error) {
   const std::string text = error.what(), name = std::string(label) + ": ";
@@ -93,9 +105,9 @@ void Call::surround(Call made, const Compute& compute) {
     const Compute*& compute;
     ~End() { compute = nullptr; }
   } const end{call.compute_};
-  const auto handler = py::reinterpret_borrow<py::object>(call_context.handler());
-  if (!handler) return call.run(true);
-  handler(object);
+  const py::object around = handler();
+  if (!around) return call.run(true);
+  around(object);
   require<std::runtime_error>(call.compute_ == nullptr, call.label,
                               ": expected a handler that runs the call, got one that does not");
 }
@@ -111,7 +123,7 @@ void Call::run(bool with_elements) {
 
 void Call::begin(py::tuple given) {
   arguments = std::move(given);
-  if (call_context.hooks == nullptr) return;
+  if (!has_hooks()) return;
   hooked_arrays_ = each(operands, array_or_none);
   call_hooks("forward_preprocess", py::cast(this), *hooked_arrays_);
 }
@@ -119,7 +131,7 @@ void Call::begin(py::tuple given) {
 void Call::end(std::vector<Variable> ys) {
   results = std::move(ys);
   const auto arrays = std::exchange(hooked_arrays_, std::nullopt);
-  if (!arrays || call_context.hooks == nullptr) return;
+  if (!arrays || !has_hooks()) return;
   // Hooks measure each operation, so none waits for the next one.
   for (const Variable& y : results) {
     if (y.defined()) y.array();
@@ -143,6 +155,7 @@ Array Call::operator()(const Array& x) const {
 }
 
 void bind_calls(py::module_& m) {
+  py::class_<CallContext>(m, "CallContext", "What a thread has set around its calls.");
   const auto label = [](const Call& c) { return c.label; };
   const auto operands = [](const Call& c) { return each(c.operands, python_variable); };
   const auto results = [](const Call& c) { return each(c.results, python_variable); };
@@ -170,14 +183,14 @@ void bind_calls(py::module_& m) {
         "None for no handler.");
   m.def("set_default_around_call", &set_default_around_call, py::arg("handler"),
         "Makes this the handler of threads that have none; None for no handler.");
-  const auto or_none = [](PyObject* handler) {
-    return py::reinterpret_borrow<py::object>(handler != nullptr ? handler : Py_None);
+  const auto or_none = [](py::handle handler) {
+    return py::reinterpret_borrow<py::object>(handler ? handler : Py_None);
   };
   m.def(
-      "around_call", [or_none] { return or_none(call_context.handler()); },
+      "around_call", [or_none] { return or_none(handler()); },
       "The handler around the calls of this thread; None for none.");
   m.def(
-      "own_around_call", [or_none] { return or_none(call_context.own_handler); },
+      "own_around_call", [or_none] { return or_none(own_handler()); },
       "The handler that this thread has set; None for none.");
   m.def(
       "default_around_call", [or_none] { return or_none(default_handler); },

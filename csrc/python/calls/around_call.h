@@ -18,15 +18,21 @@ namespace renga::python {
 // The handler of threads that have none of their own; nullptr for none.
 inline PyObject* default_handler = nullptr;
 
-// This thread's; nullptr where there is none.
+// What a thread has set around its calls.
 struct CallContext {
-  PyObject* own_handler = nullptr;  // a function of a Call
-  PyObject* hooks = nullptr;        // function hooks by name, a dict
+  py::object handler;  // a function of a Call
+  py::object hooks;    // function hooks by name, a dict
 
-  PyObject* handler() const { return own_handler != nullptr ? own_handler : default_handler; }
-  bool is_empty() const { return handler() == nullptr && hooks == nullptr; }
+  CallContext() = default;
+  ~CallContext();
+  CallContext(const CallContext&) = delete;
+  CallContext& operator=(const CallContext&) = delete;
 };
-inline thread_local CallContext call_context;
+// This thread's; nullptr where it has set nothing.
+inline thread_local const CallContext* call_context = nullptr;
+
+// Whether something surrounds the calls of this thread.
+inline bool is_surrounded() { return call_context != nullptr || default_handler != nullptr; }
 
 // A call of an operation, which its handler and hooks see.
 class Call {
@@ -117,7 +123,7 @@ template <class Result, class... Args>
 auto surrounded(const char* label, Result (*function)(Args...)) {
   return [label, function](typename ReadAs<Args>::type... args) -> Result {
     try {
-      if (call_context.is_empty()) [[likely]]
+      if (!is_surrounded()) [[likely]]
         return function(std::forward<typename ReadAs<Args>::type>(args)...);
       return call_surrounded<Result>(label, function, args...);
     } catch (const OutOfMemory& error) {
