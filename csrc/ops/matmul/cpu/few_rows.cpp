@@ -5,7 +5,7 @@
 #include "devices/rounding.h"
 #include "ops/matmul/cpu/float_kernels.h"
 #include "simd/float_vector.h"
-#include "simd/transpose.h"
+#include "simd/sum_each.h"
 #include "tensor/array.h"
 
 namespace renga {
@@ -14,7 +14,7 @@ namespace {
 using simd::dispatch_for, simd::Floats, simd::load_floats;
 
 // A tile of c is of so many dot products, whose sums stay in registers.
-constexpr int kColumns = 4;
+constexpr int kColumns = simd::kSums;
 template <class Target>
 inline constexpr int kMostRows = Target::width == 16 ? 6 : 2;
 
@@ -28,28 +28,6 @@ Array padded_rows(const LeftRows& a, std::int64_t k, std::int64_t depth) {
     std::fill(to + k, to + depth, 0.f);
   }
   return padded;
-}
-
-using Sums [[gnu::vector_size(kColumns * sizeof(float))]] = float;
-
-// The sums of four vectors: each step adds halves of all 128-bit lanes, the last ones the lanes.
-template <class Target>
-[[gnu::always_inline]] inline Sums sum_each(const Floats<Target> (&v)[kColumns]) {
-  using namespace simd::shuffles;
-  using V = Floats<Target>;
-  const V ab = first_two(v[0], v[1]) + last_two(v[0], v[1]);
-  const V cd = first_two(v[2], v[3]) + last_two(v[2], v[3]);
-  const V lanes = first_pairs(ab, cd) + last_pairs(ab, cd);
-  const auto sum_halves = [](const auto& half) __attribute__((always_inline)) {
-    return __builtin_shufflevector(half, half, 0, 1, 2, 3) +
-           __builtin_shufflevector(half, half, 4, 5, 6, 7);
-  };
-  if constexpr (Target::width == 16) {
-    return sum_halves(__builtin_shufflevector(lanes, lanes, 0, 1, 2, 3, 4, 5, 6, 7) +
-                      __builtin_shufflevector(lanes, lanes, 8, 9, 10, 11, 12, 13, 14, 15));
-  } else {
-    return sum_halves(lanes);
-  }
 }
 
 // What the tiles of a product have in common.
@@ -105,12 +83,12 @@ template <class Target, int Rows>
   }
 #pragma GCC unroll 6
   for (int r = 0; r < Rows; ++r) {
-    Sums totals = sum_each<Target>(sums[r]);
+    simd::Sums totals = simd::sum_each<Target>(sums[r]);
     float* const to = p.c + (row + r) * p.n + column;
     const float* const addend = p.addend.from(row + r, column).data;
     if (columns == kColumns) {
       if (addend != nullptr) {
-        Sums before;
+        simd::Sums before;
         std::memcpy(&before, addend, sizeof before);
         totals += before;
       }

@@ -37,4 +37,10 @@ void multiply_by_blocks(const LeftRows& a, const WeightRows& b, float* c, const 
 void multiply_stacked_rows(const StackedRows& a, const StackedRows& b, float* c,
                            const Addend& addend);
 
+// c = a b, or c += a b, on the calling thread: of few numbers, of which registers hold a tile of c.
+// That is all that pairs of a stack need, which threads share out. Rows of b are added one by one;
+// of its transpose the rows of `a` have to be contiguous (depth_step 1).
+void multiply_small_product(const LeftRows& a, const WeightColumns& b, float* c, bool accumulate);
+void multiply_small_product(const LeftRows& a, const WeightRows& b, float* c, bool accumulate);
+
 }  // namespace renga

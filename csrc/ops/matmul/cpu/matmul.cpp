@@ -86,6 +86,24 @@ void float_gemm(const Matrix& a, const Matrix& b, float* c, std::int64_t batch, 
   sgemm(a, a.at<float>(batch), b, b.at<float>(batch), c, size.n, size, accumulate);
 }
 
+// One product of a stack, of few numbers; not of the transposes of both.
+void small_gemm(const Matrix& a, const Matrix& b, float* c, std::int64_t batch, const Sizes& size,
+                bool accumulate) {
+  const auto [m, n, k] = size;
+  const float *left = a.at<float>(batch), *right = b.at<float>(batch);
+  const bool is_dense_column = n == 1 && (b.transposed || b.leading == 1);
+  if (is_dense_column) {  // a row, of the transposed product
+    const LeftRows row{right, 0, 1, 1};
+    a.transposed || (k == 1 && a.leading == 1)
+        ? multiply_small_product(row, WeightColumns{left, a.leading, m, k}, c, accumulate)
+        : multiply_small_product(row, WeightRows{left, a.leading, m, k}, c, accumulate);
+    return;
+  }
+  const LeftRows rows{left, a.transposed ? 1 : a.leading, a.transposed ? a.leading : 1, m};
+  b.transposed ? multiply_small_product(rows, WeightRows{right, b.leading, n, k}, c, accumulate)
+               : multiply_small_product(rows, WeightColumns{right, b.leading, n, k}, c, accumulate);
+}
+
 const float* element(const Matrix& x, std::int64_t row, std::int64_t column) {
   return x.at<float>(0) + (x.transposed ? column * x.leading + row : row * x.leading + column);
 }
@@ -140,7 +158,7 @@ void multiply_by_own(FloatKernel kernel, const Matrix& a, const Matrix& b, float
       return multiply_by_blocks(rows, weights_of<WeightRows>(b, size), c, addend);
     case FloatKernel::stacked_rows:
       return multiply_transposed(a, b, c, size, addend);
-    case FloatKernel::loops:
+    case FloatKernel::registers:
     case FloatKernel::onednn:
       break;
   }
@@ -231,7 +249,7 @@ void multiply_floats(const Array& a, const Array& b, const Array& c, const Epilo
   const Sizes size = sizes_of(a, c);
   const bool is_single = c.size() == size.m * size.n;
   const FloatKernel kernel = float_kernel(left, right, size, is_single);
-  if (kernel != FloatKernel::loops && kernel != FloatKernel::onednn) {
+  if (kernel != FloatKernel::registers && kernel != FloatKernel::onednn) {
     const bool reads_bias = epilogue.bias.defined() && epilogue.bias.dtype() == Dtype::float32 &&
                             kernel != FloatKernel::one_column;
     const Array bias = reads_bias ? contiguous(epilogue.bias) : Array();
@@ -245,9 +263,8 @@ void multiply_floats(const Array& a, const Array& b, const Array& c, const Epilo
     return blocked_float_gemm(left, right, c.as<float>(), size, accumulate);
   }
   for_each_pair<float>(c, size, [&](std::int64_t i, float* to, bool) {
-    kernel == FloatKernel::loops
-        ? generic_gemm<float>(left, right, to, i, size, accumulate, is_single)
-        : float_gemm(left, right, to, i, size, accumulate);
+    kernel == FloatKernel::registers ? small_gemm(left, right, to, i, size, accumulate)
+                                     : float_gemm(left, right, to, i, size, accumulate);
   });
 }
 

@@ -21,12 +21,13 @@
 //   129-     by columns  a by rows; n >= 64, k >= 48      blocks        oneDNN transposes b for
 //   each of
 //                                                                       the blocks of threads
-//   any      by rows     m n k < 2^13                     loops         set-up of a call of oneDNN
+//   any      any         m n k < 2^13, 2^15 in a stack,   registers     set-up of a call of oneDNN
+//                        but aᵀ bᵀ
 //   any      any                                          onednn        as fast or faster
 //
 // Weights that stay in the second-level cache are oneDNN's where few rows meet them: hence the
 // bounds of n k. A column (n = 1) is the row of the transposed product: where that has few_rows, it
-// is one_column. Stacks of pairs are multiplied by the last two lines.
+// is one_column. Stacks of pairs are multiplied by the last two lines; threads share them out.
 //
 // Of other dtypes: float16 and the rest of bfloat16 in float32, others by loops.
 #include "ops/matmul/cpu/selection.h"
@@ -104,7 +105,7 @@ Precision precision_of(std::int64_t products, bool all_float32) {
 bool is_small(std::int64_t products) { return products <= 256; }
 
 FloatKernel float_kernel(const Matrix& a, const Matrix& b, const Sizes& size, bool is_single) {
-  constexpr std::int64_t kLeastProducts = 1 << 13, kLeastRows = 256;
+  constexpr std::int64_t kLeastRows = 256;
   const auto [m, n, k] = size;
   if (is_single) {
     if (n > 1 || m == 1) {
@@ -114,7 +115,9 @@ FloatKernel float_kernel(const Matrix& a, const Matrix& b, const Sizes& size, bo
       return FloatKernel::one_column;
     }
   }
-  return m * n * k < kLeastProducts && !b.transposed ? FloatKernel::loops : FloatKernel::onednn;
+  const bool is_small = m * n * k < (is_single ? 1 << 13 : 1 << 15);
+  return is_small && (!a.transposed || !b.transposed) ? FloatKernel::registers
+                                                      : FloatKernel::onednn;
 }
 
 bool packs(std::int64_t rows, std::int64_t weights) {

@@ -183,3 +183,33 @@ TEST_CASE("products of stacked rows are those of float64, on any number of threa
   check_stacked_rows(130, 64, 4000, 36);
   check_stacked_rows(13, 700, 4000, 36);
 }
+
+namespace {
+
+template <class Weights>
+void check_small_product(std::int64_t m, std::int64_t n, std::int64_t k) {
+  const bool by_columns = std::is_same_v<Weights, WeightColumns> && m % 2 == 0;
+  check_product<Weights>(m, n, k, by_columns, n % 2 == 0,
+                         [=](const LeftRows& a, const Weights& b, auto& c, const Addend& addend) {
+                           const bool accumulate = addend.row_step > 0;
+                           multiply_small_product(a, b, c.data(), accumulate);
+                           if (accumulate || addend.data == nullptr) return;
+                           for (std::int64_t i = 0; i < m * n; ++i) {
+                             c[static_cast<std::size_t>(i)] += addend.data[i % n];
+                           }
+                         });
+}
+
+}  // namespace
+
+TEST_CASE("products of few numbers are those of float64") {
+  // Edges of tiles and vectors.
+  for (const std::int64_t m : {1, 3, 4, 5, 9}) {
+    for (const std::int64_t n : {1, 3, 4, 5, 8, 15, 16, 17, 33}) {
+      for (const std::int64_t k : {1, 2, 7, 8, 17, 65}) {
+        check_small_product<WeightRows>(m, n, k);
+        check_small_product<WeightColumns>(m, n, k);
+      }
+    }
+  }
+}
