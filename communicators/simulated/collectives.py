@@ -13,7 +13,7 @@ from renga.communicators.simulated.costs import Cost
 from renga.communicators.simulated.machine import Machine
 
 
-class Call(NamedTuple):
+class CollectiveCall(NamedTuple):
     """One rank's call of a collective.
 
     Args:
@@ -48,7 +48,7 @@ class Call(NamedTuple):
         return COLLECTIVES[self.collective].cost(self)
 
 
-def move(calls: Sequence[Call]) -> None:
+def move(calls: Sequence[CollectiveCall]) -> None:
     """Moves the data of all ranks, whose calls match."""
     COLLECTIVES[calls[0].collective].move(calls)
 
@@ -56,15 +56,15 @@ def move(calls: Sequence[Call]) -> None:
 class Collective(NamedTuple):
     """A row of the table."""
 
-    cost: Callable[[Call], Cost]
-    move: Callable[[Sequence[Call]], None]
+    cost: Callable[[CollectiveCall], Cost]
+    move: Callable[[Sequence[CollectiveCall]], None]
 
 
-def _cost_of_all_reduce(call: Call) -> Cost:
+def _cost_of_all_reduce(call: CollectiveCall) -> Cost:
     return costs.all_reduce(call.machine, call.size, call.xs, call.dtype)
 
 
-def _all_reduce(calls: Sequence[Call]) -> None:
+def _all_reduce(calls: Sequence[CollectiveCall]) -> None:
     totals = [np.empty(y.shape, y.dtype) for y in calls[0].ys]
     operands = [call.xs for call in calls]
     _communicators.reduce(operands, totals, calls[0].op, calls[0].dtype)
@@ -72,30 +72,30 @@ def _all_reduce(calls: Sequence[Call]) -> None:
         _copy(totals, call.ys)
 
 
-def _reduce_scatter(calls: Sequence[Call]) -> None:
+def _reduce_scatter(calls: Sequence[CollectiveCall]) -> None:
     total = np.empty(calls[0].xs[0].shape, calls[0].ys[0].dtype)
     _communicators.reduce([call.xs for call in calls], [total], calls[0].op, "")
     _copy(total, (call.ys[0] for call in calls))
 
 
-def _all_gather(calls: Sequence[Call]) -> None:
+def _all_gather(calls: Sequence[CollectiveCall]) -> None:
     gathered = np.stack([call.xs[0] for call in calls])
     for call in calls:
         call.ys[0][...] = gathered
 
 
-def _all_gatherv(calls: Sequence[Call]) -> None:
+def _all_gatherv(calls: Sequence[CollectiveCall]) -> None:
     operands = [call.xs[0].copy() for call in calls]
     for call in calls:
         _copy(operands, call.ys)
 
 
-def _all_to_all(calls: Sequence[Call]) -> None:
+def _all_to_all(calls: Sequence[CollectiveCall]) -> None:
     operands = np.stack([call.xs[0] for call in calls])
     _copy(operands.swapaxes(0, 1), (call.ys[0] for call in calls))
 
 
-def _all_to_allv(calls: Sequence[Call]) -> None:
+def _all_to_allv(calls: Sequence[CollectiveCall]) -> None:
     for source in calls:
         for x, destination in zip(source.xs, calls):
             y = destination.ys[source.rank]
@@ -103,26 +103,28 @@ def _all_to_allv(calls: Sequence[Call]) -> None:
                 y[...] = x
 
 
-def _cost_of_all_to_allv(call: Call) -> Cost:
+def _cost_of_all_to_allv(call: CollectiveCall) -> Cost:
     """The time depends on what all ranks send."""
     others = (x for r, x in enumerate(call.xs) if r != call.rank)
     sizes = [x.nbytes for x in others if x is not None]
     return Cost(len(sizes), sum(sizes), 0.0)
 
 
-def _broadcast(calls: Sequence[Call]) -> None:
+def _broadcast(calls: Sequence[CollectiveCall]) -> None:
     (sent,) = (x for call in calls for x in call.xs)
     for call in calls:
         _copy([sent], call.ys)
 
 
-def _cost_of_broadcast(call: Call) -> Cost:
+def _cost_of_broadcast(call: CollectiveCall) -> Cost:
     (x,) = call.xs or call.ys
     is_root = call.rank == call.root
     return costs.broadcast(call.machine, call.size, x.nbytes, is_root)
 
 
-def _messages(bytes_to_each: Callable[[Call], int]) -> Callable[[Call], Cost]:
+def _messages(
+    bytes_to_each: Callable[[CollectiveCall], int],
+) -> Callable[[CollectiveCall], Cost]:
     """The cost of a message to and from each other rank."""
     return lambda call: costs.all_to_all(call.machine, call.size, bytes_to_each(call))
 

@@ -9,7 +9,7 @@ from typing import Any
 from renga.communicators.array_communicator import checked_rank
 from renga.communicators.arrays import Array
 from renga.communicators.simulated import costs
-from renga.communicators.simulated.collectives import Call
+from renga.communicators.simulated.collectives import CollectiveCall
 from renga.communicators.simulated.costs import Cost
 from renga.communicators.simulated.machine import Machine
 from renga.communicators.simulated.simulated_rank import SimulatedRank
@@ -33,7 +33,7 @@ class SimulatedNative(SimulatedRank):
         super().__init__(machine, rank, nodes, Traffic(parent=parent))
         self._messages: dict[int, collections.deque[Array]] = {}
 
-    def _run(self, call: Call, wait: bool) -> Any:
+    def _run(self, call: CollectiveCall, wait: bool) -> Any:
         """Receives what is sent to each rank; zeros where the shapes do not match."""
         cost = call.cost
         if call.collective == "reduce_scatter":

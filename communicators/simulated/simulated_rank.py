@@ -11,7 +11,7 @@ import numpy as np
 from renga import _communicators
 from renga.communicators.arrays import Array
 from renga.communicators.native import Native
-from renga.communicators.simulated.collectives import Call
+from renga.communicators.simulated.collectives import CollectiveCall
 from renga.communicators.simulated.machine import Machine
 from renga.communicators.transport.traffic import Traffic
 from renga.core.variable import as_array
@@ -62,7 +62,7 @@ class SimulatedRank(Native, abc.ABC):
             self.rank,
             self.size,
         )
-        call = Call(
+        call = CollectiveCall(
             collective,
             text,
             self.machine,
@@ -77,7 +77,7 @@ class SimulatedRank(Native, abc.ABC):
         return self._run(call, wait)
 
     @abc.abstractmethod
-    def _run(self, call: Call, wait: bool) -> Any:
+    def _run(self, call: CollectiveCall, wait: bool) -> Any:
         """Moves the data, takes the time and counts."""
 
     def all_reduce_in_place(self, x: Any, op: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from renga.links.caffe.messages import NET, OLD_TYPES
-from renga.links.caffe.wire import Message
+from renga.links.caffe.wire import ProtobufMessage
 from renga.serializers.errors import name_of, parsing
 from renga.serializers.files import File as Path
 from renga.serializers.files import open_to_read
@@ -23,7 +23,7 @@ def read_layers(path: Path) -> list[Any]:
     with open_to_read(path) as file:
         data = file.read()
     with parsing(f"{name_of(path)}: expected a caffemodel", path):
-        net = Message(NET, memoryview(data))
+        net = ProtobufMessage(NET, memoryview(data))
     if net.layer:
         return net.layer
     for layer in net.layers:

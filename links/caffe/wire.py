@@ -25,7 +25,7 @@ class Field(NamedTuple):
     repeated: bool = False
 
 
-class Message:
+class ProtobufMessage:
     """The values of a message's fields, as attributes."""
 
     def __init__(self, table: dict[str, Field], data: memoryview) -> None:
@@ -86,7 +86,7 @@ def _value(field: Field, found: list[tuple[int, Any]]) -> Any:
     if values:
         return values[-1]
     is_message = isinstance(field.kind, dict)
-    return Message(field.kind, memoryview(b"")) if is_message else field.default
+    return ProtobufMessage(field.kind, memoryview(b"")) if is_message else field.default
 
 
 def _floats(field: Field, found: list[tuple[int, Any]]) -> Any:
@@ -109,7 +109,7 @@ def _scalars(field: Field, wire_type: int, value: Any) -> Iterator[Any]:
     if wire_type != _BYTES and (in_bytes or wire_type != _VARINT):
         raise ValueError(f"wire type {wire_type} in field {field.number}")
     if isinstance(field.kind, dict):
-        yield Message(field.kind, value)
+        yield ProtobufMessage(field.kind, value)
     elif field.kind is str:
         yield bytes(value).decode("utf-8", "replace")
     elif wire_type == _VARINT:

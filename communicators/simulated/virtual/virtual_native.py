@@ -11,7 +11,7 @@ from renga.communicators.array_communicator import checked_rank
 from renga.communicators.arrays import Array
 from renga.communicators.messages import headers
 from renga.communicators.simulated import costs
-from renga.communicators.simulated.collectives import Call, move
+from renga.communicators.simulated.collectives import CollectiveCall, move
 from renga.communicators.simulated.costs import Cost
 from renga.communicators.simulated.simulated_rank import SimulatedRank
 from renga.communicators.simulated.virtual.bits import (
@@ -42,11 +42,11 @@ class VirtualNative(SimulatedRank):
         self._group = group
         self._collectives = 0
 
-    def _run(self, call: Call, wait: bool) -> Any:
+    def _run(self, call: CollectiveCall, wait: bool) -> Any:
         cost = call.cost
 
         def execute(joined: Collective) -> float:
-            operands: list[tuple[Call, Cost]] = joined.operands
+            operands: list[tuple[CollectiveCall, Cost]] = joined.operands
             calls = [each for each, _ in operands]
             move(calls)
             if call.collective == "all_to_allv":

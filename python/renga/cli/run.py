@@ -19,7 +19,7 @@ from renga.launch import rank, slurm
 from renga.launch.arguments import Count, parse_hosts, parse_ranks
 from renga.launch.child import child_command
 from renga.launch.parent import parent_command
-from renga.launch.plan import Plan
+from renga.launch.plan import LaunchPlan
 from renga.launch.supervisor import supervise
 
 # Of a job whose number of ranks may change.
@@ -71,7 +71,7 @@ def main(chosen: argparse.Namespace) -> int:
         return 2
 
 
-def _run(plan: Plan) -> NoReturn:
+def _run(plan: LaunchPlan) -> NoReturn:
     ranks = plan.count.most
     hosts = plan.ranks_by_host(ranks)
     environment = plan.environment()
@@ -88,7 +88,7 @@ def _become(command: list[str], environment: dict[str, str]) -> NoReturn:
     os.execve(waiting[0], waiting, environment)
 
 
-def _plan(chosen: argparse.Namespace, program: list[str]) -> Plan:
+def _plan(chosen: argparse.Namespace, program: list[str]) -> LaunchPlan:
     hosts = {} if chosen.hosts is None else parse_hosts(chosen.hosts)
     slots = sum(hosts.values())
     by_srun = slurm.starts_ranks()
@@ -101,7 +101,7 @@ def _plan(chosen: argparse.Namespace, program: list[str]) -> Plan:
         raise ValueError(
             f"-n: expected at most {slots} ranks on {chosen.hosts}, got {count.most}"
         )
-    return Plan(program, count, hosts, by_srun)
+    return LaunchPlan(program, count, hosts, by_srun)
 
 
 def _restarts(chosen: argparse.Namespace, count: Count) -> int:

@@ -15,7 +15,7 @@ from renga.launch.mpiexec import exports, mpiexec_command, mpiexec_environment
 
 
 @dataclass(frozen=True)
-class Plan:
+class LaunchPlan:
     """A program and where its ranks run.
 
     Attributes:

@@ -8,7 +8,7 @@ import time
 from types import FrameType
 
 from renga.launch.job import Job
-from renga.launch.plan import Plan
+from renga.launch.plan import LaunchPlan
 from renga.launch.switchboard import Switchboard
 
 _TICK_SECONDS = 0.05
@@ -18,7 +18,7 @@ _START_SECONDS = 300.0  # until all ranks of a job have called
 _END_SECONDS = 15.0
 
 
-def supervise(plan: Plan, restarts: int) -> int:
+def supervise(plan: LaunchPlan, restarts: int) -> int:
     """Runs a job to its end, or until it has failed more than ``restarts`` times.
 
     Returns:
@@ -53,7 +53,9 @@ class Supervisor:
         switchboard: where the ranks call.
     """
 
-    def __init__(self, plan: Plan, restarts: int, switchboard: Switchboard) -> None:
+    def __init__(
+        self, plan: LaunchPlan, restarts: int, switchboard: Switchboard
+    ) -> None:
         self._plan = plan
         self._restarts = restarts
         self._switchboard = switchboard

@@ -8,7 +8,7 @@ import pytest
 from renga.distributed import compression
 from renga.distributed.compression import State
 from renga.parallel.compression.compressor import sum_of_payloads
-from renga.parallel.compression.payloads import Message
+from renga.parallel.compression.payloads import PackedPayloads
 from tests.parallel.compression.nodes import Identity, gradient, on_nodes
 
 SPARSE = [compression.TopK(0.07), compression.RandomK(0.07)]
@@ -207,7 +207,7 @@ def test_zeros_and_shapes(compressor, shape):
     s = state()
     for _ in range(2):
         payload = compressor.compress(np.zeros(shape, "float32"), s)
-        message = Message([payload, payload])
+        message = PackedPayloads([payload, payload])
         again = message.unpack(message.bytes)[1]
         y = decoded(compressor, again, np.zeros(shape, "float32"))
         np.testing.assert_array_equal(y, np.zeros(shape))
@@ -274,4 +274,4 @@ def test_payloads_that_are_no_arrays(kind, feedback):
             return next(p for p in payloads if isinstance(p, kind))
 
     with pytest.raises(TypeError, match="expected a list or tuple of arrays"):
-        Message([Wrong().compress(gradient(0), state())])
+        PackedPayloads([Wrong().compress(gradient(0), state())])

@@ -11,7 +11,7 @@ import types
 import pytest
 
 from renga.launch.arguments import Count
-from renga.launch.plan import Plan
+from renga.launch.plan import LaunchPlan
 from renga.launch.supervisor import Supervisor
 from tests.parallel.elastic.random_changes import Training, processes_left
 
@@ -126,7 +126,7 @@ def job_of(hosts, living):
 )
 def test_hosts_without_a_living_rank_are_left_out(standby, down, size):
     supervisor = Supervisor.__new__(Supervisor)
-    plan = Plan(["train.py"], Count(1, 4), {"a": 2, "b": 2})
+    plan = LaunchPlan(["train.py"], Count(1, 4), {"a": 2, "b": 2})
     active = job_of(["a", "a", "b", "b"], [0, 1])
     vars(supervisor).update(_plan=plan, _down=set(), _active=active, _standby=standby)
     supervisor._note_hosts_that_are_down()

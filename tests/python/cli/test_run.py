@@ -13,7 +13,7 @@ import pytest
 from renga.cli import main
 from renga.launch.arguments import Count
 from renga.launch.parent import parent_command
-from renga.launch.plan import Plan
+from renga.launch.plan import LaunchPlan
 from renga.launch.rank import cores_of, usable_cores
 
 pytestmark = pytest.mark.skipif(
@@ -116,7 +116,7 @@ print(*sorted(os.sched_getaffinity(0)), "t", renga.get_num_threads())
 )
 def test_what_is_started_is_said(monkeypatch, cores, ranks, expected):
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: set(range(cores)))
-    plan = Plan(["train.py"], Count(ranks, ranks))
+    plan = LaunchPlan(["train.py"], Count(ranks, ranks))
     assert plan.describe(ranks, {}) == f"train.py: {expected} by mpiexec"
 
 

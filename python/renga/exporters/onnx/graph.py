@@ -20,7 +20,7 @@ from renga.exporters.onnx.registry import FUNCTIONS, OPERATORS, WriterOf
 from renga.program import Call, Program, Value
 
 
-class Graph:
+class OnnxGraph:
     """The nodes and constants that writers add for the calls of a program.
 
     Args:

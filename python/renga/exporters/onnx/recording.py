@@ -13,7 +13,7 @@ from renga.core.configuration import no_backprop_mode
 from renga.core.link import Link
 from renga.core.variable import Variable, as_array
 from renga.exporters.onnx.comparison import check_same
-from renga.exporters.onnx.graph import Graph
+from renga.exporters.onnx.graph import OnnxGraph
 from renga.exporters.onnx.registry import WriterOf
 from renga.program import Recorder
 
@@ -27,7 +27,7 @@ class Recording:
     Args:
         args: an array, a tuple or a list of arrays, or a dictionary of keywords.
         train: whether the model runs in training mode.
-        writer_of: as for a ``Graph``.
+        writer_of: as for an ``OnnxGraph``.
 
     Raises:
         TypeError: the model is not callable.
@@ -80,7 +80,9 @@ class Recording:
             names = [f"output_{i}" for i in range(len(outputs))]
         _check_names("output_names", names, len(outputs))
         values = recorder.with_values(outputs)
-        graph = Graph(recorder.program, recorder.with_values(inputs), self._writer_of)
+        graph = OnnxGraph(
+            recorder.program, recorder.with_values(inputs), self._writer_of
+        )
         proto = onnx.helper.make_model(
             graph.proto(type(model).__name__, dict(zip(names, values))),
             opset_imports=[onnx.helper.make_opsetid("", OPSET)],

@@ -12,7 +12,7 @@ from renga import _core
 from renga.communicators import Communicator
 from renga.communicators.arrays import Array
 from renga.communicators.work import Work
-from renga.parallel.compression.payloads import Message, checked_payload
+from renga.parallel.compression.payloads import PackedPayloads, checked_payload
 from renga.parallel.compression.state import State
 
 
@@ -83,7 +83,7 @@ class Compressor:
             states: of the same parameters.
             comm: one rank of each node.
         """
-        message = Message([self.compress(x, s) for x, s in zip(xs, states)])
+        message = PackedPayloads([self.compress(x, s) for x, s in zip(xs, states)])
         work = comm.all_gather(message.bytes, wait=False)
         decoded: Work = work.then(
             lambda received: self._decode_sums(message, received, xs)
@@ -91,7 +91,7 @@ class Compressor:
         return decoded
 
     def _decode_sums(
-        self, message: Message, received: Array, xs: Sequence[Array]
+        self, message: PackedPayloads, received: Array, xs: Sequence[Array]
     ) -> None:
         nodes = [message.unpack(row) for row in received]
         for i, x in enumerate(xs):

@@ -11,7 +11,7 @@ from renga.communicators.arrays import Array
 _ALIGNMENT = 8
 
 
-class Message:
+class PackedPayloads:
     """The payloads of several parameters as bytes.
 
     All ranks send the same number of bytes.
