@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from renga.distributed import asynchronous, create_groups, create_multi_node_optimizer
-from renga.parallel.parallelize import _STRATEGIES
+from renga.parallel.parallelize import STRATEGIES
 from renga.parallel.pipeline.schedule import SCHEDULES
 from renga.parallel.pipeline.weights import KINDS
 from renga.parallel.plan.plan import Plan
@@ -75,7 +75,7 @@ def test_names_are_distinct():
 
 
 def test_every_public_way_has_a_column():
-    public = {f"parallelize: {strategy}" for strategy in _STRATEGIES}
+    public = {f"parallelize: {strategy}" for strategy in STRATEGIES}
     public |= {f"schedule: {schedule}" for schedule in SCHEDULES}
     public |= {f"weights: {kind}" for kind in KINDS}
     public |= {each for each in asynchronous.__all__ if each.endswith("_optimizer")}

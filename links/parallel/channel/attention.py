@@ -8,16 +8,18 @@ from typing import Any
 
 from renga.communicators import Communicator
 from renga.core.variable import Variable
-from renga.initializers import Constant
 from renga.links.attention.key_value_cache import KeyValueCache
 from renga.links.attention.multi_head_attention import MultiHeadAttention
+from renga.links.parallel.channel.choice import LinkChoice, values_of
 from renga.links.parallel.channel.linear import ParallelLinear
+from renga.links.parallel.forms import parallel_form
 from renga.parallel.placement.shard_ranges import shard_ranges
 from renga.parallel.placement.sharded_parameter import Block, ShardedParameter
 from renga.parallel.placement.whole_reads import reads_own_shards
 from renga.parallel.redistribute import with_summed_gradient
 
 
+@parallel_form(MultiHeadAttention, "channel")
 class ParallelMultiHeadAttention(MultiHeadAttention):
     """``MultiHeadAttention`` of which each rank has some heads.
 
@@ -47,7 +49,11 @@ class ParallelMultiHeadAttention(MultiHeadAttention):
 
     @classmethod
     def from_link(
-        cls, link: MultiHeadAttention, comm: Communicator
+        cls,
+        link: MultiHeadAttention,
+        comm: Communicator,
+        choice: LinkChoice | None = None,
+        call: Any = None,
     ) -> ParallelMultiHeadAttention:
         """This rank's heads of a serial link."""
         new = cls.__new__(cls)
@@ -77,8 +83,8 @@ class ParallelMultiHeadAttention(MultiHeadAttention):
                 size,
                 size,
                 outer.b is None,
-                _values_of(outer.W),
-                None if outer.b is None else _values_of(outer.b),
+                values_of(outer.W),
+                values_of(outer.b),
                 input_layout="channel",
                 algorithm="row-parallel" if comm.size > 1 else None,
                 pixels=head_size,
@@ -103,12 +109,7 @@ class ParallelMultiHeadAttention(MultiHeadAttention):
         return super().forward(x, memory, attn_mask, is_causal, cache)
 
 
-def _values_of(param: Any) -> Constant:
-    """An initializer that gives the values of a parameter."""
-    return Constant(param.array, param.dtype)
-
-
 def _sharded(
     comm: Communicator, param: Any, blocks: Sequence[Block]
 ) -> ShardedParameter:
-    return ShardedParameter(comm, _values_of(param), blocks, param.shape)
+    return ShardedParameter(comm, values_of(param), blocks, param.shape)

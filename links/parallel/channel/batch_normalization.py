@@ -17,11 +17,13 @@ from renga.core.variable import Variable, as_variable
 from renga.functions import fixed_batch_normalization
 from renga.initializers import with_dtype
 from renga.links.normalization.batch_normalization import BatchNormalization
+from renga.links.parallel.channel.choice import LinkChoice
 from renga.links.parallel.channel.link import (
     batch_ranges,
     channel_placement,
     require_channels,
 )
+from renga.links.parallel.forms import parallel_form
 from renga.links.parallel.multi_node_normalization import (
     multi_node_batch_normalization,
 )
@@ -41,6 +43,7 @@ from renga.parallel.placement.whole_reads import reads_own_shards
 from renga.parallel.redistribute import Redistribution
 
 
+@parallel_form(BatchNormalization, "channel")
 class ParallelBatchNormalization(BatchNormalization):
     """``BatchNormalization`` of which each rank normalizes its own channels.
 
@@ -104,6 +107,33 @@ class ParallelBatchNormalization(BatchNormalization):
             initial_avg_mean,
             initial_avg_var,
         )
+
+    @classmethod
+    def from_link(
+        cls,
+        link: BatchNormalization,
+        comm: Communicator,
+        choice: LinkChoice,
+        call: Any = None,
+    ) -> ParallelBatchNormalization:
+        """This rank's channels of a serial link."""
+        new = cls(
+            comm,
+            len(link.avg_mean),
+            link.decay,
+            link.eps,
+            link._highprec_dtype,
+            link.gamma is not None,
+            link.beta is not None,
+            None if link.gamma is None else link.gamma.array,
+            None if link.beta is None else link.beta.array,
+            link.avg_mean,
+            link.avg_var,
+            input_layout=choice.layouts[0],
+            output_layout=choice.layouts[1],
+        )
+        new.N = link.N
+        return new
 
     @property
     def algorithm(self) -> str:

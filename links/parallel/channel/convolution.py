@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from renga.communicators import Communicator
 from renga.core.variable import Variable, as_variable
 from renga.functions import concat
 from renga.functions.window import as_pair
 from renga.links.convolution.filters import require_groups
+from renga.links.parallel.channel.choice import LinkChoice, values_of
 from renga.links.parallel.channel.cost_model import LayerSize, convolution_size
 from renga.links.parallel.channel.link import ChannelLink, require_channels
 from renga.links.parallel.channel.process_grid import ProcessGrid, grids_for_groups
@@ -45,6 +47,46 @@ def group_spans(own: range, outputs_per_group: int) -> list[GroupSpan]:
 
 class ParallelConvolution(ChannelLink):
     """A convolution or transposed convolution of images whose channels are sharded."""
+
+    @classmethod
+    def from_link(
+        cls, link: Any, comm: Communicator, choice: LinkChoice, call: Any = None
+    ) -> Any:
+        """This rank's block of a serial link.
+
+        Args:
+            choice: how it is computed.
+            call: one of ``link``, which tells the sizes of its input, if it is known.
+        """
+        first, second, *kernel = link.W.shape
+        channels = first, second * link.groups
+        options = cls._options_of(link)
+        if call is not None:
+            options["insize"] = (call.x_shape[0], *call.x_shape[2:])
+        make: Any = cls
+        return make(
+            comm,
+            channels[cls._in_axis],
+            channels[cls._out_axis],
+            tuple(kernel),
+            link.stride,
+            link.pad,
+            link.b is None,
+            initialW=values_of(link.W),
+            initial_bias=values_of(link.b),
+            dilate=link.dilate,
+            groups=link.groups,
+            input_layout=choice.layouts[0],
+            output_layout=choice.layouts[1],
+            algorithm=choice.algorithm,
+            pieces=choice.pieces,
+            **options,
+        )
+
+    @classmethod
+    def _options_of(cls, link: Any) -> dict[str, Any]:
+        """Further arguments for what a serial link computes."""
+        return {}
 
     def _build(
         self,

@@ -8,10 +8,13 @@ from renga.communicators import Communicator
 from renga.core.variable import Variable
 from renga.functions import convolution_2d
 from renga.functions.window import as_pair
+from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.parallel.channel.convolution import ParallelConvolution
+from renga.links.parallel.forms import parallel_form
 from renga.utils.conv import get_conv_outsize
 
 
+@parallel_form(Convolution2D, "channel")
 class ParallelConvolution2D(ParallelConvolution):
     """A two-dimensional convolution of which each rank has a block of the weight.
 

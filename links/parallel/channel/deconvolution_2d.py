@@ -8,10 +8,13 @@ from renga.communicators import Communicator
 from renga.core.variable import Variable
 from renga.functions import deconvolution_2d, reshape, swapaxes
 from renga.functions.window import as_pair
+from renga.links.convolution.deconvolution_2d import Deconvolution2D
 from renga.links.parallel.channel.convolution import ParallelConvolution
+from renga.links.parallel.forms import parallel_form
 from renga.utils.conv import get_deconv_outsize
 
 
+@parallel_form(Deconvolution2D, "channel")
 class ParallelDeconvolution2D(ParallelConvolution):
     """A transposed convolution of which each rank has a block of the weight.
 
@@ -67,6 +70,10 @@ class ParallelDeconvolution2D(ParallelConvolution):
         window = (stride, pad, dilate, groups)
         channels, initial = (in_channels, out_channels), (initialW, initial_bias)
         self._build(channels, ksize, window, nobias, initial, insize)
+
+    @classmethod
+    def _options_of(cls, link: Any) -> dict[str, Any]:
+        return {"outsize": link.outsize}
 
     @property
     def _regrouped_groups(self) -> int:

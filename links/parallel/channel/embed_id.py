@@ -9,7 +9,10 @@ from renga.core.link import Link
 from renga.core.variable import Variable
 from renga.functions import embed_id
 from renga.initializers import Normal, _get_initializer
+from renga.links.connection.embed_id import EmbedID
+from renga.links.parallel.channel.choice import LinkChoice, values_of
 from renga.links.parallel.channel.link import channel_placement
+from renga.links.parallel.forms import parallel_form
 from renga.parallel.placement import REPLICATE, Shard
 from renga.parallel.placement.shard_ranges import shard_ranges, sizes_of
 from renga.parallel.placement.sharded_parameter import Block, ShardedParameter
@@ -17,6 +20,7 @@ from renga.parallel.placement.whole_reads import reads_own_shards
 from renga.parallel.redistribute import Redistribution
 
 
+@parallel_form(EmbedID, "channel")
 class ParallelEmbedID(Link):
     """``EmbedID`` of which each rank has some elements of every vector.
 
@@ -57,6 +61,21 @@ class ParallelEmbedID(Link):
         initializer = Normal(1.0) if initialW is None else _get_initializer(initialW)
         with self.init_scope():
             self.W = ShardedParameter(comm, initializer, blocks, (in_size, out_size))
+
+    @classmethod
+    def from_link(
+        cls, link: EmbedID, comm: Communicator, choice: LinkChoice, call: Any = None
+    ) -> ParallelEmbedID:
+        """This rank's elements of a serial link's vectors."""
+        in_size, out_size = link.W.shape
+        return cls(
+            comm,
+            in_size,
+            out_size,
+            values_of(link.W),
+            link.ignore_label,
+            output_layout=choice.layouts[1],
+        )
 
     @reads_own_shards
     def forward(self, x: Any) -> Variable:

@@ -11,12 +11,16 @@ import numpy
 from renga.communicators import Communicator
 from renga.core.variable import Variable, as_variable
 from renga.functions import linear, reshape
+from renga.links.connection.linear import Linear
+from renga.links.parallel.channel.choice import LinkChoice, values_of
 from renga.links.parallel.channel.cost_model import linear_size
 from renga.links.parallel.channel.link import ChannelLink, require_channels
+from renga.links.parallel.forms import parallel_form
 from renga.parallel.placement import CHANNEL
 from renga.parallel.placement.sharded_parameter import ShardedParameter
 
 
+@parallel_form(Linear, "channel")
 class ParallelLinear(ChannelLink):
     """A fully connected layer of which each rank has a block of the weight.
 
@@ -71,6 +75,37 @@ class ParallelLinear(ChannelLink):
                 self._initialize(in_size)
             if not nobias:
                 self.b = self._bias(self.out_size, initial_bias)
+
+    @classmethod
+    def from_link(
+        cls, link: Linear, comm: Communicator, choice: LinkChoice, call: Any = None
+    ) -> ParallelLinear:
+        """This rank's block of a serial link.
+
+        Args:
+            choice: how it is computed.
+            call: one of ``link``, which tells the sizes of its input, if it is known.
+        """
+        outputs, inputs = link.W.shape
+        options: dict[str, Any] = {}
+        if call is not None:
+            options["batch"] = math.prod(call.x_shape[: call.batch_axes])
+            options["pixels"] = call.pixels
+        # The features of a sequence are the channels of each position.
+        layouts = ["channel" if a == "features" else a for a in choice.layouts]
+        return cls(
+            comm,
+            inputs,
+            outputs,
+            link.b is None,
+            values_of(link.W),
+            values_of(link.b),
+            input_layout=layouts[0],
+            output_layout=layouts[1],
+            algorithm=choice.algorithm,
+            pieces=choice.pieces,
+            **options,
+        )
 
     @property
     def printable_specs(self) -> Iterator[tuple[str, Any]]:

@@ -10,6 +10,7 @@ from renga.communicators import Communicator
 from renga.core.variable import Variable, as_array
 from renga.functions import embed_id, linear
 from renga.links.connection.embed_id import EmbedID
+from renga.links.parallel.channel.choice import values_of
 from renga.links.parallel.channel.link import channel_placement
 from renga.parallel.placement import (
     PARTIAL,
@@ -75,6 +76,21 @@ class ParallelVocabEmbedID(EmbedID):
         initial, shape = self.W.initializer, (in_size, out_size)
         with self.init_scope():
             self.W = ShardedParameter(comm, initial, blocks, shape)
+
+    @classmethod
+    def from_link(
+        cls, link: EmbedID, comm: Communicator, attend_layout: str
+    ) -> ParallelVocabEmbedID:
+        """This rank's integers of a serial link."""
+        in_size, out_size = link.W.shape
+        return cls(
+            comm,
+            in_size,
+            out_size,
+            values_of(link.W),
+            link.ignore_label,
+            attend_layout=attend_layout,
+        )
 
     @reads_own_shards
     def forward(self, x: Any) -> Variable:

@@ -16,10 +16,12 @@ from renga.links.connection.embed_id import EmbedID
 from renga.links.connection.linear import Linear
 from renga.links.normalization.layer_normalization import LayerNormalization
 from renga.links.normalization.rms_normalization import RMSNormalization
+from renga.links.parallel.forms import parallel_form
 from renga.links.parallel.sequence.link import SequenceLink, is_sharded, unchecked
 from renga.utils.type_check import InvalidType
 
 
+@parallel_form(Linear, "sequence")
 class SequenceLinear(SequenceLink, Linear):
     """``Linear`` of this rank's tokens.
 
@@ -47,6 +49,7 @@ class SequenceLinear(SequenceLink, Linear):
             return linear(x, W, b, n_batch_axes=n_batch_axes)
 
 
+@parallel_form(LayerNormalization, "sequence")
 class SequenceLayerNormalization(SequenceLink, LayerNormalization):
     """``LayerNormalization`` of this rank's tokens.
 
@@ -67,6 +70,7 @@ class SequenceLayerNormalization(SequenceLink, LayerNormalization):
             return layer_normalization(x, gamma, beta, self.eps)
 
 
+@parallel_form(RMSNormalization, "sequence")
 class SequenceRMSNormalization(SequenceLink, RMSNormalization):
     """``RMSNormalization`` of this rank's tokens.
 
@@ -86,6 +90,7 @@ class SequenceRMSNormalization(SequenceLink, RMSNormalization):
             return rms_normalization(x, self._summed(self.gamma), self.eps)
 
 
+@parallel_form(EmbedID, "sequence")
 class SequenceEmbedID(SequenceLink, EmbedID):
     """``EmbedID`` of this rank's tokens.
 

@@ -7,6 +7,7 @@ from typing import Any
 from renga.communicators import Communicator
 from renga.core.variable import Variable
 from renga.links.normalization.batch_normalization import BatchNormalization
+from renga.links.parallel.forms import parallel_form
 from renga.links.parallel.multi_node_batch_normalization import (
     MultiNodeBatchNormalization,
 )
@@ -15,6 +16,7 @@ from renga.parallel.placement.tracker import is_replicated, placed
 from renga.parallel.redistribute import with_summed_gradient
 
 
+@parallel_form(BatchNormalization, "spatial")
 class SpatialBatchNormalization(MultiNodeBatchNormalization):
     """``BatchNormalization`` by the statistics of whole images.
 

@@ -6,11 +6,13 @@ from typing import Any
 
 from renga.core.variable import Variable
 from renga.links.connection.linear import Linear
+from renga.links.parallel.forms import parallel_form
 from renga.links.parallel.spatial.image import gather_image
 from renga.links.parallel.spatial.link import SpatialLink
 from renga.parallel.placement.tracker import is_replicated
 
 
+@parallel_form(Linear, "spatial")
 class SpatialLinear(SpatialLink, Linear):
     """``Linear`` of images that are sharded over a grid of ranks.
 

@@ -12,7 +12,7 @@ from renga import serializers
 from renga.communicators import local
 from renga.parallel.conversion.replacement import copy_with_replacements
 from renga.parallel.parallelize import parallelize
-from renga.parallel.samples.sample_run import SampleRun
+from renga.parallel.samples.strategy import SampleRun
 from renga.utils.type_check import InvalidType
 
 

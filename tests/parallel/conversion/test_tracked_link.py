@@ -254,7 +254,7 @@ def test_ranks_that_call_a_model_differently(name):
 
 
 @pytest.mark.parametrize("option", ["train", "enable_backprop"])
-@pytest.mark.parametrize("input", ["replicated", "sharded", "whole", "parts"])
+@pytest.mark.parametrize("input", ["replicated", "sharded"])
 def test_ranks_in_different_modes(option, input):
     def on_rank(comm):
         net = parallelize(in_float64(Pixels), comm, "spatial", input=input)

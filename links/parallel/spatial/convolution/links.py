@@ -11,6 +11,7 @@ from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.convolution.convolution_nd import ConvolutionND
 from renga.links.convolution.deconvolution_2d import Deconvolution2D
 from renga.links.convolution.deconvolution_nd import DeconvolutionND
+from renga.links.parallel.forms import parallel_form
 from renga.links.parallel.spatial.convolution.functions import (
     spatial_convolution,
     spatial_deconvolution,
@@ -55,6 +56,7 @@ class _Deconvolution(_SpatialConvolution):
         return self._apply(spatial_deconvolution, x, self.outsize)
 
 
+@parallel_form(Convolution2D, "spatial")
 class SpatialConvolution2D(_Convolution, Convolution2D):
     """``Convolution2D`` of images that are sharded over a grid of ranks.
 
@@ -75,6 +77,7 @@ class SpatialConvolution2D(_Convolution, Convolution2D):
     """
 
 
+@parallel_form(ConvolutionND, "spatial")
 class SpatialConvolutionND(_Convolution, ConvolutionND):
     """``ConvolutionND`` of images that are sharded over a grid of ranks.
 
@@ -91,6 +94,7 @@ class SpatialConvolutionND(_Convolution, ConvolutionND):
     """
 
 
+@parallel_form(Deconvolution2D, "spatial")
 class SpatialDeconvolution2D(_Deconvolution, Deconvolution2D):
     """``Deconvolution2D`` of images that are sharded over a grid of ranks.
 
@@ -110,6 +114,7 @@ class SpatialDeconvolution2D(_Deconvolution, Deconvolution2D):
     """
 
 
+@parallel_form(DeconvolutionND, "spatial")
 class SpatialDeconvolutionND(_Deconvolution, DeconvolutionND):
     """``DeconvolutionND`` of images that are sharded over a grid of ranks.
 

@@ -10,7 +10,7 @@ from renga.core.link.distinct_params import distinct_params
 from renga.core.link.sharing_memory import sharing_memory
 from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.normalization.batch_normalization import BatchNormalization
-from renga.parallel.channel.makers import MAKERS
+from renga.links.parallel.forms import FORMS
 
 _NAMES = {"W", "b", "gamma", "beta", "avg_mean", "avg_var", "N"}
 
@@ -65,8 +65,7 @@ def _sharing_links(model: Link) -> dict[int, str]:
 
 def _reason(link: Any, shared: str, leaves: Collection[int]) -> str:
     """Why no channel-parallel link can replace this one; empty if one can."""
-    is_attention = type(link) is MultiHeadAttention
-    if type(link) not in MAKERS and not is_attention:
+    if type(link) not in FORMS["channel"]:
         return "no channel-parallel link of its kind"
     if shared:
         return shared

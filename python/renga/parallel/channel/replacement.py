@@ -11,65 +11,127 @@ from renga.core.link import Link
 from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.connection.embed_id import EmbedID
 from renga.links.normalization.batch_normalization import BatchNormalization
-from renga.links.parallel.channel.attention import ParallelMultiHeadAttention
+from renga.links.parallel.channel.choice import LinkChoice
+from renga.links.parallel.channel.vocab_embed_id import ParallelVocabEmbedID
+from renga.links.parallel.forms import FORMS
 from renga.parallel.channel.kept_links import attentions, kept_links
 from renga.parallel.channel.layout_search import choose_layouts, cost_of_call
-from renga.parallel.channel.makers import (
-    MAKERS,
-    LinkChoice,
-    vocab_embed_id,
-)
-from renga.parallel.conversion.replacement import LinkReplacement
-from renga.parallel.conversion.tracing import Call, LayoutGroups, Trace, trace
+from renga.parallel.conversion.replacement import Replacer
+from renga.parallel.conversion.tracing import Call, Trace, trace
 from renga.parallel.redistribute.cost import Cost, rates_of
 
 _REPLICATED = ("replicated", "replicated")
 _KEPT_BY_PLAN = LinkChoice(_REPLICATED, is_kept=True)
 
 
-def channel_replacements(
-    model: Link,
-    comm: Communicator,
-    inputs: Sequence[Any],
-    choices: Mapping[str, LinkChoice] | None = None,
-    output: str = "replicated",
-) -> list[LinkReplacement]:
-    """A replacement for every link of a model that has parameters of its own.
+class ChannelReplacer(Replacer):
+    """Makes links of which each rank has some channels.
 
     With example ``inputs`` the model is run once, and activations stay sharded between
     links where every operation on them allows it; without, they are replicated.
 
     Args:
+        model: whose links are replaced.
+        comm: the communicator of the ranks.
+        inputs: arguments of the model; may be empty.
         choices: by the paths of links, in the place of what a cost model chooses.
             Other links are kept.
         output: ``sharded`` if the outputs of the model stay sharded.
 
     Raises:
-        ValueError: outputs shall stay sharded and cannot, or there is no example; or a
-            plan shards the input or output of a link that has to be kept.
+        ValueError: outputs shall stay sharded and cannot, or there is no example; or,
+            from ``replacements``, a plan shards the input or output of a link that has
+            to be kept.
     """
-    traced = trace_channels(model, inputs, output, follows_states=True)
-    if output == "sharded":
-        _require_sharded_outputs(traced)
-    layouts_of = choose_layouts(traced, comm) if choices is None else None
-    paths = {id(link): path for path, link in reversed(list(model.namedlinks()))}
 
-    def choice_of(link: Link) -> LinkChoice:
-        if layouts_of is not None:
-            return LinkChoice(layouts_of(link))
-        return (choices or {}).get(paths[id(link)], _KEPT_BY_PLAN)
+    strategy = "channel"
 
-    replacements, inside = [], set[int]()
-    for attention in attentions(model):
-        if id(attention) not in traced.kept and not choice_of(attention).is_kept:
-            replacements.append(_shard_heads(attention, comm, traced))
-            inside.update(id(child) for child in attention.children())
-    for link in dict.fromkeys(model.links()):
-        if link._params and id(link) not in inside:
-            choice, reason = choice_of(link), traced.kept.get(id(link))
-            _require_replicated_if_kept(paths[id(link)], choice, reason)
-            replacements.append(_replace(link, comm, choice, traced))
-    return replacements
+    def __init__(
+        self,
+        model: Link,
+        comm: Communicator,
+        inputs: Sequence[Any],
+        choices: Mapping[str, LinkChoice] | None = None,
+        output: str = "replicated",
+    ) -> None:
+        self.traced = trace_channels(model, inputs, output, follows_states=True)
+        super().__init__(model, comm, self.traced.calls)
+        if output == "sharded":
+            _require_sharded_outputs(self.traced)
+        self._choices = choices
+        if choices is None:
+            self._layouts_of = choose_layouts(self.traced, comm)
+        self._paths = {
+            id(link): path for path, link in reversed(list(model.namedlinks()))
+        }
+
+    def _choice(self, link: Link) -> LinkChoice:
+        if self._choices is None:
+            return LinkChoice(self._layouts_of(link))
+        return self._choices.get(self._paths[id(link)], _KEPT_BY_PLAN)
+
+    def is_whole(self, link: Link) -> bool:
+        is_attention = super().is_whole(link) and id(link) not in self.traced.kept
+        return is_attention and not self._choice(link).is_kept
+
+    def reason(self, link: Link) -> str:
+        if self.is_whole(link):
+            return ""
+        choice, reason = self._choice(link), self.traced.kept.get(id(link))
+        if reason and choice.layouts != _REPLICATED:
+            raise ValueError(
+                f"parallelize: expected the model that the plan was made for, got one "
+                f"in which {self._paths[id(link)]} cannot be sharded: {reason}"
+            )
+        if reason or choice.is_kept:
+            return reason or "the plan keeps it"
+        is_statistics = isinstance(link, BatchNormalization)
+        if is_statistics and choice.layouts == _REPLICATED:
+            return "its input and output are replicated"
+        return ""
+
+    def make(self, link: Any) -> Any:
+        if self._is_vocabulary(link):
+            layout = "channel" if self._scores_can_stay(link) else "replicated"
+            return ParallelVocabEmbedID.from_link(link, self.comm, layout)
+        call, kind = next(iter(self.calls_of(link)), None), self.forms[type(link)]
+        return kind.from_link(link, self.comm, self._choice(link), call)
+
+    def cost(self, link: Any) -> Cost | None:
+        if self._is_vocabulary(link):
+            return self._cost_of_vocabulary(link)
+        calls = self.calls_of(link.out_proj if self.is_whole(link) else link)
+        if not calls:
+            return None
+        if self.is_whole(link):  # the all-reduces of y and of the gradient of x
+            return _cost_of_all_reduces(self.comm, 2, calls[0].y_shape)
+        return cost_of_call(link, self.comm, self._choice(link).layouts, calls[0])
+
+    def _attended(self, link: Link) -> list[Call]:
+        return [call for call in self.traced.attended if call.link is link]
+
+    def _is_vocabulary(self, link: Link) -> bool:
+        """Whether an embedding's weight gives the scores of a vocabulary, too."""
+        is_embedding = isinstance(link, EmbedID)
+        return is_embedding and bool(self._attended(link) or not self.traced.calls)
+
+    def _scores_can_stay(self, link: Link) -> bool:
+        attended, groups = self._attended(link), self.traced.groups
+        return bool(attended) and all(groups.choices(call.y) for call in attended)
+
+    def _cost_of_vocabulary(self, link: Link) -> Cost | None:
+        attended = self._attended(link)
+        if not attended:
+            return None
+        # Vectors and the gradients of x are all-reduced, replicated scores gathered.
+        comm = self.comm
+        communication, _, moved = _cost_of_all_reduces(comm, 2, attended[0].x_shape)
+        if not self._scores_can_stay(link):
+            rates, others = rates_of(comm), comm.size - 1
+            gathered = 4 * math.prod(attended[0].y_shape) * others / comm.size
+            communication += others * rates.alpha + gathered * rates.beta
+            moved += gathered
+        return Cost(communication, 0, moved)
 
 
 def trace_channels(
@@ -82,9 +144,9 @@ def trace_channels(
 
     Without ``inputs`` it is not run, and nothing is known but which links are kept.
     """
-    traced = Trace([], LayoutGroups())
-    if inputs:
-        traced = trace(model, inputs, tuple(MAKERS), output, follows_states)
+    # An attention is traced by its projections.
+    kinds = tuple(set(FORMS["channel"]) - {MultiHeadAttention})
+    traced = trace(model, inputs, kinds, output, follows_states)
     kept = kept_links(model, traced.leaves)
     replicated = {id(call.link) for call in traced.attended} | set(kept)
     for link in attentions(model):
@@ -118,67 +180,7 @@ def _require_sharded_outputs(traced: Trace) -> None:
             )
 
 
-def _require_replicated_if_kept(
-    path: str, choice: LinkChoice, reason: str | None
-) -> None:
-    """Raises ValueError where a plan shards what a kept link takes or returns."""
-    if reason and choice.layouts != _REPLICATED:
-        raise ValueError(
-            f"parallelize: expected the model that the plan was made for, got one in "
-            f"which {path} cannot be sharded: {reason}"
-        )
-
-
-def _shard_heads(
-    link: MultiHeadAttention, comm: Communicator, traced: Trace
-) -> LinkReplacement:
-    new = ParallelMultiHeadAttention.from_link(link, comm)
-    new.name = link.name
-    calls = [call for call in traced.calls if call.link is link.out_proj]
-    # The all-reduces of y and of the gradient of x.
-    cost = _cost_of_all_reduces(comm, 2, calls[0].y_shape) if calls else None
-    return LinkReplacement(link, new, "", cost)
-
-
 def _cost_of_all_reduces(comm: Communicator, count: int, shape: Sequence[int]) -> Cost:
     rates, others = rates_of(comm), comm.size - 1
     moved = 2 * count * 4 * math.prod(shape) * others / comm.size
     return Cost(2 * count * others * rates.alpha + moved * rates.beta, 0, moved)
-
-
-def _replace(
-    link: Link, comm: Communicator, choice: LinkChoice, traced: Trace
-) -> LinkReplacement:
-    reason = traced.kept.get(id(link), "the plan keeps it" if choice.is_kept else "")
-    attended = [call for call in traced.attended if call.link is link]
-    if not reason and isinstance(link, EmbedID) and (attended or not traced.calls):
-        return _replace_vocabulary(link, comm, attended, traced.groups)
-    if not reason and isinstance(link, BatchNormalization):
-        is_replicated = choice.layouts == _REPLICATED
-        reason = "its input and output are replicated" if is_replicated else ""
-    if reason:
-        return LinkReplacement(link, None, reason)
-    call = next((call for call in traced.calls if call.link is link), None)
-    new = MAKERS[type(link)](link, comm, choice, call)
-    new.name = link.name
-    cost = None if call is None else cost_of_call(link, comm, choice.layouts, call)
-    return LinkReplacement(link, new, "", cost)
-
-
-def _replace_vocabulary(
-    link: Any, comm: Communicator, attended: Sequence[Call], groups: LayoutGroups
-) -> LinkReplacement:
-    """For an embedding whose weight gives the scores of a vocabulary, too."""
-    can_stay = bool(attended) and all(groups.choices(call.y) for call in attended)
-    new = vocab_embed_id(link, comm, "channel" if can_stay else "replicated")
-    new.name = link.name
-    if not attended:
-        return LinkReplacement(link, new)
-    # Vectors and the gradients of x are all-reduced, and replicated scores gathered.
-    communication, _, moved = _cost_of_all_reduces(comm, 2, attended[0].x_shape)
-    if not can_stay:
-        rates, others = rates_of(comm), comm.size - 1
-        gathered = 4 * math.prod(attended[0].y_shape) * others / comm.size
-        communication += others * rates.alpha + gathered * rates.beta
-        moved += gathered
-    return LinkReplacement(link, new, "", Cost(communication, 0, moved))

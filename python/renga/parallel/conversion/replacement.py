@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from renga.core.link import Link
 from renga.core.link.sharing_memory import share_arrays
+from renga.links.attention.multi_head_attention import MultiHeadAttention
+from renga.links.parallel.forms import FORMS
+from renga.parallel.conversion.tracing import Call
 from renga.parallel.redistribute.cost import Cost
 
 
@@ -18,6 +21,61 @@ class LinkReplacement(NamedTuple):
     replacement: Any  # None: the link stays
     reason: str = ""  # why it stays
     cost: Cost | None = None  # for inputs like the example; None without an example
+
+
+class Replacer:
+    """Finds what replaces each link of a model that has parameters of its own.
+
+    A strategy derives its own, which estimates costs and may keep further links.
+
+    Args:
+        model: whose links are replaced.
+        comm: the ranks, as parallel links take them.
+        calls: of the model's links, for an example of its inputs.
+    """
+
+    #: The strategy whose parallel links it makes, and why other links stay.
+    strategy: str
+    others: str
+
+    def __init__(self, model: Link, comm: Any, calls: Sequence[Call]) -> None:
+        self.model, self.comm, self.calls = model, comm, calls
+        self.forms = FORMS[self.strategy]
+
+    def replacements(self) -> list[LinkReplacement]:
+        """One for each link with parameters, but those inside of a replaced one."""
+        links, found = dict.fromkeys(self.model.links()), []
+        wholes = {id(link): link for link in links if self.is_whole(link)}
+        inside = {id(each) for link in wholes.values() for each in link.children()}
+        for link in links:
+            if id(link) in inside or not (link._params or id(link) in wholes):
+                continue
+            new, reason, cost = None, self.reason(link), None
+            if not reason:
+                new, cost = self.make(link), self.cost(link)
+                new.name = link.name
+            found.append(LinkReplacement(link, new, reason, cost))
+        return found
+
+    def is_whole(self, link: Link) -> bool:
+        """Whether a link is replaced together with its children."""
+        return type(link) is MultiHeadAttention and type(link) in self.forms
+
+    def reason(self, link: Link) -> str:
+        """Why a link stays; empty if it is replaced."""
+        return "" if type(link) in self.forms else self.others
+
+    def make(self, link: Any) -> Any:
+        """The parallel link."""
+        return self.forms[type(link)].from_link(link, self.comm)
+
+    def cost(self, link: Any) -> Cost | None:
+        """Of a step with inputs like the example, if that is known."""
+        raise NotImplementedError
+
+    def calls_of(self, link: Link) -> list[Call]:
+        """Those of a link."""
+        return [call for call in self.calls if call.link is link]
 
 
 def copy_with_replacements(

@@ -100,7 +100,7 @@ def trace(
     output: str = "replicated",
     follows_states: bool = False,
 ) -> Trace:
-    """Runs the model once, in test mode.
+    """Runs the model once, in test mode; without ``inputs`` nothing is known.
 
     Args:
         kinds: classes of links whose inputs and outputs may be sharded.
@@ -108,6 +108,8 @@ def trace(
             features, too.
         follows_states: whether to run it once more if links keep states between calls.
     """
+    if not inputs:
+        return Trace([], LayoutGroups())
     recorder = Recorder(model)
     program = recorder.program
     modes = using_config("train", False), using_config("enable_backprop", True)

@@ -4,41 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
-from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.core.serializer import Deserializer
-from renga.parallel.conversion.first_calls import FirstCalls
-from renga.parallel.conversion.loads import Loads
 from renga.parallel.placement.tracker import current_tracker
-
-
-class Run(Protocol):
-    """How a model runs."""
-
-    @property
-    def comm(self) -> Communicator:
-        """That of the ranks which run it."""
-
-    @property
-    def loads(self) -> Loads:
-        """Those of its links, which have to be the same on all ranks."""
-
-    @property
-    def first_calls(self) -> FirstCalls:
-        """Those of its links, which are compared with serial ones."""
-
-    def __call__(
-        self, name: str, run: Callable[..., Any], args: Any, kwargs: Any
-    ) -> Any:
-        """The result of ``run(*args, **kwargs)``, of a model of this name."""
 
 
 class LoadedLink(Link):
     """A link of a model that all ranks run together, which notes what it has loaded."""
 
-    _run_model: Run
+    _run_model: Any  # a Run
 
     def serialize(self, serializer: Any) -> None:
         super().serialize(serializer)
@@ -87,7 +63,7 @@ class TrackedLink(LoadedLink):
         if current_tracker() is not None:
             return run(*args, **kwargs)
         compare = self._run_model.first_calls.begin(self)
-        result = self._run_model(type(self).__name__, run, args, kwargs)
+        result = self._run_model(self, run, args, kwargs)
         if compare is not None:
             compare(args, kwargs)
         return result
@@ -101,7 +77,7 @@ class TrackedCallable(TrackedLink):
 
 
 def tracked_class(
-    link: Link, run_model: Run, override: type[Link] | None = None
+    link: Link, run_model: Any, override: type[Link] | None = None
 ) -> type[Link]:
     """A class derived from that of a link, whose calls are tracked.
 
@@ -114,12 +90,12 @@ def tracked_class(
     return _derived(kind, bases, run_model)
 
 
-def loaded_class(link: Link, run_model: Run) -> type[Link]:
+def loaded_class(link: Link, run_model: Any) -> type[Link]:
     """A class derived from that of a link, which notes what it has loaded."""
     return _derived(type(link), (LoadedLink, type(link)), run_model)
 
 
-def _derived(kind: type, bases: tuple[type, ...], run_model: Run) -> type[Link]:
+def _derived(kind: type, bases: tuple[type, ...], run_model: Any) -> type[Link]:
     names = {
         "_run_model": run_model,
         "__module__": kind.__module__,

@@ -9,19 +9,18 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from renga.communicators import Communicator
 from renga.core.link import Link
+from renga.links.parallel.channel.choice import LinkChoice
 from renga.links.parallel.spatial.grid import SpatialGrid
-from renga.parallel.channel.makers import LinkChoice
-from renga.parallel.channel.replacement import channel_replacements
-from renga.parallel.conversion.replacement import LinkReplacement
+from renga.parallel.channel.strategy import ChannelStrategy
+from renga.parallel.conversion.strategy import Applied, LinkStrategy, Strategy
 from renga.parallel.pipeline.batches import micro_batches
 from renga.parallel.pipeline.pipeline import Pipeline
 from renga.parallel.plan.cluster import Cluster
 from renga.parallel.plan.drawing import Bar, draw_timeline
 from renga.parallel.plan.json_file import read_json, write_json
-from renga.parallel.samples.sample_run import SampleRun
-from renga.parallel.spatial.replacement import spatial_replacements
+from renga.parallel.samples.strategy import SampleStrategy
+from renga.parallel.spatial.strategy import SpatialStrategy
 from renga.utils.table import aligned
 
 _FORMAT = "renga plan 3"
@@ -48,7 +47,7 @@ class Stages(NamedTuple):
 
 
 @dataclasses.dataclass
-class Plan:
+class Plan(Strategy):
     """A strategy for a model on a cluster.
 
     ``parallelize(model, comm, plan, x)`` applies it, if it was found for a model and
@@ -86,7 +85,7 @@ class Plan:
     measured: dict[str, float] = dataclasses.field(default_factory=dict)
 
     @property
-    def ranks(self) -> int:
+    def ranks(self) -> int:  # type: ignore[override]
         """The number of ranks that it is for."""
         return self.cluster.ranks
 
@@ -108,20 +107,32 @@ class Plan:
         return self.data_seconds < self.seconds
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         """Equal for equal choices."""
         chosen = [self.links, self.grid, self.stages, self.groups]
         text = json.dumps(chosen, sort_keys=True)
         return f"plan {hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
-    def replacements(
-        self, model: Link, comm: Communicator, inputs: Sequence[Any]
-    ) -> list[LinkReplacement]:
-        """What ``parallelize`` replaces.
+    @property
+    def takes_options(self) -> bool:  # type: ignore[override]
+        """Whether it makes a pipeline, whose options these are."""
+        return self.stages is not None
+
+    def apply(
+        self, model: Link, comm: Any, example: Sequence[Any], **options: Any
+    ) -> Applied | None:
+        """What ``parallelize`` makes of a model.
 
         Raises:
             ValueError: the plan is for a described network, or for another model.
         """
+        if self.stages is not None:
+            starts, number = self.stages
+            axis = options.get("batch_axis", 0)
+            _, parts = micro_batches.split(example, number, axis)[0]
+            options |= {"micro_batches": number, "stages": starts}
+            pipeline = Pipeline(model, comm, *parts, **options)
+            return Applied(pipeline, f"parallelize: {self.name}, {pipeline}")
         if self.links is None:
             raise ValueError(
                 f"parallelize: expected a plan of a model, got one of the described "
@@ -133,28 +144,13 @@ class Plan:
                 f"parallelize: expected a model with the links of the plan, got "
                 f"{type(model).__name__} without {', '.join(sorted(missing))}"
             )
+        strategy: LinkStrategy = ChannelStrategy(self.links)
         if self.grid is not None:
-            return spatial_replacements(model, SpatialGrid(comm, self.grid), inputs)
-        return channel_replacements(model, comm, inputs, self.links)
-
-    def sample_run(self, comm: Communicator) -> SampleRun | None:
-        """How groups of ranks with samples of their own run it, if there are any."""
-        if self.groups == 1:
-            return None
-        return SampleRun.create(comm, self.groups, self.stacked)
-
-    def pipeline(
-        self, model: Link, comm: Communicator, inputs: Sequence[Any], **options: Any
-    ) -> Link | None:
-        """The model as a pipeline with these options, if the plan has stages."""
-        if self.stages is None:
-            return None
-        starts, number = self.stages
-        axis = options.get("batch_axis", 0)
-        _, parts = micro_batches.split(inputs, number, axis)[0]
-        return Pipeline(
-            model, comm, *parts, micro_batches=number, stages=starts, **options
-        )
+            strategy, comm = SpatialStrategy(), SpatialGrid(comm, self.grid)
+        elif self.groups > 1:
+            strategy = SampleStrategy(strategy, self.groups, self.stacked)
+        strategy.name = self.name
+        return strategy.apply(model, comm, example)
 
     def table(self) -> str:
         """A line for each layer: what it does, what that takes, and the next best."""

@@ -12,7 +12,7 @@ from renga.parallel.pipeline.partition import partition
 from renga.parallel.plan.cluster import Cluster
 from renga.parallel.plan.strategies.messages import link_messages
 from renga.parallel.plan.strategies.traced_model import TracedModel
-from renga.parallel.spatial.replacement import spatial_replacements
+from renga.parallel.spatial.replacement import SpatialReplacer
 
 
 class Layer(NamedTuple):
@@ -107,7 +107,8 @@ def _spatial(
     model: Link, inputs: Sequence[Any], found: Any, ranks: int
 ) -> dict[str, float]:
     paths = {id(link): path for path, link in reversed(list(model.namedlinks()))}
-    replaced = spatial_replacements(model, simulated.connect(ranks), inputs)
+    replacer = SpatialReplacer(model, simulated.connect(ranks), inputs)
+    replaced = replacer.replacements()
     return {paths[id(r.link)]: r.cost.bytes for r in replaced if r.cost is not None}
 
 

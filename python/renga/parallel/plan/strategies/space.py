@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any, Union
 
 from renga.links.normalization.batch_normalization import BatchNormalization
+from renga.links.parallel.channel.choice import LinkChoice
 from renga.links.parallel.channel.process_grid import requested_grids
 from renga.parallel.channel.layout_search import choose_layouts
-from renga.parallel.channel.makers import LinkChoice
 from renga.parallel.plan.cluster import Cluster
 from renga.parallel.plan.configuration import Configuration
 from renga.parallel.plan.costs import Costs, share_of
@@ -188,7 +188,7 @@ class LinkSpace:
         return chosen
 
     def link_choices(self) -> dict[str, LinkChoice]:
-        """What ``channel_replacements`` takes. Its links do not overlap messages."""
+        """What ``ChannelStrategy`` takes. Its links do not overlap messages."""
         found = {}
         for traced in self.traced.calls:
             algorithm, layouts = self.algorithm(traced), self.layouts(traced.call)

@@ -111,7 +111,8 @@ def _messages(
     """
 
     def act(comm: Communicator) -> tuple[Messages, dict[str, Messages]]:
-        parallel, *_ = with_strategy(model, SpatialGrid(comm, grid), "spatial", inputs)
+        on_grid = SpatialGrid(comm, grid)
+        parallel = with_strategy(model, on_grid, "spatial", inputs).model
         recorder = Recorder(parallel, timed=True, now=lambda: _sent(comm))
         begun = _sent(comm)
         with recorder, using_config("train", True):

@@ -13,8 +13,9 @@ from renga.communicators import Communicator
 from renga.core.around_call import variables_in
 from renga.core.function_node import backward
 from renga.core.link import Link
+from renga.parallel.conversion.strategy import Strategy
 from renga.parallel.data.optimizers import create_multi_node_optimizer
-from renga.parallel.parallelize import Strategy, with_strategy
+from renga.parallel.parallelize import with_strategy
 from renga.parallel.pipeline.pipeline import Pipeline
 from renga.parallel.placement.shard_ranges import as_slice, shard_range
 from renga.parallel.plan.plan import MULTI_NODE_OPTIMIZER
@@ -74,7 +75,7 @@ def _sum_of(model: Any) -> Any:
 def _step(
     model: Link, comm: Communicator, plan: Strategy, inputs: Sequence[Any]
 ) -> Any:
-    parallel, *_ = with_strategy(model, comm, plan, inputs)
+    parallel = with_strategy(model, comm, plan, inputs).model
     optimizer = optimizers.SGD(0.0).setup(parallel)
     if isinstance(parallel, Pipeline):
         return lambda: parallel.train_batch(optimizer, _sum_of(parallel.model), inputs)

@@ -1,16 +1,15 @@
-"""A run of a model in which each group of ranks computes some of the samples."""
+"""Samples that are divided among groups of ranks: how a model is made and run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.core.variable import Variable
 from renga.functions import reshape
-from renga.functions.noise.seed import random_streams
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.multi_node_normalization import (
     multi_node_batch_normalization,
@@ -18,10 +17,10 @@ from renga.links.parallel.multi_node_normalization import (
 from renga.parallel.conversion.arguments import (
     arrays_of,
     replace_arrays,
-    require_same_call,
 )
-from renga.parallel.conversion.first_calls import FirstCalls
-from renga.parallel.conversion.loads import Loads
+from renga.parallel.conversion.replacement import LinkReplacement
+from renga.parallel.conversion.run import Run, Sharded
+from renga.parallel.conversion.strategy import LinkStrategy
 from renga.parallel.conversion.tracked_link import tracked_class
 from renga.parallel.groups import create_groups
 from renga.parallel.placement import (
@@ -42,8 +41,7 @@ from renga.parallel.samples.summed_gradients import summing_gradients
 from renga.utils.type_check import InvalidType
 
 
-@dataclass(frozen=True)
-class SampleRun:
+class SampleRun(Run):
     """Runs models: samples are divided among ranks, and outputs gathered.
 
     Arrays among the arguments that are as long as the first one are samples along axis
@@ -57,12 +55,16 @@ class SampleRun:
             the other, rather than all rows of one sample after the other.
     """
 
-    comm: Communicator
-    data: Communicator
-    inner: Communicator
-    stacked: tuple[bool, ...]
-    loads: Loads = field(default_factory=Loads, compare=False)
-    first_calls: FirstCalls = field(default_factory=FirstCalls, compare=False)
+    def __init__(
+        self,
+        comm: Communicator,
+        data: Communicator,
+        inner: Communicator,
+        stacked: Sequence[bool],
+    ) -> None:
+        super().__init__(comm)
+        self.data, self.inner, self.stacked = data, inner, stacked
+        self.first_stream = 1 + data.rank * (inner.size + 1)
 
     @classmethod
     def create(
@@ -73,7 +75,7 @@ class SampleRun:
         Ranks of a group have consecutive numbers.
         """
         split = create_groups(comm, data=groups, channel=comm.size // groups)
-        return cls(comm, split.data, split.channel, tuple(stacked))
+        return cls(comm, split.data, split.channel, stacked)
 
     def shards(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """This rank's samples of arrays."""
@@ -81,13 +83,9 @@ class SampleRun:
         own = as_slice(shard_range(samples, self.data.size, self.data.rank))
         return tuple(x[own] if len(x) == samples else x for x in inputs)
 
-    def __call__(
-        self, name: str, run: Callable[..., Any], args: Any, kwargs: Any
-    ) -> Any:
-        """The result of ``run``, of a model of this name."""
-        model: Any = getattr(run, "__self__")  # noqa: B009 (of a callable)
-        require_same_call(self.comm, model, self.loads, (args, kwargs), True)
-        data = self.data
+    @contextlib.contextmanager
+    def sharding(self, model: Link, args: Any, kwargs: Any) -> Sharded:
+        data, name = self.data, type(model).__name__
         samples = _samples(name, [*arrays_of(args), *arrays_of(kwargs)], data.size)
         sizes = sizes_of(shard_ranges(samples, data.size))
         own = as_slice(shard_range(samples, data.size, data.rank))
@@ -101,15 +99,15 @@ class SampleRun:
             return change.apply(x)
 
         args, kwargs = replace_arrays(args, shard), replace_arrays(kwargs, shard)
-        streams = random_streams(self.comm, 1 + data.rank * (self.inner.size + 1))
-        # Links of the model know by the tracker that they are called by it.
-        tracker = PlacementTracker(lambda x: x)
-        with tracking(tracker), summing_gradients(data, model), streams:
-            result = run(*args, **kwargs)
         stacked = iter(self.stacked)
-        return replace_arrays(
-            result, lambda y: self._gathered(name, y, sizes, next(stacked, False))
-        )
+
+        def gather(result: Any) -> Any:
+            return replace_arrays(
+                result, lambda y: self._gathered(name, y, sizes, next(stacked, False))
+            )
+
+        with tracking(PlacementTracker(lambda x: x)), summing_gradients(data, model):
+            yield args, kwargs, gather
 
     def _gathered(
         self, name: str, y: Any, sizes: Sequence[int], is_stacked: bool
@@ -130,7 +128,6 @@ class SampleRun:
         return reshape(y, (rows * sum(sizes), *y.shape[2:]))
 
     def class_of(self, link: Link) -> type[Link]:
-        """The class of a link of a model."""
         is_normalization = isinstance(link, BatchNormalization)
         return tracked_class(link, self, _OverSamples if is_normalization else None)
 
@@ -168,3 +165,24 @@ def _samples(name: str, arrays: Sequence[Any], ranks: int) -> int:
             f"{tuple(shape) if arrays else 'no array'}"
         )
     return int(samples)
+
+
+class SampleStrategy(LinkStrategy):
+    """Groups of ranks have samples of their own, and share the model.
+
+    Args:
+        inner: how the ranks of a group share it.
+        groups, stacked: as for :meth:`SampleRun.create`.
+    """
+
+    def __init__(
+        self, inner: LinkStrategy, groups: int, stacked: Sequence[bool]
+    ) -> None:
+        self.inner, self.groups, self.stacked = inner, groups, stacked
+
+    def divide(
+        self, model: Link, comm: Any, example: Sequence[Any]
+    ) -> tuple[list[LinkReplacement], SampleRun]:
+        run = SampleRun.create(comm, self.groups, self.stacked)
+        found, _ = self.inner.divide(model, run.inner, run.shards(example))
+        return found, run

@@ -8,8 +8,8 @@ import renga.functions as F
 import renga.links as L
 from renga.communicators import local
 from renga.parallel.conversion.replacement import copy_with_replacements
-from renga.parallel.samples.sample_run import SampleRun
 from renga.parallel.samples.stacked_steps import stacked_steps
+from renga.parallel.samples.strategy import SampleRun
 from renga.utils.type_check import InvalidType
 
 

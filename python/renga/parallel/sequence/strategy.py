@@ -1,10 +1,10 @@
-"""A run of a model for sequences that are sharded over several ranks."""
+"""Sequences that are sharded over several ranks: how a model is made and run."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
 from renga.communicators import Communicator
@@ -12,50 +12,41 @@ from renga.core.around_call import surrounding
 from renga.core.link import Link
 from renga.core.variable import Variable
 from renga.functions import get_item
-from renga.functions.noise.seed import random_streams
-from renga.links.parallel.sequence.link import SequenceLink
 from renga.links.parallel.sequence.tokens import (
     TOKENS,
     gather_sequence,
     scatter_sequence,
 )
-from renga.parallel.conversion.arguments import (
-    replace_arrays,
-    require_same_call,
-)
-from renga.parallel.conversion.first_calls import FirstCalls
-from renga.parallel.conversion.loads import Loads
-from renga.parallel.conversion.tracked_link import loaded_class, tracked_class
+from renga.parallel.conversion.arguments import replace_arrays
+from renga.parallel.conversion.replacement import LinkReplacement
+from renga.parallel.conversion.run import Run, Sharded
+from renga.parallel.conversion.strategy import LinkStrategy
 from renga.parallel.placement import REPLICATE, Shard
 from renga.parallel.placement.tracker import PlacementTracker, tracking
 from renga.parallel.redistribute import (
     all_gather_size,
     with_summed_gradient,
 )
+from renga.parallel.sequence.replacement import SequenceReplacer
 from renga.parallel.sequence.sequence_checker import SequenceChecker
 from renga.utils.type_check import InvalidType
 
 
-@dataclass(frozen=True)
-class SequenceRun:
+class SequenceRun(Run):
     """Runs models: functions are checked, and embeddings of positions replaced.
 
     Positional arguments of two axes or more are sequences (N, L, …); keyword arguments,
     such as masks, and others are replicated.
     """
 
-    comm: Communicator
-    is_replicated: bool  # whether models take and return replicated sequences
-    loads: Loads = field(default_factory=Loads, compare=False)
-    first_calls: FirstCalls = field(default_factory=FirstCalls, compare=False)
+    strategy = "sequence"
 
-    def __call__(
-        self, name: str, run: Callable[..., Any], args: Any, kwargs: Any
-    ) -> Any:
-        """The result of ``run``, of a model of this name."""
-        comm, model = self.comm, getattr(run, "__self__")  # noqa: B009 (of a callable)
-        compared = (args, kwargs) if self.is_replicated else ()
-        require_same_call(comm, model, self.loads, compared, self.is_replicated)
+    def _compared(self, args: Any, kwargs: Any) -> Any:
+        return (args, kwargs) if self.is_replicated else ()
+
+    @contextlib.contextmanager
+    def sharding(self, model: Link, args: Any, kwargs: Any) -> Sharded:
+        comm, name = self.comm, type(model).__name__
         scatter = functools.partial(scatter_sequence, comm)
         tracker = PlacementTracker(scatter, TOKENS)
 
@@ -69,27 +60,19 @@ class SequenceRun:
             tracker.record(x, REPLICATE)
             return x
 
+        def gather(result: Any) -> Any:
+            if not self.is_replicated:
+                return result
+            return replace_arrays(
+                result, functools.partial(_gather_result, comm, tracker, name)
+            )
+
         args, kwargs = replace_arrays(args, shard), replace_arrays(kwargs, replicate)
         own = {
             "position_embedding": functools.partial(_position_embedding, comm, tracker)
         }
-        checker = SequenceChecker(comm, tracker, own)
-        with tracking(tracker), surrounding(checker), random_streams(comm):
-            result = run(*args, **kwargs)
-        if not self.is_replicated:
-            return result
-        return replace_arrays(
-            result, functools.partial(_gather_result, comm, tracker, name)
-        )
-
-    def class_of(self, link: Link) -> type[Link]:
-        """The class of a link of a model.
-
-        Where models take shards, a sequence link is called as it is.
-        """
-        if not self.is_replicated and isinstance(link, SequenceLink):
-            return loaded_class(link, self)
-        return tracked_class(link, self)
+        with tracking(tracker), surrounding(SequenceChecker(comm, tracker, own)):
+            yield args, kwargs, gather
 
 
 def _gather_result(
@@ -128,3 +111,16 @@ def _position_embedding(
         y = get_item(with_summed_gradient(comm, W), own)
     tracker.record(y, Shard(0))
     return y
+
+
+class SequenceStrategy(LinkStrategy):
+    """Each rank has some tokens of every sequence."""
+
+    name = "sequence"
+    inputs = ("replicated", "sharded")
+
+    def divide(
+        self, model: Link, comm: Any, example: Sequence[Any]
+    ) -> tuple[list[LinkReplacement], SequenceRun]:
+        found = SequenceReplacer(model, comm, example).replacements()
+        return found, SequenceRun(comm, self.input == "replicated")

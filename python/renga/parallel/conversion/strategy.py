@@ -1,0 +1,101 @@
+"""Strategies: how a model is divided among ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Union
+
+from renga.backends import cuda
+from renga.communicators import Communicator
+from renga.core.link import Link
+from renga.core.variable import as_array
+from renga.links.parallel.spatial.grid import SpatialGrid
+from renga.parallel.conversion.arguments import replace_arrays
+from renga.parallel.conversion.replacement import (
+    LinkReplacement,
+    copy_with_replacements,
+)
+from renga.parallel.conversion.report import report
+from renga.parallel.conversion.run import Run
+from renga.parallel.conversion.tracked_link import LoadedLink
+from renga.parallel.placement.replicated_parameter import ReplicatedParameter
+
+Ranks = Union[Communicator, SpatialGrid]
+
+
+class Applied(NamedTuple):
+    """What a strategy has made of a model."""
+
+    model: Any
+    report: str
+    serial: dict[int, Link] = {}  # those replaced, by the ``id`` of links of the model
+
+
+class Strategy:
+    """A way to divide a model among ranks, which ``parallelize`` applies."""
+
+    #: Equal for equal strategies.
+    name: str
+    #: What models may be called with, and what they may return.
+    inputs: tuple[str, ...] = ("replicated",)
+    outputs: tuple[str, ...] = ("replicated",)
+    #: The number of ranks that it is for; None for any.
+    ranks: int | None = None
+    #: Whether ``apply`` takes a :class:`SpatialGrid`, too, and options by name.
+    takes_grids = takes_options = False
+    #: What the model takes and returns.
+    input = output = "replicated"
+
+    def apply(
+        self, model: Link, comm: Ranks, example: Sequence[Any], **options: Any
+    ) -> Applied | None:
+        """The model on the ranks of ``comm``; every rank calls it.
+
+        Args:
+            model: with the same weights on all ranks, which it may take over.
+            example: arguments of the model; may be empty.
+
+        Returns:
+            None if ``model`` has made links in a call with the example: then it has to
+            be given the weights of one rank, and ``apply`` to be called again.
+        """
+        raise NotImplementedError
+
+
+class LinkStrategy(Strategy):
+    """A strategy that replaces links of a model by parallel ones."""
+
+    def divide(
+        self, model: Link, comm: Any, example: Sequence[Any]
+    ) -> tuple[list[LinkReplacement], Run]:
+        """What replaces each link with parameters, and how the new model runs."""
+        raise NotImplementedError
+
+    def apply(
+        self, model: Link, comm: Ranks, example: Sequence[Any], **options: Any
+    ) -> Applied | None:
+        device, links = model.device, len(list(model.links()))
+        # Weights are cut in the memory of the host.
+        model.to_device("@numpy")
+        example = replace_arrays(tuple(example), lambda x: cuda.to_cpu(as_array(x)))
+        replacements, run = self.divide(model, comm, example)
+        if len(list(model.links())) > links:  # of other values on each rank
+            model.to_device(device)
+            return None
+        size = run.comm.size
+        replaced = [r for r in replacements if r.replacement is not None]
+        new = {id(r.link): r.replacement for r in replaced}
+        class_of = run.class_of if size > 1 else type
+        parallel = copy_with_replacements(model, new, class_of)
+        if isinstance(parallel, LoadedLink):
+            run.loads.begin(parallel)
+        parallel.to_device(device)
+        if size > 1:
+            ReplicatedParameter.replace_parameters(parallel, run.comm)
+        names = dict(parallel.namedlinks())
+        serial = {
+            id(names[path]): link
+            for path, link in model.namedlinks()
+            if id(link) in new
+        }
+        return Applied(parallel, report(model, replacements, self.name, size), serial)
