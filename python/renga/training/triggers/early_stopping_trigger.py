@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import operator
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from renga.core.reporter import DictSummary
 from renga.core.serializer import AbstractSerializer
 from renga.training.triggers.interval_trigger import get_trigger
+from renga.training.triggers.progress import Training
 from renga.utils import argument
-
-if TYPE_CHECKING:
-    from renga.training.trainer import Trainer
 
 _BETTER = {"max": operator.gt, "min": operator.lt}
 _WORST = {operator.gt: -float("inf"), operator.lt: float("inf")}
@@ -58,7 +56,7 @@ class EarlyStoppingTrigger:
         self.best = _WORST[self._compare]
         self._warned = False
 
-    def __call__(self, trainer: Trainer) -> bool:
+    def __call__(self, trainer: Training) -> bool:
         """Whether training should end."""
         observation = trainer.observation
         if self.monitor in observation:

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from renga.core.serializer import AbstractSerializer
-from renga.training.triggers.progress import Progress
-from renga.training.triggers.snapshot_values import save_or_restore
-
-if TYPE_CHECKING:
-    from renga.training.trainer import Trainer
+from renga.training.triggers.progress import Progress, Training, save_or_restore
 
 
 class ManualScheduleTrigger:
@@ -28,7 +23,7 @@ class ManualScheduleTrigger:
         self.unit = unit
         self.finished = False
 
-    def __call__(self, trainer: Trainer) -> bool:
+    def __call__(self, trainer: Training) -> bool:
         """Whether a point was passed since the last call."""
         before, now = self._progress.advance(trainer)
         self.finished = all(point <= now for point in self.points)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
 from renga.core.reporter import DictSummary
 from renga.core.serializer import AbstractSerializer
 from renga.training.triggers.interval_trigger import get_trigger
-
-if TYPE_CHECKING:
-    from renga.training.trainer import Trainer
+from renga.training.triggers.progress import Training
 
 
 class BestValueTrigger:
@@ -37,7 +35,7 @@ class BestValueTrigger:
         self._best_value: float | None = None
         self._summary = DictSummary()
 
-    def __call__(self, trainer: Trainer) -> bool:
+    def __call__(self, trainer: Training) -> bool:
         """Whether an interval ended here and was the best."""
         observation = trainer.observation
         if self._key in observation:

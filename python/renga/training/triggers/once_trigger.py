@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from renga.core.serializer import AbstractSerializer
-from renga.training.triggers.snapshot_values import save_or_restore
-
-if TYPE_CHECKING:
-    from renga.training.trainer import Trainer
+from renga.training.triggers.progress import Training, save_or_restore
 
 
 class OnceTrigger:
@@ -23,7 +18,7 @@ class OnceTrigger:
         """Whether it will not fire any more."""
         return not (self._flag_first or self._flag_resumed)
 
-    def __call__(self, trainer: Trainer) -> bool:
+    def __call__(self, trainer: Training) -> bool:
         """Whether it has not fired yet."""
         fire = not self.finished
         self._flag_first = self._flag_resumed = False

@@ -1,11 +1,11 @@
-"""The progress of training at the last call of a trigger."""
+"""What triggers read of a trainer, and keep of it in snapshots."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Protocol
 
 from renga.core.serializer import AbstractSerializer
-from renga.training.triggers.snapshot_values import save_or_restore
 
 UNITS = ("epoch", "iteration")
 
@@ -14,6 +14,10 @@ class Training(Protocol):
     """What triggers read of a trainer: its updater counts iterations and epochs."""
 
     updater: Any
+    observation: dict[str, Any]
+
+    @property
+    def elapsed_time(self) -> float: ...
 
 
 class Progress:
@@ -56,3 +60,14 @@ class Progress:
                 "updater's is taken, as if the trigger were called in every iteration",
             )
             setattr(self, f"_{name}", value)
+
+
+def save_or_restore(
+    serializer: AbstractSerializer, name: str, value: Any, missing: Any, message: str
+) -> Any:
+    """Saves or restores a value; if it was not saved, warns and takes ``missing``."""
+    try:
+        return serializer(name, value)
+    except KeyError:
+        warnings.warn(message, stacklevel=3)
+        return missing

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from renga.core.serializer import AbstractSerializer
+from renga.training.triggers.progress import Training
 from renga.utils.argument import check_number
-
-if TYPE_CHECKING:
-    from renga.training.trainer import Trainer
 
 
 class TimeTrigger:
@@ -21,7 +17,7 @@ class TimeTrigger:
         self._period = period
         self._next_time = float(period)
 
-    def __call__(self, trainer: Trainer) -> bool:
+    def __call__(self, trainer: Training) -> bool:
         """Whether a period ended since the last call."""
         elapsed = trainer.elapsed_time
         if elapsed <= self._next_time:
