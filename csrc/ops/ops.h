@@ -16,6 +16,7 @@
 #include "ops/random/random.h"
 #include "ops/recurrent/recurrent.h"
 #include "ops/reduction/reduction.h"
+#include "ops/reduction/scan.h"
 #include "ops/reduction/softmax.h"
 #include "ops/shape/manipulation.h"
 #include "ops/shape/sequence.h"
@@ -28,6 +29,7 @@ void list_ops(Visit&& visit) {
   list_math_ops(visit);
   list_activation_ops(visit);
   list_reduction_ops(visit);
+  list_scan_ops(visit);
   list_matmul_ops(visit);
   list_convolution_ops(visit);
   list_block_convolution_ops(visit);

@@ -13,7 +13,7 @@ namespace renga::reducers {
 
 template <class T>
 RENGA_HOST_DEVICE bool is_nan(T v) {
-  if constexpr (std::is_floating_point_v<T>) return std::isnan(v);
+  if constexpr (std::is_floating_point_v<T>) return v != v;
   return false;
 }
 
@@ -49,8 +49,8 @@ struct Max {
   static constexpr Value start = std::numeric_limits<Value>::has_infinity
                                      ? -std::numeric_limits<Value>::infinity()
                                      : std::numeric_limits<Value>::lowest();
-  // NaN propagates.
-  RENGA_HOST_DEVICE static Value fold(Value a, Value b) { return (a > b || is_nan(a)) ? a : b; }
+  // NaN propagates. Without branches, the compiler makes vectors of it.
+  RENGA_HOST_DEVICE static Value fold(Value a, Value b) { return (a > b) | is_nan(a) ? a : b; }
 };
 
 template <class T>
@@ -61,7 +61,7 @@ struct Min {
   static constexpr Value start = std::numeric_limits<Value>::has_infinity
                                      ? std::numeric_limits<Value>::infinity()
                                      : std::numeric_limits<Value>::max();
-  RENGA_HOST_DEVICE static Value fold(Value a, Value b) { return (a < b || is_nan(a)) ? a : b; }
+  RENGA_HOST_DEVICE static Value fold(Value a, Value b) { return (a < b) | is_nan(a) ? a : b; }
 };
 
 // Booleans are compared as the bytes 0 and 1.

@@ -6,6 +6,7 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/math.h"
+#include "ops/reduction/scan.h"
 #include "ops/shape/manipulation.h"
 #include "tensor/views.h"
 
@@ -64,18 +65,6 @@ Variable extreme(const char* op, const char* label, Reduction map, const Variabl
     return multiply(broadcast_gradient(gy, x.shape(), axes), is_extreme);
   };
   return record(label, remove_axes(y, axes, keepdims), {{x, vjp_x}});
-}
-
-// For each element the product of all others along the last axis; exact if some are 0.
-Variable product_of_others(const Variable& rows) {
-  const std::int64_t n = rows.shape(rows.ndim() - 1);
-  Array eye = zeros({n, n}, Dtype::bool_, rows.device());
-  fill(Array(eye.storage(), eye.data(), {n}, {n + 1}, Dtype::bool_), 1);
-  Shape square = rows.shape();
-  square.insert(rows.ndim() - 1, n);
-  const Variable all = broadcast_to(expand_dims(rows, rows.ndim() - 1), square);
-  const Variable one(full({}, 1, rows.dtype(), rows.device()));
-  return prod(where(eye, one, all), Axes{-1});
 }
 
 // The largest finite number of a dtype.
@@ -138,6 +127,8 @@ Variable prod(const Variable& x, const std::optional<Axes>& over, bool keepdims)
   const Axes axes = axes_of("prod", over, x.ndim());
   const Array y = remove_axes(reduce(Reduction::prod, x.array(), axes), axes, keepdims);
   auto vjp_x = [x, axes](const Variable& gy) {
+    const Variable each = broadcast_gradient(gy, x.shape(), axes);
+    if (axes.size() == 1) return multiply(each, product_of_others(x, static_cast<int>(axes[0])));
     // The reduced axes are moved to the end and joined, and the result is moved back.
     Axes order;
     for (int i = 0; i < x.ndim(); ++i) {
@@ -147,10 +138,11 @@ Variable prod(const Variable& x, const std::optional<Axes>& over, bool keepdims)
     const Variable moved = transpose(x, order);
     Shape rows = dropped_shape(x.shape(), axes);
     rows.push_back(x.size() == 0 ? 0 : x.size() / rows.product());
-    const Variable others = reshape(product_of_others(reshape(moved, rows)), moved.shape());
+    const Variable others =
+        reshape(product_of_others(reshape(moved, rows), rows.size() - 1), moved.shape());
     Axes inverse = order;
     for (int i = 0; i < order.size(); ++i) inverse[static_cast<int>(order[i])] = i;
-    return multiply(broadcast_gradient(gy, x.shape(), axes), transpose(others, inverse));
+    return multiply(each, transpose(others, inverse));
   };
   return record("Prod", y, {{x, vjp_x}});
 }

@@ -12,6 +12,8 @@ from renga._core.ops import ceil as ceil
 from renga._core.ops import concat as concat
 from renga._core.ops import cos as cos
 from renga._core.ops import cosh as cosh
+from renga._core.ops import cumprod as cumprod
+from renga._core.ops import cumsum as cumsum
 from renga._core.ops import elu as elu
 from renga._core.ops import embed_id as embed_id
 from renga._core.ops import erf as erf
@@ -206,8 +208,6 @@ from renga.functions.math.batch_matmul import batch_matmul as batch_matmul
 from renga.functions.math.bias import bias as bias
 from renga.functions.math.cholesky import cholesky as cholesky
 from renga.functions.math.clip import clip as clip
-from renga.functions.math.cumprod import cumprod as cumprod
-from renga.functions.math.cumsum import cumsum as cumsum
 from renga.functions.math.det import batch_det as batch_det
 from renga.functions.math.det import det as det
 from renga.functions.math.einsum import einsum as einsum

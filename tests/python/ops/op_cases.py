@@ -139,6 +139,16 @@ reduction("min", np.min)
 case("sum", lambda o, x: o.sum(x, (0,)), lambda x: x.sum(0), (0, 3))
 case("sum", lambda o, x: o.sum(x, (1,)), lambda x: x.sum(1), (3, 1000))
 case("sum", lambda o, x: o.sum(x), np.sum, (300, 400))
+case("max", lambda o, x: o.max(x, (1,)), lambda x: x.max(1), (70, 9))
+case("min", lambda o, x: o.min(x, (0,)), lambda x: x.min(0), (90, 3))
+for shape, axis in (((3, 4, 2), 1), ((70, 30), -1), ((30, 70), 0), ((20, 3), 0), ((5, 1), 1), ((0, 3), 0), ((3, 0), 1)):
+    case("cumsum", lambda o, x, a=axis: o.cumsum(x, a), lambda x, a=axis: np.cumsum(x, a), shape)
+    case("cumprod", lambda o, x, a=axis: o.cumprod(x, a), lambda x, a=axis: np.cumprod(x, a), shape, low=-1.2, high=1.2)
+case("cumsum", lambda o, x: o.cumsum(x), np.cumsum, (3, 4))
+case("cumprod", lambda o, x: o.cumprod(x), np.cumprod, (3, 4))
+case("cumsum", lambda o, x: o.cumsum(x, 1), lambda x: np.cumsum(x, 1), (300, 300))
+case("prod", lambda o, x: o.prod(x, (1,)), lambda x: x.prod(1), (4, 20), low=0.8, high=1.2)
+case("prod", lambda o, x: o.prod(x, (0, 2)), lambda x: x.prod((0, 2)), (4, 2, 5), low=0.8, high=1.2)
 case("logsumexp", lambda o, x: o.logsumexp(x, (1,)), lambda x: scipy.special.logsumexp(x, 1), (3, 4))
 case("logsumexp", lambda o, x: o.logsumexp(x), lambda x: scipy.special.logsumexp(x), (3, 4))
 case("sum_to", lambda o, x: o.sum_to(x, (3, 1)), lambda x: x.sum((0, 2)).reshape(3, 1), (2, 3, 4))
@@ -200,6 +210,11 @@ case("select_item", lambda o, x: o.select_item(x, np.array([2, 0, 2], "i")),
 case("softmax", lambda o, x: o.softmax(x), lambda x: scipy.special.softmax(x, 1), (3, 4, 2))
 case("softmax", lambda o, x: o.softmax(x, -1), lambda x: scipy.special.softmax(x, -1), (2, 3, 50))
 case("softmax", lambda o, x: o.softmax(x, 0), lambda x: scipy.special.softmax(x, 0), (5, 3))
+# As columns: 64 positions and more, along an axis that is not last, or of short rows.
+for name in ("softmax", "log_softmax"):
+    for shape, axis in (((3, 9, 900), 1), ((1000, 21), 1), ((40, 2, 35), 0), ((3, 64), 0)):
+        case(name, lambda o, x, f=name, a=axis: getattr(o, f)(x, a),
+             lambda x, f=name, a=axis: getattr(scipy.special, f)(x, a), shape)
 case("log_softmax", lambda o, x: o.log_softmax(x, 0), lambda x: scipy.special.log_softmax(x, 0), (3, 4))
 
 
@@ -240,6 +255,11 @@ def nll(x, labels, weight):
 case("softmax_nll", lambda o, x: o.softmax_nll(x, LABELS), lambda x: nll(x, LABELS, np.ones(4)), (3, 4, 2))
 case("softmax_nll", lambda o, x: o.softmax_nll(x, LABELS, WEIGHT.astype(x.dtype)),
      lambda x: nll(x, LABELS, WEIGHT), (3, 4, 2))
+COLUMN_LABELS = np.arange(2 * 900).reshape(2, 900) % 8 - 1
+case("softmax_nll", lambda o, x: o.softmax_nll(x, COLUMN_LABELS),
+     lambda x: nll(x, COLUMN_LABELS, np.ones(7)), (2, 7, 900))
+case("softmax_nll", lambda o, x: o.softmax_nll(x, COLUMN_LABELS[0]),
+     lambda x: nll(x, COLUMN_LABELS[0], np.ones(7)), (900, 7))
 case("softmax_cross_entropy", lambda o, x: o.softmax_cross_entropy(x, LABELS),
      lambda x: nll(x, LABELS, np.ones(4)).sum() / 5, (3, 4, 2))
 case("softmax_cross_entropy", lambda o, x: o.softmax_cross_entropy(x, LABELS),

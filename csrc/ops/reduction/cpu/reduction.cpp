@@ -19,12 +19,17 @@ Value load(const std::byte* p) {
   return static_cast<Value>(static_cast<Compute<T>>(*reinterpret_cast<const T*>(p)));
 }
 
-// Folds a run of elements. Sixteen partial results let the compiler vectorize, and are more exact
-// than a single running sum.
+// Folds a run of elements. Partial results let the compiler vectorize, and are more exact than a
+// single running sum.
 template <class T, class R>
 typename R::Value fold_run(const std::byte* x, std::int64_t step, std::int64_t n) {
   using Value = typename R::Value;
-  constexpr int kPartials = 16;
+  constexpr int kPartials = R::compares ? 32 : 16;
+  if (n < kPartials) {
+    Value all = R::start;
+    for (std::int64_t i = 0; i < n; ++i) all = R::fold(all, load<T, Value>(x + i * step));
+    return all;
+  }
   Value partials[kPartials];
   std::fill_n(partials, kPartials, R::start);
   std::int64_t i = 0;
@@ -47,8 +52,9 @@ struct Loops {
   std::int64_t size;  // of a partial result
   // Partial results of no elements.
   void (*start)(std::byte* partials, std::int64_t n);
-  // Folds all elements of a run into one partial result.
-  void (*fold_run)(std::byte* partial, const std::byte* x, std::int64_t step, std::int64_t n);
+  // Folds all elements of runs, `run_step` bytes apart, into a partial result each.
+  void (*fold_runs)(std::byte* partials, const std::byte* x, std::int64_t run_step,
+                    std::int64_t runs, std::int64_t step, std::int64_t n);
   // Folds rows, a run of them, into as many partial results as a row has elements.
   void (*fold_rows)(std::byte* partials, const std::byte* x, std::int64_t row_step,
                     std::int64_t rows, std::int64_t step, std::int64_t n);
@@ -65,8 +71,12 @@ struct LoopsOf {
   static void start(std::byte* partials, std::int64_t n) {
     std::fill_n(&value(partials), n, R::start);
   }
-  static void fold_run(std::byte* partial, const std::byte* x, std::int64_t step, std::int64_t n) {
-    value(partial) = R::fold(value(partial), renga::fold_run<T, R>(x, step, n));
+  static void fold_runs(std::byte* partials, const std::byte* x, std::int64_t run_step,
+                        std::int64_t runs, std::int64_t step, std::int64_t n) {
+    Value* const to = &value(partials);
+    for (std::int64_t k = 0; k < runs; ++k, x += run_step) {
+      to[k] = R::fold(to[k], fold_run<T, R>(x, step, n));
+    }
   }
   static void fold_rows(std::byte* partials, const std::byte* x, std::int64_t row_step,
                         std::int64_t rows, std::int64_t step, std::int64_t n) {
@@ -94,7 +104,7 @@ struct LoopsOf {
     }
   }
 
-  static constexpr Loops table{sizeof(Value), start, fold_run, fold_rows, fold_partial, store};
+  static constexpr Loops table{sizeof(Value), start, fold_runs, fold_rows, fold_partial, store};
 };
 
 // Memory for partial results: for so many that memory is read in its order, while they stay in the
@@ -128,7 +138,7 @@ void reduce_all(const Loops& loops, const StridedLoop<1>& loop, std::byte* y) {
     for (std::int64_t c = begin; c < end; ++c) {
       for_each_run(loop, c * kChunk, std::min(size, (c + 1) * kChunk),
                    [&](std::int64_t n, const auto& p, const auto& s) {
-                     loops.fold_run(partials + (c + 1) * loops.size, p[0], s[0], n);
+                     loops.fold_runs(partials + (c + 1) * loops.size, p[0], 0, 1, s[0], n);
                    });
     }
   });
@@ -165,11 +175,15 @@ void reduce_columns(const Loops& loops, const StridedLoop<2>& kept, const Stride
     for (std::int64_t j = 0; j < n; j += kWidth) {
       const std::int64_t m = std::min(kWidth, n - j);
       loops.start(results.bytes, m);
-      for (std::int64_t k = 0; k < m; ++k) {
-        from.data[0] = p[1] + (j + k) * s[1];
-        for_each_run(from, 0, from.size(), [&](std::int64_t run, const auto& q, const auto& step) {
-          loops.fold_run(results.bytes + k * loops.size, q[0], step[0], run);
-        });
+      if (from.extents.size() == 1) {
+        loops.fold_runs(results.bytes, p[1] + j * s[1], s[1], m, from.strides[0][0], from.run());
+      } else {
+        for (std::int64_t k = 0; k < m; ++k) {
+          from.data[0] = p[1] + (j + k) * s[1];
+          for_each_run(from, 0, from.size(), [&](std::int64_t n, const auto& q, const auto& step) {
+            loops.fold_runs(results.bytes + k * loops.size, q[0], 0, 1, step[0], n);
+          });
+        }
       }
       loops.store(results.bytes, p[0] + j * s[0], s[0], m);
     }

@@ -9,7 +9,6 @@ import numpy
 
 from renga.exporters.onnx.registry import OPERATORS, Writer, writes, writes_function
 from renga.functions.array.get_item import PickItems, PutItems
-from renga.functions.math.cumsum import _CumulativeSum
 from renga.program import Value
 
 
@@ -40,8 +39,7 @@ def _extreme_index(op: str) -> Writer:
     def write(graph: Any, ys: Any, x: Any, axis: Any) -> Sequence[str]:
         import onnx
 
-        if axis is None:
-            x, axis = graph.node("Reshape", x, _int64(-1)), 0
+        x, axis = _line(graph, x, axis)
         index = graph.node(op, x, axis=axis, keepdims=0)
         to = onnx.helper.np_dtype_to_tensor_dtype(ys[0].dtype)
         return [graph.node("Cast", index, to=to)]
@@ -90,6 +88,27 @@ def _put_items(graph: Any, ys: Any, call: Any, gy: Any) -> Sequence[str]:
     return [graph.node("Reshape", put, _int64(*y.shape), allowzero=1)]
 
 
-@writes_function(_CumulativeSum)
-def _cumsum(graph: Any, ys: Any, call: Any, x: Any) -> Sequence[str]:
-    return [graph.node("CumSum", x, numpy.int64(call.node.axis))]
+@writes("cumsum")
+def _cumsum(graph: Any, ys: Any, x: Any, axis: Any) -> Sequence[str]:
+    x, axis = _line(graph, x, axis)
+    return [graph.node("CumSum", x, numpy.int64(axis))]
+
+
+@writes("cumprod")
+def _cumprod(graph: Any, ys: Any, x: Any, axis: Any) -> Sequence[str]:
+    n, step = ys[0].shape[axis or 0], 1
+    y, axis = _line(graph, x, axis)
+
+    def cut(start: int, stop: int) -> str:
+        return graph.node("Slice", y, *map(_int64, (start, stop, axis)))
+
+    while step < n:  # now each element is a product of 2 step elements
+        product = graph.node("Mul", cut(step, n), cut(0, n - step))
+        y = graph.node("Concat", cut(0, step), product, axis=axis)
+        step *= 2
+    return [graph.node("Identity", y)]
+
+
+def _line(graph: Any, x: Any, axis: Any) -> tuple[Any, int]:
+    """What to go along, and its axis."""
+    return (graph.node("Reshape", x, _int64(-1)), 0) if axis is None else (x, axis)

@@ -1,0 +1,76 @@
+#include "ops/reduction/scan.h"
+
+#include "autograd/node.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/shape/manipulation.h"
+#include "tensor/views.h"
+
+namespace renga {
+
+constinit KernelTable<ScanKernels> scan_kernels{"scan"};
+
+namespace {
+
+// x without its first or its last element along an axis.
+Variable without_end(const Variable& x, int axis, bool last) {
+  std::vector<Range> ranges;
+  for (int i = 0; i < x.ndim(); ++i) ranges.push_back({0, x.shape(i), 1});
+  Range& range = ranges[static_cast<std::size_t>(axis)];
+  range.length = std::max<std::int64_t>(range.length - 1, 0);
+  range.start = last || range.length == 0 ? 0 : 1;
+  return slice(x, ranges);
+}
+
+// The recurrence of ScanKernels. Its gradients are recurrences, too.
+Variable recur(const char* label, const Variable& a, const Variable& b, int axis, bool reverse) {
+  const Array y = empty_like(b.array());
+  scan_kernels.on(y.device()).recur(a.array(), b.array(), axis, reverse, y);
+  auto vjp_b = [=](const Variable& gy) { return recur(label, a, gy, axis, !reverse); };
+  auto vjp_a = [=, y = Saved(y)](const Variable& gy, GradientSink& to) {
+    // Element i of a multiplies the element of y before it and is part of the one after it.
+    const Variable from = without_end(y.of(to.node()), axis, !reverse);
+    return multiply(from, without_end(recur(label, a, gy, axis, !reverse), axis, reverse));
+  };
+  return record(label, y, {{a, vjp_a}, {b, vjp_b}});
+}
+
+// For each element the product of those before it along an axis, in reverse of those after it.
+Variable product_before(const char* label, const Variable& x, int axis, bool reverse) {
+  const std::int64_t n = x.shape(axis);
+  // The recurrence starts from 1. That it adds -0 to products keeps their signs.
+  Shape line = Shape::filled(x.ndim(), 1);
+  line[axis] = n;
+  const Array start = full(line, -0.0, x.dtype(), x.device());
+  if (n > 0) fill(select_view(start, axis, reverse ? n - 1 : 0), 1);
+  const Variable from(broadcast_view(label, start, x.shape()));
+  return recur(label, without_end(x, axis, !reverse), from, axis, reverse);
+}
+
+// x, or x as a flat array, and the axis to go along.
+std::pair<Variable, int> line_of(const char* op, const Variable& x,
+                                 std::optional<std::int64_t> axis) {
+  require_floats(op, x.array());
+  const Variable lines = axis ? x : flatten(x);
+  return {lines, normalize_axis(op, axis.value_or(0), lines.ndim())};
+}
+
+}  // namespace
+
+Variable cumsum(const Variable& x, std::optional<std::int64_t> over) {
+  const auto [lines, axis] = line_of("cumsum", x, over);
+  Shape shape = lines.shape();
+  shape[axis] = std::max<std::int64_t>(shape[axis] - 1, 0);
+  const Array one = full({}, 1, x.dtype(), x.device());
+  return recur("cumsum", Variable(broadcast_view("cumsum", one, shape)), lines, axis, false);
+}
+
+Variable cumprod(const Variable& x, std::optional<std::int64_t> over) {
+  const auto [lines, axis] = line_of("cumprod", x, over);
+  return multiply(product_before("cumprod", lines, axis, false), lines);
+}
+
+Variable product_of_others(const Variable& x, int axis) {
+  return multiply(product_before("Prod", x, axis, false), product_before("Prod", x, axis, true));
+}
+
+}  // namespace renga
