@@ -1,6 +1,7 @@
 #include "ops/loss/loss.h"
 
 #include "devices/gil_release.h"
+#include "ops/reduction/cpu/softmax_columns.h"
 #include "ops/reduction/cpu/softmax_row.h"
 
 namespace renga {
@@ -28,40 +29,59 @@ Labels<T> labels_of(const Array& x, const Array& weight, std::int64_t ignore) {
   return {x.shape(1), ignore, weight.defined() ? weight.as<const LossOf<T>>() : nullptr};
 }
 
-// Calls body(scores, gradients, p) for every sample, with buffers for its rows of x and of gx, and
-// pointers to the elements of the operands.
-template <class T, int N, class Body>
-void for_each_sample(const std::array<const Array*, N>& operands, const Array& x, const Array& gx,
-                     const Body& body) {
-  const std::int64_t classes = x.shape(1);
-  parallel_walk(make_loop<N>(operands), 10 * classes, [&](std::int64_t n, auto p, const auto& s) {
-    RowBuffer<T> scores(x.strides()[1], classes), gradients(gx.strides()[1], classes);
-    for (std::int64_t i = 0; i < n; ++i) {
-      body(scores, gradients, p);
-      for (std::size_t k = 0; k < N; ++k) p[k] += s[k];
-    }
-  });
-}
+// Scores of some samples, one after the other: of a row, or of columns.
+template <class C>
+struct Samples {
+  const C* scores;
+  std::int64_t step;
+  const C* tops;
+  const C* shifts;
+  // x - top - shift of a class of a sample, as the row and the columns compute it.
+  C log_softmax(std::int64_t label, std::int64_t sample) const {
+    return (scores[label * step + sample] - tops[sample]) - shifts[sample];
+  }
+};
 
 template <class T>
 void nll(const Array& x, const Array& t, const Labels<T>& labels, const Array& normalizers,
          const Array& loss) {
   using C = Compute<T>;
   using Loss = LossOf<T>;
+  const std::int64_t n = labels.classes;
   // With no classes, all samples are ignored.
-  if (labels.classes == 0) return fill(loss, 0);
+  if (n == 0) return fill(loss, 0);
   const Array xs = select_view(x, 1, 0), tops = select_view(normalizers, 0, 0);
   const Array shifts = select_view(normalizers, 0, 1);
-  const std::array<const Array*, 5> operands{&loss, &t, &xs, &tops, &shifts};
-  for_each_sample<T, 5>(operands, x, x, [=](auto& scores, auto&, const auto& p) {
-    const C w = labels.weight_of(p[1]);
-    const C* const row = scores.read(p[2]);
-    const SoftmaxNormalizer<C> normalizer = softmax_normalizer(row, labels.classes);
-    *reinterpret_cast<C*>(p[3]) = normalizer.top;
-    *reinterpret_cast<C*>(p[4]) = normalizer.shift;
-    const C score = row[labels.label(p[1])];
-    const C rounded = static_cast<C>(Loss((score - normalizer.top) - normalizer.shift));
-    *reinterpret_cast<Loss*>(p[0]) = Loss(w == 0 ? C(0) : -w * rounded);
+  const auto loop = make_loop<5>({&loss, &t, &xs, &tops, &shifts});
+  const bool by_columns = suits_columns<T>(x, 1);
+  parallel_walk(loop, 10 * n, [&](std::int64_t m, const auto& p, const auto& s) {
+    const auto store = [&](std::int64_t first, std::int64_t count, const Samples<C>& samples) {
+      for (std::int64_t k = 0; k < count; ++k) {
+        const std::int64_t j = first + k;
+        const std::byte* const label = p[1] + j * s[1];
+        const C w = labels.weight_of(label);
+        *reinterpret_cast<C*>(p[3] + j * s[3]) = samples.tops[k];
+        *reinterpret_cast<C*>(p[4] + j * s[4]) = samples.shifts[k];
+        const C rounded = static_cast<C>(Loss(samples.log_softmax(labels.label(label), k)));
+        *reinterpret_cast<Loss*>(p[0] + j * s[0]) = Loss(w == 0 ? C(0) : -w * rounded);
+      }
+    };
+    if constexpr (std::is_same_v<C, float>) {
+      if (by_columns) {
+        ColumnBuffer<T> scores(x.strides()[1], s[2], n);
+        return for_column_blocks(m, [&](std::int64_t j, std::int64_t count) {
+          const Columns<const float> columns = scores.read(p[2] + j * s[2], count);
+          const ColumnNormalizers all = column_normalizers(columns, n);
+          store(j, count, {columns.data, columns.step, all.tops, all.shifts});
+        });
+      }
+    }
+    RowBuffer<T> scores(x.strides()[1], n);
+    for (std::int64_t j = 0; j < m; ++j) {
+      const C* const row = scores.read(p[2] + j * s[2]);
+      const SoftmaxNormalizer<C> normalizer = softmax_normalizer(row, n);
+      store(j, 1, {row, 1, &normalizer.top, &normalizer.shift});
+    }
   });
 }
 
@@ -70,20 +90,58 @@ void nll_grad(const Array& x, const Array& normalizers, const Array& t, const La
               const Array& gy, const Array& gx) {
   using C = Compute<T>;
   using Loss = LossOf<T>;
-  if (labels.classes == 0) return;
+  const std::int64_t n = labels.classes;
+  if (n == 0) return;
   const Array from = select_view(x, 1, 0), rows = select_view(gx, 1, 0);
   const Array tops = select_view(normalizers, 0, 0), shifts = select_view(normalizers, 0, 1);
-  const std::array<const Array*, 6> operands{&rows, &t, &from, &gy, &tops, &shifts};
-  for_each_sample<T, 6>(operands, x, gx, [=](auto& scores, auto& gradients, const auto& p) {
-    const std::int64_t label = labels.label(p[1]);
-    const C w = labels.weight_of(p[1]), g = static_cast<C>(*reinterpret_cast<const Loss*>(p[3]));
-    const C factor = static_cast<C>(Loss(w == 0 ? C(0) : w * g));
-    const C top = *reinterpret_cast<const C*>(p[4]), shift = *reinterpret_cast<const C*>(p[5]);
-    const C* const row = scores.read(p[2]);
-    C* const to = gradients.at(p[0]);
-    softmax_rows::exponentials(row, labels.classes, top, shift, factor, to);
-    to[label] = (std::exp((row[label] - top) - shift) - 1) * factor;
-    gradients.write(p[0]);
+  const auto loop = make_loop<6>({&rows, &t, &from, &gy, &tops, &shifts});
+  const bool by_columns = suits_columns<T>(x, 1);
+  parallel_walk(loop, 10 * n, [&](std::int64_t m, const auto& p, const auto& s) {
+    const auto number = [&]<class Number>(Type<Number>, int k, std::int64_t j) {
+      return static_cast<C>(*reinterpret_cast<const Number*>(p[k] + j * s[k]));
+    };
+    const auto factor_of = [&](std::int64_t j) {
+      const C w = labels.weight_of(p[1] + j * s[1]);
+      return static_cast<C>(Loss(w == 0 ? C(0) : w * number(Type<Loss>{}, 3, j)));
+    };
+    const auto of_label = [&](const Samples<C>& samples, std::int64_t label, std::int64_t k,
+                              C factor) {
+      return (std::exp(samples.log_softmax(label, k)) - 1) * factor;
+    };
+    if constexpr (std::is_same_v<C, float>) {
+      if (by_columns) {
+        ColumnBuffer<T> scores(x.strides()[1], s[2], n), gradients(gx.strides()[1], s[0], n);
+        return for_column_blocks(m, [&](std::int64_t j, std::int64_t count) {
+          ColumnNormalizers all{};
+          float factors[kColumns] = {};
+          for (std::int64_t k = 0; k < count; ++k) {
+            all.tops[k] = number(Type<C>{}, 4, j + k);
+            all.shifts[k] = number(Type<C>{}, 5, j + k);
+            factors[k] = factor_of(j + k);
+          }
+          const Columns<const float> columns = scores.read(p[2] + j * s[2], count);
+          const Columns<float> to = gradients.at(p[0] + j * s[0], count);
+          column_exponentials(columns, n, all, factors, to);
+          const Samples<C> samples{columns.data, columns.step, all.tops, all.shifts};
+          for (std::int64_t k = 0; k < count; ++k) {
+            const std::int64_t label = labels.label(p[1] + (j + k) * s[1]);
+            to.row(label)[k] = of_label(samples, label, k, factors[k]);
+          }
+          gradients.write(p[0] + j * s[0], count);
+        });
+      }
+    }
+    RowBuffer<T> scores(x.strides()[1], n), gradients(gx.strides()[1], n);
+    for (std::int64_t j = 0; j < m; ++j) {
+      const std::int64_t label = labels.label(p[1] + j * s[1]);
+      const C factor = factor_of(j);
+      const C top = number(Type<C>{}, 4, j), shift = number(Type<C>{}, 5, j);
+      const C* const row = scores.read(p[2] + j * s[2]);
+      C* const to = gradients.at(p[0] + j * s[0]);
+      softmax_rows::exponentials(row, n, top, shift, factor, to);
+      to[label] = of_label({row, 1, &top, &shift}, label, 0, factor);
+      gradients.write(p[0] + j * s[0]);
+    }
   });
 }
 

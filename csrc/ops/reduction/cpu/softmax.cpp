@@ -1,6 +1,7 @@
 #include "ops/reduction/softmax.h"
 
 #include "devices/gil_release.h"
+#include "ops/reduction/cpu/softmax_columns.h"
 #include "ops/reduction/cpu/softmax_row.h"
 
 namespace renga {
@@ -9,25 +10,52 @@ namespace {
 template <class T>
 void softmax_along(const Array& x, int axis, bool log, const Array& y) {
   const std::int64_t n = x.shape(axis);
+  const bool by_columns = suits_columns<T>(x, axis);
   const Array xs = select_view(x, axis, 0), ys = select_view(y, axis, 0);
-  parallel_walk(make_loop<2>({&ys, &xs}), 10 * n,
-                [&](std::int64_t m, const auto& p, const auto& s) {
-                  RowBuffer<T> to(y.strides()[axis], n), from(x.strides()[axis], n);
-                  for (std::int64_t j = 0; j < m; ++j) {
-                    std::byte* const row = p[0] + j * s[0];
-                    softmax_row(from.read(p[1] + j * s[1]), n, log, to.at(row));
-                    to.write(row);
-                  }
-                });
+  parallel_walk(
+      make_loop<2>({&ys, &xs}), 10 * n, [&](std::int64_t m, const auto& p, const auto& s) {
+        if constexpr (std::is_same_v<Compute<T>, float>) {
+          if (by_columns) {
+            ColumnBuffer<T> to(y.strides()[axis], s[0], n);
+            ColumnBuffer<T> from(x.strides()[axis], s[1], n);
+            return for_column_blocks(m, [&](std::int64_t j, std::int64_t count) {
+              std::byte* const columns = p[0] + j * s[0];
+              softmax_of_columns(from.read(p[1] + j * s[1], count), n, log, to.at(columns, count));
+              to.write(columns, count);
+            });
+          }
+        }
+        RowBuffer<T> to(y.strides()[axis], n), from(x.strides()[axis], n);
+        for (std::int64_t j = 0; j < m; ++j) {
+          std::byte* const row = p[0] + j * s[0];
+          softmax_row(from.read(p[1] + j * s[1]), n, log, to.at(row));
+          to.write(row);
+        }
+      });
 }
 
 template <class T>
 void softmax_grad_along(const Array& y, const Array& gy, int axis, bool log, const Array& gx) {
   const std::int64_t n = y.shape(axis);
+  const bool by_columns = suits_columns<T>(y, axis);
   const Array ys = select_view(y, axis, 0), gys = select_view(gy, axis, 0);
   const Array gxs = select_view(gx, axis, 0);
   parallel_walk(make_loop<3>({&gxs, &ys, &gys}), (log ? 10 : 3) * n,
                 [&](std::int64_t m, const auto& p, const auto& s) {
+                  if constexpr (std::is_same_v<Compute<T>, float>) {
+                    if (by_columns) {
+                      ColumnBuffer<T> to(gx.strides()[axis], s[0], n);
+                      ColumnBuffer<T> from(y.strides()[axis], s[1], n);
+                      ColumnBuffer<T> grad(gy.strides()[axis], s[2], n);
+                      return for_column_blocks(m, [&](std::int64_t j, std::int64_t count) {
+                        std::byte* const columns = p[0] + j * s[0];
+                        softmax_grad_of_columns(from.read(p[1] + j * s[1], count),
+                                                grad.read(p[2] + j * s[2], count), n, log,
+                                                to.at(columns, count));
+                        to.write(columns, count);
+                      });
+                    }
+                  }
                   RowBuffer<T> to(gx.strides()[axis], n);
                   RowBuffer<T> from(y.strides()[axis], n), grad(gy.strides()[axis], n);
                   for (std::int64_t j = 0; j < m; ++j) {
