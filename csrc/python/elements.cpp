@@ -4,12 +4,17 @@
 
 #include <pybind11/stl.h>
 
+#include "ops/indexing/indexing.h"
 #include "python/variable.h"
 #include "tensor/views.h"
 
 namespace renga::python {
 
 void bind_elements(py::module_& m) {
+  m.def("gather", &gather, py::arg("table"), py::arg("indices"),
+        "Rows of `table` (P, n, Q) named by integers of one axis: (P, count, Q).");
+  m.def("scatter_add", &scatter_add, py::arg("rows"), py::arg("indices"), py::arg("n"),
+        "Rows (P, count, Q) added in their order to zeros (P, n, Q).");
   m.def(
       "in_memory_order",
       [](const Variable& x) {

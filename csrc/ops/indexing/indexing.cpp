@@ -4,6 +4,7 @@
 
 #include "autograd/node.h"
 #include "ops/indexing/index_check.h"
+#include "tensor/views.h"
 
 namespace renga {
 
@@ -26,7 +27,7 @@ class RowGradientTerms final : public GradientTerms {
     const Array& rows = gy.array();
     if (!sum_.defined()) sum_ = zeros(shape, rows.dtype(), rows.device());
     if (sum_.dtype() != rows.dtype()) return false;
-    indexing_kernels.on(rows.device()).scatter_add_rows(rows, ids, ignore, sum_);
+    indexing_kernels.on(rows.device()).scatter_add_rows(rows, ids, ignore, expand_view(sum_, 0));
     return true;
   }
   Variable sum(GradientSink&) override { return Variable(sum_); }
@@ -39,7 +40,7 @@ Variable gather_rows(const Array& ids, const Variable& w, Ignored ignore) {
   Shape shape = ids.shape();
   shape.push_back(w.shape(1));
   const Array y = empty(shape, w.dtype(), w.device());
-  indexing_kernels.on(y.device()).gather_rows(w.array(), ids, ignore, y);
+  indexing_kernels.on(y.device()).gather_rows(expand_view(w.array(), 0), ids, ignore, y);
   auto vjp_w = [ids, shape = w.shape(), ignore](const Variable& gy, GradientSink& to) {
     auto* const terms = to.terms<RowGradientTerms>();
     if (terms != nullptr && terms->add(ids, gy, shape, ignore)) return Variable();
@@ -51,7 +52,7 @@ Variable gather_rows(const Array& ids, const Variable& w, Ignored ignore) {
 Variable scatter_add_rows(const Array& ids, const Variable& gy, const Shape& shape,
                           Ignored ignore) {
   const Array gw = zeros(shape, gy.dtype(), gy.device());
-  indexing_kernels.on(gw.device()).scatter_add_rows(gy.array(), ids, ignore, gw);
+  indexing_kernels.on(gw.device()).scatter_add_rows(gy.array(), ids, ignore, expand_view(gw, 0));
   return record("EmbedIDGrad", gw,
                 {{gy, [=](const Variable& ggw) { return gather_rows(ids, ggw, ignore); }}});
 }
@@ -71,6 +72,27 @@ Variable scatter_items(const Variable& gy, const Array& t, const Shape& shape) {
 }
 
 }  // namespace
+
+Array gather(const Array& table, const Array& ids) {
+  require(table.ndim() == 3 && ids.ndim() == 1,
+          "gather: expected a table of 3 axes and indices of 1, got ", table.shape(), " and ",
+          ids.shape());
+  const Array rows = checked_indices("gather", "indices", ids, table.shape(1), table.device());
+  const Array y =
+      empty({table.shape(0), ids.shape(0), table.shape(2)}, table.dtype(), table.device());
+  indexing_kernels.on(y.device()).gather_rows(table, rows, {}, y);
+  return y;
+}
+
+Array scatter_add(const Array& rows, const Array& ids, std::int64_t n) {
+  require(rows.ndim() == 3 && ids.ndim() == 1 && rows.shape(1) == ids.shape(0),
+          "scatter_add: expected rows of 3 axes and an index for each, got ", rows.shape(), " and ",
+          ids.shape());
+  const Array into = checked_indices("scatter_add", "indices", ids, n, rows.device());
+  const Array table = zeros({rows.shape(0), n, rows.shape(2)}, rows.dtype(), rows.device());
+  indexing_kernels.on(table.device()).scatter_add_rows(rows, into, {}, table);
+  return table;
+}
 
 Variable embed_id(const Array& ids, const Variable& w, std::optional<std::int64_t> ignore) {
   require(w.ndim() == 2 && is_float(w.dtype()),

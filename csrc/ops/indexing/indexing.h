@@ -18,10 +18,11 @@ struct IndexRange {
 
 // Indices are contiguous int64 and checked.
 struct IndexingKernels {
-  // y[i] = table[ids[i]] for rows; rows whose id is `ignore` become 0.
+  // y[p, i] = table[p, ids[i]] for the rows of all p: table is (P, n, Q), y is of P count Q
+  // contiguous elements; rows whose id is `ignore` become 0.
   void (*gather_rows)(const Array& table, const Array& ids, std::optional<std::int64_t> ignore,
                       const Array& y);
-  // table[ids[i]] += rows[i], in order of i; ids equal to `ignore` are skipped.
+  // table[p, ids[i]] += rows[p, i], in order of i; ids equal to `ignore` are skipped.
   void (*scatter_add_rows)(const Array& rows, const Array& ids, std::optional<std::int64_t> ignore,
                            const Array& table);
   // y[i] = x[i, t[i]].
@@ -34,6 +35,11 @@ struct IndexingKernels {
   void (*check)(const Array& indices, const IndexRange& range, const Array& checked) = nullptr;
 };
 extern KernelTable<IndexingKernels> indexing_kernels;
+
+// Rows of `table` (P, n, Q) named by integers of one axis: (P, count, Q).
+Array gather(const Array& table, const Array& ids);
+// Rows (P, count, Q) added in their order to zeros (P, n, Q).
+Array scatter_add(const Array& rows, const Array& ids, std::int64_t n);
 
 Variable embed_id(const Array& ids, const Variable& w,
                   std::optional<std::int64_t> ignore_label = {});

@@ -1,5 +1,6 @@
 #include "ops/indexing/indexing.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "devices/gil_release.h"
@@ -8,47 +9,100 @@
 namespace renga {
 namespace {
 
+// An id that is ignored, or one that no row has.
+std::int64_t ignored_id(std::optional<std::int64_t> ignore) { return ignore.value_or(-1); }
+
+// Copies the rows of one p with numbers from `begin` to `end`. T is an integer of the elements'
+// size.
+template <class T>
+void gather_elements(const T* table, const std::int64_t* ids, std::int64_t ignored, T* y,
+                     std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i) y[i] = ids[i] == ignored ? T(0) : table[ids[i]];
+}
+
+void gather_long_rows(const std::byte* table, const std::int64_t* ids, std::int64_t ignored,
+                      std::size_t bytes, std::byte* y, std::int64_t begin, std::int64_t end) {
+  const auto step = static_cast<std::int64_t>(bytes);
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (ids[i] == ignored) {
+      std::memset(y + i * step, 0, bytes);
+    } else {
+      std::memcpy(y + i * step, table + ids[i] * step, bytes);
+    }
+  }
+}
+
 void gather_rows_cpu(const Array& rows, const Array& ids, std::optional<std::int64_t> ignore,
                      const Array& y) {
+  if (y.size() == 0) return;
   const GilRelease work(y.size());
   const Array table = contiguous(rows);
-  const std::int64_t bytes = table.shape(1) * table.itemsize();
-  parallel_for(ids.size(), bytes / 4, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t id = ids.as<std::int64_t>()[i];
-      std::byte* to = y.data() + i * bytes;
-      if (ignore && id == *ignore) {
-        std::memset(to, 0, static_cast<std::size_t>(bytes));
-      } else {
-        std::memcpy(to, table.data() + id * bytes, static_cast<std::size_t>(bytes));
-      }
-    }
+  const std::int64_t n = table.shape(1), width = table.shape(2), count = ids.size();
+  const std::int64_t bytes = width * table.itemsize(), ignored = ignored_id(ignore);
+  const auto* const id = ids.as<std::int64_t>();
+  visit_bits(table.itemsize(), [&]<class T>(Type<T>) {
+    parallel_for(
+        table.shape(0) * count, divide_up(bytes, 4), [&](std::int64_t at, std::int64_t end) {
+          while (at < end) {
+            const std::int64_t p = at / count, begin = at % count;
+            const std::int64_t stop = std::min(count, begin + end - at);
+            std::byte* const to = y.data() + p * count * bytes;
+            const std::byte* const from = table.data() + p * n * bytes;
+            if (width == 1) {
+              gather_elements(reinterpret_cast<const T*>(from), id, ignored,
+                              reinterpret_cast<T*>(to), begin, stop);
+            } else {
+              gather_long_rows(from, id, ignored, static_cast<std::size_t>(bytes), to, begin, stop);
+            }
+            at += stop - begin;
+          }
+        });
   });
 }
 
 template <class T>
-void add_rows(const Array& rows, const Array& ids, std::optional<std::int64_t> ignore, T* table,
-              std::int64_t width) {
-  // Threads split the columns: several rows may be added to the same row.
-  parallel_for(width, ids.size(), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = 0; i < ids.size(); ++i) {
-      const std::int64_t id = ids.as<std::int64_t>()[i];
-      if (ignore && id == *ignore) continue;
-      const T* from = rows.as<T>() + i * width;
-      T* to = table + id * width;
-      for (std::int64_t j = begin; j < end; ++j) {
-        to[j] = T(static_cast<Compute<T>>(to[j]) + static_cast<Compute<T>>(from[j]));
-      }
+void add(const T& from, T& to) {
+  to = T(static_cast<Compute<T>>(to) + static_cast<Compute<T>>(from));
+}
+
+// Adds elements from `begin` to `end` of each of `count` rows.
+template <class T>
+void add_rows(const T* __restrict rows, const std::int64_t* ids, std::int64_t count,
+              std::int64_t ignored, T* __restrict table, std::int64_t width, std::int64_t begin,
+              std::int64_t end) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (ids[i] == ignored) continue;
+    if (width == 1) {
+      add(rows[i], table[ids[i]]);
+      continue;
     }
-  });
+    const T* const __restrict from = rows + i * width;
+    T* const __restrict to = table + ids[i] * width;
+    for (std::int64_t j = begin; j < end; ++j) add(from[j], to[j]);
+  }
 }
 
 void scatter_add_rows_cpu(const Array& gradients, const Array& ids,
                           std::optional<std::int64_t> ignore, const Array& table) {
+  if (gradients.size() == 0) return;
   const GilRelease work(gradients.size());
   const Array rows = contiguous(gradients);
+  const std::int64_t n = table.shape(1), width = table.shape(2), count = ids.size();
+  const std::int64_t ignored = ignored_id(ignore);
   visit_dtype(table.dtype(), [&]<class T>(Type<T>) {
-    add_rows<T>(rows, ids, ignore, table.as<T>(), table.shape(1));
+    const auto add_part = [&](std::int64_t p, std::int64_t begin, std::int64_t end) {
+      add_rows<T>(rows.as<T>() + p * count * width, ids.as<std::int64_t>(), count, ignored,
+                  table.as<T>() + p * n * width, width, begin, end);
+    };
+    // Threads split tables, or the columns of one: several rows may be added to the same row.
+    if (table.shape(0) == 1) {
+      parallel_for(width, count,
+                   [&](std::int64_t begin, std::int64_t end) { add_part(0, begin, end); });
+    } else {
+      parallel_for(table.shape(0), count * width, [&](std::int64_t p, std::int64_t end) {
+        for (; p < end; ++p) add_part(p, 0, width);
+      });
+    }
   });
 }
 

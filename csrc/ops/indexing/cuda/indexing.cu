@@ -17,12 +17,22 @@ Ids ids_of(const Array& ids, std::optional<std::int64_t> ignore) {
   return {ids.as<const std::int64_t>(), ids.size(), ignore.has_value(), ignore.value_or(0)};
 }
 
+// Tables of n rows each, one after the other, of which the same rows are named.
+struct Tables {
+  std::int64_t count, n, width;
+};
+
+Tables tables_of(const Array& table) { return {table.shape(0), table.shape(1), table.shape(2)}; }
+
 // T is an integer of the elements' size: they are only copied.
 template <class T>
-__global__ void gather_rows(Ids ids, const T* table, std::int64_t width, T* y) {
-  for (std::int64_t i = cuda::thread_index(); i < ids.count * width; i += cuda::thread_count()) {
-    const std::int64_t id = ids.ids[i / width];
-    y[i] = ids.is_ignored(id) ? T(0) : table[id * width + i % width];
+__global__ void gather_rows(Ids ids, const T* table, Tables tables, T* y) {
+  const std::int64_t size = tables.count * ids.count * tables.width;
+  for (std::int64_t i = cuda::thread_index(); i < size; i += cuda::thread_count()) {
+    const std::int64_t row = i / tables.width;
+    const std::int64_t id = ids.ids[row % ids.count];
+    const std::int64_t from = row / ids.count * tables.n + id;
+    y[i] = ids.is_ignored(id) ? T(0) : table[from * tables.width + i % tables.width];
   }
 }
 
@@ -45,15 +55,17 @@ __global__ void find_same_ids(Ids ids, SameIds same) {
 
 // The first of several rows with one id adds all of them, in their order.
 template <class T>
-__global__ void add_rows(Ids ids, SameIds same, const T* rows, std::int64_t width, T* table) {
+__global__ void add_rows(Ids ids, SameIds same, const T* rows, Tables tables, T* table) {
   using C = Compute<T>;
-  for (std::int64_t k = cuda::thread_index(); k < ids.count * width; k += cuda::thread_count()) {
-    const std::int64_t first = k / width, column = k % width;
+  const std::int64_t width = tables.width, size = tables.count * ids.count * width;
+  for (std::int64_t k = cuda::thread_index(); k < size; k += cuda::thread_count()) {
+    const std::int64_t p = k / (ids.count * width), first = k / width % ids.count;
+    const std::int64_t column = k % width;
     if (same.is_first[first] == 0) continue;
-    T& total = table[ids.ids[first] * width + column];
+    T& total = table[(p * tables.n + ids.ids[first]) * width + column];
     T sum = total;
     for (std::int64_t i = first; i < ids.count; i = same.next[i]) {
-      sum = T(static_cast<C>(sum) + static_cast<C>(rows[i * width + column]));
+      sum = T(static_cast<C>(sum) + static_cast<C>(rows[(p * ids.count + i) * width + column]));
     }
     total = sum;
   }
@@ -77,7 +89,7 @@ void gather_rows_cuda(const Array& rows, const Array& ids, std::optional<std::in
   const Array table = contiguous(rows);
   visit_bits(y.itemsize(), [&]<class T>(Type<T>) {
     cuda::launch(y.device(), cuda::grid_for(y.size()), gather_rows<T>, ids_of(ids, ignore),
-                 table.as<const T>(), table.shape(1), y.as<T>());
+                 table.as<const T>(), tables_of(table), y.as<T>());
   });
 }
 
@@ -93,7 +105,7 @@ void scatter_add_rows_cuda(const Array& gradients, const Array& ids,
   visit_dtype(table.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {
       cuda::launch(table.device(), cuda::grid_for(rows.size()), add_rows<T>, ids_of(ids, ignore),
-                   same, rows.as<const T>(), table.shape(1), table.as<T>());
+                   same, rows.as<const T>(), tables_of(table), table.as<T>());
     }
   });
 }

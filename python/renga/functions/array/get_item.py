@@ -9,6 +9,7 @@ import numpy
 from renga import _core
 from renga.core.function_node import FunctionNode
 from renga.core.variable import Variable, as_array, holds_numbers
+from renga.functions.array.picked_rows import PickedRows, picked_rows
 from renga.functions.check import check_arrays
 from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
@@ -111,8 +112,9 @@ def own_keys(keys: tuple[Any, ...]) -> tuple[Any, ...]:
 class PickItems(FunctionNode):
     """``x[keys]`` with arrays among the keys."""
 
-    def __init__(self, keys: tuple[Any, ...]) -> None:
+    def __init__(self, keys: tuple[Any, ...], rows: PickedRows | None = None) -> None:
         self.keys = keys
+        self._rows = rows
 
     @property
     def label(self) -> str:
@@ -121,20 +123,28 @@ class PickItems(FunctionNode):
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         (x,) = inputs
         self._shape = x.shape
-        return (numpy.asarray(x[self.keys]),)
+        self._rows = self._rows or picked_rows(x.shape, self.keys)
+        y = None if self._rows is None else self._rows.gather(x)
+        return (numpy.asarray(x[self.keys]) if y is None else y,)
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        return PutItems(self.keys, self._shape).apply(grad_outputs)
+        return PutItems(self.keys, self._shape, self._rows).apply(grad_outputs)
 
 
 class PutItems(FunctionNode):
     """The transpose of PickItems: adds elements to an array of zeros at ``keys``."""
 
-    def __init__(self, keys: tuple[Any, ...], shape: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        keys: tuple[Any, ...],
+        shape: tuple[int, ...],
+        rows: PickedRows | None = None,
+    ) -> None:
         self.keys = keys
         self.shape = shape
+        self._rows = rows
 
     @property
     def label(self) -> str:
@@ -142,14 +152,26 @@ class PutItems(FunctionNode):
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         (gy,) = inputs
+        self._rows = self._rows or picked_rows(self.shape, self.keys)
+        if self._rows is not None and gy.shape == self._rows.shape:
+            return (self._rows.scatter_add(gy, self.shape),)
         gx = numpy.zeros(self.shape, gy.dtype)
-        numpy.add.at(gx, self.keys, gy)
+        if _is_mask(self.keys):
+            gx[self.keys] = gy
+        else:
+            numpy.add.at(gx, self.keys, gy)
         return (gx,)
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:
-        return PickItems(self.keys).apply(grad_outputs)
+        return PickItems(self.keys, self._rows).apply(grad_outputs)
+
+
+def _is_mask(keys: tuple[Any, ...]) -> bool:
+    """Whether the only array is of bools, which pick no element twice."""
+    arrays = [key for key in keys if type(key) not in _BASIC]
+    return len(arrays) == 1 and numpy.asarray(arrays[0]).dtype.kind == "b"
 
 
 def _index(x: Any, slices: Any) -> Variable:

@@ -65,7 +65,9 @@ def _copying_pad(
     x: Any, pad_width: Any, mode: Any, keywords: dict[str, Any]
 ) -> Variable:
     widths = _checked_widths(x, pad_width)
-    for axis, width in enumerate(widths):
-        source = numpy.pad(numpy.arange(x.shape[axis]), width, mode, **keywords)
+    padded = [axis for axis, width in enumerate(widths) if width != (0, 0)]
+    for axis in padded or range(x.ndim):
+        extent = numpy.arange(x.shape[axis])
+        source = numpy.pad(extent, widths[axis], mode, **keywords)
         x = get_item(x, (slice(None),) * axis + (source,))
     return x

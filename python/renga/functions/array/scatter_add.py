@@ -10,6 +10,7 @@ from renga import _core
 from renga.core.variable import Variable, as_variable
 from renga.functions.array.cast import cast, promoted
 from renga.functions.array.get_item import PutItems, as_keys, own_keys
+from renga.functions.array.picked_rows import picked_rows
 from renga.functions.check import check_arrays
 from renga.functions.on_host import on_host
 
@@ -28,10 +29,11 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     check_arrays("scatter_add", a, b)
     a, b = as_variable(a), as_variable(b)
     keys = own_keys(as_keys(slices))
-    picked = numpy.shape(a.array[keys])
+    rows = picked_rows(a.shape, keys)
+    picked = numpy.shape(a.array[keys]) if rows is None else rows.shape
     if picked != b.shape:
         raise ValueError(f"scatter_add: expected b of {picked}, got {b.shape}")
     # In the dtype of the sum: those of a narrower one could overflow.
     wide, terms = promoted(a, b)
-    put = PutItems(keys, a.shape).apply((terms,))[0]
+    put = PutItems(keys, a.shape, rows).apply((terms,))[0]
     return cast(_core.ops.add(wide, put), a.dtype)

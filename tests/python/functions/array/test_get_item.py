@@ -40,6 +40,18 @@ ADVANCED = [
     ([0, 1], None, [1, 1]),
     (Ellipsis, numpy.array([True, False, True, False])),
     True,
+    (slice(None), [-1, 2], [0, -4]),
+    (slice(None), [1, 2], Ellipsis, [0, 3]),
+    ([0, 1], Ellipsis, numpy.array([0, 3], numpy.uint8)),
+    (slice(None, None, -1), slice(1, 3), [[3, 0], [0, 0]]),
+    (slice(1, 2), [2, 0, 2], slice(0, 3)),
+    ([1, 0], [2, 2], [3, 3]),
+    (None, [[0], [1]], None, [1, 2], slice(None, None, 2)),
+    (slice(None), [1, 1], None, slice(None)),
+    (mask.any(2), slice(1, None)),
+    (slice(None), mask[1]),
+    (numpy.zeros(2, bool), 1),
+    ([], slice(None), 1),
 ]
 
 
@@ -57,6 +69,35 @@ def test_gradients(slices):
     ggx = rng.normal(size=x.shape)
     gradient_check.check_backward(lambda v: v[slices], x, gy)
     gradient_check.check_double_backward(lambda v: v[slices] ** 2, x, gy, ggx)
+
+
+@pytest.mark.parametrize("dtype", ["e", "f", "b", "i", "B", "?"])
+def test_dtypes_and_layouts(dtype):
+    a = (numpy.random.default_rng(0).normal(size=(6, 5, 4)) * 9).astype(dtype)
+    for v in (a, a.transpose(2, 0, 1), a[::-1, 1:, ::2]):
+        for keys in ((slice(None), [3, -1, 3]), ([1, 0], slice(None), [1, 1]), [2, 2]):
+            numpy.testing.assert_array_equal(
+                F.get_item(v, keys).array, v[keys], strict=True
+            )
+
+
+def test_gradients_are_added_in_order():
+    """Sums of one element have the bits of NumPy's, which adds one after the other."""
+    rng = numpy.random.default_rng(0)
+    index = rng.integers(-50, 50, 2000)
+    for shape, keys in (
+        ((50,), (index,)),
+        ((50, 7), (index,)),
+        ((3, 50), (slice(None), index)),
+        ((4, 50, 3), (slice(1, 3), index)),
+    ):
+        v = renga.Variable(rng.normal(size=shape).astype("f"))
+        y = v[keys]
+        gy = y.grad = rng.normal(size=y.shape).astype("f")
+        y.backward()
+        expected = numpy.zeros(shape, "f")
+        numpy.add.at(expected, keys, gy)
+        numpy.testing.assert_array_equal(v.grad, expected)
 
 
 def test_basic_indexing_is_a_view():
