@@ -7,6 +7,7 @@
 #include <xsimd/xsimd.hpp>
 
 #include "simd/exponential.h"
+#include "simd/powers.h"
 #include "simd/vector.h"
 
 namespace renga::simd {
@@ -31,6 +32,7 @@ template <class Target, class C, class F>
   }
 RENGA_BY_XSIMD(floor)
 RENGA_BY_XSIMD(ceil)
+RENGA_BY_XSIMD(trunc)
 RENGA_BY_XSIMD(sqrt)
 RENGA_BY_XSIMD(expm1)
 RENGA_BY_XSIMD(log1p)

@@ -56,6 +56,11 @@ struct LaneMask {
   [[gnu::always_inline]] friend LaneMask operator||(const LaneMask& a, const LaneMask& b) {
     return {a.lanes | b.lanes};
   }
+  [[gnu::always_inline]] friend bool all(const LaneMask& mask) {
+    bool held = true;
+    for (std::size_t k = 0; k < sizeof(V) / sizeof(C); ++k) held &= mask.lanes[k] != 0;
+    return held;
+  }
   [[gnu::always_inline]] V select(const V& yes, const V& no) const {
 #if defined(__x86_64__)
     V result;
@@ -96,6 +101,9 @@ struct RegisterMask {
     asm("kandw %2, %1, %0" : "=Yk"(both.bits) : "Yk"(a.bits), "Yk"(b.bits));
     return both;
   }
+  [[gnu::always_inline]] friend bool all(const RegisterMask& mask) {
+    return mask.bits == (1 << sizeof(V) / sizeof(C)) - 1;
+  }
   [[gnu::always_inline]] V select(const V& yes, const V& no) const {
     V result;
     if constexpr (is_single) {
@@ -121,6 +129,7 @@ struct Vector {
   using UnalignedHalves [[gnu::vector_size(2 * Target::width), gnu::aligned(2), gnu::may_alias]] =
       std::uint16_t;
   using Integers [[gnu::vector_size(4 * width), gnu::aligned(4), gnu::may_alias]] = std::int32_t;
+  using Lanes = typename LaneMask<Target, C>::Lanes;
   using M =
       std::conditional_t<Target::has_mask_registers, RegisterMask<Target, C>, LaneMask<Target, C>>;
 
@@ -166,7 +175,6 @@ struct Vector {
     return Vector(a.v < b.v ? a.v : b.v);
   }
   [[gnu::always_inline]] friend Vector abs(Vector a) {
-    using Lanes = typename LaneMask<Target, C>::Lanes;
     constexpr auto all_but_sign = std::numeric_limits<std::decay_t<decltype(Lanes{}[0])>>::max();
     return Vector(reinterpret_cast<V>(reinterpret_cast<Lanes>(a.v) & all_but_sign));
   }

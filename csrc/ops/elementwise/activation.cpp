@@ -5,6 +5,8 @@
 #include "autograd/node.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/math.h"
+#include "ops/reduction/reduction.h"
+#include "tensor/views.h"
 
 namespace renga {
 
@@ -51,6 +53,17 @@ Variable elu_grad(const Variable& x, const Variable& gy, double alpha) {
   };
   auto vjp_gy = [=](const Variable& ggx) { return elu_grad(x, ggx, alpha); };
   return record("ELUGrad", gx, {{x, vjp_x}, {gy, vjp_gy}});
+}
+
+// 1, or `slope` where x is negative.
+Variable prelu_slope(const Variable& x, const Variable& slope) {
+  auto vjp_slope = [=](const Variable& gy) {
+    const Variable zero(zeros({}, x.dtype(), x.device()));
+    const Variable is_negative = subtract_from(1, prelu_slope(Variable(x.array()), zero));
+    return sum_to(multiply(gy, is_negative), slope.shape());
+  };
+  return record("PReLUSlope", apply("prelu", Binary::prelu_slope, x.array(), slope.array()),
+                {{slope, vjp_slope}});
 }
 
 // A smooth activation, whose backward pass reads x alone.
@@ -170,6 +183,19 @@ Variable leaky_relu(const Variable& x, double slope) {
     return activation_grad(leaky, sign, gy);
   };
   return record(name, y, {{x, vjp_x}});
+}
+
+Variable prelu(const Variable& x, const Variable& slope) {
+  require_floats("prelu", x.array());
+  auto vjp_x = [=](const Variable& gy) {
+    return sum_to(multiply(gy, prelu_slope(x, slope)), x.shape());
+  };
+  auto vjp_slope = [=](const Variable& gy) {
+    const Variable below = clip(x, -std::numeric_limits<double>::infinity(), 0);
+    return sum_to(multiply(gy, below), slope.shape());
+  };
+  return record("PReLU", apply("prelu", Binary::prelu, x.array(), slope.array()),
+                {{x, vjp_x}, {slope, vjp_slope}});
 }
 
 Variable elu(const Variable& x, double alpha) {

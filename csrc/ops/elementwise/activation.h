@@ -17,6 +17,8 @@ Variable clipped_relu(const Variable& x, double z);
 Variable hard_sigmoid(const Variable& x);
 Variable hard_swish(const Variable& x);
 // `approximate` is "none" or "tanh".
+// `slope` broadcasts to x.
+Variable prelu(const Variable& x, const Variable& slope);
 Variable gelu(const Variable& x, const std::string& approximate = "none");
 Variable silu(const Variable& x);
 Variable mish(const Variable& x);
@@ -46,6 +48,9 @@ void list_activation_ops(Visit&& visit) {
   visit(Op{"relu", "(...) -> (...)", "max(x, 0).", pointwise(1, "Relu")}, &relu, Arg{"x"});
   visit(Op{"leaky_relu", "(...) -> (...)", "x, or slope * x where x is negative.", pointwise(2)},
         &leaky_relu, Arg{"x"}, Default{"slope", 0.2});
+  visit(Op{"prelu", "(...), (...) -> (...)", "x, or slope * x where x is negative.",
+           pointwise(2, "PRelu"), "PReLU"},
+        &prelu, Arg{"x"}, Arg{"slope"});
   visit(
       Op{"elu", "(...) -> (...)", "x, or alpha * (exp(x) - 1) where x is negative.", pointwise(3)},
       &elu, Arg{"x"}, Default{"alpha", 1.0});

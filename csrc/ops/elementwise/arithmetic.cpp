@@ -164,6 +164,7 @@ Array power_of_array(const Array& x, double n) {
   if (n == 0.5) return apply(Unary::sqrt, x);
   if (n == -0.5) return apply(Unary::rsqrt, x);
   if (n == -1) return apply(Unary::divide_into, x, 1);
+  if (n == -2) return apply(Unary::square, apply(Unary::divide_into, x, 1));
   return apply(Unary::power, x, n);
 }
 

@@ -16,6 +16,7 @@ enum class Unary : std::uint8_t {
   square,
   floor,
   ceil,
+  trunc,
   // From here on floating point only: parameters are floats, which would round large integers.
   add,                // x + p
   multiply,           // x * p
@@ -73,6 +74,9 @@ enum class Binary : std::uint8_t {
   greater_equal,  // 1 or 0, in the operands' dtype
   less_equal,
   arctan2,
+  fmod,         // the remainder of division, with the sign of a
+  prelu,        // a, or b a where a < 0
+  prelu_slope,  // 1, or b where a < 0
   // Gradients: a is the function's output (x for leaky_relu, elu and from hard_sigmoid on), b is
   // gy.
   relu_grad,          // b where a > 0

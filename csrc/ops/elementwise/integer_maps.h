@@ -15,7 +15,7 @@ template <class T>
 using Wrapping = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
 
 // Those that integers have.
-inline constexpr Unary kLastUnary = Unary::ceil;
+inline constexpr Unary kLastUnary = Unary::trunc;
 inline constexpr Binary kLastBinary = Binary::less_equal;
 
 template <class T>
@@ -67,7 +67,7 @@ RENGA_HOST_DEVICE T unary(T v) {
   if constexpr (map == Unary::absolute) return is_below_zero(v) ? negative(v) : v;
   if constexpr (map == Unary::sign) return T((v > 0) - is_below_zero(v));
   if constexpr (map == Unary::square) return product(v, v);
-  if constexpr (map == Unary::floor || map == Unary::ceil) return v;
+  if constexpr (map == Unary::floor || map == Unary::ceil || map == Unary::trunc) return v;
 }
 
 // All but floor_divide.

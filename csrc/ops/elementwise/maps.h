@@ -12,9 +12,10 @@
 
 namespace renga::maps {
 
-using std::abs, std::floor, std::ceil, std::sqrt, std::exp, std::expm1, std::erf, std::isnan;
+using std::abs, std::floor, std::ceil, std::trunc, std::sqrt, std::exp, std::expm1, std::erf,
+    std::isnan;
 using std::acos, std::asin, std::atan, std::cos, std::cosh, std::sin, std::sinh, std::tan;
-using std::log, std::log10, std::log1p, std::log2, std::tanh;
+using std::log, std::log10, std::log1p, std::log2, std::tanh, std::atan2, std::fmod, std::pow;
 
 template <class C>
 requires std::is_arithmetic_v<C> RENGA_INLINE C select(bool condition, C yes, C no) {
@@ -180,7 +181,7 @@ RENGA_INLINE V mish_slope(const V& v) {
 
 // As Python divides floats: the remainder is exact, while a / b may be rounded up to an integer.
 template <class C>
-RENGA_INLINE C floor_divide(C a, C b) {
+requires std::is_arithmetic_v<C> RENGA_INLINE C floor_divide(C a, C b) {
   if (b == 0) return a / b;
   const C remainder = std::fmod(a, b);
   C quotient = (a - remainder) / b;
@@ -189,21 +190,17 @@ RENGA_INLINE C floor_divide(C a, C b) {
   const C floored = std::floor(quotient);
   return quotient - floored > C(0.5) ? floored + 1 : floored;
 }
+template <class V>
+requires(!std::is_arithmetic_v<V>) RENGA_INLINE V floor_divide(const V& a, const V& b) {
+  using C = element_of<V>;
+  return floor_quotient(a, b, [](C u, C v) { return floor_divide(u, v); });
+}
 
 inline constexpr Unary kLastUnary = Unary::mish;
 inline constexpr Binary kLastBinary = Binary::erf_grad;
 
-// Of single numbers only.
-constexpr bool is_of_numbers(Unary map) {
-  return map == Unary::power || map == Unary::power_of || map == Unary::floor_divide ||
-         map == Unary::floor_divide_into;
-}
-constexpr bool is_of_numbers(Binary map) {
-  return map == Binary::power || map == Binary::floor_divide || map == Binary::arctan2;
-}
-
-// Of floats, made of arithmetic, comparisons and exponentials alone: vectors of any target compute
-// it. The others are computed by xsimd, in vectors of one width.
+// Of floats, made of arithmetic, comparisons, exponentials and powers alone: vectors of any target
+// compute it, as all functions of two. The others are computed by xsimd, in vectors of one width.
 constexpr bool is_of_any_width(Unary map) {
   switch (map) {
     case Unary::negative:
@@ -214,6 +211,10 @@ constexpr bool is_of_any_width(Unary map) {
     case Unary::multiply:
     case Unary::subtract_from:
     case Unary::divide_into:
+    case Unary::power:
+    case Unary::power_of:
+    case Unary::floor_divide:
+    case Unary::floor_divide_into:
     case Unary::clip:
     case Unary::exp:
     case Unary::tanh:
@@ -233,7 +234,6 @@ constexpr bool is_of_any_width(Unary map) {
       return false;
   }
 }
-constexpr bool is_of_any_width(Binary map) { return !is_of_numbers(map); }
 
 // The function with parameters p and q of a vector or number.
 template <Unary map, class V>
@@ -245,17 +245,18 @@ RENGA_INLINE V unary(const V& v, element_of<V> p, element_of<V> q) {
   if constexpr (map == Unary::square) return v * v;
   if constexpr (map == Unary::floor) return floor(v);
   if constexpr (map == Unary::ceil) return ceil(v);
+  if constexpr (map == Unary::trunc) return trunc(v);
   if constexpr (map == Unary::add) return v + V(p);
   if constexpr (map == Unary::multiply) return v * V(p);
   if constexpr (map == Unary::subtract_from) return V(p) - v;
   if constexpr (map == Unary::divide_into) return V(p) / v;
-  if constexpr (map == Unary::power) return std::pow(v, p);
+  if constexpr (map == Unary::power) return pow(v, V(p));
   if constexpr (map == Unary::cube) return v * v * v;
-  if constexpr (map == Unary::power_of) return std::pow(p, v);
+  if constexpr (map == Unary::power_of) return pow(V(p), v);
   if constexpr (map == Unary::clip) return minimum(maximum(v, V(p)), V(q));
   if constexpr (map == Unary::inside) return select((V(p) <= v) && (v <= V(q)), one, zero);
-  if constexpr (map == Unary::floor_divide) return floor_divide(v, p);
-  if constexpr (map == Unary::floor_divide_into) return floor_divide(p, v);
+  if constexpr (map == Unary::floor_divide) return floor_divide(v, V(p));
+  if constexpr (map == Unary::floor_divide_into) return floor_divide(V(p), v);
   if constexpr (map == Unary::exp) return exp(v);
   if constexpr (map == Unary::expm1) return expm1(v);
   if constexpr (map == Unary::log) return log(v);
@@ -296,12 +297,15 @@ RENGA_INLINE V binary(const V& a, const V& b, element_of<V> p) {
   if constexpr (map == Binary::multiply) return a * b;
   if constexpr (map == Binary::divide) return a / b;
   if constexpr (map == Binary::floor_divide) return floor_divide(a, b);
-  if constexpr (map == Binary::power) return std::pow(a, b);
+  if constexpr (map == Binary::fmod) return fmod(a, b);
+  if constexpr (map == Binary::power) return pow(a, b);
   if constexpr (map == Binary::maximum) return maximum(a, b);
   if constexpr (map == Binary::minimum) return minimum(a, b);
   if constexpr (map == Binary::greater_equal) return select(a >= b, one, zero);
   if constexpr (map == Binary::less_equal) return select(a <= b, one, zero);
-  if constexpr (map == Binary::arctan2) return std::atan2(a, b);
+  if constexpr (map == Binary::arctan2) return atan2(a, b);
+  if constexpr (map == Binary::prelu) return select(a < zero, V(b * a), a);
+  if constexpr (map == Binary::prelu_slope) return select(a < zero, b, one);
   if constexpr (map == Binary::relu_grad) return select(a > zero, b, zero);
   if constexpr (map == Binary::leaky_relu_grad) return select(a > zero, b, V(b * V(p)));
   if constexpr (map == Binary::elu_grad) {

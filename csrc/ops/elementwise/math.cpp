@@ -150,5 +150,16 @@ Variable arctan2(const Variable& y_operand, const Variable& x_operand) {
 Variable sign(const Variable& x) { return piecewise_constant(Unary::sign, x); }
 Variable floor(const Variable& x) { return piecewise_constant(Unary::floor, x); }
 Variable ceil(const Variable& x) { return piecewise_constant(Unary::ceil, x); }
+Variable fix(const Variable& x) { return piecewise_constant(Unary::trunc, x); }
+
+Variable fmod(const Variable& x, const Variable& divisor) {
+  require_floats("fmod", x.array());
+  const Array y = apply("fmod", Binary::fmod, x.array(), divisor.array());
+  auto vjp_x = [shape = x.shape()](const Variable& gy) { return sum_to(gy, shape); };
+  auto vjp_divisor = [=](const Variable& gy) {
+    return sum_to(negative(multiply(gy, fix(divide(x, divisor)))), divisor.shape());
+  };
+  return record("fmod", y, {{x, vjp_x}, {divisor, vjp_divisor}});
+}
 
 }  // namespace renga

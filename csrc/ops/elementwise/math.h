@@ -30,6 +30,8 @@ Variable arctan2(const Variable& x1, const Variable& x2);
 Variable sign(const Variable& x);
 Variable floor(const Variable& x);
 Variable ceil(const Variable& x);
+Variable fix(const Variable& x);
+Variable fmod(const Variable& x, const Variable& divisor);
 
 template <class Visit>
 void list_math_ops(Visit&& visit) {
@@ -63,6 +65,10 @@ void list_math_ops(Visit&& visit) {
   unary("sign", &sign, "-1, 0 or 1; it has no gradient.", pointwise(1, "Sign"));
   unary("floor", &floor, "x rounded down; it has no gradient.", pointwise(1, "Floor"));
   unary("ceil", &ceil, "x rounded up; it has no gradient.", pointwise(1, "Ceil"));
+  unary("fix", &fix, "x rounded towards 0; it has no gradient.", pointwise(1));
+  visit(Op{"fmod", "(...), (...) -> (...)", "The remainder of division, with the sign of x.",
+           pointwise(1)},
+        &fmod, Arg{"x"}, Arg{"divisor"});
 }
 
 }  // namespace renga

@@ -20,6 +20,7 @@ from renga._core.ops import erf as erf
 from renga._core.ops import exp as exp
 from renga._core.ops import expand_dims as expand_dims
 from renga._core.ops import expm1 as expm1
+from renga._core.ops import fix as fix
 from renga._core.ops import flatten as flatten
 from renga._core.ops import floor as floor
 from renga._core.ops import gelu as gelu
@@ -217,7 +218,6 @@ from renga.functions.math.erf_family import erfcx as erfcx
 from renga.functions.math.erf_family import erfinv as erfinv
 from renga.functions.math.fft import fft as fft
 from renga.functions.math.fft import ifft as ifft
-from renga.functions.math.fix import fix as fix
 from renga.functions.math.fmod import fmod as fmod
 from renga.functions.math.gamma import digamma as digamma
 from renga.functions.math.gamma import lgamma as lgamma

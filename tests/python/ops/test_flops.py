@@ -22,7 +22,9 @@ FORMULAS = {
     "clip": lambda x: np.minimum(np.maximum(x, Number(-0.5)), Number(0.75)),
     "clipped_relu": lambda x: np.minimum(np.maximum(x, Number(0)), Number(1.1)),
     "erf": elementwise("erf", math.erf),
+    "fix": elementwise("fix", math.trunc),
     "floor_divide": lambda a, b: np.floor(a / b),
+    "fmod": elementwise("fmod", math.fmod),
     "hard_sigmoid": lambda x: np.minimum(
         np.maximum(x * 0.2 + 0.5, Number(0)), Number(1)
     ),

@@ -25,29 +25,18 @@ void map_floats(T* y, std::int64_t n, const F& f, const In*... x) {
 
 template <Unary map, class T>
 [[gnu::noinline]] void float_unary(Compute<T> p, Compute<T> q, const T* x, T* y, std::int64_t n) {
-  using C = Compute<T>;
-  if constexpr (maps::is_of_numbers(map)) {
-    for (std::int64_t i = 0; i < n; ++i) y[i] = T(maps::unary<map>(C(x[i]), p, q));
-  } else {
-    map_floats<maps::is_of_any_width(map)>(
-        y,
-        n, [=](const auto& v) __attribute__((always_inline)) { return maps::unary<map>(v, p, q); },
-        x);
-  }
+  map_floats<maps::is_of_any_width(map)>(
+      y, n, [=](const auto& v) __attribute__((always_inline)) { return maps::unary<map>(v, p, q); },
+      x);
 }
 
 template <Binary map, class T>
 [[gnu::noinline]] void float_binary(Compute<T> p, const T* a, const T* b, T* y, std::int64_t n) {
-  using C = Compute<T>;
-  if constexpr (maps::is_of_numbers(map)) {
-    for (std::int64_t i = 0; i < n; ++i) y[i] = T(maps::binary<map>(C(a[i]), C(b[i]), p));
-  } else {
-    map_floats<maps::is_of_any_width(map)>(
-        y, n,
-        [=](const auto& u, const auto& v)
-            __attribute__((always_inline)) { return maps::binary<map>(u, v, p); },
-        a, b);
-  }
+  map_floats<true>(
+      y, n,
+      [=](const auto& u, const auto& v)
+          __attribute__((always_inline)) { return maps::binary<map>(u, v, p); },
+      a, b);
 }
 
 // Faults of integer divisions in all blocks of a call.

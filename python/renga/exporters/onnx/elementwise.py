@@ -17,7 +17,6 @@ from renga.exporters.onnx.registry import (
 )
 from renga.functions.activation.not_negative import NotNegative
 from renga.functions.math.det import _Determinant
-from renga.functions.math.fmod import _Remainder
 from renga.functions.math.special import _Special
 from renga.program import Value
 
@@ -162,9 +161,15 @@ def _not_negative(graph: Any, ys: Any, call: Any, x: Any) -> Sequence[str]:
     return [graph.node("GreaterOrEqual", x, numpy.zeros((), x.dtype))]
 
 
-@writes_function(_Remainder)
-def _fmod(graph: Any, ys: Any, call: Any, a: Any, b: Any) -> Sequence[str]:
-    return [graph.node("Mod", a, b, fmod=1)]
+@writes("fmod")
+def _fmod(graph: Any, ys: Any, a: Any, b: Any) -> Sequence[str]:
+    return [graph.node("Mod", *(_operand(x, ys[0].dtype) for x in (a, b)), fmod=1)]
+
+
+@writes("fix")
+def _fix(graph: Any, ys: Any, x: Any) -> Sequence[str]:
+    size = graph.node("Floor", graph.node("Abs", x))
+    return [graph.node("Mul", graph.node("Sign", x), size)]
 
 
 @writes_function(_Special)

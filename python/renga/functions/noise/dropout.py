@@ -58,4 +58,6 @@ def _dropped(values: Any, ratio: Any, x: Any) -> Any:
     ratio = check_real("dropout", "ratio", ratio)
     if not 0 <= ratio < 1:
         raise ValueError(f"dropout: expected a ratio in [0, 1), got {ratio}")
-    return _core.ops.dropout(values, ratio, draw_seed(x) if ratio else 0)
+    return (
+        _core.ops.dropout(values, ratio, draw_seed(x)) if ratio else as_variable(values)
+    )

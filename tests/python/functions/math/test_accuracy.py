@@ -1,0 +1,79 @@
+"""Vector functions of float32, against NumPy in float64 over the whole range."""
+
+import numpy
+import pytest
+
+import renga.functions as F
+
+SPECIAL = numpy.array(
+    [0, 0.5, 1, 1.5, 2, 3, 4, 5, 127, 128, 149, 150, 2**24 - 1, 2**24, 3e9]
+    + [1e-45, 1e-40, 1.1754944e-38, 1e-20, 0.99999994, 1.0000001, 3.4028235e38]
+    + [numpy.inf, numpy.nan],
+    "f",
+)
+SPECIAL = numpy.concatenate([SPECIAL, -SPECIAL])
+
+
+def patterns(seed, n=200_000):
+    """Floats of all bits, NaN and infinities among them."""
+    bits = numpy.random.default_rng(seed).integers(0, 2**32, n, numpy.uint32)
+    return bits.view("f")
+
+
+def moderate(seed, low, high, n=200_000):
+    return numpy.random.default_rng(seed).uniform(low, high, n).astype("f")
+
+
+def pairs():
+    yield tuple(a.ravel() for a in numpy.meshgrid(SPECIAL, SPECIAL))
+    yield patterns(0), patterns(1)
+    yield patterns(2), moderate(3, -4, 4)
+    yield moderate(4, -3, 3), moderate(5, -9, 9).round()
+    yield moderate(6, 0, 5), moderate(7, -50, 50)
+    yield moderate(8, 0.99, 1.01), moderate(9, -9000, 9000)
+
+
+def assert_within(ulps, y, exact):
+    """NaN, infinities and signs of zeros are equal, others are so many ulps apart."""
+    with numpy.errstate(over="ignore"):
+        rounded = exact.astype("f")
+    same = (y == rounded) & (numpy.signbit(y) == numpy.signbit(rounded))
+    same |= numpy.isnan(y) & numpy.isnan(rounded)
+    apart = numpy.abs(y.astype("d") - exact) / numpy.spacing(
+        numpy.abs(rounded), where=numpy.isfinite(rounded), out=numpy.ones_like(rounded)
+    )
+    # One step from the largest number is infinity.
+    near = numpy.isfinite(y) & numpy.isfinite(rounded) & (apart <= ulps)
+    bad = numpy.flatnonzero(~(same | near))
+    assert not bad.size, (bad.size, bad[:5], y[bad[:5]], exact[bad[:5]])
+
+
+@pytest.mark.parametrize("n", range(6))
+def test_pairs(n):
+    a, b = list(pairs())[n]
+    with numpy.errstate(all="ignore"):
+        power = numpy.power(a.astype("d"), b.astype("d"))
+        angle = numpy.arctan2(a.astype("d"), b.astype("d"))
+        remainder, quotient = numpy.fmod(a, b), numpy.floor_divide(a, b)
+    assert_within(1, F.fmod(a, b).array, remainder)
+    assert_within(0, (F.identity(a) // b).array, quotient)
+    assert_within(1, (F.identity(a) ** b).array, power)
+    assert_within(1, F.arctan2(a, b).array, angle)
+
+
+@pytest.mark.parametrize("exponent", [-2, -1, -0.5, 0.5, 1.5, 2, 3, -3, 0, 7.25])
+def test_powers_with_a_number(exponent):
+    for a in (SPECIAL, patterns(10), moderate(11, 0, 5)):
+        with numpy.errstate(all="ignore"):
+            exact = numpy.power(a.astype("d"), exponent)
+            if abs(exponent) == 0.5:  # a root, also of -0 and -inf
+                exact = numpy.sqrt(a.astype("d")) ** (2 * exponent)
+        assert_within(2, (F.identity(a) ** exponent).array, exact)
+
+
+@pytest.mark.parametrize("base", [2, 0.5, 1, 0, -1.5, numpy.inf])
+def test_powers_of_a_number(base):
+    for a in (SPECIAL, moderate(12, -150, 150)):
+        with numpy.errstate(all="ignore"):
+            exact = numpy.power(float(base), a.astype("d"))
+        assert_within(1, (base ** F.identity(a)).array, exact)
