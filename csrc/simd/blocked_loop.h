@@ -144,6 +144,62 @@ bool should_stream(const Array& y, std::int64_t n) {
   return n >= kBlock && !is_half<T> && pays_streaming(y.size() * y.itemsize());
 }
 
+// The elements of one operand in the order of a loop over several: in place if they are contiguous,
+// else copied into a buffer, a block at a time.
+template <class T>
+class LoopBlocks {
+ public:
+  template <int N>
+  LoopBlocks(const StridedLoop<N>& loop, int operand)
+      : loop_{loop.extents, {loop.strides[operand]}, {loop.data[operand]}} {
+    std::int64_t step = sizeof(T);
+    for (int axis = loop.extents.size() - 1; axis >= 0; step *= loop.extents[axis--]) {
+      in_place_ &= loop.strides[operand][axis] == step;
+    }
+  }
+  bool in_place() const { return in_place_; }
+  T* at(std::int64_t i) const { return reinterpret_cast<T*>(loop_.data[0]) + i; }
+  // Elements [i, i + n), of at most a block.
+  const T* read(std::int64_t i, std::int64_t n) {
+    if (in_place_) return at(i);
+    T* to = buffer_;
+    for_each_run(loop_, i, i + n, [&](std::int64_t run, const auto& p, const auto& s) {
+      const auto* const from = reinterpret_cast<const T*>(p[0]);
+      if (s[0] == 0) {
+        std::fill_n(to, run, *from);
+      } else {
+        for (std::int64_t k = 0; k < run; ++k) {
+          to[k] = *reinterpret_cast<const T*>(p[0] + k * s[0]);
+        }
+      }
+      to += run;
+    });
+    return buffer_;
+  }
+
+ private:
+  StridedLoop<1> loop_;
+  bool in_place_ = true;
+  T buffer_[kBlock];
+};
+
+// map_blocks where y is contiguous and runs are short, such as those of x and a number for each of
+// its rows: blocks of several runs.
+template <class T, int N, class Kernel>
+void map_short_runs(const StridedLoop<N>& loop, std::int64_t cost, const Kernel& kernel) {
+  parallel_for(loop.size(), cost, [&](std::int64_t begin, std::int64_t end) {
+    [&]<std::size_t... k>(std::index_sequence<k...>) {
+      std::array<LoopBlocks<T>, N - 1> in{LoopBlocks<T>(loop, k + 1)...};
+      const LoopBlocks<T> out(loop, 0);
+      for (std::int64_t i = begin; i < end; i += kBlock) {
+        const std::int64_t n = std::min(kBlock, end - i);
+        kernel(in[k].read(i, n)..., out.at(i), n);
+      }
+    }
+    (std::make_index_sequence<N - 1>());
+  });
+}
+
 // Calls kernel(x..., y, n) for blocks of n elements that cover arrays of dtype T.
 template <class T, class Kernel, class... In>
 void map_blocks(const Array& y, std::int64_t cost, const Kernel& kernel, const In&... x) {
@@ -163,10 +219,13 @@ void map_blocks(const Array& y, std::int64_t cost, const Kernel& kernel, const I
       out.put(i, m);
     }
   };
-  parallel_walk(make_loop<count + 1>({&y, &x...}), cost,
-                [&](std::int64_t n, const auto& p, const auto& s) {
-                  run(std::make_index_sequence<count>(), n, p, s);
-                });
+  const auto loop = make_loop<count + 1>({&y, &x...});
+  if (loop.run() < kBlock / 4 && loop.extents.size() > 1 && LoopBlocks<T>(loop, 0).in_place()) {
+    return map_short_runs<T>(loop, cost, kernel);
+  }
+  parallel_walk(loop, cost, [&](std::int64_t n, const auto& p, const auto& s) {
+    run(std::make_index_sequence<count>(), n, p, s);
+  });
 }
 
 }  // namespace renga::simd

@@ -63,8 +63,9 @@ constexpr const char* kNames[] = {"negative",      "absolute",     "sign",
                                   "sigmoid",       "relu",         "leaky_relu",
                                   "elu",           "softplus",     "clipped_relu",
                                   "hard_sigmoid",  "hard_swish",   "gelu",
-                                  "gelu_tanh",     "silu",         "mish"};
-static_assert(std::size(kNames) == static_cast<std::size_t>(Unary::mish) + 1);
+                                  "gelu_tanh",     "silu",         "mish",
+                                  "huber"};
+static_assert(std::size(kNames) == static_cast<std::size_t>(Unary::huber) + 1);
 
 }  // namespace
 

@@ -59,6 +59,7 @@ enum class Unary : std::uint8_t {
   gelu_tanh,  // GELU's approximation by tanh
   silu,
   mish,
+  huber,  // x² / 2 where |x| < p, else p (|x| - p / 2)
 };
 
 // Functions of two elements. Integers wrap around; divided by 0 they are 0.
@@ -74,9 +75,12 @@ enum class Binary : std::uint8_t {
   greater_equal,  // 1 or 0, in the operands' dtype
   less_equal,
   arctan2,
-  fmod,         // the remainder of division, with the sign of a
-  prelu,        // a, or b a where a < 0
-  prelu_slope,  // 1, or b where a < 0
+  fmod,  // the remainder of division, with the sign of a
+  // -log sigmoid(a) where the label b is 1, -log(1 - sigmoid(a)) where it is 0; 0 if it is negative
+  sigmoid_nll,
+  sigmoid_nll_slope,  // its derivative
+  prelu,              // a, or b a where a < 0
+  prelu_slope,        // 1, or b where a < 0
   // Gradients: a is the function's output (x for leaky_relu, elu and from hard_sigmoid on), b is
   // gy.
   relu_grad,          // b where a > 0

@@ -196,7 +196,28 @@ requires(!std::is_arithmetic_v<V>) RENGA_INLINE V floor_divide(const V& a, const
   return floor_quotient(a, b, [](C u, C v) { return floor_divide(u, v); });
 }
 
-inline constexpr Unary kLastUnary = Unary::mish;
+template <class V>
+RENGA_INLINE V huber(const V& v, const V& delta) {
+  const V size = abs(v), near = minimum(size, delta);
+  return near * (size - near * V(element_of<V>(0.5)));
+}
+
+// x, or -x for a label of 1: softplus of it is the loss.
+template <class V>
+RENGA_INLINE V away_from_label(const V& x, const V& label) {
+  return select(label > V(0), -x, x);
+}
+template <class V>
+RENGA_INLINE V sigmoid_nll(const V& x, const V& label) {
+  return select(label < V(0), V(0), softplus(away_from_label(x, label), V(1)));
+}
+template <class V>
+RENGA_INLINE V sigmoid_nll_slope(const V& x, const V& label) {
+  const V slope = away_from_label(logistic(away_from_label(x, label)), label);
+  return select(label < V(0), V(0), slope);
+}
+
+inline constexpr Unary kLastUnary = Unary::huber;
 inline constexpr Binary kLastBinary = Binary::erf_grad;
 
 // Of floats, made of arithmetic, comparisons, exponentials and powers alone: vectors of any target
@@ -229,6 +250,7 @@ constexpr bool is_of_any_width(Unary map) {
     case Unary::gelu_tanh:
     case Unary::silu:
     case Unary::mish:
+    case Unary::huber:
       return true;
     default:
       return false;
@@ -287,6 +309,7 @@ RENGA_INLINE V unary(const V& v, element_of<V> p, element_of<V> q) {
   if constexpr (map == Unary::gelu_tanh) return v * logistic(gelu_argument(v));
   if constexpr (map == Unary::silu) return v * logistic(v);
   if constexpr (map == Unary::mish) return v * tanh_softplus(v);
+  if constexpr (map == Unary::huber) return huber(v, V(p));
 }
 
 template <Binary map, class V>
@@ -304,6 +327,8 @@ RENGA_INLINE V binary(const V& a, const V& b, element_of<V> p) {
   if constexpr (map == Binary::greater_equal) return select(a >= b, one, zero);
   if constexpr (map == Binary::less_equal) return select(a <= b, one, zero);
   if constexpr (map == Binary::arctan2) return atan2(a, b);
+  if constexpr (map == Binary::sigmoid_nll) return sigmoid_nll(a, b);
+  if constexpr (map == Binary::sigmoid_nll_slope) return sigmoid_nll_slope(a, b);
   if constexpr (map == Binary::prelu) return select(a < zero, V(b * a), a);
   if constexpr (map == Binary::prelu_slope) return select(a < zero, b, one);
   if constexpr (map == Binary::relu_grad) return select(a > zero, b, zero);

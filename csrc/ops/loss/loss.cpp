@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "autograd/node.h"
+#include "ops/elementwise/activation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/math.h"
 #include "ops/indexing/index_check.h"
@@ -92,6 +93,19 @@ Variable nll(const Variable& x, const Target& target) {
   return record("SoftmaxCrossEntropy", loss, {{x, vjp_x}});
 }
 
+// Labels are of the dtype of x and on its device.
+Variable sigmoid_nll_slope(const Variable& x, const Array& t) {
+  auto vjp_x = [=](const Variable& gy) {
+    const Array zero = zeros({}, t.dtype(), t.device());
+    const Variable is_used(apply("sigmoid_nll", Binary::greater_equal, t, zero));
+    const Variable s = sigmoid(x);
+    const Variable bend = multiply(s, subtract_from(1, s));
+    return sum_to(multiply(gy, multiply(bend, is_used)), x.shape());
+  };
+  const Array y = apply("sigmoid_nll", Binary::sigmoid_nll_slope, x.array(), t);
+  return record("SigmoidCrossEntropyGrad", y, {{x, vjp_x}});
+}
+
 // How many labels are not ignored, at least 1: computed on their device, so that the host need not
 // wait for it.
 Variable counted(const Target& target) {
@@ -101,6 +115,21 @@ Variable counted(const Target& target) {
 }
 
 }  // namespace
+
+Variable sigmoid_nll(const Variable& x, const Array& labels) {
+  require_floats("sigmoid_nll", x.array());
+  const Array t = cast(to_device(labels, x.device()), x.dtype());
+  auto vjp_x = [=](const Variable& gy) {
+    return sum_to(multiply(gy, sigmoid_nll_slope(x, t)), x.shape());
+  };
+  const Array y = apply("sigmoid_nll", Binary::sigmoid_nll, x.array(), t);
+  return record("SigmoidCrossEntropy", y, {{x, vjp_x}});
+}
+
+Variable huber(const Variable& d, double delta) {
+  auto vjp_d = [=](const Variable& gy) { return multiply(gy, clip(d, -delta, delta)); };
+  return record("Huber", apply(Unary::huber, d.array(), delta), {{d, vjp_d}});
+}
 
 Variable softmax_nll(const Variable& x, const Array& t, const std::optional<Array>& class_weight,
                      std::int64_t ignore_label) {

@@ -33,6 +33,11 @@ Variable softmax_cross_entropy(const Variable& x, const Array& t, bool normalize
                                const std::optional<Array>& class_weight = {},
                                std::int64_t ignore_label = -1);
 
+// -log sigmoid(x) for each label 1, -log(1 - sigmoid(x)) for each 0, and 0 for each -1.
+Variable sigmoid_nll(const Variable& x, const Array& t);
+// d² / 2 where |d| < delta, else delta (|d| - delta / 2).
+Variable huber(const Variable& d, double delta);
+
 template <class Visit>
 void list_loss_ops(Visit&& visit) {
   constexpr Traits of_samples{
@@ -47,6 +52,13 @@ void list_loss_ops(Visit&& visit) {
         &softmax_cross_entropy, Arg{"x"}, Arg{"t"}, Default{"normalize", true},
         Default<std::optional<Array>>{"class_weight", std::nullopt},
         Default{"ignore_label", std::int64_t{-1}});
+  visit(Op{"sigmoid_nll", "(...), (...) -> (...)",
+           "-log sigmoid(x) for label 1, -log(1 - sigmoid(x)) for 0, and 0 for -1.", pointwise(5),
+           "SigmoidCrossEntropy"},
+        &sigmoid_nll, Arg{"x"}, Arg{"t"});
+  visit(Op{"huber", "(...) -> (...)", "d² / 2 where |d| < delta, else delta (|d| - delta / 2).",
+           pointwise(5), "Huber"},
+        &huber, Arg{"d"}, Arg{"delta"});
 }
 
 }  // namespace renga

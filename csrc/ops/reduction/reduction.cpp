@@ -7,6 +7,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/math.h"
 #include "ops/reduction/scan.h"
+#include "ops/reduction/softmax.h"
 #include "ops/shape/manipulation.h"
 #include "tensor/views.h"
 
@@ -67,12 +68,29 @@ Variable extreme(const char* op, const char* label, Reduction map, const Variabl
   return record(label, remove_axes(y, axes, keepdims), {{x, vjp_x}});
 }
 
-// The largest finite number of a dtype.
-double largest(Dtype dtype) {
-  if (dtype == Dtype::float16) return 65504;
-  if (dtype == Dtype::bfloat16) return 0x1.fep127;
-  return dtype == Dtype::float32 ? std::numeric_limits<float>::max()
-                                 : std::numeric_limits<double>::max();
+// x with several axes joined to one, the last, and that axis.
+std::pair<Array, int> joined(const Array& x, const Axes& axes) {
+  if (axes.size() == 1) return {x, static_cast<int>(axes[0])};
+  Axes order;
+  Shape lines;
+  for (int i = 0; i < x.ndim(); ++i) {
+    if (axes.contains(i)) continue;
+    order.push_back(i);
+    lines.push_back(x.shape(i));
+  }
+  std::int64_t length = 1;
+  for (std::int64_t a : axes) {
+    order.push_back(a);
+    length *= x.shape(static_cast<int>(a));
+  }
+  lines.push_back(length);
+  return {reshape_view(contiguous(transpose_view(x, order)), lines), lines.size() - 1};
+}
+
+Shape without(const Array& x, int axis) {
+  Shape shape = x.shape();
+  shape.erase(axis);
+  return shape;
 }
 
 Array arg(const char* op, Reduction map, const Variable& x, std::optional<std::int64_t> over) {
@@ -156,13 +174,12 @@ Variable min(const Variable& x, const std::optional<Axes>& axes, bool keepdims) 
 }
 
 Variable logsumexp(const Variable& x, const std::optional<Axes>& over) {
+  require_floats("logsumexp", x.array());
   const Axes axes = axes_of("logsumexp", over, x.ndim());
-  // Clipped to finite numbers: the difference of two infinities would be NaN.
-  const double limit = largest(x.dtype());
-  const Array top = apply(Unary::clip, reduce(Reduction::max, x.array(), axes), -limit, limit);
-  const Array terms = apply(Unary::exp, apply("logsumexp", Binary::subtract, x.array(), top));
-  const Array total = apply(Unary::log, reduce(Reduction::sum, terms, axes));
-  const Array y = remove_axes(apply("logsumexp", Binary::add, total, top), axes, false);
+  const Dtype dtype = x.dtype() == Dtype::bfloat16 ? Dtype::float32 : x.dtype();
+  const Array y = empty(dropped_shape(x.shape(), axes), dtype, x.device());
+  const auto [lines, axis] = joined(x.array(), axes);
+  softmax_kernels.on(y.device()).logsumexp(lines, axis, reshape_view(y, without(lines, axis)));
   auto vjp_x = [x, y = Saved(y), axes](const Variable& gy, GradientSink& to) {
     const Variable weight = exp(subtract(x, broadcast_gradient(y.of(to.node()), x.shape(), axes)));
     return multiply(broadcast_gradient(gy, x.shape(), axes), weight);

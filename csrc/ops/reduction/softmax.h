@@ -11,6 +11,8 @@ struct SoftmaxKernels {
   void (*softmax)(const Array& x, int axis, bool log, const Array& y);
   // The gradient of x, given y and its gradient; all of one dtype.
   void (*softmax_grad)(const Array& y, const Array& gy, int axis, bool log, const Array& gx);
+  // y = log(sum(exp(x))) along `axis`, which y lacks; y is float32 for bfloat16.
+  void (*logsumexp)(const Array& x, int axis, const Array& y);
 };
 extern KernelTable<SoftmaxKernels> softmax_kernels;
 

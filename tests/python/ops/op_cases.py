@@ -259,6 +259,16 @@ def nll(x, labels, weight):
 case("softmax_nll", lambda o, x: o.softmax_nll(x, LABELS), lambda x: nll(x, LABELS, np.ones(4)), (3, 4, 2))
 case("softmax_nll", lambda o, x: o.softmax_nll(x, LABELS, WEIGHT.astype(x.dtype)),
      lambda x: nll(x, LABELS, WEIGHT), (3, 4, 2))
+BINARY_LABELS = np.arange(12).reshape(3, 4) % 3 - 1
+case("sigmoid_nll", lambda o, x: o.sigmoid_nll(x, BINARY_LABELS),
+     lambda x: np.where(BINARY_LABELS < 0, 0, np.logaddexp(0, np.where(BINARY_LABELS > 0, -x, x))), (3, 4))
+case("huber", lambda o, x: o.huber(x, 0.7), lambda x: np.where(abs(x) < 0.7, x**2 / 2, 0.7 * (abs(x) - 0.35)), (4, 5))
+# Short runs of broadcast operands.
+case("multiply", lambda o, a, b: o.multiply(a, b), np.multiply, (300, 7), (300, 1), dtypes=FLOATS_AND_INTS)
+case("add", lambda o, a, b: o.add(a, b), np.add, (4, 90, 3, 5), (90, 1, 1), dtypes=FLOATS_AND_INTS)
+case("logsumexp", lambda o, x: o.logsumexp(x, (0, 2)), lambda x: scipy.special.logsumexp(x, (0, 2)), (3, 4, 5))
+case("logsumexp", lambda o, x: o.logsumexp(x, (1,)), lambda x: scipy.special.logsumexp(x, 1), (700, 9))
+case("logsumexp", lambda o, x: o.logsumexp(x, (1,)), lambda x: scipy.special.logsumexp(x, 1), (2, 9, 400))
 COLUMN_LABELS = np.arange(2 * 900).reshape(2, 900) % 8 - 1
 case("softmax_nll", lambda o, x: o.softmax_nll(x, COLUMN_LABELS),
      lambda x: nll(x, COLUMN_LABELS, np.ones(7)), (2, 7, 900))

@@ -7,7 +7,7 @@ import pytest
 import scipy.special
 from called import OPERATIONS, call_of, random_arrays
 from counted_number import Number, count, elementwise
-from op_cases import CASES
+from op_cases import BINARY_LABELS, CASES
 
 from renga._core import Products
 from renga.profiling.operation_cost import forward_flops
@@ -15,6 +15,15 @@ from renga.profiling.operation_cost import forward_flops
 
 def normalized(x, axis):
     return x / x.sum(axis, keepdims=True)
+
+
+def softplus(x, beta):
+    return np.log1p(np.exp(beta * x)) / beta
+
+
+def near_and_far(size):
+    near = np.minimum(size, Number(0.7))
+    return near * (size - near * 0.5)
 
 
 # Where the case's reference is one function of SciPy, or computes more than the result.
@@ -29,7 +38,11 @@ FORMULAS = {
         np.maximum(x * 0.2 + 0.5, Number(0)), Number(1)
     ),
     "hard_swish": lambda x: x * np.minimum(np.maximum(x + 3, Number(0)), Number(6)) / 6,
+    "huber": lambda x: near_and_far(abs(x)),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "sigmoid_nll": lambda x: np.where(
+        BINARY_LABELS < 0, 0, softplus(np.where(BINARY_LABELS > 0, -x, x), 1)
+    ),
     "sign": elementwise("sign", np.sign),
 }
 SPECIAL_FUNCTIONS = {

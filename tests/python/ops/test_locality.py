@@ -18,6 +18,9 @@ OPERANDS = {
     "select_item": Case(
         lambda o, x, t: o.select_item(x, indices(t)), None, ((5, 3), (5,))
     ),
+    "sigmoid_nll": Case(
+        lambda o, x, t: o.sigmoid_nll(x, indices(t)), None, ((3, 4), (3, 4))
+    ),
     "softmax_nll": Case(
         lambda o, x, t, w: o.softmax_nll(x, indices(t), w),
         None,

@@ -67,6 +67,57 @@ void softmax_grad_along(const Array& y, const Array& gy, int axis, bool log, con
                 });
 }
 
+// top + shift. Infinities, whose difference from the maximum is NaN, are the result themselves,
+// unless there is a NaN.
+template <class C>
+C log_sum(C top, C shift, const C* x, std::int64_t step, std::int64_t n) {
+  if (!std::isinf(top)) return top + shift;
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (std::isnan(x[i * step])) return x[i * step];
+  }
+  return top;
+}
+
+template <class T>
+void logsumexp_along(const Array& x, int axis, const Array& y) {
+  using C = Compute<T>;
+  using Result = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
+  const std::int64_t n = x.shape(axis);
+  const bool by_columns = suits_columns<T>(x, axis);
+  const Array xs = select_view(x, axis, 0);
+  parallel_walk(make_loop<2>({&y, &xs}), 5 * n, [&](std::int64_t m, const auto& p, const auto& s) {
+    const auto store = [&](std::int64_t j, C v) {
+      *reinterpret_cast<Result*>(p[0] + j * s[0]) = Result(v);
+    };
+    if constexpr (std::is_same_v<C, float>) {
+      if (by_columns) {
+        ColumnBuffer<T> from(x.strides()[axis], s[1], n);
+        return for_column_blocks(m, [&](std::int64_t j, std::int64_t count) {
+          const Columns<const float> columns = from.read(p[1] + j * s[1], count);
+          const ColumnNormalizers all = column_normalizers(columns, n);
+          for (std::int64_t k = 0; k < count; ++k) {
+            store(j + k, log_sum(all.tops[k], all.shifts[k], columns.data + k, columns.step, n));
+          }
+        });
+      }
+    }
+    RowBuffer<T> from(x.strides()[axis], n);
+    for (std::int64_t j = 0; j < m; ++j) {
+      const C* const row = from.read(p[1] + j * s[1]);
+      const SoftmaxNormalizer<C> normalizer = softmax_normalizer(row, n);
+      store(j, log_sum(normalizer.top, normalizer.shift, row, 1, n));
+    }
+  });
+}
+
+void logsumexp_cpu(const Array& x, int axis, const Array& y) {
+  if (x.size() == 0) return fill(y, -std::numeric_limits<double>::infinity());
+  const GilRelease work(x.size());
+  visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
+    if constexpr (is_floating<T>) logsumexp_along<T>(x, axis, y);
+  });
+}
+
 void softmax_cpu(const Array& x, int axis, bool log, const Array& y) {
   if (x.size() == 0) return;
   const GilRelease work(x.size());
@@ -83,7 +134,8 @@ void softmax_grad_cpu(const Array& y, const Array& gy, int axis, bool log, const
   });
 }
 
-[[maybe_unused]] const bool registered = softmax_kernels.add(0, {softmax_cpu, softmax_grad_cpu});
+[[maybe_unused]] const bool registered =
+    softmax_kernels.add(0, {softmax_cpu, softmax_grad_cpu, logsumexp_cpu});
 
 }  // namespace
 }  // namespace renga

@@ -83,8 +83,40 @@ void softmax_grad_cuda(const Array& y, const Array& gy, int axis, bool log, cons
   });
 }
 
+// `rows` points at results and at the first elements of x along the axis.
+template <class T>
+__global__ void logsumexp_rows(cuda::ElementLoop<2> rows, std::int64_t n, std::int64_t step,
+                               cuda::FoldGrid grid) {
+  using C = Compute<T>;
+  using Result = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
+  for (cuda::FoldThread thread(grid); thread.any_left(rows.size); thread.result += thread.step) {
+    std::byte* p[2] = {};
+    const bool is_used = thread.result < rows.size;
+    if (is_used) rows.locate(thread.result, p);
+    const cuda::SoftmaxTotals<T> totals =
+        cuda::softmax_totals(thread, cuda::Row<T>{p[1], is_used ? n : 0, step});
+    if (!is_used || thread.row != 0) continue;
+    // The maximum is NaN if an element is; the difference of two infinities would be, too.
+    const C shift = std::isinf(totals.top) ? C(0) : static_cast<C>(std::log(totals.total));
+    cuda::store<Result>(p[0], totals.top + shift);
+  }
+}
+
+void logsumexp_cuda(const Array& x, int axis, const Array& y) {
+  if (x.size() == 0) return fill(y, -std::numeric_limits<double>::infinity());
+  const std::int64_t n = x.shape(axis), step = x.strides()[axis];
+  const Array xs = select_view(x, axis, 0);
+  const auto rows = cuda::make_element_loop<2>({&y, &xs});
+  const auto grid = cuda::row_grid(rows, 1, n, step);
+  visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
+    if constexpr (is_floating<T>) {
+      cuda::launch(x.device(), grid.grid(sizeof(double)), logsumexp_rows<T>, rows, n, step, grid);
+    }
+  });
+}
+
 [[maybe_unused]] const bool registered =
-    softmax_kernels.add(cuda::number(), {softmax_cuda, softmax_grad_cuda});
+    softmax_kernels.add(cuda::number(), {softmax_cuda, softmax_grad_cuda, logsumexp_cuda});
 
 }  // namespace
 }  // namespace renga

@@ -166,6 +166,24 @@ def _fmod(graph: Any, ys: Any, a: Any, b: Any) -> Sequence[str]:
     return [graph.node("Mod", *(_operand(x, ys[0].dtype) for x in (a, b)), fmod=1)]
 
 
+@writes("huber")
+def _huber(graph: Any, ys: Any, d: Any, delta: Any) -> Sequence[str]:
+    size = graph.node("Abs", d)
+    most, half = (numpy.asarray(v, d.dtype) for v in (delta, 0.5))
+    near = graph.node("Min", size, most)
+    rest = graph.node("Sub", size, graph.node("Mul", near, half))
+    return [graph.node("Mul", near, rest)]
+
+
+@writes("sigmoid_nll")
+def _sigmoid_nll(graph: Any, ys: Any, x: Any, t: Any) -> Sequence[str]:
+    t = _operand(t, ys[0].dtype)
+    zero, one, two = (numpy.asarray(v, ys[0].dtype) for v in (0, 1, 2))
+    sign = graph.node("Sub", one, graph.node("Mul", t, two))
+    loss = graph.node("Softplus", graph.node("Mul", x, sign))
+    return [graph.node("Where", graph.node("Less", t, zero), zero, loss)]
+
+
 @writes("fix")
 def _fix(graph: Any, ys: Any, x: Any) -> Sequence[str]:
     size = graph.node("Floor", graph.node("Abs", x))

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
 from renga import _core
 from renga.core.variable import Variable
 from renga.functions.array.cast import in_nominal_dtype
 from renga.functions.check import check_alike
 from renga.functions.loss.reduction import check_reduce
-from renga.functions.on_host import beside
 from renga.utils.extents import check_real
 
 
@@ -32,8 +29,5 @@ def huber_loss(
     check_reduce("huber_loss", reduce, ("sum_along_second_axis", "no"))
     check_alike("huber_loss", x, t)
     delta = check_real("huber_loss", "delta", delta)
-    distance = _core.ops.absolute(_core.ops.subtract(in_nominal_dtype(x), t))
-    most = beside(distance, numpy.asarray(delta, x.dtype))
-    near = _core.ops.minimum(distance, most)
-    loss = near * (distance - near * 0.5)
+    loss = _core.ops.huber(_core.ops.subtract(in_nominal_dtype(x), t), delta)
     return loss if reduce == "no" else _core.ops.sum(loss, 1)

@@ -8,7 +8,7 @@ import numpy
 
 from renga import _core
 from renga.core.around_call import reads_elements, tell_counted
-from renga.core.variable import Variable, as_array
+from renga.core.variable import Variable
 from renga.functions.array.cast import in_nominal_dtype
 from renga.functions.check import array_of, check_arrays, checked_indices
 from renga.functions.loss.reduction import check_reduce
@@ -42,18 +42,14 @@ def sigmoid_cross_entropy(
             "sigmoid_cross_entropy: expected floats and integers of one shape, got "
             f"{x.shape} {x.dtype} and {t.shape} {t.dtype}"
         )
-    t = checked_indices("sigmoid_cross_entropy", "t", t, 2, -1)
-    valid = t != -1
-    # -log sigmoid(z) = softplus(-z), and 1 - sigmoid(z) = sigmoid(-z).
-    loss = _core.ops.softplus(
-        _core.ops.multiply(in_nominal_dtype(x), (1 - 2 * t).astype(x.dtype))
-    )
-    ignoring = not valid.all()
-    if ignoring:
-        loss = _core.ops.where(valid, loss, numpy.zeros_like(as_array(loss)))
+    least, most = (t.min(), t.max()) if t.size else (0, 0)
+    if least < -1 or most > 1:
+        checked_indices("sigmoid_cross_entropy", "t", t, 2, -1)
+    loss = _core.ops.sigmoid_nll(in_nominal_dtype(x), t)
     if reduce == "no":
         return loss
     if normalize:
-        tell_counted("sigmoid_cross_entropy", lambda: valid)
-    count = numpy.count_nonzero(valid) if normalize else len(t)
+        tell_counted("sigmoid_cross_entropy", lambda: t != -1)
+    used = t.size if least >= 0 else numpy.count_nonzero(t != -1)
+    count = used if normalize else len(t)
     return _core.ops.sum(loss) * (1 / max(count, 1))
