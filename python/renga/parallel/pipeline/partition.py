@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from renga.parallel.pipeline.measurement import Costs
+from renga.parallel.pipeline.schedule import SCHEDULES
 from renga.utils.table import aligned
 
 
@@ -215,12 +216,13 @@ def number_of_stages(
     Raises:
         ValueError: the schedule cannot have them.
     """
+    has_chunks = SCHEDULES[kind].has_chunks
     if stages is None:
-        has_two = kind == "interleaved" and ranks > 1 and links >= 2 * ranks
+        has_two = has_chunks and ranks > 1 and links >= 2 * ranks
         return 2 * ranks if has_two else ranks
     number = stages if isinstance(stages, int) else len(stages) + 1
-    if number % ranks or (number != ranks and kind != "interleaved"):
-        expected = f"a multiple of {ranks}" if kind == "interleaved" else str(ranks)
+    if number % ranks or (number != ranks and not has_chunks):
+        expected = f"a multiple of {ranks}" if has_chunks else str(ranks)
         raise ValueError(
             f"Pipeline: expected {expected} stages for {kind} on {ranks} ranks, got "
             f"{number}"

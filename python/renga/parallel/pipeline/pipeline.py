@@ -209,10 +209,11 @@ class Pipeline(Link):
         Raises:
             RuntimeError: without a flush, where ranks update at different times.
         """
-        if self.schedule == "pipedream" and self.comm.size > 1:
+        if not self._options.flushes and self.comm.size > 1:
             raise RuntimeError(
                 "Pipeline: expected a schedule that flushes for what depends on the "
-                "gradients of all stages, such as GradientClipping, got pipedream"
+                "gradients of all stages, such as GradientClipping, got "
+                f"{self.schedule}"
             )
         return float(self.comm.all_reduce(numpy.array([as_number(value)]))[0])
 
@@ -353,9 +354,11 @@ class Pipeline(Link):
         batches: Sequence[Sequence[Any] | Mapping[str, Any]],
     ) -> None:
         """:meth:`train_batch` with the gradient of several batches, as of one."""
-        if self.schedule == "pipedream" and len(batches) != 1:
-            text = "one batch for an update by pipedream, which has more micro-batches"
-            raise ValueError(f"Pipeline: expected {text} instead, got {len(batches)}")
+        if not self._options.flushes and len(batches) != 1:
+            raise ValueError(
+                f"Pipeline: expected one batch for an update by {self.schedule}, which "
+                f"has more micro-batches instead, got {len(batches)}"
+            )
         values = []
         for batch in batches:
             if isinstance(batch, Mapping):

@@ -41,10 +41,15 @@ class Options(NamedTuple):
     batch_axis: int
     deferred_batch_norm: bool
 
+    @property
+    def flushes(self) -> bool:
+        """Whether a batch is completed before the next one begins."""
+        return schedule.SCHEDULES[self.schedule].flushes
+
     def check(self, ranks: int) -> None:
         """Raises ValueError for values that are not known or do not go together."""
         for name, allowed in (
-            ("schedule", schedule.SCHEDULES),
+            ("schedule", tuple(schedule.SCHEDULES)),
             ("weights", tuple(weights.KINDS)),
             ("recompute", RECOMPUTE),
             ("reduce", (None, *REDUCTIONS)),
@@ -63,7 +68,7 @@ class Options(NamedTuple):
             raise ValueError(
                 f"Pipeline: expected batch_axis to be at least 0, got {self.batch_axis}"
             )
-        if self.weights != "flush" and self.schedule != "pipedream":
+        if self.weights != "flush" and self.flushes:
             raise ValueError(
                 f"Pipeline: expected weights='flush' for {self.schedule}, whose "
                 "weights do not change between the passes of a micro-batch, got "

@@ -158,7 +158,7 @@ class Runner:
             return
         n, scale = self._options.micro_batches, optimizer.loss_scale
         parts = self._micro_batches(program, batches, found.of_result, n, scale)
-        if self._options.schedule == "pipedream":
+        if not self._options.flushes:
             self._run_stream(self._executor, parts[0], found)
             return
         try:
@@ -317,7 +317,9 @@ class Runner:
         if self._stream is not None:
             self._calls.tell("train_batch", needs_all=False)
         else:
-            self._stream = Stream(self._comm.rank, self._comm.size, len(batch))
+            make = schedule.SCHEDULES[self._options.schedule].stream
+            assert make is not None
+            self._stream = make(self._comm.rank, self._comm.size, len(batch))
         executor.add(self._next, batch)
         self._next += len(batch)
         executor.run(self._stream.next_batch())

@@ -6,10 +6,8 @@ a simulator times it, and the pictures in the documentation draw it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
-
-SCHEDULES = ("gpipe", "1f1b", "interleaved", "pipedream")
 
 
 class Action(NamedTuple):
@@ -41,37 +39,34 @@ def flush_schedule(
     gradients are added in the order in which a single process adds them.
 
     Args:
-        kind: ``gpipe`` computes all forward passes, then all backward passes (Huang et
-            al., 2019); ``1f1b`` alternates after a warm-up and so holds the activations
-            of at most ``ranks - rank`` micro-batches (Narayanan et al., 2019);
-            ``interleaved`` does so with several stages per rank (Narayanan et al.,
-            2021).
+        kind: one of ``SCHEDULES`` that flushes.
         ranks: the number of ranks.
         micro_batches: of a batch.
-        chunks: stages per rank, for ``interleaved``.
+        chunks: stages per rank, for a schedule with several.
 
     Raises:
         ValueError: no such schedule, or a number below 1.
     """
-    if kind not in ("gpipe", "1f1b", "interleaved"):
+    schedule = SCHEDULES.get(kind)
+    if schedule is None or not schedule.flushes:
         raise ValueError(f"schedule: expected one that flushes, got {kind!r}")
     if min(ranks, micro_batches, chunks) < 1:
         raise ValueError(
             f"schedule: expected at least 1 rank, micro-batch and chunk, got "
             f"{ranks}, {micro_batches} and {chunks}"
         )
-    if chunks > 1 and kind != "interleaved":
+    if chunks > 1 and not schedule.has_chunks:
         raise ValueError(
             f"schedule: expected 1 stage per rank for {kind}, got {chunks}"
         )
     return [
-        _with_update(_merge(kind, rank, ranks, micro_batches, chunks))
+        _with_update(_merge(schedule, rank, ranks, micro_batches, chunks))
         for rank in range(ranks)
     ]
 
 
 def _merge(
-    kind: str, rank: int, ranks: int, micro_batches: int, chunks: int
+    schedule: Schedule, rank: int, ranks: int, micro_batches: int, chunks: int
 ) -> list[Action]:
     """Forward and backward passes in one order, forward passes first by the warm-up.
 
@@ -82,11 +77,8 @@ def _merge(
     forward = _passes("F", rank, ranks, groups, chunks)
     backward = _passes("B", rank, ranks, groups, chunks)
     warm_up = len(forward)
-    if kind == "1f1b":
-        warm_up = ranks - 1 - rank
-    elif kind == "interleaved":
-        warm_up = 2 * (ranks - 1 - rank) + (chunks - 1) * ranks
-    warm_up = min(warm_up, len(forward))
+    if schedule.warm_up is not None:
+        warm_up = min(warm_up, schedule.warm_up(rank, ranks, chunks))
     actions = forward[:warm_up]
     rest = forward[warm_up:]
     for f, b in zip(rest, backward):
@@ -156,11 +148,43 @@ class Stream:
             yield Action("U", self._rank, i)
 
 
+class Schedule(NamedTuple):
+    """A kind of schedule."""
+
+    #: By rank, ranks and chunks, the forward passes before the first backward pass of
+    #: a batch that is flushed; None for all.
+    warm_up: Callable[[int, int, int], int] | None = None
+    #: Whether a rank may have several stages.
+    has_chunks: bool = False
+    #: Where batches follow each other without a flush, this rank's actions.
+    stream: type[Stream] | None = None
+
+    @property
+    def flushes(self) -> bool:
+        """Whether a batch is completed before the next one begins."""
+        return self.stream is None
+
+
+SCHEDULES = {
+    # All forward passes, then all backward passes (Huang et al., 2019).
+    "gpipe": Schedule(),
+    # One of each in turn after a warm-up, which holds the activations of at most
+    # ``ranks - rank`` micro-batches (Narayanan et al., 2019).
+    "1f1b": Schedule(lambda rank, ranks, _: ranks - 1 - rank),
+    # The same with several stages per rank (Narayanan et al., 2021).
+    "interleaved": Schedule(
+        lambda rank, ranks, chunks: 2 * (ranks - 1 - rank) + (chunks - 1) * ranks,
+        has_chunks=True,
+    ),
+    "pipedream": Schedule(stream=Stream),
+}
+
+
 def bubble(kind: str, ranks: int, micro_batches: int, chunks: int = 1) -> float:
     """The expected idle time of a rank over its busy time, for equal stages.
 
     A third of the time is spent on the gradients of weights, for which no rank waits.
     """
-    if kind == "pipedream":
+    if not SCHEDULES[kind].flushes:
         return 0.0
     return 2 / 3 * (ranks - 1) / (micro_batches * chunks)
