@@ -144,12 +144,6 @@ Key Plan::inside_key(int operand) const {
   return key;
 }
 
-std::size_t Plans::Hash::operator()(const Key& key) const {
-  std::size_t hash = 0xcbf29ce484222325u;
-  for (std::int64_t v : key) hash = (hash ^ static_cast<std::size_t>(v)) * 0x100000001b3u;
-  return hash;
-}
-
 std::shared_ptr<const Plan> Plans::get(Key key, const std::function<Plan()>& make) {
   // A primitive is cut to the number of threads there are when it is made.
   count_on_given_threads();

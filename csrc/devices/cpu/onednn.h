@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "devices/numbers_hash.h"
+
 namespace renga::onednn {
 
 const dnnl::engine& engine();
@@ -84,14 +86,11 @@ class Plans {
   std::shared_ptr<const Plan> get(Key key, const std::function<Plan()>& make);
 
  private:
-  struct Hash {
-    std::size_t operator()(const Key& key) const;
-  };
   // A program with ever new shapes must not fill the memory: a full table is emptied.
   static constexpr std::size_t kMost = 1024;
 
   std::mutex mutex_;
-  std::unordered_map<Key, std::shared_ptr<const Plan>, Hash> kept_;
+  std::unordered_map<Key, std::shared_ptr<const Plan>, NumbersHash> kept_;
 };
 
 }  // namespace renga::onednn

@@ -4,8 +4,10 @@
 #include <array>
 #include <mutex>
 #include <sstream>
+#include <unordered_map>
 #include <vector>
 
+#include "devices/numbers_hash.h"
 #include "ops/convolution/cpu/tiles/tile_convolution.h"
 #include "ops/matmul/cpu/selection.h"
 #include "ops/matmul/precision.h"
@@ -17,9 +19,9 @@ void (*algorithm_observer)(const std::string& problem, const std::string& algori
 namespace convolution {
 namespace {
 
-// The first of the cheapest is selected.
-constexpr std::array kAlgorithms{&kBf16x3,   &kDepthwise, &kTiles, &kDirect,
-                                 &kWinograd, &kGemm,      &kIm2col};
+#define RENGA_ADDRESS(name) &name,
+constexpr std::array kAlgorithms{RENGA_CONVOLUTION_ALGORITHMS(RENGA_ADDRESS)};
+#undef RENGA_ADDRESS
 
 const Algorithm* cheapest(const Problem& problem) {
   const Algorithm* best = nullptr;
@@ -66,7 +68,7 @@ struct Selections {
   AlgorithmCache loaded, selected;
   const Algorithm* wanted = nullptr;  // for all problems that it supports
   // What follows from these, for problems that have been met.
-  std::map<std::vector<std::int64_t>, const Algorithm*> by_key;
+  std::unordered_map<std::vector<std::int64_t>, const Algorithm*, NumbersHash> by_key;
 };
 // Never destroyed: threads may still run operations while the process exits.
 Selections& selections() {
