@@ -67,23 +67,33 @@ Variable scatter(const Variable& gy, const Array& indices, const PoolingWindow& 
   return record("MaxPoolingNDGrad", gx, {{gy, vjp_gy}});
 }
 
-Variable average(const Variable& x, const Array& y, const PoolingWindow& window);
-Variable average_grad(const Variable& gy, const Array& gx, const PoolingWindow& window);
+// Each is the other's gradient. They have names as averages, or as sums with a divisor of 1.
+struct SumNames {
+  const char *sum, *spread;
+};
+constexpr SumNames kAverage{"AveragePooling2D", "AveragePooling2DGrad"};
+constexpr SumNames kUnpooling{"Unpooling2DGrad", "Unpooling2D"};
 
-Variable average(const Variable& x, const Array& y, const PoolingWindow& window) {
-  pooling_kernels.on(y.device()).average(x.array(), y, window);
-  auto vjp_x = [extents = extents_of(x), window](const Variable& gy) {
-    return average_grad(gy, empty_resized(gy.array(), extents, gy.dtype()), window);
+Variable sum(const SumNames& names, const Variable& x, const Array& y, const PoolingWindow& window,
+             std::int64_t divisor);
+
+Variable spread(const SumNames& names, const Variable& y, const Pair& extents,
+                const PoolingWindow& window, std::int64_t divisor) {
+  const Array x = empty_resized(y.array(), extents, y.dtype());
+  pooling_kernels.on(x.device()).spread(y.array(), x, window, divisor);
+  auto vjp_y = [names, extents = extents_of(y), window, divisor](const Variable& gx) {
+    return sum(names, gx, empty_resized(gx.array(), extents, gx.dtype()), window, divisor);
   };
-  return record("AveragePooling2D", y, {{x, vjp_x}});
+  return record(names.spread, x, {{y, vjp_y}});
 }
 
-Variable average_grad(const Variable& gy, const Array& gx, const PoolingWindow& window) {
-  pooling_kernels.on(gx.device()).average_grad(gy.array(), gx, window);
-  auto vjp_gy = [extents = extents_of(gy), window](const Variable& ggx) {
-    return average(ggx, empty_resized(ggx.array(), extents, ggx.dtype()), window);
+Variable sum(const SumNames& names, const Variable& x, const Array& y, const PoolingWindow& window,
+             std::int64_t divisor) {
+  pooling_kernels.on(y.device()).sum(x.array(), y, window, divisor);
+  auto vjp_x = [names, extents = extents_of(x), window, divisor](const Variable& gy) {
+    return spread(names, gy, extents, window, divisor);
   };
-  return record("AveragePooling2DGrad", gx, {{gy, vjp_gy}});
+  return record(names.sum, y, {{x, vjp_x}});
 }
 
 }  // namespace
@@ -107,7 +117,23 @@ Variable max_pooling_2d(const Variable& x, const PoolingWindow& window, bool cov
 
 Variable average_pooling_2d(const Variable& x, const PoolingWindow& window) {
   check("average_pooling_2d", x, window, false);
-  return average(x, empty_output(x, window, false), window);
+  return sum(kAverage, x, empty_output(x, window, false), window, window.area());
+}
+
+Variable unpooling_2d(const Variable& x, const PoolingWindow& window, const Dims& extents) {
+  require(is_float(x.dtype()), "unpooling_2d: expected a float dtype, got ", x.dtype());
+  require(x.ndim() == 4, "unpooling_2d: expected x with 4 axes, got ", x.shape());
+  require(extents.size() == 2, "unpooling_2d: expected 2 extents, got ", extents);
+  check_window("unpooling_2d", 2, Dims(window.stride), Dims(window.pad), {1, 1});
+  for (int axis : {0, 1}) {
+    const auto k = static_cast<std::size_t>(axis);
+    const bool fits = window.ksize[k] > 0 && extents[axis] >= 0 &&
+                      (x.shape(2 + axis) == window.extent(extents[axis], axis, false) ||
+                       x.shape(2 + axis) == window.extent(extents[axis], axis, true));
+    require(fits, "unpooling_2d: expected the pooling of an image of ", extents, ", got ",
+            x.shape(), " for a window of ", Dims(window.ksize));
+  }
+  return spread(kUnpooling, x, {extents[0], extents[1]}, window, 1);
 }
 
 }  // namespace renga

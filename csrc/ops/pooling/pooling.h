@@ -19,9 +19,9 @@ struct PoolingKernels {
   void (*gather)(const Array& x, const Array& indices, const Array& y, const PoolingWindow& window);
   void (*scatter)(const Array& gy, const Array& indices, const Array& gx,
                   const PoolingWindow& window);
-  // Padding counts as zeros; and its transpose.
-  void (*average)(const Array& x, const Array& y, const PoolingWindow& window);
-  void (*average_grad)(const Array& gy, const Array& gx, const PoolingWindow& window);
+  // The sums of windows divided by `divisor`, padding counts as zeros; and its transpose.
+  void (*sum)(const Array& x, const Array& y, const PoolingWindow& window, std::int64_t divisor);
+  void (*spread)(const Array& y, const Array& x, const PoolingWindow& window, std::int64_t divisor);
 };
 extern KernelTable<PoolingKernels> pooling_kernels;
 
@@ -31,6 +31,9 @@ std::tuple<Variable, Array> max_pooling_2d_with_indices(const Variable& x,
                                                         const PoolingWindow& window,
                                                         bool cover_all = true);
 Variable average_pooling_2d(const Variable& x, const PoolingWindow& window);
+// Each pixel at every position of its window in an image of these extents, summed where windows
+// overlap.
+Variable unpooling_2d(const Variable& x, const PoolingWindow& window, const Dims& extents);
 
 template <class Visit>
 void list_pooling_ops(Visit&& visit) {
@@ -45,6 +48,11 @@ void list_pooling_ops(Visit&& visit) {
   visit(Op{"average_pooling_2d", "(N, C, H, W) -> (N, C, H', W')",
            "Mean of each window; padding counts as zeros.", pooling},
         &average_pooling_2d, Arg{"x"}, Arg{"window"});
+  visit(Op{"unpooling_2d", "(N, C, H, W) -> (N, C, H', W')",
+           "Each pixel at every position of its window in an image of the extents (H', W'), summed "
+           "where windows overlap.",
+           Traits{.locality = Locality::planewise}, "Unpooling2D"},
+        &unpooling_2d, Arg{"x"}, Arg{"window"}, Arg{"extents"});
 }
 
 }  // namespace renga

@@ -56,6 +56,13 @@ def unpool(g: Draw, axes):
     return call(x, ksize, stride, pad, cover_all=g.chance(0.5))
 
 
+def core_unpool(g: Draw):
+    x, k, stride, pad = unpool(g, 2)[0]
+    k, stride, pad = (oracles.each(o, 2) for o in (k, k if stride is None else stride, pad))
+    outs = [s * (n - 1) + a - 2 * b for n, a, s, b in zip(x.value.shape[2:], k, stride, pad)]
+    return call(x, (k, stride, pad), outs)
+
+
 def unpooled(x, ksize, stride, pad, outsize=None, cover_all=True):
     return oracles.unpooling(x, ksize, stride, pad, outsize, cover_all)
 
@@ -114,3 +121,4 @@ def old_regions(g: Draw):
 
 
 case("roi_pooling_2d", old_regions, dtypes="fd", smooth=False)
+case("ops.unpooling_2d", core_unpool, lambda x, w, outs: oracles.unpooling(x, *w, outs, False))

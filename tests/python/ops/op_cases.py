@@ -439,6 +439,15 @@ def windows_of(x, ksize, stride, pad, cover_all, fill):
     return windows.reshape(*windows.shape[:4], -1)
 
 
+def unpooled(x, ksize, stride, pad):
+    """Each pixel added to all of its window in the smallest image."""
+    (kh, kw), (sh, sw), (ph, pw), (h, w) = ksize, stride, pad, x.shape[2:]
+    y = np.zeros((*x.shape[:2], sh * (h - 1) + kh, sw * (w - 1) + kw), x.dtype)
+    for i, j in np.ndindex(h, w):
+        y[:, :, i * sh : i * sh + kh, j * sw : j * sw + kw] += x[:, :, i, j, None, None]
+    return y[:, :, ph : y.shape[2] - ph, pw : y.shape[3] - pw]
+
+
 def with_indices(y, indices):
     return [y, as_variable(indices)]
 
@@ -450,6 +459,8 @@ for pool in POOLS:
              lambda x, p=pool, c=cover_all: windows_of(x, *p, c, -np.inf).max(-1), (2, 3, 6, 7))
     case("average_pooling_2d", lambda o, x, p=pool: o.average_pooling_2d(x, p),
          lambda x, p=pool: windows_of(x, *p, False, 0).mean(-1), (2, 3, 6, 7))
+    case("unpooling_2d", lambda o, x, p=pool: o.unpooling_2d(x, p, [s * (n - 1) + k - 2 * d for n, k, s, d in zip(x.shape[2:], *p)]),
+         lambda x, p=pool: unpooled(x, *p), (2, 3, 4, 5))
     case("max_pooling_2d_with_indices", lambda o, x, p=pool: with_indices(*o.max_pooling_2d_with_indices(x, p, False)),
          lambda x, p=pool: [f(windows_of(x, *p, False, -np.inf), -1) for f in (np.max, np.argmax)],
          (2, 3, 6, 7), orders=0)

@@ -1,8 +1,10 @@
 // Each kernel has two loops: pixel by pixel with vectors of channels if channels are contiguous,
-// and channel by channel otherwise.
+// and channel by channel otherwise, with vectors of columns where several rows meet.
 #include "ops/pooling/pooling.h"
 
+#include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
@@ -98,6 +100,37 @@ void max_by_pixels(const Array& x, const Array& y, const Array& indices, const P
       });
 }
 
+// The largest numbers of some rows of x by columns, and in which of the rows they are.
+template <class C>
+struct LargestOfColumns {
+  explicit LargestOfColumns(std::int64_t width)
+      : values(static_cast<std::size_t>(width)), rows(static_cast<std::size_t>(width)) {}
+
+  template <class T>
+  void begin(const T* x, std::int32_t row) {
+    std::transform(x, x + values.size(), values.begin(), [](T v) { return static_cast<C>(v); });
+    std::fill(rows.begin(), rows.end(), row);
+  }
+
+  // The first of equal numbers and of NaNs stays.
+  template <class T>
+  void add(const T* x, std::int32_t row) {
+    const auto width = static_cast<std::int64_t>(values.size());
+    C* const best = values.data();
+    std::int32_t* const at = rows.data();
+#pragma omp simd
+    for (std::int64_t j = 0; j < width; ++j) {
+      const C v = static_cast<C>(x[j]);
+      const bool better = !(v <= best[j]) && best[j] == best[j];
+      best[j] = better ? v : best[j];
+      at[j] = better ? row : at[j];
+    }
+  }
+
+  std::vector<C> values;
+  std::vector<std::int32_t> rows;
+};
+
 template <class T, class I>
 void max_by_planes(const Array& x, const Array& y, const Array& indices, const PoolingGrid& grid,
                    std::int64_t area) {
@@ -106,19 +139,41 @@ void max_by_planes(const Array& x, const Array& y, const Array& indices, const P
     const Pixels<const T> from(x, n, c);
     const Pixels<T> to(y, n, c);
     const Pixels<I> index_to(indices, n, c);
-    for_each_position(y, [&](std::int64_t o, std::int64_t p) {
-      C best = -std::numeric_limits<C>::infinity();
-      I best_index = kNoIndex<I>;
-      grid.for_each_inside(o, p, [&](std::int64_t i, std::int64_t j, std::int64_t index) {
-        const C v = static_cast<C>(*from.at(i, j));
-        if (v > best || (isnan(v) && !isnan(best)) || best_index == kNoIndex<I>) {
-          best = v;
-          best_index = static_cast<I>(index);
+    LargestOfColumns<C> largest(x.shape(3));
+    for (std::int64_t o = 0; o < y.shape(2); ++o) {
+      const Span is = grid.rows.inside(o);
+      const std::int64_t top = grid.rows.origin(o);
+      for (std::int64_t i = is.begin; i < is.end; ++i) {
+        const T* const row = from.at(top + i, 0);
+        i == is.begin ? largest.begin(row, static_cast<std::int32_t>(i))
+                      : largest.add(row, static_cast<std::int32_t>(i));
+      }
+      for (std::int64_t p = 0; p < y.shape(3); ++p) {
+        const Span js = grid.columns.inside(p);
+        const std::int64_t left = grid.columns.origin(p);
+        const C* const values = largest.values.data() + left;
+        const std::int32_t* const rows = largest.rows.data() + left;
+        C best = -std::numeric_limits<C>::infinity();
+        std::int64_t best_index = -1;
+        if (is.begin < is.end && js.begin < js.end) {
+          best = values[js.begin];
+          best_index = rows[js.begin] * grid.columns.ksize + js.begin;
         }
-      });
-      *to.at(o, p) = T(best);
-      *index_to.at(o, p) = best_index;
-    });
+        for (std::int64_t j = js.begin + 1; is.begin < is.end && j < js.end; ++j) {
+          const C v = values[j];
+          const std::int64_t index = rows[j] * grid.columns.ksize + j;
+          // Without branches, which could not be predicted.
+          const bool is_nan = isnan(v), was_nan = isnan(best);
+          const bool is_equal = (v == best) | (is_nan & was_nan);
+          const bool is_better =
+              (v > best) | (is_nan & !was_nan) | (is_equal & (index < best_index));
+          best = is_better ? v : best;
+          best_index = is_better ? index : best_index;
+        }
+        *to.at(o, p) = T(best);
+        *index_to.at(o, p) = static_cast<I>(best_index);
+      }
+    }
   });
 }
 
@@ -186,38 +241,98 @@ void gather_by_planes(const Array& x, const Array& indices, const Array& y,
   });
 }
 
-// to = (sum of the elements of `from` that each_source(row, column, visit) visits) / area.
+// to = (sum of the elements of `from` that each_source(row, column, visit) visits) / divisor, with
+// vectors of channels.
 template <class T, class EachSource>
-void mean_of(const Array& from, const Array& to, std::int64_t area, const EachSource& each_source) {
+void sum_by_pixels(const Array& from, const Array& to, std::int64_t divisor,
+                   const EachSource& each_source) {
   using C = Compute<T>;
-  if (has_contiguous_channels(from) && has_contiguous_channels(to)) {
-    for_each_pixel<const T*>(
-        to, 4, [&](std::int64_t n, std::int64_t i, std::int64_t j, auto& sources) {
-          const Pixels<const T> elements(from, n, 0);
-          each_source(i, j, [&](std::int64_t row, std::int64_t column, std::int64_t) {
-            sources.push_back(elements.at(row, column));
-          });
-          T* target = Pixels<T>(to, n, 0).at(i, j);
-          for_each_channel<T>(to.shape(1), [&]<class L>(L, std::int64_t c) {
-            using V = typename L::Value;
-            V total(C(0));
-            for (const T* source : sources) total = total + V(L::load(source + c));
-            L::store(V(total / V(static_cast<C>(area))), target + c);
-          });
+  for_each_pixel<const T*>(
+      to, 4, [&](std::int64_t n, std::int64_t i, std::int64_t j, auto& sources) {
+        const Pixels<const T> elements(from, n, 0);
+        each_source(i, j, [&](std::int64_t row, std::int64_t column, std::int64_t) {
+          sources.push_back(elements.at(row, column));
         });
-    return;
-  }
-  for_each_plane(to, 4, [&](std::int64_t n, std::int64_t c) {
-    const Pixels<const T> elements(from, n, c);
-    const Pixels<T> target(to, n, c);
-    for_each_position(to, [&](std::int64_t i, std::int64_t j) {
-      C total = 0;
-      each_source(i, j, [&](std::int64_t row, std::int64_t column, std::int64_t) {
-        total += static_cast<C>(*elements.at(row, column));
+        T* target = Pixels<T>(to, n, 0).at(i, j);
+        for_each_channel<T>(to.shape(1), [&]<class L>(L, std::int64_t c) {
+          using V = typename L::Value;
+          V total(C(0));
+          for (const T* source : sources) total = total + V(L::load(source + c));
+          L::store(V(total / V(static_cast<C>(divisor))), target + c);
+        });
       });
-      *target.at(i, j) = T(total / static_cast<C>(area));
-    });
+}
+
+// sum = 0, then sum += each row, of `width` numbers.
+template <class C, class T>
+void add_row(const T* row, std::vector<C>& sum) {
+  const auto width = static_cast<std::int64_t>(sum.size());
+  C* const to = sum.data();
+#pragma omp simd
+  for (std::int64_t j = 0; j < width; ++j) to[j] += static_cast<C>(row[j]);
+}
+
+// The sums of windows divided by `divisor`: of their rows, then of what these have in columns.
+template <class T>
+void sum_windows_by_planes(const Array& x, const Array& y, const PoolingGrid& grid,
+                           std::int64_t divisor) {
+  using C = Compute<T>;
+  for_each_plane(y, 4, [&](std::int64_t n, std::int64_t c) {
+    const Pixels<const T> from(x, n, c);
+    const Pixels<T> to(y, n, c);
+    std::vector<C> rows(static_cast<std::size_t>(x.shape(3)));
+    for (std::int64_t o = 0; o < y.shape(2); ++o) {
+      const Span is = grid.rows.inside(o);
+      const std::int64_t top = grid.rows.origin(o);
+      std::fill(rows.begin(), rows.end(), C(0));
+      for (std::int64_t i = is.begin; i < is.end; ++i) add_row(from.at(top + i, 0), rows);
+      for (std::int64_t p = 0; p < y.shape(3); ++p) {
+        const Span js = grid.columns.inside(p);
+        const C* const window = rows.data() + grid.columns.origin(p);
+        C total = 0;
+        for (std::int64_t j = js.begin; j < js.end; ++j) total += window[j];
+        *to.at(o, p) = T(total / static_cast<C>(divisor));
+      }
+    }
   });
+}
+
+// The transpose of it: each number of y goes to all of its window.
+template <class T>
+void spread_by_planes(const Array& y, const Array& x, const PoolingGrid& grid,
+                      std::int64_t divisor) {
+  using C = Compute<T>;
+  const std::int64_t width = x.shape(3), positions = y.shape(2);
+  for_each_plane(x, 4, [&](std::int64_t n, std::int64_t c) {
+    const Pixels<const T> from(y, n, c);
+    const Pixels<T> to(x, n, c);
+    std::vector<C> wide(static_cast<std::size_t>(positions * width));
+    for (std::int64_t o = 0; o < positions; ++o) {
+      C* const row = wide.data() + o * width;
+      for (std::int64_t j = 0; j < width; ++j) {
+        const Span ps = grid.columns.covering[static_cast<std::size_t>(j)];
+        for (std::int64_t p = ps.begin; p < ps.end; ++p) row[j] += static_cast<C>(*from.at(o, p));
+      }
+    }
+    std::vector<C> sum(static_cast<std::size_t>(width));
+    for (std::int64_t i = 0; i < x.shape(2); ++i) {
+      const Span os = grid.rows.covering[static_cast<std::size_t>(i)];
+      std::fill(sum.begin(), sum.end(), C(0));
+      for (std::int64_t o = os.begin; o < os.end; ++o) add_row(wide.data() + o * width, sum);
+      for (std::int64_t j = 0; j < width; ++j) {
+        *to.at(i, j) = T(sum[static_cast<std::size_t>(j)] / static_cast<C>(divisor));
+      }
+    }
+  });
+}
+
+bool has_vectors_of_channels(const Array& x, const Array& y) {
+  return has_contiguous_channels(x) && has_contiguous_channels(y);
+}
+
+// The same numbers, with columns that are contiguous.
+Array with_contiguous_columns(const Array& x) {
+  return x.shape(3) == 1 || x.strides()[3] == x.itemsize() ? x : contiguous(x);
 }
 
 // Calls visit(Type<T>{}) with the float type of an image.
@@ -241,11 +356,10 @@ void max_cpu(const Array& x, const Array& y, const Array& indices, const Pooling
   const GilRelease work(y.size() * window.area());
   const PoolingGrid grid(x, y, window);
   visit_types(x, indices, [&]<class T, class I>(Type<T>, Type<I>) {
-    if (has_contiguous_channels(x) && has_contiguous_channels(y) &&
-        window.area() <= kMostExactIndices) {
+    if (has_vectors_of_channels(x, y) && window.area() <= kMostExactIndices) {
       max_by_pixels<T, I>(x, y, indices, grid, window.area());
     } else {
-      max_by_planes<T, I>(x, y, indices, grid, window.area());
+      max_by_planes<T, I>(with_contiguous_columns(x), y, indices, grid, window.area());
     }
   });
 }
@@ -275,28 +389,32 @@ void scatter_cpu(const Array& gy, const Array& indices, const Array& gx,
   });
 }
 
-void average_cpu(const Array& x, const Array& y, const PoolingWindow& window) {
+void sum_cpu(const Array& x, const Array& y, const PoolingWindow& window, std::int64_t divisor) {
   const GilRelease work(y.size() * window.area());
   const PoolingGrid grid(x, y, window);
   visit_image(x, [&]<class T>(Type<T>) {
-    mean_of<T>(x, y, window.area(), [&](std::int64_t o, std::int64_t p, const auto& visit) {
+    if (!has_vectors_of_channels(x, y)) {
+      return sum_windows_by_planes<T>(with_contiguous_columns(x), y, grid, divisor);
+    }
+    sum_by_pixels<T>(x, y, divisor, [&](std::int64_t o, std::int64_t p, const auto& visit) {
       grid.for_each_inside(o, p, visit);
     });
   });
 }
 
-void average_grad_cpu(const Array& gy, const Array& gx, const PoolingWindow& window) {
-  const GilRelease work(gx.size());
-  const PoolingGrid grid(gx, gy, window);
-  visit_image(gx, [&]<class T>(Type<T>) {
-    mean_of<T>(gy, gx, window.area(), [&](std::int64_t i, std::int64_t j, const auto& visit) {
+void spread_cpu(const Array& y, const Array& x, const PoolingWindow& window, std::int64_t divisor) {
+  const GilRelease work(x.size());
+  const PoolingGrid grid(x, y, window);
+  visit_image(x, [&]<class T>(Type<T>) {
+    if (!has_vectors_of_channels(x, y)) return spread_by_planes<T>(y, x, grid, divisor);
+    sum_by_pixels<T>(y, x, divisor, [&](std::int64_t i, std::int64_t j, const auto& visit) {
       grid.for_each_covering(i, j, visit);
     });
   });
 }
 
 [[maybe_unused]] const bool registered =
-    pooling_kernels.add(0, {max_cpu, gather_cpu, scatter_cpu, average_cpu, average_grad_cpu});
+    pooling_kernels.add(0, {max_cpu, gather_cpu, scatter_cpu, sum_cpu, spread_cpu});
 
 }  // namespace
 }  // namespace renga

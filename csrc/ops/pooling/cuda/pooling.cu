@@ -154,13 +154,13 @@ struct Scatter {
   }
 };
 
-// The mean over a window, or its transpose.
+// The sum over a window divided by `divisor`, or its transpose.
 template <class T, bool transposed>
-struct Average {
+struct Sum {
   Image<const T> from;
   Image<T> to;
   Grid grid;
-  Compute<T> area;
+  Compute<T> divisor;
   __device__ void operator()(const Position& at) const {
     using C = Compute<T>;
     C total = 0;
@@ -172,7 +172,7 @@ struct Average {
     } else {
       grid.for_each_inside(at, add);
     }
-    to.at(at) = T(total / area);
+    to.at(at) = T(total / divisor);
   }
 };
 
@@ -215,22 +215,23 @@ void scatter_cuda(const Array& gy, const Array& indices, const Array& gx,
   });
 }
 
-void average_cuda(const Array& x, const Array& y, const PoolingWindow& window) {
+void sum_cuda(const Array& x, const Array& y, const PoolingWindow& window, std::int64_t divisor) {
   visit_image(x, [&]<class T>(Type<T>) {
-    for_each_pixel(y, Average<T, false>{Image<const T>(x), Image<T>(y), grid_of(x, y, window),
-                                        static_cast<Compute<T>>(window.area())});
+    for_each_pixel(y, Sum<T, false>{Image<const T>(x), Image<T>(y), grid_of(x, y, window),
+                                    static_cast<Compute<T>>(divisor)});
   });
 }
 
-void average_grad_cuda(const Array& gy, const Array& gx, const PoolingWindow& window) {
-  visit_image(gx, [&]<class T>(Type<T>) {
-    for_each_pixel(gx, Average<T, true>{Image<const T>(gy), Image<T>(gx), grid_of(gx, gy, window),
-                                        static_cast<Compute<T>>(window.area())});
+void spread_cuda(const Array& y, const Array& x, const PoolingWindow& window,
+                 std::int64_t divisor) {
+  visit_image(x, [&]<class T>(Type<T>) {
+    for_each_pixel(x, Sum<T, true>{Image<const T>(y), Image<T>(x), grid_of(x, y, window),
+                                   static_cast<Compute<T>>(divisor)});
   });
 }
 
 [[maybe_unused]] const bool registered = pooling_kernels.add(
-    cuda::number(), {max_cuda, gather_cuda, scatter_cuda, average_cuda, average_grad_cuda});
+    cuda::number(), {max_cuda, gather_cuda, scatter_cuda, sum_cuda, spread_cuda});
 
 }  // namespace
 }  // namespace renga

@@ -39,9 +39,11 @@ def pooling_window_nd(
 
 def pool_rows_and_columns(x: Any, window: PoolingWindow, pool: Pool) -> tuple[Any, ...]:
     """``x`` with its last two axes (or its only one) pooled."""
-    if x.ndim == 3:
-        return pool_axis(x, 2, window, pool)
     ops = _core.ops
+    if x.ndim == 3:  # an image of one row
+        row = PoolingWindow(*((n, option[0]) for n, option in zip((1, 1, 0), window)))
+        ys = pool(ops.reshape(x, (*x.shape[:2], 1, x.shape[2])), row)
+        return tuple(ops.reshape(y, (*y.shape[:2], y.shape[3])) for y in ys)
     last_two = PoolingWindow(*(option[-2:] for option in window))
     n, c, *between, rows, columns = x.shape
     depth, last = math.prod(between), x.ndim

@@ -7,12 +7,10 @@ from typing import Any
 from renga.core.around_call import overridable
 from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
-from renga.functions.on_host import on_host
 from renga.functions.pooling.unpooling_nd import unpooling_nd
 
 
 @overridable
-@on_host
 def unpooling_2d(
     x: Any,
     ksize: Any,

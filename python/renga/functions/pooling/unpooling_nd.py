@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
-
-import numpy
 
 from renga import _core
 from renga.core.around_call import overridable
 from renga.core.variable import Variable
 from renga.functions.check import check_shape
-from renga.functions.on_host import beside
-from renga.functions.pooling.axes import pooling_window_nd
-from renga.functions.window import over_axes
+from renga.functions.pooling.axes import pool_all, pooling_window_nd
+from renga.functions.window import PoolingWindow, over_axes
 from renga.utils.conv import get_conv_outsize, get_deconv_outsize
 from renga.utils.conv_nd import as_tuple
 from renga.utils.extents import check_counts, check_memory
@@ -53,29 +51,19 @@ def unpooling_nd(
     pooled = tuple(get_conv_outsize(*one, cover_all) for one in zip(outs, *window))
     check_shape("unpooling_nd", sizes == pooled, f"the elements {pooled}", x)
     check_memory("unpooling_nd", (*x.shape[:2], *outs), x.dtype)
-    for one in zip(outs, sizes):
-        check_memory("unpooling_nd", one, int)
-    ops = _core.ops
-    y = x
-    for axis, geometry in enumerate(zip(outs, sizes, *window), 2):
-        covers = _window_covers(*geometry).astype(x.dtype)
-        before, after = math.prod(y.shape[:axis]), math.prod(y.shape[axis + 1 :])
-        shape = (*y.shape[:axis], len(covers), *y.shape[axis + 1 :])
-        if after == 1:
-            y = ops.reshape(y, (before, y.shape[axis]))
-            y = ops.matmul(y, beside(x, covers), transb=True)
-        else:
-            y = ops.reshape(y, (before, y.shape[axis], after))
-            stacked = numpy.broadcast_to(covers, (before, *covers.shape))
-            y = ops.matmul(beside(x, stacked), y)
-        y = ops.reshape(y, shape)
-    return y
+    extents = _extents_of_images(outs)
+
+    def unpool(image: Any, window: PoolingWindow) -> Any:
+        return _core.ops.unpooling_2d(image, window, next(extents))
+
+    return pool_all(x, window, unpool)
 
 
-def _window_covers(out: int, n: int, k: int, stride: int, pad: int) -> numpy.ndarray:
-    """(out, n): whether each element of the output is in each window."""
-    offset = numpy.arange(out)[:, None] - (numpy.arange(n) * stride - pad)
-    return (offset >= 0) & (offset < k)
+def _extents_of_images(outs: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    """Those of the images that ``pool_all`` makes."""
+    yield (1, outs[0]) if len(outs) == 1 else (outs[-2], outs[-1])
+    for axis in range(len(outs) - 3, -1, -1):
+        yield outs[axis], math.prod(outs[axis + 1 :])
 
 
 unpooling_1d = over_axes(1, "unpooling_1d", unpooling_nd)
