@@ -233,7 +233,7 @@ def test_synchronized_normalization(on_two):
 
 
 @pytest.mark.parametrize("shard", ["states", "gradients"])
-def test_sharded_optimizers(on_two, shard):
+def test_updating_reducers(on_two, shard):
     x = numbers(1, *IMAGE)
 
     class Plain(Net):

@@ -2,14 +2,14 @@
 
 import pytest
 
-from renga.parallel.data import Eligibility, ShardedOptimizer, buckets
+from renga.parallel.data import Eligibility, UpdatingReducer, buckets
 
 
 @pytest.fixture
 def no_sharded_updates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every rank computes whole updates, as where the ranks are on several nodes."""
     monkeypatch.setattr(
-        ShardedOptimizer, "eligibility", lambda self: Eligibility.NOT_POSSIBLE
+        UpdatingReducer, "eligibility", lambda self: Eligibility.NOT_POSSIBLE
     )
 
 

@@ -262,8 +262,8 @@ def test_memory(ranks, shard):
         model, optimizer = make(comm, renga.optimizers.Adam, shard=shard)
         train(comm, model, optimizer)
         states = [param.update_rule.state or {} for param in model.params()]
-        assert isinstance(optimizer._reducers.bucketed, ScatterReducer)
-        kept = sum(x.size for x in optimizer._reducers.bucketed._flats)
+        assert isinstance(optimizer._steps.reducers.bucketed, ScatterReducer)
+        kept = sum(x.size for x in optimizer._steps.reducers.bucketed._flats)
         grads = [param.grad for param in model.params()]
         assert all(grad is None for grad in grads)
         return sum(x.size for s in states for x in s.values()), kept

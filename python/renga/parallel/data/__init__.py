@@ -9,13 +9,13 @@ from renga.parallel.data.buckets import Bucket
 from renga.parallel.data.delayed_reducer import DelayedReducer
 from renga.parallel.data.mean_reducer import MeanReducer
 from renga.parallel.data.reducer import Reducer
-from renga.parallel.data.sharded_optimizer import ShardedOptimizer
 from renga.parallel.data.synchronization import (
     Eligibility,
     GradientSource,
     SyncRequest,
     SyncResult,
 )
+from renga.parallel.data.updating_reducer import UpdatingReducer
 
 __all__ = [
     "Bucket",
@@ -25,7 +25,7 @@ __all__ = [
     "GradientSource",
     "MeanReducer",
     "Reducer",
-    "ShardedOptimizer",
+    "UpdatingReducer",
     "SyncRequest",
     "SyncResult",
 ]

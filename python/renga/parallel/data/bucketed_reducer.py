@@ -150,7 +150,7 @@ class BucketedReducer(Reducer):
         result = self._agreement()
         if result is None or result.must_wait or not self._trial.overlaps:
             return
-        if result.eligibility is Eligibility.READY:  # ShardedOptimizer will reduce
+        if result.eligibility is Eligibility.READY:  # UpdatingReducer will reduce
             return
         while len(self._launched) < len(self._buckets):
             if self._missing[len(self._launched)] > 0:

@@ -23,7 +23,7 @@ class Reducer:
     ==================  ==========================================================
     MeanReducer         averages after ``backward()``
     BucketedReducer     averages buckets of gradients while ``backward()`` runs
-    ShardedOptimizer    averages after ``backward()`` and updates in the same pass,
+    UpdatingReducer     averages after ``backward()`` and updates in the same pass,
                         each rank a shard of the parameters
     DelayedReducer      averages during the next step (double buffering)
     ==================  ==========================================================

@@ -14,9 +14,9 @@ from renga.parallel.data.buckets import BucketHook
 from renga.parallel.data.delayed_reducer import DelayedReducer
 from renga.parallel.data.mean_reducer import MeanReducer
 from renga.parallel.data.reducer import Reducer
-from renga.parallel.data.sharded_optimizer import ShardedOptimizer
 from renga.parallel.data.sharded_states.state_sharding import StateSharding
 from renga.parallel.data.synchronization import Eligibility
+from renga.parallel.data.updating_reducer import UpdatingReducer
 from renga.utils.meta import is_method_of
 
 
@@ -46,7 +46,7 @@ class Reducers:
         self.delayed = delayed
         self.hook: BucketHook | None = None
         self.bucketed: BucketedReducer | None = None
-        self.sharded: ShardedOptimizer | None = None
+        self.sharded: UpdatingReducer | None = None
 
     def add_hook(self, hook: BucketHook) -> None:
         """Has ``hook`` average the buckets of the parameters that are made next.
@@ -84,7 +84,7 @@ class Reducers:
                 self._comm, params, self._zero_fill, names, self.hook
             )
             if self.hook is None and self.sharding is None:
-                self.sharded = ShardedOptimizer(self._comm, self._optimizer, params)
+                self.sharded = UpdatingReducer(self._comm, self._optimizer, params)
         if isinstance(self.hook, CompressionHook):
             self.hook.reset_agreement()
 

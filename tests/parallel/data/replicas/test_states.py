@@ -42,7 +42,7 @@ def start(comm, way):
 
 
 def go(comm, model, optimizer, steps):
-    count = optimizer._accumulation._count
+    count = optimizer._steps.accumulation._count
     for step in steps:
         x, t = own_samples(comm, X[step]), own_samples(comm, T[step])
         for part in zip(np.array_split(x, count), np.array_split(t, count)):

@@ -149,7 +149,7 @@ def test_few_layers_are_in_memory_at_once():
 def test_a_rank_keeps_its_rows():
     def run(comm):
         model, optimizer, x = start(comm, renga.optimizers.Adam)
-        units = optimizer._reducers.sharding._states._units
+        units = optimizer._steps.reducers.sharding._states._units
         states = [p.update_rule.state or {} for p in model.params()]
         kept = sum(x.size for state in states for x in state.values())
         return sum(unit.row.size for unit in units), kept

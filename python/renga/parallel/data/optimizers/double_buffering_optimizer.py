@@ -30,11 +30,6 @@ class DoubleBufferingOptimizer(MultiNodeOptimizer):
         vars(self)["_delayed"] = delayed
         super().__init__(actual_optimizer, communicator, zero_fill, delayed=delayed)
 
-    def _broadcast_parameters(self, joined: Sequence[bool], has_run: bool) -> bool:
-        had_others = super()._broadcast_parameters(joined, has_run)
-        self._delayed.broadcast(self._replicas.params())
-        return had_others
-
     def serialize(self, serializer: Any) -> None:
         """Saves or loads the actual optimizer and the gradients in flight."""
         super().serialize(serializer)

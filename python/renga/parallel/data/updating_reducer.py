@@ -20,7 +20,7 @@ from renga.parallel.data.synchronization import Eligibility
 from renga.parallel.data.tracing import span
 
 
-class ShardedOptimizer(Reducer):
+class UpdatingReducer(Reducer):
     """Averages gradients and updates parameters in one pass, each rank a shard of both.
 
     Ranks of one node have the same parameters and optimizer states, and would all
