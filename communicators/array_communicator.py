@@ -36,7 +36,7 @@ class ArrayCommunicator(CommunicatorBase):
 
     def __init__(self, native: Any) -> None:
         super().__init__()
-        self._native = native
+        self.native = native  # the compiled one, which checks less
         self.replicas: Any = None
         for name in ("rank", "size"):
             setattr(self, name, getattr(native, name))
@@ -64,7 +64,7 @@ class ArrayCommunicator(CommunicatorBase):
                 ``"bfloat16"``; by default that of ``x``.
         """
         if x is out and wait and dtype is None:
-            if self._native.all_reduce_in_place(x, op):
+            if self.native.all_reduce_in_place(x, op):
                 return x
         if not isinstance(x, (list, tuple)):
             return self._collective(
@@ -148,12 +148,12 @@ class ArrayCommunicator(CommunicatorBase):
         native = None
         if sent or received:
             dtype_name = "" if dtype is None else _dtype_name(dtype)
-            native = self._native.call(name, sent, received, op, dtype_name, root, wait)
+            native = self.native.call(name, sent, received, op, dtype_name, root, wait)
         return unpack(ys) if wait else Work(native, lambda: unpack(ys))
 
     def shares_memory(self) -> bool:
         """Whether the ranks of this node share memory."""
-        return bool(self._native.shares_memory)
+        return bool(self.native.shares_memory)
 
     def window(self, shape: Any, dtype: DtypeLike = np.float32) -> Array:
         """An array, not initialized, in memory that the ranks of this node share.
@@ -169,7 +169,7 @@ class ArrayCommunicator(CommunicatorBase):
         size = math.prod(extents) * dtype.itemsize
         if min(extents, default=0) < 0 or size > _MAX_BYTES:
             raise ValueError(f"window: expected a shape, got {extents}")
-        memory: Array = self._native.window(size)
+        memory: Array = self.native.window(size)
         return memory.view(dtype).reshape(extents)
 
     def copy_to_window(self, xs: Sequence[Array]) -> list[Array]:
@@ -180,7 +180,7 @@ class ArrayCommunicator(CommunicatorBase):
         """
         if self.size != self.intra_size:
             return []
-        copies: list[Array] = self._native.copy_to_window(xs)
+        copies: list[Array] = self.native.copy_to_window(xs)
         return copies
 
     def window_of_peer(self, x: Array, local_rank: int) -> Array:
@@ -189,7 +189,7 @@ class ArrayCommunicator(CommunicatorBase):
         Raises:
             ValueError: if there is no such rank, or ``x`` is not in a window.
         """
-        peer: Array = self._native.window_of_peer(x, local_rank)
+        peer: Array = self.native.window_of_peer(x, local_rank)
         return peer
 
     def window_layout(self, xs: Sequence[Array]) -> int:
@@ -198,16 +198,16 @@ class ArrayCommunicator(CommunicatorBase):
         It is equal on ranks whose arrays have the same offsets in the same windows,
         and 0 if one of them is not in a window.
         """
-        layout: int = self._native.window_layout(xs)
+        layout: int = self.native.window_layout(xs)
         return layout
 
     def barrier(self) -> None:
         """Returns when every rank has called it."""
-        self._native.barrier()
+        self.native.barrier()
 
     def abort(self, code: int = 1) -> None:
         """Ends all ranks, because this one cannot go on."""
-        self._native.abort(code)
+        self.native.abort(code)
 
 
 def checked_rank(name: str, rank: int, size: int) -> int:

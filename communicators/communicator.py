@@ -44,14 +44,14 @@ class Communicator(ArrayCommunicator):
     @property
     def traffic(self) -> Traffic:
         """Counts of the communication so far."""
-        return Traffic.from_counts(self._native.traffic())
+        return Traffic.from_counts(self.native.traffic())
 
     def network(self) -> tuple[float, float]:
         """Latency and seconds per byte of messages between the halves of the ranks.
 
         Every rank calls it: the messages of ranks that exist are measured.
         """
-        network: tuple[float, float] = self._native.network()
+        network: tuple[float, float] = self.native.network()
         return network
 
     def finalize(self) -> None:
@@ -59,7 +59,7 @@ class Communicator(ArrayCommunicator):
 
         Communication in flight is completed.
         """
-        self._native = Finalized()
+        self.native = Finalized()
 
     def __deepcopy__(self, memo: Any) -> Communicator:
         """Itself: the copy of a model communicates with the same ranks."""
@@ -70,7 +70,7 @@ class Communicator(ArrayCommunicator):
 
         None for a rank whose color is None.
         """
-        native = self._native.split(color, key)
+        native = self.native.split(color, key)
         if native is None:
             return None
         group = type(self)(native)
@@ -98,7 +98,7 @@ class Communicator(ArrayCommunicator):
         if name not in _SETTINGS or kwargs:
             super().set_config(name, **kwargs)
         if name == "all_reduce_algorithm":
-            self._native.set_algorithm(value or "")
+            self.native.set_algorithm(value or "")
         self._configs[name] = value
 
     def allreduce(self, data: Any) -> Any:
@@ -155,11 +155,11 @@ class Communicator(ArrayCommunicator):
             headers.empty_header() if r in sources else None for r in range(self.size)
         ]
         sent = [None if x is None else header(name, x) for x in xs]
-        self._native.call(collective, sent, heads, "sum", "", root, True, name)
+        self.native.call(collective, sent, heads, "sum", "", root, True, name)
         ys = [None if head is None else headers.empty_array(head) for head in heads]
         sent = [None if x is None else as_bytes(x) for x in xs]
         received = [None if y is None else as_bytes(y) for y in ys]
-        self._native.call(collective, sent, received, "sum", "", root, True, name)
+        self.native.call(collective, sent, received, "sum", "", root, True, name)
         return ys
 
     def _root(self, name: str, root: int) -> int:
@@ -189,7 +189,7 @@ class Communicator(ArrayCommunicator):
 
     def _broadcast_bytes(self, name: str, x: Array, root: int) -> None:
         sent, received = ([x], []) if self.rank == root else ([], [x])
-        self._native.call("broadcast", sent, received, "sum", "", root, True, name)
+        self.native.call("broadcast", sent, received, "sum", "", root, True, name)
 
     def gather(self, data: Any, root: int = 0) -> tuple[Array, ...] | None:
         """The ranks' arrays, or tuples of arrays, on the root; None elsewhere."""
@@ -238,9 +238,9 @@ class Communicator(ArrayCommunicator):
     def _send(self, messages: list[Array], dest: int, tag: int, wait: bool) -> Any:
         if wait and dest == self.rank:
             # The recv that it would wait for comes after it.
-            self._native.send([x.copy() for x in messages], dest, tag, False)
+            self.native.send([x.copy() for x in messages], dest, tag, False)
             return None
-        work = self._native.send(messages, dest, tag, wait)
+        work = self.native.send(messages, dest, tag, wait)
         return None if wait else Work(work, lambda: None)
 
     def probe(
@@ -266,7 +266,7 @@ class Communicator(ArrayCommunicator):
             raise ValueError(
                 f"probe: expected a time-out of 0 s or more, got {timeout}"
             )
-        found = self._native.probe(
+        found = self.native.probe(
             given(source, ANY_SOURCE), given(tag, ANY_TAG), seconds
         )
         return None if found is None else Status(*found)
@@ -314,7 +314,7 @@ class Communicator(ArrayCommunicator):
 
     def _recv_header(self, source: int, tag: int) -> Array:
         head = headers.empty_header()
-        self._native.receive([head], source, tag)
+        self.native.receive([head], source, tag)
         return head
 
     def _recv_any(self, head: Array, source: int, tag: int) -> tuple[bytes, Any]:
@@ -325,7 +325,7 @@ class Communicator(ArrayCommunicator):
             heads = (self._recv_header(source, tag) for _ in range(count))
             return kind, tuple(self._recv_any(head, source, tag)[1] for head in heads)
         x = headers.empty_array(head, kind)
-        self._native.receive([as_bytes(x)], source, tag)
+        self.native.receive([as_bytes(x)], source, tag)
         return kind, self._received(kind, x)
 
     def _recv_into(self, out: Array, source: int, tag: int) -> Array:
@@ -333,14 +333,14 @@ class Communicator(ArrayCommunicator):
         if not headers.describes(head, out):
             self._recv_any(head, source, tag)  # otherwise the next recv would get it
             raise pending_receive.mismatch(head, out, source)
-        self._native.receive([as_bytes(out)], source, tag)
+        self.native.receive([as_bytes(out)], source, tag)
         return out
 
     def _irecv_into(self, out: Array, source: int, tag: int) -> Work:
         # An array of another shape or dtype is not written into out.
         head = headers.empty_header()
         messages = [head, as_bytes(out)]
-        native = self._native.receive(messages, source, tag, False, header("recv", out))
+        native = self.native.receive(messages, source, tag, False, header("recv", out))
         return pending_receive.PendingReceive(native, head, out, source)
 
     def send_obj(self, obj: Any, dest: int, tag: int = 0) -> None:

@@ -29,4 +29,4 @@ def sharded_update(comm: Communicator, updates: list[Any]) -> None:
         raise TypeError(
             f"sharded_update: expected renga's communicator, got {type(comm)}"
         )
-    _communicators.sharded_update(comm._native, updates)
+    _communicators.sharded_update(comm.native, updates)

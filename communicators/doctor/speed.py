@@ -28,7 +28,7 @@ def links(comm: Communicator) -> Iterator[tuple[int, float, float]]:
 
 def _one_way(comm: Communicator, peer: int, size: int, rounds: int) -> float:
     x = np.zeros(size, np.uint8)
-    native = comm._native  # without headers
+    native = comm.native  # without headers
     best = float("inf")
     comm.barrier()
     if comm.rank not in (0, peer):

@@ -94,7 +94,7 @@ class StagedCommunicator(Communicator):
         head = headers.empty_header()
         messages = [head, headers.as_bytes(staged)]
         expected = headers.header("recv", staged, DEVICE)
-        native = self._native.receive(messages, source, tag, False, expected)
+        native = self.native.receive(messages, source, tag, False, expected)
         pending = pending_receive.PendingReceive(native, head, staged, source)
         return pending.then(lambda y: _placed(y, out))
 

@@ -23,13 +23,13 @@ class OnMachine(Communicator):
     @property
     def machine(self) -> Machine:
         """The model of the network."""
-        machine: Machine = self._native.machine
+        machine: Machine = self.native.machine
         return machine
 
     @property
     def traffic(self) -> Traffic:
         """Counts of this rank's communication so far."""
-        traffic: Traffic = self._native.traffic()
+        traffic: Traffic = self.native.traffic()
         return traffic
 
 
@@ -65,7 +65,7 @@ class SimulatedCommunicator(OnMachine):
             members.index(self.rank),
             len(members),
             Machine(**parameters),
-            self._native.counts,
+            self.native.counts,
         )
 
     def _allgather(self, name: str, x: Array) -> tuple[Array, ...]:
@@ -76,7 +76,7 @@ class SimulatedCommunicator(OnMachine):
         """What this rank sends: it receives the same."""
         xs = self._operands("alltoall", xs)
         ys = [np.empty_like(x, order="C") for x in xs]
-        self._native.call("all_to_allv", xs, ys, called="alltoall")
+        self.native.call("all_to_allv", xs, ys, called="alltoall")
         return tuple(ys)
 
     def bcast(  # type: ignore[override]  # the base has the order of ChainerMN's base
@@ -84,7 +84,7 @@ class SimulatedCommunicator(OnMachine):
     ) -> Array:
         """``data``, which is required on every rank here."""
         x = as_operand("bcast", data)
-        self._native.call("broadcast", [x], [], root=root)
+        self.native.call("broadcast", [x], [], root=root)
         return x
 
     def bcast_obj(self, obj: Any, max_buf_len: int | None = None, root: int = 0) -> Any:

@@ -35,7 +35,7 @@ def on_devices(column):
 
     class OnDevices(type(column)):
         def on_rank(self, comm, *args):
-            comm = StagedCommunicator(comm._native)
+            comm = StagedCommunicator(comm.native)
             device = device_of(comm.rank)
             device.use()
             found = super().on_rank(comm, *args)

@@ -16,7 +16,7 @@ def test_what_communicators_are_made_of_has_the_methods_of_the_interface(options
     names = {*vars(Native), *Native.__annotations__}
     public = {name for name in names if not name.startswith("_")}
     assert {"call", "rank"} < public
-    assert [name for name in public if not hasattr(comm._native, name)] == []
+    assert [name for name in public if not hasattr(comm.native, name)] == []
 
 
 def test_every_collective_can_be_simulated():

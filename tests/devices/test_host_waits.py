@@ -133,7 +133,7 @@ def test_a_step_of_two_ranks_over_nccl_waits_for_nothing(monkeypatch, double_buf
     t = (numpy.arange(16) % 5).astype("i")
 
     def train(comm):
-        comm = NcclCollectives(comm._native)
+        comm = NcclCollectives(comm.native)
         device = renga.get_device(f"@cupy:{comm.rank}")
         device.use()
         model = L.Classifier(Network()).to_device(device)

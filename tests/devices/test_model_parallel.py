@@ -40,7 +40,7 @@ def on_two(request, monkeypatch):
         cuda.load_plugin()
 
         def rank(comm):
-            comm = request.param(comm._native)
+            comm = request.param(comm.native)
             device = renga.get_device(f"@cupy:{comm.rank}")
             device.use()
             found = body(comm, device)
@@ -260,7 +260,7 @@ def test_an_array_on_another_gpu_is_an_error(monkeypatch):
     cuda.load_plugin()
 
     def rank(comm):
-        comm = NcclCollectives(comm._native)
+        comm = NcclCollectives(comm.native)
         comm.all_reduce(cuda.to_gpu(numpy.ones(3), comm.rank))
         with pytest.raises(ValueError, match=f"expected arrays on GPU {comm.rank}"):
             comm.all_reduce(cuda.to_gpu(numpy.ones(3), 1 - comm.rank))

@@ -16,7 +16,7 @@ class VirtualCommunicator(OnMachine):
     @property
     def clock(self) -> float:
         """The virtual time of this rank, in seconds."""
-        now: float = self._native.thread.now
+        now: float = self.native.thread.now
         return now
 
     def compute(self, seconds: float) -> None:
@@ -25,11 +25,11 @@ class VirtualCommunicator(OnMachine):
         Raises:
             ValueError: if ``seconds`` is negative or not finite.
         """
-        self._native.thread.compute(seconds)
+        self.native.thread.compute(seconds)
 
     def advance(self, task: Any) -> None:
         """Adds ``seconds_of(rank, task)`` of :func:`run` to the clock.
 
         Where computation is measured, it has been counted already: nothing is added.
         """
-        self._native.thread.advance(task)
+        self.native.thread.advance(task)

@@ -16,7 +16,7 @@ class MpiCommunicator(Communicator):
         from mpi4py import MPI
 
         comm = MPI.Intracomm()
-        native_mpi().write_comm(self._native.transport, MPI._addressof(comm))
+        native_mpi().write_comm(self.native.transport, MPI._addressof(comm))
         return comm
 
     def thread_level(self) -> str:

@@ -152,10 +152,10 @@ def test_calls_that_differ_are_refused_on_all_ranks():
 def test_a_message_of_another_size_is_refused():
     def act(comm):
         if comm.rank == 0:
-            comm._native.send([np.ones(3)], 1, 4)
+            comm.native.send([np.ones(3)], 1, 4)
         else:
             with pytest.raises(InvalidType, match="expected 16 bytes, got 24"):
-                comm._native.receive([np.ones(2)], 0, 4)
+                comm.native.receive([np.ones(2)], 0, 4)
 
     run(act, 2)
 
@@ -181,9 +181,9 @@ def test_messages_of_bfloat16_numbers(shape):
     def act(comm):
         empty = _core.empty_variable(shape, "bfloat16", _core.host_name())
         if comm.rank == 0:
-            comm._native.send([_core.in_dtype_of(Variable(x), empty)], 1, 5)
+            comm.native.send([_core.in_dtype_of(Variable(x), empty)], 1, 5)
         else:
-            comm._native.receive([empty], 0, 5)
+            comm.native.receive([empty], 0, 5)
         return empty.array, comm.traffic.bytes
 
     (_, sent), (found, _) = run(act, 2)

@@ -227,7 +227,7 @@ def test_data_parallel_training_over_nccl(monkeypatch, static):
         return renga.dataset.concat_examples(examples, device)
 
     def train(comm):
-        comm = NcclCollectives(comm._native)
+        comm = NcclCollectives(comm.native)
         device = renga.get_device(f"@cupy:{comm.intra_rank}")
         device.use()
         optimizer = create_multi_node_optimizer(renga.optimizers.MomentumSGD(0.1), comm)

@@ -69,7 +69,7 @@ class StageMessages:
         axes, elements = _core.in_memory_order(x)
         order = numpy.array(axes, numpy.int64)
         tag = self._tag(route, Kind.of(x))
-        work = self._comm._native.send([order, elements], rank, tag, False)
+        work = self._comm.native.send([order, elements], rank, tag, False)
         # The work keeps the arrays until they have been sent.
         self._sends.append(work)
         while self._sends and self._sends[0].test():
@@ -91,7 +91,7 @@ class StageMessages:
         """
         rank = rank_of_stage(route.source, self._comm.size)
         if rank != self._comm.rank:
-            receive = _Receive(self._comm._native, rank, self._tag(route, kind), kind)
+            receive = _Receive(self._comm.native, rank, self._tag(route, kind), kind)
             self._posted[route, kind].append(receive)
 
     def expected(self, route: Route, kind: Kind) -> int:
