@@ -48,23 +48,16 @@ void require_one_dtype(const char* op, const Array& a, const Array& b) {
 }
 
 // Of Unary's functions, for messages.
-constexpr const char* kNames[] = {"negative",      "absolute",     "sign",
-                                  "square",        "floor",        "ceil",
-                                  "fix",           "add",          "multiply",
-                                  "subtract_from", "divide_into",  "power",
-                                  "cube",          "power_of",     "clip",
-                                  "inside",        "floor_divide", "floor_divide_into",
-                                  "exp",           "expm1",        "log",
-                                  "log1p",         "log2",         "log10",
-                                  "sqrt",          "rsqrt",        "sin",
-                                  "cos",           "tan",          "arcsin",
-                                  "arccos",        "arctan",       "sinh",
-                                  "cosh",          "tanh",         "erf",
-                                  "sigmoid",       "relu",         "leaky_relu",
-                                  "elu",           "softplus",     "clipped_relu",
-                                  "hard_sigmoid",  "hard_swish",   "gelu",
-                                  "gelu_tanh",     "silu",         "mish",
-                                  "huber"};
+constexpr const char* kNames[] = {
+    "negative",   "absolute",   "sign",      "square",        "floor",        "ceil",
+    "fix",        "add",        "multiply",  "subtract_from", "divide_into",  "power",
+    "cube",       "power_of",   "clip",      "inside",        "floor_divide", "floor_divide_into",
+    "exp",        "expm1",      "log",       "log1p",         "log2",         "log10",
+    "sqrt",       "rsqrt",      "sin",       "cos",           "tan",          "arcsin",
+    "arccos",     "arctan",     "sinh",      "cosh",          "tanh",         "erf",
+    "erfc",       "ndtr",       "erfinv",    "erfcinv",       "ndtri",        "sigmoid",
+    "relu",       "leaky_relu", "elu",       "softplus",      "clipped_relu", "hard_sigmoid",
+    "hard_swish", "gelu",       "gelu_tanh", "silu",          "mish",         "huber"};
 static_assert(std::size(kNames) == static_cast<std::size_t>(Unary::huber) + 1);
 
 }  // namespace

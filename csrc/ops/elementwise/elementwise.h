@@ -47,6 +47,11 @@ enum class Unary : std::uint8_t {
   cosh,
   tanh,
   erf,
+  erfc,
+  ndtr,
+  erfinv,
+  erfcinv,
+  ndtri,
   sigmoid,
   relu,
   leaky_relu,    // x, or p x where x < 0

@@ -9,6 +9,7 @@
 
 #include "devices/host_device.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/special_maps.h"
 
 namespace renga::maps {
 
@@ -28,19 +29,6 @@ template <class C>
 requires std::is_arithmetic_v<C> RENGA_INLINE C min(C a, C b) { return a < b ? a : b; }
 template <class C>
 requires std::is_arithmetic_v<C> RENGA_INLINE C log1p_exp(C v) { return log1p(exp(v)); }
-
-// The numbers in a vector.
-template <class V>
-struct ElementOf {
-  using type = typename V::value_type;
-};
-template <class C>
-requires std::is_arithmetic_v<C>
-struct ElementOf<C> {
-  using type = C;
-};
-template <class V>
-using element_of = typename ElementOf<V>::type;
 
 // NaN propagates, as in NumPy.
 template <class V>
@@ -240,6 +228,11 @@ constexpr bool is_of_any_width(Unary map) {
     case Unary::exp:
     case Unary::tanh:
     case Unary::erf:
+    case Unary::erfc:
+    case Unary::ndtr:
+    case Unary::erfinv:
+    case Unary::erfcinv:
+    case Unary::ndtri:
     case Unary::sigmoid:
     case Unary::relu:
     case Unary::leaky_relu:
@@ -297,6 +290,7 @@ RENGA_INLINE V unary(const V& v, element_of<V> p, element_of<V> q) {
   if constexpr (map == Unary::cosh) return cosh(v);
   if constexpr (map == Unary::tanh) return tanh(v);
   if constexpr (map == Unary::erf) return limited_erf(v);
+  if constexpr (map >= Unary::erfc && map <= Unary::ndtri) return special<map>(v);
   if constexpr (map == Unary::sigmoid) return logistic(v);
   if constexpr (map == Unary::relu) return max(zero, v);
   if constexpr (map == Unary::leaky_relu) return select(v < zero, V(v * V(p)), v);

@@ -129,6 +129,41 @@ Variable erf(const Variable& x) {
   return record("erf", apply(Unary::erf, x.array()), {{x, vjp_x}});
 }
 
+namespace {
+
+// factor e^(rate x²)
+Variable bell(const Variable& x, double rate, double factor) {
+  return multiply(exp(multiply(square(x), rate)), factor);
+}
+constexpr double kHalfRoot = 0.5 / std::numbers::inv_sqrtpi;  // of pi
+constexpr double kNormal = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+
+}  // namespace
+
+Variable erfc(const Variable& x) {
+  return smooth("erfc", Unary::erfc, x,
+                [](const Variable& v) { return bell(v, -1, -1 / kHalfRoot); });
+}
+
+Variable ndtr(const Variable& x) {
+  return smooth("ndtr", Unary::ndtr, x, [](const Variable& v) { return bell(v, -0.5, kNormal); });
+}
+
+Variable erfinv(const Variable& x) {
+  return smooth_in_y("erfinv", Unary::erfinv, x,
+                     [](const Variable& y) { return bell(y, 1, kHalfRoot); });
+}
+
+Variable erfcinv(const Variable& x) {
+  return smooth_in_y("erfcinv", Unary::erfcinv, x,
+                     [](const Variable& y) { return bell(y, 1, -kHalfRoot); });
+}
+
+Variable ndtri(const Variable& x) {
+  return smooth_in_y("ndtri", Unary::ndtri, x,
+                     [](const Variable& y) { return bell(y, 0.5, 1 / kNormal); });
+}
+
 Variable arctan2(const Variable& y_operand, const Variable& x_operand) {
   // Names of their own: OpenMP keeps clang from capturing those of a structured binding.
   const std::pair<Variable, Variable> operands = promoted(y_operand, x_operand);

@@ -26,6 +26,11 @@ Variable arctan(const Variable& x);
 Variable sinh(const Variable& x);
 Variable cosh(const Variable& x);
 Variable erf(const Variable& x);
+Variable erfc(const Variable& x);
+Variable ndtr(const Variable& x);
+Variable erfinv(const Variable& x);
+Variable erfcinv(const Variable& x);
+Variable ndtri(const Variable& x);
 Variable arctan2(const Variable& x1, const Variable& x2);
 Variable sign(const Variable& x);
 Variable floor(const Variable& x);
@@ -59,6 +64,11 @@ void list_math_ops(Visit&& visit) {
   unary("sinh", &sinh, "Hyperbolic sine.", pointwise(1, "Sinh"));
   unary("cosh", &cosh, "Hyperbolic cosine.", pointwise(1, "Cosh"));
   unary("erf", &erf, "Gauss error function.", pointwise(1, "Erf"));
+  unary("erfc", &erfc, "1 - erf(x), exact where that is near 0.", pointwise(1));
+  unary("ndtr", &ndtr, "The probability that a standard normal number is below x.", pointwise(1));
+  unary("erfinv", &erfinv, "The inverse of erf.", pointwise(1));
+  unary("erfcinv", &erfcinv, "The inverse of erfc.", pointwise(1));
+  unary("ndtri", &ndtri, "The inverse of ndtr.", pointwise(1));
   visit(Op{"arctan2", "(...), (...) -> (...)", "Angle in radians of the point (x2, x1).",
            pointwise(1)},
         &arctan2, Arg{"x1"}, Arg{"x2"});

@@ -17,6 +17,9 @@ from renga._core.ops import cumsum as cumsum
 from renga._core.ops import elu as elu
 from renga._core.ops import embed_id as embed_id
 from renga._core.ops import erf as erf
+from renga._core.ops import erfc as erfc
+from renga._core.ops import erfcinv as erfcinv
+from renga._core.ops import erfinv as erfinv
 from renga._core.ops import exp as exp
 from renga._core.ops import expand_dims as expand_dims
 from renga._core.ops import expm1 as expm1
@@ -39,6 +42,8 @@ from renga._core.ops import maximum as maximum
 from renga._core.ops import min as min
 from renga._core.ops import minimum as minimum
 from renga._core.ops import mish as mish
+from renga._core.ops import ndtr as ndtr
+from renga._core.ops import ndtri as ndtri
 from renga._core.ops import prod as prod
 from renga._core.ops import relu as relu
 from renga._core.ops import reshape as reshape
@@ -212,10 +217,7 @@ from renga.functions.math.clip import clip as clip
 from renga.functions.math.det import batch_det as batch_det
 from renga.functions.math.det import det as det
 from renga.functions.math.einsum import einsum as einsum
-from renga.functions.math.erf_family import erfc as erfc
-from renga.functions.math.erf_family import erfcinv as erfcinv
 from renga.functions.math.erf_family import erfcx as erfcx
-from renga.functions.math.erf_family import erfinv as erfinv
 from renga.functions.math.fft import fft as fft
 from renga.functions.math.fft import ifft as ifft
 from renga.functions.math.fmod import fmod as fmod
@@ -230,8 +232,6 @@ from renga.functions.math.linear_interpolate import (
     linear_interpolate as linear_interpolate,
 )
 from renga.functions.math.ndtr import log_ndtr as log_ndtr
-from renga.functions.math.ndtr import ndtr as ndtr
-from renga.functions.math.ndtr import ndtri as ndtri
 from renga.functions.math.scale import scale as scale
 from renga.functions.math.sparse_matmul import sparse_matmul as sparse_matmul
 from renga.functions.math.tensordot import tensordot as tensordot

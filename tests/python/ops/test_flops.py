@@ -30,7 +30,10 @@ def near_and_far(size):
 FORMULAS = {
     "clip": lambda x: np.minimum(np.maximum(x, Number(-0.5)), Number(0.75)),
     "clipped_relu": lambda x: np.minimum(np.maximum(x, Number(0)), Number(1.1)),
-    "erf": elementwise("erf", math.erf),
+    **{
+        name: elementwise(name, getattr(scipy.special, name))
+        for name in ("erf", "erfc", "erfcinv", "erfinv", "ndtr", "ndtri")
+    },
     "fix": elementwise("fix", math.trunc),
     "floor_divide": lambda a, b: np.floor(a / b),
     "fmod": elementwise("fmod", math.fmod),

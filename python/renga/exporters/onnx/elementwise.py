@@ -17,7 +17,6 @@ from renga.exporters.onnx.registry import (
 )
 from renga.functions.activation.not_negative import NotNegative
 from renga.functions.math.det import _Determinant
-from renga.functions.math.special import _Special
 from renga.program import Value
 
 
@@ -190,15 +189,16 @@ def _fix(graph: Any, ys: Any, x: Any) -> Sequence[str]:
     return [graph.node("Mul", graph.node("Sign", x), size)]
 
 
-@writes_function(_Special)
-def _special(graph: Any, ys: Any, call: Any, x: Any) -> Sequence[str] | None:
+@writes("erfc")
+def _erfc(graph: Any, ys: Any, x: Any) -> Sequence[str]:
+    return [graph.node("Sub", numpy.ones((), x.dtype), graph.node("Erf", x))]
+
+
+@writes("ndtr")
+def _ndtr(graph: Any, ys: Any, x: Any) -> Sequence[str]:
     one, half, root = (numpy.asarray(v, x.dtype) for v in (1, 0.5, 0.5**0.5))
-    if call.node.name == "erfc":
-        return [graph.node("Sub", one, graph.node("Erf", x))]
-    if call.node.name == "ndtr":
-        erf = graph.node("Erf", graph.node("Mul", x, root))
-        return [graph.node("Mul", graph.node("Add", erf, one), half)]
-    return None
+    erf = graph.node("Erf", graph.node("Mul", x, root))
+    return [graph.node("Mul", graph.node("Add", erf, one), half)]
 
 
 @writes_function(_Determinant)

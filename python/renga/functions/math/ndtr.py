@@ -1,4 +1,4 @@
-"""The normal distribution function, its logarithm and its inverse."""
+"""The logarithm of the normal distribution function."""
 
 from __future__ import annotations
 
@@ -14,17 +14,6 @@ ROOT = math.sqrt(2 * math.pi)
 
 
 @on_host
-def ndtr(x: Any) -> Variable:
-    """The probability that a standard normal number is below ``x``.
-
-    Raises:
-        InvalidType: ``x`` is not of floats.
-    """
-    exp, square = _core.ops.exp, _core.ops.square
-    return special("ndtr", x, lambda x, y: exp(square(x) * -0.5) * (1 / ROOT))
-
-
-@on_host
 def log_ndtr(x: Any) -> Variable:
     """The logarithm of ``ndtr``, exact where that is near 0 or 1.
 
@@ -33,14 +22,3 @@ def log_ndtr(x: Any) -> Variable:
     """
     exp, square = _core.ops.exp, _core.ops.square
     return special("log_ndtr", x, lambda x, y: exp(square(x) * -0.5 - y) * (1 / ROOT))
-
-
-@on_host
-def ndtri(x: Any) -> Variable:
-    """The inverse of ``ndtr``.
-
-    Raises:
-        InvalidType: ``x`` is not of floats.
-    """
-    exp, square = _core.ops.exp, _core.ops.square
-    return special("ndtri", x, lambda x, y: exp(square(y) * 0.5) * ROOT)

@@ -2,6 +2,7 @@
 
 import numpy
 import pytest
+from scipy import special
 
 import renga.functions as F
 
@@ -59,6 +60,32 @@ def test_pairs(n):
     assert_within(0, (F.identity(a) // b).array, quotient)
     assert_within(1, (F.identity(a) ** b).array, power)
     assert_within(1, F.arctan2(a, b).array, angle)
+
+
+SHARES = numpy.array([0, -0.0, 1, 0.5, 1e-45, 1e-40, 0.99999994, 1.5, 2, -1], "f")
+SPECIAL_FUNCTIONS = {
+    "erfc": (SPECIAL, patterns(13), moderate(14, -11, 11)),
+    "ndtr": (SPECIAL, patterns(15), moderate(16, -15, 15)),
+    "erfinv": (SPECIAL, patterns(17), moderate(18, -1, 1), 1 - moderate(19, 0, 1) ** 4),
+    "erfcinv": (SHARES, moderate(20, 0, 2), numpy.exp(moderate(21, -103, 0))),
+    "ndtri": (SHARES, moderate(22, 0, 1), numpy.exp(moderate(23, -103, 0))),
+}
+
+
+@pytest.mark.parametrize("name", SPECIAL_FUNCTIONS)
+def test_special_functions(name):
+    for a in SPECIAL_FUNCTIONS[name]:
+        exact = getattr(special, name)(a.astype("d"))
+        assert_within(1, getattr(F, name)(a).array, exact)
+
+
+@pytest.mark.parametrize("name", SPECIAL_FUNCTIONS)
+def test_special_functions_of_doubles(name):
+    for a in SPECIAL_FUNCTIONS[name]:
+        a = a[:2000].astype("d")
+        exact = getattr(special, name)(a)
+        y = getattr(F, name)(a).array
+        numpy.testing.assert_allclose(y, exact, 1e-12, 1e-300)
 
 
 @pytest.mark.parametrize("exponent", [-2, -1, -0.5, 0.5, 1.5, 2, 3, -3, 0, 7.25])

@@ -1,0 +1,74 @@
+#include <atomic>
+
+#include "devices/gil_release.h"
+#include "ops/elementwise/cpu/kernels.h"
+#include "ops/elementwise/cpu/map_floats.h"
+#include "ops/elementwise/integer_maps.h"
+
+namespace renga::elementwise_cpu {
+namespace {
+
+template <Binary map, class T>
+[[gnu::noinline]] void float_binary(Compute<T> p, const T* a, const T* b, T* y, std::int64_t n) {
+  map_floats<true>(
+      y, n,
+      [=](const auto& u, const auto& v)
+          __attribute__((always_inline)) { return maps::binary<map>(u, v, p); },
+      a, b);
+}
+
+// Faults of integer divisions in all blocks of a call.
+struct DivisionFaults {
+  std::atomic<bool> by_zero{false}, overflow{false};
+
+  void add(integers::Fault fault) {
+    if (fault == integers::Fault::by_zero) by_zero = true;
+    if (fault == integers::Fault::overflow) overflow = true;
+  }
+  void report() const {
+    if (arithmetic_warning == nullptr) return;
+    if (by_zero) arithmetic_warning("divide by zero encountered in floor_divide");
+    if (overflow) arithmetic_warning("overflow encountered in floor_divide");
+  }
+};
+
+// Plain loops, which the compiler vectorizes, but for divisions.
+template <Binary map, class T>
+void integer_binary(const T* a, const T* b, T* y, std::int64_t n, DivisionFaults& faults) {
+  if constexpr (map == Binary::floor_divide) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      auto fault = integers::Fault::none;
+      y[i] = integers::floor_divide(a[i], b[i], fault);
+      if (fault != integers::Fault::none) [[unlikely]]
+        faults.add(fault);
+    }
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = integers::binary<map>(a[i], b[i]);
+  }
+}
+
+}  // namespace
+
+void binary(Binary map, double p, const Array& a, const Array& b, const Array& y) {
+  DivisionFaults faults;
+  {
+    const GilRelease work(y.size());
+    visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
+      using C = Compute<T>;
+      const auto kernel = [=, &faults]<class S>(const S* in_a, const S* in_b, S* out,
+                                                std::int64_t n) {
+        if constexpr (std::is_floating_point_v<C>) {
+          maps::visit_map<maps::kLastBinary>(
+              map, [=]<Binary m>() { float_binary<m, S>(C(p), in_a, in_b, out, n); });
+        } else if constexpr (!std::is_same_v<C, bool>) {
+          maps::visit_map<integers::kLastBinary>(
+              map, [=, &faults]<Binary m>() { integer_binary<m>(in_a, in_b, out, n, faults); });
+        }
+      };
+      simd::map_blocks<T>(y, 1, kernel, a, b);
+    });
+  }
+  faults.report();
+}
+
+}  // namespace renga::elementwise_cpu

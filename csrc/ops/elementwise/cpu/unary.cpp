@@ -1,0 +1,47 @@
+#include "devices/gil_release.h"
+#include "ops/elementwise/cpu/kernels.h"
+#include "ops/elementwise/cpu/map_floats.h"
+#include "ops/elementwise/integer_maps.h"
+
+namespace renga::elementwise_cpu {
+namespace {
+
+template <Unary map, class T>
+[[gnu::noinline]] void float_unary(Compute<T> p, Compute<T> q, const T* x, T* y, std::int64_t n) {
+  map_floats<maps::is_of_any_width(map)>(
+      y, n, [=](const auto& v) __attribute__((always_inline)) { return maps::unary<map>(v, p, q); },
+      x);
+}
+
+// Plain loops, which the compiler vectorizes.
+template <Unary map, class T>
+void integer_unary(const T* x, T* y, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = integers::unary<map>(x[i]);
+}
+
+// Elementary operations per element, for parallel_walk.
+std::int64_t cost_of(Unary map) {
+  if (map == Unary::power || map == Unary::power_of) return 40;
+  return map < Unary::exp || map == Unary::relu || map == Unary::leaky_relu ? 1 : 8;
+}
+
+}  // namespace
+
+void unary(Unary map, double p, double q, const Array& x, const Array& y) {
+  const GilRelease work(y.size());
+  visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
+    using C = Compute<T>;
+    const auto kernel = [=]<class S>(const S* in, S* out, std::int64_t n) {
+      if constexpr (std::is_floating_point_v<C>) {
+        maps::visit_map<maps::kLastUnary>(
+            map, [=]<Unary m>() { float_unary<m, S>(C(p), C(q), in, out, n); });
+      } else if constexpr (!std::is_same_v<C, bool>) {
+        maps::visit_map<integers::kLastUnary>(map,
+                                              [=]<Unary m>() { integer_unary<m>(in, out, n); });
+      }
+    };
+    simd::map_blocks<T>(y, cost_of(map), kernel, x);
+  });
+}
+
+}  // namespace renga::elementwise_cpu
