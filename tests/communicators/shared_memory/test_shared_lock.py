@@ -38,6 +38,11 @@ def test_an_error_releases_the_lock():
         _ = 1 / 0
     with lock, pytest.raises(RuntimeError, match="not locked: error"):
         lock.__enter__()  # this thread has it
+
+
+def test_a_lock_that_nobody_has_is_not_unlocked():
+    lock = SharedLock(np.zeros(8, np.int64))
+    lock.initialize()
     with pytest.raises(RuntimeError, match="not unlocked: error"):
         lock.__exit__()
 
