@@ -14,7 +14,7 @@ from renga.parallel.placement import (
     REPLICATE,
     Placement,
 )
-from renga.parallel.redistribute.cost import Cost, Rates, rates_of
+from renga.parallel.redistribute.cost import Rates, StepCost, rates_of
 
 
 class LayerSize(NamedTuple):
@@ -73,7 +73,7 @@ def cost_of(
     rates: Rates,
     source: Placement,
     target: Placement,
-) -> Cost:
+) -> StepCost:
     """What a step of a layer costs each rank on a grid.
 
     Every rank sends to every other: an all-gather, or a reduce-scatter, which is its
@@ -92,7 +92,7 @@ def cost_of(
         filters = layer.W / size
     operations = layer.flops / size + layer.image_flops * images
     operations += layer.filter_flops * filters
-    return Cost(communication, 3 * operations * rates.flop, moved)
+    return StepCost(communication, 3 * operations * rates.flop, moved)
 
 
 def _messages(
@@ -137,7 +137,7 @@ def cheapest_grid(
     comm: Communicator,
     source: Placement,
     target: Placement,
-) -> tuple[ProcessGrid, Cost]:
+) -> tuple[ProcessGrid, StepCost]:
     """The cheapest of the grids, the first of equal ones, and its cost."""
     rates = rates_of(comm)
     costs = [cost_of(layer, grid, rates, source, target) for grid in grids]

@@ -34,7 +34,7 @@ from renga.parallel.placement.shard_ranges import (
 from renga.parallel.placement.sharded_parameter import Block, ShardedParameter
 from renga.parallel.placement.whole_reads import reads_own_shards
 from renga.parallel.redistribute import Redistribution, all_gather_size
-from renga.parallel.redistribute.cost import Cost
+from renga.parallel.redistribute.cost import StepCost
 from renga.utils.type_check import InvalidType
 
 _CHANNEL_LAYOUTS = ("replicated", "channel", "batch")
@@ -110,7 +110,7 @@ class ChannelLink(Link):
     _in_axis, _out_axis = 1, 0
     # None, as the cost, until the number of inputs is known.
     _sharding: WeightSharding | None = None
-    cost: Cost | None = None
+    cost: StepCost | None = None
 
     def _set_up(
         self,

@@ -19,7 +19,7 @@ from renga.parallel.placement.shard_ranges import as_slice, shard_ranges
 from renga.parallel.placement.whole_reads import reads_own_shards
 from renga.parallel.redistribute import Redistribution
 from renga.parallel.redistribute.axis_collectives import Wait, split_axis
-from renga.parallel.redistribute.cost import Cost
+from renga.parallel.redistribute.cost import StepCost
 
 # From a number of samples; None where nothing has to be sent.
 RedistributionOf = Callable[[int], Optional[Redistribution]]
@@ -49,7 +49,7 @@ def run(
     return _apply(after(samples), compute(_apply(before(samples), x), W, b))
 
 
-def number_of_chunks(comm: Communicator, cost: Cost) -> int:
+def number_of_chunks(comm: Communicator, cost: StepCost) -> int:
     """Into how many chunks to cut the batch; 0 where overlap would not help.
 
     Ranks that share memory copy with the cores that they compute with: without as many

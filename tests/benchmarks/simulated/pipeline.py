@@ -15,7 +15,7 @@ import numpy as np
 
 import renga.links as L
 from renga.communicators import simulated
-from renga.parallel.pipeline.measurement import Costs, measure
+from renga.parallel.pipeline.measurement import SegmentCosts, measure
 from renga.parallel.pipeline.partition import Stage, partition
 from renga.parallel.pipeline.schedule import Action, Stream, flush_schedule
 from tests.benchmarks.pipeline import batch_of, optimizer_of
@@ -28,7 +28,7 @@ VALUE, GRADIENT = 0, 1  # tags
 class Times(NamedTuple):
     """Seconds on one rank, by the number of parts that a batch is computed in."""
 
-    costs: dict[int, Costs]
+    costs: dict[int, SegmentCosts]
     update: float  # of all parameters
     predict: float
 
@@ -65,12 +65,12 @@ def measured(parts: list[int], repetitions: int) -> Times:
     return Times(costs, min(seconds["update"]), min(seconds["predict"]))
 
 
-def step_of(costs: Costs) -> float:
+def step_of(costs: SegmentCosts) -> float:
     """Seconds of both passes of all layers."""
     return sum(segment.seconds for segment in costs.segments)
 
 
-def data_parallel_step(comm: Any, costs: Costs, update: float) -> float:
+def data_parallel_step(comm: Any, costs: SegmentCosts, update: float) -> float:
     """Seconds of a step in which every rank computes a whole model."""
     gradients = [
         np.zeros(segment.parameter_bytes // 4, np.float32) for segment in costs.segments

@@ -5,7 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from renga.parallel.pipeline.measurement import Costs, Segment, memory_seconds_per_byte
+from renga.parallel.pipeline.measurement import (
+    Segment,
+    SegmentCosts,
+    memory_seconds_per_byte,
+)
 from renga.parallel.pipeline.partition import partition
 
 
@@ -19,7 +23,7 @@ def random_costs(seed, n):
     for _ in range(2 * n):
         first, last = sorted(rng.choice(n, 2, replace=False).tolist())
         values.append((first, last, int(rng.integers(1, 50))))
-    return Costs(segments, values)
+    return SegmentCosts(segments, values)
 
 
 def period(costs, cuts, seconds_per_byte):
@@ -72,7 +76,7 @@ def test_balanced_partition_is_the_best_of_all(seed, stages, seconds_per_byte):
 
 
 def test_given_cuts_and_the_table():
-    costs = Costs(
+    costs = SegmentCosts(
         [
             Segment("/a", 0.001, 0.001, 0.0005, 4_000_000, 0.001),
             Segment("/b", 0.001, 0.001, 0.0, 0, 0.001),

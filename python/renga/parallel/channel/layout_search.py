@@ -17,9 +17,9 @@ from renga.links.parallel.channel.cost_model import (
     linear_size,
 )
 from renga.links.parallel.channel.process_grid import grids_for_groups, process_grids
-from renga.parallel.conversion.tracing import SHARDED_LAYOUTS, Call, Trace
+from renga.parallel.conversion.tracing import SHARDED_LAYOUTS, CalledLink, Trace
 from renga.parallel.placement import LAYOUTS
-from renga.parallel.redistribute.cost import Cost, rates_of
+from renga.parallel.redistribute.cost import StepCost, rates_of
 
 LayoutsOf = Callable[[Link], tuple[str, str]]  # of a link's input and output
 _Choice = dict[Any, str]  # layouts by the representatives of groups of nodes
@@ -94,15 +94,15 @@ def _total(
     )
 
 
-def _layouts(traced: Trace, call: Call, choice: _Choice) -> tuple[str, str]:
+def _layouts(traced: Trace, call: CalledLink, choice: _Choice) -> tuple[str, str]:
     find = traced.groups.find
     x, y = (choice.get(find(node), "replicated") for node in (call.x, call.y))
     return x, y
 
 
 def cost_of_call(
-    link: Any, comm: Communicator, layouts: tuple[str, str], call: Call
-) -> Cost:
+    link: Any, comm: Communicator, layouts: tuple[str, str], call: CalledLink
+) -> StepCost:
     """What a step of a link costs, forward and backward, for the inputs of a call."""
     grids, placements = process_grids(comm.size), [LAYOUTS[a] for a in layouts]
     if isinstance(link, Linear):
@@ -123,8 +123,8 @@ def cost_of_call(
 
 
 def _cost_of_channelwise_link(
-    comm: Communicator, layouts: tuple[str, str], call: Call
-) -> Cost:
+    comm: Communicator, layouts: tuple[str, str], call: CalledLink
+) -> StepCost:
     """What redistributions cost around a link that computes each channel by itself."""
     rates, others = rates_of(comm), comm.size - 1
     moved, messages = 0.0, 0
@@ -137,4 +137,4 @@ def _cost_of_channelwise_link(
                 messages, moved = messages + 2, moved + 2 * received / comm.size
             elif layout != "channel":
                 messages, moved = messages + 1, moved + received
-    return Cost(messages * others * rates.alpha + moved * rates.beta, 0, moved)
+    return StepCost(messages * others * rates.alpha + moved * rates.beta, 0, moved)

@@ -17,8 +17,8 @@ from renga.links.parallel.forms import FORMS
 from renga.parallel.channel.kept_links import attentions, kept_links
 from renga.parallel.channel.layout_search import choose_layouts, cost_of_call
 from renga.parallel.conversion.replacement import Replacer
-from renga.parallel.conversion.tracing import Call, Trace, trace
-from renga.parallel.redistribute.cost import Cost, rates_of
+from renga.parallel.conversion.tracing import CalledLink, Trace, trace
+from renga.parallel.redistribute.cost import StepCost, rates_of
 
 _REPLICATED = ("replicated", "replicated")
 _KEPT_BY_PLAN = LinkChoice(_REPLICATED, is_kept=True)
@@ -97,7 +97,7 @@ class ChannelReplacer(Replacer):
         call, kind = next(iter(self.calls_of(link)), None), self.forms[type(link)]
         return kind.from_link(link, self.comm, self._choice(link), call)
 
-    def cost(self, link: Any) -> Cost | None:
+    def cost(self, link: Any) -> StepCost | None:
         if self._is_vocabulary(link):
             return self._cost_of_vocabulary(link)
         calls = self.calls_of(link.out_proj if self.is_whole(link) else link)
@@ -107,7 +107,7 @@ class ChannelReplacer(Replacer):
             return _cost_of_all_reduces(self.comm, 2, calls[0].y_shape)
         return cost_of_call(link, self.comm, self._choice(link).layouts, calls[0])
 
-    def _attended(self, link: Link) -> list[Call]:
+    def _attended(self, link: Link) -> list[CalledLink]:
         return [call for call in self.traced.attended if call.link is link]
 
     def _is_vocabulary(self, link: Link) -> bool:
@@ -119,7 +119,7 @@ class ChannelReplacer(Replacer):
         attended, groups = self._attended(link), self.traced.groups
         return bool(attended) and all(groups.choices(call.y) for call in attended)
 
-    def _cost_of_vocabulary(self, link: Link) -> Cost | None:
+    def _cost_of_vocabulary(self, link: Link) -> StepCost | None:
         attended = self._attended(link)
         if not attended:
             return None
@@ -131,7 +131,7 @@ class ChannelReplacer(Replacer):
             gathered = 4 * math.prod(attended[0].y_shape) * others / comm.size
             communication += others * rates.alpha + gathered * rates.beta
             moved += gathered
-        return Cost(communication, 0, moved)
+        return StepCost(communication, 0, moved)
 
 
 def trace_channels(
@@ -180,7 +180,9 @@ def _require_sharded_outputs(traced: Trace) -> None:
             )
 
 
-def _cost_of_all_reduces(comm: Communicator, count: int, shape: Sequence[int]) -> Cost:
+def _cost_of_all_reduces(
+    comm: Communicator, count: int, shape: Sequence[int]
+) -> StepCost:
     rates, others = rates_of(comm), comm.size - 1
     moved = 2 * count * 4 * math.prod(shape) * others / comm.size
-    return Cost(2 * count * others * rates.alpha + moved * rates.beta, 0, moved)
+    return StepCost(2 * count * others * rates.alpha + moved * rates.beta, 0, moved)

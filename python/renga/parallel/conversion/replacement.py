@@ -10,8 +10,8 @@ from renga.core.link import Link
 from renga.core.link.sharing_memory import share_arrays
 from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.parallel.forms import FORMS
-from renga.parallel.conversion.tracing import Call
-from renga.parallel.redistribute.cost import Cost
+from renga.parallel.conversion.tracing import CalledLink
+from renga.parallel.redistribute.cost import StepCost
 
 
 class LinkReplacement(NamedTuple):
@@ -20,7 +20,7 @@ class LinkReplacement(NamedTuple):
     link: Link
     replacement: Any  # None: the link stays
     reason: str = ""  # why it stays
-    cost: Cost | None = None  # for inputs like the example; None without an example
+    cost: StepCost | None = None  # for inputs like the example; None without an example
 
 
 class Replacer:
@@ -38,7 +38,7 @@ class Replacer:
     strategy: str
     others: str
 
-    def __init__(self, model: Link, comm: Any, calls: Sequence[Call]) -> None:
+    def __init__(self, model: Link, comm: Any, calls: Sequence[CalledLink]) -> None:
         self.model, self.comm, self.calls = model, comm, calls
         self.forms = FORMS[self.strategy]
 
@@ -69,11 +69,11 @@ class Replacer:
         """The parallel link."""
         return self.forms[type(link)].from_link(link, self.comm)
 
-    def cost(self, link: Any) -> Cost | None:
+    def cost(self, link: Any) -> StepCost | None:
         """Of a step with inputs like the example, if that is known."""
         raise NotImplementedError
 
-    def calls_of(self, link: Link) -> list[Call]:
+    def calls_of(self, link: Link) -> list[CalledLink]:
         """Those of a link."""
         return [call for call in self.calls if call.link is link]
 

@@ -13,15 +13,14 @@ from renga.core.link import Link
 from renga.core.link.traces import without_traces
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
-from renga.program import Call as FunctionCall
-from renga.program import LinkCall, Program, Recorder, Value
+from renga.program import Call, LinkCall, Program, Recorder, Value
 
 # The layouts of an activation that is not replicated. Sequences (N, L, E) are sharded
 # by features, which are the channels of a link that is called for each position.
 SHARDED_LAYOUTS = ("channel", "batch", "features")
 
 
-class Call(NamedTuple):
+class CalledLink(NamedTuple):
     """One call of a link."""
 
     link: Link
@@ -84,9 +83,9 @@ class LayoutGroups:
 class Trace(NamedTuple):
     """The calls of links in one forward pass, and the layouts between them."""
 
-    calls: list[Call]
+    calls: list[CalledLink]
     groups: LayoutGroups
-    attended: Sequence[Call] = ()  # calls of ``EmbedID.attend``
+    attended: Sequence[CalledLink] = ()  # calls of ``EmbedID.attend``
     leaves: Collection[int] = ()  # ids of parameters that functions use themselves
     # What the model returned, and the labels of the functions that computed it.
     outputs: Mapping[Value, str] = {}
@@ -152,9 +151,9 @@ def trace(
     return Trace(calls, groups, attended, leaves, outputs)
 
 
-def _call_of(call: LinkCall) -> Call:
+def _call_of(call: LinkCall) -> CalledLink:
     x = call.args[0] if call.args and isinstance(call.args[0], Value) else None
-    return Call(
+    return CalledLink(
         call.link,
         x,
         call.result,
@@ -167,7 +166,7 @@ def _call_of(call: LinkCall) -> Call:
 
 def _calls_outside(
     program: Program, outputs: Iterable[Value], inside: Collection[int]
-) -> list[FunctionCall]:
+) -> list[Call]:
     """The calls that outputs depend on, without those inside of links."""
     needed, found = set(outputs), []
     for i, call in reversed(list(enumerate(program.calls))):
@@ -187,7 +186,9 @@ def _states(attributes: dict[str, Any]) -> list[str]:
     ]
 
 
-def _constrain_call(call: Call, calls: Sequence[Call], groups: LayoutGroups) -> None:
+def _constrain_call(
+    call: CalledLink, calls: Sequence[CalledLink], groups: LayoutGroups
+) -> None:
     """A link has one input layout and one output layout in all of its calls."""
     same_link = [other for other in calls if other.link is call.link]
     groups.join([other.y for other in same_link])
@@ -210,7 +211,7 @@ def _constrain_call(call: Call, calls: Sequence[Call], groups: LayoutGroups) -> 
         groups.exclude(call.x, "features")
 
 
-def _constrain(function: FunctionCall, groups: LayoutGroups) -> None:
+def _constrain(function: Call, groups: LayoutGroups) -> None:
     """A function outside of the links keeps a sharded layout, or excludes it."""
     ys = function.results
     # Scalars are the same on every rank.
@@ -231,7 +232,7 @@ def _constrain(function: FunctionCall, groups: LayoutGroups) -> None:
         groups.exclude(value, *(a for a in SHARDED_LAYOUTS if a not in possible))
 
 
-def _kept_layouts(function: FunctionCall) -> list[tuple[str, int]]:
+def _kept_layouts(function: Call) -> list[tuple[str, int]]:
     """The layouts that the result has if all inputs have them, with their axes."""
     operation = function.traits
     # Parameters are the same on every rank, and arrays are not in the graph.

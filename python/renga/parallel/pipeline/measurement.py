@@ -49,7 +49,7 @@ class Segment:
 
 
 @dataclass
-class Costs:
+class SegmentCosts:
     """The segments of a model in the order of their first use.
 
     ``values`` has, for each variable that later segments use: its segment, the last
@@ -83,7 +83,7 @@ def measure(
     micro_batches: int = 1,
     now: Callable[[], float] = time.perf_counter,
     least: int = 1,
-) -> Costs:
+) -> SegmentCosts:
     """Runs ``program(*inputs)`` forward and backward for a few steps.
 
     Running statistics of the model and the gradients change.
@@ -109,7 +109,7 @@ def measure(
     for param in model.params():
         path = owner_of[id(param)]
         param.stage = paths.index(path) if path in paths else 0
-    costs = Costs([Segment(path) for path in paths])
+    costs = SegmentCosts([Segment(path) for path in paths])
     for param in model.params():
         costs.segments[param.stage].parameter_bytes += param.array.nbytes
     steps = [
@@ -154,7 +154,7 @@ class _Step:
 
     Attributes:
         forward, backward, weights: seconds of each segment.
-        values, spans: those of ``Costs``.
+        values, spans: those of ``SegmentCosts``.
     """
 
     def __init__(self, model: Link) -> None:

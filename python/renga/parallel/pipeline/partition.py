@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from renga.parallel.pipeline.measurement import Costs
+from renga.parallel.pipeline.measurement import SegmentCosts
 from renga.parallel.pipeline.schedule import SCHEDULES
 from renga.utils.table import aligned
 
@@ -84,7 +84,10 @@ class Partition:
 
 
 def partition(
-    costs: Costs, stages: int | Sequence[str], seconds_per_byte: float, bubble: float
+    costs: SegmentCosts,
+    stages: int | Sequence[str],
+    seconds_per_byte: float,
+    bubble: float,
 ) -> Partition:
     """Cuts a model so that micro-batches follow each other as fast as possible.
 
@@ -109,7 +112,7 @@ def partition(
     )
 
 
-def _stage(costs: Costs, first: int, end: int) -> Stage:
+def _stage(costs: SegmentCosts, first: int, end: int) -> Stage:
     segments = costs.segments[first:end]
     return Stage(
         tuple(segment.link for segment in segments),
@@ -122,7 +125,7 @@ def _stage(costs: Costs, first: int, end: int) -> Stage:
     )
 
 
-def _given(costs: Costs, links: Sequence[str]) -> list[int]:
+def _given(costs: SegmentCosts, links: Sequence[str]) -> list[int]:
     paths = [segment.link for segment in costs.segments]
     for span, (first, last) in costs.spans.items():
         if any(first < paths.index(link) <= last for link in links if link in paths):
@@ -152,7 +155,7 @@ def _given(costs: Costs, links: Sequence[str]) -> list[int]:
 _Partial = tuple[float, float, tuple[int, ...]]
 
 
-def _balanced(costs: Costs, stages: int, seconds_per_byte: float) -> list[int]:
+def _balanced(costs: SegmentCosts, stages: int, seconds_per_byte: float) -> list[int]:
     """The cuts with the shortest time from one micro-batch to the next.
 
     Messages travel while ranks compute, activations and gradients at once. Of p stages,

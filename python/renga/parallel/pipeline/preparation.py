@@ -180,7 +180,7 @@ def _measured(
     inputs: Sequence[Any],
     n_stages: int,
     options: Options,
-) -> tuple[measurement.Costs, float]:
+) -> tuple[measurement.SegmentCosts, float]:
     """The costs of the model and of a byte sent, equal on all ranks.
 
     All ranks measure at the same time, as they will compute: they share memory, and

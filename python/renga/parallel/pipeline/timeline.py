@@ -8,7 +8,7 @@ from typing import NamedTuple
 from renga.parallel.pipeline.schedule import Action
 
 
-class Pass(NamedTuple):
+class TimedPass(NamedTuple):
     """An action of a rank, and when it runs, in seconds."""
 
     rank: int
@@ -22,7 +22,7 @@ def timeline(
     stages: int,
     seconds_of: Callable[[Action], float],
     message: float = 0.0,
-) -> list[Pass]:
+) -> list[TimedPass]:
     """Runs schedules in which ranks wait for nothing but what they need.
 
     Args:
@@ -36,7 +36,7 @@ def timeline(
     """
     ends: dict[Action, float] = {}
     clocks, next_actions = [0.0] * len(schedules), [0] * len(schedules)
-    passes: list[Pass] = []
+    passes: list[TimedPass] = []
     while any(i < len(actions) for i, actions in zip(next_actions, schedules)):
         found = len(passes)
         for rank, actions in enumerate(schedules):
@@ -48,7 +48,7 @@ def timeline(
                 arrivals = [ends[need] + delay for need, delay in needs]
                 start = max([clocks[rank], *arrivals])
                 clocks[rank] = ends[action] = start + seconds_of(action)
-                passes.append(Pass(rank, action, start, clocks[rank]))
+                passes.append(TimedPass(rank, action, start, clocks[rank]))
                 next_actions[rank] += 1
         if len(passes) == found:
             waiting = [a[i : i + 1] for a, i in zip(schedules, next_actions)]

@@ -17,7 +17,7 @@ class Rates(NamedTuple):
     flop: float = 1e-11  # seconds for a floating-point operation
 
 
-class Cost(NamedTuple):
+class StepCost(NamedTuple):
     """Of one step, forward and backward, on one rank."""
 
     communication: float  # seconds

@@ -12,7 +12,7 @@ from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.connection.linear import Linear
 from renga.parallel.conversion.replacement import Replacer
 from renga.parallel.conversion.tracing import trace
-from renga.parallel.redistribute.cost import Cost, rates_of
+from renga.parallel.redistribute.cost import StepCost, rates_of
 
 
 class SequenceReplacer(Replacer):
@@ -38,7 +38,7 @@ class SequenceReplacer(Replacer):
             return "its parameters have no shape yet: pass an example of the input"
         return super().reason(link)
 
-    def cost(self, link: Link) -> Cost | None:
+    def cost(self, link: Link) -> StepCost | None:
         """Of a step: all-reduces of gradients, and messages of ring attention."""
         calls = self.calls_of(link)
         if not self._has_example or (self.is_whole(link) and not calls):
@@ -52,4 +52,4 @@ class SequenceReplacer(Replacer):
             messages += 3 * others + 1
             shard = 2 * 4 * math.prod(call.y_shape) / self.comm.size
             moved += shard * (3 * others + 1 if others else 0)
-        return Cost(messages * rates.alpha + moved * rates.beta, 0, moved)
+        return StepCost(messages * rates.alpha + moved * rates.beta, 0, moved)

@@ -17,8 +17,8 @@ from renga.links.parallel.spatial.convolution.halo_convolution import halo_convo
 from renga.links.parallel.spatial.grid import SpatialGrid, extents_of
 from renga.links.parallel.spatial.window import SpatialWindow
 from renga.parallel.conversion.replacement import Replacer
-from renga.parallel.conversion.tracing import Call, trace
-from renga.parallel.redistribute.cost import Cost, rates_of
+from renga.parallel.conversion.tracing import CalledLink, trace
+from renga.parallel.redistribute.cost import StepCost, rates_of
 
 
 class SpatialReplacer(Replacer):
@@ -40,7 +40,7 @@ class SpatialReplacer(Replacer):
         calls = trace(model, inputs, kinds).calls
         super().__init__(model, SpatialGrid.of(comm), calls)
 
-    def cost(self, link: Any) -> Cost | None:
+    def cost(self, link: Any) -> StepCost | None:
         """Of a step: halo exchanges, and the all-reduce of the gradients."""
         if not self.calls_of(link):
             return None
@@ -57,10 +57,12 @@ class SpatialReplacer(Replacer):
             for transposed in (False, True):  # forward and backward, or the reverse
                 count = _halo_size(link, grid, call, transposed)
                 messages, moved = messages + bool(count), moved + 4 * count
-        return Cost(messages * rates.alpha + moved * rates.beta, 0, moved)
+        return StepCost(messages * rates.alpha + moved * rates.beta, 0, moved)
 
 
-def _halo_size(link: Any, grid: SpatialGrid, call: Call, transposed: bool) -> float:
+def _halo_size(
+    link: Any, grid: SpatialGrid, call: CalledLink, transposed: bool
+) -> float:
     """The number of elements of x, or of gy, that rank 0 receives."""
     window = SpatialWindow.of(
         link.W.shape[2:], link.stride, link.pad, link.dilate, link.W.ndim - 2

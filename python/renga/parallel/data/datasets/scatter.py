@@ -10,7 +10,7 @@ import numpy
 
 from renga.communicators import Communicator, create_communicator
 from renga.parallel.data.datasets.narrow import narrow
-from renga.parallel.data.datasets.shard import Shard
+from renga.parallel.data.datasets.shard import DatasetShard
 
 
 class DataSizeError(RuntimeError):
@@ -61,7 +61,7 @@ def scatter_dataset(
     max_buf_len: int = 256 * 1024 * 1024,
     *,
     force_equal_length: bool = True,
-) -> Shard:
+) -> DatasetShard:
     """This rank's shard of the root's data set.
 
     If every rank has the same data set, only its order is sent. Otherwise each rank is
@@ -91,9 +91,9 @@ def scatter_dataset(
             order = _order(len(dataset), shuffle, seed)
         order, equal = comm.bcast_obj((order, force_equal_length), root=root)
         own = _range_of(len(dataset), comm.rank, comm.size, equal)
-        return Shard(dataset, own.begin, own.end, order, own.repeats)
+        return DatasetShard(dataset, own.begin, own.end, order, own.repeats)
     if comm.rank != root:
-        own_shard: Shard = comm.recv_obj(root, 0)
+        own_shard: DatasetShard = comm.recv_obj(root, 0)
         return own_shard
     order = _order(len(dataset), shuffle, seed)
     return _send_shards(dataset, comm, order, force_equal_length)
@@ -101,7 +101,7 @@ def scatter_dataset(
 
 def _send_shards(
     dataset: Any, comm: Communicator, order: numpy.ndarray | None, equal: bool
-) -> Shard:
+) -> DatasetShard:
     """Sends each other rank its shard, and returns this rank's."""
     for rank in range(comm.size):
         samples = _range_of(len(dataset), rank, comm.size, equal)
@@ -140,9 +140,9 @@ def _digest(dataset: Any) -> bytes | None:
     return digest.digest()
 
 
-def _shard(dataset: Any, order: numpy.ndarray | None, own: _Range) -> Shard:
+def _shard(dataset: Any, order: numpy.ndarray | None, own: _Range) -> DatasetShard:
     indices = numpy.arange(own.begin, own.end)
     narrowed = narrow(dataset, indices if order is None else order[indices])
     if narrowed is None:
-        return Shard(dataset, own.begin, own.end, order, own.repeats)
-    return Shard(narrowed, 0, len(narrowed), None, own.repeats)
+        return DatasetShard(dataset, own.begin, own.end, order, own.repeats)
+    return DatasetShard(narrowed, 0, len(narrowed), None, own.repeats)

@@ -10,7 +10,7 @@ from renga.datasets import SubDataset
 from renga.datasets.sub_dataset import Order
 
 
-class Shard(SubDataset):
+class DatasetShard(SubDataset):
     """The examples of one rank.
 
     Shards of one length overlap where the number of examples is no multiple of that of

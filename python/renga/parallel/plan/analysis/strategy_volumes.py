@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from renga.communicators import simulated
 from renga.core.link import Link
-from renga.parallel.pipeline.measurement import Costs, Segment
+from renga.parallel.pipeline.measurement import Segment, SegmentCosts
 from renga.parallel.pipeline.partition import partition
 from renga.parallel.plan.cluster import Cluster
 from renga.parallel.plan.strategies.messages import link_messages
@@ -125,7 +125,7 @@ def _pipeline(
         outputs[path] = f.bytes
     segments = [Segment(name, max(w, 1.0), 2 * max(w, 1.0)) for name, w in work.items()]
     stages = min(ranks, len(segments))
-    cut = partition(Costs(segments), stages, 0.0, 0.0).stages
+    cut = partition(SegmentCosts(segments), stages, 0.0, 0.0).stages
     # A step sends the output of each stage but the last, and its gradient back.
     last = [stage.links[-1] for stage in cut[:-1]]
     return {name: 2.0 * outputs[name] / ranks for name in last}

@@ -17,7 +17,7 @@ from renga.links.parallel.channel.process_grid import (
     requested_grids,
     shard_weight,
 )
-from renga.parallel.conversion.tracing import Call
+from renga.parallel.conversion.tracing import CalledLink
 from renga.parallel.placement import (
     BATCH,
     CHANNEL,
@@ -63,7 +63,7 @@ def simulated_ranks(cluster: Cluster, rank: int = 0) -> Any:
 
 def link_messages(
     link: Any,
-    call: Call,
+    call: CalledLink,
     layouts: tuple[str, str],
     algorithm: str,
     cluster: Cluster,
@@ -106,7 +106,7 @@ def link_messages(
 
 
 def parameter_sizes(
-    link: Any, call: Call, algorithm: str, cluster: Cluster
+    link: Any, call: CalledLink, algorithm: str, cluster: Cluster
 ) -> list[int]:
     """The elements of each parameter of a replaced link on rank 0."""
     ranks = cluster.ranks
@@ -132,7 +132,7 @@ def parameter_sizes(
 
 
 def _sharding(
-    link: Any, call: Call, algorithm: str, comm: Communicator
+    link: Any, call: CalledLink, algorithm: str, comm: Communicator
 ) -> tuple[WeightSharding, tuple[tuple[int, ...], tuple[int, ...]]]:
     """The sharding of the weight, and the shapes of x and y as it sees them."""
     outputs, inputs = link.W.shape[:2]
@@ -194,7 +194,7 @@ def _weight_changes(link: Any, sharding: WeightSharding) -> list[_Change]:
 
 
 def _around_channels(
-    comm: Communicator, call: Call, source: Placement, target: Placement
+    comm: Communicator, call: CalledLink, source: Placement, target: Placement
 ) -> tuple[list[_Change], list[_Change]]:
     """Those around a link that computes each channel by itself."""
     sizes = sizes_of(shard_ranges(call.x_shape[1], comm.size))
@@ -269,7 +269,7 @@ def of_check(cluster: Cluster) -> Messages:
 
 
 def _of_embedding(
-    link: Any, call: Call, target: Placement, cluster: Cluster
+    link: Any, call: CalledLink, target: Placement, cluster: Cluster
 ) -> Messages:
     if target != REPLICATE:
         return NONE

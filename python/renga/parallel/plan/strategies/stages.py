@@ -65,7 +65,7 @@ def _step(
     seconds_per_byte = 1 / min(machine.bandwidth, machine.node_bandwidth)
     if ranks <= machine.intra_size:
         seconds_per_byte = 1 / machine.node_bandwidth
-    measured = measurement.Costs(*_segments(traced, costs, micro_batches))
+    measured = measurement.SegmentCosts(*_segments(traced, costs, micro_batches))
     expected = bubble("1f1b", ranks, micro_batches)
     stages = partition(measured, ranks, seconds_per_byte, expected).stages
     simulator = _simulated(stages, micro_batches, cluster, costs)

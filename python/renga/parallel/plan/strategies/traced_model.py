@@ -15,7 +15,7 @@ from renga.links.parallel.channel.process_grid import requestable_grids
 from renga.parallel.channel.kept_links import attentions
 from renga.parallel.channel.layout_search import possible_layouts
 from renga.parallel.channel.replacement import trace_channels
-from renga.parallel.conversion.tracing import Call, Trace
+from renga.parallel.conversion.tracing import CalledLink, Trace
 from renga.parallel.plan.graph import Graph, Operation
 
 # The algorithm of a link that every rank computes as a whole.
@@ -29,7 +29,7 @@ class TracedCall(NamedTuple):
     """A call of a link that can be parallel."""
 
     path: str
-    call: Call
+    call: CalledLink
     link: int  # the operation of the link
     functions: int  # that of the functions behind it, up to the next such link
 
@@ -104,7 +104,7 @@ class TracedModel:
         return found
 
 
-def _operation(path: str, call: Call) -> Operation:
+def _operation(path: str, call: CalledLink) -> Operation:
     link, extents = call.link, call.y_shape
     axes = "SP" + "." * (len(extents) - 2)
     kind, reduction, flops, detail = "embedding", 1, 0.0, path
