@@ -11,10 +11,15 @@ constinit KernelTable<ScanKernels> scan_kernels{"scan"};
 
 namespace {
 
-// x without its first or its last element along an axis.
-Variable without_end(const Variable& x, int axis, bool last) {
+std::vector<Range> full_ranges(const Variable& x) {
   std::vector<Range> ranges;
   for (int i = 0; i < x.ndim(); ++i) ranges.push_back({0, x.shape(i), 1});
+  return ranges;
+}
+
+// x without its first or its last element along an axis.
+Variable without_end(const Variable& x, int axis, bool last) {
+  std::vector<Range> ranges = full_ranges(x);
   Range& range = ranges[static_cast<std::size_t>(axis)];
   range.length = std::max<std::int64_t>(range.length - 1, 0);
   range.start = last || range.length == 0 ? 0 : 1;
@@ -66,7 +71,15 @@ Variable cumsum(const Variable& x, std::optional<std::int64_t> over) {
 
 Variable cumprod(const Variable& x, std::optional<std::int64_t> over) {
   const auto [lines, axis] = line_of("cumprod", x, over);
-  return multiply(product_before("cumprod", lines, axis, false), lines);
+  const std::int64_t n = lines.shape(axis);
+  // The recurrence starts from the first element. That it adds -0 to products keeps their signs.
+  std::vector<Range> ranges = full_ranges(lines);
+  ranges[static_cast<std::size_t>(axis)].length = std::min<std::int64_t>(n, 1);
+  const Dims before = Dims::filled(lines.ndim(), 0);
+  Dims after = before;
+  after[axis] = std::max<std::int64_t>(n - 1, 0);
+  const Variable from = pad(slice(lines, ranges), before, after, -0.0);
+  return recur("cumprod", without_end(lines, axis, false), from, axis, false);
 }
 
 Variable product_of_others(const Variable& x, int axis) {
