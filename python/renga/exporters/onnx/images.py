@@ -52,14 +52,39 @@ def _convolution(
 def _deconvolution(
     graph: Any, ys: Any, x: Any, W: Any, b: Any, window: Any, outsize: Any
 ) -> Sequence[str]:
-    stride, pad, dilate, groups = window
+    return [_transposed_convolution(graph, ys[0], x, W, b, *window)]
+
+
+@writes("unpooling_2d")
+def _unpooling(graph: Any, ys: Any, x: Any, window: Any, extents: Any) -> Sequence[str]:
+    """A transposed convolution of each channel with ones."""
+    kernel, stride, pad = window
+    channels = x.shape[1]
+    ones = numpy.ones((channels, 1, *kernel), x.dtype)
+    y = _transposed_convolution(
+        graph, ys[0], x, ones, None, stride, pad, (1, 1), channels
+    )
+    return [y]
+
+
+def _transposed_convolution(
+    graph: Any,
+    y: Any,
+    x: Any,
+    W: Any,
+    b: Any,
+    stride: Sequence[int],
+    pad: Sequence[int],
+    dilate: Sequence[int],
+    groups: int,
+) -> str:
     kernel = W.shape[2:]
     full_extents = [
         s * (n - 1) + d * (k - 1) + 1
         for n, k, s, d in zip(x.shape[2:], kernel, stride, dilate)
     ]
-    ends = [w - p - o for w, p, o in zip(full_extents, pad, ys[0].shape[2:])]
-    y = graph.node(
+    ends = [w - p - o for w, p, o in zip(full_extents, pad, y.shape[2:])]
+    name: str = graph.node(
         "ConvTranspose",
         x,
         W,
@@ -71,7 +96,7 @@ def _deconvolution(
         dilations=dilate,
         group=groups,
     )
-    return [y]
+    return name
 
 
 @writes("max_pooling_2d")

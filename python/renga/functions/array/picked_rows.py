@@ -102,7 +102,7 @@ def picked_rows(shape: tuple[int, ...], keys: tuple[Any, ...]) -> PickedRows | N
 
 def _one_per_axis(shape: tuple[int, ...], keys: tuple[Any, ...]) -> list[Any] | None:
     """Keys for all axes, and None for each new one: slices and arrays of integers."""
-    given = [key if _is_basic(key) else numpy.asarray(key) for key in keys]
+    given: list[Any] = [x if _is_basic(x) else numpy.asarray(x) for x in keys]
     rest = len(shape) - sum(key is not None and key is not Ellipsis for key in given)
     dots = [i for i, key in enumerate(given) if key is Ellipsis]
     # An ellipsis counts as an axis between indexed ones, even if it stands for none.
