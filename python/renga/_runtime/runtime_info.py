@@ -22,7 +22,7 @@ def print_runtime_info(out: Any = None) -> None:
         "Platform": platform.platform(),
         "Python": platform.python_version(),
         "renga": _core.__version__,
-        "CPU": _cpu(),
+        "CPU": cpu(),
         "Tiles": tiles()[1],
         "Threads": _core.get_num_threads(),
         "Devices": ", ".join(_core.device_names()),
@@ -53,7 +53,7 @@ def _cpu_entries() -> dict[str, str]:
     return {line[0].strip(): line[1].strip() for line in reversed(lines) if line[1:]}
 
 
-def _cpu() -> str:
+def cpu() -> str:
     """The model of the CPU and those of its instruction sets that kernels use."""
     names = {"avx2", "avx512f", "avx512_bf16", "amx_bf16"}
     entries = _cpu_entries()

@@ -231,7 +231,7 @@ from renga.functions.math.inv import inv as inv
 from renga.functions.math.linear_interpolate import (
     linear_interpolate as linear_interpolate,
 )
-from renga.functions.math.ndtr import log_ndtr as log_ndtr
+from renga.functions.math.log_ndtr import log_ndtr as log_ndtr
 from renga.functions.math.scale import scale as scale
 from renga.functions.math.sparse_matmul import sparse_matmul as sparse_matmul
 from renga.functions.math.tensordot import tensordot as tensordot

@@ -54,8 +54,8 @@ class Trial:
                 renga.Variable(random.standard_normal(ys[i].shape).astype(ys[i].dtype))
                 for i in self._roots
             ]
-        arrays = [x for x in leaves(self._inputs) if hasattr(x, "nbytes")]
-        read, written = sum([x.nbytes for x in arrays]), sum([_nbytes(y) for y in ys])
+        arrays = [x for x in leaves(self._inputs) if hasattr(x, "dtype")]
+        read, written = sum(map(_nbytes, arrays)), sum(map(_nbytes, ys))
         gradients = sum([_nbytes(x) for x in self._leaves])
         passes = 2 if backward else 1
         self.bytes = passes * (read + written) + gradients * backward

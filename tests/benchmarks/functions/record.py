@@ -5,7 +5,7 @@
 The table has, for a forward pass and for one with the gradients of all inputs: GB/s (or
 GFLOP/s of products) and the share, which is the time of a copy of as many bytes (or of
 a product of as many FLOPs) divided by that of the function. ``--record`` writes the
-shares to shares.json, for which the machine has to be idle.
+shares, of at most 1, to shares.json with the processor; the machine has to be idle.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
+
+from renga._runtime import runtime_info
 
 from .measure import Share, Trial
 from .rows import ROWS, Row
@@ -35,7 +37,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="rows whose name has this text")
     parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
-    recorded = json.loads(FILE.read_text()) if FILE.exists() else {}
+    recorded = json.loads(FILE.read_text())["shares"] if FILE.exists() else {}
     shares = {}
     print("| function | ms | GB/s or GFLOP/s | share | with gradients: ms | | share |")
     print("|---|---|---|---|---|---|---|")
@@ -45,14 +47,17 @@ def main() -> None:
                 shares[row.name] = recorded[row.name]
             continue
         found = measured(row)
-        shares[row.name] = {mode: round(x.share, 4) for mode, x in found.items()}
+        shares[row.name] = {
+            mode: round(min(x.share, 1.0), 4) for mode, x in found.items()
+        }
         cells = [
             f"{1e3 * x.seconds:.3g} | {1e-9 * x.work / x.seconds:.3g} | {x.share:.2g}"
             for x in found.values()
         ]
         print(f"| {row.name} | {' | '.join(cells)} |", flush=True)
     if options.record:
-        FILE.write_text(json.dumps(shares, indent=0, sort_keys=True) + "\n")
+        record = {"processor": runtime_info.cpu(), "shares": shares}
+        FILE.write_text(json.dumps(record, indent=0, sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":

@@ -146,7 +146,7 @@ ADDENDS = [normal(512, 512) for _ in range(4)]
 row("add", ADDENDS, call=lambda xs: F.add(*xs), use="of four")
 
 # Reductions.
-row("sum mean average max min logsumexp", uniform(0.5, 1.5, *MATRIX))
+row("sum mean average max min prod logsumexp", uniform(0.5, 1.5, *MATRIX))
 row("sum max logsumexp", images, (0, 2, 3), use="of channels")
 row("sum max", last(images), (0, 2, 3), use="of channels, channels last")
 row(

@@ -1,7 +1,8 @@
 """No function is far slower than it was, beside a copy or a product.
 
 These are the only timed assertions: a function fails at half of its recorded share of
-the machine's speed, if it does so twice.
+the machine's speed, if it does so twice. A processor of another kind has other vectors
+and caches: there it fails at a fifth.
 """
 
 import json
@@ -9,13 +10,16 @@ import json
 import pytest
 
 import renga.functions
+from renga._runtime import runtime_info
 
 from .measure import Trial
 from .record import FILE
 from .rows import ROWS
 
-SHARES = json.loads(FILE.read_text())
-LEAST = 0.5  # of the recorded share
+RECORD = json.loads(FILE.read_text())
+SHARES = RECORD["shares"]
+IS_SAME_KIND = RECORD["processor"] == runtime_info.cpu()
+LEAST = 0.5 if IS_SAME_KIND else 0.2  # of the recorded share
 
 
 def test_every_function_has_a_row():
@@ -36,6 +40,6 @@ def test_speed(row):
         if share < LEAST * recorded:
             share = max(share, trial.share(rounds=15).share)
         assert share >= LEAST * recorded, (
-            f"{row.name}, {mode}: expected at least half of the recorded share "
-            f"{recorded:.3f} of the speed of a {trial.reference}, got {share:.3f}"
+            f"{row.name}, {mode}: expected at least {LEAST} of the recorded share "
+            f"{recorded:.4f} of the speed of a {trial.reference}, got {share:.4f}"
         )

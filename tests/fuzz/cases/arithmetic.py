@@ -81,7 +81,8 @@ binary("ops.power", np.power, 0.3, 2, within=4)
 binary("maximum", np.maximum, **ANY)
 binary("minimum", np.minimum, **ANY)
 binary("arctan2", np.arctan2, **ANY)
-binary("fmod", np.fmod, 0.5, 3, smooth=False)
+binary("ops.prelu", lambda x, slope: np.where(x < 0, slope * x, x))
+binary("fmod ops.fmod", np.fmod, 0.5, 3, smooth=False)
 
 
 def tanh(x):

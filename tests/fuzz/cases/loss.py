@@ -118,6 +118,15 @@ def binary_of(x, t, normalize, reduce):
 case("sigmoid_cross_entropy", binary, binary_of)
 
 
+def core_binary(g: Draw):
+    shape = g.shape(0, 3)
+    return call(g.x(*shape), g.index(2, *shape, low=-1, dtypes="bhil"))
+
+
+case("ops.sigmoid_nll", core_binary, lambda x, t: np.where(t == -1, 0, np.logaddexp(0, x) - x * t))
+case("ops.huber", lambda g: call(g.x(*g.shape()), 0.7), lambda d, delta: np.where(abs(d) < delta, d * d / 2, delta * (abs(d) - delta / 2)))
+
+
 def bernoulli(g: Draw):
     shape = g.shape(1, 3, least=1)
     return call(g.u(*shape), g.x(*shape), reduce=g.pick("sum", "mean", "no"))

@@ -37,7 +37,8 @@ class PickedRows:
     def gather(self, x: numpy.ndarray) -> numpy.ndarray | None:
         """``x[keys]``; None where the table would be a copy."""
         moved = x[self.part].transpose(self.order)
-        if not (x.dtype.isnative and moved.flags.c_contiguous):
+        is_known = x.dtype.isnative and x.dtype.kind in "fiub"
+        if not (is_known and moved.flags.c_contiguous):
             return None
         extents = (self.before, self.indexed, self.after)
         table = moved.reshape([math.prod(part) for part in extents])

@@ -11,8 +11,8 @@ from renga.core.link import Link
 from renga.core.variable import Variable
 from renga.functions import reshape
 from renga.links.normalization.batch_normalization import BatchNormalization
-from renga.links.parallel.multi_node_batch_normalization import (
-    MultiNodeBatchNormalization,
+from renga.links.parallel.multi_node_normalization import (
+    multi_node_batch_normalization,
 )
 from renga.parallel.conversion.arguments import (
     arrays_of,
@@ -132,15 +132,23 @@ class SampleRun(Run):
         return tracked_class(link, self, _OverSamples if is_normalization else None)
 
 
-class _OverSamples(MultiNodeBatchNormalization):
+class _OverSamples(BatchNormalization):
     """Batch normalization by the statistics of all ranks' samples."""
 
     _run_model: SampleRun
 
-    @property
-    def comm(self) -> Communicator:  # type: ignore[override]
-        """The ranks with other samples."""
-        return self._run_model.data
+    def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
+        return multi_node_batch_normalization(
+            x,
+            gamma,
+            beta,
+            self._run_model.data,
+            self.eps,
+            self.avg_mean,
+            self.avg_var,
+            decay,
+            self.axis,
+        )
 
 
 def _samples(name: str, arrays: Sequence[Any], ranks: int) -> int:
