@@ -68,7 +68,8 @@ test cuda-cpu: STANDIN := ON
 test: EXTRAS := test,lint
 test: renga
 	$(MAKE) -j2 -O style types cpp-tests
-	OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -q $(PARALLEL)
+	OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -q $(PARALLEL) -m 'not timed'
+	$(BIN)/python -m pytest -q -m timed tests/benchmarks
 	$(MAKE) -j2 -O ranks-2 test-cuda-cpu
 	$(MAKE) ranks-3
 

@@ -55,6 +55,7 @@ def _kind_name(kind: Any) -> str:
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "mpi: runs under mpiexec too")
+    config.addinivalue_line("markers", "timed: is run alone, as it measures")
     for mark in ("gpu", "slow"):  # those of renga.testing
         config.addinivalue_line("markers", mark)
     reporter = config.pluginmanager.getplugin("terminalreporter")

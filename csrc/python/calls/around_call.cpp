@@ -118,7 +118,11 @@ void Call::run(bool with_elements) {
   require<std::runtime_error>(operands.size() == operand_count_, label, ": expected ",
                               operand_count_, " operands, got ", operands.size());
   has_elements_ = with_elements;
-  (*std::exchange(compute_, nullptr))(*this);
+  try {
+    (*std::exchange(compute_, nullptr))(*this);
+  } catch (const OutOfMemory& error) {  // which a handler in Python would pass on as its own error
+    fail_for(label, error);
+  }
 }
 
 void Call::begin(py::tuple given) {

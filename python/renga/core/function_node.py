@@ -40,6 +40,14 @@ def requiring_graphs(caller: str) -> Iterator[None]:
         _thread.requires_graphs = before
 
 
+def _callers() -> list[traceback.FrameSummary]:
+    """The stack from which ``apply`` was called, through a handler or not."""
+    stack = traceback.extract_stack()
+    while (stack[-1].filename, stack[-1].name) != (__file__, "apply"):
+        stack.pop()
+    return stack[:-1]
+
+
 class FunctionNode:
     """A function applied once: a node of the graph, between variables.
 
@@ -124,7 +132,7 @@ class FunctionNode:
     def _apply(self, xs: tuple[Any, ...]) -> tuple[Variable, ...]:
         in_data = tuple([x.array for x in xs])
         if config.debug:
-            self.stack = traceback.extract_stack()[:-2]
+            self.stack = _callers()
         if config.type_check:
             self._check_types(in_data)
         self._inputs_to_retain = self._outputs_to_retain = ()

@@ -6,6 +6,7 @@ import pytest
 import renga
 import renga.functions as F
 from renga import FunctionNode, Variable, gradient_check
+from renga.core.around_call import surrounding
 from renga.utils import type_check
 
 
@@ -222,10 +223,15 @@ def test_debug_mode_names_the_function_that_made_nan():
     assert numpy.isnan(Bad().apply((numpy.ones(2),))[0].array).all()
     with renga.DebugMode(True), pytest.raises(RuntimeError, match="Bad.*NaN"):
         Bad().apply((numpy.ones(2),))
-    with renga.DebugMode(True):
-        node = Product()
-        node.apply((numpy.ones(2), numpy.ones(2)))
-    assert node.stack[-1].name.startswith("test_debug_mode")
+
+
+def test_debug_mode_keeps_the_stack_of_the_caller():
+    """A handler around the calls, as that of gathered parameters, is none of it."""
+    for handler in (None, lambda call: call.run()):
+        with renga.DebugMode(True), surrounding(handler):
+            node = Product()
+            node.apply((numpy.ones(2), numpy.ones(2)))
+        assert node.stack[-1].name == "test_debug_mode_keeps_the_stack_of_the_caller"
 
 
 def test_grad():

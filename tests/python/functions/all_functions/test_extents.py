@@ -8,6 +8,7 @@ import numpy
 import pytest
 
 import renga.functions as F
+from renga.core.around_call import surrounding
 from renga.utils.type_check import InvalidType
 
 EXTENTS = [-(2**64), -6, -3, -2, -1, 0, 1, 2, 3, 4, 6]
@@ -142,14 +143,20 @@ def test_items_that_are_made_when_they_are_asked_for():
     assert F.reshape(numpy.ones(6, "f"), Extents()).shape == (2, 3)
 
 
-def test_memory_errors_name_the_function_the_shape_and_the_bytes():
-    with pytest.raises(MemoryError, match=r"tile.*\(2199023255552,\).*8796093022208"):
-        F.tile(numpy.ones(2, "f"), 2**40)
-    with pytest.raises(MemoryError, match=r"exp.*\(1099511627776,\).*float32"):
-        F.exp(F.broadcast_to(numpy.ones(1, "f"), 2**40))
-    with pytest.raises(MemoryError, match=r"matmul.*\(1099511627776, 1099511627776\)"):
-        column = F.broadcast_to(numpy.ones(1, "f"), (2**40, 1))
-        F.matmul(column, column, transb=True)
+@pytest.mark.parametrize("handler", [None, lambda call: call.run()])
+def test_memory_errors_name_the_function_the_shape_and_the_bytes(handler):
+    with surrounding(handler):
+        with pytest.raises(
+            MemoryError, match=r"tile.*\(2199023255552,\).*8796093022208"
+        ):
+            F.tile(numpy.ones(2, "f"), 2**40)
+        with pytest.raises(MemoryError, match=r"exp.*\(1099511627776,\).*float32"):
+            F.exp(F.broadcast_to(numpy.ones(1, "f"), 2**40))
+        with pytest.raises(
+            MemoryError, match=r"matmul.*\(1099511627776, 1099511627776\)"
+        ):
+            column = F.broadcast_to(numpy.ones(1, "f"), (2**40, 1))
+            F.matmul(column, column, transb=True)
 
 
 def test_the_core_works_after_a_memory_error():
