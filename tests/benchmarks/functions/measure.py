@@ -92,11 +92,16 @@ class Trial:
                 gx.array  # noqa: B018
 
     def share(self, rounds: int = 5) -> Share:
-        """The function's best time beside the machine's, taken in turn."""
+        """The function's best time beside the machine's, in turn, on one thread."""
         owns, references = [], []
-        for _ in range(rounds):
-            references.append(self._reference())
-            owns.append(seconds(self))
+        threads = renga.get_num_threads()
+        renga.set_num_threads(1)
+        try:
+            for _ in range(rounds):
+                references.append(self._reference())
+                owns.append(seconds(self))
+        finally:
+            renga.set_num_threads(threads)
         own, work = min(owns), self.flops or self.bytes
         return Share(min(references) / own, own, work)
 
