@@ -122,9 +122,16 @@ def test_rank_0_alone_loads_between_updates(several_ranks):
     check(several_ranks(run), expected, atol=1e-5)
 
 
-def test_a_loss_that_uses_the_model_of_another_optimizer(several_ranks):
+@pytest.mark.parametrize("further", [False, True])
+def test_a_loss_that_uses_the_model_of_another_optimizer(several_ranks, further):
+    """Whether or not one rank has made a further optimizer before."""
+
     def train(comm=None):
         seed = 0 if comm is None else comm.rank
+        kept = []
+        if further and comm is not None and comm.rank == comm.size - 1:
+            one = renga.optimizers.Adam(0.05).setup(Net(20))
+            kept.append(create_multi_node_optimizer(one, comm))
         models = [Net(seed), Net(seed + 10)]
         optimizers = [renga.optimizers.Adam(0.05).setup(model) for model in models]
         if comm is not None:

@@ -119,7 +119,7 @@ class Replicas(SharedModel):
         has_loaded = share_loads(self._model, self.has_loaded)
         if has_loaded is not None:
             self.has_loaded = has_loaded
-            for other in self._others().values():  # which the loss may use
+            for other in self._others():  # which the loss may use
                 if other.target is not None:
                     other.has_loaded |= bool(share_loads(other.target, False))
             return

@@ -11,8 +11,8 @@ from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
 from renga.parallel.data.replicas.checksum import checksum_of
 
-# By the communicator that those of the models are groups of. They are in the order in
-# which their optimizers were made, which is the same on all ranks of a group.
+# By the communicator that those of the models are groups of, in the order in which
+# their optimizers were made.
 _of_origin: weakref.WeakKeyDictionary[Any, list[weakref.ref[SharedModel]]] = (
     weakref.WeakKeyDictionary()
 )
@@ -54,7 +54,7 @@ class SharedModel:
     def beginning(self) -> list[Link]:
         """The optimizer's model, then those of others that have not begun."""
         begun = self._begun()
-        others = [other.target for other in self._others().values()]
+        others = [other.target for other in self._others()]
         found = [m for m in others if m is not None and id(m) not in begun]
         return [self._optimizer.target, *found]
 
@@ -79,22 +79,22 @@ class SharedModel:
             comm.bcast_data(model)
         return len(checksums) > 1
 
-    def _others(self) -> dict[int, SharedModel]:
-        """The models of other optimizers by their numbers on this rank."""
-        return {
-            number: other
-            for number, other in self._all().items()
+    def _others(self) -> list[SharedModel]:
+        """The models of other optimizers."""
+        return [
+            other
+            for other in self._all()
             if other.comm is not None
             if other.target is not None and other.target is not self.target
-        }
+        ]
 
-    def _all(self) -> dict[int, SharedModel]:
-        found = {number: ref() for number, ref in enumerate(_of_origin[self._origin])}
-        return {number: model for number, model in found.items() if model is not None}
+    def _all(self) -> list[SharedModel]:
+        found = [ref() for ref in _of_origin[self._origin]]
+        return [model for model in found if model is not None]
 
     def _begun(self) -> set[int]:
         """The ``id`` of each model of which an optimizer has begun."""
-        return {id(model.target) for model in self._all().values() if model.has_begun}
+        return {id(model.target) for model in self._all() if model.has_begun}
 
     def share_others(self, have_loaded: bool) -> None:
         """Gives all ranks rank 0's models of other optimizers; every rank calls it.
@@ -107,14 +107,10 @@ class SharedModel:
         """
         comm = self._present_comm()
         begun = set() if have_loaded else self._begun()
-        others = {
-            number: other
-            for number, other in self._others().items()
-            if id(other.target) not in begun
-        }
-        said = comm.allgather_obj({n: x._description() for n, x in others.items()})
-        for number, other in sorted(others.items()):
-            descriptions = [of_rank.get(number) for of_rank in said]
+        others = _by_kinds([x for x in self._others() if id(x.target) not in begun])
+        said = comm.allgather_obj({k: x._description() for k, x in others.items()})
+        for kind, other in sorted(others.items(), key=lambda item: item[0]):
+            descriptions = [of_rank.get(kind) for of_rank in said]
             if None in descriptions:
                 continue
             places, loaded, checksums = zip(*descriptions)
@@ -135,3 +131,18 @@ class SharedModel:
     def _present_comm(self) -> Communicator:
         assert self.comm is not None, "this rank does not begin with others"
         return self.comm
+
+
+def _by_kinds(models: list[SharedModel]) -> dict[tuple[str, int], SharedModel]:
+    """Models by the names of their parameters, and how many alike came later.
+
+    A rank may have made further optimizers, or still have former ones: so those of all
+    ranks that belong together are the last ones alike.
+    """
+    found: dict[tuple[str, int], SharedModel] = {}
+    for model in reversed(models):
+        assert model.target is not None
+        kind = " ".join(sorted(name for name, _ in model.target.namedparams()))
+        later = sum(1 for other, _ in found if other == kind)
+        found[kind, later] = model
+    return found
