@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import math
 
@@ -56,6 +57,8 @@ def told(row):
         def samples(*args, **kwargs):
             return row.weight(*row.inputs(*args, **kwargs))
 
+        # By which a pipeline tells a loss's arguments from those of the model alone.
+        samples.__signature__ = inspect.signature(row.inputs)
         options["samples"] = samples
     return options
 
