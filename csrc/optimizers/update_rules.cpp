@@ -101,8 +101,11 @@ void update_all(RuleIndex rule, std::span<const UpdateCall> calls, std::size_t s
   if (deferred != nullptr) return;
   for (std::size_t begin = 0, end = 0; begin < calls.size(); begin = end) {
     const Array& first = calls[begin].x;
+    std::set<const std::byte*> parameters;
+    // The second update of a parameter comes after the first.
     while (end < calls.size() && calls[end].x.dtype() == first.dtype() &&
-           calls[end].x.device() == first.device()) {
+           calls[end].x.device() == first.device() &&
+           (calls.size() == 1 || parameters.insert(calls[end].x.data()).second)) {
       ++end;
     }
     call_kernel(rule, calls.subspan(begin, end - begin));

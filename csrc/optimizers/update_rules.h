@@ -82,7 +82,8 @@ struct Update {
 void update(RuleIndex rule, const Array& x, const Gradient& g, std::span<const Array> states,
             std::span<const double> options);
 
-// The same for different parameters, all of one dtype and device by one call of its kernel.
+// The same for several parameters, adjoining ones of one dtype and device by one call of its
+// kernel.
 void update_all(RuleIndex rule, std::span<const UpdateCall> calls, std::size_t states,
                 std::size_t options);
 

@@ -113,6 +113,18 @@ def test_a_parameter_that_is_updated_twice():
     assert_close(*results)
 
 
+def test_two_parameters_with_one_array():
+    """The second update comes after the first: by a launch of its own."""
+    results = []
+    for device in ("@numpy", gpu):
+        model = make([(3, 4)] * 2).to_device(device)
+        model[1].x.array = model[0].x.array
+        results.append(train(model, device, optimizers.SGD(0.1)))
+    (expected, _), (actual, launches) = results
+    assert_close(expected, actual)
+    assert launches == 2
+
+
 def test_a_hook_of_a_rule_sees_the_update():
     seen = []
 
