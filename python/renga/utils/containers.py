@@ -53,6 +53,19 @@ def leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
+def leaves_by_place(
+    value: Any, place: tuple[Any, ...] = ()
+) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The same with where they are; the items of a list are at one place."""
+    if isinstance(value, (dict, tuple, list)):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in items:
+            own = None if isinstance(value, list) else key
+            yield from leaves_by_place(item, (*place, own))
+    else:
+        yield place, value
+
+
 def is_named_tuple(value: Any) -> bool:
     """Whether it is an instance of a class made by ``namedtuple``."""
     return isinstance(value, tuple) and hasattr(value, "_fields")

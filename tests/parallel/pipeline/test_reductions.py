@@ -62,7 +62,7 @@ MIXTURES = {
     "zero": lambda model, x, t: 0 * F.sum(model.predict(x)),
     "infinite": lambda model, x, t: np.inf * F.sum(squares(model, x, t)),
 }
-NEITHER = "expected a loss that is .* neither .*reduce='mean' or 'sum'"
+NEITHER = "expected a loss that is .* neither, .*reduce='mean' or 'sum'"
 
 
 def one_process(loss, data=DATA):
@@ -131,10 +131,10 @@ def test_a_loss_that_is_told_is_computed_for_training_only(reduce):
 
 def test_functions_made_anew_are_seen_once():
     """For the two functions, two halves and a whole on each of two ranks."""
-    calls = []
+    calls, data = [], [(x, np.array([0, 4, *t[2:]], "i")) for x, t in DATA]
 
     def run(comm):
-        model, optimizer = pipeline(Layers, comm, DATA, m=3)
+        model, optimizer = pipeline(Layers, comm, data, m=3)
 
         def loss_of(reduce):
             def loss(x, t):
@@ -143,14 +143,14 @@ def test_functions_made_anew_are_seen_once():
 
             return loss
 
-        for batch in DATA:
+        for batch in data:
             for reduce in (F.sum, F.mean):
                 model.train_batch(optimizer, loss_of(reduce), batch)
         return whole(model)
 
     one, optimizer = Layers(), MomentumSGD(0.1)
     optimizer.setup(one)
-    for batch in DATA:
+    for batch in data:
         for reduce in (F.sum, F.mean):
             loss = lambda x, t: 0.1 * reduce(squares(one, x, t))  # noqa: E731, B023
             optimizer.update(loss, *batch)
@@ -415,7 +415,7 @@ def test_labels_that_only_a_later_batch_ignores(loss, schedule):
         model.train_batch(optimizer, of_batch, data[0])
         model.drain()
         before = [param.array.copy() for param in model.params()]
-        with pytest.raises(ValueError, match="over one share of the samples.*samples="):
+        with pytest.raises(ValueError, match="samples="):
             model.train_batch(optimizer, of_batch, data[1])
         if schedule != "pipedream":
             for param, array in zip(model.params(), before):
@@ -434,11 +434,74 @@ def test_labels_whose_number_is_told(several_ranks, loss):
 
 
 def test_equally_many_ignored_labels_in_all_micro_batches(several_ranks):
-    """One of two in each."""
+    """One of two in each; a batch with other numbers of them is refused."""
     data = [(x[:6], t[:6]) for x, t in ignoring(0, 2, 4)]
     expected = one_process(Layers.forward, data)
     for found in several_ranks(lambda c: trained(c, Layers.forward, data)):
         assert_close(found, expected)
+    data += [(x[:6], t[:6]) for x, t in ignoring(0)[1:2]]
+    with pytest.raises(ValueError, match="over one share of the samples.*samples="):
+        local.run(lambda comm: trained(comm, Layers.forward, data), ranks=1)
+
+
+def masked(model, x, t, mask):
+    """The mean over what a mask leaves; it is one over all samples while it is full."""
+    errors = squares(model, x, t) * mask
+    return F.sum(errors) / (mask.astype("d").sum() * 5)
+
+
+def padded(model, x, t):
+    """The mean over labels that are no padding, which is the number 3."""
+    count = (t != 3).sum()
+    return F.sum(cross_entropies(model, x, t) * (t != 3)) / count
+
+
+@pytest.mark.parametrize("schedule", ["1f1b", "pipedream"])
+@pytest.mark.parametrize("dtype", ["d", "?", "i"])
+@pytest.mark.parametrize("masked_at", [0, 6])
+def test_masks_that_are_full_at_first(schedule, dtype, masked_at):
+    """They are refused in the first batch where they are not, unless it is told."""
+    data = [(x, t, np.ones((len(t), 1), dtype)) for x, t in DATA]
+    data[2][2][masked_at] = 0
+
+    def run(comm):
+        model, optimizer = pipeline(Layers, comm, data, schedule=schedule)
+        of_batch = functools.partial(masked, model.model)
+        for batch in data[:2]:
+            model.train_batch(optimizer, of_batch, batch)
+        model.drain()
+        before = whole(model)
+        with pytest.raises(ValueError, match=NEITHER):
+            model.train_batch(optimizer, of_batch, data[2])
+        assert_close(whole(model), before)
+
+    local.run(run, ranks=2)
+    expected = one_process(masked, data)
+    count = lambda x, t, mask: mask.sum()  # noqa: E731
+    if schedule == "1f1b":
+        for found in local.run(lambda c: trained(c, masked, data, samples=count), 2):
+            assert_close(found, expected)
+
+
+@pytest.mark.parametrize("as_input", [dict, list])
+def test_padding_that_only_a_later_batch_has(as_input):
+    data = [(x, np.minimum(t, 2).astype("i")) for x, t in DATA]
+    data[1][1][[1, 4]] = 3
+
+    def loss(model, batch):
+        return padded(model, *(batch.values() if as_input is dict else batch))
+
+    def run(comm):
+        model, optimizer = pipeline(Layers, comm, DATA)
+        of_batch = functools.partial(loss, model.model)
+        batches = [as_input(zip("xt", b) if as_input is dict else b) for b in data]
+        model.train_batch(optimizer, of_batch, (batches[0],))
+        before = whole(model)
+        with pytest.raises(ValueError, match=NEITHER):
+            model.train_batch(optimizer, of_batch, (batches[1],))
+        assert_close(whole(model), before)
+
+    local.run(run, ranks=2)
 
 
 def test_a_term_whose_weight_was_zero_at_first():

@@ -26,6 +26,7 @@ from renga.parallel.pipeline.batches.reductions import (
     RESULT,
     EqualShares,
     Reductions,
+    SeenValues,
     definition,
     reductions_of,
     weights_of,
@@ -73,8 +74,8 @@ class Runner:
         self._tracing = Tracing(comm)
         self._states = LinkStates(model)
         self._optimizer: Any = None  # of the last batch
-        # By ids of what defines a program, with that.
-        self._reductions: dict[Any, tuple[Reductions, Any]] = {}
+        # By ids of what defines a program, with the values it was seen with and that.
+        self._reductions: dict[Any, tuple[Reductions, SeenValues, Any]] = {}
         self.restart()
 
     @property
@@ -141,9 +142,8 @@ class Runner:
         if found.unknown():
             raise ValueError(
                 f"Pipeline: expected {found.unknown()} that is the mean or the sum of "
-                "those of micro-batches, got neither for the first batch, or only "
-                "zeros: pass reduce='mean' or 'sum', or samples= where some samples do "
-                "not count"
+                "those of micro-batches, got neither, or only zeros: pass "
+                "reduce='mean' or 'sum', or samples= where some samples do not count"
             )
         if self._executor is None:
             kind = weights.KINDS[self._options.weights]
@@ -172,45 +172,57 @@ class Runner:
     ) -> Reductions:
         """How what is computed for micro-batches makes that for a batch.
 
-        It is found with the program's first batch; replicas of a grid agree on it.
+        It is found with the program's first batch; replicas of a grid agree on it. Its
+        later batches are looked at where they have values of a new kind.
         """
         options, replicas = self._options, self._comm.replicas
         is_divided = options.micro_batches > 1 or len(batches) > 1
         if options.reduce is not None or not (is_divided or replicas is not None):
             return Reductions({RESULT: frozenset([options.reduce or "mean"])})
-        inputs = max(batches, key=lambda inputs: self._number_of_samples(inputs) or 0)
+        largest = max(batches, key=lambda inputs: self._number_of_samples(inputs) or 0)
         meaning = definition(program)  # kept, so that ids stay its own
-        key = (*map(id, meaning), micro_batches.kinds(inputs))
+        key = (*map(id, meaning), micro_batches.kinds(largest))
         if key not in self._reductions:
-            own = self._measured(program, inputs)
+            seen, first = SeenValues(), self._pairs(largest)[0]
+            seen.take(first)
+            own = self._measured(program, first)
             found = [own] if replicas is None else replicas.allgather_obj(own)
             common = Reductions.common(found)
             if common.of_result is None:
                 return common
-            self._reductions[key] = common, meaning
+            self._reductions[key] = common, seen, meaning
             if len(self._reductions) > _PROGRAMS:
                 del self._reductions[next(iter(self._reductions))]
-        return self._reductions[key][0]
+        common, seen, meaning = self._reductions[key]
+        for inputs in batches:
+            for pair in self._pairs(inputs):
+                if seen.take(pair):
+                    common = Reductions.common([common, self._measured(program, pair)])
+        self._reductions[key] = common, seen, meaning
+        return common
+
+    def _pairs(self, inputs: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Of micro-batches, in which a batch is looked at."""
+        options = self._options
+        return micro_batches.pairs(inputs, options.micro_batches, options.batch_axis)
 
     def _measured(
-        self, program: Callable[..., Any], inputs: Sequence[Any]
+        self, program: Callable[..., Any], pair: tuple[Any, ...]
     ) -> Reductions:
         """The same from two micro-batches and from both as one, in test mode."""
-        axis, samples = self._options.batch_axis, self._number_of_samples(inputs)
+        axis, samples = self._options.batch_axis, self._number_of_samples(pair)
         if samples is None:  # the batch is not divided
             return Reductions({RESULT: frozenset(["mean"])})
         if samples < 2:
             return Reductions.common([])
-        pairs = max(min(self._options.micro_batches, samples) // 2, 1)
-        size, inputs = micro_batches.split(inputs, pairs, axis)[0]
-        halves, parts = self._tried(program, inputs, 2)
+        halves, parts = self._tried(program, pair, 2)
         try:
-            _, (whole,) = self._tried(program, inputs, 1)
+            _, (whole,) = self._tried(program, pair, 1)
         except (InvalidType, ValueError, TypeError) as error:
             raise ValueError(
-                f"Pipeline: expected a function that takes {size} samples as it takes "
-                f"{halves[0].size}, as a single process does not divide batches, got "
-                f"{type(error).__name__}: {error}; pass reduce='mean' or 'sum'"
+                f"Pipeline: expected a function that takes {samples} samples as it "
+                f"takes {halves[0].size}, as a single process does not divide batches, "
+                f"got {type(error).__name__}: {error}; pass reduce='mean' or 'sum'"
             ) from error
         is_rounded = config.dtype is mixed_bfloat16
         sizes_of_floats = [param.dtype.itemsize for param in self._model.params()]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy
@@ -35,6 +36,29 @@ def split(
     samples = number_of_samples(inputs, axis)
     if samples is None:
         return [(1, tuple(inputs))]
+    return _slices(inputs, samples, axis, _bounds(inputs, samples, parts, axis))
+
+
+def pairs(
+    inputs: Sequence[Any], parts: int, axis: int = 0
+) -> list[tuple[Any, ...]]:
+    """The same micro-batches, two by two as one; the last one may be in two pairs.
+
+    A single micro-batch is a pair by itself, and so is an empty batch.
+    """
+    samples = number_of_samples(inputs, axis)
+    if not samples:
+        return [tuple(inputs)]
+    bounds = _bounds(inputs, samples, parts, axis)
+    firsts = [*range(0, len(bounds) - 2, 2), max(len(bounds) - 2, 0)]
+    ends = [(bounds[i][0], bounds[min(i + 1, len(bounds) - 1)][1]) for i in firsts]
+    return [pair for _, pair in _slices(inputs, samples, axis, ends)]
+
+
+def _bounds(
+    inputs: Sequence[Any], samples: int, parts: int, axis: int
+) -> list[tuple[int, int]]:
+    """Where the samples of each micro-batch start and end."""
     if not all(_fits(x, samples, axis) for x in inputs):
         raise InvalidType(
             "pipeline: expected arguments with one number of samples, got "
@@ -43,13 +67,17 @@ def split(
     if samples == 0:
         raise InvalidType("pipeline: expected at least one sample, got an empty batch")
     parts = min(parts, samples)
-    ends = numpy.cumsum(
-        [samples // parts + (i < samples % parts) for i in range(parts)]
-    )
-    starts = [0, *ends[:-1].tolist()]
+    sizes = [samples // parts + (i < samples % parts) for i in range(parts)]
+    ends = list(itertools.accumulate(sizes))
+    return list(zip([0, *ends], ends))
+
+
+def _slices(
+    inputs: Sequence[Any], samples: int, axis: int, bounds: Iterable[tuple[int, int]]
+) -> list[tuple[int, tuple[Any, ...]]]:
     return [
         (end - start, tuple([_part(x, samples, axis, start, end) for x in inputs]))
-        for start, end in zip(starts, ends.tolist())
+        for start, end in bounds
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import numbers
 import types
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from renga.parallel.pipeline.batches import results
-from renga.utils.containers import leaves, map_leaves
+from renga.utils.containers import leaves, leaves_by_place, map_leaves
 
 REDUCTIONS = ("mean", "sum")
 RESULT = ""  # the name of what a program returns, beside those of reported values
@@ -54,6 +55,37 @@ class Reductions(NamedTuple):
             return "a loss"
         names = [name for name, own in self.possible.items() if not own]
         return f"a reported value {names[0]!r}" if names else None
+
+
+class SeenValues:
+    """The values of arguments that a program was seen with.
+
+    A function of other ones may be divided in another way: the mean over a mask is one
+    over the samples while the mask is full, or while no sequence is padded.
+    """
+
+    def __init__(self) -> None:
+        self._ranges: dict[tuple[Any, ...], tuple[float, float]] = {}
+
+    def take(self, inputs: Sequence[Any]) -> bool:
+        """Whether arguments have values of a kind that was not seen before.
+
+        Those are integers and truth values beyond all others, as the padding may be,
+        and floats other than a constant.
+        """
+        is_new = False
+        for place, x in leaves_by_place(inputs):
+            x = getattr(x, "array", x)
+            if getattr(x, "dtype", None) is None or x.dtype.kind not in "biuf":
+                continue
+            low, high = self._ranges.get(place, (math.inf, -math.inf))
+            if not x.size or (x.dtype.kind == "f" and low < high):
+                continue
+            new_low, new_high = float(x.min()), float(x.max())
+            if new_low < low or new_high > high:
+                self._ranges[place] = min(low, new_low), max(high, new_high)
+                is_new = True
+        return is_new
 
 
 class EqualShares:
