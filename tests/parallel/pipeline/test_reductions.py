@@ -465,7 +465,7 @@ def test_masks_that_are_full_at_first(schedule, dtype, masked_at):
     data[2][2][masked_at] = 0
 
     def run(comm):
-        model, optimizer = pipeline(Layers, comm, data, schedule=schedule)
+        model, optimizer = pipeline(Layers, comm, DATA, schedule=schedule)
         of_batch = functools.partial(masked, model.model)
         for batch in data[:2]:
             model.train_batch(optimizer, of_batch, batch)
@@ -475,11 +475,18 @@ def test_masks_that_are_full_at_first(schedule, dtype, masked_at):
             model.train_batch(optimizer, of_batch, data[2])
         assert_close(whole(model), before)
 
+    def told(comm, **options):
+        model, optimizer = pipeline(Layers, comm, DATA, **options)
+        optimizer.lr = RATE
+        for batch in data:
+            model.train_batch(optimizer, lambda *b: masked(model.model, *b), batch)
+        return whole(model)
+
     local.run(run, ranks=2)
     expected = one_process(masked, data)
     count = lambda x, t, mask: mask.sum()  # noqa: E731
     if schedule == "1f1b":
-        for found in local.run(lambda c: trained(c, masked, data, samples=count), 2):
+        for found in local.run(lambda c: told(c, samples=count), ranks=2):
             assert_close(found, expected)
 
 
@@ -518,6 +525,22 @@ def test_a_term_whose_weight_was_zero_at_first():
         before = whole(model)
         with pytest.raises(ValueError, match=NEITHER):
             model.train_batch(optimizer, loss(0.5), DATA[1])
+        assert_close(whole(model), before)
+
+    local.run(run, ranks=2)
+
+
+def test_ranks_that_have_other_values():
+    """A batch which one rank alone would look at again is refused on all ranks."""
+
+    def run(comm):
+        model, optimizer = pipeline(Layers, comm, DATA)
+        x, t = DATA[0]
+        model.train_batch(optimizer, model.model, (x, t))
+        before = whole(model)
+        own = np.where(t == t[0], -comm.rank, t).astype(t.dtype)
+        with pytest.raises(RuntimeError, match="values of new kinds in 0 parts.* in 1"):
+            model.train_batch(optimizer, model.model, (x, own))
         assert_close(whole(model), before)
 
     local.run(run, ranks=2)

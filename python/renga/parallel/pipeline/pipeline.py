@@ -71,9 +71,9 @@ class Pipeline(Link):
             micro-batch. It normalizes each micro-batch by its own statistics anyway.
         reduce: how losses, and other numbers that the model returns, are put together
             from those of micro-batches: ``mean`` over the samples, or ``sum``. By
-            default each function is also called for parts of its first batch, in test
-            mode, which shows what its loss and its reported values are; one that is
-            neither is refused.
+            default each function is also called for parts of its first batch, and of
+            later ones with values of a new kind, in test mode, which shows what its
+            loss and its reported values are; one that is neither is refused.
         samples: a function of the model's arguments, for a micro-batch, that returns
             how many samples its mean is over, such as the labels that are not ignored.
             By default all count.
@@ -324,10 +324,12 @@ class Pipeline(Link):
         """The model's result for a batch, computed in micro-batches, on every rank."""
         program, values = _positional(self.model, inputs, named_inputs)
         shapes = micro_batches.signature(values)
+        new_parts = self._runner.new_parts(program, [values])
         self._runner.tell("the model")
-        self._synchronize("the model", text=f"arrays of {shapes}")
+        text = f"arrays of {shapes}, values of new kinds in {len(new_parts)} parts"
+        self._synchronize("the model", text=text)
         self._observe_model()
-        return self._runner.forward(program, values)
+        return self._runner.forward(program, values, new_parts)
 
     def train_batch(
         self,
@@ -366,12 +368,15 @@ class Pipeline(Link):
             else:
                 call, each = _positional(program, batch, {})
             values.append(each)
+        new_parts = self._runner.new_parts(call, values)
         if not self._runner.is_streaming:
-            shapes = micro_batches.signature(values)
-            text = f"arrays of {shapes} and {hyperparameters_of(optimizer)}"
+            text = (
+                f"arrays of {micro_batches.signature(values)}, values of new kinds in "
+                f"{len(new_parts)} parts, and {hyperparameters_of(optimizer)}"
+            )
             self._synchronize("train_batch", optimizer, text)
         self._observe_model()
-        self._runner.train(optimizer, list(self.params()), call, values)
+        self._runner.train(optimizer, list(self.params()), call, values, new_parts)
 
     def drain(self) -> None:
         """Completes all batches that are on their way; every rank calls it."""

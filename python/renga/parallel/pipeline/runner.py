@@ -26,19 +26,16 @@ from renga.parallel.pipeline.batches.reductions import (
     RESULT,
     EqualShares,
     Reductions,
-    SeenValues,
-    definition,
     reductions_of,
     weights_of,
 )
+from renga.parallel.pipeline.batches.seen_programs import SeenPrograms
 from renga.parallel.pipeline.executor import Executor, MicroBatch, Observations
 from renga.parallel.pipeline.preparation import Options
 from renga.parallel.pipeline.schedule import Action, Stream
 from renga.parallel.pipeline.stages.messages import StageMessages
 from renga.parallel.pipeline.stages.tracing import Tracing
 from renga.utils.type_check import InvalidType
-
-_PROGRAMS = 64  # whose reductions are known, the latest ones
 
 
 class Runner:
@@ -74,8 +71,7 @@ class Runner:
         self._tracing = Tracing(comm)
         self._states = LinkStates(model)
         self._optimizer: Any = None  # of the last batch
-        # By ids of what defines a program, with the values it was seen with and that.
-        self._reductions: dict[Any, tuple[Reductions, SeenValues, Any]] = {}
+        self._programs = SeenPrograms()
         self.restart()
 
     @property
@@ -90,13 +86,23 @@ class Runner:
         self._next = 0  # micro-batch of the stream
         self._calls = CallsOnTheWay(self._comm)
 
-    def forward(self, program: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+    def forward(
+        self,
+        program: Callable[..., Any],
+        inputs: Sequence[Any],
+        new_parts: Sequence[tuple[Any, ...]],
+    ) -> Any:
         """The program's result for a batch, on every rank.
 
         A batch is not divided where its numbers are not known from those of parts.
+
+        Args:
+            program: the model.
+            inputs: its arguments.
+            new_parts: of these, from :meth:`new_parts`.
         """
         with no_backprop_mode():
-            found = self._reductions_of(program, [inputs])
+            found = self._reductions_of(program, [inputs], new_parts)
             parts = 1 if found.unknown() else self._options.micro_batches
             (batch,) = self._micro_batches(program, [inputs], found.of_result, parts)
             ys, observations = self._computed(batch)
@@ -125,6 +131,7 @@ class Runner:
         params: Sequence[Parameter],
         program: Callable[..., Any],
         batches: Sequence[Sequence[Any]],
+        new_parts: Sequence[tuple[Any, ...]],
     ) -> None:
         """Computes the gradient of batches, as of one, and updates the parameters.
 
@@ -133,12 +140,13 @@ class Runner:
             params: these.
             program: computes the loss.
             batches: its arguments.
+            new_parts: of these, from :meth:`new_parts`.
         """
         if self._optimizer is not optimizer:
             self.drain()
             self.restart()
             self._optimizer = optimizer
-        found = self._reductions_of(program, batches)
+        found = self._reductions_of(program, batches, new_parts)
         if found.unknown():
             raise ValueError(
                 f"Pipeline: expected {found.unknown()} that is the mean or the sum of "
@@ -167,44 +175,58 @@ class Runner:
             self.restart()
             raise
 
-    def _reductions_of(
+    def new_parts(
         self, program: Callable[..., Any], batches: Sequence[Sequence[Any]]
+    ) -> list[tuple[Any, ...]]:
+        """Those of batches, of two micro-batches each, that have to be looked at.
+
+        The program was not seen with values of their kinds yet: what it computes for
+        micro-batches may make that for a batch in another way.
+        """
+        if not self._has_to_look(batches):
+            return []
+        n, axis = self._options.micro_batches, self._options.batch_axis
+        by_size = sorted(batches, key=self._size, reverse=True)
+        values = self._programs.of(program, by_size[0]).values
+        pairs = [micro_batches.pairs(inputs, n, axis) for inputs in by_size]
+        return [pair for pair in itertools.chain(*pairs) if values.take(pair)]
+
+    def _has_to_look(self, batches: Sequence[Sequence[Any]]) -> bool:
+        """Whether batches are divided in a way that nobody has told."""
+        is_divided = self._options.micro_batches > 1 or len(batches) > 1
+        return self._options.reduce is None and (
+            is_divided or self._comm.replicas is not None
+        )
+
+    def _reductions_of(
+        self,
+        program: Callable[..., Any],
+        batches: Sequence[Sequence[Any]],
+        new_parts: Sequence[tuple[Any, ...]],
     ) -> Reductions:
         """How what is computed for micro-batches makes that for a batch.
 
-        It is found with the program's first batch; replicas of a grid agree on it. Its
-        later batches are looked at where they have values of a new kind.
+        Replicas of a grid agree on what the program's first batch tells.
         """
-        options, replicas = self._options, self._comm.replicas
-        is_divided = options.micro_batches > 1 or len(batches) > 1
-        if options.reduce is not None or not (is_divided or replicas is not None):
-            return Reductions({RESULT: frozenset([options.reduce or "mean"])})
-        largest = max(batches, key=lambda inputs: self._number_of_samples(inputs) or 0)
-        meaning = definition(program)  # kept, so that ids stay its own
-        key = (*map(id, meaning), micro_batches.kinds(largest))
-        if key not in self._reductions:
-            seen, first = SeenValues(), self._pairs(largest)[0]
-            seen.take(first)
-            own = self._measured(program, first)
+        if not self._has_to_look(batches):
+            return Reductions({RESULT: frozenset([self._options.reduce or "mean"])})
+        largest, replicas = max(batches, key=self._size), self._comm.replicas
+        known = self._programs.of(program, largest)
+        before, known.reductions = known.reductions, None
+        own = Reductions.common([self._measured(program, part) for part in new_parts])
+        if before is not None:
+            common = Reductions.common([before, own])
+        else:
+            if own.is_open:
+                whole = self._measured(program, tuple(largest))
+                own = Reductions.common([own, whole])
             found = [own] if replicas is None else replicas.allgather_obj(own)
             common = Reductions.common(found)
-            if common.of_result is None:
-                return common
-            self._reductions[key] = common, seen, meaning
-            if len(self._reductions) > _PROGRAMS:
-                del self._reductions[next(iter(self._reductions))]
-        common, seen, meaning = self._reductions[key]
-        for inputs in batches:
-            for pair in self._pairs(inputs):
-                if seen.take(pair):
-                    common = Reductions.common([common, self._measured(program, pair)])
-        self._reductions[key] = common, seen, meaning
+        if common.of_result is None:
+            known.forget()
+        else:
+            known.reductions = common
         return common
-
-    def _pairs(self, inputs: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Of micro-batches, in which a batch is looked at."""
-        options = self._options
-        return micro_batches.pairs(inputs, options.micro_batches, options.batch_axis)
 
     def _measured(
         self, program: Callable[..., Any], pair: tuple[Any, ...]
@@ -314,6 +336,9 @@ class Runner:
         except TypeError:  # not the loss function's arguments: a result, not a mean
             return size
         return self._samples(*part)
+
+    def _size(self, inputs: Sequence[Any]) -> int:
+        return self._number_of_samples(inputs) or 0
 
     def _number_of_samples(self, inputs: Sequence[Any]) -> int | None:
         return micro_batches.number_of_samples(inputs, self._options.batch_axis)

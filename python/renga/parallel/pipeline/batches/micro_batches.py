@@ -39,9 +39,7 @@ def split(
     return _slices(inputs, samples, axis, _bounds(inputs, samples, parts, axis))
 
 
-def pairs(
-    inputs: Sequence[Any], parts: int, axis: int = 0
-) -> list[tuple[Any, ...]]:
+def pairs(inputs: Sequence[Any], parts: int, axis: int = 0) -> list[tuple[Any, ...]]:
     """The same micro-batches, two by two as one; the last one may be in two pairs.
 
     A single micro-batch is a pair by itself, and so is an empty batch.

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-import math
-import numbers
-import types
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy
 
 from renga.parallel.pipeline.batches import results
-from renga.utils.containers import leaves, leaves_by_place, map_leaves
+from renga.utils.containers import leaves, map_leaves
 
 REDUCTIONS = ("mean", "sum")
 RESULT = ""  # the name of what a program returns, beside those of reported values
@@ -40,6 +36,11 @@ class Reductions(NamedTuple):
         return cls(possible)
 
     @property
+    def is_open(self) -> bool:
+        """Whether the result is found by each of them, as where it is zero."""
+        return len(self.possible[RESULT]) > 1
+
+    @property
     def of_result(self) -> str | None:
         """The only one of the result; None if there is none, or more than one."""
         own = self.possible[RESULT]
@@ -55,37 +56,6 @@ class Reductions(NamedTuple):
             return "a loss"
         names = [name for name, own in self.possible.items() if not own]
         return f"a reported value {names[0]!r}" if names else None
-
-
-class SeenValues:
-    """The values of arguments that a program was seen with.
-
-    A function of other ones may be divided in another way: the mean over a mask is one
-    over the samples while the mask is full, or while no sequence is padded.
-    """
-
-    def __init__(self) -> None:
-        self._ranges: dict[tuple[Any, ...], tuple[float, float]] = {}
-
-    def take(self, inputs: Sequence[Any]) -> bool:
-        """Whether arguments have values of a kind that was not seen before.
-
-        Those are integers and truth values beyond all others, as the padding may be,
-        and floats other than a constant.
-        """
-        is_new = False
-        for place, x in leaves_by_place(inputs):
-            x = getattr(x, "array", x)
-            if getattr(x, "dtype", None) is None or x.dtype.kind not in "biuf":
-                continue
-            low, high = self._ranges.get(place, (math.inf, -math.inf))
-            if not x.size or (x.dtype.kind == "f" and low < high):
-                continue
-            new_low, new_high = float(x.min()), float(x.max())
-            if new_low < low or new_high > high:
-                self._ranges[place] = min(low, new_low), max(high, new_high)
-                is_new = True
-        return is_new
 
 
 class EqualShares:
@@ -190,35 +160,3 @@ def _are_near(a: Any, b: Any, itemsize: int) -> bool:
         tolerance = _TOLERANCES[min(a.itemsize, b.itemsize, itemsize)]
         near = numpy.abs(a - b) <= tolerance * numpy.abs(b).max(initial=0)
         return bool(numpy.all(near | (a == b) | numpy.isnan(a) & numpy.isnan(b)))
-
-
-def definition(program: Any) -> tuple[Any, ...]:
-    """What functions have in common that are made anew for each batch.
-
-    That is their code, the functions and links that they refer to, and which of the
-    numbers are zero, such as the weight of a term of the loss.
-    """
-    found: dict[int, Any] = {}
-    pending = [program]
-    while pending:
-        each = pending.pop()
-        if id(each) in found:
-            continue
-        if isinstance(each, functools.partial):
-            found[id(each)] = functools.partial
-            pending += [each.func, *filter(_defines, each.args)]
-            continue
-        if isinstance(each, numbers.Number):
-            found[len(found)] = bool(each)
-            continue
-        found[id(each)] = getattr(each, "__code__", each)
-        if isinstance(each, types.MethodType):
-            pending += [each.__self__, each.__func__]
-        if isinstance(each, types.FunctionType):
-            cells = [cell.cell_contents for cell in each.__closure__ or ()]
-            pending += filter(_defines, (*cells, *(each.__defaults__ or ())))
-    return tuple(found.values())
-
-
-def _defines(x: Any) -> bool:
-    return callable(x) or isinstance(x, numbers.Number)
