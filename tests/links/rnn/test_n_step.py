@@ -188,6 +188,24 @@ def test_sequences_of_no_steps_alone(name):
                 numpy.testing.assert_array_equal(h.array, expected)
 
 
+@pytest.mark.parametrize("name", KINDS)
+def test_sequences_of_no_steps_among_others(name):
+    """Each sequence's states and outputs are those that it has alone."""
+    directions = KINDS[name][1]
+    link = getattr(L, name)(2, 3, 4, 0.0)
+    xs = [rng.normal(size=(n, 3)).astype("f") for n in (0, 2, 0, 3)]
+    shape = (2 * directions, len(xs), 4)
+    given = [rng.normal(size=shape).astype("f") for _ in range(link.n_cells)]
+    *last, ys = link(*given, xs)
+    for k, x in enumerate(xs):
+        *alone, (y,) = link(*[h[:, k : k + 1] for h in given], [x])
+        numpy.testing.assert_allclose(ys[k].array, y.array, 1e-5, 1e-6)
+        for h, expected in zip(last, alone):
+            numpy.testing.assert_allclose(
+                h.array[:, k], expected.array[:, 0], 1e-5, 1e-6
+            )
+
+
 def test_gradients_of_states_go_past_sequences_of_no_steps():
     link = L.NStepGRU(1, 3, 2, 0.0)
     h = renga.Variable(rng.normal(size=(1, 1, 2)).astype("f"))

@@ -162,6 +162,10 @@ def test_subclasses_override_next_in_either_spelling(make):
 
         __next__ = next
 
+    class Next(base):
+        def next(self):
+            return [10 * i for i in super().next()]
+
     class Dunder(base):
         def __next__(self):
             return [10 * i for i in super().__next__()]
@@ -177,3 +181,5 @@ def test_subclasses_override_next_in_either_spelling(make):
         with kind(range(4), 2, shuffle=False) as iterator:
             assert next(iterator) == [0, 10]
             assert iterator.next() == [20, 30]
+    with Next(range(4), 2, shuffle=False) as iterator:
+        assert iterator.next() == [0, 10]
