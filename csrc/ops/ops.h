@@ -18,6 +18,7 @@
 #include "ops/reduction/reduction.h"
 #include "ops/reduction/scan.h"
 #include "ops/reduction/softmax.h"
+#include "ops/sampling/sampling.h"
 #include "ops/shape/manipulation.h"
 #include "ops/shape/sequence.h"
 
@@ -34,6 +35,7 @@ void list_ops(Visit&& visit) {
   list_convolution_ops(visit);
   list_block_convolution_ops(visit);
   list_pooling_ops(visit);
+  list_sampling_ops(visit);
   list_normalization_ops(visit);
   list_row_normalization_ops(visit);
   list_manipulation_ops(visit);

@@ -105,6 +105,23 @@ Array select_view(const Array& x, int axis, std::int64_t index) {
   return Array(x.storage(), data, shape, strides, x.dtype());
 }
 
+Array diagonal_view(const Array& x, int rows, int columns, std::int64_t offset) {
+  Shape shape = x.shape();
+  Strides strides = x.strides();
+  const std::int64_t row = std::max<std::int64_t>(-offset, 0), column = row + offset;
+  const std::int64_t n =
+      std::max<std::int64_t>(std::min(shape[rows] - row, shape[columns] - column), 0);
+  std::byte* const data = x.data() + (n > 0 ? row * strides[rows] + column * strides[columns] : 0);
+  const std::int64_t stride = strides[rows] + strides[columns];
+  for (int axis : {std::max(rows, columns), std::min(rows, columns)}) {
+    shape.erase(axis);
+    strides.erase(axis);
+  }
+  shape.push_back(n);
+  strides.push_back(stride);
+  return Array(x.storage(), data, shape, strides, x.dtype());
+}
+
 Array expand_view(const Array& x, int axis) {
   Shape shape = x.shape();
   Strides strides = x.strides();

@@ -36,6 +36,8 @@ Array slice_view(const Array& x, int axis, std::int64_t start, std::int64_t leng
 // The view at `index` along `axis`, without that axis.
 Array select_view(const Array& x, int axis, std::int64_t index);
 Array expand_view(const Array& x, int axis);
+// The elements at (i, i + offset) of two axes, which the new last axis replaces.
+Array diagonal_view(const Array& x, int rows, int columns, std::int64_t offset);
 // Another shape over the same memory; an undefined Array where the strides do not allow it.
 Array reshape_view(const Array& x, const Shape& shape);
 

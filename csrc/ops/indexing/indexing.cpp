@@ -1,5 +1,6 @@
 #include "ops/indexing/indexing.h"
 
+#include <numeric>
 #include <optional>
 
 #include "autograd/node.h"
@@ -71,6 +72,51 @@ Variable scatter_items(const Variable& gy, const Array& t, const Shape& shape) {
                 {{gy, [t](const Variable& ggx) { return gather_items(ggx, t); }}});
 }
 
+// Views of contiguous arrays of n elements.
+struct StridedView {
+  std::int64_t n;
+  Shape shape;
+  Dims strides;
+  std::int64_t first;
+
+  Array of(const Array& x) const {
+    Strides bytes = strides;
+    for (std::int64_t& stride : bytes) stride *= x.itemsize();
+    std::byte* const data = x.data() + (shape.product() > 0 ? first * x.itemsize() : 0);
+    return Array(x.storage(), data, shape, bytes, x.dtype());
+  }
+  // The element of the array that each element of the view is.
+  Array indices(Device device) const {
+    const Array numbers = empty({n}, Dtype::int64);
+    std::iota(numbers.as<std::int64_t>(), numbers.as<std::int64_t>() + n, std::int64_t{0});
+    return to_device(contiguous(of(numbers)), device);
+  }
+};
+
+Variable strided(const Variable& x, const StridedView& view);
+
+// The transpose: what the view has twice gets the sum, in row-major order of the view.
+Variable put_strided(const Variable& gy, const StridedView& view, const Shape& shape) {
+  const Array gx = zeros(shape, gy.dtype(), gy.device());
+  const Array in_gx = view.of(gx);
+  if (has_distinct_elements(in_gx)) {
+    copy(gy.array(), in_gx);
+  } else {
+    indexing_kernels.on(gx.device())
+        .scatter_add_rows(gy.array(), view.indices(gx.device()), {},
+                          reshape_view(gx, {1, view.n, 1}));
+  }
+  return record("AsStridedGrad", gx,
+                {{gy, [view](const Variable& ggx) { return strided(ggx, view); }}});
+}
+
+Variable strided(const Variable& x, const StridedView& view) {
+  auto vjp_x = [view, shape = x.shape()](const Variable& gy) {
+    return put_strided(gy, view, shape);
+  };
+  return record("AsStrided", view.of(contiguous(x.array())), {{x, vjp_x}});
+}
+
 }  // namespace
 
 Array gather(const Array& table, const Array& ids) {
@@ -107,6 +153,32 @@ Variable select_item(const Variable& x, const Array& t) {
           "select_item: expected x of shape (N, C) and t of shape (N,), got ", x.shape(), " and ",
           t.shape());
   return gather_items(x, checked_indices("select_item", "t", t, x.shape(1), x.device()));
+}
+
+Variable as_strided(const Variable& x, const Shape& shape, const Dims& strides,
+                    std::int64_t first) {
+  require<std::invalid_argument>(strides.size() == shape.size(),
+                                 "as_strided: expected strides for ", shape, ", got ", strides);
+  std::int64_t lowest = first, highest = first;
+  bool is_inside = true;
+  for (int i = 0; i < shape.size(); ++i) {
+    require<std::invalid_argument>(shape[i] >= 0,
+                                   "as_strided: expected extents of at least 0, got ", shape);
+    std::int64_t reach = 0;
+    std::int64_t& end = strides[i] < 0 ? lowest : highest;
+    is_inside &= !__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) &&
+                 !__builtin_add_overflow(end, reach, &end);
+  }
+  const bool is_empty = shape.contains(0);
+  is_inside &= lowest >= 0 && highest < x.size();
+  require<std::invalid_argument>(is_empty || is_inside, "as_strided: expected elements 0 to ",
+                                 x.size() - 1, ", got ", shape, " in steps of ", strides, " from ",
+                                 first);
+  StridedView view{x.size(), shape, strides, first};
+  for (int i = 0; i < shape.size(); ++i) {
+    if (is_empty || shape[i] == 1) view.strides[i] = 0;  // it may be too large for bytes
+  }
+  return strided(x, view);
 }
 
 }  // namespace renga

@@ -44,6 +44,8 @@ Array scatter_add(const Array& rows, const Array& ids, std::int64_t n);
 Variable embed_id(const Array& ids, const Variable& w,
                   std::optional<std::int64_t> ignore_label = {});
 Variable select_item(const Variable& x, const Array& t);
+// A view of the elements first + sum(index * strides), counted in row-major order.
+Variable as_strided(const Variable& x, const Shape& shape, const Dims& strides, std::int64_t first);
 
 template <class Visit>
 void list_indexing_ops(Visit&& visit) {
@@ -55,6 +57,9 @@ void list_indexing_ops(Visit&& visit) {
         Default<std::optional<std::int64_t>>{"ignore_label", std::nullopt});
   visit(Op{"select_item", "(N, C), (N,) -> (N,)", "One element of each row.", items}, &select_item,
         Arg{"x"}, Arg{"t"});
+  visit(Op{"as_strided", "(...) -> shape",
+           "A view of the elements first + sum(index * strides), in row-major order."},
+        &as_strided, Arg{"x"}, Arg{"shape"}, Arg{"strides"}, Default{"first", std::int64_t{0}});
 }
 
 }  // namespace renga

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "autograd/node.h"
+#include "ops/indexing/index_check.h"
 #include "ops/shape/image.h"
 #include "tensor/views.h"
 
@@ -13,6 +14,18 @@ constinit KernelTable<PoolingKernels> pooling_kernels{"pooling"};
 
 namespace {
 
+// Indices in a window have at most 32 bits.
+void check_area(const char* op, const PoolingWindow& window) {
+  require<std::invalid_argument>(saturated_product(window.ksize[0], window.ksize[1]) <=
+                                     std::numeric_limits<std::int32_t>::max(),
+                                 op, ": expected a window of less than 2^31 elements, got ksize ",
+                                 Dims(window.ksize));
+}
+
+Dtype index_dtype(const PoolingWindow& window) {
+  return window.area() < 256 ? Dtype::uint8 : Dtype::int32;
+}
+
 void check(const char* op, const Variable& x, const PoolingWindow& window, bool cover_all) {
   require(is_float(x.dtype()), op, ": expected a float dtype, got ", x.dtype());
   require(x.ndim() == 4, op, ": expected x with 4 axes, got ", x.shape());
@@ -20,15 +33,30 @@ void check(const char* op, const Variable& x, const PoolingWindow& window, bool 
   require<std::invalid_argument>(ksize[0] > 0 && ksize[1] > 0, op, ": expected ksize > 0, got ",
                                  ksize);
   check_window(op, 2, Dims(window.stride), pad, {1, 1});
-  // Indices in a window have 32 bits.
-  require<std::invalid_argument>(
-      saturated_product(ksize[0], ksize[1]) <= std::numeric_limits<std::int32_t>::max(), op,
-      ": expected a window of less than 2^31 elements, got ksize ", ksize);
+  check_area(op, window);
   check_padded(op, x.shape(), pad, x.dtype(), x.device());
   for (int axis : {0, 1}) {
     require(window.extent(x.shape(2 + axis), axis, cover_all) > 0, op,
             ": expected x no smaller than the window, got ", x.shape(), " for a window of ",
             window.ksize[0], " x ", window.ksize[1]);
+  }
+}
+
+// Whether x may be the pooling of an image of `extents`.
+void check_pooled(const char* op, const Variable& x, const PoolingWindow& window,
+                  const Dims& extents) {
+  require(is_float(x.dtype()), op, ": expected a float dtype, got ", x.dtype());
+  require(x.ndim() == 4, op, ": expected x with 4 axes, got ", x.shape());
+  require(extents.size() == 2, op, ": expected 2 extents, got ", extents);
+  check_window(op, 2, Dims(window.stride), Dims(window.pad), {1, 1});
+  for (int axis : {0, 1}) {
+    const auto k = static_cast<std::size_t>(axis);
+    const std::int64_t least = window.extent(extents[axis], axis, false);
+    const std::int64_t most = window.extent(extents[axis], axis, true);
+    const bool fits = window.ksize[k] > 0 && extents[axis] >= 0 && least <= x.shape(2 + axis) &&
+                      x.shape(2 + axis) <= most;
+    require(fits, op, ": expected the pooling of an image of ", extents, ", got ", x.shape(),
+            " for a window of ", Dims(window.ksize));
   }
 }
 
@@ -67,6 +95,37 @@ Variable scatter(const Variable& gy, const Array& indices, const PoolingWindow& 
   return record("MaxPoolingNDGrad", gx, {{gy, vjp_gy}});
 }
 
+// Sets indices of elements outside of an image of `extents` to that of no element.
+template <class I>
+void mark_outside(const Array& indices, const PoolingWindow& window, const Dims& extents) {
+  const auto is_outside = [&](int axis, std::int64_t position, std::int64_t element) {
+    const auto k = static_cast<std::size_t>(axis);
+    const std::int64_t at = position * window.stride[k] - window.pad[k] + element;
+    return at < 0 || at >= extents[axis];
+  };
+  const auto extends_outside = [&](int axis, std::int64_t position) {
+    const std::int64_t last = window.ksize[static_cast<std::size_t>(axis)] - 1;
+    return is_outside(axis, position, 0) || is_outside(axis, position, last);
+  };
+  const Strides& step = indices.strides();
+  for (std::int64_t i = 0; i < indices.shape(2); ++i) {
+    for (std::int64_t j = 0; j < indices.shape(3); ++j) {
+      if (!extends_outside(0, i) && !extends_outside(1, j)) continue;
+      std::byte* const pixel = indices.data() + i * step[2] + j * step[3];
+      for (std::int64_t n = 0; n < indices.shape(0); ++n) {
+        for (std::int64_t c = 0; c < indices.shape(1); ++c) {
+          I& index = *reinterpret_cast<I*>(pixel + n * step[0] + c * step[1]);
+          const auto element = static_cast<std::int64_t>(index);
+          if (is_outside(0, i, element / window.ksize[1]) ||
+              is_outside(1, j, element % window.ksize[1])) {
+            index = static_cast<I>(-1);
+          }
+        }
+      }
+    }
+  }
+}
+
 // Each is the other's gradient. They have names as averages, or as sums with a divisor of 1.
 struct SumNames {
   const char *sum, *spread;
@@ -103,7 +162,7 @@ std::tuple<Variable, Array> max_pooling_2d_with_indices(const Variable& x,
                                                         bool cover_all) {
   check("max_pooling_2d", x, window, cover_all);
   const Array y = empty_output(x, window, cover_all);
-  const Array indices = empty_like(y, window.area() < 256 ? Dtype::uint8 : Dtype::int32);
+  const Array indices = empty_like(y, index_dtype(window));
   pooling_kernels.on(y.device()).max(x.array(), y, indices, window);
   auto vjp_x = [indices, window, extents = extents_of(x)](const Variable& gy) {
     return scatter(gy, indices, window, extents);
@@ -121,19 +180,27 @@ Variable average_pooling_2d(const Variable& x, const PoolingWindow& window) {
 }
 
 Variable unpooling_2d(const Variable& x, const PoolingWindow& window, const Dims& extents) {
-  require(is_float(x.dtype()), "unpooling_2d: expected a float dtype, got ", x.dtype());
-  require(x.ndim() == 4, "unpooling_2d: expected x with 4 axes, got ", x.shape());
-  require(extents.size() == 2, "unpooling_2d: expected 2 extents, got ", extents);
-  check_window("unpooling_2d", 2, Dims(window.stride), Dims(window.pad), {1, 1});
-  for (int axis : {0, 1}) {
-    const auto k = static_cast<std::size_t>(axis);
-    const bool fits = window.ksize[k] > 0 && extents[axis] >= 0 &&
-                      (x.shape(2 + axis) == window.extent(extents[axis], axis, false) ||
-                       x.shape(2 + axis) == window.extent(extents[axis], axis, true));
-    require(fits, "unpooling_2d: expected the pooling of an image of ", extents, ", got ",
-            x.shape(), " for a window of ", Dims(window.ksize));
-  }
+  check_pooled("unpooling_2d", x, window, extents);
   return spread(kUnpooling, x, {extents[0], extents[1]}, window, 1);
+}
+
+Variable upsampling_2d(const Variable& x, const Array& indices, const PoolingWindow& window,
+                       const Dims& extents) {
+  check_pooled("upsampling_2d", x, window, extents);
+  require(indices.shape() == x.shape(), "upsampling_2d: expected indices of ", x.shape(), ", got ",
+          indices.shape());
+  check_area("upsampling_2d", window);
+  const Array checked = checked_indices("upsampling_2d", "indexes", indices, window.area(),
+                                        x.device().is_meta() ? x.device() : Device{});
+  const Array in_order =
+      empty_in_order(x.shape(), memory_order(x.array()), index_dtype(window), checked.device());
+  copy(checked, in_order);
+  if (!x.device().is_meta()) {
+    (window.area() < 256 ? mark_outside<std::uint8_t>
+                         : mark_outside<std::int32_t>)(in_order, window, extents);
+  }
+  const Array inside = to_device(in_order, x.device());
+  return scatter(x, inside, window, {extents[0], extents[1]});
 }
 
 }  // namespace renga

@@ -34,6 +34,10 @@ Variable average_pooling_2d(const Variable& x, const PoolingWindow& window);
 // Each pixel at every position of its window in an image of these extents, summed where windows
 // overlap.
 Variable unpooling_2d(const Variable& x, const PoolingWindow& window, const Dims& extents);
+// Each pixel at one position of its window, by row-major index, in an image of these extents; those
+// outside are dropped.
+Variable upsampling_2d(const Variable& x, const Array& indices, const PoolingWindow& window,
+                       const Dims& extents);
 
 template <class Visit>
 void list_pooling_ops(Visit&& visit) {
@@ -53,6 +57,11 @@ void list_pooling_ops(Visit&& visit) {
            "where windows overlap.",
            Traits{.locality = Locality::planewise}, "Unpooling2D"},
         &unpooling_2d, Arg{"x"}, Arg{"window"}, Arg{"extents"});
+  visit(Op{"upsampling_2d", "(N, C, H, W), (N, C, H, W) -> (N, C, H', W')",
+           "Each pixel at one position of its window, by index, in an image of the extents "
+           "(H', W'), zeros elsewhere.",
+           Traits{.locality = Locality::planewise}, "Upsampling2D"},
+        &upsampling_2d, Arg{"x"}, Arg{"indices"}, Arg{"window"}, Arg{"extents"});
 }
 
 }  // namespace renga

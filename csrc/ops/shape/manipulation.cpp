@@ -49,9 +49,6 @@ void check_ranges(const char* op, const std::vector<Range>& ranges, const Shape&
   }
 }
 
-// The gradient of slice: an array of zeros with gy in the ranges.
-Variable slice_grad(const Variable& gy, const std::vector<Range>& ranges, const Shape& shape);
-
 Array view_of(const Array& x, const std::vector<Range>& ranges) {
   Array view = x;
   for (int i = 0; i < x.ndim(); ++i) {
@@ -59,6 +56,28 @@ Array view_of(const Array& x, const std::vector<Range>& ranges) {
     view = slice_view(view, i, r.start, r.length, r.length > 1 ? r.step : 1);
   }
   return view;
+}
+
+// `view`, of the array of x or of another one of its shape, has no element twice. Its gradient is
+// an array of zeros with gy in the view.
+template <class View>
+Variable viewed(const char* name, const char* grad_name, const Variable& x, const View& view);
+
+template <class View>
+Variable viewed_grad(const char* name, const char* grad_name, const Variable& gy,
+                     const Shape& shape, const View& view) {
+  const Array gx = zeros(shape, gy.dtype(), gy.device());
+  copy(gy.array(), view(gx));
+  return record(grad_name, gx,
+                {{gy, [=](const Variable& ggx) { return viewed(name, grad_name, ggx, view); }}});
+}
+
+template <class View>
+Variable viewed(const char* name, const char* grad_name, const Variable& x, const View& view) {
+  auto vjp_x = [=, shape = x.shape()](const Variable& gy) {
+    return viewed_grad(name, grad_name, gy, shape, view);
+  };
+  return record(name, view(x.array()), {{x, vjp_x}});
 }
 
 std::vector<Range> full_ranges(const Shape& shape) {
@@ -213,10 +232,18 @@ std::vector<Variable> split_axis(const Variable& x, const std::vector<std::int64
 
 Variable slice(const Variable& x, const std::vector<Range>& ranges) {
   check_ranges("slice", ranges, x.shape());
-  auto vjp_x = [ranges, shape = x.shape()](const Variable& gy) {
-    return slice_grad(gy, ranges, shape);
-  };
-  return record("GetItem", view_of(x.array(), ranges), {{x, vjp_x}});
+  return viewed("GetItem", "GetItemGrad", x,
+                [ranges](const Array& array) { return view_of(array, ranges); });
+}
+
+Variable diagonal(const Variable& x, std::int64_t offset, std::int64_t axis1, std::int64_t axis2) {
+  const int rows = normalize_axis("diagonal", axis1, x.ndim());
+  const int columns = normalize_axis("diagonal", axis2, x.ndim());
+  require<std::invalid_argument>(rows != columns, "diagonal: expected two different axes, got ",
+                                 rows, " twice");
+  offset = std::clamp(offset, -x.shape(rows), x.shape(columns));
+  return viewed("Diagonal", "DiagonalGrad", x,
+                [=](const Array& array) { return diagonal_view(array, rows, columns, offset); });
 }
 
 Variable pad(const Variable& x, const Dims& before, const Dims& after, double value) {
@@ -251,14 +278,4 @@ Variable cast(const Variable& x, Dtype dtype) {
                 {{x, [before = x.dtype()](const Variable& gy) { return cast(gy, before); }}});
 }
 
-namespace {
-
-Variable slice_grad(const Variable& gy, const std::vector<Range>& ranges, const Shape& shape) {
-  Array gx = zeros(shape, gy.dtype(), gy.device());
-  copy(gy.array(), view_of(gx, ranges));
-  return record("GetItemGrad", gx,
-                {{gy, [ranges](const Variable& ggx) { return slice(ggx, ranges); }}});
-}
-
-}  // namespace
 }  // namespace renga

@@ -34,6 +34,8 @@ struct Range {
   std::int64_t start = 0, length = 0, step = 1;
 };
 Variable slice(const Variable& x, const std::vector<Range>& ranges);
+// x[i, i + offset] of two axes, as the last axis.
+Variable diagonal(const Variable& x, std::int64_t offset, std::int64_t axis1, std::int64_t axis2);
 
 template <class Visit>
 void list_manipulation_ops(Visit&& visit) {
@@ -68,6 +70,9 @@ void list_manipulation_ops(Visit&& visit) {
         Arg{"dtype"});
   visit(Op{"slice", "(...) -> (shorter)", "(start, length, step) along every axis.", {}, "GetItem"},
         &slice, Arg{"x"}, Arg{"ranges"});
+  visit(Op{"diagonal", "(... n ... m ...) -> (... k)", "x[i, i + offset] of two axes."}, &diagonal,
+        Arg{"x"}, Default{"offset", std::int64_t{0}}, Default{"axis1", std::int64_t{0}},
+        Default{"axis2", std::int64_t{1}});
 }
 
 }  // namespace renga

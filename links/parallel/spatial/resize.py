@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
 
+from renga import _core
 from renga.communicators import Communicator
 from renga.core.variable import Variable, as_variable
-from renga.functions.array.resize_images import resample, weights_of_pixels
+from renga.functions.array.resize_images import positions
 from renga.links.parallel.spatial.grid import Box, SpatialGrid
 from renga.links.parallel.spatial.halo_exchange_plan import HaloExchangePlan, require
 from renga.parallel.placement.tracker import placed
@@ -41,28 +43,23 @@ def spatial_resize_images(
     name = "spatial_resize_images"
     inputs, outputs = grid.whole_extents(name, x), tuple(output_shape)
     require(len(inputs) == 2, name, "images with 4 axes", grid, x, inputs)
-    # With one row more: a rank with an empty shard computes one pixel and drops it.
-    weights = [
-        numpy.pad(weights_of_pixels(n, m, mode, align_corners), ((0, 1), (0, 0)))
+    # With one more: a rank with an empty shard computes one pixel and drops it.
+    found = [
+        numpy.append(positions(n, m, mode, align_corners), 0.0)
         for n, m in zip(inputs, outputs)
     ]
 
     def needed(box: Box) -> Box:
-        return tuple(_used(w[ys.start : ys.stop]) for w, ys in zip(weights, box))
+        return tuple(_used(at[ys.start : ys.stop]) for at, ys in zip(found, box))
 
     plan = HaloExchangePlan(grid, inputs, outputs, needed)
     rows, columns = (
-        w[ys.start : ys.stop, xs.start : xs.stop].astype(x.dtype)
-        for w, ys, xs in zip(weights, plan.computed[grid.rank], plan.needed[grid.rank])
+        at[ys.start : ys.stop] - xs.start
+        for at, ys, xs in zip(found, plan.computed[grid.rank], plan.needed[grid.rank])
     )
-    return plan.crop(resample(plan.extend(x), rows, columns))
+    return plan.crop(_core.ops.resample_2d(plan.extend(x), rows, columns))
 
 
-def _used(weights: numpy.ndarray) -> range:
-    """The pixels with weights in some row; the first pixel if there are none.
-
-    Shapes:
-        weights: (pixels of the result, pixels of x)
-    """
-    (used,) = numpy.nonzero(weights.any(axis=0))
-    return range(used[0], used[-1] + 1) if len(used) else range(1)
+def _used(positions: numpy.ndarray) -> range:
+    """The pixels at and around the positions, of which there is one at least."""
+    return range(math.floor(positions.min()), math.ceil(positions.max()) + 1)

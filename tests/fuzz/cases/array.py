@@ -256,6 +256,7 @@ def diagonal_of(x, offset=0, axis1=0, axis2=1):
 
 
 case("diagonal", diagonal, diagonal_of, **ALL)
+case("ops.diagonal", diagonal, diagonal_of)
 
 
 def permuted(g: Draw):

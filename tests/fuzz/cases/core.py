@@ -4,7 +4,7 @@ import numpy as np
 
 from ..draw import Draw
 from ..table import call, case
-from . import normalization, oracles
+from . import array, normalization, oracles, pooling
 
 case("ops.dropout", lambda g: call(g.x(*g.shape()), g.uniform(0, 0.9), g.integer(0, 2**40)), smooth=False, layouts=False)
 case("ops.gaussian", lambda g: (lambda s: call(g.x(*s), g.x(*s), g.integer(0, 2**40)))(g.shape()))
@@ -51,3 +51,52 @@ def cross_entropy(x, t, normalize, weight):
 case("ops.softmax_cross_entropy", core_loss, cross_entropy, within=2)
 case("ops.softmax_nll", lambda g: call(*labelled(g)), lambda x, t, w: oracles.negative_log_softmax(x, t, w, -1))
 case("ops.sum", lambda g: call(g.x(*g.shape(0, 6))), np.sum)
+
+
+def between(g: Draw, n: int, size: int):
+    """``n`` positions between the pixels of an axis."""
+    return g.x(n, low=0, high=size - 1, role="constant")
+
+
+def resampled(g: Draw):
+    h, w = g.integer(1, 6), g.integer(1, 6)
+    return call(g.x(g.extent(), g.extent(), h, w), between(g, g.extent(), h), between(g, g.extent(), w))
+
+
+case("ops.resample_2d", resampled, dtypes="fd", within=2)
+
+
+def sampled(g: Draw):
+    n, points = g.extent(), g.shape(0, 2)
+    h, w = g.integer(1, 6), g.integer(1, 6)
+    at = [g.x(n, *points, low=-1.5, high=size + 0.5) for size in (h, w)]
+    return call(g.x(n, g.extent(), h, w), *at)
+
+
+case("ops.sample_2d", sampled, dtypes="fd", smooth=False, within=4)
+
+
+def core_regions(g: Draw, *more):
+    (x, rois, index, _, _), _ = pooling.regions(g)
+    rois.value = rois.value.astype("d")
+    return call(x, rois, index, (2, 3), [g.pick(-1, 0, 2)] * 2, *more)
+
+
+case("ops.roi_average_2d", core_regions, dtypes="fd", smooth=False, within=4)
+case("ops.roi_max_2d", lambda g: core_regions(g, 0.5), dtypes="fd", smooth=False, within=100, layouts=False)
+
+
+def core_strided(g: Draw):
+    (x, shape, strides, *_), _ = array.strided(g)
+    return call(x, shape, strides, 0)
+
+
+case("ops.as_strided", core_strided, array.as_strided)
+
+
+def core_upsample(g: Draw):
+    (x, at, k), _ = pooling.upsample(g)
+    return call(x, at, (k, k, (0, 0)), tuple(n * size for n, size in zip(x.value.shape[2:], k)))
+
+
+case("ops.upsampling_2d", core_upsample, lambda x, at, window, outs: pooling.upsampled(x, at, window[0], False))

@@ -209,6 +209,16 @@ case("pad", lambda o, x: o.pad(x, (0, 1), (0, 0)), lambda x: np.pad(x, [(0, 0), 
 case("cast", lambda o, x: o.cast(x, "d"), lambda x: x, (2, 3))
 case("slice", lambda o, x: o.slice(x, [(3, 2, -2), (1, 3, 1)]), lambda x: x[3::-2, 1:4], (4, 5))
 
+for axes in ((0, 1), (2, 0), (-1, 1)):
+    for offset in (0, 1, -2, 9):
+        case("diagonal", lambda o, x, a=axes, k=offset: o.diagonal(x, k, *a), lambda x, a=axes, k=offset: np.diagonal(x, k, *a),
+             (3, 5, 4))
+# Each element once, several times, backwards and not at all.
+for shape, strides, first in (((3, 2), (2, 1), 1), ((5, 4), (3, 1), 0), ((2, 3, 3), (-4, 0, 2), 9), ((0, 2), (9, 9), 99), ((), (), 5)):
+    case("as_strided", lambda o, x, s=shape, t=strides, f=first: o.as_strided(x, s, t, f),
+         lambda x, s=shape, t=strides, f=first: x.ravel()[f + sum((np.arange(n) * k).reshape(-1, *(1,) * (len(s) - a - 1)) for a, (n, k) in enumerate(zip(s, t)))
+                                                          if 0 not in s else np.zeros(s, int)], (4, 5))
+
 IDS = np.array([[0, 3, 3], [2, -1, 0]])
 case("embed_id", lambda o, w: o.embed_id(np.abs(IDS), w), lambda w: w[np.abs(IDS)], (4, 5))
 case("embed_id", lambda o, w: o.embed_id(IDS, w, -1),
@@ -457,6 +467,68 @@ def with_indices(y, indices):
     return [y, as_variable(indices)]
 
 
+def upsampled(x, at, ksize, stride, pad, extents):
+    """Pixels at positions of their windows, one after the other."""
+    y = np.zeros((*x.shape[:2], *extents))
+    for n, c, i, j in np.ndindex(*x.shape):
+        row, column = (p * s - d + e for p, s, d, e in zip((i, j), stride, pad, divmod(at[n, c, i, j], ksize[1])))
+        if 0 <= row < extents[0] and 0 <= column < extents[1]:
+            y[n, c, row, column] += x[n, c, i, j]
+    return y
+
+
+def interpolated(image, row, column):
+    """Of the four pixels around a point, those outside being 0."""
+    y, (h, w) = 0.0, image.shape
+    for i in (int(np.floor(row)), int(np.floor(row)) + 1):
+        for j in (int(np.floor(column)), int(np.floor(column)) + 1):
+            if 0 <= i < h and 0 <= j < w:
+                y = y + (1 - abs(row - i)) * (1 - abs(column - j)) * image[i, j]
+    return y
+
+
+def resampled(x, rows, columns):
+    return np.array([[[[interpolated(plane, r, c) for c in columns] for r in rows] for plane in image] for image in x])
+
+
+def sampled(x, rows, columns):
+    y = np.zeros((*x.shape[:2], rows[0].size))
+    for n, c, p in np.ndindex(*y.shape):
+        y[n, c, p] = interpolated(x[n, c], rows[n].flat[p], columns[n].flat[p])
+    return y.reshape(*x.shape[:2], *rows.shape[1:])
+
+
+# (top, left, bottom, right) of regions, and two points of each cell along rows and three along columns.
+REGIONS = np.array([[0.5, 1, 4.5, 5], [1, -1.5, 3, 2], [-3, -3, 1.5, 7]])
+REGION_IMAGES = np.array([1, 0, 1])
+
+
+def pooled_regions(x, reduce):
+    y = np.zeros((3, x.shape[1], 2, 2))
+    h, w = x.shape[2:]
+    for r, (top, left, bottom, right) in enumerate(REGIONS):
+        rows = top + (np.arange(4) + 0.5) * (bottom - top) / 4
+        columns = left + (np.arange(6) + 0.5) * (right - left) / 6
+        for c, i, j in np.ndindex(*y.shape[1:]):
+            points = [interpolated(x[REGION_IMAGES[r], c], np.clip(row, 0, h - 1), np.clip(column, 0, w - 1))
+                      if -1 <= row <= h and -1 <= column <= w else None
+                      for row in rows[2 * i : 2 * i + 2] for column in columns[3 * j : 3 * j + 3]]
+            y[r, c, i, j] = reduce(points)
+    return y
+
+
+case("resample_2d", lambda o, x: o.resample_2d(x, np.array([0, 0.25, 2.5, 3, 3]), np.array([4, 1.5, 0.0])),
+     lambda x: resampled(x, [0, 0.25, 2.5, 3, 3], [4, 1.5, 0]), (2, 3, 4, 5))
+case("resample_2d", lambda o, x: o.resample_2d(x, np.linspace(0, 3, 9), np.linspace(0, 1, 7)),
+     lambda x: resampled(x, np.linspace(0, 3, 9), np.linspace(0, 1, 7)), (1, 2, 4, 2))
+case("resample_2d", lambda o, x: o.resample_2d(x, np.array([1, 5.0]), np.zeros(0)), lambda x: np.zeros((2, 1, 2, 0)), (2, 1, 6, 3))
+case("sample_2d", lambda o, x, r, c: o.sample_2d(x, r, c), sampled, (2, 3, 3, 4), (2, 5), (2, 5), low=-1.9, high=3.9)
+case("sample_2d", lambda o, x, r, c: o.sample_2d(x, r, c), sampled, (1, 2, 3, 2), (1, 2, 3), (1, 2, 3), low=0.1, high=0.9)
+case("roi_average_2d", lambda o, x: o.roi_average_2d(x, REGIONS, REGION_IMAGES, (2, 2), [2, 3]),
+     lambda x: pooled_regions(x, lambda points: sum(p or 0 for p in points) / 6), (2, 2, 5, 6))
+case("roi_max_2d", lambda o, x: o.roi_max_2d(x, REGIONS, REGION_IMAGES, (2, 2), [2, 3], 0.0),
+     lambda x: pooled_regions(x, lambda points: max((p for p in points if p is not None), default=0)), (2, 2, 5, 6))
+
 POOLS = [((2, 2), (2, 2), (0, 0)), ((3, 2), (1, 2), (1, 0)), ((2, 3), (2, 1), (0, 1))]
 for pool in POOLS:
     for cover_all in (False, True):
@@ -466,6 +538,11 @@ for pool in POOLS:
          lambda x, p=pool: windows_of(x, *p, False, 0).mean(-1), (2, 3, 6, 7))
     case("unpooling_2d", lambda o, x, p=pool: o.unpooling_2d(x, p, [s * (n - 1) + k - 2 * d for n, k, s, d in zip(x.shape[2:], *p)]),
          lambda x, p=pool: unpooled(x, *p), (2, 3, 4, 5))
+    at = np.arange(120).reshape(2, 3, 4, 5) * 7 % (pool[0][0] * pool[0][1])
+    for margin in (0, -1):  # with -1 some pixels are outside
+        extents = [s * (n - 1) + k - 2 * d + (margin if s > 1 else 0) for n, k, s, d in zip((4, 5), *pool)]
+        case("upsampling_2d", lambda o, x, p=pool, a=at, e=extents: o.upsampling_2d(x, a, p, e),
+             lambda x, p=pool, a=at, e=extents: upsampled(x, a, *p, e), (2, 3, 4, 5))
     case("max_pooling_2d_with_indices", lambda o, x, p=pool: with_indices(*o.max_pooling_2d_with_indices(x, p, False)),
          lambda x, p=pool: [f(windows_of(x, *p, False, -np.inf), -1) for f in (np.max, np.argmax)],
          (2, 3, 6, 7), orders=0)

@@ -63,7 +63,14 @@ TAKEN = {
     "block_convolution_input_grad": BLOCKS,
     "block_convolution_weight_grad": BLOCKS,
     "scaled_dot_product_attention": [*[ATTENTION] * 5, 2 * (2 * 70 * 300) * (36 + 40)],
-    "unpooling_2d": [0, 0, 0],  # sums where windows overlap do not count
+    # Sums where windows or points overlap do not count.
+    "unpooling_2d": [0] * 3,
+    "upsampling_2d": [0] * 6,
+    "roi_average_2d": [0],
+    "roi_max_2d": [0],
+    # Four products and three sums for each element.
+    "resample_2d": [7 * 2 * 3 * 5 * 3, 7 * 2 * 9 * 7, 0],
+    "sample_2d": [7 * 2 * 3 * 5, 7 * 2 * 2 * 3],
     # N C H' W' kh kw
     "max_pooling_2d_with_indices": [
         2 * 3 * 3 * 3 * 4,

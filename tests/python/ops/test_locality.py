@@ -18,6 +18,13 @@ OPERANDS = {
     "select_item": Case(
         lambda o, x, t: o.select_item(x, indices(t)), None, ((5, 3), (5,))
     ),
+    "upsampling_2d": Case(
+        lambda o, x, t: o.upsampling_2d(
+            x, indices(t), ((2, 2), (2, 2), (0, 0)), (8, 10)
+        ),
+        None,
+        ((2, 3, 4, 5), (2, 3, 4, 5)),
+    ),
     "sigmoid_nll": Case(
         lambda o, x, t: o.sigmoid_nll(x, indices(t)), None, ((3, 4), (3, 4))
     ),
@@ -222,4 +229,7 @@ def test_operations_that_take_arrays():
         "block_convolution",
         "block_convolution_input_grad",
         "block_convolution_weight_grad",
+        "resample_2d",
+        "roi_average_2d",
+        "roi_max_2d",
     }

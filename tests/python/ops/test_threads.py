@@ -245,9 +245,24 @@ LAYERS = {
     ),
     "gru": lambda: (lambda x: L.NStepGRU(1, 100, 64, 0)(None, list(x))[0], SEQUENCE),
     "resize": lambda: (lambda x: F.resize_images(x, (80, 77)), IMAGES[:4]),
+    "sampling": lambda: (
+        lambda x: F.spatial_transformer_sampler(x, 1.2 * F.tanh(x[:, :2])),
+        IMAGES[:4],
+    ),
+    "regions": lambda: (
+        lambda x: (
+            F.roi_average_align_2d(x, REGIONS, REGION_IMAGES, 7, 1.0)
+            + F.roi_max_align_2d(x, REGIONS, REGION_IMAGES, 7, 1.0, 2)
+        ),
+        IMAGES[:4],
+    ),
     "gelu-like": lambda: (lambda x: x * F.sigmoid(1.7 * x), IMAGES),
     "norm": lambda: (F.normalize, random_array(0, 2000, 300)),
 }
+
+
+REGIONS = np.random.RandomState(1).uniform(-3, 30, (9, 4)).astype("f")
+REGION_IMAGES = np.arange(9) % 3
 
 
 @pytest.mark.parametrize("name", LAYERS)

@@ -3,6 +3,7 @@
 #include "ops/pooling/pooling.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -205,6 +206,20 @@ void scatter_by_pixels(const Array& gy, const Array& indices, const Array& gx,
   });
 }
 
+// Sets the pixels of a channel to 0.
+template <class T>
+void fill_plane(const Array& x, const Pixels<T>& to) {
+  const bool adjoin = x.shape(3) == 1 || x.strides()[3] == x.itemsize();
+  for (std::int64_t i = 0; i < x.shape(2); ++i) {
+    if (adjoin) {
+      std::memset(static_cast<void*>(to.at(i, 0)), 0,
+                  static_cast<std::size_t>(x.shape(3)) * sizeof(T));
+      continue;
+    }
+    for (std::int64_t j = 0; j < x.shape(3); ++j) *to.at(i, j) = T(Compute<T>(0));
+  }
+}
+
 template <class T, class I>
 void scatter_by_planes(const Array& gy, const Array& indices, const Array& gx,
                        const PoolingGrid& grid) {
@@ -213,7 +228,7 @@ void scatter_by_planes(const Array& gy, const Array& indices, const Array& gx,
     const Pixels<const T> from(gy, n, c);
     const Pixels<const I> index_from(indices, n, c);
     const Pixels<T> to(gx, n, c);
-    for_each_position(gx, [&](std::int64_t i, std::int64_t j) { *to.at(i, j) = T(C(0)); });
+    fill_plane(gx, to);
     for_each_position(gy, [&](std::int64_t o, std::int64_t p) {
       const I index = *index_from.at(o, p);
       if (index == kNoIndex<I>) return;

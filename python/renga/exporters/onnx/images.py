@@ -99,6 +99,33 @@ def _transposed_convolution(
     return name
 
 
+@writes("resample_2d")
+def _resample(graph: Any, ys: Any, x: Any, rows: Any, columns: Any) -> Sequence[str]:
+    """The weights of rows times images times those of columns."""
+    down, across = (
+        numpy.maximum(1 - abs(at[:, None] - numpy.arange(n)), 0).astype(x.dtype)
+        for at, n in zip((rows, columns), x.shape[2:])
+    )
+    return [graph.node("MatMul", graph.node("MatMul", down, x), across.T)]
+
+
+@writes("sample_2d")
+def _sample(graph: Any, ys: Any, x: Any, rows: Any, columns: Any) -> Sequence[str]:
+    """GridSample, whose grid has the image, with whole pixels, from -1 to 1."""
+
+    def coordinate(points: Any, size: int) -> str:
+        shift, scale = ((numpy.asarray(v, x.dtype)) for v in (1 / size - 1, 2 / size))
+        flat = graph.node("Reshape", points, numpy.array([0, 1, -1, 1], numpy.int64))
+        name: str = graph.node("Add", graph.node("Mul", flat, scale), shift)
+        return name
+
+    h, w = x.shape[2:]
+    grid = graph.node("Concat", coordinate(columns, w), coordinate(rows, h), axis=-1)
+    y = graph.node("GridSample", x, grid, padding_mode="zeros", align_corners=0)
+    shape = numpy.array([0, 0, *ys[0].shape[2:]], numpy.int64)
+    return [graph.node("Reshape", y, shape)]
+
+
 @writes("max_pooling_2d")
 def _max_pooling(
     graph: Any, ys: Any, x: Any, window: Any, cover: bool

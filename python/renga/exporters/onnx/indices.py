@@ -56,12 +56,38 @@ def _pick_items(graph: Any, ys: Any, call: Any, x: Any) -> Sequence[str]:
     *before, last = call.settings["keys"]
     if isinstance(last, Value) and all(key == slice(None) for key in before):
         return [graph.node("Gather", x, last, axis=len(before))]
-    index = numpy.arange(x.size).reshape(x.shape)[call.node.keys].astype(numpy.int64)
+    return [_gathered(graph, x, _numbers(x)[call.node.keys])]
+
+
+def _numbers(x: Any) -> numpy.ndarray:
+    """Of the elements, in row-major order."""
+    return numpy.arange(x.size, dtype=numpy.int64).reshape(x.shape)
+
+
+def _gathered(graph: Any, x: Any, index: numpy.ndarray) -> str:
+    """The elements of these numbers."""
     if _is_same_of_each(index, x):
         # In each sample the same elements, however many samples there are.
         samples = graph.node("Reshape", x, _int64(0, -1))
-        return [graph.node("Gather", samples, index[0], axis=1)]
-    return [graph.node("Gather", graph.node("Reshape", x, _int64(-1)), index)]
+        return graph.node("Gather", samples, index[0], axis=1)
+    return graph.node("Gather", graph.node("Reshape", x, _int64(-1)), index)
+
+
+@writes("diagonal")
+def _diagonal(
+    graph: Any, ys: Any, x: Any, offset: int, axis1: int, axis2: int
+) -> Sequence[str]:
+    index = numpy.diagonal(_numbers(x), offset, axis1, axis2)
+    return [_gathered(graph, x, index.copy())]
+
+
+@writes("as_strided")
+def _as_strided(
+    graph: Any, ys: Any, x: Any, shape: Any, strides: Any, first: int
+) -> Sequence[str]:
+    steps = zip(numpy.indices(tuple(shape), sparse=True), strides)
+    index = sum((i * stride for i, stride in steps), numpy.full(tuple(shape), first))
+    return [_gathered(graph, x, index.astype(numpy.int64))]
 
 
 def _is_same_of_each(index: numpy.ndarray, x: Any) -> bool:
@@ -74,18 +100,41 @@ def _is_same_of_each(index: numpy.ndarray, x: Any) -> bool:
 
 @writes_function(PutItems)
 def _put_items(graph: Any, ys: Any, call: Any, gy: Any) -> Sequence[str]:
-    y = ys[0]
-    index = numpy.arange(y.size).reshape(y.shape)[call.node.keys].astype(numpy.int64)
+    index = _numbers(ys[0])[call.node.keys]
     given = graph.node("Expand", gy, _int64(*index.shape))
+    return [_put(graph, ys[0], index, graph.node("Reshape", given, _int64(-1)))]
+
+
+def _put(graph: Any, y: Any, index: numpy.ndarray, terms: str) -> str:
+    """Zeros of the shape of ``y``, to which terms are added at elements."""
     put = graph.node(
         "ScatterElements",
         numpy.zeros(y.size, y.dtype),
         index.ravel(),
-        graph.node("Reshape", given, _int64(-1)),
+        terms,
         axis=0,
         reduction="add",
     )
-    return [graph.node("Reshape", put, _int64(*y.shape), allowzero=1)]
+    reshaped: str = graph.node("Reshape", put, _int64(*y.shape), allowzero=1)
+    return reshaped
+
+
+@writes("upsampling_2d")
+def _upsampling(
+    graph: Any, ys: Any, x: Any, indices: Any, window: Any, extents: Any
+) -> Sequence[str]:
+    _, _, i, j = numpy.indices(x.shape, sparse=True)
+    within = numpy.divmod(numpy.asarray(indices, numpy.int64), window[0][1])
+    at = [
+        position * stride - pad + element
+        for position, element, _, stride, pad in zip((i, j), within, *window)
+    ]
+    inside = numpy.logical_and(*((0 <= k) & (k < n) for k, n in zip(at, extents)))
+    kept = numpy.flatnonzero(inside)
+    planes = numpy.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], 1, 1)
+    index = (planes * extents[0] + at[0]) * extents[1] + at[1]
+    pixels = graph.node("Gather", graph.node("Reshape", x, _int64(-1)), kept)
+    return [_put(graph, ys[0], index[inside], pixels)]
 
 
 @writes("cumsum")

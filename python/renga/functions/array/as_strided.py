@@ -6,11 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy
-
 from renga import _core
 from renga.core.variable import Variable
-from renga.functions.array.get_item import get_item
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_counts, check_integer, check_memory, is_number
 
@@ -47,10 +44,6 @@ def as_strided(
         raise ValueError(
             f"as_strided: expected elements 0 to {size - 1}, got {lowest} to {highest}"
         )
-    if 0 in shape:
-        return get_item(_core.ops.reshape(x, (size,)), numpy.zeros(shape, int))
-    indices = numpy.full(shape, first)
-    for axis, (extent, stride) in enumerate(zip(shape, strides)):
-        steps = numpy.arange(extent) * (stride if extent > 1 else 0)
-        indices += steps.reshape(-1, *(1,) * (len(shape) - axis - 1))
-    return get_item(_core.ops.reshape(x, (size,)), indices)
+    # Unused ones may be too large for the core.
+    used = [stride if n > 1 else 0 for n, stride in zip(shape, strides)]
+    return _core.ops.as_strided(x, shape, used, 0 if 0 in shape else first)

@@ -9,10 +9,9 @@ import numpy
 from renga import _core
 from renga.core.around_call import reads_elements
 from renga.core.backend import get_array_module
-from renga.core.variable import Variable, as_array
+from renga.core.variable import Variable, as_array, as_variable
 
 
-@reads_elements
 def sample_pixels(x: Any, rows: Any, columns: Any) -> Variable:
     """``x`` at points given in pixels, by bilinear interpolation; 0 outside.
 
@@ -21,6 +20,14 @@ def sample_pixels(x: Any, rows: Any, columns: Any) -> Variable:
         rows, columns: (N, …)
         return: (N, C, …)
     """
+    if not as_variable(x)._device_name.startswith("cuda:"):
+        return _core.ops.sample_2d(x, rows, columns)
+    return _composed(x, rows, columns)
+
+
+@reads_elements
+def _composed(x: Any, rows: Any, columns: Any) -> Variable:
+    """The same of operations that CUDA devices have kernels for."""
     ops = _core.ops
     n, c, h, w = x.shape
     table = ops.reshape(ops.transpose(x, (0, 2, 3, 1)), (n * h * w, c))

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
+from renga import _core
 from renga.core.variable import Variable
-from renga.functions.array.get_item import get_item
-from renga.functions.array.moveaxis import moveaxis
 from renga.functions.check import check_arrays, check_axis
 from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
@@ -29,8 +26,5 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variabl
         raise ValueError(f"diagonal: expected two different axes, got {axis1} twice")
     rows, columns = x.shape[axis1], x.shape[axis2]
     offset = check_integer("diagonal", "offset", offset)
-    offset = max(-rows, min(offset, columns))
-    first = max(-offset, 0)
-    i = numpy.arange(first, max(first, min(rows, columns - offset)))
-    x = moveaxis(x, (axis1, axis2), (0, 1))
-    return moveaxis(get_item(x, (i, i + offset)), 0, -1)
+    offset = max(-rows, min(offset, columns))  # others may be too large for the core
+    return _core.ops.diagonal(x, offset, axis1, axis2)

@@ -10,7 +10,6 @@ from renga import _core
 from renga.core.around_call import overridable
 from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
-from renga.functions.on_host import beside
 from renga.utils.extents import check_counts, check_memory
 
 
@@ -42,34 +41,14 @@ def resize_images(
     empty = 0 in x.shape[2:] and 0 not in outs
     check_shape("resize_images", not empty, "an image with pixels", x)
     check_memory("resize_images", (*x.shape[:2], *outs), x.dtype)
-    for n, m in zip(x.shape[2:], outs):
-        check_memory("resize_images", (m, n), float)
     rows, columns = (
-        weights_of_pixels(n, m, mode, align_corners).astype(x.dtype)
-        for n, m in zip(x.shape[2:], outs)
+        positions(n, m, mode, align_corners) for n, m in zip(x.shape[2:], outs)
     )
-    return resample(x, rows, columns)
+    return _core.ops.resample_2d(x, rows, columns)
 
 
-def resample(x: Any, rows: numpy.ndarray, columns: numpy.ndarray) -> Variable:
-    """Images whose rows and columns are weighted sums of those of ``x``.
-
-    Shapes:
-        x: (N, C, H, W)
-        rows, columns: (H', H), (W', W)
-        return: (N, C, H', W')
-    """
-    matmul = _core.ops.matmul
-    n, c, h, w = x.shape
-    y = matmul(_core.ops.reshape(x, (n * c * h, w)), beside(x, columns), transb=True)
-    y = _core.ops.reshape(y, (n * c, h, len(columns)))
-    stacked = numpy.broadcast_to(rows, (n * c, *rows.shape))
-    y = matmul(beside(x, stacked), y)
-    return _core.ops.reshape(y, (n, c, len(rows), len(columns)))
-
-
-def weights_of_pixels(n: int, m: int, mode: str, align_corners: bool) -> numpy.ndarray:
-    """(m, n) weights of the old pixels in each of the new ones.
+def positions(n: int, m: int, mode: str, align_corners: bool) -> numpy.ndarray:
+    """Where the ``m`` new pixels are among the ``n`` old ones.
 
     Raises:
         ValueError: the mode is neither "bilinear" nor "nearest".
@@ -78,13 +57,10 @@ def weights_of_pixels(n: int, m: int, mode: str, align_corners: bool) -> numpy.n
         raise ValueError(
             f"resize_images: expected mode 'bilinear' or 'nearest', got {mode!r}"
         )
-    at: numpy.ndarray
     if m == 0:
-        return numpy.zeros((0, n))
+        return numpy.zeros(0)
     if mode == "nearest":
-        at = numpy.arange(m) * n // m
-    elif align_corners:
-        at = numpy.linspace(0, n - 1, m)
-    else:
-        at = ((numpy.arange(m) + 0.5) * (n / m) - 0.5).clip(0, n - 1)
-    return numpy.maximum(1 - abs(at[:, None] - numpy.arange(n)), 0)
+        return (numpy.arange(m) * n // m).astype(float)
+    if align_corners:
+        return numpy.linspace(0, n - 1, m)
+    return ((numpy.arange(m) + 0.5) * (n / m) - 0.5).clip(0, n - 1)

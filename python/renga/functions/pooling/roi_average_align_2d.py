@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga import _core
 from renga.core.variable import Variable
 from renga.functions.on_host import on_host
-from renga.functions.pooling.roi import (
-    as_ratios,
-    checked_regions,
-    joined,
-    samples,
-    weighted,
-)
+from renga.functions.pooling.roi import as_ratios, checked_regions
 
 
 @on_host
@@ -49,13 +44,4 @@ def roi_average_align_2d(
     args = (name, x, rois, roi_indices, outsize, spatial_scale)
     regions, images, sizes = checked_regions(*args)
     ratios = as_ratios(name, sampling_ratio)
-    ys = []
-    for (top, left, bottom, right), image in zip(regions, images):
-        parts = []
-        for begin, end, out, size, ratio in zip(
-            (top, left), (bottom, right), sizes, x.shape[2:], ratios
-        ):
-            weights, count = samples(begin, end, out, size, ratio)
-            parts.append(weights.reshape(out, count, size).mean(1))
-        ys.append(weighted(x, int(image), *parts))
-    return joined(ys, x, sizes)
+    return _core.ops.roi_average_2d(x, regions, images, sizes, ratios)

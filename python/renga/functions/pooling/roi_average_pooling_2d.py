@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
-
+from renga import _core
 from renga.core.variable import Variable
 from renga.functions.on_host import on_host
-from renga.functions.pooling.roi import cells, checked_regions, joined, weighted
+from renga.functions.pooling.roi import PIXELS, checked_regions
 
 
 @on_host
@@ -35,17 +34,4 @@ def roi_average_pooling_2d(
     """
     args = ("roi_average_pooling_2d", x, rois, roi_indices, outsize, spatial_scale)
     regions, images, sizes = checked_regions(*args)
-    ys = []
-    for (top, left, bottom, right), image in zip(regions, images):
-        rows = _means(cells(top, bottom, sizes[0], x.shape[2]), x.shape[2])
-        columns = _means(cells(left, right, sizes[1], x.shape[3]), x.shape[3])
-        ys.append(weighted(x, int(image), rows, columns))
-    return joined(ys, x, sizes)
-
-
-def _means(spans: list[tuple[int, int]], size: int) -> numpy.ndarray:
-    weights = numpy.zeros((len(spans), size))
-    for row, (begin, end) in zip(weights, spans):
-        if begin < end:
-            row[begin:end] = 1 / (end - begin)
-    return weights
+    return _core.ops.roi_average_2d(x, regions, images, sizes, PIXELS)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
-
-import numpy
 
 from renga import _core
 from renga.core.variable import Variable
 from renga.functions.on_host import on_host
-from renga.functions.pooling.roi import (
-    as_ratios,
-    checked_regions,
-    joined,
-    samples,
-    weighted,
-)
+from renga.functions.pooling.roi import as_ratios, checked_regions
 
 
 @on_host
@@ -48,16 +41,4 @@ def roi_max_align_2d(
     args = (name, x, rois, roi_indices, outsize, spatial_scale)
     regions, images, sizes = checked_regions(*args)
     ratios = as_ratios(name, sampling_ratio)
-    ops = _core.ops
-    ys = []
-    for (top, left, bottom, right), image in zip(regions, images):
-        axes = zip((top, left), (bottom, right), sizes, x.shape[2:], ratios)
-        (rows, columns), counts = zip(*(samples(*axis) for axis in axes))
-        points = weighted(x, int(image), rows, columns)
-        inside = rows.any(1)[:, None] & columns.any(1)
-        outside = numpy.where(inside, 0, -numpy.inf).astype(x.dtype)
-        points = ops.add(points, numpy.broadcast_to(outside, points.shape))
-        points = ops.expand_dims(points, 0)
-        largest = ops.max_pooling_2d(points, (counts, counts, (0, 0)))
-        ys.append(ops.squeeze(largest, 0))
-    return joined(ys, x, sizes)
+    return _core.ops.roi_max_2d(x, regions, images, sizes, ratios, -math.inf)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
 
 from renga import _core
-from renga.core.around_call import reads_elements
-from renga.core.variable import Variable, as_array
-from renga.functions.array.get_item import get_item
+from renga.core.variable import Variable
 from renga.functions.check import array_of, check_shape
 from renga.functions.on_host import on_host
-from renga.functions.pooling.roi import cells, checked_regions
+from renga.functions.pooling.roi import PIXELS, checked_regions
 
 
-@reads_elements
 @on_host
 def roi_max_pooling_2d(
     x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: float
@@ -39,38 +37,10 @@ def roi_max_pooling_2d(
         ValueError: a region is not finite.
     """
     args = ("roi_max_pooling_2d", x, rois, roi_indices, outsize, spatial_scale)
-    return _largest(x, *checked_regions(*args), outside=-numpy.inf)
+    regions, images, sizes = checked_regions(*args)
+    return _core.ops.roi_max_2d(x, regions, images, sizes, PIXELS, -math.inf)
 
 
-def _largest(
-    x: Any,
-    regions: numpy.ndarray,
-    images: numpy.ndarray,
-    sizes: tuple[int, int],
-    outside: float,
-) -> Variable:
-    pixels = as_array(x)
-    shape = (len(regions), x.shape[1], *sizes)
-    found = numpy.zeros(shape, int)
-    inside = numpy.zeros(shape, bool)
-    for r, ((top, left, bottom, right), image) in enumerate(zip(regions, images)):
-        rows = cells(top, bottom, sizes[0], x.shape[2])
-        columns = cells(left, right, sizes[1], x.shape[3])
-        for i, (above, below) in enumerate(rows):
-            for j, (before, after) in enumerate(columns):
-                if above < below and before < after:
-                    cell = pixels[image, :, above:below, before:after]
-                    at = cell.reshape(len(cell), -1).argmax(1)
-                    row, column = numpy.divmod(at, after - before)
-                    found[r, :, i, j] = (above + row) * x.shape[3] + before + column
-                    inside[r, :, i, j] = True
-    flat = _core.ops.reshape(x, (*x.shape[:2], x.shape[2] * x.shape[3]))
-    channels = numpy.arange(x.shape[1])[:, None, None]
-    y = get_item(flat, (images[:, None, None, None], channels, found))
-    return _core.ops.where(inside, y, numpy.full(shape, outside, x.dtype))
-
-
-@reads_elements
 @on_host
 def roi_pooling_2d(
     x: Any, rois: Any, outh: int, outw: int, spatial_scale: float
@@ -101,4 +71,4 @@ def roi_pooling_2d(
     args = ("roi_pooling_2d", x, corners, images, (outh, outw), spatial_scale)
     regions, images, sizes = checked_regions(*args)
     regions = numpy.round(regions) + [0, 0, 1, 1]
-    return _largest(x, regions, images, sizes, outside=0)
+    return _core.ops.roi_max_2d(x, regions, images, sizes, PIXELS, 0.0)

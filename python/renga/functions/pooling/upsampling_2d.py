@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
-
-import numpy
 
 from renga import _core
 from renga.core.around_call import overridable
-from renga.core.variable import Variable, as_array
-from renga.functions.array.get_item import PutItems
-from renga.functions.check import (
-    check_arrays,
-    check_floats,
-    check_shape,
-    checked_indices,
-)
-from renga.functions.on_host import on_host
+from renga.core.variable import Variable
+from renga.functions.check import check_arrays, check_floats, check_shape
 from renga.functions.window import as_pair
 from renga.utils.conv import get_conv_outsize, get_deconv_outsize
 from renga.utils.extents import check_counts, check_memory, check_window
 
 
 @overridable
-@on_host
 def upsampling_2d(
     x: Any,
     indexes: Any,
@@ -52,7 +41,6 @@ def upsampling_2d(
         IndexError: an index is none of a window's elements.
     """
     check_arrays("upsampling_2d", x, indexes)
-    indexes = as_array(indexes)
     check_floats("upsampling_2d", x)
     fits = x.ndim == 4 and indexes.shape == x.shape
     check_shape("upsampling_2d", fits, "(N, C, H, W) twice", x, indexes)
@@ -64,7 +52,6 @@ def upsampling_2d(
         pad=as_pair(pad),
     )
     window = tuple(zip(size, step, border))
-    indexes = checked_indices("upsampling_2d", "indexes", indexes, math.prod(size))
     if outsize is None:
         outs = tuple(
             get_deconv_outsize(n, *one, cover_all)
@@ -79,15 +66,5 @@ def upsampling_2d(
         )
         fits = all(a <= n <= b for a, n, b in zip(least, x.shape[2:], most))
         check_shape("upsampling_2d", fits, f"{least} to {most} pixels", x)
-    n, c, h, w = numpy.indices(x.shape, sparse=True)
-    rows = h * step[0] + indexes // size[1] - border[0]
-    columns = w * step[1] + indexes % size[1] - border[1]
-    # Pixels outside are written to a margin of one pixel, which is cut off.
-    wide = tuple(extent + 2 for extent in outs)
-    check_memory("upsampling_2d", (*x.shape[:2], *wide), x.dtype)
-    rows, columns = rows.clip(-1, wide[0] - 2), columns.clip(-1, wide[1] - 2)
-    keys = (n, c, rows + 1, columns + 1)
-    (y,) = PutItems(keys, (*x.shape[:2], *wide)).apply((x,))
-    ranges = [(0, extent, 1) for extent in x.shape[:2]]
-    ranges += [(1, extent, 1) for extent in outs]
-    return _core.ops.slice(y, ranges)
+    check_memory("upsampling_2d", (*x.shape[:2], *outs), x.dtype)
+    return _core.ops.upsampling_2d(x, indexes, (size, step, border), outs)

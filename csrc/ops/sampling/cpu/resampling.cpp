@@ -1,0 +1,175 @@
+// Products of images with banded matrices from both sides: of the rows first where these become
+// fewer, else of the columns, with the rows that the next one needs, too, kept.
+#include <algorithm>
+#include <vector>
+
+#include "devices/gil_release.h"
+#include "devices/parallel.h"
+#include "ops/sampling/cpu/kernels.h"
+#include "ops/sampling/image_layout.h"
+
+namespace renga::sampling_cpu {
+namespace {
+
+// A banded matrix whose factors are numbers of type C.
+template <class C>
+struct Factors {
+  explicit Factors(const Band& band)
+      : band(band), used(band.used()), weights(band.weights.begin(), band.weights.end()) {}
+
+  // The weights of result i that are not 0: visit(number, weight).
+  template <class Visit>
+  void for_each_weight(std::int64_t i, const Visit& visit) const {
+    for (std::int64_t k = 0; k < band.taps; ++k) {
+      const C w = weights[static_cast<std::size_t>(k * band.count() + i)];
+      if (w != 0) visit(band.begin[static_cast<std::size_t>(i)] + k, w);
+    }
+  }
+
+  const Band& band;
+  Run used;
+  std::vector<C> weights;
+};
+
+// to = the weighted sum of lines of n numbers that make result i, or is added to.
+template <class C, class LineOf>
+void combine_lines(const Factors<C>& factors, std::int64_t i, std::int64_t n, bool adds,
+                   const LineOf& line_of, C* __restrict to) {
+  factors.for_each_weight(i, [&](std::int64_t number, C w) {
+    const C* const __restrict line = line_of(number);
+    if (adds) {
+#pragma omp simd
+      for (std::int64_t j = 0; j < n; ++j) to[j] += w * line[j];
+    } else {
+#pragma omp simd
+      for (std::int64_t j = 0; j < n; ++j) to[j] = w * line[j];
+    }
+    adds = true;
+  });
+  if (!adds) std::fill_n(to, n, C(0));
+}
+
+// The results from pixels of `channels` numbers each, `line` beginning with pixel `start`.
+template <class C>
+void combine_pixels(const Factors<C>& factors, std::int64_t start, std::int64_t channels,
+                    const C* __restrict line, bool adds, C* __restrict to) {
+  const Band& band = factors.band;
+  const std::int64_t count = band.count();
+  if (channels > 1) {
+    for (std::int64_t j = 0; j < count; ++j) {
+      combine_lines(
+          factors, j, channels, adds,
+          [=](std::int64_t pixel) { return line + (pixel - start) * channels; }, to + j * channels);
+    }
+    return;
+  }
+  const std::int32_t* const __restrict begin = band.begin.data();
+  if (!adds && band.taps == 0) std::fill_n(to, count, C(0));
+  for (std::int64_t k = 0; k < band.taps; ++k, adds = true) {
+    const C* const __restrict w = factors.weights.data() + k * count;
+    const C* const __restrict from = line + k - start;
+    if (adds) {
+#pragma omp simd
+      for (std::int64_t j = 0; j < count; ++j) to[j] += w[j] * from[begin[j]];
+    } else {
+#pragma omp simd
+      for (std::int64_t j = 0; j < count; ++j) to[j] = w[j] * from[begin[j]];
+    }
+  }
+}
+
+// One image of x to one of y, as far as its results are in the rows [first_row, last_row) of y and
+// channels [first, last); `together` channels of a pixel are one run of numbers.
+template <class C>
+class Resampler {
+ public:
+  Resampler(const Array& x, const Array& y, const Resampling& image, bool adds)
+      : rows_(*image.rows),
+        columns_(*image.columns),
+        x_(x),
+        y_(y),
+        from_(image.from),
+        to_(image.to),
+        channels_(has_channels_last(x) ? x.shape(1) : 1),
+        adds_(adds) {}
+
+  void run(std::int64_t channel, std::int64_t first_row, std::int64_t last_row) {
+    const Band& rows = rows_.band;
+    const bool columns_first = rows_.used.end - rows_.used.begin < rows.count();
+    const std::int64_t width = columns_.band.count() * channels_;
+    const std::int64_t used = columns_.used.begin, reach = columns_.used.end - used;
+    const C* const from = x_.plane(from_, channel) + used * channels_;
+    C* const to = y_.plane(to_, channel) + columns_.band.first * channels_;
+    lines_.resize(static_cast<std::size_t>(columns_first ? rows.taps * width : reach * channels_));
+    kept_.assign(static_cast<std::size_t>(rows.taps), -1);
+    const auto line_of = [&](std::int64_t row) { return from + row * x_.row_step; };
+    const auto combined = [&](std::int64_t row) {
+      const std::int64_t slot = row % rows.taps;
+      C* const line = lines_.data() + slot * width;
+      if (std::exchange(kept_[static_cast<std::size_t>(slot)], row) != row) {
+        combine_pixels(columns_, used, channels_, line_of(row), false, line);
+      }
+      return static_cast<const C*>(line);
+    };
+    for (std::int64_t i = std::max(first_row, rows.first);
+         i < std::min(last_row, rows.first + rows.count()); ++i) {
+      C* const target = to + i * y_.row_step;
+      if (columns_first) {
+        combine_lines(rows_, i - rows.first, width, adds_, combined, target);
+      } else {
+        combine_lines(rows_, i - rows.first, reach * channels_, false, line_of, lines_.data());
+        combine_pixels(columns_, used, channels_, lines_.data(), adds_, target);
+      }
+    }
+  }
+
+ private:
+  Factors<C> rows_, columns_;
+  Image<C> x_, y_;
+  std::int64_t from_, to_, channels_;
+  bool adds_;
+  std::vector<C> lines_;
+  std::vector<std::int64_t> kept_;  // the rows that lines_ has combined
+};
+
+bool covers(const Band& band, std::int64_t size) { return band.first == 0 && band.count() == size; }
+
+// Whether each image of y is written once, and wholly.
+bool writes_all(const std::vector<Resampling>& images, const Array& y) {
+  bool all = static_cast<std::int64_t>(images.size()) == y.shape(0);
+  for (std::size_t i = 0; i < images.size() && all; ++i) {
+    all = images[i].to == static_cast<std::int64_t>(i) && covers(*images[i].rows, y.shape(2)) &&
+          covers(*images[i].columns, y.shape(3));
+  }
+  return all;
+}
+
+template <class C>
+void resample_images(const Array& x, const Array& y, const std::vector<Resampling>& images) {
+  const bool adds = !writes_all(images, y);
+  if (adds) fill(y, 0);
+  // Threads have channels of their own, or rows.
+  const bool is_last = has_channels_last(x);
+  const std::int64_t units = is_last ? y.shape(2) : y.shape(1);
+  const std::int64_t cost = y.size() / std::max<std::int64_t>(units, 1) * 4;
+  parallel_for(units, cost, [&](std::int64_t begin, std::int64_t end) {
+    for (const Resampling& image : images) {
+      Resampler<C> resampler(x, y, image, adds);
+      if (is_last) {
+        resampler.run(0, begin, end);
+        continue;
+      }
+      for (std::int64_t c = begin; c < end; ++c) resampler.run(c, 0, y.shape(2));
+    }
+  });
+}
+
+}  // namespace
+
+void resample(const Array& x, const Array& y, const std::vector<Resampling>& images) {
+  if (y.size() == 0) return;
+  const GilRelease work(x.size() + y.size());
+  visit_singles(x, [&]<class C>(Type<C>) { resample_images<C>(x, y, images); });
+}
+
+}  // namespace renga::sampling_cpu

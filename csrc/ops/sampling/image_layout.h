@@ -1,0 +1,40 @@
+// The layouts of images that kernels of this family know: channels last, or else rows of pixels.
+#pragma once
+
+#include "autograd/variable.h"
+#include "ops/shape/image.h"
+#include "ops/shape/manipulation.h"
+
+namespace renga {
+
+inline void require_image(const char* op, const Array& x) {
+  require(is_float(x.dtype()), op, ": expected a float dtype, got ", x.dtype());
+  require(x.ndim() == 4, op, ": expected x with 4 axes, got ", x.shape());
+}
+
+inline bool has_channels_last(const Array& x) {
+  return x.shape(1) > 1 && x.strides()[1] == x.itemsize() &&
+         x.strides()[3] == x.shape(1) * x.itemsize();
+}
+
+// The same image with channels or columns that are contiguous.
+inline Array with_known_layout(const Array& x) {
+  return has_channels_last(x) || x.strides()[3] == x.itemsize() ? x : contiguous(x);
+}
+
+// An image of other extents in the layout of `like`.
+inline Array empty_sampled(const Array& like, std::int64_t count, const Dims& extents) {
+  const Shape shape = image_shape(count, like.shape(1), extents);
+  return has_channels_last(like)
+             ? empty_in_order(shape, channels_last_axes(4), like.dtype(), like.device())
+             : empty(shape, like.dtype(), like.device());
+}
+
+// f(x), computed in float32 if x has a narrower dtype.
+template <class Function>
+Variable in_singles(const Variable& x, const Function& f) {
+  if (size_of(x.dtype()) >= size_of(Dtype::float32)) return f(x);
+  return cast(f(cast(x, Dtype::float32)), x.dtype());
+}
+
+}  // namespace renga
