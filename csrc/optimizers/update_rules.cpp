@@ -1,5 +1,6 @@
 #include "optimizers/update_rules.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
@@ -40,6 +41,13 @@ constexpr auto kNames = [] {
 
 void call_kernel(RuleIndex rule, std::span<const UpdateCall> calls) {
   update_kernels.on(calls[0].x.device()).rules[rule](calls);
+}
+
+bool are_of_different_arrays(std::span<const UpdateCall> calls) {
+  std::vector<const std::byte*> memory;
+  for (const UpdateCall& call : calls) memory.push_back(call.x.data());
+  std::ranges::sort(memory);
+  return std::ranges::adjacent_find(memory) == memory.end();
 }
 
 // Makes the calls that `body` makes of rules part of `updates`.
@@ -101,14 +109,14 @@ void update_all(RuleIndex rule, std::span<const UpdateCall> calls, std::size_t s
   if (deferred != nullptr) return;
   for (std::size_t begin = 0, end = 0; begin < calls.size(); begin = end) {
     const Array& first = calls[begin].x;
-    std::set<const std::byte*> parameters;
-    // The second update of a parameter comes after the first.
     while (end < calls.size() && calls[end].x.dtype() == first.dtype() &&
-           calls[end].x.device() == first.device() &&
-           (calls.size() == 1 || parameters.insert(calls[end].x.data()).second)) {
+           calls[end].x.device() == first.device()) {
       ++end;
     }
-    call_kernel(rule, calls.subspan(begin, end - begin));
+    // The second update of a parameter comes after the first.
+    const std::size_t step =
+        are_of_different_arrays(calls.subspan(begin, end - begin)) ? end - begin : 1;
+    for (; begin < end; begin += step) call_kernel(rule, calls.subspan(begin, step));
   }
 }
 

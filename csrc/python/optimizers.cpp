@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "lazy/deferred.h"
 #include "optimizers/norms.h"
 #include "optimizers/prediction.h"
 #include "optimizers/update_rules.h"
@@ -57,7 +58,16 @@ auto members(const char* rule, const py::dict& values, const py::tuple& names) {
   return found;
 }
 
-Array output_array(py::handle x) { return x.cast<OutputArray>().array; }
+// The array of a variable, to be changed in place. What Python has not seen becomes no ndarray.
+Array changed_array(VariableBody& x) {
+  const Array& known = x.metadata();
+  if (x.host_view || !known.device().is_host() || known.dtype() == Dtype::bfloat16) {
+    return python_array(x).cast<OutputArray>().array;
+  }
+  if (x.cache) x.cache->clear();
+  expose(x.array());
+  return x.array();
+}
 
 // Binds every listed rule.
 struct RuleBinder {
@@ -89,8 +99,8 @@ struct RuleBinder {
       for (std::size_t i = 0; i < params.size(); ++i) {
         VariableBody& x = *variable_body(py::handle(params[i]));
         if (!x.grad.defined()) continue;
-        arrays.emplace_back(output_array(python_array(x)),
-                            Gradient(output_array(python_array(*x.grad.body())), scale, decay));
+        arrays.emplace_back(changed_array(x),
+                            Gradient(changed_array(*x.grad.body()), scale, decay));
         all_states.push_back(
             members<Array, kStates>(name, states[i].cast<py::dict>(), state_names));
         calls.push_back(
@@ -138,6 +148,19 @@ std::vector<py::object> predict_all(const py::list& items, double steps) {
   return results;
 }
 
+std::optional<std::vector<double>> squared_gradients(const py::list& params) {
+  std::vector<double> squares;
+  for (const py::handle param : params) {
+    const VariableBody& x = *variable_body(param);
+    if (!x.grad.defined()) continue;
+    const Array& grad = x.grad.array();
+    if (!grad.device().is_host()) return std::nullopt;
+    const double scale = x.pass ? x.pass->loss_scale.value_or(1) : 1;
+    squares.push_back(squared_norm(grad) / (scale * scale));
+  }
+  return squares;
+}
+
 void bind_prediction(py::module_& rules) {
   py::class_<ScaledStep>(rules, "ScaledStep", "The step ``x += scale d``.")
       .def(py::init<Array, double>(), py::arg("d"), py::arg("scale"));
@@ -174,6 +197,9 @@ void bind_optimizers(py::module_& m) {
     add_scaled(y.array, x, scale);
   });
   rules.def("squared_norm", &squared_norm, py::arg("x"), "The sum of the squares of an ndarray.");
+  rules.def("squared_gradients", &squared_gradients, py::arg("params"),
+            "The sum of the squares of each gradient that Variables have, without its loss scale; "
+            "None if one is not on the host.");
   rules.def(
       "without_gradient",
       [](const py::list& params) {
@@ -185,6 +211,7 @@ void bind_optimizers(py::module_& m) {
         return found;
       },
       py::arg("params"), "Those of the Variables that have an array, but no gradient.");
+  bind_joint_updates(rules);
   bind_prediction(rules);
 }
 

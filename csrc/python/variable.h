@@ -31,6 +31,7 @@ void set_operators(PyHeapTypeObject* variable);
 void bind_graph(py::module_& m);
 void bind_ops(py::module_& m);
 void bind_optimizers(py::module_& m);
+void bind_joint_updates(py::module_& rules);
 void bind_settings(py::module_& m);
 void bind_kernels(py::module_& m);
 void bind_memory(py::module_& m);

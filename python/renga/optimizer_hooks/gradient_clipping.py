@@ -7,12 +7,11 @@ from typing import Any, Callable
 
 from renga.core.variable import Variable, as_factor
 from renga.optimizer_hooks.gradient_change import GradientChange
-from renga.optimizer_hooks.loss_scale import scale_of
 from renga.optimizer_hooks.norm import (
     is_above,
     one_unless,
     square_root,
-    squared_norm,
+    squared_gradients,
     total,
 )
 from renga.utils.argument import check_number
@@ -53,12 +52,7 @@ class GradientClipping:
 
     def _rate(self, opt: Any) -> Any:
         """By what gradients are multiplied; None if they stay as they are."""
-        params = [
-            param
-            for param in opt.target.params(include_uninit=False)
-            if param.grad is not None
-        ]
-        squares = [squared_norm(p, p.grad) / scale_of(p) ** 2 for p in params]
+        squares = squared_gradients(list(opt.target.params(include_uninit=False)))
         norm = square_root(opt.target.sum_over_stages(total(squares)))
         above = is_above(norm, self.threshold)
         if above is False:

@@ -14,8 +14,11 @@ import numpy
 from renga import _core
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable, as_number, as_variable
+from renga.optimizer_hooks.loss_scale import scale_of
 
 _FLOAT64 = numpy.dtype(numpy.float64)
+# What a class may override of the gradient and of whose it is.
+_OURS = ("grad", "sum_over_shards")
 _BOOL = numpy.dtype(numpy.bool_)
 
 
@@ -30,6 +33,20 @@ def squared_norm(param: Any, x: Any) -> Any:
         wide = _core.ops.cast(as_variable(x), numpy.result_type(x.dtype, "f"))
         square = _core.ops.cast(_core.ops.sum(_core.ops.square(wide)), _FLOAT64)
     return param.sum_over_shards(square) if isinstance(param, Parameter) else square
+
+
+def squared_gradients(params: Sequence[Parameter]) -> Sequence[Any]:
+    """The same of each gradient that a parameter has, without its loss scale."""
+    kinds = {type(param) for param in params}
+    if all(getattr(kind, x) is getattr(Parameter, x) for kind in kinds for x in _OURS):
+        squares = _core.optimizers.squared_gradients(params)
+        if squares is not None:
+            return list(squares)
+    return [
+        squared_norm(param, param.grad) / scale_of(param) ** 2
+        for param in params
+        if param.grad is not None
+    ]
 
 
 def square_root(square: Any) -> Any:

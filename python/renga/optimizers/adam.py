@@ -18,6 +18,8 @@ from renga.core.optimizer import (
 class AdamRule(FusedRule):
     """The step of Adam for one parameter."""
 
+    shares_options = True
+
     def __init__(self, parent_hyperparam: Hyperparameter | None = None) -> None:
         super().__init__(parent_hyperparam)
         # AdaBound's bounds shrink together with alpha, relative to its initial value.
@@ -50,9 +52,6 @@ class AdamRule(FusedRule):
     def next_step(self, param: Any) -> Any:
         v = self.state["vhat" if self.hyperparam.amsgrad else "v"]
         return _core.optimizers.AdamMoments(self.state["m"], v, self.options_of(param))
-
-    def options_key(self, param: Any) -> Any:
-        return self.t, self.initial_alpha
 
     def options_of(self, param: Any) -> dict[str, Any]:
         options = super().options_of(param)

@@ -17,12 +17,10 @@ class MSVAGRule(FusedRule):
     """``x -= eta (lr m³ / (m² + rho s) + weight_decay_rate x)``."""
 
     entry = _core.optimizers.entries["msvag"]
+    shares_options = True
 
     def is_maskable(self) -> bool:
         return False  # its step depends on the number of updates
-
-    def options_key(self, param: Any) -> Any:
-        return self.t
 
     def options_of(self, param: Any) -> dict[str, Any]:
         options = super().options_of(param)

@@ -17,9 +17,7 @@ class RMSpropRule(FusedRule):
     """``ms = alpha ms + (1 - alpha) g²; x -= lr g / (√ms + eps)``."""
 
     entry = _core.optimizers.entries["rmsprop"]
-
-    def options_key(self, param: Any) -> Any:
-        return param.dtype
+    shares_options = True
 
     def options_of(self, param: Any) -> dict[str, Any]:
         eps = self.hyperparam.eps

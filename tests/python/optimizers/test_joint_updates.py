@@ -76,9 +76,17 @@ CHANGES = {
     "rate of one parameter": lambda link, _: setattr(
         link.p1.update_rule.hyperparam, "lr", 0.01
     ),
+    "one rate of several parameters": lambda link, _: [
+        setattr(param.update_rule.hyperparam, "lr", 0.01)
+        for param in (link.p1, link.p2, link.p4)
+    ],
     "frozen": lambda link, _: setattr(link.p1.update_rule, "enabled", False),
     "weight decay": lambda _, optimizer: optimizer.add_hook(WeightDecay(0.1)),
     "clipping": lambda _, optimizer: optimizer.add_hook(GradientClipping(0.5)),
+    "hook of one rule that is removed": lambda link, _: (
+        link.p1.update_rule.add_hook(lambda rule, param: None, "none"),
+        link.p1.update_rule.remove_hook("none"),
+    ),
     "hook of one rule": lambda link, _: link.p1.update_rule.add_hook(
         lambda rule, param: np.negative(param.grad, param.grad), "negative"
     ),

@@ -156,11 +156,8 @@ class Link(OneStage, Hooked, DeviceResident):
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
         """The parameters of this link and its children, each of them once."""
-        visited = set()
-        for _, param in self.namedparams(include_uninit):
-            if id(param) not in visited:
-                visited.add(id(param))
-                yield param
+        named = self.namedparams(include_uninit)
+        return iter({id(param): param for _, param in named}.values())
 
     def namedparams(
         self, include_uninit: bool = True

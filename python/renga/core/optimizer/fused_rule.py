@@ -21,6 +21,12 @@ class FusedRule(UpdateRule):
     entry: Any
     """The rule, one of ``_core.optimizers.entries``."""
     is_elementwise = True
+    shares_options = True
+    """Whether ``options_of`` gives the same for rules that differ in states alone.
+
+    Their parameters have one dtype and device. A class that overrides ``options_of``
+    overrides this, too, where it is so.
+    """
 
     # Of the next update: two numbers by which a device decides whether it changes
     # anything, and the scale and decay of its gradient.
@@ -33,14 +39,6 @@ class FusedRule(UpdateRule):
     def options_of(self, param: Any) -> dict[str, Any]:
         """The options of the next update by their names, and other hyperparameters."""
         return self.hyperparam.get_dict()
-
-    def options_key(self, param: Any) -> Any:
-        """What the options depend on beside the optimizer's hyperparameters.
-
-        A class that overrides ``options_of`` overrides it, too, if rules with equal
-        keys may share their options.
-        """
-        return None
 
     def update_core_cpu(self, param: Any) -> None:
         grad: Any = param.grad

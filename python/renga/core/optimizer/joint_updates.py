@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from renga import _core
@@ -28,11 +28,23 @@ class JointUpdates:
         # core what an update does, and whether rules may share their options.
         self._kind: tuple[type, type] = (object, object)
         self._is_of_core = self._shares_options = False
-        # By what the options depend on: the rule of the core, parameters, states and
-        # options.
-        self._calls: dict[Any, tuple[Any, list[Any], list[Any], dict[str, Any]]] = {}
+        # The rule of the core, parameters, states and options.
+        self._calls: list[tuple[Any, list[Any], list[Any], dict[str, Any]]] = []
+        # The parameters and states of those that others may join.
+        self._groups: list[tuple[list[Any], list[Any]]] = []
 
-    def add(self, param: Any) -> bool:
+    def take(self, params: list[Any], begin: int) -> int:
+        """Takes the updates from a position on that run no code of the user.
+
+        Returns:
+            the position of the first one that does, or the end.
+        """
+        begin = _core.optimizers.join(params, begin, self._groups)
+        while begin < len(params) and self._add(params[begin]):
+            begin = _core.optimizers.join(params, begin + 1, self._groups)
+        return begin
+
+    def _add(self, param: Any) -> bool:
         """Takes the update of a parameter, if it runs no code of the user."""
         rule = param.update_rule
         kind = type(param), type(rule)
@@ -42,22 +54,17 @@ class JointUpdates:
             self._shares_options = _shares_options(kind[1])
         if not self._is_of_core or "update" in vars(param) or not rule.begins(param):
             return False
-        own = vars(rule.hyperparam)
-        is_shared = self._shares_options and len(own) == 1  # the parent's alone
-        key = (kind[1], own["_parent"], rule.options_key(param)) if is_shared else rule
-        call = self._calls.get(key)
-        if call is None:
-            call = rule.entry, [], [], rule.options_of(param)
-            self._calls[key] = call
-        call[1].append(param)
-        call[2].append(rule._state)
+        params, states = [param], [rule._state]
+        self._calls.append((rule.entry, params, states, rule.options_of(param)))
+        if self._shares_options:
+            self._groups.append((params, states))
         return True
 
     def apply(self) -> None:
         """Computes the updates that were taken."""
         if not self._calls:
             return
-        calls, self._calls = self._calls.values(), {}
+        calls, self._calls, self._groups = self._calls, [], []
 
         def update() -> None:
             for entry, params, states, options in calls:
@@ -70,7 +77,7 @@ class JointUpdates:
 
 
 def update_params(
-    params: Iterable[Any], before_update: Callable[[Any], None] | None
+    params: list[Any], before_update: Callable[[Any], None] | None
 ) -> None:
     """Updates parameters in their order, with what a hook does before each.
 
@@ -79,14 +86,18 @@ def update_params(
     change = before_update if isinstance(before_update, GradientChange) else None
     joint = JointUpdates(change)
     can_join = before_update is None or change is not None
+    begin = 0
     try:
-        for param in params:
-            if can_join and joint.add(param):
-                continue
+        while True:
+            if can_join:
+                begin = joint.take(params, begin)
             joint.apply()
+            if begin == len(params):
+                return
             if before_update is not None:
-                before_update(param)
-            param.update()
+                before_update(params[begin])
+            params[begin].update()
+            begin += 1
     finally:
         joint.apply()
 
@@ -101,10 +112,10 @@ def _is_of_core(param: type, rule: type) -> bool:
 
 
 def _shares_options(rule: type) -> bool:
-    """Whether ``options_key`` of a class is about the ``options_of`` that it has."""
+    """Whether what a class says of its options is about the ``options_of`` it has."""
     for owner in rule.__mro__:
-        if "options_key" in vars(owner):
-            return True
+        if "shares_options" in vars(owner):
+            return bool(vars(owner)["shares_options"])
         if "options_of" in vars(owner):
             return False
     return False
