@@ -134,6 +134,23 @@ def test_rules_of_the_user(ranks, resumes):
     check_same(ranks, run)
 
 
+class CountingMethod(renga.GradientMethod):
+    """An optimizer of the user's, whose rules do not take its hyperparameters."""
+
+    def __init__(self, rate):
+        super().__init__()
+
+    def create_update_rule(self):
+        return CountingRule()
+
+
+def test_optimizers_of_the_user(ranks):
+    def run(comm, shard):
+        return train(comm, *make(comm, CountingMethod, shard=shard))
+
+    check_same(ranks, run)
+
+
 def test_gradients_in_half_precision(ranks):
     def run(comm, shard):
         group = comm.split(0, comm.rank)

@@ -60,8 +60,10 @@ def _refuse_rules(operation: str, optimizer: Any) -> None:
 
 
 def _is_of_another(rule: Any, optimizer: Any) -> bool:
-    is_of_setup = rule is not None and rule.is_of_setup
-    return is_of_setup and rule.hyperparam.parent is not optimizer.hyperparam
+    if rule is None or not rule.is_of_setup:
+        return False
+    # A rule of the user's may have no hyperparameters of an optimizer.
+    return rule.hyperparam.parent not in (None, optimizer.hyperparam)
 
 
 class UpdateRule(Hookable):
