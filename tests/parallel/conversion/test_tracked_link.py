@@ -352,3 +352,24 @@ def test_ranks_that_call_parallelize_differently(arguments):
             parallelize(make(), comm, strategy, *inputs)
 
     local.run(on_rank, ranks=2)
+
+
+@pytest.mark.parametrize("strategy", ["channel", "spatial"])
+@pytest.mark.parametrize("inputs", [None, 7])
+def test_links_that_are_set_later_are_refused(strategy, inputs):
+    """Also where each rank would take its shard for all channels."""
+    x = numbers(1, 2, 3, 8, 8).astype("f")
+
+    def run(comm):
+        model = parallelize(Classes(), comm, strategy, x)
+        before = model(x).array
+        del model.fc
+        with model.init_scope():
+            model.fc = L.Linear(inputs, 3)
+        with pytest.raises(
+            ValueError, match="since parallelize, got another one at /fc"
+        ):
+            model(x)
+        return before
+
+    local.run(run, ranks=2)

@@ -62,11 +62,26 @@ class TrackedLink(LoadedLink):
     def _track(self, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if current_tracker() is not None:
             return run(*args, **kwargs)
+        self._require_own_links()
         compare = self._run_model.first_calls.begin(self)
         result = self._run_model(self, run, args, kwargs)
         if compare is not None:
             compare(args, kwargs)
         return result
+
+
+    def _require_own_links(self) -> None:
+        """Raises ValueError if the model got a link after ranks have shared it."""
+        for path, link in self.namedlinks():
+            if not isinstance(link, TrackedLink):
+                continue
+            for child in link.children():
+                if child._run_model is None:
+                    raise ValueError(
+                        f"{type(self).__name__}: expected the links that the ranks "
+                        "share since parallelize, got another one at "
+                        f"{path.rstrip('/')}/{child.name}: set it before"
+                    )
 
 
 class TrackedCallable(TrackedLink):
