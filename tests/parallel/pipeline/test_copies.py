@@ -8,6 +8,7 @@ import pytest
 from programs import Layers, assert_close, batches, pipeline, saved, serial, whole
 
 import renga
+import renga.links as L
 from renga.optimizers import Adam, MomentumSGD
 from renga.serializers import load_npz
 from renga.training.extensions import ExponentialMovingAverage
@@ -205,6 +206,31 @@ def test_average_of_a_model_that_has_been_loaded(several_ranks, halfway):
         average()
         assert_close(whole(average.model), expected)
         assert_close(whole(model), expected)
+        return True
+
+    assert all(several_ranks(run))
+
+
+@pytest.mark.parametrize("schedule", ["1f1b", "pipedream"])
+def test_parameters_that_are_set_later_are_refused(several_ranks, schedule):
+    """No stage has them."""
+
+    def run(comm):
+        model, optimizer = pipeline(Layers, comm, DATA, 2, schedule=schedule)
+        model.train_batch(optimizer, model.model, DATA[0])
+        model.drain()
+        before = [(param, param.array.copy()) for param in model.params()]
+        del model.model.d
+        with model.model.init_scope():
+            model.model.d = L.Linear(8, 5)
+        for use in (
+            lambda: optimizer.setup(model),
+            lambda: model.train_batch(optimizer, model.model, DATA[1]),
+        ):
+            with pytest.raises(ValueError, match="cut into stages, got another one, /d"):
+                use()
+        for param, array in before:
+            np.testing.assert_array_equal(param.array, array)
         return True
 
     assert all(several_ranks(run))

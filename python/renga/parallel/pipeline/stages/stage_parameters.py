@@ -59,7 +59,18 @@ class StageParameters:
                 _copy_persistent(link, links[path])
 
     def is_own(self, param: Parameter) -> bool:
-        """Whether a parameter belongs to a stage of this rank."""
+        """Whether a parameter belongs to a stage of this rank.
+
+        Raises:
+            ValueError: the model got it after it was cut into stages.
+        """
+        if param.stage < 0:
+            paths = [n for n, each in self.model.namedparams() if each is param]
+            raise ValueError(
+                "Pipeline: expected the parameters of the model that was cut into "
+                f"stages, got another one, {', '.join(paths)}: make a Pipeline of the "
+                "changed model"
+            )
         return rank_of_stage(param.stage, self._comm.size) == self._comm.rank
 
     def free_others(self) -> None:
