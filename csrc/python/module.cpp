@@ -108,6 +108,7 @@ PYBIND11_MODULE(_core, m) {
   bind_variable(m);
   bind_calls(m);
   bind_elements(m);
+  bind_subscripts(m);
   bind_call_sites(m);
   bind_ops(m);
   bind_optimizers(m);

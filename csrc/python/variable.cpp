@@ -293,6 +293,7 @@ int clear(PyObject* self) {
 
 void set_up_type(PyHeapTypeObject* type) {
   set_operators(type);
+  set_subscript(type);
   traverse_base = std::exchange(type->ht_type.tp_traverse, &traverse);
   clear_base = std::exchange(type->ht_type.tp_clear, &clear);
 }

@@ -28,6 +28,8 @@ void refuse_uninitialized(py::handle type);
 void bind_variable(py::module_& m);
 // Fills in the type's slots for Python's operators, before the type is ready.
 void set_operators(PyHeapTypeObject* variable);
+void set_subscript(PyHeapTypeObject* variable);
+void bind_subscripts(py::module_& m);
 void bind_graph(py::module_& m);
 void bind_ops(py::module_& m);
 void bind_optimizers(py::module_& m);

@@ -16,12 +16,40 @@ constinit KernelTable<CopyKernels> copy_kernels{"copy"};
 
 namespace {
 
+// A memory operand of `size` bytes at any address.
+template <int size>
+[[gnu::always_inline]] inline void move(const std::byte* from, std::byte* to) {
+  std::memcpy(to, from, size);
+}
+
+// Bytes of a short run, in a few moves, of which the last two may overlap.
+[[gnu::always_inline]] inline void copy_short(const std::byte* from, std::byte* to,
+                                              std::int64_t n) {
+  const auto ends = [&]<int size>(std::integral_constant<int, size>) {
+    move<size>(from, to);
+    move<size>(from + n - size, to + n - size);
+  };
+  if (n >= 32) {
+    for (std::int64_t i = 0; i + 32 < n; i += 32) move<32>(from + i, to + i);
+    return move<32>(from + n - 32, to + n - 32);
+  }
+  if (n >= 16) return ends(std::integral_constant<int, 16>{});
+  if (n >= 8) return ends(std::integral_constant<int, 8>{});
+  if (n >= 4) return ends(std::integral_constant<int, 4>{});
+  for (std::int64_t i = 0; i < n; ++i) to[i] = from[i];
+}
+
+// Runs longer than this, in bytes, are worth a call of memcpy.
+constexpr std::int64_t kLongRun = 512;
+
 template <class From, class To>
 void copy_run(std::int64_t n, const std::byte* from, std::int64_t from_step, std::byte* to,
               std::int64_t to_step) {
   if (from_step == sizeof(From) && to_step == sizeof(To)) {
     if constexpr (std::is_same_v<From, To>) {
-      std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(To));
+      const std::int64_t bytes = n * static_cast<std::int64_t>(sizeof(To));
+      if (bytes <= kLongRun) return copy_short(from, to, bytes);
+      std::memcpy(to, from, static_cast<std::size_t>(bytes));
     } else {
       const auto* x = reinterpret_cast<const From*>(from);
       auto* y = reinterpret_cast<To*>(to);
@@ -29,9 +57,26 @@ void copy_run(std::int64_t n, const std::byte* from, std::int64_t from_step, std
     }
     return;
   }
+  if (from_step == 0 && to_step == sizeof(To)) {
+    std::fill_n(reinterpret_cast<To*>(to), n, convert<To>(*reinterpret_cast<const From*>(from)));
+    return;
+  }
   for (std::int64_t i = 0; i < n; ++i) {
     *reinterpret_cast<To*>(to + i * to_step) =
         convert<To>(*reinterpret_cast<const From*>(from + i * from_step));
+  }
+}
+
+// Runs of n elements along the last axis of a loop, and those of the axis around it.
+struct Runs {
+  std::int64_t n, from_step, to_step;
+};
+
+template <class From, class To>
+void copy_runs(const Runs& runs, std::int64_t count, const std::byte* from, std::int64_t from_row,
+               std::byte* to, std::int64_t to_row) {
+  for (std::int64_t k = 0; k < count; ++k, from += from_row, to += to_row) {
+    copy_run<From, To>(runs.n, from, runs.from_step, to, runs.to_step);
   }
 }
 
@@ -154,6 +199,7 @@ void visit_conversion(Dtype from, Dtype to, const Visit& visit) {
 
 void copy_cpu(const Array& from, const Array& to) {
   const GilRelease work(to.size());
+  if (to.size() == 0) return;
   const auto loop = make_loop<2>({&to, &from});
   const int crossing = from.dtype() == to.dtype() ? crossing_axis(loop, to.itemsize()) : -1;
   if (crossing >= 0) {
@@ -161,11 +207,20 @@ void copy_cpu(const Array& from, const Array& to) {
                       [&]<class Bits>(Type<Bits>) { copy_crossing<Bits>(loop, crossing); });
   }
   // Loops around the runs are the same for all types.
-  decltype(&copy_run<float, float>) run = nullptr;
+  decltype(&copy_runs<float, float>) run = nullptr;
   visit_conversion(from.dtype(), to.dtype(),
-                   [&]<class From, class To>(Type<From>, Type<To>) { run = copy_run<From, To>; });
-  parallel_walk(loop, 2, [=](std::int64_t n, const auto& p, const auto& s) {
-    run(n, p[1], s[1], p[0], s[0]);
+                   [&]<class From, class To>(Type<From>, Type<To>) { run = copy_runs<From, To>; });
+  if (loop.extents.size() == 1 || loop.run() * to.itemsize() > kLongRun) {
+    return parallel_walk(loop, 2, [=](std::int64_t n, const auto& p, const auto& s) {
+      run({n, s[1], s[0]}, 1, p[1], 0, p[0], 0);
+    });
+  }
+  const Runs runs{loop.run(), loop.strides[1].back(), loop.strides[0].back()};
+  StridedLoop<2> rows = loop;
+  rows.extents.pop_back();
+  for (int k : {0, 1}) rows.strides[k].pop_back();
+  parallel_walk(rows, 2 * runs.n, [=](std::int64_t n, const auto& p, const auto& s) {
+    run(runs, n, p[1], s[1], p[0], s[0]);
   });
 }
 

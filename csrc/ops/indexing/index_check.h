@@ -15,4 +15,9 @@ namespace renga {
 Array checked_indices(const char* op, const char* name, const Array& indices, std::int64_t n,
                       Device device, std::optional<std::int64_t> ignored = {});
 
+// The same for indices from -n on, where negative ones count from the end; the copy has them from 0
+// on. The host checks them.
+Array wrapped_indices(const char* op, const char* name, const Array& indices, std::int64_t n,
+                      Device device);
+
 }  // namespace renga

@@ -5,6 +5,7 @@
 
 #include "autograd/node.h"
 #include "ops/indexing/index_check.h"
+#include "ops/shape/one_device.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -70,6 +71,58 @@ Variable scatter_items(const Variable& gy, const Array& t, const Shape& shape) {
   indexing_kernels.on(gx.device()).scatter_items(gy.array(), t, gx);
   return record("SelectItemGrad", gx,
                 {{gy, [t](const Variable& ggx) { return gather_items(ggx, t); }}});
+}
+
+// Elements of one axis of arrays of a shape, by integers of any shape. Axes go in the arrays' order
+// of memory, `order`.
+struct Taking {
+  Taking(const Array& x, int axis, const Array& ids)
+      : shape(x.shape()), order(memory_order(x)), ids(ids) {
+    for (int a = 0; a < shape.size(); ++a) {
+      if (a != axis) taken_shape.push_back(shape[a]);
+      for (int k = 0; a == axis && k < ids.ndim(); ++k) taken_shape.push_back(ids.shape(k));
+    }
+    std::int64_t rows[] = {1, 1};
+    bool is_after = false;
+    for (const std::int64_t a : order) {
+      const std::int64_t shift = a > axis ? ids.ndim() - 1 : 0;
+      for (int k = 0; k < (a == axis ? ids.ndim() : 1); ++k) taken_order.push_back(a + shift + k);
+      if (a != axis) rows[is_after ? 1 : 0] *= shape[static_cast<int>(a)];
+      is_after |= a == axis;
+    }
+    table = {rows[0], shape[axis], rows[1]};
+    taken_rows = {rows[0], ids.size(), rows[1]};
+  }
+
+  Shape shape, taken_shape;
+  Axes order, taken_order;
+  Shape table, taken_rows;  // the arrays as (P, n, Q)
+  Array ids;                // contiguous and checked
+};
+
+Array as_rows(const Array& x, const Axes& order, const Shape& rows) {
+  return reshape_view(contiguous(transpose_view(x, order)), rows);
+}
+
+// Each is the other's gradient.
+Variable taken(const Variable& x, const Taking& taking);
+
+Variable put(const Variable& gy, const Taking& taking) {
+  const Array gx = empty_in_order(taking.shape, taking.order, gy.dtype(), gy.device());
+  fill(gx, 0);
+  indexing_kernels.on(gx.device())
+      .scatter_add_rows(as_rows(gy.array(), taking.taken_order, taking.taken_rows), taking.ids, {},
+                        as_rows(gx, taking.order, taking.table));
+  return record("GetItemGrad", gx,
+                {{gy, [taking](const Variable& ggx) { return taken(ggx, taking); }}});
+}
+
+Variable taken(const Variable& x, const Taking& taking) {
+  const Array y = empty_in_order(taking.taken_shape, taking.taken_order, x.dtype(), x.device());
+  indexing_kernels.on(y.device())
+      .gather_rows(as_rows(x.array(), taking.order, taking.table), taking.ids, {},
+                   as_rows(y, taking.taken_order, taking.taken_rows));
+  return record("GetItem", y, {{x, [taking](const Variable& gy) { return put(gy, taking); }}});
 }
 
 // Views of contiguous arrays of n elements.
@@ -153,6 +206,30 @@ Variable select_item(const Variable& x, const Array& t) {
           "select_item: expected x of shape (N, C) and t of shape (N,), got ", x.shape(), " and ",
           t.shape());
   return gather_items(x, checked_indices("select_item", "t", t, x.shape(1), x.device()));
+}
+
+Variable take(const Variable& x, const Array& indices, std::int64_t axis) {
+  const int at = normalize_axis("take", axis, x.ndim());
+  return taken(
+      x, {x.array(), at, wrapped_indices("get_item", "indices", indices, x.shape(at), x.device())});
+}
+
+Variable index_add(const Variable& x, const Array& indices, const Variable& y, std::int64_t axis) {
+  const int at = normalize_axis("index_add", axis, x.ndim());
+  const Taking taking(x.array(), at,
+                      wrapped_indices("index_add", "indices", indices, x.shape(at), x.device()));
+  require(y.shape() == taking.taken_shape && y.dtype() == x.dtype(),
+          "index_add: expected y of shape ", taking.taken_shape, " and of x's dtype, got ",
+          y.shape(), " and ", x.dtype(), " and ", y.dtype());
+  require_one_device("index_add", x.device(), y.device());
+  const Array sum = empty_in_order(taking.shape, taking.order, x.dtype(), x.device());
+  copy(x.array(), sum);
+  indexing_kernels.on(sum.device())
+      .scatter_add_rows(as_rows(y.array(), taking.taken_order, taking.taken_rows), taking.ids, {},
+                        as_rows(sum, taking.order, taking.table));
+  return record("IndexAdd", sum,
+                {{x, [](const Variable& g) { return g; }},
+                 {y, [taking](const Variable& g) { return taken(g, taking); }}});
 }
 
 Variable as_strided(const Variable& x, const Shape& shape, const Dims& strides,

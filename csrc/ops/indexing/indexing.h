@@ -44,6 +44,11 @@ Array scatter_add(const Array& rows, const Array& ids, std::int64_t n);
 Variable embed_id(const Array& ids, const Variable& w,
                   std::optional<std::int64_t> ignore_label = {});
 Variable select_item(const Variable& x, const Array& t);
+// Elements of an axis by integers of any shape, which replaces it; negative ones count from the
+// end.
+Variable take(const Variable& x, const Array& indices, std::int64_t axis);
+// x with y, of the shape of take(x, indices, axis), added there, in order.
+Variable index_add(const Variable& x, const Array& indices, const Variable& y, std::int64_t axis);
 // A view of the elements first + sum(index * strides), counted in row-major order.
 Variable as_strided(const Variable& x, const Shape& shape, const Dims& strides, std::int64_t first);
 
@@ -57,6 +62,16 @@ void list_indexing_ops(Visit&& visit) {
         Default<std::optional<std::int64_t>>{"ignore_label", std::nullopt});
   visit(Op{"select_item", "(N, C), (N,) -> (N,)", "One element of each row.", items}, &select_item,
         Arg{"x"}, Arg{"t"});
+  const Default axis{"axis", std::int64_t{0}};
+  visit(Op{"take",
+           "(... n ...), (k...) -> (... k... ...)",
+           "Elements of an axis, by integers.",
+           {},
+           "GetItem"},
+        &take, Arg{"x"}, Arg{"indices"}, axis);
+  visit(Op{"index_add", "(... n ...), (k...), (... k... ...) -> (... n ...)",
+           "Elements added to those that integers name along an axis."},
+        &index_add, Arg{"x"}, Arg{"indices"}, Arg{"y"}, axis);
   visit(Op{"as_strided", "(...) -> shape",
            "A view of the elements first + sum(index * strides), in row-major order."},
         &as_strided, Arg{"x"}, Arg{"shape"}, Arg{"strides"}, Default{"first", std::int64_t{0}});

@@ -60,36 +60,43 @@ void check_pooled(const char* op, const Variable& x, const PoolingWindow& window
   }
 }
 
-// An image of other extents with the memory order of `like`.
-Array empty_resized(const Array& like, const Pair& extents, Dtype dtype) {
-  return empty_image(like, like.shape(1), Dims(extents), memory_order(like), dtype);
-}
+// What a gradient needs to know of an image: an image of one pixel does not show its order.
+struct Layout {
+  explicit Layout(const Variable& x) : Layout(x, {x.shape(2), x.shape(3)}) {}
+  Layout(const Variable& like, const Pair& extents)
+      : extents(extents), order(memory_order(like.array())) {}
+  // An image like it, with the samples and channels of another one.
+  Array empty(const Array& like) const {
+    return empty_image(like, like.shape(1), Dims(extents), order, like.dtype());
+  }
+
+  Pair extents;
+  Axes order;
+};
 
 Array empty_output(const Variable& x, const PoolingWindow& window, bool cover_all) {
-  return empty_resized(
-      x.array(), {window.extent(x.shape(2), 0, cover_all), window.extent(x.shape(3), 1, cover_all)},
-      x.dtype());
+  return Layout(x,
+                {window.extent(x.shape(2), 0, cover_all), window.extent(x.shape(3), 1, cover_all)})
+      .empty(x.array());
 }
-
-Pair extents_of(const Variable& x) { return {x.shape(2), x.shape(3)}; }
 
 // Each is the other's gradient.
 Variable gather(const Variable& x, const Array& indices, const PoolingWindow& window);
 Variable scatter(const Variable& gy, const Array& indices, const PoolingWindow& window,
-                 const Pair& extents);
+                 const Layout& layout);
 
 Variable gather(const Variable& x, const Array& indices, const PoolingWindow& window) {
   const Array y = empty_like(indices, x.dtype());
   pooling_kernels.on(y.device()).gather(x.array(), indices, y, window);
-  auto vjp_x = [indices, window, extents = extents_of(x)](const Variable& gy) {
-    return scatter(gy, indices, window, extents);
+  auto vjp_x = [indices, window, layout = Layout(x)](const Variable& gy) {
+    return scatter(gy, indices, window, layout);
   };
   return record("MaxPoolingNDWithIndexes", y, {{x, vjp_x}});
 }
 
 Variable scatter(const Variable& gy, const Array& indices, const PoolingWindow& window,
-                 const Pair& extents) {
-  const Array gx = empty_resized(indices, extents, gy.dtype());
+                 const Layout& layout) {
+  const Array gx = layout.empty(gy.array());
   pooling_kernels.on(gx.device()).scatter(gy.array(), indices, gx, window);
   auto vjp_gy = [indices, window](const Variable& ggx) { return gather(ggx, indices, window); };
   return record("MaxPoolingNDGrad", gx, {{gy, vjp_gy}});
@@ -136,12 +143,12 @@ constexpr SumNames kUnpooling{"Unpooling2DGrad", "Unpooling2D"};
 Variable sum(const SumNames& names, const Variable& x, const Array& y, const PoolingWindow& window,
              std::int64_t divisor);
 
-Variable spread(const SumNames& names, const Variable& y, const Pair& extents,
+Variable spread(const SumNames& names, const Variable& y, const Layout& layout,
                 const PoolingWindow& window, std::int64_t divisor) {
-  const Array x = empty_resized(y.array(), extents, y.dtype());
+  const Array x = layout.empty(y.array());
   pooling_kernels.on(x.device()).spread(y.array(), x, window, divisor);
-  auto vjp_y = [names, extents = extents_of(y), window, divisor](const Variable& gx) {
-    return sum(names, gx, empty_resized(gx.array(), extents, gx.dtype()), window, divisor);
+  auto vjp_y = [names, layout = Layout(y), window, divisor](const Variable& gx) {
+    return sum(names, gx, layout.empty(gx.array()), window, divisor);
   };
   return record(names.spread, x, {{y, vjp_y}});
 }
@@ -149,8 +156,8 @@ Variable spread(const SumNames& names, const Variable& y, const Pair& extents,
 Variable sum(const SumNames& names, const Variable& x, const Array& y, const PoolingWindow& window,
              std::int64_t divisor) {
   pooling_kernels.on(y.device()).sum(x.array(), y, window, divisor);
-  auto vjp_x = [names, extents = extents_of(x), window, divisor](const Variable& gy) {
-    return spread(names, gy, extents, window, divisor);
+  auto vjp_x = [names, layout = Layout(x), window, divisor](const Variable& gy) {
+    return spread(names, gy, layout, window, divisor);
   };
   return record(names.sum, y, {{x, vjp_x}});
 }
@@ -164,8 +171,8 @@ std::tuple<Variable, Array> max_pooling_2d_with_indices(const Variable& x,
   const Array y = empty_output(x, window, cover_all);
   const Array indices = empty_like(y, index_dtype(window));
   pooling_kernels.on(y.device()).max(x.array(), y, indices, window);
-  auto vjp_x = [indices, window, extents = extents_of(x)](const Variable& gy) {
-    return scatter(gy, indices, window, extents);
+  auto vjp_x = [indices, window, layout = Layout(x)](const Variable& gy) {
+    return scatter(gy, indices, window, layout);
   };
   return {record("MaxPoolingND", y, {{x, vjp_x}}), indices};
 }
@@ -181,7 +188,7 @@ Variable average_pooling_2d(const Variable& x, const PoolingWindow& window) {
 
 Variable unpooling_2d(const Variable& x, const PoolingWindow& window, const Dims& extents) {
   check_pooled("unpooling_2d", x, window, extents);
-  return spread(kUnpooling, x, {extents[0], extents[1]}, window, 1);
+  return spread(kUnpooling, x, {x, {extents[0], extents[1]}}, window, 1);
 }
 
 Variable upsampling_2d(const Variable& x, const Array& indices, const PoolingWindow& window,
@@ -200,7 +207,7 @@ Variable upsampling_2d(const Variable& x, const Array& indices, const PoolingWin
                          : mark_outside<std::int32_t>)(in_order, window, extents);
   }
   const Array inside = to_device(in_order, x.device());
-  return scatter(x, inside, window, {extents[0], extents[1]});
+  return scatter(x, inside, window, {x, {extents[0], extents[1]}});
 }
 
 }  // namespace renga

@@ -230,6 +230,24 @@ std::vector<Variable> split_axis(const Variable& x, const std::vector<std::int64
   return record_all("SplitAxis", parts, {&x, 1}, back);
 }
 
+std::vector<Variable> separate(const Variable& x, std::int64_t along) {
+  const int axis = normalize_axis("separate", along, x.ndim());
+  std::vector<Array> parts;
+  for (std::int64_t i = 0; i < x.shape(axis); ++i) {
+    parts.push_back(select_view(x.array(), axis, i));
+  }
+  if (parts.empty()) return {};
+  auto back = [axis, shape = parts[0].shape(), dtype = x.dtype(), device = x.device()](
+                  std::span<const Variable> gys, std::span<const int>, Node&) {
+    std::vector<Variable> all(gys.begin(), gys.end());
+    for (Variable& gy : all) {
+      if (!gy.defined()) gy = Variable(zeros(shape, dtype, device));
+    }
+    return std::vector<Variable>{stack(all, axis)};
+  };
+  return record_all("Separate", parts, {&x, 1}, back);
+}
+
 Variable slice(const Variable& x, const std::vector<Range>& ranges) {
   check_ranges("slice", ranges, x.shape());
   return viewed("GetItem", "GetItemGrad", x,
@@ -246,19 +264,48 @@ Variable diagonal(const Variable& x, std::int64_t offset, std::int64_t axis1, st
                 [=](const Array& array) { return diagonal_view(array, rows, columns, offset); });
 }
 
-Variable pad(const Variable& x, const Dims& before, const Dims& after, double value) {
+namespace {
+
+// Fills what is outside of the middle.
+void fill_around(const Array& y, const std::vector<Range>& middle, double value) {
+  const Axes order = memory_order(y);
+  const auto is_padded = [&](int axis) {
+    return middle[static_cast<std::size_t>(axis)].length < y.shape(axis);
+  };
+  // Single elements here and there take longer than all.
+  if (y.ndim() > 0 && is_padded(static_cast<int>(order.back()))) return fill(y, value);
+  Array rest = y;
+  for (int axis = 0; axis < y.ndim(); ++axis) {
+    if (!is_padded(axis)) continue;
+    const auto& [start, length, step] = middle[static_cast<std::size_t>(axis)];
+    const std::int64_t end = start + length;
+    fill(slice_view(rest, axis, 0, start), value);
+    fill(slice_view(rest, axis, end, y.shape(axis) - end), value);
+    rest = slice_view(rest, axis, start, length);
+  }
+}
+
+}  // namespace
+
+Shape padded_shape(const Variable& x, const Dims& before, const Dims& after) {
   require(before.size() == x.ndim() && after.size() == x.ndim(), "pad: expected widths for ",
           x.ndim(), " axes, got ", before, " and ", after);
   Shape shape = x.shape();
-  std::vector<Range> middle = full_ranges(shape);
   for (int i = 0; i < x.ndim(); ++i) {
     require<std::invalid_argument>(before[i] >= 0 && after[i] >= 0,
                                    "pad: expected widths of at least 0, got ", before, " and ",
                                    after);
     shape[i] = saturated_sum(shape[i], saturated_sum(before[i], after[i]));
-    middle[static_cast<std::size_t>(i)].start = before[i];
   }
-  Array y = full(shape, value, x.dtype(), x.device());
+  return shape;
+}
+
+Variable pad(const Variable& x, const Dims& before, const Dims& after, double value) {
+  const Shape shape = padded_shape(x, before, after);
+  std::vector<Range> middle = full_ranges(x.shape());
+  for (int i = 0; i < x.ndim(); ++i) middle[static_cast<std::size_t>(i)].start = before[i];
+  const Array y = empty_in_order(shape, memory_order(x.array()), x.dtype(), x.device());
+  fill_around(y, middle, value);
   copy(x.array(), view_of(y, middle));
   return record("Pad", y, {{x, [middle](const Variable& gy) { return slice(gy, middle); }}});
 }

@@ -23,8 +23,16 @@ Variable stack(const std::vector<Variable>& xs, std::int64_t axis);
 // Splits x before each of `indices`.
 std::vector<Variable> split_axis(const Variable& x, const std::vector<std::int64_t>& indices,
                                  std::int64_t axis);
+// The slices of x along an axis, without it.
+std::vector<Variable> separate(const Variable& x, std::int64_t axis);
 // `before` and `after` are the numbers of elements added at both ends of every axis.
 Variable pad(const Variable& x, const Dims& before, const Dims& after, double value);
+Shape padded_shape(const Variable& x, const Dims& before, const Dims& after);
+// Elements added that copy others of their axis, one axis after the other: the first and last one
+// (edge), all of them again (wrap) or backwards, with those at the ends twice (symmetric) or once
+// (reflect).
+Variable pad_by_copy(const Variable& x, const Dims& before, const Dims& after,
+                     const std::string& mode);
 Variable cast(const Variable& x, Dtype dtype);
 // IEEE floats of different widths are cast to the wider dtype; others are returned unchanged.
 std::pair<Variable, Variable> promoted(const Variable& a, const Variable& b);
@@ -63,8 +71,14 @@ void list_manipulation_ops(Visit&& visit) {
   visit(Op{"split_axis", "(... a ...) -> [(... b ...), ...]", "Cut before each of the indices.",
            along_axis()},
         &split_axis, Arg{"x"}, Arg{"indices"}, Arg{"axis"});
+  visit(Op{"separate", "(... n ...) -> [(...), ...]", "The slices along an axis, without it.",
+           along_axis()},
+        &separate, Arg{"x"}, Default{"axis", std::int64_t{0}});
   visit(Op{"pad", "(...) -> (longer)", "Elements of one value added at the ends of axes."}, &pad,
         Arg{"x"}, Arg{"before"}, Arg{"after"}, Default{"value", 0.0});
+  visit(Op{"pad_by_copy", "(...) -> (longer)",
+           "Copies of elements added at the ends of axes: edge, wrap, symmetric or reflect."},
+        &pad_by_copy, Arg{"x"}, Arg{"before"}, Arg{"after"}, Arg{"mode"});
   using Cast = Variable (*)(const Variable&, Dtype);
   visit(Op{"cast", "(...) -> (...)", "Another dtype.", pointwise(0)}, Cast{&cast}, Arg{"x"},
         Arg{"dtype"});

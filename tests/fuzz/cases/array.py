@@ -54,7 +54,7 @@ def squeeze(g: Draw):
 
 
 case("squeeze", squeeze, lambda x, axis: np.squeeze(x, axis), **ALL)
-case("separate", of_axis, lambda x, axis: [np.take(x, i, axis) for i in range(x.shape[axis])], **ALL)
+case("separate ops.separate", of_axis, lambda x, axis: [np.take(x, i, axis) for i in range(x.shape[axis])], **ALL)
 
 
 def joined(g: Draw):

@@ -100,3 +100,34 @@ def core_upsample(g: Draw):
 
 
 case("ops.upsampling_2d", core_upsample, lambda x, at, window, outs: pooling.upsampled(x, at, window[0], False))
+
+
+def taken(g: Draw):
+    x = g.x(*(max(n, 1) for n in g.shape(1)))
+    axis = g.integer(-x.value.ndim, x.value.ndim - 1)
+    n = x.value.shape[axis]
+    return x, g.index(n, *g.shape(0, 2), low=-n), axis
+
+
+def added_at(x, index, y, axis):
+    z = x.copy()
+    np.add.at(np.moveaxis(z, axis, 0), index.astype(int), np.moveaxis(y, tuple(range(axis % x.ndim, axis % x.ndim + index.ndim)), tuple(range(index.ndim))))
+    return z
+
+
+def index_add(g: Draw):
+    x, index, axis = taken(g)
+    return call(x, index, g.x(*np.take(x.value, index.value.astype(int), axis).shape), axis)
+
+
+case("ops.take", lambda g: call(*taken(g)), lambda x, index, axis: np.take(x, index.astype(int), axis))
+case("ops.index_add", index_add, added_at, within=4)
+
+
+def pad_by_copy(g: Draw):
+    x = g.x(*(max(n, 1) for n in g.shape()))
+    before, after = ([g.integer(0, 4) for _ in x.value.shape] for _ in range(2))
+    return call(x, before, after, g.pick("edge", "reflect", "symmetric", "wrap"))
+
+
+case("ops.pad_by_copy", pad_by_copy, lambda x, before, after, mode: np.pad(x, list(zip(before, after)), mode), within=2)

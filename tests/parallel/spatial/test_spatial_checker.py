@@ -114,7 +114,7 @@ REFUSED = {
     "concat": lambda h: F.concat([h, h], axis=2),
     "slice.*gather_image": lambda h: h[:, :, 1:],
     "slice": lambda h: F.flip(h, 3),
-    "GetItem": lambda h: h[:, [0, 2]],
+    "take": lambda h: h[:, [0, 2]],
     "swapaxes": lambda h: F.swapaxes(h, 2, 3),
     "pad": lambda h: F.pad(h, [(0, 0), (0, 0), (1, 0), (0, 0)], "constant"),
     "convolution_2d.*spatial_convolution": lambda h: F.convolution_2d(h, W, pad=1),

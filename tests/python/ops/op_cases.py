@@ -203,9 +203,15 @@ case("stack", lambda o, a, b: o.stack([a, b], 1), lambda a, b: np.stack([a, b], 
 case("stack", lambda o, a, b: o.stack([a, b]), lambda a, b: np.stack([a, b]), (2, 3), (2, 3))
 case("split_axis", lambda o, x: o.split_axis(x, [1, 1, 3], 1), lambda x: np.split(x, [1, 1, 3], 1), (2, 5))
 case("split_axis", lambda o, x: o.split_axis(x, [2], 0), lambda x: np.split(x, [2]), (5, 2))
+for axis in (0, -1):
+    case("separate", lambda o, x, a=axis: o.separate(x, a), lambda x, a=axis: list(np.moveaxis(x, a, 0)), (2, 3, 4))
 case("pad", lambda o, x: o.pad(x, (1, 0), (2, 3), 1.5),
      lambda x: np.pad(x, [(1, 2), (0, 3)], constant_values=1.5), (2, 3))
 case("pad", lambda o, x: o.pad(x, (0, 1), (0, 0)), lambda x: np.pad(x, [(0, 0), (1, 0)]), (2, 3))
+for mode in ("edge", "reflect", "symmetric", "wrap"):
+    for before, after in (((1, 0, 2), (2, 0, 1)), ((9, 0, 1), (7, 2, 8))):
+        case("pad_by_copy", lambda o, x, b=before, a=after, m=mode: o.pad_by_copy(x, b, a, m),
+             lambda x, b=before, a=after, m=mode: np.pad(x, list(zip(b, a)), m), (4, 1, 3), dtypes=FLOATS_AND_INTS)
 case("cast", lambda o, x: o.cast(x, "d"), lambda x: x, (2, 3))
 case("slice", lambda o, x: o.slice(x, [(3, 2, -2), (1, 3, 1)]), lambda x: x[3::-2, 1:4], (4, 5))
 
@@ -223,6 +229,19 @@ IDS = np.array([[0, 3, 3], [2, -1, 0]])
 case("embed_id", lambda o, w: o.embed_id(np.abs(IDS), w), lambda w: w[np.abs(IDS)], (4, 5))
 case("embed_id", lambda o, w: o.embed_id(IDS, w, -1),
      lambda w: np.where((IDS == -1)[..., None], 0, w[IDS]), (4, 5))
+for axis, ids in ((0, IDS), (1, [4, -5, 0]), (-1, 2), (1, np.zeros((2, 0), "i"))):
+    case("take", lambda o, x, a=axis, i=np.asarray(ids): o.take(x, i, a), lambda x, a=axis, i=ids: np.take(x, i, a), (4, 5, 3),
+         dtypes=FLOATS_AND_INTS)
+
+
+def added_at(x, keys, y):
+    z = x.copy()
+    np.add.at(z, keys, y)
+    return z
+
+
+case("index_add", lambda o, x, y: o.index_add(x, IDS, y, 1), lambda x, y: added_at(x, (slice(None), IDS), y), (2, 4, 3), (2, 2, 3, 3))
+case("index_add", lambda o, x, y: o.index_add(x, IDS[0], y), lambda x, y: added_at(x, IDS[0], y), (4, 3), (3, 3))
 case("select_item", lambda o, x: o.select_item(x, np.array([2, 0, 2], "i")),
      lambda x: x[np.arange(3), [2, 0, 2]], (3, 4))
 

@@ -66,6 +66,7 @@ TAKEN = {
     # Sums where windows or points overlap do not count.
     "unpooling_2d": [0] * 3,
     "upsampling_2d": [0] * 6,
+    "index_add": [0, 0],
     "roi_average_2d": [0],
     "roi_max_2d": [0],
     # Four products and three sums for each element.

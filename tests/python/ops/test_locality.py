@@ -229,7 +229,9 @@ def test_operations_that_take_arrays():
         "block_convolution",
         "block_convolution_input_grad",
         "block_convolution_weight_grad",
+        "index_add",
         "resample_2d",
         "roi_average_2d",
         "roi_max_2d",
+        "take",
     }

@@ -45,14 +45,23 @@ void for_each_pixel(const Array& out, std::int64_t cost, const Pixel& pixel) {
                });
 }
 
-// Calls plane(n, c) for all channels of all images.
-template <class Plane>
-void for_each_plane(const Array& out, std::int64_t cost, const Plane& plane) {
+// Calls plane(n, c) for all channels of all images; with the memory that make() returns for each
+// thread, plane(n, c, memory).
+template <class Make, class Plane>
+void for_each_plane(const Array& out, std::int64_t cost, const Make& make, const Plane& plane) {
   const std::int64_t channels = out.shape(1);
   parallel_for(out.shape(0) * channels, cost * out.shape(2) * out.shape(3),
                [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t k = begin; k < end; ++k) plane(k / channels, k % channels);
+                 auto memory = make();
+                 for (std::int64_t k = begin; k < end; ++k) {
+                   plane(k / channels, k % channels, memory);
+                 }
                });
+}
+template <class Plane>
+void for_each_plane(const Array& out, std::int64_t cost, const Plane& plane) {
+  for_each_plane(
+      out, cost, [] { return 0; }, [&](std::int64_t n, std::int64_t c, int) { plane(n, c); });
 }
 
 template <class Visit>
@@ -136,11 +145,11 @@ template <class T, class I>
 void max_by_planes(const Array& x, const Array& y, const Array& indices, const PoolingGrid& grid,
                    std::int64_t area) {
   using C = Compute<T>;
-  for_each_plane(y, area, [&](std::int64_t n, std::int64_t c) {
+  const auto make = [&] { return LargestOfColumns<C>(x.shape(3)); };
+  for_each_plane(y, area, make, [&](std::int64_t n, std::int64_t c, auto& largest) {
     const Pixels<const T> from(x, n, c);
     const Pixels<T> to(y, n, c);
     const Pixels<I> index_to(indices, n, c);
-    LargestOfColumns<C> largest(x.shape(3));
     for (std::int64_t o = 0; o < y.shape(2); ++o) {
       const Span is = grid.rows.inside(o);
       const std::int64_t top = grid.rows.origin(o);
@@ -287,18 +296,35 @@ void add_row(const T* row, std::vector<C>& sum) {
   for (std::int64_t j = 0; j < width; ++j) to[j] += static_cast<C>(row[j]);
 }
 
+// The sum of n adjoining numbers.
+template <class C, class T>
+C sum_run(const T* x, std::int64_t n) {
+  C total = 0;
+#pragma omp simd reduction(+ : total)
+  for (std::int64_t j = 0; j < n; ++j) total += static_cast<C>(x[j]);
+  return total;
+}
+
 // The sums of windows divided by `divisor`: of their rows, then of what these have in columns.
 template <class T>
 void sum_windows_by_planes(const Array& x, const Array& y, const PoolingGrid& grid,
                            std::int64_t divisor) {
   using C = Compute<T>;
-  for_each_plane(y, 4, [&](std::int64_t n, std::int64_t c) {
+  const std::int64_t width = x.shape(3);
+  const bool are_runs = y.shape(3) == 1 && grid.columns.inside(0).end == width &&
+                        grid.columns.inside(0).begin == 0 && x.strides()[2] == width * x.itemsize();
+  const auto make = [&] { return std::vector<C>(static_cast<std::size_t>(width)); };
+  for_each_plane(y, 4, make, [&](std::int64_t n, std::int64_t c, auto& rows) {
     const Pixels<const T> from(x, n, c);
     const Pixels<T> to(y, n, c);
-    std::vector<C> rows(static_cast<std::size_t>(x.shape(3)));
     for (std::int64_t o = 0; o < y.shape(2); ++o) {
       const Span is = grid.rows.inside(o);
       const std::int64_t top = grid.rows.origin(o);
+      if (are_runs) {
+        const std::int64_t size = std::max<std::int64_t>(is.end - is.begin, 0) * width;
+        *to.at(o, 0) = T(sum_run<C>(from.at(top + is.begin, 0), size) / static_cast<C>(divisor));
+        continue;
+      }
       std::fill(rows.begin(), rows.end(), C(0));
       for (std::int64_t i = is.begin; i < is.end; ++i) add_row(from.at(top + i, 0), rows);
       for (std::int64_t p = 0; p < y.shape(3); ++p) {
@@ -312,12 +338,67 @@ void sum_windows_by_planes(const Array& x, const Array& y, const PoolingGrid& gr
   });
 }
 
+// For each element of an axis, the position of the only window that covers it, or -1.
+std::vector<std::int32_t> only_positions(const TabledAxis& axis) {
+  std::vector<std::int32_t> positions;
+  for (const Span& span : axis.covering) {
+    positions.push_back(span.begin < span.end ? static_cast<std::int32_t>(span.begin) : -1);
+  }
+  return positions;
+}
+
+// The transpose of windows that do not overlap: a row of quotients is repeated along columns, then
+// along rows.
+template <class T>
+void repeat_by_planes(const Array& y, const Array& x, const PoolingGrid& grid,
+                      std::int64_t divisor) {
+  using C = Compute<T>;
+  const std::vector<std::int32_t> rows = only_positions(grid.rows),
+                                  columns = only_positions(grid.columns);
+  const std::int64_t width = x.shape(3), positions = y.shape(3);
+  const bool are_pairs = grid.columns.ksize == 2 && grid.columns.stride == 2 &&
+                         grid.columns.pad == 0 && width == 2 * positions;
+  // Element -1 is the 0 of what no window covers.
+  const auto make = [&] { return std::vector<T>(static_cast<std::size_t>(positions + 1)); };
+  for_each_plane(x, 1, make, [&](std::int64_t n, std::int64_t c, auto& memory) {
+    const Pixels<const T> from(y, n, c);
+    const Pixels<T> to(x, n, c);
+    T* const quotients = memory.data() + 1;
+    quotients[-1] = T(C(0));
+    std::int64_t written = -2;
+    for (std::int64_t i = 0; i < x.shape(2); ++i) {
+      const std::int64_t o = rows[static_cast<std::size_t>(i)];
+      T* const row = to.at(i, 0);
+      if (o == written) {
+        std::copy_n(to.at(i - 1, 0), width, row);
+        continue;
+      }
+      written = o;
+      for (std::int64_t p = 0; p < positions; ++p) {
+        quotients[p] = o < 0          ? T(C(0))
+                       : divisor == 1 ? *from.at(o, p)
+                                      : T(static_cast<C>(*from.at(o, p)) / static_cast<C>(divisor));
+      }
+      if (are_pairs) {
+        for (std::int64_t p = 0; p < positions; ++p) row[2 * p] = row[2 * p + 1] = quotients[p];
+        continue;
+      }
+      for (std::int64_t j = 0; j < width; ++j)
+        row[j] = quotients[columns[static_cast<std::size_t>(j)]];
+    }
+  });
+}
+
 // The transpose of it: each number of y goes to all of its window.
 template <class T>
 void spread_by_planes(const Array& y, const Array& x, const PoolingGrid& grid,
                       std::int64_t divisor) {
   using C = Compute<T>;
   const std::int64_t width = x.shape(3), positions = y.shape(2);
+  if (grid.rows.stride >= grid.rows.ksize && grid.columns.stride >= grid.columns.ksize &&
+      (width == 1 || x.strides()[3] == x.itemsize())) {
+    return repeat_by_planes<T>(y, x, grid, divisor);
+  }
   for_each_plane(x, 4, [&](std::int64_t n, std::int64_t c) {
     const Pixels<const T> from(y, n, c);
     const Pixels<T> to(x, n, c);
@@ -421,8 +502,13 @@ void spread_cpu(const Array& y, const Array& x, const PoolingWindow& window, std
   const GilRelease work(x.size());
   const PoolingGrid grid(x, y, window);
   visit_image(x, [&]<class T>(Type<T>) {
-    if (!has_vectors_of_channels(x, y)) return spread_by_planes<T>(y, x, grid, divisor);
-    sum_by_pixels<T>(y, x, divisor, [&](std::int64_t i, std::int64_t j, const auto& visit) {
+    if (!has_contiguous_channels(x)) return spread_by_planes<T>(y, x, grid, divisor);
+    Array from = y;
+    if (!has_contiguous_channels(y)) {
+      from = empty_in_order(y.shape(), memory_order(x), y.dtype());
+      copy(y, from);
+    }
+    sum_by_pixels<T>(from, x, divisor, [&](std::int64_t i, std::int64_t j, const auto& visit) {
       grid.for_each_covering(i, j, visit);
     });
   });

@@ -56,6 +56,7 @@ _OF_LABELS = {
     "negative": "Neg",
     "rsqrt": "DivFromConstant",
     "slice": "GetItem",
+    "take": "GetItem",
 }
 _WITH_NUMBER = {
     "Add": "AddConstant",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy
 
 from renga.exporters.onnx.registry import OPERATORS, Writer, writes, writes_function
 from renga.functions.array.get_item import PickItems, PutItems
-from renga.program import Value
 
 
 def _int64(*values: int) -> numpy.ndarray:
@@ -53,9 +53,6 @@ OPERATORS["argmin"] = _extreme_index("ArgMin")
 
 @writes_function(PickItems)
 def _pick_items(graph: Any, ys: Any, call: Any, x: Any) -> Sequence[str]:
-    *before, last = call.settings["keys"]
-    if isinstance(last, Value) and all(key == slice(None) for key in before):
-        return [graph.node("Gather", x, last, axis=len(before))]
     return [_gathered(graph, x, _numbers(x)[call.node.keys])]
 
 
@@ -71,6 +68,41 @@ def _gathered(graph: Any, x: Any, index: numpy.ndarray) -> str:
         samples = graph.node("Reshape", x, _int64(0, -1))
         return graph.node("Gather", samples, index[0], axis=1)
     return graph.node("Gather", graph.node("Reshape", x, _int64(-1)), index)
+
+
+@writes("take")
+def _take(graph: Any, ys: Any, x: Any, indices: Any, axis: int) -> Sequence[str]:
+    return [graph.node("Gather", x, _indices(graph, indices), axis=axis)]
+
+
+@writes("index_add")
+def _index_add(
+    graph: Any, ys: Any, x: Any, indices: Any, y: Any, axis: int
+) -> Sequence[str]:
+    before, n, after = (
+        math.prod(x.shape[part])
+        for part in (slice(axis), slice(axis, axis + 1), slice(axis + 1, None))
+    )
+    rows = _int64(before, indices.size, after)
+    column = graph.node("Reshape", _indices(graph, indices), _int64(1, -1, 1))
+    added = graph.node(
+        "ScatterElements",
+        graph.node("Reshape", x, _int64(before, n, after)),
+        graph.node("Expand", column, rows),
+        graph.node("Reshape", y, rows),
+        axis=1,
+        reduction="add",
+    )
+    return [graph.node("Reshape", added, _int64(*x.shape), allowzero=1)]
+
+
+def _indices(graph: Any, indices: Any) -> Any:
+    """Integers of a dtype that ONNX takes as indices."""
+    import onnx
+
+    if indices.dtype.char in "il":
+        return indices
+    return graph.node("Cast", indices, to=onnx.TensorProto.INT64)
 
 
 @writes("diagonal")

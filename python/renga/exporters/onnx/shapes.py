@@ -64,12 +64,33 @@ def _split_axis(graph: Any, ys: Any, x: Any, indices: Any, axis: int) -> Sequenc
     return graph.node("Split", x, sizes, axis=axis, outputs=len(ys))
 
 
+@writes("separate")
+def _separate(graph: Any, ys: Any, x: Any, axis: int) -> Sequence[str]:
+    slices = [
+        graph.node("Gather", x, numpy.asarray(i, numpy.int64), axis=axis)
+        for i in range(len(ys))
+    ]
+    return slices
+
+
 @writes("pad")
 def _pad(
     graph: Any, ys: Any, x: Any, before: Any, after: Any, value: float
 ) -> Sequence[str]:
     pads = _int64([*before, *after])
     return [graph.node("Pad", x, pads, numpy.asarray(value, x.dtype))]
+
+
+@writes("pad_by_copy")
+def _pad_by_copy(
+    graph: Any, ys: Any, x: Any, before: Any, after: Any, mode: str
+) -> Sequence[str]:
+    y = x
+    for axis, (n, *widths) in enumerate(zip(x.shape, before, after)):
+        if any(widths):
+            index = numpy.pad(numpy.arange(n), widths, mode)
+            y = graph.node("Gather", y, index, axis=axis)
+    return [y if y is not x else graph.node("Identity", x)]
 
 
 @writes("slice")

@@ -26,10 +26,8 @@ def get_item(x: Any, slices: Any) -> Variable:
     check_arrays("get_item", x)
     keys = as_keys(slices)
     try:
-        for key in keys:
-            if type(key) not in _BASIC:
-                return _picked(x, keys)
-        return _basic(x, keys)
+        y = _core.basic_item(x, keys)
+        return _picked(x, keys) if y is None else y
     except InvalidType:
         if holds_numbers(x):
             raise
@@ -37,8 +35,35 @@ def get_item(x: Any, slices: Any) -> Variable:
         return Variable(y, requires_grad=False)
 
 
-@on_host
 def _picked(x: Any, keys: tuple[Any, ...]) -> Variable:
+    single = taken_axis(x, keys)
+    return _by_rules(x, keys) if single is None else _core.ops.take(x, *single)
+
+
+def taken_axis(x: Any, keys: tuple[Any, ...]) -> tuple[Any, int] | None:
+    """The indices, and the axis of which they take elements; None for other keys."""
+    while keys and type(keys[-1]) is slice and keys[-1] == _ALL:
+        keys = keys[:-1]
+    *before, last = keys or (_ALL,)
+    if len(before) >= x.ndim or any(
+        type(key) is not slice or key != _ALL for key in before
+    ):
+        return None
+    if isinstance(last, (list, numpy.generic)):
+        last = numpy.asarray(last)
+    dtype = getattr(last, "dtype", None)
+    if dtype is None or isinstance(last, Variable):
+        return None
+    if dtype.kind == "b" and type(last) is numpy.ndarray and last.ndim == 1:
+        if len(last) != x.shape[len(before)]:
+            return None
+        last, dtype = last.nonzero()[0], numpy.dtype(int)
+    # As int64, large unsigned integers would be negative.
+    return (last, len(before)) if dtype.char in "bhilqBHI" else None
+
+
+@on_host
+def _by_rules(x: Any, keys: tuple[Any, ...]) -> Variable:
     own = own_keys(keys)
     picking = PickItems(keys)  # the caller's arrays, which programs recognize
     (y,) = picking.apply((x,))
@@ -46,50 +71,8 @@ def _picked(x: Any, keys: tuple[Any, ...]) -> Variable:
     return y
 
 
+_ALL = slice(None)
 _BASIC = (int, slice, type(None), type(Ellipsis))
-
-
-def _basic(x: Any, keys: tuple[Any, ...]) -> Variable:
-    """``x[keys]`` as a view, without arrays among the keys."""
-    extents = x.shape
-    ndim = len(extents)
-    ranges: list[tuple[int, int, int]] = []
-    shape: list[int] = []
-    for key in keys:
-        axis = len(ranges)
-        if key is None:
-            shape.append(1)
-            continue
-        if key is Ellipsis and keys.count(Ellipsis) == 1:
-            # The axes that no other key indexes; -1 is for the ellipsis itself.
-            indexed = sum(k is not None for k in keys) - 1
-            kept = extents[axis : axis + ndim - indexed]
-            ranges += [(0, n, 1) for n in kept]
-            shape += kept
-            continue
-        if axis == ndim or key is Ellipsis:
-            raise IndexError(
-                f"get_item: expected at most {ndim} indices and one ..., got {keys}"
-            )
-        n = extents[axis]
-        if type(key) is slice:
-            start, stop, step = key.indices(n)
-            length = len(range(start, stop, step))
-            # An unused step may be too large for the core.
-            ranges.append((start, length, step if length > 1 else 1))
-            shape.append(length)
-        elif -n <= key < n:
-            ranges.append((key % n, 1, 1))
-        else:
-            raise IndexError(
-                f"get_item: expected an index of axis {axis} of {extents}, got {key}"
-            )
-    kept = extents[len(ranges) :]
-    ranges += [(0, n, 1) for n in kept]
-    shape += kept
-    y = _core.ops.slice(x, ranges)
-    # Integers and None change the axes.
-    return y if shape == [n for _, n, _ in ranges] else _core.ops.reshape(y, shape)
 
 
 def as_keys(slices: Any) -> tuple[Any, ...]:
@@ -174,8 +157,4 @@ def _is_mask(keys: tuple[Any, ...]) -> bool:
     return len(arrays) == 1 and numpy.asarray(arrays[0]).dtype.kind == "b"
 
 
-def _index(x: Any, slices: Any) -> Variable:
-    return get_item(x, slices)
-
-
-setattr(_core.Variable, "__getitem__", _index)  # noqa: B010
+_core.set_picking(get_item)

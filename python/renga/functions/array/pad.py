@@ -8,11 +8,10 @@ import numpy
 
 from renga import _core
 from renga.core.variable import Variable
-from renga.functions.array.get_item import get_item
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_count, check_memory
 
-# Modes that fill with elements of the array, found by padding its indices.
+# Modes that fill with elements of the array.
 _COPYING = ("edge", "reflect", "symmetric", "wrap")
 
 
@@ -27,17 +26,19 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
         MemoryError: the result would not fit in memory.
     """
     check_arrays("pad", x)
-    if mode in _COPYING:
-        return _copying_pad(x, pad_width, mode, keywords)
-    if mode != "constant":
+    if mode not in ("constant", *_COPYING):
         raise ValueError(
             f"pad: expected a mode of {('constant', *_COPYING)}, got {mode!r}"
         )
     widths = _checked_widths(x, pad_width)
+    before, after = [w[0] for w in widths], [w[1] for w in widths]
+    if mode in _COPYING:
+        if keywords:
+            raise ValueError(f"pad: expected no options of {mode}, got {keywords}")
+        return _core.ops.pad_by_copy(x, before, after, mode)
     values = keywords.pop("constant_values", 0)
     if keywords:
         raise TypeError(f"pad: expected constant_values, got {sorted(keywords)}")
-    before, after = [w[0] for w in widths], [w[1] for w in widths]
     # The core takes the value as a float, which would round large integers.
     if numpy.ndim(values) == 0 and x.dtype.kind == "f":
         return _core.ops.pad(x, before, after, float(values))
@@ -59,15 +60,3 @@ def _checked_widths(x: Any, pad_width: Any) -> list[tuple[int, int]]:
     padded = (a + extent + b for extent, (a, b) in zip(x.shape, widths))
     check_memory("pad", padded, x.dtype)
     return widths
-
-
-def _copying_pad(
-    x: Any, pad_width: Any, mode: Any, keywords: dict[str, Any]
-) -> Variable:
-    widths = _checked_widths(x, pad_width)
-    padded = [axis for axis, width in enumerate(widths) if width != (0, 0)]
-    for axis in padded or range(x.ndim):
-        extent = numpy.arange(x.shape[axis])
-        source = numpy.pad(extent, widths[axis], mode, **keywords)
-        x = get_item(x, (slice(None),) * axis + (source,))
-    return x

@@ -9,13 +9,12 @@ import numpy
 from renga import _core
 from renga.core.variable import Variable, as_variable
 from renga.functions.array.cast import cast, promoted
-from renga.functions.array.get_item import PutItems, as_keys, own_keys
+from renga.functions.array.get_item import PutItems, as_keys, own_keys, taken_axis
 from renga.functions.array.picked_rows import picked_rows
 from renga.functions.check import check_arrays
 from renga.functions.on_host import on_host
 
 
-@on_host
 def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     """``a`` with ``b`` added to ``a[slices]``; elements picked twice get both.
 
@@ -28,11 +27,28 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     """
     check_arrays("scatter_add", a, b)
     a, b = as_variable(a), as_variable(b)
-    keys = own_keys(as_keys(slices))
-    rows = picked_rows(a.shape, keys)
-    picked = numpy.shape(a.array[keys]) if rows is None else rows.shape
+    keys = as_keys(slices)
+    single = taken_axis(a, keys)
+    if single is None:
+        return _by_rules(a, keys, b)
+    indices, axis = single
+    picked = (*a.shape[:axis], *indices.shape, *a.shape[axis + 1 :])
+    _check_picked(picked, b)
+    wide, terms = promoted(a, b)
+    return cast(_core.ops.index_add(wide, indices, terms, axis), a.dtype)
+
+
+def _check_picked(picked: tuple[int, ...], b: Variable) -> None:
     if picked != b.shape:
         raise ValueError(f"scatter_add: expected b of {picked}, got {b.shape}")
+
+
+@on_host
+def _by_rules(a: Variable, keys: tuple[Any, ...], b: Variable) -> Variable:
+    keys = own_keys(keys)
+    rows = picked_rows(a.shape, keys)
+    picked = numpy.shape(a.array[keys]) if rows is None else rows.shape
+    _check_picked(picked, b)
     # In the dtype of the sum: those of a narrower one could overflow.
     wide, terms = promoted(a, b)
     put = PutItems(keys, a.shape, rows).apply((terms,))[0]

@@ -15,8 +15,4 @@ def separate(x: Any, axis: int = 0) -> tuple[Variable, ...]:
     Raises:
         InvalidType: there is no such axis.
     """
-    axis = check_axis("separate", x, axis)
-    if x.shape[axis] == 0:
-        return ()
-    pieces = _core.ops.split_axis(x, list(range(1, x.shape[axis])), axis)
-    return tuple(_core.ops.squeeze(piece, axis) for piece in pieces)
+    return tuple(_core.ops.separate(x, check_axis("separate", x, axis)))

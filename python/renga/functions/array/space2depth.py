@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from renga import _core
-from renga.core.variable import Variable
+from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_floats, check_shape
 from renga.utils.extents import check_count
 
@@ -28,8 +29,7 @@ def space2depth(X: Any, r: int) -> Variable:
     if h % r or w % r:
         raise ValueError(f"space2depth: expected multiples of {r}, got {X.shape}")
     y = _core.ops.reshape(X, (n, c, h // r, r, w // r, r))
-    y = _core.ops.transpose(y, (0, 3, 5, 1, 2, 4))
-    return _core.ops.reshape(y, (n, r * r * c, h // r, w // r))
+    return _regrouped(X, y, ((0,), (3, 5, 1), (2,), (4,)))
 
 
 def depth2space(X: Any, r: int) -> Variable:
@@ -50,5 +50,16 @@ def depth2space(X: Any, r: int) -> Variable:
     if c % (r * r):
         raise ValueError(f"depth2space: expected multiples of {r * r}, got {X.shape}")
     y = _core.ops.reshape(X, (n, r, r, c // (r * r), h, w))
-    y = _core.ops.transpose(y, (0, 3, 4, 1, 5, 2))
-    return _core.ops.reshape(y, (n, c // (r * r), h * r, w * r))
+    return _regrouped(X, y, ((0,), (3,), (4, 1), (5, 2)))
+
+
+def _regrouped(X: Any, y: Any, groups: tuple[tuple[int, ...], ...]) -> Variable:
+    """``y`` with groups of its axes joined, in the memory order of the image ``X``."""
+    order = _core.in_memory_order(as_variable(X))[0]
+    ordered = [groups[axis] for axis in order]
+    y = _core.ops.transpose(y, [axis for group in ordered for axis in group])
+    extents = iter(y.shape)
+    y = _core.ops.reshape(
+        y, [math.prod(next(extents) for _ in group) for group in ordered]
+    )
+    return _core.ops.transpose(y, [order.index(axis) for axis in range(4)])
