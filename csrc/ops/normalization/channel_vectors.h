@@ -6,9 +6,16 @@
 
 #include "devices/host_device.h"
 #include "devices/kernel_table.h"
-#include "tensor/array.h"
+#include "tensor/views.h"
 
 namespace renga {
+
+// What group normalization makes of the channels of all samples, each with the numbers of its
+// group.
+struct GroupVectors {
+  Array mean, inv_std, scale, beta;
+  std::int64_t groups;  // of a sample
+};
 
 // Vectors over channels, dense and of one dtype.
 struct ChannelVectorKernels {
@@ -20,6 +27,13 @@ struct ChannelVectorKernels {
   // Of the sums of g and of g (x - mean): ggamma = sum_g_x inv_std, and what input_grad takes.
   void (*slopes)(const Array& sum_g, const Array& sum_g_x, const Array& inv_std, const Array& scale,
                  double weight, const Array& ggamma, const Array& shift, const Array& slope);
+  // From the moments of groups, or of as many parts of each.
+  void (*group_scale)(const Array& mean, const Array& var, const Array& gamma, const Array& beta,
+                      double eps, const GroupVectors& vectors);
+  // From sums of each sample: what input_grad takes, and the gradients over channels.
+  void (*group_slopes)(const Array& sum_g, const Array& sum_g_x, const GroupVectors& vectors,
+                       double weight, const Array& shift, const Array& slope, const Array& ggamma,
+                       const Array& gbeta);
 };
 extern KernelTable<ChannelVectorKernels> channel_vector_kernels;
 
@@ -56,8 +70,74 @@ struct Slopes {
   RENGA_HOST_DEVICE void operator()(std::int64_t c) const {
     const S g = sum_g_x[c] * inv_std[c];
     ggamma[c] = g;
-    shift[c] = sum_g[c] * weight;
+    shift[c] = sum_g[c] * weight * scale[c];
     slope[c] = scale[c] * g * inv_std[c] * weight;
+  }
+};
+
+// What a group normalization computes for group k, of all samples' groups. Vectors over channels
+// are of the channels of each sample; gamma and beta are of one sample's.
+template <class S>
+struct GroupScale {
+  const S *mean_of, *var_of;  // of the group's parts of one size
+  const S *gamma, *beta;
+  std::int64_t parts, channels, groups;
+  S eps;
+  S *mean, *inv_std, *scale, *shift;
+  RENGA_HOST_DEVICE void operator()(std::int64_t k) const {
+    double average = 0, variance = 0;
+    for (std::int64_t i = k * parts; i < (k + 1) * parts; ++i) {
+      average += static_cast<double>(mean_of[i]);
+    }
+    average /= static_cast<double>(parts);
+    for (std::int64_t i = k * parts; i < (k + 1) * parts; ++i) {
+      const double distance = static_cast<double>(mean_of[i]) - average;
+      variance += static_cast<double>(var_of[i]) + distance * distance;
+    }
+    const S inverse = S(1) / std::sqrt(static_cast<S>(variance / static_cast<double>(parts)) + eps);
+    for (std::int64_t i = 0; i < channels; ++i) {
+      const std::int64_t at = k * channels + i, c = k % groups * channels + i;
+      mean[at] = static_cast<S>(average);
+      inv_std[at] = inverse;
+      scale[at] = gamma[c] * inverse;
+      shift[at] = beta[c];
+    }
+  }
+};
+
+template <class S>
+struct GroupSlopes {
+  const S *sum_g, *sum_g_x, *inv_std, *scale;
+  std::int64_t channels;
+  double weight;
+  S *shift, *slope;
+  RENGA_HOST_DEVICE void operator()(std::int64_t k) const {
+    double g = 0, g_x = 0;
+    for (std::int64_t i = k * channels; i < (k + 1) * channels; ++i) {
+      g += static_cast<double>(scale[i] * sum_g[i]);
+      g_x += static_cast<double>(scale[i] * sum_g_x[i]);
+    }
+    for (std::int64_t i = k * channels; i < (k + 1) * channels; ++i) {
+      shift[i] = static_cast<S>(g * weight);
+      slope[i] = static_cast<S>(g_x * weight) * inv_std[i] * inv_std[i];
+    }
+  }
+};
+
+// The gradients of gamma and beta at channel c.
+template <class S>
+struct GroupParameters {
+  const S *sum_g, *sum_g_x, *inv_std;
+  std::int64_t samples, channels;
+  S *ggamma, *gbeta;
+  RENGA_HOST_DEVICE void operator()(std::int64_t c) const {
+    double gamma = 0, beta = 0;
+    for (std::int64_t i = c; i < samples * channels; i += channels) {
+      gamma += static_cast<double>(sum_g_x[i] * inv_std[i]);
+      beta += static_cast<double>(sum_g[i]);
+    }
+    ggamma[c] = static_cast<S>(gamma);
+    gbeta[c] = static_cast<S>(beta);
   }
 };
 
@@ -90,6 +170,34 @@ ChannelVectorKernels kernels_by() {
                     Slopes<S>{sum_g.as<const S>(), sum_g_x.as<const S>(), inv_std.as<const S>(),
                               scale.as<const S>(), static_cast<S>(weight), ggamma.as<S>(),
                               shift.as<S>(), slope.as<S>()});
+            });
+          },
+          [](const Array& mean, const Array& var, const Array& gamma, const Array& beta, double eps,
+             const GroupVectors& vectors) {
+            if (mean.size() == 0) return;
+            const std::int64_t channels = gamma.size() / vectors.groups;
+            const Array groups = slice_view(vectors.mean, 0, 0, vectors.mean.size() / channels);
+            visit_floats(mean, [&]<class S>(Type<S>) {
+              Run{}(groups,
+                    GroupScale<S>{mean.as<const S>(), var.as<const S>(), gamma.as<const S>(),
+                                  beta.as<const S>(), mean.size() / groups.size(), channels,
+                                  vectors.groups, static_cast<S>(eps), vectors.mean.as<S>(),
+                                  vectors.inv_std.as<S>(), vectors.scale.as<S>(),
+                                  vectors.beta.as<S>()});
+            });
+          },
+          [](const Array& sum_g, const Array& sum_g_x, const GroupVectors& vectors, double weight,
+             const Array& shift, const Array& slope, const Array& ggamma, const Array& gbeta) {
+            const std::int64_t channels = ggamma.size() / vectors.groups;
+            if (channels == 0) return;
+            const Array groups = slice_view(shift, 0, 0, shift.size() / channels);
+            visit_floats(shift, [&]<class S>(Type<S>) {
+              const S *const g = sum_g.as<const S>(), *const g_x = sum_g_x.as<const S>();
+              const S* const inv_std = vectors.inv_std.as<const S>();
+              Run{}(groups, GroupSlopes<S>{g, g_x, inv_std, vectors.scale.as<const S>(), channels,
+                                           weight, shift.as<S>(), slope.as<S>()});
+              Run{}(ggamma, GroupParameters<S>{g, g_x, inv_std, shift.size() / ggamma.size(),
+                                               ggamma.size(), ggamma.as<S>(), gbeta.as<S>()});
             });
           }};
 }

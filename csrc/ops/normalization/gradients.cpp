@@ -97,8 +97,29 @@ Gradients composed_gradients(const NormalizedBatch& batch, const Variable& gradi
           local_gradient(batch.beta, gbeta, all_gbeta)};
 }
 
-Gradients fixed_gradients(std::span<const Variable> inputs, const Variable& gradient,
-                          const Axes& reduced, double eps) {
+Gradients fused_fixed_gradients(std::span<const Variable> inputs,
+                                const Normalization& normalization, const Array& inv_std,
+                                const Variable& gy) {
+  const Array gys = in_layout_of(normalization.x, gy.array());
+  const Array &scale = normalization.scale, gbeta = empty_like(scale), sum_g_x = empty_like(scale);
+  const auto& kernels = normalization_kernels.on(scale.device());
+  kernels.gradient_sums(normalization, gys, gbeta, sum_g_x);
+  const Array ggamma = times(sum_g_x, inv_std);
+  const auto scaled = [&](const Array& v, double factor) {
+    return apply(Unary::multiply, times(v, scale), factor);
+  };
+  const std::array vectors{ggamma, gbeta, scaled(gbeta, -1), scaled(times(ggamma, inv_std), -0.5)};
+  const Array gx = empty_like(gys), zero = zeros(scale.shape(), scale.dtype(), scale.device());
+  kernels.normalize({{gys, normalization.x.layout}, zero, scale, zero}, gx);
+  Gradients gxs{Variable(gx)};
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    gxs.push_back(as_parameter(vectors[i], inputs[i + 1], 0));
+  }
+  return gxs;
+}
+
+Gradients composed_fixed_gradients(std::span<const Variable> inputs, const Variable& gradient,
+                                   const Axes& reduced, double eps) {
   const Dtype dtype = statistics_dtype(inputs[0].dtype());
   const auto channel = [&](int i) { return along_channels(inputs[i], inputs[0], reduced); };
   const Variable x = cast(inputs[0], dtype), gy = cast(gradient, dtype);

@@ -27,7 +27,10 @@ Gradients fused_gradients(const NormalizedBatch& batch, const Variable& gy);
 // The same, recorded, for higher derivatives.
 Gradients composed_gradients(const NormalizedBatch& batch, const Variable& gy);
 // Of the inputs x, gamma, beta, mean and var of fixed_batch_normalization.
-Gradients fixed_gradients(std::span<const Variable> inputs, const Variable& gy, const Axes& reduced,
-                          double eps);
+Gradients fused_fixed_gradients(std::span<const Variable> inputs,
+                                const Normalization& normalization, const Array& inv_std,
+                                const Variable& gy);
+Gradients composed_fixed_gradients(std::span<const Variable> inputs, const Variable& gy,
+                                   const Axes& reduced, double eps);
 
 }  // namespace renga

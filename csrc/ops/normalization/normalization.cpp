@@ -198,18 +198,20 @@ Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, con
   check(op, x, std::array{gamma, beta, mean, var}, reduced);
   const Dtype dtype = statistics_dtype(x.dtype());
   const UnsharedMemory memory(x.array());
-  const auto [normalization, inv_std] =
+  const Scaled scaled =
       make_normalization(by_channels(x.array(), reduced), copy_of(as_vector(mean.array(), dtype)),
                          as_vector(var.array(), dtype), as_vector(gamma.array(), dtype),
                          as_vector(beta.array(), dtype), eps);
   const std::array inputs{x, gamma, beta, mean, var};
-  auto back = [inputs, reduced, eps](std::span<const Variable> gys, std::span<const int>, Node&) {
-    return fixed_gradients(inputs, gys[0], reduced, eps);
+  auto back = [=](std::span<const Variable> gys, std::span<const int>, Node&) {
+    return backprop_enabled()
+               ? composed_fixed_gradients(inputs, gys[0], reduced, eps)
+               : fused_fixed_gradients(inputs, scaled.normalization, scaled.inv_std, gys[0]);
   };
-  const Array y = empty_like(normalization.x.array);
+  const Array y = empty_like(scaled.normalization.x.array);
   const Variable result =
       record_all("FixedBatchNormalization", {&y, 1}, inputs, std::move(back))[0];
-  normalize_into(result, normalization, memory);
+  normalize_into(result, scaled.normalization, memory);
   return result;
 }
 

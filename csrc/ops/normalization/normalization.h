@@ -47,7 +47,7 @@ struct NormalizationKernels {
   // Sums over each channel of g and of g (x - mean).
   void (*gradient_sums)(const Normalization& normalization, const Array& gy, const Array& sum_g,
                         const Array& sum_g_x);
-  // gx = (g - shift) scale - (x - mean) slope
+  // gx = g scale - shift - (x - mean) slope
   void (*input_grad)(const Normalization& normalization, const Array& gy, const Array& shift,
                      const Array& slope, const Array& gx);
 };
@@ -80,6 +80,11 @@ Variable multi_node_batch_normalization(const Variable& x, const Variable& gamma
 Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, const Variable& beta,
                                    const Variable& mean, const Variable& var, double eps = 2e-5,
                                    const std::optional<Axes>& axis = {});
+// With the statistics of groups of channels of each sample.
+Variable group_normalization(const Variable& x, std::int64_t groups, const Variable& gamma,
+                             const Variable& beta, double eps = 1e-5);
+// x / (|x| + eps), lengths taken over the axes.
+Variable normalize(const Variable& x, double eps, const Axes& axis);
 
 template <class Visit>
 void list_normalization_ops(Visit&& visit) {
@@ -102,6 +107,16 @@ void list_normalization_ops(Visit&& visit) {
            "(x - mean) / sqrt(var + eps), times gamma, plus beta.", fixed},
         &fixed_batch_normalization, Arg{"x"}, Arg{"gamma"}, Arg{"beta"}, Arg{"mean"}, Arg{"var"},
         eps, axis);
+  visit(
+      Op{"group_normalization",
+         "(N, C, ...), (C,), (C,) -> (N, C, ...)",
+         "Mean 0 and variance 1 over groups of channels, times gamma, plus beta (Wu and He, 2018).",
+         {.locality = Locality::batchwise, .inputs = 1, .flops = {.per_input = 7}}},
+      &group_normalization, Arg{"x"}, Arg{"groups"}, Arg{"gamma"}, Arg{"beta"},
+      Default{"eps", 1e-5});
+  visit(Op{"normalize", "(...) -> (...)", "Vectors along axes, divided by their length plus eps.",
+           along_axis(3)},
+        &normalize, Arg{"x"}, Arg{"eps"}, Arg{"axis"});
 }
 
 }  // namespace renga

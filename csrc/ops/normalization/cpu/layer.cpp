@@ -35,13 +35,21 @@ template <class Target, class S, class Term>
   Sums sums;
   for (std::int64_t begin = 0; begin < n; begin += block) {
     const std::int64_t end = std::min(n, begin + block);
-    typename L::V first{}, second{};
+    // Several vectors of sums, as each addition waits for the one before.
+    typename L::V first[4]{}, second[4]{};
     S first_rest = 0, second_rest = 0;
     std::int64_t i = begin;
-    for (; i + L::width <= end; i += L::width) term(L{}, i, first, second);
+    for (; i + 4 * L::width <= end; i += 4 * L::width) {
+#pragma GCC unroll 4
+      for (int k = 0; k < 4; ++k) term(L{}, i + k * L::width, first[k], second[k]);
+    }
+    for (; i + L::width <= end; i += L::width) term(L{}, i, first[0], second[0]);
     for (; i < end; ++i) term(simd::Scalar<S>{}, i, first_rest, second_rest);
-    sums.first += static_cast<double>(L::sum(first)) + static_cast<double>(first_rest);
-    sums.second += static_cast<double>(L::sum(second)) + static_cast<double>(second_rest);
+    const auto total = [](const auto& v) __attribute__((always_inline)) {
+      return static_cast<double>(L::sum((v[0] + v[1]) + (v[2] + v[3])));
+    };
+    sums.first += total(first) + static_cast<double>(first_rest);
+    sums.second += total(second) + static_cast<double>(second_rest);
   }
   return sums;
 }

@@ -100,7 +100,7 @@ void input_grad_cpu(const Normalization& normalization, const Array& gy, const A
             [=](auto l, std::int64_t i, auto channel) __attribute__((always_inline)) {
               const auto d = typed.centred(l, i, channel);
               const auto g = typed.gradient(l, i, d, channel, from);
-              return (g - channel.get(l, b)) * channel.get(l, typed.scale) - d * channel.get(l, k);
+              return g * channel.get(l, typed.scale) - channel.get(l, b) - d * channel.get(l, k);
             });
       });
 }

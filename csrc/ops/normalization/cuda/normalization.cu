@@ -161,7 +161,7 @@ struct InputGrad {
           gx_(all.gx) {}
     __device__ S value(std::int64_t i) const {
       const S d = of_.centred(i);
-      return (of_.gradient(i, d, gy_) - shift_) * of_.scale() - d * slope_;
+      return of_.gradient(i, d, gy_) * of_.scale() - shift_ - d * slope_;
     }
     __device__ void store(std::int64_t i, S v) const { simd::Scalar<S>::store(v, gx_ + i); }
 

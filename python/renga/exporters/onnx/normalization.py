@@ -8,7 +8,6 @@ from typing import Any
 import numpy
 
 from renga.exporters.onnx.registry import writes
-from renga.program import Value
 
 
 @writes("fixed_batch_normalization")
@@ -54,6 +53,19 @@ def _of_the_batch(
     return [_scaled(graph, centred, var, gamma, beta, eps, reduced, x)]
 
 
+@writes("group_normalization")
+def _of_groups(
+    graph: Any, ys: Any, x: Any, groups: int, gamma: Any, beta: Any, eps: float
+) -> Sequence[str]:
+    rows = graph.node("Reshape", x, numpy.array([0, groups, -1]))
+    one, zero = numpy.ones(groups, x.dtype), numpy.zeros(groups, x.dtype)
+    rows = graph.node("InstanceNormalization", rows, one, zero, epsilon=eps)
+    y = graph.node("Reshape", rows, graph.node("Shape", x))
+    reduced = (0, *range(2, x.ndim))
+    y = graph.node("Mul", y, _beside(graph, gamma, x, reduced))
+    return [graph.node("Add", y, _beside(graph, beta, x, reduced))]
+
+
 @writes("layer_normalization")
 def _of_rows(
     graph: Any, ys: Any, x: Any, gamma: Any, beta: Any, eps: float
@@ -61,6 +73,15 @@ def _of_rows(
     return [
         graph.node("LayerNormalization", x, gamma, beta, axis=-gamma.ndim, epsilon=eps)
     ]
+
+
+@writes("normalize")
+def _to_length_1(graph: Any, ys: Any, x: Any, eps: float, axis: Any) -> Sequence[str]:
+    axes = numpy.array(_reduced(x, x, axis), numpy.int64)
+    squares = graph.node("ReduceSum", graph.node("Mul", x, x), axes, keepdims=1)
+    length = graph.node("Sqrt", squares)
+    length = graph.node("Add", length, numpy.asarray(eps, x.dtype))
+    return [graph.node("Div", x, length)]
 
 
 @writes("rms_normalization")
@@ -100,16 +121,5 @@ def _scaled(
 ) -> str:
     added = graph.node("Add", var, numpy.asarray(eps, x.dtype))
     y = graph.node("Div", centred, graph.node("Sqrt", added))
-    # Group normalization scales afterwards; its constants here are as many as there are
-    # samples.
-    if not _is_constant(gamma, 1):
-        y = graph.node("Mul", y, _beside(graph, gamma, x, reduced))
-    if not _is_constant(beta, 0):
-        y = graph.node("Add", y, _beside(graph, beta, x, reduced))
-    return y
-
-
-def _is_constant(x: Any, value: float) -> bool:
-    if isinstance(x, Value):
-        return x.kind == "constant" and _is_constant(x.variable.array, value)
-    return bool((x == value).all())
+    y = graph.node("Mul", y, _beside(graph, gamma, x, reduced))
+    return graph.node("Add", y, _beside(graph, beta, x, reduced))

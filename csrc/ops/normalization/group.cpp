@@ -1,0 +1,182 @@
+// Group normalization: for the kernels of batch normalization, the channels of each sample are
+// channels of their own, whose statistics are then those of their groups.
+#include <algorithm>
+
+#include "autograd/node.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/elementwise/math.h"
+#include "ops/normalization/channel_vectors.h"
+#include "ops/normalization/fusion.h"
+#include "ops/normalization/normalization.h"
+#include "ops/reduction/reduction.h"
+#include "ops/shape/manipulation.h"
+#include "ops/shape/one_device.h"
+#include "tensor/views.h"
+
+namespace renga {
+namespace {
+
+// Samples as kernels take them: all at once, or one after the other where channels are last.
+struct Samples {
+  Array x;
+  std::int64_t parts;
+  ChannelLayout layout;  // of a part
+
+  explicit Samples(const Array& given) : x(given), parts(1), layout{} {
+    const std::int64_t n = x.shape(0), c = x.shape(1), inner = n * c == 0 ? 0 : x.size() / (n * c);
+    layout = {std::min<std::int64_t>(inner, 1), n * c, std::max<std::int64_t>(inner, 1)};
+    Axes last;
+    for (int axis = 0; axis < x.ndim(); ++axis) {
+      if (axis != 1) last.push_back(axis);
+    }
+    last.push_back(1);
+    if (inner > 1 && c > 1 && x.device().is_host() && transpose_view(x, last).is_contiguous()) {
+      parts = n;
+      layout = {inner, c, 1};
+    } else {
+      x = contiguous(x);
+    }
+  }
+
+  Array part(const Array& of_x, std::int64_t i) const {
+    return parts == 1 ? of_x : select_view(of_x, 0, i);
+  }
+  Array vector(const Array& channels, std::int64_t i) const {
+    return slice_view(channels, 0, i * layout.channels, layout.channels);
+  }
+  Normalization part(const Normalization& all, std::int64_t i) const {
+    Normalization one = all;
+    one.x = {part(x, i), layout};
+    one.mean = vector(all.mean, i);
+    one.scale = vector(all.scale, i);
+    one.beta = vector(all.beta, i);
+    return one;
+  }
+  // The moments of groups, or of channels that are last.
+  void moments(std::int64_t groups, Array& mean, Array& var) const {
+    const Dtype dtype = statistics_dtype(x.dtype());
+    const auto& kernels = normalization_kernels.on(x.device());
+    ChannelLayout of_parts = layout;
+    if (parts == 1 && layout.outer > 0) {
+      of_parts = {1, x.shape(0) * groups, x.size() / (x.shape(0) * groups)};
+    }
+    mean = empty({parts * of_parts.channels}, dtype, x.device());
+    var = empty_like(mean);
+    for (std::int64_t i = 0; i < parts; ++i) {
+      const auto of_part = [&](const Array& v) {
+        return slice_view(v, 0, i * of_parts.channels, of_parts.channels);
+      };
+      kernels.moments({part(x, i), of_parts}, of_part(mean), of_part(var));
+    }
+  }
+};
+
+struct Operands {
+  Variable x, gamma, beta;
+  std::int64_t groups;
+  double eps;
+};
+
+// Of x, gamma and beta, written with operations.
+std::vector<Variable> composed_gradients(const Operands& o, const Variable& given_gy) {
+  const Dtype dtype = statistics_dtype(o.x.dtype());
+  const std::int64_t groups = o.x.shape(0) * o.groups;
+  const Shape rows{groups, o.x.size() / std::max<std::int64_t>(groups, 1)};
+  Axes others;
+  Shape channels;
+  for (int axis = 0; axis < o.x.ndim(); ++axis) {
+    if (axis != 1) others.push_back(axis);
+    channels.push_back(axis == 1 ? o.x.shape(1) : 1);
+  }
+  const double weight = 1 / static_cast<double>(std::max<std::int64_t>(rows[1], 1));
+  const auto mean = [&](const Variable& v) { return multiply(sum(v, Axes{1}, true), weight); };
+  const Variable x = reshape(cast(o.x, dtype), rows), gy = cast(given_gy, dtype);
+  const Variable centred = subtract(x, mean(x));
+  const Variable inv_std = rsqrt(add(mean(square(centred)), o.eps));
+  const Variable normalized = multiply(centred, inv_std);
+  const Variable g = reshape(multiply(gy, reshape(cast(o.gamma, dtype), channels)), rows);
+  const Variable gx = multiply(
+      inv_std, subtract(subtract(g, mean(g)), multiply(normalized, mean(multiply(g, normalized)))));
+  const auto to_parameter = [&](const Variable& v) {
+    return cast(sum(v, others), o.gamma.dtype());
+  };
+  return {cast(reshape(gx, o.x.shape()), o.x.dtype()),
+          to_parameter(multiply(gy, reshape(normalized, o.x.shape()))), to_parameter(gy)};
+}
+
+// Of the same, without graph.
+std::vector<Variable> fused_gradients(const Operands& o, const Samples& samples, Normalization all,
+                                      const GroupVectors& vectors, const Variable& gy) {
+  const std::optional<Array> fused = samples.parts == 1 ? fuse_gradient(gy, all) : std::nullopt;
+  Array gys = fused ? *fused : gy.array();
+  if (!same_layout(gys, samples.x)) {
+    const Array moved = empty_like(samples.x, gys.dtype());
+    copy(gys, moved);
+    gys = moved;
+  }
+  const auto& kernels = normalization_kernels.on(gys.device());
+  const Array sum_g = empty_like(vectors.mean), sum_g_x = empty_like(vectors.mean);
+  const Array shift = empty_like(vectors.mean), slope = empty_like(vectors.mean);
+  const Array ggamma = empty(o.gamma.shape(), vectors.mean.dtype(), gys.device());
+  const Array gbeta = empty_like(ggamma), gx = empty_like(samples.x);
+  for (std::int64_t i = 0; i < samples.parts; ++i) {
+    kernels.gradient_sums(samples.part(all, i), samples.part(gys, i), samples.vector(sum_g, i),
+                          samples.vector(sum_g_x, i));
+  }
+  const double count = static_cast<double>(gys.size()) /
+                       static_cast<double>(std::max<std::int64_t>(gys.shape(0) * o.groups, 1));
+  channel_vector_kernels.on(gys.device())
+      .group_slopes(sum_g, sum_g_x, vectors, 1 / std::max(1.0, count), shift, slope, ggamma, gbeta);
+  for (std::int64_t i = 0; i < samples.parts; ++i) {
+    kernels.input_grad(samples.part(all, i), samples.part(gys, i), samples.vector(shift, i),
+                       samples.vector(slope, i), samples.part(gx, i));
+  }
+  return {Variable(gx), Variable(cast(ggamma, o.gamma.dtype())),
+          Variable(cast(gbeta, o.beta.dtype()))};
+}
+
+}  // namespace
+
+Variable group_normalization(const Variable& x, std::int64_t groups, const Variable& gamma,
+                             const Variable& beta, double eps) {
+  const char* op = "group_normalization";
+  for (const Variable* v : {&x, &gamma, &beta}) require_floats(op, v->array());
+  require_one_device(op, x.device(), gamma.device());
+  require_one_device(op, x.device(), beta.device());
+  require(x.ndim() >= 2 && gamma.ndim() == 1 && gamma.shape(0) == x.shape(1) &&
+              beta.shape() == gamma.shape(),
+          op, ": expected shapes (N, C, ...), (C,) and (C,), got ", x.shape(), ", ", gamma.shape(),
+          " and ", beta.shape());
+  require<std::invalid_argument>(groups > 0 && x.shape(1) % groups == 0, op, ": expected ",
+                                 x.shape(1), " channels in ", groups, " groups");
+  const Operands o{x, gamma, beta, groups, eps};
+  const UnsharedMemory memory(x.array());
+  const Samples samples(x.array());
+  Array mean, var;
+  samples.moments(groups, mean, var);
+  const Dtype dtype = mean.dtype();
+  const Array all_means = empty({x.shape(0) * x.shape(1)}, dtype, x.device());
+  const GroupVectors vectors{all_means, empty_like(all_means), empty_like(all_means),
+                             empty_like(all_means), groups};
+  channel_vector_kernels.on(x.device())
+      .group_scale(mean, var, contiguous(cast(gamma.array(), dtype)),
+                   contiguous(cast(beta.array(), dtype)), eps, vectors);
+  const Normalization all{{samples.x, samples.layout}, vectors.mean, vectors.scale, vectors.beta};
+  auto back = [=](std::span<const Variable> gys, std::span<const int>, Node&) {
+    return backprop_enabled() ? composed_gradients(o, gys[0])
+                              : fused_gradients(o, samples, all, vectors, gys[0]);
+  };
+  const Array y = empty_like(samples.x);
+  const Variable result =
+      record_all("GroupNormalization", {&y, 1}, std::array{x, gamma, beta}, std::move(back))[0];
+  if (samples.parts == 1) {
+    normalize_into(result, all, memory);
+  } else {
+    for (std::int64_t i = 0; i < samples.parts; ++i) {
+      normalization_kernels.on(y.device()).normalize(samples.part(all, i), samples.part(y, i));
+    }
+  }
+  return result;
+}
+
+}  // namespace renga
