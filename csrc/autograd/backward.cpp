@@ -271,6 +271,25 @@ std::vector<Variable> grad(std::span<const Variable> outputs, std::span<const Va
   return gradients;
 }
 
+std::vector<Variable> recorded_gradients(const Compose& compose, std::span<const Variable> operands,
+                                         std::span<const Variable> gys) {
+  // New nodes, at which the backward pass stops: one operand may have been computed from another.
+  std::vector<Variable> xs;
+  for (const Variable& x : operands) {
+    xs.push_back(record("Identity", x.array(), {{x, [](const Variable& gy) { return gy; }}}));
+  }
+  const std::vector<Variable> all = compose(xs);
+  std::vector<Variable> ys, grad_outputs;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!gys[i].defined()) continue;
+    ys.push_back(all[i]);
+    grad_outputs.push_back(gys[i]);
+  }
+  GradOptions options;
+  options.create_graph = true;
+  return grad(ys, xs, grad_outputs, {}, options);
+}
+
 void free_propagated_graphs(std::span<const Variable> leaves) {
   GraphRelease release;
   std::unordered_set<const Propagation*> seen;

@@ -1,6 +1,7 @@
 // Backward passes: backward() accumulates gradients in leaves, grad() returns them.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -42,6 +43,12 @@ inline std::vector<Variable> grad(std::span<const Variable> outputs,
   PassContext alone;
   return grad(outputs, inputs, grad_outputs, grad_inputs, options, alone);
 }
+
+// The gradients of compose(xs), recorded in the graph: for second derivatives of a fused operation.
+// `gys` may be undefined.
+using Compose = std::function<std::vector<Variable>(std::span<const Variable>)>;
+std::vector<Variable> recorded_gradients(const Compose& compose, std::span<const Variable> xs,
+                                         std::span<const Variable> gys);
 
 // Computes a term that a pass has left out, and adds it to the gradient of its leaf.
 void accumulate_gradient(const PostponedGradients::Term& term, PassContext& context);

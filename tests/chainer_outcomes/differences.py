@@ -162,8 +162,10 @@ F.recall(s(N, 3), i(3, N))
     **all_of(value([{'tuple': ['Add', '_ + _']}]), """
 F.add(s(N, 3), s(N, 3), s(N, 3))
 """),
-    **all_of(value([{'tuple': ['Concat', 'Concat']}]), """
+    **all_of(value([{'tuple': ['Sum', 'Sum']}]), """
 F.argmax_crf1d(s(3, 3), [s(N, 3), s(N, 3)])
+"""),
+    **all_of(value([{'tuple': ['Concat', 'Concat']}]), """
 F.crf1d(s(3, 3), [s(N, 3), s(N, 3)], [i(3, N), i(3, N)], reduce='no')
 """),
     **all_of(value([{'tuple': ['Mean', 'Mean']}]), """

@@ -4,6 +4,7 @@
 #include "ops/elementwise/activation.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/recurrent/kernels.h"
 #include "ops/recurrent/recurrent_layer.h"
 #include "ops/shape/manipulation.h"
 #include "ops/shape/one_device.h"
@@ -17,11 +18,6 @@ namespace {
 
 using Arrays = std::span<const Array>;
 using Variables = std::span<const Variable>;
-
-// The n gates of x, in blocks along axis 1, with an axis of their own in front.
-Array gates_of(const Array& x, int n) {
-  return transpose_view(reshape_view(x, {x.shape(0), n, x.shape(1) / n}), {1, 0, 2});
-}
 
 // That of four gates which alternate along axis 1, with axis 2 for the gates.
 Shape alternating_shape(Shape shape) {
@@ -53,15 +49,13 @@ std::vector<Variable> split_gates(const Variable& x, int n) {
 void lstm_step(const Array& input, const Array& hidden, Arrays before, const Array& saved,
                Arrays after) {
   recurrent_kernels.on(input.device())
-      .lstm(gates_of(input, 4), gates_of(hidden, 4), before[1], gates_of(saved, 4), after[1],
-            after[0]);
+      .lstm_rows(input, hidden, before[1], saved, after[1], after[0]);
 }
 
 void lstm_step_backward(const Array& saved, Arrays before, Arrays gstates, const Array& ginput,
                         const Array&) {
   recurrent_kernels.on(saved.device())
-      .lstm_grad(gates_of(saved, 4), before[1], gstates[1], gstates[0], gates_of(ginput, 4),
-                 gstates[1]);
+      .lstm_rows_grad(saved, before[1], gstates[1], gstates[0], ginput, gstates[1]);
 }
 
 std::vector<Variable> compose_lstm_step(const Variable& input, const Variable& hidden,

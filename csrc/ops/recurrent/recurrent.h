@@ -21,6 +21,11 @@ struct RecurrentKernels {
   // `ggates` is the gradient before activation.
   void (*lstm_grad)(const Array& activated, const Array& c_prev, const Array& gc, const Array& gh,
                     const Array& ggates, const Array& gc_prev);
+  // The same for gates in blocks along the contiguous rows of matrices, as layers have them.
+  void (*lstm_rows)(const Array& gates, const Array& hidden, const Array& c_prev,
+                    const Array& activated, const Array& c, const Array& h);
+  void (*lstm_rows_grad)(const Array& activated, const Array& c_prev, const Array& gc,
+                         const Array& gh, const Array& ggates, const Array& gc_prev);
   // Gates r, z, a: a = tanh(input + r hidden), h = a + z (h_prev - a). `saved` is r, z, a and the a
   // part of `hidden`.
   void (*gru)(const Array& input, const Array& hidden, const Array& h_prev, const Array& saved,

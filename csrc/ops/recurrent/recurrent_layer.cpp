@@ -118,13 +118,14 @@ Array run(const Layer& layer, const Operands& x, const Trace& trace, std::span<c
   const SettingScope off(&Settings::backprop, false);
   const Dtype dtype = states[0].dtype();
   const Array y = empty({layer.total(), states[0].shape(1)}, dtype, states[0].device());
+  const Array input = contiguous(x.input().array());
   for (const Rows& step : layer.steps) {
     const std::vector<Array> active = rows_of(states, 0, step.count);
     const std::vector<Array> before = rows_of(trace.before, trace.first_row(step), step.count);
     for (int k = 0; k < layer.n_states; ++k) copy(active[k], before[k]);
     const Array hidden = linear(Variable(before[0]), x.w(), x.b()).array();
     *compute_dtype = hidden.dtype();
-    layer.cell.step(rows_of(x.input().array(), step.start, step.count), cast(hidden, dtype), before,
+    layer.cell.step(rows_of(input, step.start, step.count), cast(hidden, dtype), before,
                     rows_of(trace.saved, trace.first_row(step), step.count), active);
     copy(active[0], rows_of(y, step.start, step.count));
   }
@@ -204,25 +205,6 @@ std::vector<Variable> compose(const Layer& layer, const Operands& x) {
 }
 
 }  // namespace
-
-std::vector<Variable> recorded_gradients(const Compose& compose, std::span<const Variable> operands,
-                                         std::span<const Variable> gys) {
-  // New nodes, at which the backward pass stops: one operand may have been computed from another.
-  std::vector<Variable> xs;
-  for (const Variable& x : operands) {
-    xs.push_back(record("Identity", x.array(), {{x, [](const Variable& gy) { return gy; }}}));
-  }
-  const std::vector<Variable> all = compose(xs);
-  std::vector<Variable> ys, grad_outputs;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!gys[i].defined()) continue;
-    ys.push_back(all[i]);
-    grad_outputs.push_back(gys[i]);
-  }
-  GradOptions options;
-  options.create_graph = true;
-  return grad(ys, xs, grad_outputs, {}, options);
-}
 
 std::vector<Variable> recurrent_layer(const Cell& cell, const std::vector<Variable>& operands,
                                       int n_states, const std::vector<std::int64_t>& lengths,

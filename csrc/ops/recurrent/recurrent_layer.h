@@ -31,12 +31,6 @@ struct Cell {
                                    std::span<const Variable> before);
 };
 
-// The gradients of compose(xs), recorded in the graph: for second derivatives of a fused operation.
-// `gys` may be undefined.
-using Compose = std::function<std::vector<Variable>(std::span<const Variable>)>;
-std::vector<Variable> recorded_gradients(const Compose& compose, std::span<const Variable> xs,
-                                         std::span<const Variable> gys);
-
 // Returns the outputs of all steps and the last states. `operands` are the projected inputs, the
 // initial states, the weights W from h to the gates and, for some cells, their bias.
 std::vector<Variable> recurrent_layer(const Cell& cell, const std::vector<Variable>& operands,

@@ -20,10 +20,10 @@ import edge_links  # noqa: E402
 
 # Operations that ONNX does not have.
 NO_COUNTERPART = set(
-    """arctan2 batch_inv cholesky decorrelated_batch_normalization digamma erfcinv erfcx
-    erfinv fft ifft inv lgamma log_ndtr ndtri polygamma roi_average_align_2d
-    roi_average_pooling_2d roi_max_align_2d roi_max_pooling_2d roi_pooling_2d
-    zeta""".split()
+    """arctan2 batch_inv cholesky connectionist_temporal_classification
+    decorrelated_batch_normalization digamma erfcinv erfcx erfinv fft ifft inv
+    lgamma log_ndtr ndtri polygamma roi_average_align_2d roi_average_pooling_2d
+    roi_max_align_2d roi_max_pooling_2d roi_pooling_2d zeta""".split()
 )
 # What they compute depends on numbers that Python reads: scores, the best path, sampled
 # words.

@@ -8,6 +8,7 @@
 #include "ops/attention/cpu/scores.h"
 #include "ops/matmul/cpu/selection.h"
 #include "ops/matmul/precision.h"
+#include "simd/sum_each.h"
 
 namespace renga {
 namespace {
@@ -65,6 +66,64 @@ void multiply(const Number* left, std::int64_t panels, const Number* right, std:
                result, kPanel * rows, rows, accumulate);
 }
 
+// Of a few queries, keys and values are read once, where they are: packing them takes longer.
+constexpr std::int64_t kFewQueries = 4;
+
+// The scores of a row of `depth` numbers against so many keys, from a row of panels that are `step`
+// apart on.
+template <class T>
+void score_row(const float* query, const Rows<const T>& keys, std::int64_t count,
+               std::int64_t depth, float* scores, std::int64_t step) {
+  simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
+    using L = simd::Vector<decltype(target), float>;
+    for (std::int64_t key = 0; key < count; key += simd::kSums) {
+      const T* rows[simd::kSums];
+      for (std::int64_t i = 0; i < simd::kSums; ++i) {
+        rows[i] = keys.row(std::min(key + i, count - 1));
+      }
+      typename L::V sums[simd::kSums] = {};
+      std::int64_t c = 0;
+      for (; c + L::width <= depth; c += L::width) {
+        const typename L::V numbers = L::load(query + c);
+#pragma GCC unroll 4
+        for (int i = 0; i < simd::kSums; ++i) sums[i] += numbers * L::load(rows[i] + c);
+      }
+      simd::Sums totals = simd::sum_each<decltype(target)>(sums);
+      for (; c < depth; ++c) {
+        for (int i = 0; i < simd::kSums; ++i)
+          totals[i] += query[c] * static_cast<float>(rows[i][c]);
+      }
+      for (int i = 0; i < simd::kSums; ++i) {
+        scores[(key + i) / kPanel * step + (key + i) % kPanel] = totals[i];
+      }
+    }
+  });
+}
+
+// Adds so many values, times the numbers that a row of panels begins with, to such a row.
+template <class T>
+void add_values(const float* weights, const Rows<const T>& values, std::int64_t count,
+                std::int64_t width, float* sums, std::int64_t step) {
+  simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
+    using L = simd::Vector<decltype(target), float>;
+    constexpr int vectors = kPanel / L::width;
+    for (std::int64_t c = 0; c < width; c += kPanel) {
+      float* const panel = sums + c / kPanel * step;
+      const std::int64_t columns = std::min(kPanel, width - c);
+      typename L::V sum[vectors];
+      for (int v = 0; v < vectors; ++v) sum[v] = L::load(panel + v * L::width);
+      for (std::int64_t key = 0; key < count; ++key) {
+        const T* row = values.row(key) + c;
+        T padded[kPanel] = {};
+        if (columns < kPanel) row = std::copy_n(row, columns, padded) - columns;
+        const typename L::V weight = L::broadcast(weights + key / kPanel * step + key % kPanel);
+        for (int v = 0; v < vectors; ++v) sum[v] += weight * L::load(row + v * L::width);
+      }
+      for (int v = 0; v < vectors; ++v) L::store(sum[v], panel + v * L::width);
+    }
+  });
+}
+
 template <class T, class Number>
 class Forward {
  public:
@@ -75,16 +134,19 @@ class Forward {
         size_(a),
         dropout_(dropout_of(a)),
         padded_keys_(round_up(size_.keys, kPanel)),
-        packed_(padded_keys_ * std::max(size_.padded_depth, size_.padded_width)),
-        keys_(padded_keys_ * size_.padded_depth),
-        values_(padded_keys_ * std::max(size_.padded_depth, size_.padded_width)),
+        packed_keys_(size_.queries <= kFewQueries ? 0 : padded_keys_),
+        packed_(packed_keys_ * std::max(size_.padded_depth, size_.padded_width)),
+        keys_(packed_keys_ * size_.padded_depth),
+        values_(packed_keys_ * std::max(size_.padded_depth, size_.padded_width)),
         queries_(kRows * size_.padded_depth),
+        few_queries_(kFewQueries * size_.padded_depth),
         scores_(kRows * kKeys),
         numbers_(kRows * kKeys),
         sums_(kRows * size_.padded_width) {}
 
   void run(std::int64_t head, std::int64_t query) {
-    if (head != packed_head_) pack_head(head);
+    const bool is_few = packed_keys_ == 0;
+    if (!is_few && head != packed_head_) pack_head(head);
     Tile tile = tile_of(a_, size_, dropout_, head, query, 0);
     const std::int64_t rows = tile.padded_rows, depth = size_.padded_depth;
     pack<T>(rows_of_head<const T>(a_.q, head).from(query), tile.rows, size_.depth, rows,
@@ -96,6 +158,12 @@ class Forward {
     for (std::int64_t key = 0; key < size_.keys; key += kKeys) {
       tile = tile_of(a_, size_, dropout_, head, query, key);
       if (tile.keys == 0) break;
+      if (is_few) {
+        score_few(tile, head);
+        softmax_tile(tile, scores_.get(), softmax, sums_.get(), size_.padded_width);
+        add_few(tile, head);
+        continue;
+      }
       multiply<Number>(queries_.get(), depth / kPanel, keys_.get() + key * depth, depth,
                        tile.panels() * kPanel, scores_.get(), rows, false);
       softmax_tile(tile, scores_.get(), softmax, sums_.get(), size_.padded_width);
@@ -107,6 +175,24 @@ class Forward {
   }
 
  private:
+  void score_few(const Tile& tile, std::int64_t head) {
+    for (std::int64_t r = 0; r < tile.rows; ++r) {
+      float* const query = few_queries_.get() + r * size_.padded_depth;
+      if (tile.key == 0) {
+        pack<T>(rows_of_head<const T>(a_.q, head).from(tile.query + r), 1, size_.depth, 1, query);
+      }
+      score_row<T>(query, rows_of_head<const T>(a_.k, head).from(tile.key), tile.keys, size_.depth,
+                   scores_.get() + r * kPanel, tile.padded_rows * kPanel);
+    }
+  }
+
+  void add_few(const Tile& tile, std::int64_t head) {
+    for (std::int64_t r = 0; r < tile.rows; ++r) {
+      add_values<T>(scores_.get() + r * kPanel, rows_of_head<const T>(a_.v, head).from(tile.key),
+                    tile.keys, size_.width, sums_.get() + r * kPanel, tile.padded_rows * kPanel);
+    }
+  }
+
   void pack_head(std::int64_t head) {
     pack<T>(rows_of_head<const T>(a_.k, head), size_.keys, size_.depth, padded_keys_,
             packed_.get());
@@ -136,9 +222,9 @@ class Forward {
   float* log_sums_;
   Sizes size_;
   Dropout dropout_;
-  std::int64_t padded_keys_, packed_head_ = -1;
+  std::int64_t padded_keys_, packed_keys_, packed_head_ = -1;
   Buffer<Number> packed_, keys_, values_, queries_;
-  Buffer<float> scores_;
+  Buffer<float> few_queries_, scores_;
   Buffer<Number> numbers_;
   Buffer<float> sums_;
 };

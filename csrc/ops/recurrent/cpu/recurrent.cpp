@@ -103,6 +103,29 @@ void map_run(std::int64_t n, const std::array<std::byte*, Out + In>& p,
 }
 
 struct CpuMap {
+  static constexpr bool maps_rows = true;
+
+  // Calls the cell for the units of rows of operands, of which `x` is one.
+  template <std::size_t N, class Cell>
+  static void map_rows(const Array& x, const std::array<UnitRows, N>& operands, const Cell& cell) {
+    static_assert(N == Cell::inputs + Cell::outputs);
+    const std::int64_t units = x.shape(1);
+    const GilRelease work(kCost / 8 * x.size());
+    visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
+      if constexpr (is_floating<T>) {
+        std::array<std::int64_t, N> steps;
+        steps.fill(sizeof(T));
+        parallel_for(x.shape(0), kCost * units, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t r = begin; r < end; ++r) {
+            std::array<std::byte*, N> p;
+            for (std::size_t k = 0; k < N; ++k) p[k] = operands[k].data + r * operands[k].step;
+            map_run<T, Cell::inputs, Cell::outputs>(units, p, steps, cell);
+          }
+        });
+      }
+    });
+  }
+
   // The same over whole arrays of one shape, results first.
   template <std::size_t N, class Cell>
   static void map_units(const std::array<Array, N>& operands, const Cell& cell) {

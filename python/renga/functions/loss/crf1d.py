@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy
 from renga import _core
 from renga.core.around_call import reads_elements
 from renga.core.variable import Variable, as_array, as_variable
-from renga.functions.array.get_item import get_item
 from renga.functions.check import check_arrays, check_floats, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import on_host
@@ -83,37 +83,34 @@ def argmax_crf1d(cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[numpy.nda
         InvalidType: shapes or dtypes do not fit.
     """
     _check("argmax_crf1d", cost, xs)
-    # In float16, sums are rounded so much that a path below the best one may win.
-    wide = numpy.promote_types(cost.dtype, numpy.float32)
-    costs = as_array(cost).astype(wide, copy=False)
-    steps = [as_array(x).astype(wide, copy=False) for x in xs]
-    alpha = steps[0]
-    over: list[numpy.ndarray] = []
-    sources: list[numpy.ndarray] = []
-    for x in steps[1:]:
-        over.append(alpha[len(x) :])
-        ways = alpha[: len(x), :, None] + costs
-        sources.append(ways.argmax(1))
-        alpha = ways.max(1) + x
-    over.append(alpha)
-    path = [alpha.argmax(1)]
-    for source, ended in zip(sources[::-1], over[-2::-1]):
-        found = source[numpy.arange(len(path[-1])), path[-1]]
-        path.append(numpy.concatenate([found, ended.argmax(1)]))
-    labels = [step.astype(numpy.int32) for step in path[::-1]]
+    found = _core.ops.best_paths(cost, list(xs))
+    labels = [step.array for step in found]
     return _score(cost, xs, labels), labels
 
 
 def _score(cost: Any, xs: Sequence[Any], labels: list[numpy.ndarray]) -> Variable:
-    """The differentiable score of the labels of every sequence."""
+    """The differentiable score of the labels of every sequence.
+
+    Steps with as many sequences are added up together.
+    """
     ops = _core.ops
-    total = ops.select_item(xs[0], labels[0])
-    for x, before, label in zip(xs[1:], labels, labels[1:]):
-        n = len(label)
-        moves = get_item(as_variable(cost), (before[:n], label))
-        step = ops.select_item(x, label) + moves
-        going, *ended = ops.split_axis(total, [n], 0) if n < len(total) else [total]
-        total = ops.concat([going + step, *ended], 0)
+    k = cost.shape[0]
+    sizes = [len(step) for step in labels]
+    scores = ops.select_item(ops.concat(list(xs), 0), numpy.concatenate(labels))
+    if len(labels) > 1:
+        pairs = [a[: len(b)] * k + b for a, b in zip(labels, labels[1:])]
+        flat = ops.reshape(as_variable(cost), (k * k, 1))
+        moves = ops.squeeze(ops.embed_id(numpy.concatenate(pairs), flat), 1)
+        scores = ops.add(scores, ops.pad(moves, [sizes[0]], [0], 0))
+    runs = [(n, sum(1 for _ in same)) for n, same in itertools.groupby(sizes)]
+    cuts = [int(cut) for cut in numpy.cumsum([n * steps for n, steps in runs])[:-1]]
+    total: Variable | None = None
+    for (n, steps), part in zip(runs[::-1], ops.split_axis(scores, cuts, 0)[::-1]):
+        here = ops.sum(ops.reshape(part, (steps, n)), 0)
+        if total is not None:  # of the sequences that go on
+            here = ops.add(here, ops.pad(total, [0], [n - len(total)], 0))
+        total = here
+    assert total is not None
     return total
 
 

@@ -11,14 +11,10 @@ from renga import _core
 from renga.core.around_call import reads_elements
 from renga.core.variable import Variable
 from renga.functions.array.cast import cast
-from renga.functions.array.get_item import get_item
 from renga.functions.check import array_of, check_floats, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
-
-# The logarithm of probability 0, finite so that sums with it do not overflow.
-_NEVER = -1e10
 
 
 @reads_elements
@@ -73,9 +69,8 @@ def connectionist_temporal_classification(
     if half:
         scores = cast(scores, "float32")
     scores = _core.ops.log_softmax(scores, 2)
-    scores = get_item(scores, (slice(None), numpy.arange(n)[:, None], path))
-    alpha = _alpha(scores, path, blank_symbol, lengths)
-    loss = -_at_end(alpha, label_lengths)
+    positions = 2 * label_lengths + 1
+    loss = _core.ops.alignment_loss(scores, path, lengths, positions, blank_symbol)
     return reduced(cast(loss, "float16") if half else loss, reduce)
 
 
@@ -104,41 +99,3 @@ def _checked_lengths(
     if lengths.shape != (n,):
         raise InvalidType(f"{name}: expected {what} of ({n},), got {lengths.shape}")
     return checked_indices(name, what, lengths, longest + 1)
-
-
-def _alpha(
-    scores: Variable, path: numpy.ndarray, blank: int, lengths: numpy.ndarray
-) -> Variable:
-    """(N, S): log probability of each position of the path after all steps."""
-    ops = _core.ops
-    start = numpy.full(path.shape, _NEVER, scores.dtype)
-    start[:, :2] = 0
-    # From two positions before: a blank between different labels may be skipped.
-    skip = numpy.full(path.shape, _NEVER, scores.dtype)
-    skip[:, 2:][(path[:, 2:] != blank) & (path[:, 2:] != path[:, :-2])] = 0
-    first, *rest = ops.split_axis(scores, list(range(1, len(scores))), 0)
-    alpha = ops.add(ops.squeeze(first, 0), start)
-    for number, step in enumerate(rest, 1):
-        ways = [alpha, _shifted(alpha, 1), ops.add(_shifted(alpha, 2), skip)]
-        fresh = ops.logsumexp(ops.stack(ways, 0), 0)
-        fresh = ops.add(fresh, ops.squeeze(step, 0))
-        going = numpy.broadcast_to((number < lengths)[:, None], path.shape)
-        alpha = fresh if going.all() else ops.where(going, fresh, alpha)
-    return alpha
-
-
-def _shifted(alpha: Variable, shift: int) -> Variable:
-    """``alpha`` shifted along the path, filled with probability 0 at the start."""
-    n, size = alpha.shape
-    shift = min(shift, size)
-    remaining = _core.ops.slice(alpha, [(0, n, 1), (0, size - shift, 1)])
-    return _core.ops.pad(remaining, [0, shift], [0, 0], _NEVER)
-
-
-def _at_end(alpha: Variable, label_lengths: numpy.ndarray) -> Variable:
-    """(N,): log probability of the last label or the blank after it."""
-    positions = numpy.arange(alpha.shape[1])
-    last = 2 * label_lengths[:, None]
-    ends = (positions == last) | (positions == last - 1)
-    mask = numpy.where(ends, 0, _NEVER).astype(alpha.dtype)
-    return _core.ops.logsumexp(_core.ops.add(alpha, mask), 1)
