@@ -34,8 +34,8 @@ INCLUDES = {
 FAMILIES = [
     {"elementwise", "shape", "reduction"},
     {"matmul", "random", "indexing"},
-    {"attention", "convolution", "normalization", "pooling", "recurrent", "loss"}
-    | {"sampling"},
+    {"attention", "convolution", "linalg", "normalization", "pooling", "recurrent"}
+    | {"loss", "sampling"},
 ]
 
 # Third-party libraries, and the files that may include them.

@@ -8,7 +8,10 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/math.h"
 #include "ops/indexing/indexing.h"
+#include "ops/linalg/fft.h"
+#include "ops/linalg/linalg.h"
 #include "ops/loss/loss.h"
+#include "ops/loss/paths.h"
 #include "ops/matmul/matmul.h"
 #include "ops/normalization/layer.h"
 #include "ops/normalization/normalization.h"
@@ -32,6 +35,8 @@ void list_ops(Visit&& visit) {
   list_reduction_ops(visit);
   list_scan_ops(visit);
   list_matmul_ops(visit);
+  list_linalg_ops(visit);
+  list_fourier_ops(visit);
   list_convolution_ops(visit);
   list_block_convolution_ops(visit);
   list_pooling_ops(visit);
@@ -42,6 +47,7 @@ void list_ops(Visit&& visit) {
   list_indexing_ops(visit);
   list_softmax_ops(visit);
   list_loss_ops(visit);
+  list_path_ops(visit);
   list_random_ops(visit);
   list_attention_ops(visit);
   list_recurrent_ops(visit);

@@ -6,6 +6,7 @@ SciPy alone.
 """
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -613,6 +614,80 @@ for shape, parameter in (((7, 50), (50,)), ((3, 4, 5), (5,)), ((2, 3, 4, 2), (4,
          parameter, parameter, tolerance=1e-4, low=0.25)
     case("rms_normalization", lambda o, x, g: o.rms_normalization(x, g, 0.1),
          lambda x, g: normalized_rows(x, g, None, 0.1), shape, parameter, tolerance=1e-4, low=0.25)
+
+
+def normalized_groups(x, gamma, beta, groups):
+    rows = x.reshape(len(x), groups, -1) if x.size else x
+    centred = rows - rows.mean(-1, keepdims=True)
+    y = (centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)).reshape(x.shape)
+    channels = (-1, *(1,) * (x.ndim - 2))
+    return y * gamma.reshape(channels) + beta.reshape(channels)
+
+
+for shape, groups in (((2, 6, 5), 3), ((3, 4, 3, 2), 1), ((2, 3, 4, 5), 3), ((4, 6), 2), ((0, 4, 3), 2)):
+    case("group_normalization", lambda o, x, g, b, n=groups: o.group_normalization(x, n, g, b),
+         lambda x, g, b, n=groups: normalized_groups(x, g, b, n), shape, shape[1:2], shape[1:2],
+         tolerance=1e-4, low=0.25)
+
+for axis in ((1,), (0, 2)):
+    case("normalize", lambda o, x, a=axis: o.normalize(x, 0.1, a),
+         lambda x, a=axis: x / (np.sqrt((x * x).sum(a, keepdims=True)) + 0.1), (3, 4, 5), tolerance=1e-4)
+
+
+def squared(x):
+    return x @ np.swapaxes(x, -1, -2)
+
+
+case("det", lambda o, x: o.det(x), np.linalg.det, (2, 3, 3), tolerance=1e-4)
+for shape in ((2, 3, 9), (5, 15), (1, 3), (0, 3, 9)):
+    for name in ("inv", "det", "cholesky"):
+        case(name, lambda o, x, f=name: getattr(o, f)(o.matmul(x, x, False, True)),
+             lambda x, f=name: getattr(np.linalg, f)(squared(x)), shape, low=-1, high=1, tolerance=1e-4)
+
+
+def parts(z):
+    return [z.real, z.imag]
+
+
+# 37 is too large a prime for a radix, 35 none for rows of vectors; 64 is one for them.
+for shape in ((2, 3, 5), (37,), (3, 35), (2, 64), (0, 4), (2, 1)):
+    case("fft", lambda o, re, im: o.fft(re, im), lambda re, im: parts(np.fft.fft(re + 1j * im)), shape, shape)
+    case("ifft", lambda o, re, im: o.ifft(re, im), lambda re, im: parts(np.fft.ifft(re + 1j * im)), shape, shape)
+
+
+# Steps of three samples of which the second ends early; the last has one label.
+PATHS = np.array([[0, 1, 0, 1, 0], [0, 2, 0, 1, 0], [0, 2, 0, 0, 0]])
+STEPS, POSITIONS = np.array([5, 4, 5]), np.array([5, 5, 3])
+
+
+def aligned(scores):
+    losses = []
+    for n, (path, steps, used) in enumerate(zip(PATHS, STEPS, POSITIONS)):
+        total = 0
+        for at in itertools.product(range(used), repeat=steps):
+            moves = np.diff(at)
+            skips = [path[b] != 0 and path[b] != path[b - 2] for b, m in zip(at[1:], moves) if m == 2]
+            if at[0] < 2 and at[-1] >= used - 2 and moves.min() >= 0 and moves.max() <= 2 and all(skips):
+                total += np.exp(scores[np.arange(steps), n, path[list(at)]].sum())
+        losses.append(-np.log(total))
+    return np.array(losses)
+
+
+case("alignment_loss", lambda o, x: o.alignment_loss(x, PATHS, STEPS, POSITIONS, 0), aligned, (5, 3, 3), tolerance=1e-4)
+
+
+def best_labels(cost, *xs):
+    def best(n):
+        steps = [x[n] for x in xs if len(x) > n]
+        return max(itertools.product(range(len(cost)), repeat=len(steps)), key=lambda labels: (
+            sum(x[k] for x, k in zip(steps, labels)) + sum(cost[pair] for pair in itertools.pairwise(labels))))
+
+    paths = [best(n) for n in range(len(xs[0]))]
+    return [np.array([path[t] for path in paths[: len(x)]]) for t, x in enumerate(xs)]
+
+
+case("best_paths", lambda o, cost, *xs: o.best_paths(cost, list(xs)), best_labels, (4, 4), (3, 4), (3, 4), (1, 4),
+     orders=0, dtypes="fd")
 
 
 def lstm_cell(c, a, i, f, o):

@@ -62,6 +62,11 @@ TAKEN = {
     "block_convolution": BLOCKS,  # two for each of (N O H' W') (I / groups kh kw)
     "block_convolution_input_grad": BLOCKS,
     "block_convolution_weight_grad": BLOCKS,
+    # Those of factorizations and of fast transforms are not of an element each.
+    **{name: [0] * 4 for name in ("cholesky", "inv")},
+    "det": [0] * 5,
+    **{name: [0] for name in ("alignment_loss", "best_paths")},
+    **{name: [0] * 6 for name in ("fft", "ifft")},
     "scaled_dot_product_attention": [*[ATTENTION] * 5, 2 * (2 * 70 * 300) * (36 + 40)],
     # Sums where windows or points overlap do not count.
     "unpooling_2d": [0] * 3,

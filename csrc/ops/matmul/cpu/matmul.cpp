@@ -11,7 +11,9 @@
 #include "ops/matmul/cpu/bfloat16_matmul.h"
 #include "ops/matmul/cpu/blocking.h"
 #include "ops/matmul/cpu/float_kernels.h"
+#include "ops/matmul/cpu/gemm.h"
 #include "ops/matmul/cpu/selection.h"
+#include "tensor/streaming.cpu.h"
 
 namespace renga {
 namespace {
@@ -69,6 +71,52 @@ void generic_gemm(const Matrix& a, const Matrix& b, T* c, std::int64_t batch, co
   rows(0, size.m);
 }
 
+// One product of a stack, of a column and a row, which threads share out.
+template <class T>
+void multiply_outer(const Matrix& a, const Matrix& b, T* c, std::int64_t batch, const Sizes& size,
+                    bool accumulate) {
+  const bool is_column = size.n == 1 && size.m > 1;  // the row of the transposed product
+  const Matrix &left = is_column ? b : a, &right = is_column ? a : b;
+  const std::int64_t rows = is_column ? 1 : size.m, columns = is_column ? size.m : size.n;
+  const auto step_of = [](const Matrix& x, bool is_row) {
+    return x.transposed == is_row ? x.leading : 1;
+  };
+  const std::int64_t down = step_of(left, is_column), across = step_of(right, !is_column);
+  const T *factors = left.at<T>(batch), *numbers = right.at<T>(batch);
+  const bool streams = !accumulate && across == 1 && starts_cache_line(c) &&
+                       columns * std::int64_t{sizeof(T)} % 64 == 0 &&
+                       pays_streaming(rows * columns * std::int64_t{sizeof(T)} * 2);
+  const auto multiply_row = [=](std::int64_t i, std::int64_t begin, std::int64_t end) {
+    const T factor = factors[i * down];
+    T* const to = c + i * columns;
+    if (streams) {
+      constexpr std::int64_t kRun = 64;
+      alignas(64) T run[kRun];
+      for (std::int64_t j = begin; j < end; j += kRun) {
+        const std::int64_t n = std::min(kRun, end - j);
+        for (std::int64_t k = 0; k < n; ++k) run[k] = factor * numbers[j + k];
+        stream(run, to + j, n);
+      }
+    } else if (accumulate) {
+      for (std::int64_t j = begin; j < end; ++j) to[j] += factor * numbers[j * across];
+    } else if (across == 1) {
+      for (std::int64_t j = begin; j < end; ++j) to[j] = factor * numbers[j];
+    } else {
+      for (std::int64_t j = begin; j < end; ++j) to[j] = factor * numbers[j * across];
+    }
+  };
+  if (rows == 1) {
+    return parallel_for(columns, 1, [&](std::int64_t begin, std::int64_t end) {
+      multiply_row(0, begin, end);
+      if (streams) finish_streaming();
+    });
+  }
+  parallel_for(rows, columns, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) multiply_row(i, 0, columns);
+    if (streams) finish_streaming();
+  });
+}
+
 // A block of a product, on one thread: the bits of a call on several depend on their number.
 void sgemm(const Matrix& a, const float* left, const Matrix& b, const float* right, float* c,
            std::int64_t ldc, const Sizes& size, bool accumulate) {
@@ -84,6 +132,22 @@ void sgemm(const Matrix& a, const float* left, const Matrix& b, const float* rig
 void float_gemm(const Matrix& a, const Matrix& b, float* c, std::int64_t batch, const Sizes& size,
                 bool accumulate) {
   sgemm(a, a.at<float>(batch), b, b.at<float>(batch), c, size.n, size, accumulate);
+}
+
+void double_gemm(const Matrix& a, const Matrix& b, double* c, std::int64_t batch, const Sizes& size,
+                 bool accumulate, bool threads) {
+  const auto strided = [batch](const Matrix& x) {
+    return Strided<double>{x.at<double>(batch), x.transposed ? 1 : x.leading,
+                           x.transposed ? x.leading : 1};
+  };
+  const Strided<double> left = strided(a), right = strided(b);
+  constexpr std::int64_t kRows = 96;
+  const auto rows = [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t i = begin * kRows, height = std::min(end * kRows, size.m) - i;
+    gemm(left.from(i, 0), right, c + i * size.n, size.n, height, size.n, size.k, 1.0, accumulate);
+  };
+  if (threads) return parallel_for(divide_up(size.m, kRows), kRows * size.n * size.k, rows);
+  rows(0, divide_up(size.m, kRows));
 }
 
 // One product of a stack, of few numbers; not of the transposes of both.
@@ -158,6 +222,7 @@ void multiply_by_own(FloatKernel kernel, const Matrix& a, const Matrix& b, float
       return multiply_by_blocks(rows, weights_of<WeightRows>(b, size), c, addend);
     case FloatKernel::stacked_rows:
       return multiply_transposed(a, b, c, size, addend);
+    case FloatKernel::outer:
     case FloatKernel::registers:
     case FloatKernel::onednn:
       break;
@@ -233,8 +298,17 @@ void multiply_by_loops(const Array& a, const Array& b, const Array& c, bool accu
   if (are_small(a, c)) return multiply_small<T>(a, b, c, accumulate);
   const Matrix left = as_matrix(a);
   Matrix right = as_matrix(b);
-  if (right.transposed) right = as_matrix(contiguous(b));
   const Sizes size = sizes_of(a, c);
+  if constexpr (std::is_same_v<T, double>) {
+    constexpr std::int64_t kFewRows = 4;
+    if (size.k == 1 || size.m > kFewRows) {
+      return for_each_pair<T>(c, size, [&](std::int64_t i, T* to, bool is_single) {
+        size.k == 1 ? multiply_outer(left, right, to, i, size, accumulate)
+                    : double_gemm(left, right, to, i, size, accumulate, is_single);
+      });
+    }
+  }
+  if (right.transposed) right = as_matrix(contiguous(b));
   for_each_pair<T>(c, size, [&](std::int64_t i, T* to, bool is_single) {
     generic_gemm<T>(left, right, to, i, size, accumulate, is_single);
   });
@@ -249,7 +323,9 @@ void multiply_floats(const Array& a, const Array& b, const Array& c, const Epilo
   const Sizes size = sizes_of(a, c);
   const bool is_single = c.size() == size.m * size.n;
   const FloatKernel kernel = float_kernel(left, right, size, is_single);
-  if (kernel != FloatKernel::registers && kernel != FloatKernel::onednn) {
+  const bool takes_stacks = kernel == FloatKernel::outer || kernel == FloatKernel::registers ||
+                            kernel == FloatKernel::onednn;
+  if (!takes_stacks) {
     const bool reads_bias = epilogue.bias.defined() && epilogue.bias.dtype() == Dtype::float32 &&
                             kernel != FloatKernel::one_column;
     const Array bias = reads_bias ? contiguous(epilogue.bias) : Array();
@@ -263,8 +339,14 @@ void multiply_floats(const Array& a, const Array& b, const Array& c, const Epilo
     return blocked_float_gemm(left, right, c.as<float>(), size, accumulate);
   }
   for_each_pair<float>(c, size, [&](std::int64_t i, float* to, bool) {
-    kernel == FloatKernel::registers ? small_gemm(left, right, to, i, size, accumulate)
-                                     : float_gemm(left, right, to, i, size, accumulate);
+    switch (kernel) {
+      case FloatKernel::outer:
+        return multiply_outer(left, right, to, i, size, accumulate);
+      case FloatKernel::registers:
+        return small_gemm(left, right, to, i, size, accumulate);
+      default:
+        return float_gemm(left, right, to, i, size, accumulate);
+    }
   });
 }
 

@@ -21,13 +21,15 @@
 //   129-     by columns  a by rows; n >= 64, k >= 48      blocks        oneDNN transposes b for
 //   each of
 //                                                                       the blocks of threads
-//   any      any         m n k < 2^13, 2^15 in a stack,   registers     set-up of a call of oneDNN
+//   any      any         k = 1, also in a stack           outer         memory is all there is to
+//   it any      any         m n k < 2^13, 2^15 in a stack,   registers     set-up of a call of
+//   oneDNN
 //                        but aᵀ bᵀ
 //   any      any                                          onednn        as fast or faster
 //
 // Weights that stay in the second-level cache are oneDNN's where few rows meet them: hence the
 // bounds of n k. A column (n = 1) is the row of the transposed product: where that has few_rows, it
-// is one_column. Stacks of pairs are multiplied by the last two lines; threads share them out.
+// is one_column. Stacks of pairs are multiplied by the last three lines; threads share them out.
 //
 // Of other dtypes: float16 and the rest of bfloat16 in float32, others by loops.
 #include "ops/matmul/cpu/selection.h"
@@ -107,6 +109,7 @@ bool is_small(std::int64_t products) { return products <= 256; }
 FloatKernel float_kernel(const Matrix& a, const Matrix& b, const Sizes& size, bool is_single) {
   constexpr std::int64_t kLeastRows = 256;
   const auto [m, n, k] = size;
+  if (k == 1) return FloatKernel::outer;
   if (is_single) {
     if (n > 1 || m == 1) {
       const FloatKernel own = own_kernel(a, b, size);
@@ -115,7 +118,8 @@ FloatKernel float_kernel(const Matrix& a, const Matrix& b, const Sizes& size, bo
       return FloatKernel::one_column;
     }
   }
-  const bool is_small = m * n * k < (is_single ? 1 << 13 : 1 << 15);
+  const bool is_few = !is_single || m <= 4;
+  const bool is_small = m * n * k < (is_few ? 1 << 15 : 1 << 13);
   return is_small && (!a.transposed || !b.transposed) ? FloatKernel::registers
                                                       : FloatKernel::onednn;
 }

@@ -30,6 +30,7 @@ Precision precision_of(std::int64_t products, bool all_float32);
 bool is_small(std::int64_t products);
 
 enum class FloatKernel : std::uint8_t {
+  outer,       // one product for each number
   registers,   // multiply_small_product
   one_column,  // few_rows, for the transposed product
   few_rows,    // these as in float_kernels.h

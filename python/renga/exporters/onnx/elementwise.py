@@ -16,7 +16,6 @@ from renga.exporters.onnx.registry import (
     writes_function,
 )
 from renga.functions.activation.not_negative import NotNegative
-from renga.functions.math.det import _Determinant
 from renga.program import Value
 
 
@@ -199,11 +198,6 @@ def _ndtr(graph: Any, ys: Any, x: Any) -> Sequence[str]:
     one, half, root = (numpy.asarray(v, x.dtype) for v in (1, 0.5, 0.5**0.5))
     erf = graph.node("Erf", graph.node("Mul", x, root))
     return [graph.node("Mul", graph.node("Add", erf, one), half)]
-
-
-@writes_function(_Determinant)
-def _determinant(graph: Any, ys: Any, call: Any, x: Any) -> Sequence[str]:
-    return [graph.node("Det", x)]
 
 
 @writes("matmul")

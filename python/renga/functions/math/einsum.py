@@ -10,11 +10,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy
-
 from renga import _core
 from renga.core.variable import Variable, as_variable
-from renga.functions.array.get_item import get_item
 from renga.functions.math.subscripts import Labels, parse
 from renga.utils.type_check import InvalidType
 
@@ -69,12 +66,10 @@ class _Term:
         term = self
         while len(set(term.labels)) < len(term.labels):
             twice = next(a for a in term.labels if term.labels.count(a) > 1)
-            axes = [i for i, a in enumerate(term.labels) if a == twice]
-            rest = [i for i, a in enumerate(term.labels) if a != twice]
-            x = _core.ops.transpose(term.x, axes + rest)
-            index = numpy.arange(term.extent[twice])
-            labels = (twice, *(term.labels[i] for i in rest))
-            term = _Term(get_item(x, (index,) * len(axes)), labels)
+            first, second = [i for i, a in enumerate(term.labels) if a == twice][:2]
+            rest = [i for i in range(len(term.labels)) if i not in (first, second)]
+            x = _core.ops.diagonal(term.x, 0, first, second)
+            term = _Term(x, (*(term.labels[i] for i in rest), twice))
         return term
 
     def summed(self, kept: set[Any]) -> _Term:

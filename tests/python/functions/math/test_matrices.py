@@ -31,6 +31,47 @@ def test_function(name):
     check(function, reference, x)
 
 
+@pytest.mark.parametrize("n", (2, 47, 48, 49, 97, 200))
+@pytest.mark.parametrize("dtype, tolerance", (("f", 1e-4), ("d", 1e-12)))
+def test_matrices_of_several_blocks(n, dtype, tolerance):
+    x = rng.normal(size=(n, n)) / 2 + numpy.sqrt(n) * numpy.eye(n)
+    x[: n // 2] = x[: n // 2][::-1]  # rows are exchanged
+    gy = rng.normal(size=(n, n))
+    typed = renga.Variable(x.astype(dtype))
+    within = {"rtol": tolerance, "atol": tolerance}
+    inverse = numpy.linalg.inv(x)
+    numpy.testing.assert_allclose(F.inv(typed).array, inverse, **within)
+    sign, logarithm = numpy.linalg.slogdet(x / numpy.sqrt(n))
+    found = F.det(typed / numpy.sqrt(n)).array
+    numpy.testing.assert_allclose(found, sign * numpy.exp(logarithm), 10 * tolerance)
+    square = renga.Variable((x @ x.T / n + numpy.eye(n)).astype(dtype))
+    y = F.cholesky(square)
+    root = numpy.linalg.cholesky(x @ x.T / n + numpy.eye(n))
+    numpy.testing.assert_allclose(y.array, root, **within)
+    y.grad = gy.astype(dtype)
+    y.backward()
+    below = numpy.tril(root.T @ gy)
+    below[numpy.diag_indices(n)] /= 2
+    gx = numpy.linalg.solve(root.T, numpy.linalg.solve(root.T, below.T).T)
+    numpy.testing.assert_allclose(square.grad, (gx + gx.T) / 2, **within)
+
+
+# Lengths of one vector, of several radices, with large primes, and a square.
+@pytest.mark.parametrize("n", (1, 7, 12, 16, 37, 96, 121, 240, 1000, 1009, 4096))
+@pytest.mark.parametrize("dtype, tolerance", (("f", 1e-6), ("d", 1e-14)))
+def test_transforms_of_lengths(n, dtype, tolerance):
+    z = rng.normal(size=(17, n)) + 1j * rng.normal(size=(17, n))
+    for function, reference in (
+        (F.fft, numpy.fft.fft),
+        (F.ifft, numpy.fft.ifft),
+    ):
+        re, im = function((z.real.astype(dtype), z.imag.astype(dtype)))
+        expected = reference(z)
+        scale = numpy.abs(expected).max()
+        assert re.dtype == dtype
+        assert numpy.abs(re.array + 1j * im.array - expected).max() < tolerance * scale
+
+
 @pytest.mark.filterwarnings("ignore:batch_matmul")
 def test_batch_matmul():
     check(F.batch_matmul, numpy.matmul, a, b)
