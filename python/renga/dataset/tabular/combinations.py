@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy
 
-from renga.dataset.tabular.selection import as_slice
 from renga.dataset.tabular.source import Mode, Source, Table
 
 
@@ -35,7 +34,7 @@ class Concatenated(Source):
         if indices is None:
             tables = [d.get_examples(None, key_indices) for d in self._datasets]
         elif isinstance(indices, slice):
-            tables = self._slices(range(len(self))[indices], key_indices)
+            tables = self._slices(*indices.indices(len(self)), key_indices)
         else:
             rows = range(len(self))
             return self._gather([rows[i] for i in indices], key_indices)
@@ -52,18 +51,29 @@ class Concatenated(Source):
         width = len(self.keys if key_indices is None else key_indices)
         return tuple([] for _ in range(width))
 
-    def _slices(self, rows: range, key_indices: Any) -> list[tuple[Any, ...]]:
-        """The tables of those data sets that have some of the rows, in their order."""
+    def _slices(
+        self, start: int, stop: int, step: int, key_indices: Any
+    ) -> list[tuple[Any, ...]]:
+        """The tables of those data sets that have some of the rows, in their order.
+
+        A data set gets the stop of the whole, unless that is outside of it.
+        """
         tables = []
-        ends = [0, *self._ends]
-        parts = list(zip(self._datasets, ends, ends[1:]))
-        for dataset, start, end in parts if rows.step > 0 else reversed(parts):
+        rows = range(start, stop, step)
+        for dataset, first in zip(self._datasets, [0, *self._ends]):
             # The rows are a range, so those of one data set are, too.
-            own = [i for i in rows if start <= i < end]
+            own = rows[_reach(rows, first) : _reach(rows, first + len(dataset))]
+            if step < 0:
+                own = rows[
+                    _reach(rows, first + len(dataset) - 1) : _reach(rows, first - 1)
+                ]
             if own:
-                local = range(own[0] - start, own[-1] - start + rows.step, rows.step)
-                tables.append(dataset.get_examples(as_slice(local), key_indices))
-        return tables
+                end: int | None = min(stop - first, len(dataset))
+                if step < 0:
+                    end = stop - first if stop >= first else None
+                local = slice(own[0] - first, end, step)
+                tables.append(dataset.get_examples(local, key_indices))
+        return tables if step > 0 else tables[::-1]
 
     def _gather(self, indices: list[int], key_indices: Any) -> tuple[Any, ...]:
         """Reads each data set's rows at once, then restores the order."""
@@ -86,6 +96,11 @@ class Concatenated(Source):
                 for position, value in zip(positions[owner], values):
                     column[position] = value
         return tuple(columns)
+
+
+def _reach(rows: range, row: int) -> int:
+    """How many of the rows come before ``row``, in their own direction."""
+    return len(range(rows.start, row, rows.step))
 
 
 class Joined(Source):
@@ -120,7 +135,7 @@ class Joined(Source):
         start = 0
         for dataset in self._datasets:
             end = start + len(dataset.keys)
-            wanted = sorted({k for k in key_indices if start <= k < end})
+            wanted = dict.fromkeys(k for k in key_indices if start <= k < end)
             if wanted:
                 local = tuple(k - start for k in wanted)
                 found.update(zip(wanted, dataset.get_examples(indices, local)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable
 
 import numpy
@@ -14,7 +15,8 @@ def from_data(data: Any, *, size: int | None = None) -> TabularDataset:
     """A data set of columns.
 
     A column is an array or a list, or ``(key, column)``, or, computed on demand,
-    ``(key, function of an index)`` or ``(keys, function)`` with a tuple of values.
+    ``(key, function of an index)`` or ``(keys, function)`` with a tuple or, for rows
+    that are dictionaries, a dictionary of values.
     ``data`` is a column, a tuple of them, or a dictionary of columns by key. ``size``
     is needed where there are functions only.
 
@@ -68,7 +70,7 @@ class _Function(TabularDataset):
     def __init__(self, keys: Any, function: Callable) -> None:
         self._keys = keys if isinstance(keys, tuple) else (keys,)
         self._function = function
-        self._mode: Mode = tuple if isinstance(keys, tuple) else None
+        self._alone = not isinstance(keys, tuple)
         self.size = 0
 
     def __len__(self) -> int:
@@ -80,7 +82,12 @@ class _Function(TabularDataset):
 
     @property
     def mode(self) -> Mode:
-        return self._mode
+        """None for a single key, else what the function returns for the first row."""
+        return None if self._alone else self._probed_mode
+
+    @functools.cached_property
+    def _probed_mode(self) -> Mode:
+        return dict if isinstance(self._function(0), dict) else tuple
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
         rows: Any = range(self.size)
@@ -89,9 +96,11 @@ class _Function(TabularDataset):
         elif indices is not None:
             rows = [rows[i] for i in indices]
         made = [self._function(i) for i in rows]
-        if self._mode is None:
-            made = [(value,) for value in made]
         wanted = range(len(self._keys)) if key_indices is None else key_indices
+        if self._alone:
+            return tuple(list(made) for _ in wanted)
+        if self.mode is dict:
+            wanted = [self._keys[k] for k in wanted]
         return tuple([row[k] for row in made] for k in wanted)
 
 

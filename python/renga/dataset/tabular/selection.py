@@ -24,6 +24,7 @@ class Selection(Source):
         self._rows = _rows(rows, len(dataset))
         self._key_indices = None if keys is None else _positions(dataset.keys, keys)
         self._has_rows = keys is None or isinstance(keys, tuple)
+        self._has_columns = isinstance(keys, tuple)
 
     def __len__(self) -> int:
         if isinstance(self._rows, slice):
@@ -38,7 +39,10 @@ class Selection(Source):
 
     @property
     def mode(self) -> Mode:
-        return self.dataset.mode if self._has_rows else None
+        if not self._has_rows:
+            return None
+        # Several columns are no bare value.
+        return self.dataset.mode or (tuple if self._has_columns else None)
 
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
         chosen = self._key_indices
@@ -86,7 +90,7 @@ def _rows(rows: Any, length: int) -> Any:
     if isinstance(rows, slice):
         return as_slice(range(length)[rows])
     rows = list(rows)
-    if rows and isinstance(rows[0], (bool, numpy.bool_)):
+    if rows and all(isinstance(row, (bool, numpy.bool_)) for row in rows):
         if len(rows) != length:
             raise ValueError(
                 f"slice: expected a boolean for each of {length} rows, got {len(rows)}"

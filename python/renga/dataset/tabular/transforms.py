@@ -9,7 +9,14 @@ from renga.dataset.tabular.source import Mode, Source, Table
 
 
 class Transformed(Source):
-    """Each row by a function of a row."""
+    """Each row by a function of a row.
+
+    Raises:
+        ValueError: a row is of another kind (tuple, dictionary or value) than the
+            first one of the data set, or has not as many values as there are keys.
+    """
+
+    _name = "transform"
 
     def __init__(self, dataset: Table, keys: Any, transform: Callable) -> None:
         super().__init__(dataset)
@@ -33,7 +40,7 @@ class Transformed(Source):
 
     @functools.cached_property
     def _probed_mode(self) -> Mode:
-        return dict if isinstance(self._probe(), dict) else tuple
+        return _mode_of(self._probe())
 
     def _probe(self) -> Any:
         columns = self.dataset.get_examples([0], None)
@@ -51,25 +58,45 @@ class Transformed(Source):
     def _by_key(self, result: Any) -> dict[str, Any]:
         if self._alone:
             return {self._keys[0]: result}
-        if isinstance(result, dict):
-            return result
-        if len(result) != len(self._keys):
+        mode = _mode_of(result)
+        if mode is not self.mode:
             raise ValueError(
-                f"transform: expected {len(self._keys)} values, for {self._keys}, got "
-                f"{len(result)}"
+                f"{self._name} must not change its return type: expected {self.mode}, "
+                f"got {mode}"
             )
-        return dict(zip(self._keys, result))
+        if mode is dict:
+            return result
+        values = (result,) if mode is None else result
+        if len(values) != len(self._keys):
+            raise ValueError(
+                f"{self._name}: expected {len(self._keys)} values, for {self._keys}, "
+                f"got {len(values)}"
+            )
+        return dict(zip(self._keys, values))
 
 
 class TransformedByBatch(Transformed):
-    """Columns by a function of columns."""
+    """Columns by a function of columns, which are as long as those it gets."""
+
+    _name = "transform_batch"
 
     def _probe(self) -> Any:
         return self._row(self.dataset.get_examples([0], None))
 
     def _compute(self, columns: tuple[Any, ...], chosen: Any) -> tuple[Any, ...]:
         result = self._by_key(self._row(columns))
+        lengths = {len(columns[0]), *map(len, result.values())}
+        if len(lengths) > 1:
+            raise ValueError(
+                "transform_batch must not change the length of data: expected "
+                f"{len(columns[0])} rows, got {[len(c) for c in result.values()]}"
+            )
         return tuple(result[key] for key in chosen)
+
+
+def _mode_of(result: Any) -> Mode:
+    """The form of what a function returns for a row."""
+    return next((kind for kind in (tuple, dict) if isinstance(result, kind)), None)
 
 
 class WithConverter(Source):
