@@ -2,8 +2,8 @@
 
 _MODULES = {
     "chainer": (
-        "_backend _environment_check _runtime_info _version backend backends "
-        "computational_graph configuration cuda dataset datasets "
+        "_backend _backprop_utils _environment_check _runtime_info _version backend "
+        "backends computational_graph configuration cuda dataset datasets "
         "device_resident distribution distributions exporters function "
         "function_hook function_hooks function_node functions gradient_check "
         "graph_optimizations initializer initializers iterators link link_hook "

@@ -13,6 +13,12 @@ from typing import Any
 import renga.functions as F
 from renga import _core
 from renga.chainer.function_classes.generated import LABELS, ROWS, classes
+from renga.chainer.function_classes.kept import (
+    KEEPING,
+    attribute_of,
+    kept_by,
+    replace_in_links,
+)
 from renga.chainer.function_classes.operation import Operation
 from renga.core.function_hook import get_function_hooks
 from renga.core.operations import operation_of
@@ -80,8 +86,11 @@ def name_creators() -> None:
     """Gives creators Chainer's classes, which outputs of functions remember."""
     for function, name in class_names().items():
         own = getattr(F, function)
+        if function in KEEPING:
+            own = functools.wraps(own)(KEEPING[function](own))
         if isinstance(own, FunctionType) or function in _SHARED:
             setattr(F, function, _remembering(own, function, name))
+    replace_in_links()
     # Its default loss is the function as it was.
     init = vars(Classifier)["__init__"]
     init.__defaults__ = tuple(
@@ -160,14 +169,14 @@ def _label(class_name: str, default: str) -> str:
 
 def _creator(self: Any) -> Any:
     """The function that computed it, with the name of Chainer's class."""
-    node = self.creator_node
-    if not _is_own(node):
+    node, attributes = self.creator_node, kept_by(self)
+    if not _is_own(node) and (node is not None or attributes is None):
         return getattr(node, "function", node)
     kept = getattr(self, "__dict__", {})
     view = kept.get("_creator_view")
     if view is None or view.node is not node:
         name = kept.get("_creator_name") or _name_of(node)
-        kept["_creator_view"] = view = _views(name)(node)
+        kept["_creator_view"] = view = _views(name)(node, attributes)
     return view
 
 
@@ -178,7 +187,8 @@ def _is_own(node: Any) -> bool:
 
 
 def _set_creator(self: Any, function: Any) -> None:
-    getattr(self, "__dict__", {}).pop("_creator_name", None)
+    for name in ("_creator_name", "_creator_attributes"):
+        getattr(self, "__dict__", {}).pop(name, None)
     self.creator_node = getattr(function, "node", function)
 
 
@@ -187,17 +197,22 @@ class Creator:
 
     chainers_name = ""
 
-    def __init__(self, node: Any) -> None:
+    def __init__(self, node: Any, kept: dict[str, Any] | None) -> None:
         self.node = node
+        self._kept = kept
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.node, name)
+        return attribute_of(self.chainers_name, self.node, self._kept, name)
 
     def __eq__(self, other: object) -> bool:
         return self.node is getattr(other, "node", other)
 
     def __hash__(self) -> int:
         return hash(self.node)
+
+    @property
+    def _impl_name(self) -> str:
+        return self.chainers_name
 
     @property
     def label(self) -> str:

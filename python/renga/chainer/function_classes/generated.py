@@ -12,9 +12,8 @@ import inspect
 from typing import Any
 
 import renga.functions as F
-from renga.chainer.function_classes import with_state
+from renga.chainer.function_classes import gradients, products, with_state
 from renga.chainer.function_classes.operation import Operation
-from renga.utils.sparse import CooMatrix
 
 ROWS = """
 activation.clipped_relu ClippedReLU(z): x -> F.clipped_relu(x, self.z)
@@ -150,7 +149,6 @@ math.ndtr Ndtr(): x -> F.ndtr(x)
 math.ndtri Ndtri(): x -> F.ndtri(x)
 math.polygamma PolyGamma(): n, x -> F.polygamma(n, x)
 math.prod Prod(axis=None, keepdims=False): x -> F.prod(x, self.axis, self.keepdims)
-math.sparse_matmul CooMatMul(sp_row, sp_col, sp_shape, sp_order='other', transa=False, transb=False, transc=False, dtype=None): data, dense -> F.sparse_matmul(coo(data, self.sp_row, self.sp_col, self.sp_shape, self.sp_order), dense, self.transa, self.transb)
 math.sqrt Sqrt(): x -> F.sqrt(x)
 math.square Square(): x -> F.square(x)
 math.sum Sum(axis=None, keepdims=False): x -> F.sum(x, self.axis, self.keepdims)
@@ -228,23 +226,15 @@ class CalledOperation(Operation):
         return ys if len(ys) > 1 else ys[0]
 
 
-def _coo(data: Any, *rest: Any) -> CooMatrix:
-    """A sparse matrix whose data are a Variable of the graph."""
-    matrix = CooMatrix(data.array, *rest)
-    matrix.data = data
-    return matrix
-
-
 def _class_of(module: str, name: str, options: str, inputs: str, text: str) -> type:
     """The class of a row."""
-    known = {"F": F, "coo": _coo}
     keep = eval(f"lambda {options}: locals()")
     variables = [part.strip() for part in inputs.split(",")]
     singles = [part for part in variables if part[0] != "*"]
     # Arithmetic is that of Variables.
     converted = "".join(f"{x}=F.identity({x}), " for x in singles)
     result = f"(lambda {', '.join(singles)}: {text})({converted})" if singles else text
-    compute = eval(f"lambda self, {inputs}: {result}", known)
+    compute = eval(f"lambda self, {inputs}: {result}", {"F": F})
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         vars(self).update(keep(*args, **kwargs))
@@ -270,6 +260,7 @@ def classes() -> dict[tuple[str, str], type]:
         inputs, _, text = rest.partition(" -> ")
         module = "chainer.functions." + path
         found[module, name] = _class_of(module, name, options, inputs, text)
-    for path, own in with_state.MODULES.items():
-        found.update({("chainer.functions." + path, c.__name__): c for c in own})
+    for modules in (gradients.MODULES, products.MODULES, with_state.MODULES):
+        for path, own in modules.items():
+            found.update({("chainer.functions." + path, c.__name__): c for c in own})
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,18 +11,70 @@ import numpy
 
 from renga import functions as F
 from renga.backends import cuda
+from renga.chainer.names.pickles import BinaryHierarchicalSoftmaxFunction
+from renga.core.function_node import FunctionNode
 from renga.core.link import Link
 from renga.core.link_hook import thread_hooks as _get_link_hooks  # noqa: F401
+from renga.core.optimizer import UpdateRule
 from renga.core.optimizer.loss_scaling import LossScaling
-from renga.core.variable import Variable
+from renga.core.variable import Variable, _rebuild
 from renga.dataset import convert
+from renga.datasets import TextDataset
+from renga.links import BinaryHierarchicalSoftmax, ConvolutionND
 from renga.links.caffe.caffe_function import METHODS
+from renga.training import Trainer
 
 
 def add_to_classes() -> None:
     """Gives renga's classes what clients read of Chainer's."""
     setattr(Link, "_device_id", property(_device_id))  # noqa: B010
-    setattr(LossScaling, "_loss_scale", LossScaling.loss_scale)  # noqa: B010
+    members: dict[Any, dict[str, Any]] = {
+        BinaryHierarchicalSoftmax: {"_func": property(_paths_of_words)},
+        ConvolutionND: {"_initialize_params": ConvolutionND._initialize_filters},
+        FunctionNode: {"_impl_name": property(lambda self: type(self).__name__)},
+        TextDataset: {"_fps": property(lambda self: self._files)},
+        Trainer: {"_extensions": property(_extensions_of)},
+        UpdateRule: {"update_core_chainerx": UpdateRule.update_core_gpu},
+        Variable: {
+            "_grad": property(lambda self: self.grad),
+            "_has_chainerx_array": False,
+            "_init_unchecked": classmethod(_init_unchecked),
+            "_node": Variable.node,
+        },
+        LossScaling: {"_loss_scale": LossScaling.loss_scale},
+    }
+    for cls, added in members.items():
+        for name, member in added.items():
+            setattr(cls, name, member)
+
+
+def _init_unchecked(
+    cls: Any,
+    data: Any = None,
+    device: Any = None,
+    name: str | None = None,
+    grad: Any = None,
+    grad_valid: bool = True,
+    requires_grad: bool = True,
+    is_chainerx_array: bool | None = None,
+    node: Any = None,
+    layout: Any = None,
+) -> Any:
+    """A Variable; what ChainerX and other layouts need has no effect."""
+    return _rebuild(cls, data, name, grad, requires_grad)
+
+
+def _paths_of_words(link: BinaryHierarchicalSoftmax) -> Any:
+    """The function that a link of Chainer's has its tree in."""
+    function = BinaryHierarchicalSoftmaxFunction()
+    function.begins, function.paths = link._begins, link._nodes
+    function.codes = link._sides
+    return function
+
+
+def _extensions_of(trainer: Trainer) -> Any:
+    """The entries of a trainer by name, in the order in which they were added."""
+    return collections.OrderedDict(trainer._entries)
 
 
 def _device_id(link: Link) -> int | None:
