@@ -50,10 +50,14 @@ class Bilinear(Link):
         self.nobias = nobias
         with self.init_scope():
             shape = (left_size, right_size, out_size)
+            _check_shape("W", initialW, shape)
             self.W = Parameter(_get_initializer(initialW), shape)
             if nobias:
                 return
             V1, V2, b = _biases(initial_bias)
+            _check_shape("V1", V1, (left_size, out_size))
+            _check_shape("V2", V2, (right_size, out_size))
+            _check_shape("b", b, (out_size,))
             self.V1 = Parameter(_get_initializer(V1), (left_size, out_size))
             self.V2 = Parameter(_get_initializer(V2), (right_size, out_size))
             self.b = Parameter(_get_initializer(b), out_size)
@@ -67,6 +71,12 @@ class Bilinear(Link):
     def zero_grads(self) -> None:
         """Fills every gradient with zeros, as ``zerograds`` does."""
         self.zerograds()
+
+
+def _check_shape(name: str, value: Any, shape: tuple[int, ...]) -> None:
+    """Raises AssertionError for an array of another shape."""
+    got = getattr(value, "shape", shape)
+    assert got == shape, f"Bilinear: expected {name} of shape {shape}, got {got}"
 
 
 def _biases(initial: Any) -> tuple[Any, Any, Any]:

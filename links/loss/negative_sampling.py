@@ -9,7 +9,7 @@ import numpy
 
 from renga.core.link import Link
 from renga.core.parameter import Parameter
-from renga.functions import negative_sampling
+from renga.functions.loss import negative_sampling
 from renga.initializers import Constant
 from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_count
@@ -47,7 +47,7 @@ class NegativeSampling(Link):
     def forward(self, x: Any, t: Any, reduce: str = "sum", **kwargs: Any) -> Any:
         """The loss, with ``return_samples=True`` also the sampled words."""
         (return_samples,) = parse_kwargs(kwargs, ("return_samples", False))
-        return negative_sampling(
+        return negative_sampling.negative_sampling(
             x,
             t,
             self.W,

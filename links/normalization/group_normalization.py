@@ -12,7 +12,6 @@ from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.functions import group_normalization
 from renga.initializers import with_dtype
-from renga.utils.extents import check_count
 
 
 class GroupNormalization(Link):
@@ -44,7 +43,7 @@ class GroupNormalization(Link):
         initial_beta: Any = None,
     ) -> None:
         super().__init__()
-        self.groups = check_count(type(self).__name__, "groups", groups)
+        self.groups = groups
         self.eps = eps
         dtype = get_dtype(None, map_mixed16=numpy.float32)
         gamma = 1 if initial_gamma is None else initial_gamma
@@ -54,7 +53,7 @@ class GroupNormalization(Link):
             self.beta = Parameter(with_dtype(beta, dtype), size)
 
     def forward(self, x: Any) -> Variable:
-        """The normalized ``x``."""
+        """The normalized ``x``; TypeError if ``groups`` is no integer."""
         if not self.gamma.is_initialized:
             if x.ndim < 2:
                 raise ValueError(

@@ -438,7 +438,6 @@ F.gumbel_softmax(p([.2, .8]), axis=2)
 
 DIFFERENCES["links"] = {
     **all_of(error("ValueError"), """
-L.Bilinear(2, 3, 2, initialW=x(3, 3, 2))
 """),
     **all_of(COMPUTES, """
 run(L.Deconvolution2D(2, 3, 2), x(1, 2, 2, 2))

@@ -53,7 +53,7 @@ def test_names_unlike_any_other_get_no_suggestion():
     [
         (
             lambda: L.Convolution2D(3, 4, 3, padding=1),
-            "Convolution2D: got unexpected keyword arguments 'padding'; "
+            "Convolution2D() got unexpected keyword argument(s) 'padding'; "
             "did you mean 'pad'?",
         ),
         (lambda: F.dropout(X, p=0.5), "'p'; did you mean 'ratio'?"),

@@ -171,7 +171,11 @@ def get_device(*args: Any) -> Any:
 
 
 def to_cpu(array: Any, stream: Any = None) -> Any:
-    """Arrays as ``to_gpu`` takes them, in main memory; raises a device's failure."""
+    """Arrays as ``to_gpu`` takes them, in main memory; raises a device's failure.
+
+    Raises:
+        TypeError: a Variable.
+    """
     if isinstance(array, (list, tuple)):
         return type(array)(to_cpu(x, stream) for x in array)
     if isinstance(array, loaded().ndarray):
@@ -179,6 +183,8 @@ def to_cpu(array: Any, stream: Any = None) -> Any:
         if loaded().available:
             _core.throw_failures(f"cuda:{array.device.id}")
         return copied
+    if hasattr(array, "_device_name"):
+        raise TypeError(f"to_cpu: expected an array, got {type(array).__name__}")
     return None if array is None else numpy.asarray(array)
 
 

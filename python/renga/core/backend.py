@@ -106,10 +106,16 @@ def get_cpu_array_types() -> tuple[type, ...]:
     return CpuDevice.supported_array_types
 
 
+def using_device(device_spec: Any) -> contextlib.AbstractContextManager[Device]:
+    """Context in which a device is the current device of this thread.
+
+    Raises, at once, what ``get_device`` does.
+    """
+    return _current(get_device(device_spec))
+
+
 @contextlib.contextmanager
-def using_device(device_spec: Any) -> Iterator[Device]:
-    """Context in which a device is the current device of this thread."""
-    device = get_device(device_spec)
+def _current(device: Device) -> Iterator[Device]:
     with device.create_context():
         yield device
 

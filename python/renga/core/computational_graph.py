@@ -95,9 +95,10 @@ def build_computational_graph(
     remove_variable: bool = False,
     show_name: bool = True,
 ) -> ComputationalGraph:
-    """The graph behind ``outputs``: variables, or nodes of their graph.
+    """The graph behind ``outputs``: a Variable, or several, or nodes of their graph.
 
     Raises:
+        TypeError: an output is something else.
         ValueError: ``remove_split`` is off: a split has no node of its own.
     """
     if not remove_split:
@@ -117,8 +118,14 @@ def build_computational_graph(
         else:
             open_functions.append(node)
 
-    for output in outputs:
-        visit(output.node if isinstance(output, _core.Variable) else output)
+    for output in (outputs,) if isinstance(outputs, _core.Variable) else outputs:
+        node = output.node if isinstance(output, _core.Variable) else output
+        if not isinstance(node, _core.VariableNode) and not hasattr(node, "inputs"):
+            raise TypeError(
+                "build_computational_graph: expected Variables, or nodes of their "
+                f"graph, got {type(node).__name__}"
+            )
+        visit(node)
     while open_functions:
         function = open_functions.pop()
         for x in function.inputs:

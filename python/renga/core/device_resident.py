@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 from renga.core import backend
@@ -13,6 +12,36 @@ def _warn_deprecated(name: str) -> None:
     warnings.warn(
         f"{name} is deprecated, use to_device", DeprecationWarning, stacklevel=3
     )
+
+
+# Methods that a class may override, with a warning, and that it may not.
+_OLD_MOVES = ("to_cpu", "to_gpu", "to_intel64")
+_MOVES = ("to_device", "to_chx", "from_chx")
+
+
+def _move_to(device: Any) -> str | None:
+    """The old method that moves to a device; None for a class of the user's."""
+    kinds = (backend.CpuDevice, backend.GpuDevice, backend.Intel64Device)
+    pairs = zip(kinds, _OLD_MOVES)
+    return next((name for kind, name in pairs if isinstance(device, kind)), None)
+
+
+def check_overridden_moves(cls: type) -> None:
+    """Warns if a class overrides ``to_cpu`` or its like; others are a TypeError."""
+    for name in _MOVES:
+        if name in vars(cls):
+            raise TypeError(
+                f"{cls.__name__}: expected device_resident_accept to be overridden, "
+                f"got {name}"
+            )
+    for name in _OLD_MOVES:
+        if name in vars(cls):
+            warnings.warn(
+                f"{cls.__name__}.{name}: overriding it is deprecated: override "
+                "device_resident_accept",
+                DeprecationWarning,
+                stacklevel=4,
+            )
 
 
 class DeviceResident:
@@ -97,9 +126,15 @@ class _Mover(DeviceResidentsVisitor):
 
     def visit_device_resident(self, resident: DeviceResident) -> None:
         resident._device = self._device
-        if resident is not self._root and self._is_overridden(resident):
-            # A child that overrides to_gpu() must have its own method called.
-            getattr(resident, self._method)(*self._arguments())
+        # A child that overrides to_gpu() must have its own method called.
+        method: str | None = self._method
+        if method == "to_device":
+            method = _move_to(self._device)
+        elif resident is self._root:  # called by that method
+            return
+        if method is not None and self._is_overridden(resident, method):
+            is_gpu = method == "to_gpu"
+            getattr(resident, method)(*([self._device.device.id] if is_gpu else []))
 
     def visit_array(self, array: Any) -> Any:
         return self._device.send(array)
@@ -107,12 +142,6 @@ class _Mover(DeviceResidentsVisitor):
     def visit_variable(self, variable: Any) -> None:
         variable.to_device(self._device)
 
-    def _is_overridden(self, resident: DeviceResident) -> bool:
-        mine = getattr(DeviceResident, self._method)
-        return getattr(type(resident), self._method) is not mine
-
-    def _arguments(self) -> Iterator[Any]:
-        if self._method == "to_device":
-            yield self._device
-        elif self._method == "to_gpu":
-            yield self._device.device.id
+    def _is_overridden(self, resident: DeviceResident, method: str) -> bool:
+        own = getattr(type(resident), method)
+        return own is not getattr(DeviceResident, method)

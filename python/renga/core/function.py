@@ -62,6 +62,11 @@ class FunctionAdapter(FunctionNode):
                 f"got {len(gxs)}"
             )
         found = [gxs[i] for i in target_input_indexes]
+        if any(g is not None and not hasattr(g, "dtype") for g in found):
+            raise TypeError(
+                f"{self.label}: expected arrays from backward, got "
+                f"{[type(g).__name__ for g in found]}{self._where_called()}"
+            )
         known = [g for g in found if g is not None]
         if known and _core.backprop_enabled():
             # They depend on all of these, in a way that only arrays know.
@@ -95,9 +100,8 @@ class _Gradients(FunctionNode):
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:
         raise RuntimeError(
-            f"{self._function}: expected one differentiation of an old-style Function, "
-            "got a second: write it as a FunctionNode, whose backward computes with "
-            "Variables"
+            f'cannot twice-differentiate an old style Function "{self._function}": '
+            "write it as a FunctionNode, whose backward computes with Variables"
         )
 
 

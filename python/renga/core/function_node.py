@@ -69,6 +69,7 @@ class FunctionNode:
     _outputs_to_retain: Sequence[int] = ()
     _retained_inputs: tuple[Any, ...] = ()
     _retained_arrays: tuple[Any, ...] | None = None
+    _missing_inputs: Sequence[int] = ()
     # Inputs and outputs, for hooks after the forward pass.
     _variables: tuple[tuple[Variable, ...], tuple[Variable, ...]] | None = None
 
@@ -131,6 +132,11 @@ class FunctionNode:
 
     def _apply(self, xs: tuple[Any, ...]) -> tuple[Variable, ...]:
         in_data = tuple([x.array for x in xs])
+        missing = [i for i, array in enumerate(in_data) if array is None]
+        if missing:  # None was given, of which the graph has a constant
+            nothing = Variable(numpy.empty(0, numpy.float32), requires_grad=False)
+            xs = tuple([nothing if i in missing else x for i, x in enumerate(xs)])
+        self._missing_inputs = missing
         if config.debug:
             self.stack = _callers()
         if config.type_check:
@@ -143,7 +149,7 @@ class FunctionNode:
         arrays = self._checked_outputs(outputs)
         ys = _core.record_python(self, xs, arrays)
         if self._link is not None:
-            self._retain(xs, ys)
+            self._retain(xs, ys, outputs)
         if arrays is not outputs:
             ys = tuple([Variable() if o is None else y for o, y in zip(outputs, ys)])
         self._variables = xs, ys
@@ -189,14 +195,55 @@ class FunctionNode:
         gxs = self.backward(target_input_indexes, grad_outputs)
         for hook in hooks:
             hook.backward_postprocess(self, *arguments)
-        if not isinstance(gxs, (tuple, list)) or len(gxs) != len(target_input_indexes):
-            raise ValueError(
-                f"{self.label}: expected a tuple of {len(target_input_indexes)} "
-                f"gradients from backward, got {gxs}"
-            )
+        gxs = self._gradients_asked_for(gxs, target_input_indexes)
+        if config.debug:
+            self._check_gradients(target_input_indexes, gxs)
         if _thread.requires_graphs:
             self._require_graph(grad_outputs, gxs)
         return tuple(map(_sum_of_known, grad_inputs, gxs))
+
+    def _gradients_asked_for(self, gxs: Any, indexes: tuple[int, ...]) -> Sequence[Any]:
+        """The gradients of some inputs, which ``backward`` may return for all."""
+        if isinstance(gxs, (tuple, list)):
+            if len(gxs) == len(indexes):
+                return gxs
+            if len(gxs) == len(self.inputs or ()):
+                return [gxs[i] for i in indexes]
+        raise ValueError(
+            f"number of gradients returned from backward is incorrect ({self.label}): "
+            f"expected {len(indexes)}, got {gxs}"
+        )
+
+    def _check_gradients(self, indexes: tuple[int, ...], gxs: Sequence[Any]) -> None:
+        """Raises unless gradients are like their inputs and have no NaN."""
+        for i, gx in zip(indexes, gxs):
+            if gx is None:
+                continue
+            if not isinstance(gx, Variable):
+                raise ValueError(self._fault("type", i, "a Variable", type(gx)))
+            x = self.inputs[i]  # type: ignore[index]
+            for name in ("shape", "dtype"):
+                expected, got = getattr(x, name), getattr(gx, name)
+                if expected != got:
+                    raise (ValueError if name == "shape" else TypeError)(
+                        self._fault(name, i, expected, got)
+                    )
+            if has_nan(gx.array):
+                raise RuntimeError(
+                    f"NaN is detected on backward computation of {self.label}"
+                    + self._where_called()
+                )
+
+    def _fault(self, what: str, i: int, expected: Any, got: Any) -> str:
+        return (
+            f"{what} of gradients returned from backward is incorrect ({self.label}): "
+            f"expected {expected} for input {i}, got {got}{self._where_called()}"
+        )
+
+    def _where_called(self) -> str:
+        """The stack of the call, which is known in debug mode."""
+        lines = traceback.format_list(self.stack or [])
+        return f"\nStacktrace of the call:\n{''.join(lines)}" if lines else ""
 
     def _require_graph(self, gys: tuple[Any, ...], gxs: Sequence[Any]) -> None:
         """Raises RuntimeError for gradients that are no functions of Variables."""
@@ -220,16 +267,24 @@ class FunctionNode:
         """Keeps outputs for ``backward``; called in ``forward``."""
         self._outputs_to_retain = tuple(indexes)
 
-    def get_retained_inputs(self) -> tuple[Variable, ...]:
-        """The inputs retained, as Variables of the graph."""
-        return tuple([x.get_variable() for x in self._retained_inputs])
+    def get_retained_inputs(self) -> tuple[Any, ...]:
+        """The inputs retained, as Variables of the graph; None for what is None."""
+        xs = tuple([x.get_variable() for x in self._retained_inputs])
+        if not self._missing_inputs:
+            return xs
+        indexes = self._inputs_to_retain
+        return tuple(
+            [None if i in self._missing_inputs else x for i, x in zip(indexes, xs)]
+        )
 
-    def get_retained_outputs(self) -> tuple[Variable, ...]:
-        """The outputs retained, as Variables of the graph."""
+    def get_retained_outputs(self) -> tuple[Any, ...]:
+        """The outputs retained, as Variables of the graph; None for what is None."""
         if self._retained_arrays is None:
             return ()
         pairs = zip(self._outputs_to_retain, self._retained_arrays)
-        return tuple([self._link.get_output(i, array) for i, array in pairs])
+        return tuple(
+            [a if a is None else self._link.get_output(i, a) for i, a in pairs]
+        )
 
     def unchain(self) -> None:
         """Disconnects the inputs and frees the graph before them."""
@@ -292,19 +347,25 @@ class FunctionNode:
         if given is outputs and known and type_check.same_types(*known):
             nothing = numpy.empty(0, known[0].dtype)
             return tuple([nothing if y is None else y for y in outputs])
+        kind = "" if given is not outputs else " of ndarrays"
         raise TypeError(
-            f"{self.label}: expected a tuple of arrays from forward, got "
+            f"forward output must be a tuple{kind} ({self.label}), got "
             f"{type(outputs).__name__} of {[type(y).__name__ for y in given]}"
         )
 
-    def _retain(self, xs: tuple[Variable, ...], ys: tuple[Variable, ...]) -> None:
+    def _retain(
+        self, xs: tuple[Variable, ...], ys: tuple[Variable, ...], outputs: Arrays
+    ) -> None:
         retained = [xs[i] for i in self._inputs_to_retain]
         for var in (*retained, *(ys[i] for i in self._outputs_to_retain)):
             var.retain_data()
         self._retained_inputs = tuple([x.node for x in retained])
         if self._outputs_to_retain:
             self._retained_arrays = tuple(
-                [ys[i].array for i in self._outputs_to_retain]
+                [
+                    None if outputs[i] is None else ys[i].array
+                    for i in self._outputs_to_retain
+                ]
             )
 
 
@@ -365,7 +426,18 @@ def backward(
     from them. As in Chainer there is no default, not even for a loss: outputs without
     a gradient are left out, with a RuntimeWarning, and an output that comes twice has
     none the second time.
+
+    Raises:
+        TypeError: outputs or gradients are not a tuple or list.
+        ValueError: there are more or fewer gradients than outputs.
     """
+    for name, value in (("outputs", outputs), ("grad_outputs", grad_outputs or ())):
+        if not isinstance(value, (tuple, list)):
+            raise TypeError(f"backward: expected a tuple of {name}, got {type(value)}")
+    if grad_outputs is not None and len(grad_outputs) != len(outputs):
+        raise ValueError(
+            f"backward: expected {len(outputs)} grad_outputs, got {len(grad_outputs)}"
+        )
     if any(y.stage >= 0 for y in outputs):
         require_own_graph("backward")
     if grad_outputs is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -116,8 +117,9 @@ class Parameter(Variable):
     @property
     def device(self) -> Any:
         """The device of the array, or the one it will have."""
-        if not self.is_initialized and self._initial_device is not None:
-            return self._initial_device
+        device = self._initial_device
+        if device is not None and (not self.is_initialized or _is_of_users(device)):
+            return device
         return super().device
 
     def to_device(self, device: Any) -> None:
@@ -125,9 +127,10 @@ class Parameter(Variable):
         device = backend.get_device(device)
         if device != self.device:
             self._copies = None
-        if not self.is_initialized:
+        initialized = self.is_initialized
+        if not initialized or _is_of_users(device) or _is_of_users(self.device):
             self._initial_device = device
-        else:
+        if initialized:
             super().to_device(device)
 
     def initialize(self, shape: int | Sequence[int]) -> None:
@@ -167,10 +170,13 @@ class Parameter(Variable):
 
     def zerograd(self) -> None:
         """Fills the gradient with zeros, now or when the array is created."""
-        if not self.is_initialized:
-            self._first_grad = 0.0
-        else:
+        if self.is_initialized:
             super().zerograd()
+            return
+        warnings.warn(
+            "zerograd is deprecated: use cleargrad", DeprecationWarning, stacklevel=2
+        )
+        self._first_grad = 0.0
 
     def addgrad(self, var: Variable) -> None:
         """Adds the gradient of ``var``, initialising this parameter if needed."""
@@ -247,6 +253,11 @@ class Parameter(Variable):
         """Applies the update rule, if there is one."""
         if self.update_rule is not None:
             self.update_rule.update(self)
+
+
+def _is_of_users(device: Any) -> bool:
+    """Whether its class is not renga's, so that no array tells the device."""
+    return not type(device).__module__.startswith("renga.")
 
 
 def as_operand(x: Variable) -> Variable:

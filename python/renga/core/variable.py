@@ -163,8 +163,16 @@ class _Backward:
         self._method = method
 
     def __get__(self, var: Any, owner: type) -> Any:
-        if var is not None and var.stage >= 0:
-            require_own_graph("backward")
+        if var is not None:
+            if var.stage >= 0:
+                require_own_graph("backward")
+            elif var.ndim and var.size == 1 and var.grad_var is None:
+                warnings.warn(
+                    "backward: a gradient of 1 for an array with only one element is "
+                    f"deprecated: expected the shape (), got {var.shape}",
+                    DeprecationWarning,
+                    stacklevel=2,
+                )
         return self._method.__get__(var, owner)
 
 
@@ -184,7 +192,7 @@ class _VariableMethods:
     dtype: Any
 
     def __hash__(self) -> int:
-        raise TypeError("Variable: expected id(var) as a key, got the Variable")
+        raise TypeError("unhashable type: 'Variable': expected id(var) as a key")
 
     def __repr__(self) -> str:
         return variable_repr(self)
@@ -323,16 +331,14 @@ class _VariableMethods:
     def debug_print(self) -> str:
         """Its name, device, shape, dtype, statistics and gradient, one per line."""
         lines = [self.summary()]
-        if self.array is None:
-            return "\n".join([*lines, "- array: None"])
-        lines += [
-            f"- device: {self.device}",
-            f"- backend: {type(self.array)}",
-            f"- shape: {self.shape}",
-            f"- dtype: {self.dtype}",
-            f"- statistics: {_statistics(self.array)}",
-            f"- grad: {None if self.grad is None else _statistics(self.grad)}",
-        ]
+        array, names = self.array, "device backend shape dtype statistics grad"
+        values = [None] * 6
+        if array is not None:
+            device = "CPU" if isinstance(array, numpy.ndarray) else self.device
+            grad = None if self.grad is None else _statistics(self.grad)
+            values = [device, type(array), self.shape, self.dtype]
+            values += [_statistics(array), grad]
+        lines += [f"- {name}: {v}" for name, v in zip(names.split(), values)]
         return "\n".join(lines)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import threading
+from multiprocessing import util
 from typing import IO, Any
 
 from renga.dataset import DatasetMixin
@@ -42,7 +43,9 @@ class PickleDatasetWriter:
 class PickleDataset(DatasetMixin):
     """The objects of a file of ``PickleDatasetWriter``, read on demand.
 
-    Only load files that you trust: pickles can run code.
+    Only load files that you trust: pickles can run code. Processes that
+    ``multiprocessing`` forks call ``reader.after_fork()``, if there is that. A reader
+    without a name, such as ``BytesIO``, is pickled with the data set.
 
     Raises:
         FileFormatError: the last object is incomplete.
@@ -50,6 +53,7 @@ class PickleDataset(DatasetMixin):
 
     def __init__(self, reader: IO[bytes]) -> None:
         self._reader = reader
+        self._register()
         self._lock = threading.Lock()
         self._starts = []
         reader.seek(0)
@@ -66,6 +70,12 @@ class PickleDataset(DatasetMixin):
                     f"{name_of(reader)!r}: {error}"
                 ) from error
             self._starts.append(start)
+
+    def _register(self) -> None:
+        util.register_after_fork(self, PickleDataset._after_fork)
+
+    def _after_fork(self) -> None:
+        getattr(self._reader, "after_fork", lambda: None)()
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -86,10 +96,13 @@ class PickleDataset(DatasetMixin):
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"name": self._reader.name, "starts": self._starts}
+        name = getattr(self._reader, "name", None)
+        source = {"reader": self._reader} if name is None else {"name": name}
+        return {**source, "starts": self._starts}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._reader = open(state["name"], "rb")
+        self._reader = state.get("reader") or open(state["name"], "rb")
+        self._register()
         self._starts = state["starts"]
         self._lock = threading.Lock()
 

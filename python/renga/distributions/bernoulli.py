@@ -15,8 +15,9 @@ from renga.core.variable import Variable, as_array, as_variable
 class Bernoulli(Univariate):
     """1 with probability ``p``, else 0; ``logit`` is ``log(p / (1 - p))``.
 
-    With ``binary_check`` anything but 0 and 1 has probability 0; without it, values
-    between interpolate.
+    With ``binary_check`` anything but 0 and 1 has probability 0. Without it, ``prob``
+    of values between is linear, and ``log_prob``, which is not its logarithm, too,
+    unless ``p`` is 0 or 1.
 
     Raises:
         ValueError: not exactly one of ``p`` and ``logit`` is given.
@@ -50,6 +51,12 @@ class Bernoulli(Univariate):
     def entropy(self) -> Variable:
         return -_expected_log_prob(self.p, self.logit)
 
+    def prob(self, x: Any) -> Variable:
+        if self.binary_check:
+            return super().prob(x)
+        x = F.cast(as_variable(x), self.p.dtype)
+        return x * self.p + (1 - x) * (1 - self.p)
+
     def log_prob(self, x: Any) -> Variable:
         values = as_array(x)
         x = F.cast(as_variable(x), self.p.dtype)
@@ -64,21 +71,17 @@ class Bernoulli(Univariate):
 
 
 def _expected_log_prob(x: Variable, logit: Variable) -> Variable:
-    """``x log p + (1 - x) log(1 - p)``, exact for p of 0 and of 1, too."""
+    """``x log p + (1 - x) log(1 - p)``, for p = 1 ``log x``, for 0 ``log(1 - x)``."""
     # With the outcomes exchanged where p is above 1/2, no logit is large and positive.
     shape = numpy.broadcast_shapes(x.shape, logit.shape)
     x, logit = F.broadcast_to(x, shape), F.broadcast_to(logit, shape)
     likely = logit.array > 0
     x, logit = F.where(likely, 1 - x, x), F.where(likely, -logit, logit)
-    return _times_logit(x, logit) - F.softplus(logit)
-
-
-def _times_logit(x: Variable, logit: Variable) -> Variable:
-    """``x logit``, where 0 times an infinite logit is 0."""
-    vanishes = (x.array == 0) & (abs(logit.array) == math.inf)
-    if not vanishes.any():
-        return x * logit
-    return x * within(~vanishes, F.broadcast_to(logit, vanishes.shape), 0)
+    certain = logit.array == -math.inf
+    if certain.any():
+        logit = within(~certain, logit, 0)
+    value = x * logit - F.softplus(logit)
+    return F.where(certain, F.log(1 - x), value) if certain.any() else value
 
 
 @register_kl(Bernoulli, Bernoulli)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import warnings
 from typing import Any
 
 import renga.functions as F
@@ -13,7 +15,7 @@ from renga.core.variable import Variable, as_variable
 class Cauchy(Univariate):
     """``p(x) = 1 / (π scale (1 + ((x - loc) / scale)²))``.
 
-    Mean and variance are NaN.
+    Mean and variance are NaN, of which a RuntimeWarning tells once.
     """
 
     support = "real"
@@ -23,11 +25,21 @@ class Cauchy(Univariate):
         self.loc = as_parameter(loc)
         self.scale = as_parameter(scale)
 
-    @property
-    def mean(self) -> Variable:
-        return as_variable(self.xp.full(self.batch_shape, math.nan, self.loc.dtype))
+    @functools.cached_property
+    def mean(self) -> Variable:  # type: ignore[override]
+        return self._undefined("Mean")
 
-    variance = mean
+    @functools.cached_property
+    def variance(self) -> Variable:  # type: ignore[override]
+        return self._undefined("Variance")
+
+    def _undefined(self, moment: str) -> Variable:
+        warnings.warn(
+            f"{moment} of the cauchy distribution is undefined.",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+        return as_variable(self.xp.full(self.batch_shape, math.nan, self.loc.dtype))
 
     @property
     def mode(self) -> Variable:

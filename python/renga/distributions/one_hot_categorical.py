@@ -52,7 +52,8 @@ class OneHotCategorical(Distribution):
         return Categorical(self.p).entropy
 
     def log_prob(self, x: Any) -> Variable:
-        return F.sum(finite(self.log_p) * as_variable(x), axis=-1)
+        x = F.cast(as_variable(x), self.p.dtype)
+        return F.sum(finite(self.log_p) * x, axis=-1)
 
     def sample_n(self, n: int) -> Variable:
         one_hot = self.xp.eye(self.p.shape[-1], dtype=self.p.dtype)

@@ -76,8 +76,9 @@ def static_graph(
     chain's parameters runs as it is; the log tells why. There is no double backprop
     through a recorded call: ``enable_double_backprop`` leaves all as they are.
 
-    The first call gives the chain a ``schedule_manager``, unless it is a call outside
-    of training and ``force_test_define_by_run`` is set. The other options only exist.
+    The first call gives the chain a ``schedule_manager`` and a ``static_schedule``,
+    unless it is a call outside of training and ``force_test_define_by_run`` is set. The
+    other options only exist.
     """
 
     def decorate(method: Any) -> Any:
@@ -90,6 +91,7 @@ def static_graph(
                     self.schedule_manager = ScheduleManager(
                         minimize_cache_size, verbosity_level
                     )
+                    self.static_schedule = self.schedule_manager.recorded
                 self.schedule_manager.count(list(_flat(inputs)))
                 if not (kwargs or enable_double_backprop):
                     return self.schedule_manager.recorded.call(method, self, inputs)

@@ -63,6 +63,25 @@ class MultiprocessIterator(ReadAheadIterator):
             dataset, batch_size, repeat, shuffle, order_sampler, n_prefetch
         )
 
+    _finalized = False
+
+    def finalize(self) -> None:
+        """Ends the processes; a batch that is asked for later starts them again."""
+        self._finalized = True
+        super().finalize()
+
+    def reset(self) -> None:
+        """Begins the first epoch again.
+
+        Raises:
+            NotImplementedError: ``finalize`` was called, as in Chainer.
+        """
+        if self._finalized:
+            raise NotImplementedError(
+                "MultiprocessIterator: expected reset() before finalize()"
+            )
+        super().reset()
+
     def __del__(self) -> None:
         # At interpreter shutdown modules may be gone; the processes then end by
         # themselves.

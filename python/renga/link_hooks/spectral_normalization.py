@@ -22,7 +22,7 @@ class SpectralNormalization(WeightHook):
 
     Raises:
         AssertionError: no power iteration.
-        ValueError: the link has no parameter ``weight_name``.
+        ValueError: the link has no parameter ``weight_name``, or one without outputs.
         NotImplementedError: used in a ``with`` statement.
 
     Source: Miyato et al., Spectral normalization for generative adversarial networks,
@@ -64,6 +64,10 @@ class SpectralNormalization(WeightHook):
 
     def prepare(self, link: Any) -> None:
         W = self._weight(link)
+        if W.shape[self.axis] == 0:
+            raise ValueError(
+                f"SpectralNormalization: expected a weight with outputs, got {W.shape}"
+            )
         u = link.xp.random.normal(size=(W.shape[self.axis],)).astype(W.dtype)
         link.add_persistent(self.vector_name, u)
         if self.use_gamma:

@@ -70,4 +70,4 @@ def _refuse(names: Any, known: Iterable[str] = ()) -> None:
             known += inspect.signature(made).parameters
         listed = ", ".join(map(repr, sorted(names)))
         hint = suggestion(min(names), known)
-        raise TypeError(f"{caller}: got unexpected keyword arguments {listed}{hint}")
+        raise TypeError(f"{caller}() got unexpected keyword argument(s) {listed}{hint}")

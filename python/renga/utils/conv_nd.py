@@ -36,6 +36,8 @@ def im2col_nd_cpu(
         img: (N, C, d1, …, dn)
         return: (N, C, k1, …, kn, out1, …, outn)
     """
+    n = img.ndim - 2
+    assert n == len(ksize) == len(stride) == len(pad), "expected one number per axis"
     dims = img.shape[2:]
     dilate = as_tuple(dilate, len(dims))
     outs = tuple(
@@ -77,6 +79,8 @@ def col2im_nd(
         return: (N, C, d1, …, dn)
     """
     n = len(dims)
+    assert n == len(stride) == len(pad), "expected one number per axis"
+    assert col.ndim == 2 * n + 2, "expected a window and outputs for each axis"
     dilate = as_tuple(dilate, n)
     ksize, outs = col.shape[2 : 2 + n], col.shape[2 + n :]
     padded_dims = (

@@ -63,7 +63,7 @@ class CooMatrix:
 def to_coo(x: Any, ldnz: int | None = None, requires_grad: bool = False) -> CooMatrix:
     """The sparse form of a matrix (m, n) or of a batch of them (N, m, n).
 
-    Each matrix of a batch has as many entries as the one with most, at least ``ldnz``.
+    Each matrix has as many entries as the one with most, and at least ``ldnz``.
 
     Raises:
         ValueError: ``x`` has another number of axes.
@@ -73,7 +73,10 @@ def to_coo(x: Any, ldnz: int | None = None, requires_grad: bool = False) -> CooM
     if x.ndim == 2:
         indices = numpy.nonzero(x)
         row, col = indices[0].astype(numpy.int32), indices[1].astype(numpy.int32)
-        return CooMatrix(x[indices], row, col, x.shape, "C", requires_grad)
+        most = max(ldnz or 0, len(row))
+        row, col = (_filled_up(index, most, -1) for index in (row, col))
+        data = _filled_up(x[indices], most, 0)
+        return CooMatrix(data, row, col, x.shape, "C", requires_grad)
     found = [numpy.nonzero(matrix) for matrix in x]
     most = max([ldnz or 0, *(len(indices[0]) for indices in found)])
     data = numpy.zeros((len(x), most), x.dtype)
@@ -85,8 +88,21 @@ def to_coo(x: Any, ldnz: int | None = None, requires_grad: bool = False) -> CooM
     return CooMatrix(data, rows, cols, x.shape[1:], "C", requires_grad)
 
 
+def _filled_up(values: numpy.ndarray, length: int, value: int) -> numpy.ndarray:
+    return numpy.pad(values, (0, length - len(values)), constant_values=value)
+
+
 def get_order(row: Any, col: Any) -> str:
-    """ "C" if entries are sorted by rows, "F" if by columns, else "other"."""
+    """ "C" if entries are sorted by rows, "F" if by columns, else "other".
+
+    Raises:
+        ValueError: an entry has a row and no column, or a column and no row.
+    """
+    if numpy.any((row < 0) != (col < 0)):
+        raise ValueError(
+            "get_order: expected a row and a column of each entry, or -1 for both, got "
+            f"the rows {row} and the columns {col}"
+        )
     if _is_sorted(row, col):
         return "C"
     return "F" if _is_sorted(col, row) else "other"

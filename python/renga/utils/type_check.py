@@ -28,7 +28,9 @@ from renga.utils.type_expression import (
     UnaryOperator,
     Variable,
     evaluate,
+    evaluate_parts,
 )
+from renga.utils.type_expression import _repr as _repr
 
 __all__ = [
     "Atom",
@@ -78,7 +80,8 @@ class InvalidType(Exception):
             msg = expect if actual is None else f"expected {expect}, got {actual}"
             function = getattr(_state, "function", None)
             if actual is not None and function is not None:
-                msg = f"{function} (forward): {msg}"
+                head = f"Invalid operation is performed in: {function} (Forward)"
+                msg = f"\n{head}\n\nExpect: {expect}\nActual: {actual}"
         super().__init__(msg)
         self.expect = expect
         self.actual = "" if actual is None else actual
@@ -109,7 +112,7 @@ class BoolBinaryOperator(BinaryOperator, Testable):
         self.inv = inv
 
     def expect(self) -> None:
-        left, right = evaluate(self.lhs), evaluate(self.rhs)
+        left, right = evaluate_parts(self.lhs), evaluate_parts(self.rhs)
         if not self.func(left, right):
             raise InvalidType(str(self), f"{left} {self.inv} {right}")
 
@@ -192,6 +195,7 @@ def get_types(
     shapes: Sequence[Sequence[int]] | None = None,
 ) -> TypeInfoTuple:
     """The types of ``data`` as expressions called ``name[0]``, ``name[1]``, …"""
+    assert isinstance(data, Iterable), f"get_types: expected arrays, got {type(data)}"
     types = TypeInfoTuple(
         Variable(_get_type(x, i, shapes, accept_none), f"{name}[{i}]")
         for i, x in enumerate(data)

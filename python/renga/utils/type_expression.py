@@ -6,12 +6,29 @@ import operator
 from typing import Any, Callable
 
 # How tightly an operation binds when printed, as in Python's own grammar.
-COMPARISON, OR, XOR, AND, SHIFT, SUM, PRODUCT, SIGN, POWER, ATOM = range(10)
+COMPARISON, OR, XOR, AND, SHIFT, SUM, PRODUCT, SIGN, POWER, ATOM = range(-1, 9)
 
 
 def evaluate(exp: Any) -> Any:
     """The value of an expression; anything else is its own value."""
     return exp.eval() if isinstance(exp, Expr) else exp
+
+
+def evaluate_parts(exp: Any) -> Any:
+    """The value of an expression, or a list or tuple with the values of its parts."""
+    if isinstance(exp, (list, tuple)) and type(exp) in (list, tuple):
+        return type(exp)(map(evaluate_parts, exp))
+    return evaluate(exp)
+
+
+def _repr(value: Any) -> str:
+    """The text of an expression, or of a list or tuple of them."""
+    if type(value) is tuple:
+        comma = "," if len(value) == 1 else ""
+        return f"({', '.join(map(_repr, value))}{comma})"
+    if type(value) is list:
+        return f"[{', '.join(map(_repr, value))}]"
+    return str(value)
 
 
 class Expr:
@@ -90,7 +107,10 @@ class GetAttr(Atom):
         self.name = name
 
     def __str__(self) -> str:
-        return f"{_parenthesized(self.obj, ATOM)}.{evaluate(self.name)}"
+        name = evaluate(self.name)
+        if not isinstance(name, str):
+            return f"getattr({self.obj}, {name!r})"
+        return f"{_parenthesized(self.obj, ATOM)}.{name}"
 
     def eval(self) -> Any:
         return getattr(self.obj.eval(), evaluate(self.name))
@@ -192,7 +212,8 @@ def _key_text(key: Any) -> str:
     if key is Ellipsis:
         return "..."
     if not isinstance(key, slice):
-        return str(key)
+        key = key.value if isinstance(key, Constant) else key
+        return str(key) if isinstance(key, Expr) else repr(key)
     parts = [key.start, key.stop] + ([] if key.step is None else [key.step])
     return ":".join("" if part is None else str(part) for part in parts)
 
@@ -233,3 +254,4 @@ _attach_binary("xor", XOR, "^", operator.xor)
 _attach_binary("or", OR, "|", operator.or_)
 _attach_unary("neg", "-")
 _attach_unary("pos", "+")
+_attach_unary("invert", "~")

@@ -172,7 +172,7 @@ def test_a_method_overridden_on_one_instance_runs():
 def test_type_checks():
     with pytest.raises(
         type_check.InvalidType,
-        match=r"Product \(forward\): expected x.shape == y.shape, got \(2,\) != \(3,\)",
+        match=r"Product \(Forward\)\n\nExpect: x.shape == y.shape\nActual: \(2,\) != ",
     ):
         Product().apply((numpy.ones(2), numpy.ones(3)))
     with pytest.raises(type_check.InvalidType, match="2 arguments"):
@@ -186,7 +186,7 @@ def test_type_checks():
 def test_forward_must_return_a_tuple_of_arrays(output):
     node = Product()
     node.forward = lambda inputs: output
-    with pytest.raises(TypeError, match="Product: expected a tuple of arrays"):
+    with pytest.raises(TypeError, match=r"forward output must be a tuple.*\(Product\)"):
         node.apply((numpy.ones(2), numpy.ones(2)))
 
 

@@ -24,7 +24,7 @@ def lines_of(file):
 
 def facts(mean, grad="None"):
     return [
-        "- device: @numpy",
+        "- device: CPU",
         "- backend: <class 'numpy.ndarray'>",
         "- shape: (2, 3)",
         "- dtype: float32",
@@ -53,7 +53,7 @@ def test_forward_and_backward():
         "output gradient",
         *facts(0, "mean=5.00000000, std=0.00000000"),
     ]
-    assert "- array: None" in lines_of(file)
+    assert "- statistics: None" in lines_of(file)
 
 
 def test_how_it_prints():

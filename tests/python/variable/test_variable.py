@@ -58,7 +58,11 @@ def test_debug_print(x):
     assert "- shape: (2, 3)\n- dtype: float32" in text
     assert "- statistics: mean=2.50000000, std=1.7078" in text
     assert text.endswith("- grad: None")
-    assert Variable(None).debug_print().endswith("- array: None")
+    assert (
+        Variable(None)
+        .debug_print()
+        .endswith("- dtype: None\n- statistics: None\n- grad: None")
+    )
     assert "no elements" in Variable(numpy.zeros((0, 2))).debug_print()
 
 

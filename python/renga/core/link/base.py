@@ -15,7 +15,7 @@ import numpy
 
 from renga import initializers
 from renga.core import backend, link_hook
-from renga.core.device_resident import DeviceResident
+from renga.core.device_resident import DeviceResident, check_overridden_moves
 from renga.core.link.distinct_params import distinct_params
 from renga.core.link.hooked import Hooked
 from renga.core.link.stages import OneStage
@@ -29,10 +29,16 @@ class _Missing:
     def __get__(self, link: Any, cls: type) -> Any:
         if link is None:
             return self
-        raise RuntimeError(
-            f"{cls.__name__}: Link.__init__() has not been called: call "
-            "super().__init__() first"
-        )
+        raise RuntimeError("Link.__init__() has not been called.")
+
+
+class _MissingHooks(_Missing):
+    """None in links that pickles of Chainer have made, which have no such attribute."""
+
+    def __get__(self, link: Any, cls: type) -> Any:
+        if link is not None and "_params" in vars(link):
+            return None
+        return super().__get__(link, cls)
 
 
 class Link(OneStage, Hooked, DeviceResident):
@@ -45,6 +51,7 @@ class Link(OneStage, Hooked, DeviceResident):
 
     _params: set[str] = _Missing()  # type: ignore[assignment]
     _persistent: set[str] = _Missing()  # type: ignore[assignment]
+    _link_hooks: Any = _MissingHooks()
     _within_init_scope = False
     _how_to_register = "to a Chain, within `with self.init_scope():`"
     name: str | None = None
@@ -53,20 +60,28 @@ class Link(OneStage, Hooked, DeviceResident):
         super().__init__()
         self._params = set()
         self._persistent = set()
+        self._link_hooks = None
         for name, value in params.items():
             shape, dtype = _shape_and_dtype(value)
             self.add_param(name, shape, dtype=dtype)
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        check_overridden_moves(cls)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs ``forward``, with the hooks around it."""
+        try:
+            forward = self.forward  # type: ignore[attr-defined]
+        except AttributeError:
+            # Of a class that is mixed in.
+            mixed_in: Any = super()
+            if not hasattr(mixed_in, "__call__"):  # noqa: B004
+                raise
+            forward = mixed_in.__call__
         if not link_hook.thread_hooks() and not self._link_hooks:
-            return self.forward(*args, **kwargs)  # type: ignore[attr-defined]
-        return self._run_with_hooks(
-            "forward",
-            self.forward,  # type: ignore[attr-defined]
-            *args,
-            **kwargs,
-        )
+            return forward(*args, **kwargs)
+        return self._run_with_hooks("forward", forward, *args, **kwargs)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._within_init_scope and isinstance(value, Parameter):
@@ -373,6 +388,8 @@ def _serialize_param(serializer: Any, name: str, param: Parameter) -> None:
         param.loads += 1
     if data is None or data is array:
         return
+    if array is not None and not isinstance(serializer, Deserializer):
+        return  # what a serializer returns for what it saves has no meaning
     if isinstance(serializer, Deserializer):
         values = None if array is None else array.copy()
         serializer.on_failure(functools.partial(param.restore_values, values))

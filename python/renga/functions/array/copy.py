@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.backends.cuda import DummyDevice
 from renga.core.around_call import reads_elements
 from renga.core.backend import Device, get_device, get_device_from_array
 from renga.core.function_node import FunctionNode
@@ -13,13 +14,13 @@ from renga.functions.check import check_arrays
 
 @reads_elements
 def copy(x: Any, dst: Any) -> Variable:
-    """``x`` copied to a device: a number, a specifier or a Device.
+    """``x`` copied to a device: a number, a specifier, a Device or a ``DummyDevice``.
 
     Raises:
         RuntimeError: the device does not exist here.
     """
     check_arrays("copy", x)
-    device = get_device(dst)
+    device = get_device(-1 if dst is DummyDevice else dst)
     if not holds_numbers(as_array(x)):
         return Variable(device.send(as_array(x)).copy(), requires_grad=False)
     x = as_variable(x)

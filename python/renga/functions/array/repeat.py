@@ -24,6 +24,8 @@ def repeat(x: Any, repeats: int | tuple[int, ...], axis: int | None = None) -> V
         MemoryError: the result would not fit in memory.
     """
     check_arrays("repeat", x)
+    if isinstance(axis, bool):
+        raise TypeError(f"repeat: expected an integer as axis, got {axis}")
     given = repeats if isinstance(repeats, tuple) else (repeats,)
     times = tuple(check_count("repeat", "repeats", t, 0) for t in given)
     x = as_variable(x)

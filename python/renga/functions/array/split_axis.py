@@ -6,6 +6,7 @@ import numbers
 from typing import Any, Literal, overload
 
 from renga import _core
+from renga.core.configuration import config
 from renga.core.variable import Variable
 from renga.functions.check import check_axis
 from renga.utils.extents import check_integer
@@ -32,7 +33,7 @@ def split_axis(
 
     Raises:
         TypeError: neither a number nor a sequence of them.
-        ValueError: no section at all.
+        ValueError: no section at all, or, in debug mode, indices that do not rise.
         InvalidType: there is no such axis, or it cannot be split so.
     """
     cuts = indices_or_sections
@@ -47,6 +48,8 @@ def split_axis(
     for cut in cuts:
         if not 0 <= cut <= extent:
             raise InvalidType(f"split_axis: expected indices of {x.shape}, got {cut}")
+    if config.debug and cuts != sorted(cuts):
+        raise ValueError(f"split_axis: expected rising indices, got {cuts}")
     ys = tuple(_core.ops.split_axis(x, cuts, axis))
     return ys if force_tuple or len(ys) > 1 else ys[0]
 

@@ -36,7 +36,8 @@ def softmax_cross_entropy(
 
     If ``t`` holds probabilities, ``soft_target_loss`` is "cross-entropy" or
     "kl-divergence", and the mean is over all samples; as in Chainer, ``normalize``,
-    ``class_weight`` and ``ignore_label`` have no effect then.
+    ``class_weight`` and ``ignore_label`` have no effect then, and ``t`` gets no
+    gradient.
 
     Shapes:
         x: (N, C, …)
@@ -58,6 +59,7 @@ def softmax_cross_entropy(
             f"'kl-divergence', got {soft_target_loss!r}"
         )
     if hasattr(t, "dtype") and t.dtype.kind == "f":
+        t = array_of("softmax_cross_entropy", "targets", t)
         loss = _soft_loss(x, t, soft_target_loss)
         if reduce == "no":
             return loss

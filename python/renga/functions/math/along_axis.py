@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.configuration import config
 from renga.core.variable import Variable
 from renga.functions.check import check_arrays, check_shape
 from renga.utils.extents import check_integer
@@ -14,13 +15,15 @@ def aligned(name: str, x: Any, y: Any, axis: int) -> Variable:
     """``y`` in a shape that broadcasts to that of ``x``, its first axis at ``axis``.
 
     Raises:
-        InvalidType: shapes do not fit.
+        InvalidType: shapes do not fit; AssertionError in debug mode.
     """
     check_arrays(name, x, y)
     axis = check_integer(name, "axis", axis)
     end = axis + y.ndim
     fits = 0 <= axis and (y.ndim == 0 or end <= x.ndim)
     fits = fits and all(n in (1, m) for n, m in zip(y.shape, x.shape[axis:end]))
+    if config.debug:
+        assert fits, f"{name}: expected y to fit to axis {axis} of x"
     check_shape(name, fits, f"y that fits to axis {axis} of x", x, y)
     shape = (*(1,) * axis, *y.shape, *(1,) * (x.ndim - end)) if y.ndim else ()
     return _core.ops.reshape(y, shape)

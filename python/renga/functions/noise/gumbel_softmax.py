@@ -27,6 +27,10 @@ def gumbel_softmax(log_pi: Any, tau: float = 0.1, axis: int = 1) -> Variable:
     if tau <= 0:
         raise ValueError(f"gumbel_softmax: expected a positive tau, got {tau}")
     check_floats("gumbel_softmax", log_pi)
-    axis = check_axis("gumbel_softmax", log_pi, axis)
+    if log_pi.ndim:  # what has no axis is one category
+        axis = check_axis("gumbel_softmax", log_pi, axis)
     noise = generator(log_pi).gumbel(size=log_pi.shape).astype(log_pi.dtype)
-    return _core.ops.softmax((as_variable(log_pi) + noise) * (1 / tau), axis)
+    z = (as_variable(log_pi) + noise) * (1 / tau)
+    if log_pi.ndim == 0:
+        return _core.ops.squeeze(_core.ops.softmax(z[None], 0), 0)
+    return _core.ops.softmax(z, axis)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy
@@ -86,7 +87,7 @@ def batch_renormalization(
 def fixed_batch_renormalization(
     x: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float = 2e-5
 ) -> Variable:
-    """``(x - mean) / sqrt(var + eps) gamma + beta``: ``fixed_batch_normalization``.
+    """Deprecated: ``fixed_batch_normalization``, of which it warns.
 
     Shapes:
         x: (N, C, …)
@@ -95,6 +96,11 @@ def fixed_batch_renormalization(
     Raises:
         InvalidType: shapes or dtypes do not fit.
     """
+    warnings.warn(
+        "fixed_batch_renormalization is deprecated: use fixed_batch_normalization",
+        DeprecationWarning,
+        stacklevel=2,
+    )
     axes = check_parameters("fixed_batch_renormalization", x, gamma, beta)
     return _core.ops.fixed_batch_normalization(
         x, gamma, beta, mean, var, eps=eps, axis=axes

@@ -8,7 +8,7 @@ from typing import Any
 
 from renga import _core
 from renga.core.around_call import overridable
-from renga.core.variable import Variable
+from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_shape
 from renga.functions.pooling.axes import pool_all, pooling_window_nd
 from renga.functions.window import PoolingWindow, over_axes
@@ -44,7 +44,10 @@ def unpooling_nd(
     sizes = x.shape[2:]
     if outsize is None:
         outs = tuple(get_deconv_outsize(*one, cover_all) for one in zip(sizes, *window))
-        check_shape("unpooling_nd", min(outs) > 0, "x larger than its padding", x)
+        if min(outs) <= 0:  # no elements are left
+            outs = tuple(max(n, 0) for n in outs)
+            nothing = x[..., :0] if isinstance(x, Variable) else as_variable(x[..., :0])
+            return _core.ops.reshape(nothing, (*x.shape[:2], *outs))
     else:
         outs = as_tuple(outsize, len(sizes))
         outs = check_counts("unpooling_nd", "outsize", outs, len(sizes))

@@ -20,7 +20,8 @@ def forget(func: Callable[..., Any], *xs: Any) -> Any:
     Gradients reach ``xs`` and all other leaves that ``func`` uses, such as a link's
     parameters. The recomputation has the settings and the random numbers of the first
     run; running statistics are updated once. ``func`` returns a Variable or a tuple of
-    them, and must not depend on anything else that changes.
+    them, which is not a tuple any more if it has one; it must not depend on anything
+    else that changes.
 
     Raises:
         TypeError: ``func`` is not callable.
@@ -33,7 +34,8 @@ def forget(func: Callable[..., Any], *xs: Any) -> Any:
     if getattr(inner_handler(), "is_divided", False):
         return func(*map(as_variable, xs))
     if not _core.backprop_enabled():
-        return func(*xs)
+        ys = func(*xs)
+        return ys[0] if isinstance(ys, tuple) and len(ys) == 1 else ys
     check_arrays("forget", *xs)
     return _Checkpoint(func).run(tuple(as_variable(x) for x in xs))
 
@@ -51,7 +53,6 @@ class _Checkpoint(FunctionNode):
         states = self._recomputation.states
         leaves = tuple(map(detached, xs))
         ys = self._recomputation.first(leaves)
-        is_single = isinstance(ys, Variable)
         results = _checked(ys)
         n_results = len(results)
         outputs = (*results, *states.outputs)
@@ -66,7 +67,7 @@ class _Checkpoint(FunctionNode):
         del ys, results, outputs, leaves, leaf  # and with them the first run's graph
         results = self.apply((*xs, *(value for value, _ in used), *self._others))
         states.put(results[n_results:])
-        return results[0] if is_single else results[:n_results]
+        return results[0] if n_results == 1 else results[:n_results]
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         self.retain_inputs(range(self._n_args + self._n_states))
@@ -98,6 +99,7 @@ class _Checkpoint(FunctionNode):
         # The inputs are leaves: the outer graph propagates to their creators.
         if _core.backprop_enabled():
             gxs = forget(gradients, *inputs, *gys)
+            gxs = gxs if isinstance(gxs, tuple) else (gxs,)
         else:
             gxs = gradients(*map(detached, inputs), *gys)
         by_position = dict(zip(found, gxs))

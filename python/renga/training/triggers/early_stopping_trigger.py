@@ -38,8 +38,14 @@ class EarlyStoppingTrigger:
         max_trigger: Any = (100, "epoch"),
         **kwargs: Any,
     ) -> None:
-        (patients,) = argument.parse_kwargs(kwargs, ("patients", 3))
-        self.patience = patients if patience is None else patience
+        (patients,) = argument.parse_kwargs(kwargs, ("patients", None))
+        if patience is not None and patients is not None:
+            raise TypeError(
+                "EarlyStoppingTrigger: expected patience or its old name patients, got "
+                "both"
+            )
+        given = patients if patience is None else patience
+        self.patience = 3 if given is None else given
         self.count = 0
         self.monitor = monitor
         self.verbose = verbose
