@@ -5,8 +5,8 @@
 
 #include "devices/gil_release.h"
 #include "devices/host.h"
-#include "devices/rounding.h"
 #include "tensor/convert.h"
+#include "tensor/crossing_copy.cpu.h"
 #include "tensor/streaming.cpu.h"
 #include "tensor/strided_loop.h"
 
@@ -78,97 +78,6 @@ void copy_runs(const Runs& runs, std::int64_t count, const std::byte* from, std:
   for (std::int64_t k = 0; k < count; ++k, from += from_row, to += to_row) {
     copy_run<From, To>(runs.n, from, runs.from_step, to, runs.to_step);
   }
-}
-
-// Where the elements of `to` adjoin along its last axis and those of `from` along another one, a
-// run along either jumps through the other's memory. Such copies go tile by tile, whose lines of
-// the cache stay in the nearest one.
-constexpr std::int64_t kTileRows = 256, kLeastColumns = 16, kLine = 64;
-// What is written line by line here and there is worth streaming as soon as it leaves a core's
-// own caches.
-constexpr std::int64_t kStreamed = 1 << 22;
-
-// The axis along which `from` adjoins, the tiles' rows; -1 where tiles would gain nothing.
-int crossing_axis(const StridedLoop<2>& loop, std::int64_t itemsize) {
-  const int last = loop.extents.size() - 1;
-  if (loop.strides[0][last] != itemsize || loop.extents[last] < kLeastColumns) return -1;
-  for (int axis = 0; axis < last; ++axis) {
-    if (loop.strides[1][axis] == itemsize && loop.extents[axis] >= kLeastColumns) return axis;
-  }
-  return -1;
-}
-
-// The axes that are in no tile.
-StridedLoop<2> around_tiles(const StridedLoop<2>& loop, int axis) {
-  StridedLoop<2> outer{{1}, {Strides{0}, Strides{0}}, loop.data};
-  for (int other = 0; other + 1 < loop.extents.size(); ++other) {
-    if (other == axis) continue;
-    outer.extents.push_back(loop.extents[other]);
-    for (int k : {0, 1}) outer.strides[k].push_back(loop.strides[k][other]);
-  }
-  return outer;
-}
-
-// Of which `from` adjoins down the columns, which lie `from_column` apart, and `to` along the rows.
-// Columns are copied first, as strides of a power of two map to the same cache sets.
-template <class Bits>
-struct Tile {
-  static constexpr std::int64_t itemsize = sizeof(Bits);
-  static constexpr std::int64_t columns = std::max(kLeastColumns, kLine / itemsize);
-
-  void load(const std::byte* from, std::int64_t from_column, std::int64_t rows, std::int64_t n) {
-    for (std::int64_t j = 0; j < n; ++j, from += from_column) {
-      std::copy_n(reinterpret_cast<const Bits*>(from), rows, numbers[j]);
-      // The hardware prefetcher does not detect that the rows below are next.
-      for (std::int64_t k = 0; k < rows * itemsize; k += kLine) {
-        __builtin_prefetch(from + rows * itemsize + k);
-      }
-    }
-  }
-
-  void store(std::byte* to, std::int64_t to_row, std::int64_t rows, std::int64_t n,
-             bool streams) const {
-    alignas(kLine) Bits line[columns];
-    for (std::int64_t i = 0; i < rows; ++i, to += to_row) {
-      for (std::int64_t j = 0; j < columns; ++j) line[j] = numbers[j][i];
-      if (streams && n == columns) {
-        stream(line, reinterpret_cast<Bits*>(to), columns);
-      } else {
-        std::memcpy(to, line, static_cast<std::size_t>(n * itemsize));
-      }
-    }
-  }
-
-  Bits numbers[columns][kTileRows + kLine / itemsize];
-};
-
-template <class Bits>
-void copy_crossing(const StridedLoop<2>& loop, int axis) {
-  using T = Tile<Bits>;
-  const StridedLoop<2> outer = around_tiles(loop, axis);
-  const std::int64_t rows = loop.extents[axis], columns = loop.extents.back();
-  const std::int64_t to_row = loop.strides[0][axis], from_column = loop.strides[1].back();
-  const std::int64_t strips = divide_up(rows, kTileRows);
-  const bool streams = loop.size() * T::itemsize >= kStreamed;
-  const auto copy_strip = [&](T& tile, std::int64_t row, std::byte* to, const std::byte* from) {
-    const std::int64_t down = std::min(kTileRows, rows - row);
-    for (std::int64_t column = 0; column < columns; column += T::columns) {
-      const std::int64_t across = std::min(T::columns, columns - column);
-      tile.load(from + row * T::itemsize + column * from_column, from_column, down, across);
-      tile.store(to + row * to_row + column * T::itemsize, to_row, down, across, streams);
-    }
-  };
-  const std::int64_t cost = 2 * kTileRows * columns;
-  parallel_for(outer.size() * strips, cost, [&](std::int64_t begin, std::int64_t end) {
-    T tile{};
-    for (std::int64_t k = begin; k < end; ++k) {
-      for_each_run(outer, k / strips, k / strips + 1,
-                   [&](std::int64_t, const auto& p, const auto&) {
-                     copy_strip(tile, k % strips * kTileRows, p[0], p[1]);
-                   });
-    }
-    if (streams) finish_streaming();
-  });
 }
 
 // Whether a conversion from or to unsigned integers differs from that with signed ones.

@@ -301,9 +301,12 @@ TileCost tile_cost(const Problem& problem) {
 }
 
 // Computes whole groups of tiles. Transforms cost `image` per transformed element of an image and
-// `weight` per transformed element of a filter.
+// `weight` per transformed element of a filter. In forward passes and input gradients of 3x3
+// kernels at stride 2, images cost twice as much (measured, as in docs/performance.md).
 double cost(const Problem& problem) {
-  constexpr double image = 14, weight = 5;
+  constexpr double weight = 5;
+  const bool is_in_phases = is_strided(problem.window) && problem.W.shape(2) == 3;
+  const double image = is_in_phases && problem.pass != Pass::weight_grad ? 28 : 14;
   const Array &y = problem.y, &W = problem.W;
   const TileCost tile = tile_cost(problem);
   const std::int64_t covering =
