@@ -1,11 +1,15 @@
 #include "ops/indexing/indexing.h"
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
 
 #include "autograd/node.h"
+#include "ops/elementwise/arithmetic.h"
 #include "ops/indexing/index_check.h"
+#include "ops/shape/manipulation.h"
 #include "ops/shape/one_device.h"
+#include "tensor/extents.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -125,6 +129,48 @@ Variable taken(const Variable& x, const Taking& taking) {
   return record("GetItem", y, {{x, [taking](const Variable& gy) { return put(gy, taking); }}});
 }
 
+// Rows of two matrices by entry; checked, -1 for none.
+struct Entries {
+  Array sources, targets;
+  Entries transposed() const { return {targets, sources}; }
+};
+
+// Each one's gradients are of both kinds.
+Variable add_products(const Variable& data, const Variable& x, const Entries& entries,
+                      std::int64_t rows);
+
+Variable dot_rows(const Variable& a, const Variable& b, const Entries& entries) {
+  const Array g = empty(entries.sources.shape(), a.dtype(), a.device());
+  indexing_kernels.on(g.device())
+      .dot_rows(contiguous(a.array()), contiguous(b.array()), entries.sources, entries.targets, g);
+  auto vjp_a = [=](const Variable& gg) {
+    return add_products(gg, b, entries.transposed(), a.shape(0));
+  };
+  auto vjp_b = [=](const Variable& gg) { return add_products(gg, a, entries, b.shape(0)); };
+  return record("SparseProductGrad", g, {{a, vjp_a}, {b, vjp_b}});
+}
+
+Variable add_products(const Variable& data, const Variable& x, const Entries& entries,
+                      std::int64_t rows) {
+  const Array y = zeros({rows, x.shape(1)}, x.dtype(), x.device());
+  indexing_kernels.on(y.device())
+      .add_products(contiguous(data.array()), contiguous(x.array()), entries.sources,
+                    entries.targets, y);
+  auto vjp_data = [=](const Variable& gy) { return dot_rows(x, gy, entries); };
+  auto vjp_x = [=](const Variable& gy) {
+    return add_products(data, gy, entries.transposed(), x.shape(0));
+  };
+  return record("SparseProduct", y, {{data, vjp_data}, {x, vjp_x}});
+}
+
+// For devices without kernels of their own.
+Variable composed_product(const Variable& data, const Variable& x, const Entries& entries,
+                          std::int64_t rows) {
+  const Variable picked = gather_rows(entries.sources, x, -1);
+  const Variable weights = broadcast_to(reshape(data, {data.size(), 1}), picked.shape());
+  return scatter_add_rows(entries.targets, multiply(weights, picked), {rows, x.shape(1)}, -1);
+}
+
 // Views of contiguous arrays of n elements.
 struct StridedView {
   std::int64_t n;
@@ -222,6 +268,8 @@ Variable index_add(const Variable& x, const Array& indices, const Variable& y, s
           "index_add: expected y of shape ", taking.taken_shape, " and of x's dtype, got ",
           y.shape(), " and ", x.dtype(), " and ", y.dtype());
   require_one_device("index_add", x.device(), y.device());
+  require(is_float(x.dtype()) || x.device() == Device{},
+          "index_add: expected a float dtype on a device, got ", x.dtype());
   const Array sum = empty_in_order(taking.shape, taking.order, x.dtype(), x.device());
   copy(x.array(), sum);
   indexing_kernels.on(sum.device())
@@ -230,6 +278,25 @@ Variable index_add(const Variable& x, const Array& indices, const Variable& y, s
   return record("IndexAdd", sum,
                 {{x, [](const Variable& g) { return g; }},
                  {y, [taking](const Variable& g) { return taken(g, taking); }}});
+}
+
+Variable sparse_product(const Variable& data, const Array& sources, const Array& targets,
+                        const Variable& x, std::int64_t rows) {
+  const char* const op = "sparse_product";
+  require(data.ndim() == 1 && sources.shape() == data.shape() && targets.shape() == data.shape() &&
+              x.ndim() == 2 && is_float(x.dtype()) && data.dtype() == x.dtype(),
+          op, ": expected data and indices (k,) and x (n, D) of the data's float dtype, got ",
+          data.shape(), ", ", sources.shape(), ", ", targets.shape(), " and ", x.shape(), " of ",
+          data.dtype(), " and ", x.dtype());
+  require_one_device(op, data.device(), x.device());
+  require_memory(op, {rows, x.shape(1)}, x.dtype(), x.device());
+  const Entries entries{checked_indices(op, "sources", sources, x.shape(0), x.device(), -1),
+                        checked_indices(op, "targets", targets, rows, x.device(), -1)};
+  if (indexing_kernels.on(x.device()).add_products == nullptr) {
+    return composed_product(data, x, entries, rows);
+  }
+  const Dtype wide = std::max(x.dtype(), Dtype::float32);  // as sums of many would be rounded
+  return cast(add_products(cast(data, wide), cast(x, wide), entries, rows), x.dtype());
 }
 
 Variable as_strided(const Variable& x, const Shape& shape, const Dims& strides,
@@ -246,6 +313,7 @@ Variable as_strided(const Variable& x, const Shape& shape, const Dims& strides,
     is_inside &= !__builtin_mul_overflow(shape[i] - 1, strides[i], &reach) &&
                  !__builtin_add_overflow(end, reach, &end);
   }
+  require_memory("as_strided", shape, x.dtype(), x.device());
   const bool is_empty = shape.contains(0);
   is_inside &= lowest >= 0 && highest < x.size();
   require<std::invalid_argument>(is_empty || is_inside, "as_strided: expected elements 0 to ",

@@ -33,6 +33,13 @@ struct IndexingKernels {
   // these is an error of the device's, thrown later (IndexRange's `op` and `name` tell what). Null
   // for devices whose indices the host checks.
   void (*check)(const Array& indices, const IndexRange& range, const Array& checked) = nullptr;
+  // For entries i in order, whose ids are -1 where they are left out: y[targets[i]] += data[i]
+  // x[sources[i]]; and g[i] = the sum of the products of a[sources[i]] and b[targets[i]]. Of
+  // contiguous float32 or float64. Null for devices that compose them.
+  void (*add_products)(const Array& data, const Array& x, const Array& sources,
+                       const Array& targets, const Array& y) = nullptr;
+  void (*dot_rows)(const Array& a, const Array& b, const Array& sources, const Array& targets,
+                   const Array& g) = nullptr;
 };
 extern KernelTable<IndexingKernels> indexing_kernels;
 
@@ -49,6 +56,10 @@ Variable select_item(const Variable& x, const Array& t);
 Variable take(const Variable& x, const Array& indices, std::int64_t axis);
 // x with y, of the shape of take(x, indices, axis), added there, in order.
 Variable index_add(const Variable& x, const Array& indices, const Variable& y, std::int64_t axis);
+// The product of a sparse matrix, which has data at rows `targets` and columns `sources`, and of
+// the dense matrix x; entries with index -1 are left out.
+Variable sparse_product(const Variable& data, const Array& sources, const Array& targets,
+                        const Variable& x, std::int64_t rows);
 // A view of the elements first + sum(index * strides), counted in row-major order.
 Variable as_strided(const Variable& x, const Shape& shape, const Dims& strides, std::int64_t first);
 
@@ -72,6 +83,10 @@ void list_indexing_ops(Visit&& visit) {
   visit(Op{"index_add", "(... n ...), (k...), (... k... ...) -> (... n ...)",
            "Elements added to those that integers name along an axis."},
         &index_add, Arg{"x"}, Arg{"indices"}, Arg{"y"}, axis);
+  visit(
+      Op{"sparse_product", "(k,), (k,), (k,), (n, D) -> (rows, D)",
+         "A sparse matrix, of entries at columns `sources` and rows `targets`, times a dense one."},
+      &sparse_product, Arg{"data"}, Arg{"sources"}, Arg{"targets"}, Arg{"x"}, Arg{"rows"});
   visit(Op{"as_strided", "(...) -> shape",
            "A view of the elements first + sum(index * strides), in row-major order."},
         &as_strided, Arg{"x"}, Arg{"shape"}, Arg{"strides"}, Default{"first", std::int64_t{0}});

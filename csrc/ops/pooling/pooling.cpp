@@ -102,6 +102,27 @@ Variable scatter(const Variable& gy, const Array& indices, const PoolingWindow& 
   return record("MaxPoolingNDGrad", gx, {{gy, vjp_gy}});
 }
 
+// Indices from 0 to n - 1 in a dtype that has these, checked in the same pass if they are int64.
+Array narrowed(const char* op, const Array& indices, std::int64_t n, Dtype dtype) {
+  const Array narrow = empty(indices.shape(), dtype);
+  bool all_allowed =
+      indices.dtype() == Dtype::int64 && indices.device() == Device{} && indices.is_contiguous();
+  const auto convert = [&]<class I>(I* to) {
+    const auto* const from = indices.as<std::int64_t>();
+    for (std::int64_t k = 0; k < indices.size(); ++k) {
+      all_allowed &= static_cast<bool>((from[k] >= 0) & (from[k] < n));
+      to[k] = static_cast<I>(from[k]);
+    }
+  };
+  if (all_allowed && dtype == Dtype::uint8) {
+    convert(narrow.as<std::uint8_t>());
+  } else if (all_allowed) {
+    convert(narrow.as<std::int32_t>());
+  }
+  if (!all_allowed) copy(checked_indices(op, "indexes", indices, n, {}), narrow);
+  return narrow;
+}
+
 // Sets indices of elements outside of an image of `extents` to that of no element.
 template <class I>
 void mark_outside(const Array& indices, const PoolingWindow& window, const Dims& extents) {
@@ -197,12 +218,10 @@ Variable upsampling_2d(const Variable& x, const Array& indices, const PoolingWin
   require(indices.shape() == x.shape(), "upsampling_2d: expected indices of ", x.shape(), ", got ",
           indices.shape());
   check_area("upsampling_2d", window);
-  const Array checked = checked_indices("upsampling_2d", "indexes", indices, window.area(),
+  const Array in_order = empty_in_order(x.shape(), memory_order(x.array()), index_dtype(window),
                                         x.device().is_meta() ? x.device() : Device{});
-  const Array in_order =
-      empty_in_order(x.shape(), memory_order(x.array()), index_dtype(window), checked.device());
-  copy(checked, in_order);
   if (!x.device().is_meta()) {
+    copy(narrowed("upsampling_2d", indices, window.area(), in_order.dtype()), in_order);
     (window.area() < 256 ? mark_outside<std::uint8_t>
                          : mark_outside<std::int32_t>)(in_order, window, extents);
   }

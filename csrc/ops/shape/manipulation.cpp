@@ -101,6 +101,29 @@ Dtype require_common_dtype(const char* op, const std::vector<Variable>& xs) {
   return dtype;
 }
 
+// Bytes that stay in a core's own caches.
+constexpr std::int64_t kCached = 1 << 18;
+
+// Copies arrays along an axis of y, as much of all at once as stays in the caches, whose lines they
+// share: part by part of another axis, the outermost in memory.
+void copy_side_by_side(const std::vector<Variable>& xs, const Array& y, int axis, int outermost) {
+  const std::int64_t n = axis == outermost || y.size() == 0 ? 1 : y.shape(outermost);
+  const std::int64_t bytes = y.size() * y.itemsize() / n;
+  const std::int64_t step =
+      std::clamp<std::int64_t>(kCached / std::max<std::int64_t>(bytes, 1), 1, n);
+  for (std::int64_t begin = 0; begin < n; begin += step) {
+    const auto part_of = [&](const Array& x) {
+      return n == 1 ? x : slice_view(x, outermost, begin, std::min(step, n - begin));
+    };
+    const Array to = part_of(y);
+    std::int64_t at = 0;
+    for (const Variable& x : xs) {
+      copy(part_of(x.array()), slice_view(to, axis, at, x.shape(axis)));
+      at += x.shape(axis);
+    }
+  }
+}
+
 }  // namespace
 
 Variable reshape(const Variable& x, const Shape& shape) {
@@ -182,12 +205,9 @@ Variable concat(const std::vector<Variable>& xs, std::int64_t along) {
     if (&x != xs.data()) cuts.push_back(shape[axis]);
     shape[axis] = saturated_sum(shape[axis], x.shape(axis));
   }
-  Array y = empty_in_order(shape, memory_order(xs[0].array()), dtype, xs[0].device());
-  std::int64_t at = 0;
-  for (const Variable& x : xs) {
-    copy(x.array(), slice_view(y, axis, at, x.shape(axis)));
-    at += x.shape(axis);
-  }
+  const Axes order = memory_order(xs[0].array());
+  const Array y = empty_in_order(shape, order, dtype, xs[0].device());
+  copy_side_by_side(xs, y, axis, static_cast<int>(order.empty() ? 0 : order[0]));
   auto back = [cuts, axis](std::span<const Variable> gys, std::span<const int>, Node&) {
     return split_axis(gys[0], cuts, axis);
   };

@@ -131,3 +131,19 @@ def pad_by_copy(g: Draw):
 
 
 case("ops.pad_by_copy", pad_by_copy, lambda x, before, after, mode: np.pad(x, list(zip(before, after)), mode), within=2)
+
+
+def sparse(g: Draw):
+    k, n, m = g.extent(), g.integer(1, 5), g.integer(1, 5)
+    return call(g.x(k), g.index(n, k, low=-1), g.index(m, k, low=-1), g.x(n, g.extent()), m)
+
+
+def sparse_product(data, sources, targets, x, m):
+    y = np.zeros((m, x.shape[1]), x.dtype)
+    for v, i, j in zip(data, sources.astype(int), targets.astype(int)):
+        if i >= 0 and j >= 0:
+            y[j] += v * x[i]
+    return y
+
+
+case("ops.sparse_product", sparse, sparse_product, within=4)

@@ -23,13 +23,14 @@ NO_COUNTERPART = set(
     """arctan2 batch_inv cholesky connectionist_temporal_classification
     decorrelated_batch_normalization digamma erfcinv erfcx erfinv fft ifft inv
     lgamma log_ndtr ndtri polygamma roi_average_align_2d roi_average_pooling_2d
-    roi_max_align_2d roi_max_pooling_2d roi_pooling_2d zeta""".split()
+    roi_max_align_2d roi_max_pooling_2d roi_pooling_2d sparse_matmul
+    zeta""".split()
 )
 # What they compute depends on numbers that Python reads: scores, the best path, sampled
 # words.
 READS_VALUES = set(
     """accuracy argmax_crf1d batch_renormalization binary_accuracy
-    classification_summary f1_score precision r2_score recall sparse_matmul
+    classification_summary f1_score precision r2_score recall
     BlackOut""".split()
 )
 

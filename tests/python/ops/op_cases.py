@@ -231,7 +231,7 @@ case("embed_id", lambda o, w: o.embed_id(np.abs(IDS), w), lambda w: w[np.abs(IDS
 case("embed_id", lambda o, w: o.embed_id(IDS, w, -1),
      lambda w: np.where((IDS == -1)[..., None], 0, w[IDS]), (4, 5))
 for axis, ids in ((0, IDS), (1, [4, -5, 0]), (-1, 2), (1, np.zeros((2, 0), "i"))):
-    case("take", lambda o, x, a=axis, i=np.asarray(ids): o.take(x, i, a), lambda x, a=axis, i=ids: np.take(x, i, a), (4, 5, 3),
+    case("take", lambda o, x, a=axis, i=ids: o.take(x, np.asarray(i), a), lambda x, a=axis, i=ids: np.take(x, i, a), (4, 5, 3),
          dtypes=FLOATS_AND_INTS)
 
 
@@ -243,6 +243,9 @@ def added_at(x, keys, y):
 
 case("index_add", lambda o, x, y: o.index_add(x, IDS, y, 1), lambda x, y: added_at(x, (slice(None), IDS), y), (2, 4, 3), (2, 2, 3, 3))
 case("index_add", lambda o, x, y: o.index_add(x, IDS[0], y), lambda x, y: added_at(x, IDS[0], y), (4, 3), (3, 3))
+SOURCES, TARGETS = np.array([0, 4, 2, -1, 4]), np.array([1, 1, 0, 2, 3])
+case("sparse_product", lambda o, v, x: o.sparse_product(v, SOURCES, TARGETS, x, 4),
+     lambda v, x: added_at(np.zeros((4, 3)), TARGETS, np.where(SOURCES[:, None] < 0, 0, v[:, None] * x[SOURCES])), (5,), (5, 3))
 case("select_item", lambda o, x: o.select_item(x, np.array([2, 0, 2], "i")),
      lambda x: x[np.arange(3), [2, 0, 2]], (3, 4))
 

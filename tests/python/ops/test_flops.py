@@ -72,6 +72,7 @@ TAKEN = {
     "unpooling_2d": [0] * 3,
     "upsampling_2d": [0] * 6,
     "index_add": [0, 0],
+    "sparse_product": [0],
     "roi_average_2d": [0],
     "roi_max_2d": [0],
     # Four products and three sums for each element.

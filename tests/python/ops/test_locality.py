@@ -233,5 +233,6 @@ def test_operations_that_take_arrays():
         "resample_2d",
         "roi_average_2d",
         "roi_max_2d",
+        "sparse_product",
         "take",
     }

@@ -126,8 +126,56 @@ void scatter_items_cpu(const Array& y, const Array& t, const Array& x) {
   });
 }
 
-[[maybe_unused]] const bool registered = indexing_kernels.add(
-    0, {gather_rows_cpu, scatter_add_rows_cpu, gather_items_cpu, scatter_items_cpu});
+// Calls visit(Type<T>{}) with float or double.
+template <class Visit>
+void visit_wide(const Array& x, const Visit& visit) {
+  if (x.dtype() == Dtype::float32) return visit(Type<float>{});
+  visit(Type<double>{});
+}
+
+void add_products_cpu(const Array& data, const Array& x, const Array& sources, const Array& targets,
+                      const Array& y) {
+  const GilRelease work(data.size() * y.shape(1));
+  const std::int64_t width = x.shape(1), count = data.size();
+  const auto *from = sources.as<std::int64_t>(), *to = targets.as<std::int64_t>();
+  visit_wide(y, [&]<class T>(Type<T>) {
+    // Threads split columns: several entries may be added to the same row.
+    parallel_for(width, 2 * count, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        if (from[i] < 0 || to[i] < 0) continue;
+        const T factor = data.as<T>()[i];
+        const T* const __restrict row = x.as<T>() + from[i] * width;
+        T* const __restrict sum = y.as<T>() + to[i] * width;
+        for (std::int64_t j = begin; j < end; ++j) sum[j] += factor * row[j];
+      }
+    });
+  });
+}
+
+void dot_rows_cpu(const Array& a, const Array& b, const Array& sources, const Array& targets,
+                  const Array& g) {
+  const GilRelease work(g.size() * a.shape(1));
+  const std::int64_t width = a.shape(1);
+  const auto *of_a = sources.as<std::int64_t>(), *of_b = targets.as<std::int64_t>();
+  visit_wide(g, [&]<class T>(Type<T>) {
+    parallel_for(g.size(), 2 * width, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        T sum = 0;
+        if (of_a[i] >= 0 && of_b[i] >= 0) {
+          const T* const x = a.as<T>() + of_a[i] * width;
+          const T* const y = b.as<T>() + of_b[i] * width;
+#pragma omp simd reduction(+ : sum)
+          for (std::int64_t j = 0; j < width; ++j) sum += x[j] * y[j];
+        }
+        g.as<T>()[i] = sum;
+      }
+    });
+  });
+}
+
+[[maybe_unused]] const bool registered =
+    indexing_kernels.add(0, {gather_rows_cpu, scatter_add_rows_cpu, gather_items_cpu,
+                             scatter_items_cpu, nullptr, add_products_cpu, dot_rows_cpu});
 
 }  // namespace
 }  // namespace renga

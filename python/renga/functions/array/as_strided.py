@@ -27,6 +27,11 @@ def as_strided(
             negative, or there are not as many strides as extents.
         MemoryError: the result would not fit in memory.
     """
+    if type(shape) is type(strides) is tuple:
+        try:
+            return _core.ops.as_strided(x, shape, strides, storage_offset or 0)
+        except (TypeError, ValueError, OverflowError):
+            pass  # what is wrong is told below
     check_arrays("as_strided", x)
     shape = check_counts("as_strided", "shape", shape, least=0)
     if is_number(strides):

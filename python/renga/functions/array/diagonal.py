@@ -10,6 +10,9 @@ from renga.functions.check import check_arrays, check_axis
 from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
 
+# Beyond the ends of any axis.
+_FAR = 1 << 62
+
 
 def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
     """The diagonal ``x[i, i + offset]`` of two axes, as the last axis.
@@ -18,6 +21,8 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variabl
         InvalidType: there are no such axes.
         ValueError: they are the same.
     """
+    if type(offset) is type(axis1) is type(axis2) is int and -_FAR < offset < _FAR:
+        return _core.ops.diagonal(x, offset, axis1, axis2)
     check_arrays("diagonal", x)
     if x.ndim < 2:
         raise InvalidType(f"diagonal: expected x of 2 axes or more, got {x.shape}")

@@ -50,13 +50,14 @@ def _common_axes(name: str, xs: Sequence[Any]) -> int:
     return axes.pop()
 
 
-def _with_axes(xs: Sequence[Any], before: tuple[int, ...], n: int) -> list[Variable]:
+def _with_axes(xs: Sequence[Any], before: tuple[int, ...], n: int) -> list[Any]:
     """Each with ``n`` axes at least: ``before`` is put first if it has one less."""
 
-    def extended(x: Any) -> Variable:
+    def extended(x: Any) -> Any:
         shape = x.shape
-        if len(shape) < n:
-            shape = (*before, *shape)
+        if len(shape) >= n:
+            return x
+        shape = (*before, *shape)
         return _core.ops.reshape(x, (*shape, *(1,) * (n - len(shape))))
 
     return [extended(x) for x in xs]

@@ -34,20 +34,31 @@ class PickedRows:
     indices: numpy.ndarray
     shape: tuple[int, ...]
 
+    @property
+    def is_view(self) -> bool:
+        """Whether the table is all of a contiguous ``x``, in its order."""
+        is_whole = all(key == slice(None) for key in self.part)
+        return is_whole and self.order == tuple(range(len(self.order)))
+
+    @property
+    def table(self) -> tuple[int, int, int]:
+        """``(P, n, Q)``."""
+        before, n, after = map(math.prod, (self.before, self.indexed, self.after))
+        return before, n, after
+
     def gather(self, x: numpy.ndarray) -> numpy.ndarray | None:
         """``x[keys]``; None where the table would be a copy."""
         moved = x[self.part].transpose(self.order)
         is_known = x.dtype.isnative and x.dtype.kind in "fiub"
         if not (is_known and moved.flags.c_contiguous):
             return None
-        extents = (self.before, self.indexed, self.after)
-        table = moved.reshape([math.prod(part) for part in extents])
+        table = moved.reshape(self.table)
         return _core.gather(table, self.indices).reshape(self.shape)
 
     def scatter_add(self, y: numpy.ndarray, shape: tuple[int, ...]) -> numpy.ndarray:
         """Zeros of ``shape``, to which ``y``, of the shape of ``x[keys]``, is added."""
-        count, n = self.indices.size, math.prod(self.indexed)
-        rows = y.reshape(math.prod(self.before), count, math.prod(self.after))
+        before, n, after = self.table
+        rows = y.reshape(before, self.indices.size, after)
         table = _core.scatter_add(rows, self.indices, n)
         moved = table.reshape(*self.before, *self.indexed, *self.after)
         part = moved.transpose(numpy.argsort(self.order))

@@ -29,7 +29,7 @@ def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
     a, b = as_variable(a), as_variable(b)
     keys = as_keys(slices)
     single = taken_axis(a, keys)
-    if single is None:
+    if single is None or a.dtype.kind != "f":
         return _by_rules(a, keys, b)
     indices, axis = single
     picked = (*a.shape[:axis], *indices.shape, *a.shape[axis + 1 :])
@@ -51,5 +51,11 @@ def _by_rules(a: Variable, keys: tuple[Any, ...], b: Variable) -> Variable:
     _check_picked(picked, b)
     # In the dtype of the sum: those of a narrower one could overflow.
     wide, terms = promoted(a, b)
+    if rows is not None and rows.is_view:
+        before, n, after = rows.table
+        table = _core.ops.reshape(wide, (before, n, after))
+        terms = _core.ops.reshape(terms, (before, rows.indices.size, after))
+        y = _core.ops.index_add(table, rows.indices, terms, 1)
+        return cast(_core.ops.reshape(y, a.shape), a.dtype)
     put = PutItems(keys, a.shape, rows).apply((terms,))[0]
     return cast(_core.ops.add(wide, put), a.dtype)

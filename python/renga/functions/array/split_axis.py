@@ -39,19 +39,30 @@ def split_axis(
     cuts = indices_or_sections
     axis = check_axis("split_axis", x, axis)
     extent = x.shape[axis]
-    if isinstance(cuts, numbers.Integral) or getattr(cuts, "ndim", 1) == 0:
+    if (
+        type(cuts) is int
+        or isinstance(cuts, numbers.Integral)
+        or getattr(cuts, "ndim", 1) == 0
+    ):
         cuts = _equal_cuts(extent, check_integer("split_axis", "sections", cuts))
-    elif not hasattr(cuts, "__iter__"):
+    elif hasattr(cuts, "__iter__"):
+        cuts = _checked_cuts(x.shape, axis, cuts)
+    else:
         raise TypeError(f"split_axis: expected indices or a number, got {type(cuts)}")
-    cuts = [check_integer("split_axis", "an index", cut) for cut in cuts]
+    ys = tuple(_core.ops.split_axis(x, cuts, axis))
+    return ys if force_tuple or len(ys) > 1 else ys[0]
+
+
+def _checked_cuts(shape: tuple[int, ...], axis: int, given: Any) -> list[int]:
+    extent = shape[axis]
+    cuts = [check_integer("split_axis", "an index", cut) for cut in given]
     cuts = [cut + extent if cut < 0 else cut for cut in cuts]
     for cut in cuts:
         if not 0 <= cut <= extent:
-            raise InvalidType(f"split_axis: expected indices of {x.shape}, got {cut}")
+            raise InvalidType(f"split_axis: expected indices of {shape}, got {cut}")
     if config.debug and cuts != sorted(cuts):
         raise ValueError(f"split_axis: expected rising indices, got {cuts}")
-    ys = tuple(_core.ops.split_axis(x, cuts, axis))
-    return ys if force_tuple or len(ys) > 1 else ys[0]
+    return cuts
 
 
 def _equal_cuts(extent: int, sections: int) -> list[int]:

@@ -9,7 +9,6 @@ import numpy
 from renga import _core
 from renga.core.variable import Variable
 from renga.functions.array.cast import promoted
-from renga.functions.array.get_item import PutItems
 from renga.functions.check import check_floats, checked_indices
 from renga.utils.sparse import CooMatrix
 from renga.utils.type_check import InvalidType
@@ -66,11 +65,13 @@ def _product(sparse: CooMatrix, dense: Any, trans: bool, trans_dense: bool) -> V
     batch = numpy.arange(data.shape[0] if data.ndim == 2 else 1)[:, None]
     used = (row >= 0) & (col >= 0)
     sources = numpy.where(used, batch * k + col, -1).ravel()
-    targets = numpy.where(used, batch * m + row, 0).ravel()
+    targets = (batch * m + row).ravel()
     width = dense.shape[-1]
-    table = ops.reshape(dense, (len(batch) * k, width))
-    weights = ops.reshape(data, (len(sources), 1))
-    rows = ops.embed_id(sources, table, -1)
-    rows = ops.multiply(ops.broadcast_to(weights, rows.shape), rows)
-    (y,) = PutItems((targets,), (len(batch) * m, width)).apply((rows,))
+    y = ops.sparse_product(
+        ops.reshape(data, (data.size,)),
+        sources,
+        numpy.where(sources < 0, -1, targets),
+        ops.reshape(dense, (len(batch) * k, width)),
+        len(batch) * m,
+    )
     return ops.reshape(y, (*data.shape[:-1], m, width))
