@@ -632,7 +632,7 @@ for shape, groups in (((2, 6, 5), 3), ((3, 4, 3, 2), 1), ((2, 3, 4, 5), 3), ((4,
          lambda x, g, b, n=groups: normalized_groups(x, g, b, n), shape, shape[1:2], shape[1:2],
          tolerance=1e-4, low=0.25)
 
-for axis in ((1,), (0, 2)):
+for axis in ((1,), (0, 2), (2,)):
     case("normalize", lambda o, x, a=axis: o.normalize(x, 0.1, a),
          lambda x, a=axis: x / (np.sqrt((x * x).sum(a, keepdims=True)) + 0.1), (3, 4, 5), tolerance=1e-4)
 

@@ -198,8 +198,73 @@ void gradients_cpu(const RowNormalization& normalization, const Array& mean, con
   });
 }
 
-[[maybe_unused]] const bool registered =
-    row_normalization_kernels.add(0, {normalize_cpu, gradients_cpu});
+// Calls body(target, row) for the rows of x with a target's vectors.
+template <class T, class Body>
+void for_each_row(const Array& x, const Body& body) {
+  parallel_for(x.shape(0), x.shape(1), [&](std::int64_t begin, std::int64_t end) {
+    simd::dispatch_for<T>([&](auto target) __attribute__((always_inline)) {
+      for (std::int64_t r = begin; r < end; ++r) body(target, r);
+    });
+  });
+}
+
+void unit_rows_cpu(const Array& x, double eps, const Array& y, const Array& lengths) {
+  const GilRelease work(x.size());
+  const std::int64_t columns = x.shape(1);
+  visit_types(x.dtype(), [&]<class T, class S>(Type<T>, Type<S>) {
+    for_each_row<T>(
+        x, [&](auto target, std::int64_t r) __attribute__((always_inline)) {
+          using Target = decltype(target);
+          const T* const row = x.as<const T>() + r * columns;
+          T* const to = y.as<T>() + r * columns;
+          const double squares =
+              sum_row<Target, S>(
+                  columns,
+                  [=](auto l, std::int64_t i, auto& sum, auto&) __attribute__((always_inline)) {
+                    const auto v = l.load(row + i);
+                    sum += v * v;
+                  })
+                  .first;
+          const S length = static_cast<S>(std::sqrt(squares));
+          const S scale = 1 / (length + static_cast<S>(eps));
+          lengths.as<S>()[r] = length;
+          for_each<Target, S>(
+              0, columns, [=](auto l, std::int64_t i) __attribute__((always_inline)) {
+                l.store(l.load(row + i) * scale, to + i);
+              });
+        });
+  });
+}
+
+void unit_rows_grad_cpu(const Array& x, double eps, const Array& lengths, const Array& gy,
+                        const Array& gx) {
+  const GilRelease work(x.size());
+  const std::int64_t columns = x.shape(1);
+  visit_types(x.dtype(), [&]<class T, class S>(Type<T>, Type<S>) {
+    for_each_row<T>(
+        x, [&](auto target, std::int64_t r) __attribute__((always_inline)) {
+          using Target = decltype(target);
+          const T *const row = x.as<const T>() + r * columns, *const g =
+                                                                  gy.as<const T>() + r * columns;
+          T* const to = gx.as<T>() + r * columns;
+          const S length = lengths.as<const S>()[r], scale = 1 / (length + static_cast<S>(eps));
+          const double dot =
+              sum_row<Target, S>(
+                  columns, [=](auto l, std::int64_t i, auto& sum, auto&) __attribute__((
+                               always_inline)) { sum += l.load(row + i) * l.load(g + i); })
+                  .first;
+          // The length of zeros is a constant.
+          const S along = length > 0 ? static_cast<S>(dot) * scale / length : S(0);
+          for_each<Target, S>(
+              0, columns, [=](auto l, std::int64_t i) __attribute__((always_inline)) {
+                l.store((l.load(g + i) - l.load(row + i) * along) * scale, to + i);
+              });
+        });
+  });
+}
+
+[[maybe_unused]] const bool registered = row_normalization_kernels.add(
+    0, {normalize_cpu, gradients_cpu, unit_rows_cpu, unit_rows_grad_cpu});
 
 }  // namespace
 }  // namespace renga

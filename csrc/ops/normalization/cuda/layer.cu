@@ -166,8 +166,8 @@ void gradients_cuda(const RowNormalization& normalization, const Array& mean, co
   });
 }
 
-[[maybe_unused]] const bool registered =
-    row_normalization_kernels.add(cuda::number(), {normalize_cuda, gradients_cuda});
+[[maybe_unused]] const bool registered = row_normalization_kernels.add(
+    cuda::number(), {normalize_cuda, gradients_cuda, NoKernel{}, NoKernel{}});
 
 }  // namespace
 }  // namespace renga
