@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "devices/gil_release.h"
@@ -117,8 +118,11 @@ struct Lu {
         for (std::int64_t c = 0; c < count; ++c) {
           pivot_row[c] = first + c > j && first + c < end ? a.at(j, first + c) : T(0);
         }
+        // The inverse of a subnormal number may be infinite.
+        const bool is_normal = std::abs(pivot) >= std::numeric_limits<T>::min();
+        const T inverse = 1 / pivot;
         for (std::int64_t i = j + 1; i < a.n; ++i) {
-          const T factor = a.at(i, j) / pivot;
+          const T factor = is_normal ? a.at(i, j) * inverse : a.at(i, j) / pivot;
           a.at(i, j) = factor;
           subtract_row<L>(factor, pivot_row, a.row(i) + first, count);
         }
@@ -129,8 +133,12 @@ struct Lu {
   // Exchanges row j for the one with the largest element in column j, and returns this element.
   T bring_pivot(std::int64_t j) {
     std::int64_t largest = j;
+    T size = std::abs(a.at(j, j));
     for (std::int64_t i = j + 1; i < a.n; ++i) {
-      if (std::abs(a.at(i, j)) > std::abs(a.at(largest, j))) largest = i;
+      const T other = std::abs(a.at(i, j));
+      if (other <= size || std::isnan(other)) continue;
+      size = other;
+      largest = i;
     }
     if (largest != j) {
       std::swap_ranges(a.row(j), a.row(j) + a.n, a.row(largest));
@@ -250,9 +258,12 @@ void factor_symmetric_grad(const T* y, const T* gy, std::int64_t n, T* ga) {
     gemm(root.from(begin, begin).transposed(), product.from(begin, 0), middle.row(begin),
          middle.step, end - begin, n, n - begin, T(1), false);
   }
-  for (std::int64_t i = 0; i < n; ++i) {
-    for (std::int64_t j = 0; j < n; ++j) {
-      ga[i * n + j] = (middle.at(i, j) + middle.at(j, i)) / 2;
+  // In squares that stay in the caches.
+  for (std::int64_t block = 0; block < n; block += kPadding) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      for (std::int64_t j = block; j < std::min(n, block + kPadding); ++j) {
+        ga[i * n + j] = (middle.at(i, j) + middle.at(j, i)) / 2;
+      }
     }
   }
 }
