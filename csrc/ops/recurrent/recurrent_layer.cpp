@@ -111,6 +111,25 @@ Trace make_trace(const Layer& layer, const Array& state, bool all_steps) {
   return trace;
 }
 
+Array transposed(const Array& x) { return transpose_view(x, {1, 0}); }
+
+// Row-major, as results of products are.
+Array fresh_copy(const Array& x) {
+  const Array y = empty(x.shape(), x.dtype(), x.device());
+  copy(x, y);
+  return y;
+}
+
+// A few rows are multiplied fastest by small weights whose transpose is row-major. Many steps make
+// up for the copy.
+Variable weights_of_steps(const Layer& layer, const Variable& w) {
+  constexpr std::int64_t kFewRows = 4, kSmall = 1 << 15;
+  constexpr std::size_t kManySteps = 16;
+  const bool pays = w.device().is_host() && w.size() < kSmall && layer.steps.size() >= kManySteps &&
+                    std::max(layer.steps.front().count, layer.steps.back().count) <= kFewRows;
+  return pays ? Variable(transposed(fresh_copy(transposed(w.array())))) : w;
+}
+
 // Returns the outputs and updates the states in place. Sequences that have ended, or not begun,
 // keep their states. `compute_dtype` becomes the dtype of the matrix products.
 Array run(const Layer& layer, const Operands& x, const Trace& trace, std::span<const Array> states,
@@ -119,25 +138,17 @@ Array run(const Layer& layer, const Operands& x, const Trace& trace, std::span<c
   const Dtype dtype = states[0].dtype();
   const Array y = empty({layer.total(), states[0].shape(1)}, dtype, states[0].device());
   const Array input = contiguous(x.input().array());
+  const Variable w = weights_of_steps(layer, x.w());
   for (const Rows& step : layer.steps) {
     const std::vector<Array> active = rows_of(states, 0, step.count);
     const std::vector<Array> before = rows_of(trace.before, trace.first_row(step), step.count);
     for (int k = 0; k < layer.n_states; ++k) copy(active[k], before[k]);
-    const Array hidden = linear(Variable(before[0]), x.w(), x.b()).array();
+    const Array hidden = linear(Variable(before[0]), w, x.b()).array();
     *compute_dtype = hidden.dtype();
     layer.cell.step(rows_of(input, step.start, step.count), cast(hidden, dtype), before,
                     rows_of(trace.saved, trace.first_row(step), step.count), active);
     copy(active[0], rows_of(y, step.start, step.count));
   }
-  return y;
-}
-
-Array transposed(const Array& x) { return transpose_view(x, {1, 0}); }
-
-// Row-major, as results of products are.
-Array fresh_copy(const Array& x) {
-  const Array y = empty(x.shape(), x.dtype(), x.device());
-  copy(x, y);
   return y;
 }
 

@@ -38,24 +38,24 @@ template <class Target, int Rows, int Vectors, bool kIsWhole>
   if (accumulate) {
 #pragma GCC unroll 4
     for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 2
+#pragma GCC unroll 8
       for (int v = 0; v < Vectors; ++v) sums[r][v] = part.load(c + r * ldc, v);
     }
   }
   for (std::int64_t i = 0; i < k; ++i) {
     Floats<Target> row[Vectors];
-#pragma GCC unroll 2
+#pragma GCC unroll 8
     for (int v = 0; v < Vectors; ++v) row[v] = part.load(b + i * ldb, v);
 #pragma GCC unroll 4
     for (int r = 0; r < Rows; ++r) {
       const simd::Vector<Target, float> factor(a.data[r * a.row_step + i * a.depth_step]);
-#pragma GCC unroll 2
+#pragma GCC unroll 8
       for (int v = 0; v < Vectors; ++v) sums[r][v] += factor.v * row[v];
     }
   }
 #pragma GCC unroll 4
   for (int r = 0; r < Rows; ++r) {
-#pragma GCC unroll 2
+#pragma GCC unroll 8
     for (int v = 0; v < Vectors; ++v) part.store(sums[r][v], c + r * ldc, v);
   }
 }
@@ -72,7 +72,9 @@ template <class Target, int Vectors, bool kIsWhole>
     multiply_tile<Target, Rows>(rows, b, ldb, k, c + i * ldc, ldc, accumulate, part);
     i += Rows;
   };
-  while (i + kRows <= a.rows) multiply(std::integral_constant<int, kRows>());
+  if constexpr (Vectors <= 2) {
+    while (i + kRows <= a.rows) multiply(std::integral_constant<int, kRows>());
+  }
   while (i < a.rows) multiply(std::integral_constant<int, 1>());
 }
 
@@ -85,6 +87,8 @@ template <class Target>
     multiply_columns(a, b.data + j, b.step, b.k, c + j, b.n, accumulate, part);
     j += columns;
   };
+  // Of a single row more vectors, as each addition waits for the one before.
+  while (a.rows == 1 && j + 8 * width <= b.n) multiply(RowPart<Target, 8, true>{}, 8 * width);
   while (j + 2 * width <= b.n) multiply(RowPart<Target, 2, true>{}, 2 * width);
   while (j + width <= b.n) multiply(RowPart<Target, 1, true>{}, width);
   if (j < b.n) multiply(RowPart<Target, 1, false>{static_cast<int>(b.n - j)}, b.n - j);
