@@ -83,7 +83,7 @@ def _pad(
 
 @writes("pad_by_copy")
 def _pad_by_copy(
-    graph: Any, ys: Any, x: Any, before: Any, after: Any, mode: str
+    graph: Any, ys: Any, x: Any, before: Any, after: Any, mode: Any
 ) -> Sequence[str]:
     y = x
     for axis, (n, *widths) in enumerate(zip(x.shape, before, after)):

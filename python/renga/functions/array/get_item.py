@@ -31,8 +31,8 @@ def get_item(x: Any, slices: Any) -> Variable:
     except InvalidType:
         if holds_numbers(x):
             raise
-        y = numpy.asarray(as_array(x)[own_keys(keys)])
-        return Variable(y, requires_grad=False)
+        items = numpy.asarray(as_array(x)[own_keys(keys)])
+        return Variable(items, requires_grad=False)
 
 
 def _picked(x: Any, keys: tuple[Any, ...]) -> Variable:

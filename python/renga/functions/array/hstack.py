@@ -18,7 +18,7 @@ def hstack(xs: Sequence[Any]) -> Variable:
         InvalidType: there are none, or shapes or dtypes do not fit.
     """
     axes = _common_axes("hstack", xs)
-    return _core.ops.concat(_with_axes(xs, (), 1), 0 if axes < 2 else 1)
+    return _core.ops.concat(_with_axes(axes, xs, (), 1), 0 if axes < 2 else 1)
 
 
 def vstack(xs: Sequence[Any]) -> Variable:
@@ -27,8 +27,8 @@ def vstack(xs: Sequence[Any]) -> Variable:
     Raises:
         InvalidType: there are none, or shapes or dtypes do not fit.
     """
-    _common_axes("vstack", xs)
-    return _core.ops.concat(_with_axes(xs, (1,), 2), 0)
+    axes = _common_axes("vstack", xs)
+    return _core.ops.concat(_with_axes(axes, xs, (1,), 2), 0)
 
 
 def dstack(xs: Sequence[Any]) -> Variable:
@@ -37,8 +37,9 @@ def dstack(xs: Sequence[Any]) -> Variable:
     Raises:
         InvalidType: there are none, or shapes or dtypes do not fit.
     """
-    _common_axes("dstack", xs)
-    return _core.ops.concat(_with_axes(_with_axes(xs, (1,), 2), (), 3), 2)
+    axes = _common_axes("dstack", xs)
+    rows = _with_axes(axes, xs, (1,), 2)
+    return _core.ops.concat(_with_axes(max(axes, 2), rows, (), 3), 2)
 
 
 def _common_axes(name: str, xs: Sequence[Any]) -> int:
@@ -50,14 +51,15 @@ def _common_axes(name: str, xs: Sequence[Any]) -> int:
     return axes.pop()
 
 
-def _with_axes(xs: Sequence[Any], before: tuple[int, ...], n: int) -> list[Any]:
+def _with_axes(
+    axes: int, xs: Sequence[Any], before: tuple[int, ...], n: int
+) -> Sequence[Any]:
     """Each with ``n`` axes at least: ``before`` is put first if it has one less."""
+    if axes >= n:
+        return list(xs)
 
-    def extended(x: Any) -> Any:
-        shape = x.shape
-        if len(shape) >= n:
-            return x
-        shape = (*before, *shape)
+    def extended(x: Any) -> Variable:
+        shape = (*before, *x.shape)
         return _core.ops.reshape(x, (*shape, *(1,) * (n - len(shape))))
 
     return [extended(x) for x in xs]

@@ -49,14 +49,22 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
 
 def _checked_widths(x: Any, pad_width: Any) -> list[tuple[int, int]]:
     """Elements before and after each axis."""
-    # Objects, so that NumPy neither wraps nor rounds large integers.
-    given = numpy.asarray(pad_width, object)
-    if given.size == 0:
-        raise TypeError(f"pad: expected integer widths, got {pad_width}")
+    given: Any = pad_width
+    is_plain = type(given) is tuple and 0 < len(given) == x.ndim
+    if not (is_plain and all(map(_is_pair, given))):
+        # Objects, so that NumPy neither wraps nor rounds large integers.
+        given = numpy.asarray(pad_width, object)
+        if given.size == 0:
+            raise TypeError(f"pad: expected integer widths, got {pad_width}")
+        given = numpy.broadcast_to(given, (x.ndim, 2))
     widths = [
         (check_count("pad", "widths", a, 0), check_count("pad", "widths", b, 0))
-        for a, b in numpy.broadcast_to(given, (x.ndim, 2))
+        for a, b in given
     ]
     padded = (a + extent + b for extent, (a, b) in zip(x.shape, widths))
     check_memory("pad", padded, x.dtype)
     return widths
+
+
+def _is_pair(width: Any) -> bool:
+    return type(width) is tuple and len(width) == 2

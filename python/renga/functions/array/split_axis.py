@@ -39,11 +39,9 @@ def split_axis(
     cuts = indices_or_sections
     axis = check_axis("split_axis", x, axis)
     extent = x.shape[axis]
-    if (
-        type(cuts) is int
-        or isinstance(cuts, numbers.Integral)
-        or getattr(cuts, "ndim", 1) == 0
-    ):
+    # An int is found without a search of its classes.
+    is_number = type(cuts) is int or isinstance(cuts, numbers.Integral)
+    if is_number or getattr(cuts, "ndim", 1) == 0:
         cuts = _equal_cuts(extent, check_integer("split_axis", "sections", cuts))
     elif hasattr(cuts, "__iter__"):
         cuts = _checked_cuts(x.shape, axis, cuts)
