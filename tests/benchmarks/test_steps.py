@@ -46,7 +46,7 @@ def check_trained(first, second):
 BATCHES = {"mlp": {}, "vgg": {"batch": 4}, "dcgan": {"batch": 4}}
 BATCHES |= {"resnet": {"batch": 2}, "gpt": {"batch": 1}, "long_gpt": {}}
 BATCHES |= {"resnet20": {"batch": 2}, "mobilenet": {"batch": 2}, "unet": {"batch": 1}}
-BATCHES |= {"vit": {"batch": 1}, "gru": {"batch": 2}}
+BATCHES |= {"vit": {"batch": 1}, "gru": {"batch": 2}, "densenet": {"batch": 2}}
 
 
 @pytest.mark.parametrize("model", sorted(BATCHES))

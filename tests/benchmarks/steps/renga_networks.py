@@ -17,6 +17,10 @@ def convolution(channels, filters, ksize=3, stride=1, groups=1, activation=F.rel
     return layers if activation is None else [*layers, activation]
 
 
+def half_size(x):
+    return F.average_pooling_2d(x, 2)
+
+
 def mean_of_pixels(x):
     return F.average(x, axis=(2, 3))
 
@@ -44,6 +48,37 @@ def resnet20():
         beside = convolution(channels, filters, 1, stride, activation=None)
         layers.append(Residual(body, beside if stride > 1 else None, F.relu))
     return renga.Sequential(*layers, mean_of_pixels, L.Linear(64, 10))
+
+
+class Dense(renga.Chain):
+    """x and, as further channels, ``body`` of x."""
+
+    def __init__(self, body):
+        super().__init__()
+        with self.init_scope():
+            self.body = renga.Sequential(*body)
+
+    def forward(self, x):
+        return F.concat([x, self.body(x)], 1)
+
+
+def activated(channels, filters, ksize):
+    """Batch normalization, ReLU and a convolution, as layers of a sequence."""
+    conv = L.Convolution2D(channels, filters, ksize, 1, ksize // 2, nobias=True)
+    return [L.BatchNormalization(channels), F.relu, conv]
+
+
+def densenet():
+    """40 layers with a growth of 12 (Huang et al., 2017)."""
+    layers, channels = [L.Convolution2D(3, 16, 3, 1, 1, nobias=True)], 16
+    for block in range(3):
+        if block > 0:
+            layers += activated(channels, channels, 1) + [half_size]
+        for _ in range(12):
+            layers.append(Dense(activated(channels, 12, 3)))
+            channels += 12
+    layers += [L.BatchNormalization(channels), F.relu, mean_of_pixels]
+    return renga.Sequential(*layers, L.Linear(channels, 10))
 
 
 def mobilenet():

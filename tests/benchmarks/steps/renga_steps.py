@@ -166,6 +166,10 @@ def resnet20(batch=64):
     return by_adam(networks.resnet20(), images(batch, 32), 10)
 
 
+def densenet(batch=32):
+    return by_adam(networks.densenet(), images(batch, 32), 10)
+
+
 def mobilenet(batch=8):
     return by_adam(networks.mobilenet(), images(batch, 224), 1000)
 
@@ -264,3 +268,4 @@ def long_gpt(batch=1, prepare=as_it_is, loss_of=F.softmax_cross_entropy, take=No
 STEPS = {"mlp": mlp, "vgg": vgg, "dcgan": dcgan, "resnet": resnet, "small": small}
 STEPS |= {"gpt": gpt, "long_gpt": long_gpt, "resnet20": resnet20}
 STEPS |= {"mobilenet": mobilenet, "unet": unet, "vit": vit, "gru": gru}
+STEPS |= {"densenet": densenet}

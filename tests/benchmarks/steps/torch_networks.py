@@ -43,6 +43,36 @@ def resnet20():
     return nn.Sequential(*layers, *classes_of_mean(64, 10))
 
 
+class Dense(nn.Module):
+    """x and, as further channels, ``body`` of x."""
+
+    def __init__(self, body):
+        super().__init__()
+        self.body = nn.Sequential(*body)
+
+    def forward(self, x):
+        return torch.cat([x, self.body(x)], 1)
+
+
+def activated(channels, filters, ksize):
+    """Batch normalization, ReLU and a convolution, as layers of a sequence."""
+    conv = nn.Conv2d(channels, filters, ksize, 1, ksize // 2, bias=False)
+    return [nn.BatchNorm2d(channels, 2e-5), nn.ReLU(inplace=True), conv]
+
+
+def densenet():
+    """40 layers with a growth of 12 (Huang et al., 2017)."""
+    layers, channels = [nn.Conv2d(3, 16, 3, 1, 1, bias=False)], 16
+    for block in range(3):
+        if block > 0:
+            layers += activated(channels, channels, 1) + [nn.AvgPool2d(2)]
+        for _ in range(12):
+            layers.append(Dense(activated(channels, 12, 3)))
+            channels += 12
+    layers += [nn.BatchNorm2d(channels, 2e-5), nn.ReLU(inplace=True)]
+    return nn.Sequential(*layers, *classes_of_mean(channels, 10))
+
+
 def mobilenet():
     """MobileNetV2 (Sandler et al., 2018)."""
     layers = convolution(3, 32, 3, 2, activation=nn.ReLU6)

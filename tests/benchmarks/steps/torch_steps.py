@@ -156,6 +156,10 @@ def resnet20():
     return by_adam(networks.resnet20(), images(64, 32), 10)
 
 
+def densenet():
+    return by_adam(networks.densenet(), images(32, 32), 10)
+
+
 def mobilenet():
     return by_adam(networks.mobilenet(), images(8, 224), 1000)
 
@@ -217,4 +221,4 @@ def dcgan(batch=64):
 
 STEPS = {"mlp": mlp, "vgg": vgg, "dcgan": dcgan, "resnet": resnet, "small": small}
 STEPS |= {"resnet20": resnet20, "mobilenet": mobilenet, "unet": unet, "vit": vit}
-STEPS |= {"gru": gru}
+STEPS |= {"gru": gru, "densenet": densenet}
