@@ -13,6 +13,7 @@
 #include "ops/matmul/cpu/float_kernels.h"
 #include "ops/matmul/cpu/gemm.h"
 #include "ops/matmul/cpu/selection.h"
+#include "simd/vector.h"
 #include "tensor/streaming.cpu.h"
 
 namespace renga {
@@ -148,6 +149,33 @@ void double_gemm(const Matrix& a, const Matrix& b, double* c, std::int64_t batch
   };
   if (threads) return parallel_for(divide_up(size.m, kRows), kRows * size.n * size.k, rows);
   rows(0, divide_up(size.m, kRows));
+}
+
+// One product of a stack: of contiguous rows of `a` and a dense column.
+void multiply_column(const Matrix& a, const Matrix& b, double* c, std::int64_t batch,
+                     const Sizes& size, bool accumulate, bool threads) {
+  const double *const rows = a.at<double>(batch), *const column = b.at<double>(batch);
+  const auto multiply = [=](std::int64_t begin, std::int64_t end) {
+    simd::dispatch_for<double>([=](auto target) __attribute__((always_inline)) {
+      using L = simd::Vector<decltype(target), double>;
+      for (std::int64_t i = begin; i < end; ++i) {
+        const double* const row = rows + i * a.leading;
+        typename L::V sums[4] = {};
+        std::int64_t k = 0;
+        for (; k + 4 * L::width <= size.k; k += 4 * L::width) {
+#pragma GCC unroll 4
+          for (int v = 0; v < 4; ++v) {
+            sums[v] += L::load(row + k + v * L::width) * L::load(column + k + v * L::width);
+          }
+        }
+        double total = L::sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+        for (; k < size.k; ++k) total += row[k] * column[k];
+        c[i] = accumulate ? c[i] + total : total;
+      }
+    });
+  };
+  if (threads) return parallel_for(size.m, size.k, multiply);
+  multiply(0, size.m);
 }
 
 // One product of a stack, of few numbers; not of the transposes of both.
@@ -301,6 +329,11 @@ void multiply_by_loops(const Array& a, const Array& b, const Array& c, bool accu
   const Sizes size = sizes_of(a, c);
   if constexpr (std::is_same_v<T, double>) {
     constexpr std::int64_t kFewRows = 4;
+    if (size.k > 1 && size.n == 1 && !left.transposed && (right.transposed || right.leading == 1)) {
+      return for_each_pair<T>(c, size, [&](std::int64_t i, T* to, bool is_single) {
+        multiply_column(left, right, to, i, size, accumulate, is_single);
+      });
+    }
     if (size.k == 1 || size.m > kFewRows) {
       return for_each_pair<T>(c, size, [&](std::int64_t i, T* to, bool is_single) {
         size.k == 1 ? multiply_outer(left, right, to, i, size, accumulate)
