@@ -32,6 +32,10 @@ void gather(const std::byte* from, std::int64_t step, std::int64_t n, Compute<T>
     std::copy_n(reinterpret_cast<const T*>(from), n, to);
     return;
   }
+  if (step == 0) {
+    std::fill_n(to, n, static_cast<Compute<T>>(*reinterpret_cast<const T*>(from)));
+    return;
+  }
   for (std::int64_t i = 0; i < n; ++i) {
     to[i] = static_cast<Compute<T>>(*reinterpret_cast<const T*>(from + i * step));
   }

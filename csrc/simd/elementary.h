@@ -1,5 +1,5 @@
-// Elementary functions of vectors, found by their argument. Those of floats that are made of
-// exponentials are renga's own, for all targets; the others are xsimd's, of vectors as wide as the
+// Elementary functions of vectors, found by their argument. Exponentials, logarithms and what is
+// made of them are renga's own, for all targets; the others are xsimd's, of vectors as wide as the
 // instructions that all of the library is compiled for.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <xsimd/xsimd.hpp>
 
 #include "simd/exponential.h"
-#include "simd/powers.h"
+#include "simd/logarithm.h"
 #include "simd/vector.h"
 
 namespace renga::simd {
@@ -33,46 +33,88 @@ template <class Target, class C, class F>
 RENGA_BY_XSIMD(floor)
 RENGA_BY_XSIMD(ceil)
 RENGA_BY_XSIMD(trunc)
-RENGA_BY_XSIMD(sqrt)
-RENGA_BY_XSIMD(expm1)
 RENGA_BY_XSIMD(log1p)
-RENGA_BY_XSIMD(sin)
-RENGA_BY_XSIMD(cos)
 RENGA_BY_XSIMD(tan)
 RENGA_BY_XSIMD(asin)
 RENGA_BY_XSIMD(acos)
-RENGA_BY_XSIMD(atan)
 RENGA_BY_XSIMD(sinh)
 RENGA_BY_XSIMD(cosh)
 RENGA_BY_XSIMD(erf)
 #undef RENGA_BY_XSIMD
 
-// xsimd takes the exponent of a subnormal double for that of the least normal one. Subnormal
-// numbers are multiplied by 2^54 first, whose logarithm is `shift`.
-template <class Target, class C, class F>
-[[gnu::always_inline]] inline Vector<Target, C> logarithm(const Vector<Target, C>& x, double shift,
-                                                          const F& log) {
-  using V = Vector<Target, C>;
-  if constexpr (std::is_same_v<C, double>) {
-    const auto subnormal = x < V(std::numeric_limits<C>::min());
-    const V y = by_xsimd(select(subnormal, x * V(0x1p54), x), log);
-    return select(subnormal, y - V(shift), y);
+template <class Target, class C>
+[[gnu::always_inline]] inline Vector<Target, C> sqrt(const Vector<Target, C>& x) {
+#if defined(__AVX__)
+  typename Vector<Target, C>::V y;
+  if constexpr (std::is_same_v<C, float>) {
+    asm("vsqrtps %1, %0" : "=v"(y) : "v"(x.v));
   } else {
-    return by_xsimd(x, log);
+    asm("vsqrtpd %1, %0" : "=v"(y) : "v"(x.v));
+  }
+  return Vector<Target, C>(y);
+#else
+  return by_xsimd(x, [](const auto& batch) { return xsimd::sqrt(batch); });
+#endif
+}
+
+// sin(x + quarters π / 2) for |x| <= 2^16, by minimax polynomials around the nearest multiple of π
+// / 2.
+template <class Target>
+[[gnu::always_inline]] inline Vector<Target, float> sine_of_quarters(const Vector<Target, float>& x,
+                                                                     std::int32_t quarters) {
+  using V = Vector<Target, float>;
+  constexpr float kSine[] = {2.72468687e-6f, -0.00019840063f, 0.00833333183f, -0.166666667f};
+  constexpr float kCosine[] = {-2.72984077e-7f, 2.48005806e-5f, -0.00138888876f, 0.0416666667f};
+  constexpr float round = 0x1.8p23f;  // added and subtracted again, it leaves an integer
+  // π / 2 in three parts, whose products are subtracted with one rounding.
+  constexpr float high = 1.57079625f, middle = 7.54978942e-8f, low = 5.39030286e-15f;
+  const V shifted = x * V(static_cast<float>(2 / std::numbers::pi)) + V(round);
+  const V n = shifted - V(round);
+  const V r = ((x - n * V(high)) - n * V(middle)) - n * V(low), square = r * r;
+  const V sine = r + r * square * polynomial(square, kSine);
+  const V cosine = square * square * polynomial(square, kCosine) - square * V(0.5f) + V(1);
+  const BitsOf<V> quarter = bits_of(shifted) + quarters;
+  const auto is_odd = V(__builtin_convertvector(quarter & 1, typename V::V)) > V(0);
+  return from_bits<V>(bits_of(select(is_odd, cosine, sine)) ^ ((quarter & 2) << 30));
+}
+// Of large numbers by xsimd.
+template <class Target, class C, class F>
+[[gnu::always_inline]] inline Vector<Target, C> sine(const Vector<Target, C>& x,
+                                                     std::int32_t quarters, const F& other) {
+  if constexpr (std::is_same_v<C, float>) {
+    const auto is_small = abs(x) <= Vector<Target, C>(0x1p16f);
+    const auto y = sine_of_quarters(x, quarters);
+    return all(is_small) ? y : select(is_small, y, by_xsimd(x, other));
+  } else {
+    return by_xsimd(x, other);
   }
 }
 template <class Target, class C>
+[[gnu::always_inline]] inline Vector<Target, C> sin(const Vector<Target, C>& x) {
+  return sine(x, 0, [](const auto& batch) { return xsimd::sin(batch); });
+}
+template <class Target, class C>
+[[gnu::always_inline]] inline Vector<Target, C> cos(const Vector<Target, C>& x) {
+  return sine(x, 1, [](const auto& batch) { return xsimd::cos(batch); });
+}
+
+template <class Target, class C>
 [[gnu::always_inline]] inline Vector<Target, C> log(const Vector<Target, C>& x) {
-  return logarithm(x, 54 * std::numbers::ln2, [](const auto& batch) { return xsimd::log(batch); });
+  constexpr bool is_double = std::is_same_v<C, double>;
+  constexpr C high = is_double ? 0x1.62e42fefa3p-1 : 0x1.62ep-1;
+  constexpr C low = is_double ? 2.8235290563031577e-13 : 3.1946184945309415e-05;
+  return logarithm_of_any(x, sum_of_parts(logarithm_parts(x), high, low, C(1)));
 }
 template <class Target, class C>
 [[gnu::always_inline]] inline Vector<Target, C> log2(const Vector<Target, C>& x) {
-  return logarithm(x, 54, [](const auto& batch) { return xsimd::log2(batch); });
+  return logarithm_of_any(x, sum_of_parts(logarithm_parts(x), C(1), C(0), C(std::numbers::log2e)));
 }
 template <class Target, class C>
 [[gnu::always_inline]] inline Vector<Target, C> log10(const Vector<Target, C>& x) {
-  return logarithm(x, 54 * std::numbers::ln2 / std::numbers::ln10,
-                   [](const auto& batch) { return xsimd::log10(batch); });
+  constexpr bool is_double = std::is_same_v<C, double>;
+  constexpr C high = is_double ? 0x1.34413509f7p-2 : 0x1.344p-2;
+  constexpr C low = is_double ? 1.42050232272661e-13 : 4.605038981195214e-06;
+  return logarithm_of_any(x, sum_of_parts(logarithm_parts(x), high, low, C(std::numbers::log10e)));
 }
 
 template <class Target, class C>
@@ -80,13 +122,71 @@ template <class Target, class C>
   if constexpr (std::is_same_v<C, float>) {
     return Vector<Target, C>(exponential_of_any<Target>(x.v));
   } else {
-    return by_xsimd(x, [](const auto& batch) { return xsimd::exp(batch); });
+    return exponential_of_doubles(x);
   }
 }
-// log(1 + e^x).
+// e^x for x <= 0.
+template <class Target, class C>
+[[gnu::always_inline]] inline Vector<Target, C> exp_of_negative(const Vector<Target, C>& x) {
+  if constexpr (std::is_same_v<C, float>) {
+    return Vector<Target, C>(exponential<Target>(x.v));
+  } else {
+    return exp(x);
+  }
+}
+template <class Target, class C>
+[[gnu::always_inline]] inline Vector<Target, C> expm1(const Vector<Target, C>& x) {
+  if constexpr (std::is_same_v<C, float>) {
+    return Vector<Target, C>(exponential_less_1<Target>(x.v));
+  } else {
+    return by_xsimd(x, [](const auto& batch) { return xsimd::expm1(batch); });
+  }
+}
+// log(1 + e^x) for x <= 0; of floats by a minimax polynomial.
 template <class Target, class C>
 [[gnu::always_inline]] inline Vector<Target, C> log1p_exp(const Vector<Target, C>& x) {
-  return by_xsimd(x, [](const auto& batch) { return xsimd::log1p(xsimd::exp(batch)); });
+  const Vector<Target, C> power = exp_of_negative(x);
+  if constexpr (std::is_same_v<C, float>) {
+    constexpr float kSlope[] = {-0.00317605702f, 0.0195425273f, -0.0563736128f, 0.105436238f,
+                                -0.152696671f,   0.196632743f,  -0.249516163f,  0.333297105f,
+                                -0.499998926f,   0.999999995f};
+    return power * polynomial(power, kSlope);
+  } else {
+    return log1p(power);
+  }
+}
+// Of floats by a minimax polynomial of x or 1 / x.
+template <class Target, class C>
+[[gnu::always_inline]] inline Vector<Target, C> atan(const Vector<Target, C>& x) {
+  using V = Vector<Target, C>;
+  if constexpr (std::is_same_v<C, float>) {
+    constexpr float kSeries[] = {0.00105760744f, -0.00703066947f, 0.0219129459f, -0.0439284107f,
+                                 0.0668528152f,  -0.0878504328f,  0.110507713f,  -0.14278576f,
+                                 0.199995581f,   -0.333333225f};
+    const V size = abs(x);
+    const auto is_large = size > V(1);
+    const V t = select(is_large, V(-1) / size, size), square = t * t;
+    const V angle = t + t * square * polynomial(square, kSeries);
+    const V y = select(is_large, V(std::numbers::pi_v<float> / 2) + angle, angle);
+    return from_bits<V>(bits_of(y) | (bits_of(x) & std::numeric_limits<std::int32_t>::min()));
+  } else {
+    return by_xsimd(x, [](const auto& batch) { return xsimd::atan(batch); });
+  }
+}
+// Of floats by a minimax polynomial near 0, elsewhere by the logarithm.
+template <class Target, class C>
+[[gnu::always_inline]] inline Vector<Target, C> atanh(const Vector<Target, C>& x) {
+  using V = Vector<Target, C>;
+  if constexpr (std::is_same_v<C, float>) {
+    constexpr float kSeries[] = {0.156291654f, 0.0409162307f, 0.0975194087f, 0.110508304f,
+                                 0.14288286f,  0.199999593f,  0.333333334f};
+    const V size = abs(x), square = x * x;
+    const V far = log((V(1) + size) / (V(1) - size)) * V(0.5f);
+    return select(size < V(0.5f), x + x * square * polynomial(square, kSeries),
+                  select(x < V(0), -far, far));
+  } else {
+    return (log1p(x) - log1p(-x)) * V(0.5);
+  }
 }
 
 // Of floats within 2 units in the last place: near 0 by a minimax polynomial in x², elsewhere by

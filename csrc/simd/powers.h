@@ -4,16 +4,18 @@
 
 #include <cmath>
 #include <cstring>
-#include <iterator>
 #include <numbers>
 
+#include "tensor/polynomial.h"
 #include "simd/vector.h"
 
 namespace renga::simd {
 
-// f(x...) of floats, computed by f of vectors of doubles.
-template <class Target, class F, class... In>
-[[gnu::always_inline]] inline Vector<Target, float> in_doubles(const F& f, const In&... x) {
+// f(x...) of vectors of doubles; floats are converted and back.
+template <class F, class Target, class... In>
+[[gnu::always_inline]] inline Vector<Target, float> in_doubles(const F& f,
+                                                               const Vector<Target, float>& first,
+                                                               const In&... more) {
   using D = Vector<Target, double>;
   using Half [[gnu::vector_size(2 * Target::width)]] = float;
   const auto half = [](const Floats<Target>& v, int k) __attribute__((always_inline)) {
@@ -23,10 +25,18 @@ template <class Target, class F, class... In>
   };
   Half parts[2];
 #pragma GCC unroll 2
-  for (int k = 0; k < 2; ++k) parts[k] = __builtin_convertvector(f(half(x.v, k)...).v, Half);
+  for (int k = 0; k < 2; ++k) {
+    parts[k] = __builtin_convertvector(f(half(first.v, k), half(more.v, k)...).v, Half);
+  }
   Floats<Target> y;
   std::memcpy(&y, parts, sizeof y);
   return Vector<Target, float>(y);
+}
+template <class F, class Target, class... In>
+[[gnu::always_inline]] inline Vector<Target, double> in_doubles(const F& f,
+                                                                const Vector<Target, double>& first,
+                                                                const In&... more) {
+  return f(first, more...);
 }
 
 // f(a, b) of each pair of numbers.
@@ -41,7 +51,7 @@ template <class Target, class C, class F>
   return V(V::load(u));
 }
 
-// The bits of doubles as integers.
+// The bits of floats as integers.
 template <class D>
 using BitsOf = typename D::Lanes;
 template <class D>
@@ -106,6 +116,41 @@ template <class D>
   return from_bits<D>(bits_of(p) + (bits_of(shifted) << 52));
 }
 
+// 2^n for integers from -1022 to 1023.
+template <class D>
+[[gnu::always_inline]] inline D integer_power_of_2(const D& n) {
+  return from_bits<D>((bits_of(n + D(kRounding)) + 1023) << 52);
+}
+
+// e^x within 2 units in the last place.
+template <class D>
+[[gnu::always_inline]] inline D exponential_of_doubles(const D& x) {
+  // Of two parts, the first has 41 bits: its products with integers are exact.
+  constexpr double ln2_high = 0x1.62e42fefa3p-1, ln2_low = 2.8235290563031577e-13;
+  const D limited = min(D(710), max(D(-746), x));  // NaN stays
+  const D n = nearest(limited * D(std::numbers::log2e));
+  const D r = (limited - n * D(ln2_high)) - n * D(ln2_low);
+  // Taylor's series.
+  constexpr double kReciprocalFactorials[] = {1.0 / 6227020800,
+                                              1.0 / 479001600,
+                                              1.0 / 39916800,
+                                              1.0 / 3628800,
+                                              1.0 / 362880,
+                                              1.0 / 40320,
+                                              1.0 / 5040,
+                                              1.0 / 720,
+                                              1.0 / 120,
+                                              1.0 / 24,
+                                              1.0 / 6,
+                                              1.0 / 2,
+                                              1.0,
+                                              1.0};
+  // 2^n may be too large or small where the power is not.
+  const D half = nearest(n * D(0.5));
+  return polynomial(r, kReciprocalFactorials) * integer_power_of_2(half) *
+         integer_power_of_2(n - half);
+}
+
 // x^y of doubles that are floats, with the exceptions of the C standard.
 template <class D>
 [[gnu::always_inline]] inline D power_of_floats(const D& x, const D& y) {
@@ -130,7 +175,7 @@ template <class Target, class C>
 [[gnu::always_inline]] inline Vector<Target, C> pow(const Vector<Target, C>& x,
                                                     const Vector<Target, C>& y) {
   if constexpr (std::is_same_v<C, float>) {
-    return in_doubles<Target>(
+    return in_doubles(
         [](const auto& a, const auto& b)
             __attribute__((always_inline)) { return power_of_floats(a, b); },
         x, y);
@@ -151,11 +196,7 @@ template <class D>
   D t = select(least == most, D(1), least / most);
   t = select(most == D(0), D(0), t);
   const D z = t * t;
-  D p = D(kCoefficients[0]);
-  for (int k = 1; k < static_cast<int>(std::size(kCoefficients)); ++k) {
-    p = p * z + D(kCoefficients[k]);
-  }
-  D angle = t * p;
+  D angle = t * polynomial(z, kCoefficients);
   angle = select(height > width, D(std::numbers::pi / 2) - angle, angle);
   angle = select(with_sign(D(1), x) < D(0), D(std::numbers::pi) - angle, angle);
   return select(isnan(y), y, select(isnan(x), x, with_sign(angle, y)));
@@ -165,7 +206,7 @@ template <class Target, class C>
 [[gnu::always_inline]] inline Vector<Target, C> atan2(const Vector<Target, C>& y,
                                                       const Vector<Target, C>& x) {
   if constexpr (std::is_same_v<C, float>) {
-    return in_doubles<Target>(
+    return in_doubles(
         [](const auto& a, const auto& b)
             __attribute__((always_inline)) { return angle_of_floats(a, b); },
         y, x);
@@ -183,7 +224,7 @@ template <class Target, class F, class Other>
   using V = Vector<Target, float>;
   constexpr float limit = 0x1p24f, largest = std::numeric_limits<float>::max();
   if (all((abs(a / b) < V(limit)) && (abs(b) <= V(largest)))) {
-    return in_doubles<Target>(f, a, b);
+    return in_doubles(f, a, b);
   }
   return one_by_one(other, a, b);
 }

@@ -200,11 +200,21 @@ Variable prelu(const Variable& x, const Variable& slope) {
 
 Variable elu(const Variable& x, double alpha) {
   auto vjp_x = [x, alpha](const Variable& gy) { return elu_grad(x, gy, alpha); };
-  return record("ELU", apply(Unary::elu, x.array(), alpha), {{x, vjp_x}});
+  return record("ELU", apply(Unary::elu, x.array(), alpha, 1), {{x, vjp_x}});
+}
+
+Variable selu(const Variable& x, double alpha, double scale) {
+  auto vjp_x = [=](const Variable& gy) { return elu_grad(x, multiply(gy, scale), alpha); };
+  return record("SELU", apply(Unary::elu, x.array(), alpha * scale, scale), {{x, vjp_x}});
 }
 
 Variable softplus(const Variable& x, double beta) {
-  auto vjp_x = [x, beta](const Variable& gy) { return multiply(gy, sigmoid(multiply(x, beta))); };
+  auto vjp_x = [x, beta](const Variable& gy) {
+    if (!backprop_enabled()) {
+      return Variable(apply("softplus", Binary::softplus_grad, x.array(), gy.array(), beta));
+    }
+    return multiply(gy, sigmoid(multiply(x, beta)));
+  };
   return record("Softplus", apply(Unary::softplus, x.array(), beta), {{x, vjp_x}});
 }
 

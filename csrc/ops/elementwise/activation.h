@@ -12,6 +12,8 @@ Variable tanh(const Variable& x);
 Variable relu(const Variable& x);
 Variable leaky_relu(const Variable& x, double slope);
 Variable elu(const Variable& x, double alpha);
+// scale times elu(x, alpha).
+Variable selu(const Variable& x, double alpha, double scale);
 Variable softplus(const Variable& x, double beta);
 Variable clipped_relu(const Variable& x, double z);
 Variable hard_sigmoid(const Variable& x);
@@ -54,6 +56,8 @@ void list_activation_ops(Visit&& visit) {
   visit(
       Op{"elu", "(...) -> (...)", "x, or alpha * (exp(x) - 1) where x is negative.", pointwise(3)},
       &elu, Arg{"x"}, Default{"alpha", 1.0});
+  visit(Op{"selu", "(...) -> (...)", "scale * elu(x, alpha).", pointwise(4), "SELU"}, &selu,
+        Arg{"x"}, Arg{"alpha"}, Arg{"scale"});
   visit(Op{"softplus", "(...) -> (...)", "log(1 + exp(beta * x)) / beta.", pointwise(4)}, &softplus,
         Arg{"x"}, Default{"beta", 1.0});
   visit(Op{"clipped_relu", "(...) -> (...)", "x between 0 and z.", pointwise(2), "ClippedReLU"},

@@ -55,6 +55,16 @@ Variable select_operand(const char* op, const char* label, Binary map, Binary co
 
 }  // namespace
 
+Variable product_with_difference(const Variable& gy, const Variable& a, const Variable& b,
+                                 double limit) {
+  if (backprop_enabled() || gy.dtype() != a.dtype()) {
+    return multiply(gy, clip(subtract(a, b), -limit, limit));
+  }
+  const Array most = full({}, limit, a.dtype(), a.device());
+  return Variable(
+      apply("multiply", Quaternary::difference, a.array(), b.array(), gy.array(), most));
+}
+
 Variable record_sum(const Variable& a, const Variable& b, const Array& y) {
   const auto vjp = [](const Shape& shape) {
     return [shape](const Variable& gy) { return sum_to(gy, shape); };
@@ -113,6 +123,62 @@ Variable power(const Variable& a, const Variable& b) {
     return sum_to(multiply(gy, multiply(power(a, b), log(a))), b.shape());
   };
   return record("_ ** _", y, {{a, vjp_a}, {b, vjp_b}});
+}
+
+Variable squared_difference(const Variable& a, const Variable& b) {
+  require_floats("squared_difference", a.array());
+  const Array y = apply("squared_difference", Binary::squared_difference, a.array(), b.array());
+  const auto vjp = [](const Variable& x, const Variable& other) {
+    return [=](const Variable& gy) {
+      return sum_to(product_with_difference(multiply(gy, 2), x, other), x.shape());
+    };
+  };
+  return record("SquaredDifference", y, {{a, vjp(a, b)}, {b, vjp(b, a)}});
+}
+
+Variable linear_interpolate(const Variable& p, const Variable& x, const Variable& y) {
+  const Array z = apply("linear_interpolate", Quaternary::interpolate, p.array(), x.array(),
+                        y.array(), y.array());
+  auto vjp_p = [=](const Variable& gz) {
+    return sum_to(product_with_difference(gz, x, y), p.shape());
+  };
+  auto vjp_x = [p, shape = x.shape()](const Variable& gz) {
+    return sum_to(multiply(gz, p), shape);
+  };
+  auto vjp_y = [p, shape = y.shape()](const Variable& gz) {
+    return sum_to(multiply(gz, subtract_from(1, p)), shape);
+  };
+  return record("LinearInterpolate", z, {{p, vjp_p}, {x, vjp_x}, {y, vjp_y}});
+}
+
+Variable rotate_pairs(const Variable& x, const Array& cosines, const Array& sines) {
+  const int axis = x.ndim() - 1;
+  require(is_float(x.dtype()) && axis > 2 && x.shape(axis) % 2 == 0,
+          "rotate_pairs: expected floats (N, C, ..., L, D) with an even D, got ", x.dtype(), " ",
+          x.shape());
+  const std::int64_t half = x.shape(axis) / 2;
+  const Shape table{x.shape(axis - 1), half};
+  require(cosines.shape() == table && sines.shape() == table,
+          "rotate_pairs: expected cosines and sines of shape ", table, ", got ", cosines.shape(),
+          " and ", sines.shape());
+  const Array c = cast(to_device(cosines, x.device()), x.dtype());
+  const Array s = cast(to_device(sines, x.device()), x.dtype());
+  const auto halves = [=](const Array& of) {
+    return std::pair(slice_view(of, axis, 0, half), slice_view(of, axis, half, half));
+  };
+  const Array y = empty(x.shape(), x.dtype(), x.device());
+  const auto [first, second] = halves(x.array());
+  const auto [y_first, y_second] = halves(y);
+  const Array cosine = broadcast_view("rotate_pairs", c, first.shape());
+  const Array sine = broadcast_view("rotate_pairs", s, first.shape());
+  const Array opposite = broadcast_view("rotate_pairs", apply(Unary::negative, s), first.shape());
+  const auto& kernel = elementwise_kernels.on(x.device()).quaternary;
+  kernel(Quaternary::rotate, first, second, cosine, sine, y_first);
+  kernel(Quaternary::rotate, second, first, cosine, opposite, y_second);
+  auto vjp_x = [c, s](const Variable& gy) {
+    return rotate_pairs(gy, c, apply(Unary::negative, s));
+  };
+  return record("RotatePairs", y, {{x, vjp_x}});
 }
 
 Variable maximum(const Variable& a, const Variable& b) {

@@ -37,6 +37,18 @@ Variable record_sum(const Variable& a, const Variable& b, const Array& y);
 // The sum of a deferred array and another one, in either order.
 extern FusionRegistry<Variable(const Variable& a, const Variable& b)> addition_fusions;
 
+// gy (a - b), where the difference is limited to -limit and limit: in one pass, unless it is to be
+// differentiated.
+Variable product_with_difference(const Variable& gy, const Variable& a, const Variable& b,
+                                 double limit = std::numeric_limits<double>::infinity());
+// (a - b)².
+Variable squared_difference(const Variable& a, const Variable& b);
+// p x + (1 - p) y.
+Variable linear_interpolate(const Variable& p, const Variable& x, const Variable& y);
+// Elements i and i + D / 2 of the last axis as the coordinates of points, rotated by angles of
+// which the cosines and sines are given for the last two axes.
+Variable rotate_pairs(const Variable& x, const Array& cosines, const Array& sines);
+
 template <class Visit>
 void list_arithmetic_ops(Visit&& visit) {
   using Pair = Variable (*)(const Variable&, const Variable&);
@@ -63,6 +75,14 @@ void list_arithmetic_ops(Visit&& visit) {
   visit(Op{"minimum", "(...), (...) -> (...)",
            "The smaller of two; the first where they are equal.", pointwise(1, "Min")},
         &minimum, Arg{"x1"}, Arg{"x2"});
+  visit(Op{"squared_difference", "(...), (...) -> (...)", "(x1 - x2)².", pointwise(2)},
+        &squared_difference, Arg{"x1"}, Arg{"x2"});
+  visit(Op{"linear_interpolate", "(...), (...), (...) -> (...)", "p x + (1 - p) y.", pointwise(4)},
+        &linear_interpolate, Arg{"p"}, Arg{"x"}, Arg{"y"});
+  visit(Op{"rotate_pairs", "(N, C, ..., L, D), (L, D / 2), (L, D / 2) -> (N, C, ..., L, D)",
+           "Elements i and i + D / 2, rotated by the angles with these cosines and sines.",
+           Traits{.locality = Locality::planewise, .inputs = 1, .flops = {.per_output = 3}}},
+        &rotate_pairs, Arg{"x"}, Arg{"cosines"}, Arg{"sines"});
   visit(Op{"negative", "(...) -> (...)", "-x.", pointwise(1, "Neg"), "-_"}, &negative, Arg{"x"});
   visit(Op{"clip", "(...) -> (...)", "x limited to [x_min, x_max].", pointwise(2)}, &clip, Arg{"x"},
         Arg{"x_min"}, Arg{"x_max"});

@@ -49,16 +49,17 @@ void require_one_dtype(const char* op, const Array& a, const Array& b) {
 
 // Of Unary's functions, for messages.
 constexpr const char* kNames[] = {
-    "negative",   "absolute",   "sign",      "square",        "floor",        "ceil",
-    "fix",        "add",        "multiply",  "subtract_from", "divide_into",  "power",
-    "cube",       "power_of",   "clip",      "inside",        "floor_divide", "floor_divide_into",
-    "exp",        "expm1",      "log",       "log1p",         "log2",         "log10",
-    "sqrt",       "rsqrt",      "sin",       "cos",           "tan",          "arcsin",
-    "arccos",     "arctan",     "sinh",      "cosh",          "tanh",         "erf",
-    "erfc",       "ndtr",       "erfinv",    "erfcinv",       "ndtri",        "sigmoid",
-    "relu",       "leaky_relu", "elu",       "softplus",      "clipped_relu", "hard_sigmoid",
-    "hard_swish", "gelu",       "gelu_tanh", "silu",          "mish",         "huber"};
-static_assert(std::size(kNames) == static_cast<std::size_t>(Unary::huber) + 1);
+    "negative",   "absolute",  "sign",     "square",        "floor",        "ceil",
+    "fix",        "add",       "multiply", "subtract_from", "divide_into",  "power",
+    "cube",       "power_of",  "clip",     "inside",        "floor_divide", "floor_divide_into",
+    "exp",        "expm1",     "log",      "log1p",         "log2",         "log10",
+    "sqrt",       "rsqrt",     "sin",      "cos",           "tan",          "arcsin",
+    "arccos",     "arctan",    "arctanh",  "sinh",          "cosh",         "tanh",
+    "erf",        "erfc",      "ndtr",     "erfinv",        "erfcinv",      "ndtri",
+    "erfcx",      "log_ndtr",  "lgamma",   "digamma",       "sigmoid",      "relu",
+    "leaky_relu", "elu",       "softplus", "clipped_relu",  "hard_sigmoid", "hard_swish",
+    "gelu",       "gelu_tanh", "silu",     "mish"};
+static_assert(std::size(kNames) == static_cast<std::size_t>(Unary::mish) + 1);
 
 }  // namespace
 
@@ -88,6 +89,22 @@ Array apply(const char* op, Binary map, const Array& a, const Array& b, double p
   Array y = empty_for(shape, a, b);
   elementwise_kernels.on(a.device())
       .binary(map, p, broadcast_view(op, a, shape), broadcast_view(op, b, shape), y);
+  return y;
+}
+
+Array apply(const char* op, Quaternary map, const Array& a, const Array& b, const Array& c,
+            const Array& d) {
+  Shape shape = a.shape();
+  for (const Array* x : {&b, &c, &d}) {
+    require_one_dtype(op, a, *x);
+    require_same_device(op, a, *x);
+    shape = broadcast_shapes(op, shape, x->shape());
+  }
+  require(is_float(a.dtype()), op, ": expected a float dtype, got ", a.dtype());
+  Array y = empty_for(shape, a, b);
+  elementwise_kernels.on(a.device())
+      .quaternary(map, broadcast_view(op, a, shape), broadcast_view(op, b, shape),
+                  broadcast_view(op, c, shape), broadcast_view(op, d, shape), y);
   return y;
 }
 

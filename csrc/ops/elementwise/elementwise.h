@@ -43,6 +43,7 @@ enum class Unary : std::uint8_t {
   arcsin,
   arccos,
   arctan,
+  arctanh,
   sinh,
   cosh,
   tanh,
@@ -52,10 +53,14 @@ enum class Unary : std::uint8_t {
   erfinv,
   erfcinv,
   ndtri,
+  erfcx,
+  log_ndtr,
+  lgamma,
+  digamma,
   sigmoid,
   relu,
   leaky_relu,    // x, or p x where x < 0
-  elu,           // x, or p (exp(x) - 1) where x < 0
+  elu,           // q x, or p (exp(x) - 1) where x < 0
   softplus,      // log(1 + exp(p x)) / p
   clipped_relu,  // between 0 and p
   hard_sigmoid,  // 0.2 x + 0.5 between 0 and 1
@@ -64,7 +69,6 @@ enum class Unary : std::uint8_t {
   gelu_tanh,  // GELU's approximation by tanh
   silu,
   mish,
-  huber,  // x² / 2 where |x| < p, else p (|x| - p / 2)
 };
 
 // Functions of two elements. Integers wrap around; divided by 0 they are 0.
@@ -83,13 +87,18 @@ enum class Binary : std::uint8_t {
   fmod,  // the remainder of division, with the sign of a
   // -log sigmoid(a) where the label b is 1, -log(1 - sigmoid(a)) where it is 0; 0 if it is negative
   sigmoid_nll,
-  sigmoid_nll_slope,  // its derivative
-  prelu,              // a, or b a where a < 0
-  prelu_slope,        // 1, or b where a < 0
+  sigmoid_nll_slope,    // its derivative
+  bernoulli_nll,        // softplus(a) - a b
+  bernoulli_nll_slope,  // its derivative, sigmoid(a) - b
+  huber,                // d² / 2 where |d| < p, else p (|d| - p / 2), of the difference d
+  squared_difference,
+  prelu,        // a, or b a where a < 0
+  prelu_slope,  // 1, or b where a < 0
   // Gradients: a is the function's output (x for leaky_relu, elu and from hard_sigmoid on), b is
   // gy.
   relu_grad,          // b where a > 0
   leaky_relu_grad,    // b where a > 0, else p b
+  softplus_grad,      // b sigmoid(p a)
   elu_grad,           // b where a > 0, else p b e^a
   sigmoid_grad,       // b a (1 - a)
   tanh_grad,          // b (1 - a²)
@@ -101,6 +110,16 @@ enum class Binary : std::uint8_t {
   silu_grad,
   mish_grad,
   erf_grad,
+  // Of floats alone.
+  polygamma,  // derivative a of digamma(b); a is an integer
+  zeta,       // Hurwitz's: the sum over k of (b + k)^-(a + p)
+};
+
+// Functions of four elements, some of which may be the same.
+enum class Quaternary : std::uint8_t {
+  interpolate,  // a b + (1 - a) c
+  rotate,       // a c - b d
+  difference,   // (a - b) c, where the difference is limited to -d and d
 };
 
 struct ElementwiseKernels {
@@ -108,6 +127,8 @@ struct ElementwiseKernels {
   void (*unary)(Unary map, double p, double q, const Array& x, const Array& y);
   // All of one shape and dtype (broadcast views have stride 0).
   void (*binary)(Binary map, double p, const Array& a, const Array& b, const Array& y);
+  void (*quaternary)(Quaternary map, const Array& a, const Array& b, const Array& c, const Array& d,
+                     const Array& y);
   // y = condition ? a : b; `condition` is bool.
   void (*select)(const Array& condition, const Array& a, const Array& b, const Array& y);
 };
@@ -120,6 +141,8 @@ extern void (*arithmetic_warning)(const char* text);
 // Return new arrays. Operands broadcast; `op` names the caller in errors.
 Array apply(Unary map, const Array& x, double p = 0, double q = 0);
 Array apply(const char* op, Binary map, const Array& a, const Array& b, double p = 0);
+Array apply(const char* op, Quaternary map, const Array& a, const Array& b, const Array& c,
+            const Array& d);
 Array select(const char* op, const Array& condition, const Array& a, const Array& b);
 
 }  // namespace renga

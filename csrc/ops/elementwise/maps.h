@@ -1,34 +1,17 @@
 // The formulas of element-wise functions of floats: for vectors (simd/vector.h) on the CPU, for
 // single numbers on CUDA devices. Calls of elementary functions find those of vectors by their
-// argument (simd/elementary.h), and those of single numbers here.
+// argument (simd/elementary.h), and those of single numbers in numbers.h.
 #pragma once
 
-#include <cmath>
 #include <numbers>
 #include <type_traits>
 
 #include "devices/host_device.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/gamma_maps.h"
 #include "ops/elementwise/special_maps.h"
 
 namespace renga::maps {
-
-using std::abs, std::floor, std::ceil, std::trunc, std::sqrt, std::exp, std::expm1, std::erf,
-    std::isnan;
-using std::acos, std::asin, std::atan, std::cos, std::cosh, std::sin, std::sinh, std::tan;
-using std::log, std::log10, std::log1p, std::log2, std::tanh, std::atan2, std::fmod, std::pow;
-
-template <class C>
-requires std::is_arithmetic_v<C> RENGA_INLINE C select(bool condition, C yes, C no) {
-  return condition ? yes : no;
-}
-// As the hardware's: the second operand if either is NaN.
-template <class C>
-requires std::is_arithmetic_v<C> RENGA_INLINE C max(C a, C b) { return a > b ? a : b; }
-template <class C>
-requires std::is_arithmetic_v<C> RENGA_INLINE C min(C a, C b) { return a < b ? a : b; }
-template <class C>
-requires std::is_arithmetic_v<C> RENGA_INLINE C log1p_exp(C v) { return log1p(exp(v)); }
 
 // NaN propagates, as in NumPy.
 template <class V>
@@ -62,13 +45,6 @@ RENGA_INLINE V softplus(const V& x, const V& beta) {
 // 1 - e^p(|v|) from 1 on, where p approximates the logarithm of 1 - erf (both minimax polynomials).
 template <class V>
 RENGA_INLINE V erf_of_floats(const V& v) {
-  const V z = v * v;
-  V near = V(7.85529278e-5f) * z + V(-8.01078319e-4f);
-  near = near * z + V(5.18841605e-3f);
-  near = near * z + V(-2.68538726e-2f);
-  near = near * z + V(1.12835871e-1f);
-  near = near * z + V(-3.7612626e-1f);
-  near = near * z + V(1.2837917e-1f);
   const V t = min(abs(v), V(4));  // beyond, erf is 1
   V p = V(-2.16865102e-5f) * t + V(4.41332703e-4f);
   p = p * t + V(-4.20454594e-3f);
@@ -77,10 +53,10 @@ RENGA_INLINE V erf_of_floats(const V& v) {
   p = p * t + V(-6.33219913e-1f);
   p = p * t + V(-1.12957842f);
   p = p * t + V(1.88042579e-4f);
-  const V far = V(1) - exp(p);
+  const V far = V(1) - exp_of_negative(p);
   // Neither comparison holds for NaN.
   const V outer = select(v < V(0), V(-far), far);
-  return select(t < V(1), V(v + v * near), V(select(isnan(v), v, outer)));
+  return select(t < V(1), erf_near_0(v), V(select(isnan(v), v, outer)));
 }
 
 // erf is 1 or -1 long before the limits, beyond which the square would overflow.
@@ -97,18 +73,18 @@ RENGA_INLINE V limited_erf(const V& v) {
 template <class V>
 RENGA_INLINE V erf_slope(const V& v) {
   using C = element_of<V>;
-  return V(C(2 * std::numbers::inv_sqrtpi)) * exp(V(-(v * v)));
+  return V(C(2 * std::numbers::inv_sqrtpi)) * exp_of_negative(V(-(v * v)));
 }
 
 template <class V>
 RENGA_INLINE V hard_sigmoid(const V& v) {
   using C = element_of<V>;
-  return minimum(maximum(V(V(C(0.2)) * v + V(C(0.5))), V(0)), V(1));
+  return min(V(1), max(V(0), V(V(C(0.2)) * v + V(C(0.5)))));
 }
 
 template <class V>
 RENGA_INLINE V hard_swish(const V& v) {
-  return v * minimum(maximum(V(v + V(3)), V(0)), V(6)) / V(6);
+  return v * min(V(6), max(V(0), V(v + V(3)))) / V(6);
 }
 template <class V>
 RENGA_INLINE V hard_swish_slope(const V& v) {
@@ -127,7 +103,7 @@ template <class V>
 RENGA_INLINE V gelu_slope(const V& v) {
   using C = element_of<V>;
   const V density =
-      V(C(std::numbers::inv_sqrtpi / std::numbers::sqrt2)) * exp(V(V(C(-0.5)) * v * v));
+      V(C(std::numbers::inv_sqrtpi / std::numbers::sqrt2)) * exp_of_negative(V(V(C(-0.5)) * v * v));
   return normal_cdf(v) + v * density;
 }
 
@@ -156,7 +132,7 @@ RENGA_INLINE V silu_slope(const V& v) {
 // tanh(log(1 + e^v)) = ((1 + e^v)² - 1) / ((1 + e^v)² + 1), by e^-|v|, which cannot overflow.
 template <class V>
 RENGA_INLINE V tanh_softplus(const V& v) {
-  const V e = exp(V(-abs(v)));
+  const V e = exp_of_negative(V(-abs(v)));
   const V numerator = select(v < V(0), V(e * (e + V(2))), V(V(1) + e + e));
   const V square = select(v < V(0), V(1), V(e * e));
   return numerator / (numerator + square + square);
@@ -205,8 +181,9 @@ RENGA_INLINE V sigmoid_nll_slope(const V& x, const V& label) {
   return select(label < V(0), V(0), slope);
 }
 
-inline constexpr Unary kLastUnary = Unary::huber;
-inline constexpr Binary kLastBinary = Binary::erf_grad;
+inline constexpr Unary kLastUnary = Unary::mish;
+inline constexpr Binary kLastBinary = Binary::zeta;
+inline constexpr Quaternary kLastQuaternary = Quaternary::difference;
 
 // Of floats, made of arithmetic, comparisons, exponentials and powers alone: vectors of any target
 // compute it, as all functions of two. The others are computed by xsimd, in vectors of one width.
@@ -225,7 +202,16 @@ constexpr bool is_of_any_width(Unary map) {
     case Unary::floor_divide:
     case Unary::floor_divide_into:
     case Unary::clip:
+    case Unary::sqrt:
+    case Unary::rsqrt:
+    case Unary::sin:
+    case Unary::cos:
+    case Unary::arctan:
     case Unary::exp:
+    case Unary::expm1:
+    case Unary::arctanh:
+    case Unary::elu:
+    case Unary::softplus:
     case Unary::tanh:
     case Unary::erf:
     case Unary::erfc:
@@ -233,6 +219,13 @@ constexpr bool is_of_any_width(Unary map) {
     case Unary::erfinv:
     case Unary::erfcinv:
     case Unary::ndtri:
+    case Unary::erfcx:
+    case Unary::log_ndtr:
+    case Unary::lgamma:
+    case Unary::digamma:
+    case Unary::log:
+    case Unary::log2:
+    case Unary::log10:
     case Unary::sigmoid:
     case Unary::relu:
     case Unary::leaky_relu:
@@ -243,7 +236,6 @@ constexpr bool is_of_any_width(Unary map) {
     case Unary::gelu_tanh:
     case Unary::silu:
     case Unary::mish:
-    case Unary::huber:
       return true;
     default:
       return false;
@@ -286,24 +278,28 @@ RENGA_INLINE V unary(const V& v, element_of<V> p, element_of<V> q) {
   if constexpr (map == Unary::arcsin) return asin(v);
   if constexpr (map == Unary::arccos) return acos(v);
   if constexpr (map == Unary::arctan) return atan(v);
+  if constexpr (map == Unary::arctanh) return atanh(v);
   if constexpr (map == Unary::sinh) return sinh(v);
   if constexpr (map == Unary::cosh) return cosh(v);
   if constexpr (map == Unary::tanh) return tanh(v);
   if constexpr (map == Unary::erf) return limited_erf(v);
   if constexpr (map >= Unary::erfc && map <= Unary::ndtri) return special<map>(v);
+  if constexpr (map == Unary::erfcx) return in_doubles(ScaledErfc{}, v);
+  if constexpr (map == Unary::log_ndtr) return in_doubles(LogNormalCdf{}, v);
+  if constexpr (map == Unary::lgamma) return in_doubles(LogGamma{}, v);
+  if constexpr (map == Unary::digamma) return in_doubles(Digamma{}, v);
   if constexpr (map == Unary::sigmoid) return logistic(v);
   if constexpr (map == Unary::relu) return max(zero, v);
   if constexpr (map == Unary::leaky_relu) return select(v < zero, V(v * V(p)), v);
-  if constexpr (map == Unary::elu) return select(v < zero, V(V(p) * expm1(v)), v);
+  if constexpr (map == Unary::elu) return select(v < zero, V(V(p) * expm1(v)), V(V(q) * v));
   if constexpr (map == Unary::softplus) return softplus(v, V(p));
-  if constexpr (map == Unary::clipped_relu) return minimum(maximum(v, zero), V(p));
+  if constexpr (map == Unary::clipped_relu) return min(V(p), max(zero, v));
   if constexpr (map == Unary::hard_sigmoid) return hard_sigmoid(v);
   if constexpr (map == Unary::hard_swish) return hard_swish(v);
   if constexpr (map == Unary::gelu) return v * normal_cdf(v);
   if constexpr (map == Unary::gelu_tanh) return v * logistic(gelu_argument(v));
   if constexpr (map == Unary::silu) return v * logistic(v);
   if constexpr (map == Unary::mish) return v * tanh_softplus(v);
-  if constexpr (map == Unary::huber) return huber(v, V(p));
 }
 
 template <Binary map, class V>
@@ -323,12 +319,17 @@ RENGA_INLINE V binary(const V& a, const V& b, element_of<V> p) {
   if constexpr (map == Binary::arctan2) return atan2(a, b);
   if constexpr (map == Binary::sigmoid_nll) return sigmoid_nll(a, b);
   if constexpr (map == Binary::sigmoid_nll_slope) return sigmoid_nll_slope(a, b);
+  if constexpr (map == Binary::bernoulli_nll) return softplus(a, one) - a * b;
+  if constexpr (map == Binary::bernoulli_nll_slope) return logistic(a) - b;
+  if constexpr (map == Binary::huber) return huber(V(a - b), V(p));
+  if constexpr (map == Binary::squared_difference) return (a - b) * (a - b);
   if constexpr (map == Binary::prelu) return select(a < zero, V(b * a), a);
   if constexpr (map == Binary::prelu_slope) return select(a < zero, b, one);
   if constexpr (map == Binary::relu_grad) return select(a > zero, b, zero);
   if constexpr (map == Binary::leaky_relu_grad) return select(a > zero, b, V(b * V(p)));
+  if constexpr (map == Binary::softplus_grad) return b * logistic(V(a * V(p)));
   if constexpr (map == Binary::elu_grad) {
-    return select(a <= zero, V(b * V(p) * exp(min(a, zero))), b);
+    return select(a <= zero, V(b * V(p) * exp_of_negative(min(a, zero))), b);
   }
   if constexpr (map == Binary::sigmoid_grad) return b * a * (one - a);
   if constexpr (map == Binary::tanh_grad) return b * (one - a * a);
@@ -345,6 +346,15 @@ RENGA_INLINE V binary(const V& a, const V& b, element_of<V> p) {
   if constexpr (map == Binary::silu_grad) return b * silu_slope(a);
   if constexpr (map == Binary::mish_grad) return b * mish_slope(a);
   if constexpr (map == Binary::erf_grad) return b * erf_slope(a);
+  if constexpr (map == Binary::polygamma) return in_doubles(Polygamma{}, a, b);
+  if constexpr (map == Binary::zeta) return in_doubles(HurwitzZeta{p}, a, b);
+}
+
+template <Quaternary map, class V>
+RENGA_INLINE V quaternary(const V& a, const V& b, const V& c, const V& d) {
+  if constexpr (map == Quaternary::interpolate) return a * b + (V(1) - a) * c;
+  if constexpr (map == Quaternary::rotate) return a * c - b * d;
+  if constexpr (map == Quaternary::difference) return min(d, max(-d, a - b)) * c;
 }
 
 // Calls visit<map>() with the map as a template argument, by a table.

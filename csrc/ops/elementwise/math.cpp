@@ -111,6 +111,11 @@ Variable arctan(const Variable& x) {
                 [](const Variable& v) { return divide_into(1, add(square(v), 1)); });
 }
 
+Variable arctanh(const Variable& x) {
+  return smooth("arctanh", Unary::arctanh, x,
+                [](const Variable& v) { return divide_into(1, subtract_from(1, square(v))); });
+}
+
 Variable sinh(const Variable& x) {
   return smooth("sinh", Unary::sinh, x, [](const Variable& v) { return cosh(v); });
 }
@@ -162,6 +167,52 @@ Variable erfcinv(const Variable& x) {
 Variable ndtri(const Variable& x) {
   return smooth_in_y("ndtri", Unary::ndtri, x,
                      [](const Variable& y) { return bell(y, 0.5, 1 / kNormal); });
+}
+
+Variable erfcx(const Variable& x) {
+  const Array y = apply(Unary::erfcx, x.array());
+  auto vjp_x = [x, y = Saved(y)](const Variable& gy, GradientSink& to) {
+    return multiply(gy, add(multiply(multiply(x, y.of(to.node())), 2), -1 / kHalfRoot));
+  };
+  return record("erfcx", y, {{x, vjp_x}});
+}
+
+Variable log_ndtr(const Variable& x) {
+  const Array y = apply(Unary::log_ndtr, x.array());
+  auto vjp_x = [x, y = Saved(y)](const Variable& gy, GradientSink& to) {
+    const Variable exponent = subtract(multiply(square(x), -0.5), y.of(to.node()));
+    return multiply(gy, multiply(exp(exponent), kNormal));
+  };
+  return record("log_ndtr", y, {{x, vjp_x}});
+}
+
+Variable lgamma(const Variable& x) {
+  return smooth("lgamma", Unary::lgamma, x, [](const Variable& v) { return digamma(v); });
+}
+
+Variable digamma(const Variable& x) {
+  return smooth("digamma", Unary::digamma, x,
+                [](const Variable& v) { return polygamma(full({}, 1, v.dtype(), v.device()), v); });
+}
+
+Variable polygamma(const Array& order, const Variable& x) {
+  require_floats("polygamma", x.array());
+  const Array n = cast(to_device(order, x.device()), x.dtype());
+  auto vjp_x = [=](const Variable& gy) {
+    return sum_to(multiply(gy, polygamma(apply(Unary::add, n, 1), x)), x.shape());
+  };
+  return record("polygamma", apply("polygamma", Binary::polygamma, n, x.array()), {{x, vjp_x}});
+}
+
+Variable zeta(const Array& order, const Variable& q, std::int64_t more) {
+  require_floats("zeta", q.array());
+  const Array s = cast(to_device(order, q.device()), q.dtype());
+  const auto added = static_cast<double>(more);
+  auto vjp_q = [=](const Variable& gy) {
+    const Variable factor(apply(Unary::subtract_from, s, -added));
+    return sum_to(multiply(gy, multiply(zeta(s, q, more + 1), factor)), q.shape());
+  };
+  return record("zeta", apply("zeta", Binary::zeta, s, q.array(), added), {{q, vjp_q}});
 }
 
 Variable arctan2(const Variable& y_operand, const Variable& x_operand) {

@@ -23,6 +23,7 @@ Variable tan(const Variable& x);
 Variable arcsin(const Variable& x);
 Variable arccos(const Variable& x);
 Variable arctan(const Variable& x);
+Variable arctanh(const Variable& x);
 Variable sinh(const Variable& x);
 Variable cosh(const Variable& x);
 Variable erf(const Variable& x);
@@ -31,6 +32,13 @@ Variable ndtr(const Variable& x);
 Variable erfinv(const Variable& x);
 Variable erfcinv(const Variable& x);
 Variable ndtri(const Variable& x);
+Variable erfcx(const Variable& x);
+Variable log_ndtr(const Variable& x);
+Variable lgamma(const Variable& x);
+Variable digamma(const Variable& x);
+// Have gradients in x and q alone.
+Variable polygamma(const Array& n, const Variable& x);
+Variable zeta(const Array& s, const Variable& q, std::int64_t more);
 Variable arctan2(const Variable& x1, const Variable& x2);
 Variable sign(const Variable& x);
 Variable floor(const Variable& x);
@@ -61,14 +69,29 @@ void list_math_ops(Visit&& visit) {
   unary("arcsin", &arcsin, "Angle in radians whose sine is x.", pointwise(1, "Asin"));
   unary("arccos", &arccos, "Angle in radians whose cosine is x.", pointwise(1, "Acos"));
   unary("arctan", &arctan, "Angle in radians whose tangent is x.", pointwise(1, "Atan"));
+  unary("arctanh", &arctanh, "The number whose hyperbolic tangent is x.", pointwise(1, "Atanh"));
   unary("sinh", &sinh, "Hyperbolic sine.", pointwise(1, "Sinh"));
   unary("cosh", &cosh, "Hyperbolic cosine.", pointwise(1, "Cosh"));
   unary("erf", &erf, "Gauss error function.", pointwise(1, "Erf"));
-  unary("erfc", &erfc, "1 - erf(x), exact where that is near 0.", pointwise(1));
+  unary("erfc", &erfc,
+        "1 - erf(x), exact where that is near 0; of float32 within 4 units in the last place.",
+        pointwise(1));
   unary("ndtr", &ndtr, "The probability that a standard normal number is below x.", pointwise(1));
   unary("erfinv", &erfinv, "The inverse of erf.", pointwise(1));
   unary("erfcinv", &erfcinv, "The inverse of erfc.", pointwise(1));
   unary("ndtri", &ndtri, "The inverse of ndtr.", pointwise(1));
+  unary("erfcx", &erfcx, "exp(x²) erfc(x), without overflow.", pointwise(1));
+  unary("log_ndtr", &log_ndtr, "The logarithm of ndtr, exact where that is near 0 or 1.",
+        pointwise(1));
+  unary("lgamma", &lgamma, "log |gamma(x)|.", pointwise(1));
+  unary("digamma", &digamma, "The derivative of lgamma.", pointwise(1));
+  visit(Op{"polygamma", "(...), (...) -> (...)",
+           "Derivative n of digamma(x); it has a gradient in x only.", pointwise(1)},
+        &polygamma, Arg{"n"}, Arg{"x"});
+  visit(Op{"zeta", "(...), (...) -> (...)",
+           "The sum of (q + k)^-(s + more) for k = 0, 1, ...; it has a gradient in q only.",
+           pointwise(1)},
+        &zeta, Arg{"s"}, Arg{"q"}, Arg{"more"});
   visit(Op{"arctan2", "(...), (...) -> (...)", "Angle in radians of the point (x2, x1).",
            pointwise(1)},
         &arctan2, Arg{"x1"}, Arg{"x2"});

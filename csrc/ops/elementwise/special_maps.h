@@ -2,28 +2,14 @@
 // single numbers here, and of vectors as simd/special.h has them.
 #pragma once
 
-#include <cmath>
 #include <limits>
 #include <numbers>
-#include <type_traits>
 
-#include "devices/host_device.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/numbers.h"
+#include "tensor/polynomial.h"
 
 namespace renga::maps {
-
-// The numbers in a vector.
-template <class V>
-struct ElementOf {
-  using type = typename V::value_type;
-};
-template <class C>
-requires std::is_arithmetic_v<C>
-struct ElementOf<C> {
-  using type = C;
-};
-template <class V>
-using element_of = typename ElementOf<V>::type;
 
 // y of erfc(y) = x, for x from 0 to 1: an approximation of 3 digits, and three steps of Halley's
 // method, each of which makes three times as many.
@@ -62,6 +48,86 @@ RENGA_INLINE C inverse_erfc(C x) {
   return x > C(0) && x < C(0.5) ? upper_inverse_erfc(x) : inverse_erf(C(1) - x);
 }
 
+// erfc(x) e^(x²) for x >= 0, in double: a quotient that changes slowly.
+template <class D>
+RENGA_INLINE D scaled_upper_erfc(const D& x) {
+  constexpr double kQuotient[] = {
+      8.7069337035874774e-10, 9.743488184157428e-10,  -8.4149707518986054e-9,
+      -1.3249070856114109e-8, 4.1607447795741898e-8,  1.0168868600959385e-7,
+      -1.4133462931277012e-7, -6.164089142526194e-7,  3.5661841232107293e-7,
+      3.4722155668042946e-6,  -7.3139292816482057e-7, -2.0100461537999963e-5,
+      4.9494441694862224e-6,  0.00012509931541908671, -0.00010515979080326587,
+      -0.0007798322639546095, 0.0018886903579537159,  0.0025293918149782769,
+      -0.023770514918557776,  0.068308027344058197,   -0.11927366341530993,
+      0.12964515870275796,    -0.047562294353450843,  -0.13562110612458115,
+      1.2530080582697297};
+  const D t = select(x < D(1e30), D((x - D(3)) / (x + D(3))), D(1));
+  return select(isnan(x), x, D(polynomial(t, kQuotient) / (D(1) + x + x)));
+}
+
+// e^(factor x²), as exact for large x as for small ones.
+template <class D>
+RENGA_INLINE D exp_of_square(const D& x, double factor) {
+  constexpr double round = 0x1.8p32;  // added and subtracted again, it leaves 26 bits of x
+  const D high = (x + D(round)) - D(round);
+  const D low = (x - high) * (x + high) * D(factor);
+  const D power = exp(D(high * high * D(factor)));
+  return select(abs(x) < D(60), D(power * (D(1) + (low + low * low * D(0.5)))), power);
+}
+
+struct ScaledErfc {
+  template <class D>
+  RENGA_INLINE D operator()(const D& x) const {
+    const D upper = scaled_upper_erfc(D(abs(x)));
+    if (all(x >= D(0))) return upper;
+    const D square = exp_of_square(x, 1);
+    return select(x < D(0), D(square + square - upper), upper);
+  }
+};
+
+// The logarithm of ndtr: of the tail itself for x < 0, of 1 less the tail for others.
+struct LogNormalCdf {
+  template <class D>
+  RENGA_INLINE D operator()(const D& x) const {
+    const D size = abs(x) * D(1 / std::numbers::sqrt2), half = scaled_upper_erfc(size) * D(0.5);
+    const D tail = half * exp_of_square(x, -0.5), rest = D(1) - tail;
+    const auto is_below = x < D(0);
+    // What is lost in 1 - tail is added to its logarithm.
+    const D more = ((D(1) - rest) - tail) / rest;
+    return log(D(select(is_below, half, rest))) + select(is_below, D(-(size * size)), more);
+  }
+};
+
+struct Erfc {
+  template <class D>
+  RENGA_INLINE D operator()(const D& x) const {
+    const D tail = scaled_upper_erfc(D(abs(x))) * exp_of_square(x, -1);
+    return select(x < D(0), D(D(2) - tail), tail);
+  }
+};
+struct NormalCdf {
+  template <class D>
+  RENGA_INLINE D operator()(const D& x) const {
+    const D size = abs(x) * D(1 / std::numbers::sqrt2);
+    const D tail = scaled_upper_erfc(size) * exp_of_square(x, -0.5) * D(0.5);
+    return select(x > D(0), D(D(1) - tail), tail);
+  }
+};
+
+// y of erf(y) = x where 1 - |x| = rest: a step of Newton's method from an approximation, which
+// `start` makes of -log(1 - x²) to 2^-29, for the logarithm of the tail, or near 0 for erf itself.
+template <class D, class Start>
+RENGA_INLINE D inverse_erf_of_doubles(const D& x, const D& rest, const Start& start) {
+  constexpr double kHalfRootOfPi = 0.5 / std::numbers::inv_sqrtpi;
+  const D y = abs(x) * start(-log(D(rest * (D(2) - rest))));
+  const D upper = scaled_upper_erfc(y);
+  const D far = y + D(kHalfRootOfPi) * upper * (log(upper) - y * y - log(rest));
+  const D near = y - D(kHalfRootOfPi) * exp(D(y * y)) * (erf(y) - abs(x));
+  const D size = select(rest < D(0.5), far, near);
+  const D limit = select(rest == D(0), D(std::numeric_limits<double>::infinity()), size);
+  return select(x < D(0), -limit, limit);
+}
+
 template <Unary map, class C>
 RENGA_INLINE C special_of_number(C v) {
   if constexpr (map == Unary::erfc) return std::erfc(v);
@@ -74,13 +140,25 @@ template <Unary map, class V>
 RENGA_INLINE V special(const V& v) {
   if constexpr (std::is_arithmetic_v<V>) {
     return special_of_number<map>(v);
+  } else if constexpr (std::is_same_v<element_of<V>, float>) {
+    if constexpr (map == Unary::erfc) return erfc_of_floats(v);
+    if constexpr (map == Unary::ndtr) return ndtr_of_floats(v);
+    if constexpr (map == Unary::erfinv) return erfinv_of_floats(v);
+    if constexpr (map == Unary::erfcinv) return erfcinv_of_floats(v);
+    if constexpr (map == Unary::ndtri) return ndtri_of_floats(v);
   } else {
-    const auto of_number = [](element_of<V> u) { return special_of_number<map>(u); };
-    if constexpr (map == Unary::erfc) return vector_erfc(v, of_number);
-    if constexpr (map == Unary::ndtr) return vector_ndtr(v, of_number);
-    if constexpr (map == Unary::erfinv) return vector_erfinv(v, of_number);
-    if constexpr (map == Unary::erfcinv) return vector_erfcinv(v, of_number);
-    if constexpr (map == Unary::ndtri) return vector_ndtri(v, of_number);
+    const auto start = [](const V& w) __attribute__((always_inline)) {
+      return slope_of_inverse_erf(w);
+    };
+    const auto by_rest = [&](const V& y) __attribute__((always_inline)) {
+      const V upper = V(2) - y, rest = select(y < V(1), y, upper);
+      return inverse_erf_of_doubles(V(1) - y, rest, start);
+    };
+    if constexpr (map == Unary::erfc) return Erfc{}(v);
+    if constexpr (map == Unary::ndtr) return NormalCdf{}(v);
+    if constexpr (map == Unary::erfinv) return inverse_erf_of_doubles(v, V(1) - abs(v), start);
+    if constexpr (map == Unary::erfcinv) return by_rest(v);
+    if constexpr (map == Unary::ndtri) return by_rest(v + v) * V(-std::numbers::sqrt2);
   }
 }
 

@@ -126,9 +126,30 @@ Variable sigmoid_nll(const Variable& x, const Array& labels) {
   return record("SigmoidCrossEntropy", y, {{x, vjp_x}});
 }
 
-Variable huber(const Variable& d, double delta) {
-  auto vjp_d = [=](const Variable& gy) { return multiply(gy, clip(d, -delta, delta)); };
-  return record("Huber", apply(Unary::huber, d.array(), delta), {{d, vjp_d}});
+Variable huber(const Variable& x, const Variable& t, double delta) {
+  require_floats("huber", x.array());
+  auto vjp_x = [=](const Variable& gy) {
+    return sum_to(product_with_difference(gy, x, t, delta), x.shape());
+  };
+  auto vjp_t = [=](const Variable& gy) {
+    return sum_to(product_with_difference(gy, t, x, delta), t.shape());
+  };
+  return record("Huber", apply("huber", Binary::huber, x.array(), t.array(), delta),
+                {{x, vjp_x}, {t, vjp_t}});
+}
+
+Variable bernoulli_nll(const Variable& x, const Variable& t) {
+  require_floats("bernoulli_nll", x.array());
+  auto vjp_x = [=](const Variable& gy) {
+    const char* const op = "bernoulli_nll";
+    const Variable slope =
+        backprop_enabled() ? subtract(sigmoid(x), t)
+                           : Variable(apply(op, Binary::bernoulli_nll_slope, x.array(), t.array()));
+    return sum_to(multiply(gy, slope), x.shape());
+  };
+  auto vjp_t = [=](const Variable& gy) { return sum_to(multiply(gy, negative(x)), t.shape()); };
+  return record("BernoulliNLL", apply("bernoulli_nll", Binary::bernoulli_nll, x.array(), t.array()),
+                {{x, vjp_x}, {t, vjp_t}});
 }
 
 Variable softmax_nll(const Variable& x, const Array& t, const std::optional<Array>& class_weight,

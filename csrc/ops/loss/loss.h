@@ -35,8 +35,10 @@ Variable softmax_cross_entropy(const Variable& x, const Array& t, bool normalize
 
 // -log sigmoid(x) for each label 1, -log(1 - sigmoid(x)) for each 0, and 0 for each -1.
 Variable sigmoid_nll(const Variable& x, const Array& t);
-// d² / 2 where |d| < delta, else delta (|d| - delta / 2).
-Variable huber(const Variable& d, double delta);
+// d² / 2 of the difference d = x - t where |d| < delta, else delta (|d| - delta / 2).
+Variable huber(const Variable& x, const Variable& t, double delta);
+// -t log p - (1 - t) log(1 - p), where p = sigmoid(x).
+Variable bernoulli_nll(const Variable& x, const Variable& t);
 
 template <class Visit>
 void list_loss_ops(Visit&& visit) {
@@ -56,9 +58,13 @@ void list_loss_ops(Visit&& visit) {
            "-log sigmoid(x) for label 1, -log(1 - sigmoid(x)) for 0, and 0 for -1.", pointwise(5),
            "SigmoidCrossEntropy"},
         &sigmoid_nll, Arg{"x"}, Arg{"t"});
-  visit(Op{"huber", "(...) -> (...)", "d² / 2 where |d| < delta, else delta (|d| - delta / 2).",
-           pointwise(5), "Huber"},
-        &huber, Arg{"d"}, Arg{"delta"});
+  visit(Op{"huber", "(...), (...) -> (...)",
+           "d² / 2 of d = x - t where |d| < delta, else delta (|d| - delta / 2).", pointwise(6),
+           "Huber"},
+        &huber, Arg{"x"}, Arg{"t"}, Arg{"delta"});
+  visit(Op{"bernoulli_nll", "(...), (...) -> (...)",
+           "-t log p - (1 - t) log(1 - p), where p = sigmoid(x).", pointwise(4), "BernoulliNLL"},
+        &bernoulli_nll, Arg{"x"}, Arg{"t"});
 }
 
 }  // namespace renga

@@ -45,6 +45,11 @@ inline std::uint32_t dropout_threshold(double ratio) {
   return static_cast<std::uint32_t>(std::min(std::round(ratio * 0x1p32), 0x1p32 - 1));
 }
 
+// Between 0 and 1, both excluded, also if rounded to float32.
+RENGA_HOST_DEVICE inline double uniform_number(std::uint32_t word) {
+  return ((word >> 9) + 0.5) * 0x1p-23;
+}
+
 // Box-Muller transform: two uniform numbers, 32 positions apart, make two normal ones.
 struct NormalPair {
   double first, second;

@@ -37,4 +37,23 @@ Variable gaussian(const Variable& mean, const Variable& ln_var, std::uint64_t se
   return add(mean, multiply(exp(multiply(ln_var, 0.5)), Variable(noise)));
 }
 
+Variable uniform(const Variable& x, double low, double high, std::uint64_t seed) {
+  require(is_float(x.dtype()), "uniform: expected a float dtype, got ", x.dtype());
+  const Array share = empty(x.shape(), x.dtype(), x.device());
+  random_kernels.on(share.device()).uniform(seed, share);
+  const Array noise = apply(Unary::add, apply(Unary::multiply, share, high - low), low);
+  return add(x, Variable(noise));
+}
+
+Variable gumbel(const Variable& x, std::uint64_t seed) {
+  require(is_float(x.dtype()), "gumbel: expected a float dtype, got ", x.dtype());
+  // 16-bit floats would round shares to 0 and 1.
+  const Dtype dtype = x.dtype() == Dtype::float64 ? Dtype::float64 : Dtype::float32;
+  const Array share = empty(x.shape(), dtype, x.device());
+  random_kernels.on(share.device()).uniform(seed, share);
+  const Array exponential = apply(Unary::negative, apply(Unary::log, share));
+  const Array noise = apply(Unary::negative, apply(Unary::log, exponential));
+  return add(x, Variable(cast(noise, x.dtype())));
+}
+
 }  // namespace renga

@@ -23,6 +23,8 @@ struct RandomKernels {
   void (*dropout)(const Array& x, const DropoutMask& mask, const Array& y);
   // Standard normal numbers; y is row-major.
   void (*normal)(std::uint64_t seed, const Array& y);
+  // Numbers between 0 and 1; y is row-major.
+  void (*uniform)(std::uint64_t seed, const Array& y);
 };
 extern KernelTable<RandomKernels> random_kernels;
 
@@ -34,6 +36,10 @@ Variable dropout(const Variable& x, double ratio, std::uint64_t seed);
 // The dropout with a given mask, in an array whose axes lie in memory in `order`.
 Variable apply_dropout(const Variable& x, const DropoutMask& mask, const Axes& order);
 Variable gaussian(const Variable& mean, const Variable& ln_var, std::uint64_t seed);
+// x and uniform noise from low to high.
+Variable uniform(const Variable& x, double low, double high, std::uint64_t seed);
+// x and Gumbel noise.
+Variable gumbel(const Variable& x, std::uint64_t seed);
 
 template <class Visit>
 void list_random_ops(Visit&& visit) {
@@ -43,6 +49,10 @@ void list_random_ops(Visit&& visit) {
   visit(Op{"gaussian", "(...), (...) -> (...)", "Normal numbers of a mean and a log variance.",
            pointwise(4)},
         &gaussian, Arg{"mean"}, Arg{"ln_var"}, Arg{"seed"});
+  visit(Op{"uniform", "(...) -> (...)", "x and uniform noise from low to high.", pointwise(1)},
+        &uniform, Arg{"x"}, Arg{"low"}, Arg{"high"}, Arg{"seed"});
+  visit(Op{"gumbel", "(...) -> (...)", "x and Gumbel noise.", pointwise(1)}, &gumbel, Arg{"x"},
+        Arg{"seed"});
 }
 
 }  // namespace renga

@@ -33,6 +33,12 @@ struct Sum {
 };
 
 template <class T>
+struct SumOfSquares : Sum<T> {
+  using typename Sum<T>::Value;
+  RENGA_HOST_DEVICE static Value element(Value v) { return v * v; }
+};
+
+template <class T>
 struct Prod {
   static constexpr bool compares = false;
   using Value = Wide<T>;
@@ -64,6 +70,16 @@ struct Min {
   RENGA_HOST_DEVICE static Value fold(Value a, Value b) { return (a < b) | is_nan(a) ? a : b; }
 };
 
+// What R folds of an element.
+template <class R>
+RENGA_HOST_DEVICE typename R::Value element(typename R::Value v) {
+  if constexpr (requires { R::element(v); }) {
+    return R::element(v);
+  } else {
+    return v;
+  }
+}
+
 // Booleans are compared as the bytes 0 and 1.
 inline Dtype comparable(Dtype dtype) { return dtype == Dtype::bool_ ? Dtype::uint8 : dtype; }
 
@@ -73,6 +89,8 @@ void visit_reducer(Map map, const Visit& visit) {
   switch (map) {
     case Map::sum:
       return visit(Type<Sum<T>>{});
+    case Map::sum_of_squares:
+      return visit(Type<SumOfSquares<T>>{});
     case Map::prod:
       return visit(Type<Prod<T>>{});
     case Map::max:

@@ -128,6 +128,16 @@ Variable sum(const Variable& x, const std::optional<Axes>& over, bool keepdims) 
                             }}});
 }
 
+Variable sum_of_squares(const Variable& x, const std::optional<Axes>& over, bool keepdims) {
+  require_floats("sum_of_squares", x.array());
+  const Axes axes = axes_of("sum_of_squares", over, x.ndim());
+  const Array y = remove_axes(reduce(Reduction::sum_of_squares, x.array(), axes), axes, keepdims);
+  auto vjp_x = [x, axes](const Variable& gy) {
+    return multiply(x, broadcast_gradient(multiply(gy, 2), x.shape(), axes));
+  };
+  return record("SumOfSquares", y, {{x, vjp_x}});
+}
+
 Variable sum_to(const Variable& x, const Shape& shape) {
   if (x.shape() == shape) return x;
   require(broadcast_shapes("sum_to", shape, x.shape()) == x.shape(),

@@ -8,7 +8,7 @@
 
 namespace renga {
 
-enum class Reduction : std::uint8_t { sum, prod, max, min };
+enum class Reduction : std::uint8_t { sum, sum_of_squares, prod, max, min };
 
 struct ReductionKernels {
   // y has x's axes, the reduced ones with extent 1. Sums and products are computed in float64 or
@@ -23,6 +23,8 @@ extern KernelTable<ReductionKernels> reduction_kernels;
 Array reduce(Reduction map, const Array& x, const Axes& axes);
 
 Variable sum(const Variable& x, const std::optional<Axes>& axes = {}, bool keepdims = false);
+Variable sum_of_squares(const Variable& x, const std::optional<Axes>& axes = {},
+                        bool keepdims = false);
 Variable prod(const Variable& x, const std::optional<Axes>& axes = {}, bool keepdims = false);
 Variable max(const Variable& x, const std::optional<Axes>& axes = {}, bool keepdims = false);
 Variable min(const Variable& x, const std::optional<Axes>& axes = {}, bool keepdims = false);
@@ -38,6 +40,8 @@ void list_reduction_ops(Visit&& visit) {
   const Default<std::optional<Axes>> all{"axis", std::nullopt};
   visit(Op{"sum", "(...) -> (kept axes)", "Sum over axes.", along_axis(1)}, &sum, Arg{"x"}, all,
         Default{"keepdims", false});
+  visit(Op{"sum_of_squares", "(...) -> (kept axes)", "Sum of x² over axes.", along_axis(2)},
+        &sum_of_squares, Arg{"x"}, all, Default{"keepdims", false});
   visit(Op{"prod", "(...) -> (kept axes)", "Product over axes.", along_axis(1)}, &prod, Arg{"x"},
         all, Default{"keepdims", false});
   visit(Op{"max", "(...) -> (kept axes)", "Largest element over axes.", along_axis(1)}, &max,

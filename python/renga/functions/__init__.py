@@ -5,6 +5,7 @@ from renga._core.ops import arccos as arccos
 from renga._core.ops import arcsin as arcsin
 from renga._core.ops import arctan as arctan
 from renga._core.ops import arctan2 as arctan2
+from renga._core.ops import arctanh as arctanh
 from renga._core.ops import argmax as argmax
 from renga._core.ops import argmin as argmin
 from renga._core.ops import broadcast_to as broadcast_to
@@ -14,11 +15,13 @@ from renga._core.ops import cos as cos
 from renga._core.ops import cosh as cosh
 from renga._core.ops import cumprod as cumprod
 from renga._core.ops import cumsum as cumsum
+from renga._core.ops import digamma as digamma
 from renga._core.ops import elu as elu
 from renga._core.ops import embed_id as embed_id
 from renga._core.ops import erf as erf
 from renga._core.ops import erfc as erfc
 from renga._core.ops import erfcinv as erfcinv
+from renga._core.ops import erfcx as erfcx
 from renga._core.ops import erfinv as erfinv
 from renga._core.ops import exp as exp
 from renga._core.ops import expand_dims as expand_dims
@@ -30,10 +33,12 @@ from renga._core.ops import gelu as gelu
 from renga._core.ops import hard_sigmoid as hard_sigmoid
 from renga._core.ops import hard_swish as hard_swish
 from renga._core.ops import leaky_relu as leaky_relu
+from renga._core.ops import lgamma as lgamma
 from renga._core.ops import log as log
 from renga._core.ops import log1p as log1p
 from renga._core.ops import log2 as log2
 from renga._core.ops import log10 as log10
+from renga._core.ops import log_ndtr as log_ndtr
 from renga._core.ops import log_softmax as log_softmax
 from renga._core.ops import logsumexp as logsumexp
 from renga._core.ops import matmul as matmul
@@ -204,7 +209,6 @@ from renga.functions.loss.vae import bernoulli_nll as bernoulli_nll
 from renga.functions.loss.vae import gaussian_kl_divergence as gaussian_kl_divergence
 from renga.functions.loss.vae import gaussian_nll as gaussian_nll
 from renga.functions.math.add import add as add
-from renga.functions.math.arctanh import arctanh as arctanh
 from renga.functions.math.average import average as average
 from renga.functions.math.average import mean as mean
 from renga.functions.math.batch_l2_norm_squared import (
@@ -217,12 +221,9 @@ from renga.functions.math.clip import clip as clip
 from renga.functions.math.det import batch_det as batch_det
 from renga.functions.math.det import det as det
 from renga.functions.math.einsum import einsum as einsum
-from renga.functions.math.erf_family import erfcx as erfcx
 from renga.functions.math.fft import fft as fft
 from renga.functions.math.fft import ifft as ifft
 from renga.functions.math.fmod import fmod as fmod
-from renga.functions.math.gamma import digamma as digamma
-from renga.functions.math.gamma import lgamma as lgamma
 from renga.functions.math.gamma import polygamma as polygamma
 from renga.functions.math.gamma import zeta as zeta
 from renga.functions.math.identity import identity as identity
@@ -231,7 +232,6 @@ from renga.functions.math.inv import inv as inv
 from renga.functions.math.linear_interpolate import (
     linear_interpolate as linear_interpolate,
 )
-from renga.functions.math.log_ndtr import log_ndtr as log_ndtr
 from renga.functions.math.scale import scale as scale
 from renga.functions.math.sparse_matmul import sparse_matmul as sparse_matmul
 from renga.functions.math.tensordot import tensordot as tensordot

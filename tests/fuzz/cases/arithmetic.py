@@ -81,6 +81,7 @@ binary("ops.power", np.power, 0.3, 2, within=4)
 binary("maximum", np.maximum, **ANY)
 binary("minimum", np.minimum, **ANY)
 binary("arctan2", np.arctan2, **ANY)
+binary("ops.squared_difference", lambda a, b: (a - b) ** 2)
 binary("ops.prelu", lambda x, slope: np.where(x < 0, slope * x, x))
 binary("fmod ops.fmod", np.fmod, 0.5, 3, smooth=False)
 
@@ -104,6 +105,8 @@ def same(n=2, **options):
     return draw
 
 
+case("ops.linear_interpolate", same(3), lambda p, x, y: p * x + (1 - p) * y)
+case("ops.selu", lambda g: call(g.x(*g.shape()), 1.7, 1.1), lambda x, alpha, scale: scale * np.where(x < 0, alpha * np.expm1(x), x))
 case("squared_difference squared_error", same(2), lambda a, b: (a - b) ** 2, **ANY)
 case("absolute_error", same(2), lambda a, b: abs(a - b), **ANY)
 case("linear_interpolate", same(3), lambda p, x, y: p * x + (1 - p) * y)
@@ -113,8 +116,9 @@ def polygamma(n, x):
     return sp.polygamma(n, x)
 
 
-case("polygamma", lambda g: (lambda s: call(g.index(4, *s), g.x(*s, low=0.5, high=3)))(g.shape()), polygamma, within=5)
+case("polygamma ops.polygamma", lambda g: (lambda s: call(g.index(4, *s), g.x(*s, low=0.5, high=3)))(g.shape()), polygamma, within=5)
 case("zeta", lambda g: (lambda s: call(g.x(*s, low=1.5, high=4), g.x(*s, low=0.5, high=3)))(g.shape()), sp.zeta, within=5, smooth=False)
+case("ops.zeta", lambda g: (lambda s: call(g.x(*s, low=1.5, high=4, role="constant"), g.x(*s, low=0.5, high=3), 1))(g.shape()), lambda s, q, more: sp.zeta(s + more, q), within=5)
 case("clip", lambda g: call(g.x(*g.shape()), -g.uniform(0, 1), g.uniform(0, 1)), np.clip, **ANY)
 case("ops.clip", lambda g: call(g.x(*g.shape()), -g.uniform(0, 1), g.uniform(0, 1)), np.clip, **ANY)
 case("clipped_relu ops.clipped_relu", lambda g: call(g.x(*g.shape()), z=g.integer(1, 48) / 16), lambda x, z: np.clip(x, 0, z), **ANY)
@@ -197,6 +201,8 @@ def dropout_mask(g: Draw):
     return call(g.x(*shape), mask=g.x(*shape, role="constant"))
 
 
+case("ops.uniform", lambda g: call(g.x(*g.shape()), -0.5, 0.5, g.integer(0, 99)))
+case("ops.gumbel", lambda g: call(g.x(*g.shape()), g.integer(0, 99)))
 case("dropout", dropout_mask, lambda x, mask: x * mask)
 case("gaussian", same(2), within=4)
 case("zoneout", lambda g: (lambda s: call(g.x(*s), g.x(*s), ratio=g.uniform(0, 0.9)))(g.shape()))

@@ -247,6 +247,20 @@ def rotated(x, position, base, step):
 case("rotary_embedding", lambda g: call(g.x(*g.shape(1, 2), 2 * g.integer(1, 3)), position=g.integer(0, 5), base=100.0, step=g.integer(1, 3)), rotated)
 
 
+def pairs(g: Draw):
+    length, half = g.extent(), g.integer(1, 3)
+    tables = [g.x(length, half, role="constant") for _ in range(2)]
+    return call(g.x(*g.shape(2, 2), length, 2 * half), *tables)
+
+
+def rotated_pairs(x, cosines, sines):
+    first, second = np.split(x, 2, -1)
+    return np.concatenate([first * cosines - second * sines, second * cosines + first * sines], -1)
+
+
+case("ops.rotate_pairs", pairs, rotated_pairs)
+
+
 def positions(g: Draw):
     rows = g.integer(1, 6)
     position = g.integer(0, rows - 1)

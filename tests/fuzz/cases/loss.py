@@ -124,7 +124,20 @@ def core_binary(g: Draw):
 
 
 case("ops.sigmoid_nll", core_binary, lambda x, t: np.where(t == -1, 0, np.logaddexp(0, x) - x * t))
-case("ops.huber", lambda g: call(g.x(*g.shape()), 0.7), lambda d, delta: np.where(abs(d) < delta, d * d / 2, delta * (abs(d) - delta / 2)))
+
+
+def pair(g: Draw, *options):
+    shape = g.shape()
+    return call(g.x(*shape), g.x(*shape), *options)
+
+
+def near_and_far(x, t, delta):
+    size = abs(x - t)
+    return np.where(size < delta, size * size / 2, delta * (size - delta / 2))
+
+
+case("ops.huber", lambda g: pair(g, 0.7), near_and_far)
+case("ops.bernoulli_nll", pair, lambda x, t: np.logaddexp(0, x) - x * t, within=4)
 
 
 def bernoulli(g: Draw):

@@ -69,6 +69,21 @@ binary("minimum", np.minimum)
 binary("arctan2", np.arctan2, low=0.5)
 binary("fmod", np.fmod, low=0.5, high=3)
 
+binary("squared_difference", lambda a, b: (a - b) ** 2)
+for shapes in (((3, 4),) * 3, ((2, 3, 4), (3, 1), (4,)), ((0, 2),) * 3):
+    case("linear_interpolate", lambda o, p, x, y: o.linear_interpolate(p, x, y), lambda p, x, y: p * x + (1 - p) * y,
+         *shapes)
+ANGLES = np.arange(15).reshape(5, 3) * 0.37
+
+
+def rotated(x):
+    points = (x[..., :3] + 1j * x[..., 3:]) * np.exp(1j * ANGLES)
+    return np.concatenate([points.real, points.imag], -1)
+
+
+for shape in ((2, 3, 5, 6), (2, 1, 3, 5, 6), (0, 2, 5, 6)):
+    case("rotate_pairs", lambda o, x: o.rotate_pairs(x, np.cos(ANGLES), np.sin(ANGLES)), rotated, shape)
+
 unary("negative", np.negative, dtypes="efdbhil")
 unary("absolute", np.abs)
 unary("square", np.square)
@@ -87,6 +102,7 @@ unary("tan", np.tan, low=-1, high=1)
 unary("arcsin", np.arcsin, low=-0.8, high=0.8)
 unary("arccos", np.arccos, low=-0.8, high=0.8)
 unary("arctan", np.arctan)
+unary("arctanh", np.arctanh, low=-0.8, high=0.8)
 unary("sinh", np.sinh)
 unary("cosh", np.cosh)
 unary("erf", scipy.special.erf)
@@ -95,6 +111,15 @@ unary("ndtr", scipy.special.ndtr)
 unary("erfinv", scipy.special.erfinv, low=-0.8, high=0.8)
 unary("erfcinv", scipy.special.erfcinv, low=0.2, high=1.8)
 unary("ndtri", scipy.special.ndtri, low=0.1, high=0.9)
+unary("erfcx", scipy.special.erfcx)
+unary("log_ndtr", scipy.special.log_ndtr)
+unary("lgamma", scipy.special.gammaln, low=1.5, high=4)
+unary("digamma", scipy.special.digamma, low=1.8, high=4)
+for shapes in (((3, 4),), ((2, 3, 5),), ((0, 2),)):
+    case("polygamma", lambda o, x: o.polygamma(np.array(2), x), lambda x: scipy.special.polygamma(2, x), *shapes,
+         low=1.5, high=3)
+    case("zeta", lambda o, q: o.zeta(np.array(2.5), q, 1), lambda q: scipy.special.zeta(3.5, q), *shapes, low=1.5,
+         high=3)
 unary("sign", np.sign, orders=0, dtypes="efdbhil")
 unary("floor", np.floor, orders=0)
 unary("ceil", np.ceil, orders=0)
@@ -109,6 +134,7 @@ case("leaky_relu", lambda o, x: o.leaky_relu(x), lambda x: np.where(x < 0, 0.2 *
 for shapes in (((3, 4), (4,)), ((2, 3, 5), (3, 1)), ((4, 5), ()), ((0, 2), (2,))):
     case("prelu", lambda o, x, w: o.prelu(x, w), lambda x, w: np.where(x < 0, w * x, x), *shapes)
 case("elu", lambda o, x: o.elu(x, 0.7), lambda x: np.where(x < 0, 0.7 * np.expm1(x), x), (4, 5))
+case("selu", lambda o, x: o.selu(x, 0.7, 1.3), lambda x: 1.3 * np.where(x < 0, 0.7 * np.expm1(x), x), (4, 5))
 case("softplus", lambda o, x: o.softplus(x, 2.0), lambda x: np.log1p(np.exp(2 * x)) / 2, (4, 5))
 case("clipped_relu", lambda o, x: o.clipped_relu(x, 1.1), lambda x: np.minimum(np.maximum(x, 0), 1.1), (4, 5))
 case("hard_sigmoid", lambda o, x: o.hard_sigmoid(x), lambda x: np.minimum(np.maximum(0.2 * x + 0.5, 0), 1), (9, 5),
@@ -143,6 +169,7 @@ def reduction(name, reference, **options):
 
 
 reduction("sum", np.sum)
+reduction("sum_of_squares", lambda x, **options: np.sum(x * x, **options))
 reduction("prod", np.prod)
 reduction("max", np.max)
 reduction("min", np.min)
@@ -300,7 +327,9 @@ case("softmax_nll", lambda o, x: o.softmax_nll(x, LABELS, WEIGHT.astype(x.dtype)
 BINARY_LABELS = np.arange(12).reshape(3, 4) % 3 - 1
 case("sigmoid_nll", lambda o, x: o.sigmoid_nll(x, BINARY_LABELS),
      lambda x: np.where(BINARY_LABELS < 0, 0, np.logaddexp(0, np.where(BINARY_LABELS > 0, -x, x))), (3, 4))
-case("huber", lambda o, x: o.huber(x, 0.7), lambda x: np.where(abs(x) < 0.7, x**2 / 2, 0.7 * (abs(x) - 0.35)), (4, 5))
+case("huber", lambda o, x, t: o.huber(x, t, 0.7),
+     lambda x, t: np.where(abs(x - t) < 0.7, (x - t) ** 2 / 2, 0.7 * (abs(x - t) - 0.35)), (4, 5), (4, 5))
+case("bernoulli_nll", lambda o, x, t: o.bernoulli_nll(x, t), lambda x, t: np.log1p(np.exp(x)) - x * t, (4, 5), (4, 5))
 # Short runs of broadcast operands.
 case("multiply", lambda o, a, b: o.multiply(a, b), np.multiply, (300, 7), (300, 1), dtypes=FLOATS_AND_INTS)
 case("add", lambda o, a, b: o.add(a, b), np.add, (4, 90, 3, 5), (90, 1, 1), dtypes=FLOATS_AND_INTS)
@@ -364,6 +393,14 @@ def normal(shape):
     return pairs.ravel()[:size].reshape(shape)
 
 
+def uniform(shape):
+    size = int(np.prod(shape))
+    words = philox(SEED, (size + 63) // 64 * 64).reshape(-1)[:size].reshape(shape)
+    return (words.astype("u4") // 512 + 0.5) / 2**23
+
+
+case("uniform", lambda o, x: o.uniform(x, -1.5, 2.0, SEED), lambda x: x + (3.5 * uniform(x.shape) - 1.5), (5, 31))
+case("gumbel", lambda o, x: o.gumbel(x, SEED), lambda x: x - np.log(-np.log(uniform(x.shape))), (5, 31))
 case("dropout", lambda o, x: o.dropout(x, 0.3, SEED), dropout, (237,))
 case("gaussian", lambda o, m, v: o.gaussian(m, v, SEED), lambda m, v: m + np.exp(v / 2) * normal(m.shape),
      (5, 31), (5, 31))

@@ -7,7 +7,7 @@ import pytest
 import scipy.special
 from called import OPERATIONS, call_of, random_arrays
 from counted_number import Number, count, elementwise
-from op_cases import BINARY_LABELS, CASES
+from op_cases import ANGLES, BINARY_LABELS, CASES
 
 from renga._core import Products
 from renga.profiling.operation_cost import forward_flops
@@ -26,14 +26,28 @@ def near_and_far(size):
     return near * (size - near * 0.5)
 
 
+def rotated(x):
+    cosines, sines = np.cos(ANGLES), np.sin(ANGLES)
+    first, second = x[..., :3], x[..., 3:]
+    return np.concatenate(
+        [first * cosines - second * sines, second * cosines + first * sines], -1
+    )
+
+
 # Where the case's reference is one function of SciPy, or computes more than the result.
 FORMULAS = {
+    "arctanh": elementwise("arctanh", math.atanh),
     "clip": lambda x: np.minimum(np.maximum(x, Number(-0.5)), Number(0.75)),
     "clipped_relu": lambda x: np.minimum(np.maximum(x, Number(0)), Number(1.1)),
     **{
         name: elementwise(name, getattr(scipy.special, name))
-        for name in ("erf", "erfc", "erfcinv", "erfinv", "ndtr", "ndtri")
+        for name in (
+            "digamma erf erfc erfcinv erfcx erfinv log_ndtr ndtr ndtri".split()
+        )
     },
+    "lgamma": elementwise("lgamma", math.lgamma),
+    "polygamma": elementwise("polygamma", lambda x: scipy.special.polygamma(2, x)),
+    "zeta": elementwise("zeta", lambda q: scipy.special.zeta(3.5, q)),
     "fix": elementwise("fix", math.trunc),
     "floor_divide": lambda a, b: np.floor(a / b),
     "fmod": elementwise("fmod", math.fmod),
@@ -41,11 +55,12 @@ FORMULAS = {
         np.maximum(x * 0.2 + 0.5, Number(0)), Number(1)
     ),
     "hard_swish": lambda x: x * np.minimum(np.maximum(x + 3, Number(0)), Number(6)) / 6,
-    "huber": lambda x: near_and_far(abs(x)),
+    "huber": lambda x, t: near_and_far(abs(x - t)),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "sigmoid_nll": lambda x: np.where(
         BINARY_LABELS < 0, 0, softplus(np.where(BINARY_LABELS > 0, -x, x), 1)
     ),
+    "rotate_pairs": rotated,
     "sign": elementwise("sign", np.sign),
 }
 SPECIAL_FUNCTIONS = {

@@ -28,6 +28,17 @@ OPERANDS = {
     "sigmoid_nll": Case(
         lambda o, x, t: o.sigmoid_nll(x, indices(t)), None, ((3, 4), (3, 4))
     ),
+    "polygamma": Case(
+        lambda o, n, x: o.polygamma(1 + indices(n), x), None, ((3, 4), (3, 4)), 0.5, 3
+    ),
+    "zeta": Case(
+        lambda o, s, q: o.zeta(2 + indices(s), q, 0), None, ((3, 4), (3, 4)), 0.5, 3
+    ),
+    "rotate_pairs": Case(
+        lambda o, x, c, s: o.rotate_pairs(x, c, s),
+        None,
+        ((2, 3, 5, 6), (5, 3), (5, 3)),
+    ),
     "softmax_nll": Case(
         lambda o, x, t, w: o.softmax_nll(x, indices(t), w),
         None,

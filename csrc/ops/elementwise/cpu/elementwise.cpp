@@ -45,8 +45,8 @@ void select_cpu(const Array& condition, const Array& a, const Array& b, const Ar
   visit_bits(y.itemsize(), [&]<class T>(Type<T>) { select_loop<T>(condition, a, b, y); });
 }
 
-[[maybe_unused]] const bool registered =
-    elementwise_kernels.add(0, {elementwise_cpu::unary, elementwise_cpu::binary, select_cpu});
+[[maybe_unused]] const bool registered = elementwise_kernels.add(
+    0, {elementwise_cpu::unary, elementwise_cpu::binary, elementwise_cpu::quaternary, select_cpu});
 
 }  // namespace
 }  // namespace renga

@@ -6,6 +6,8 @@
 namespace renga::elementwise_cpu {
 
 void unary(Unary map, double p, double q, const Array& x, const Array& y);
+void quaternary(Quaternary map, const Array& a, const Array& b, const Array& c, const Array& d,
+                const Array& y);
 void binary(Binary map, double p, const Array& a, const Array& b, const Array& y);
 
 }  // namespace renga::elementwise_cpu

@@ -7,10 +7,10 @@
 
 namespace renga::elementwise_cpu {
 
-// y = f(x...), f of vectors. Doubles, and functions that xsimd computes, are of one width.
+// y = f(x...), f of vectors. Those of functions that xsimd computes are of one width.
 template <bool of_any_width, class T, class F, class... In>
 void map_floats(T* y, std::int64_t n, const F& f, const In*... x) {
-  if constexpr (of_any_width && std::is_same_v<Compute<T>, float>) {
+  if constexpr (of_any_width) {
     simd::map_vectors(y, n, f, x...);
   } else {
     simd::map_on<simd::Avx2>(y, n, f, x...);

@@ -22,6 +22,7 @@ void integer_unary(const T* x, T* y, std::int64_t n) {
 // Elementary operations per element, for parallel_walk.
 std::int64_t cost_of(Unary map) {
   if (map == Unary::power || map == Unary::power_of) return 40;
+  if (map >= Unary::erfcx && map <= Unary::digamma) return 40;
   return map < Unary::exp || map == Unary::relu || map == Unary::leaky_relu ? 1 : 8;
 }
 

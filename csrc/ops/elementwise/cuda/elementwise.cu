@@ -40,6 +40,14 @@ struct BinaryMap {
   }
 };
 
+template <Quaternary map, class T>
+struct QuaternaryMap {
+  __device__ void operator()(std::byte* const* at) const {
+    cuda::store<T>(at[0], maps::quaternary<map>(cuda::load<T>(at[1]), cuda::load<T>(at[2]),
+                                                cuda::load<T>(at[3]), cuda::load<T>(at[4])));
+  }
+};
+
 // T is an integer of the elements' size: they are only copied.
 template <class T>
 struct Select {
@@ -72,14 +80,25 @@ void binary_cuda(Binary map, double p, const Array& a, const Array& b, const Arr
   });
 }
 
+void quaternary_cuda(Quaternary map, const Array& a, const Array& b, const Array& c, const Array& d,
+                     const Array& y) {
+  visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
+    if constexpr (is_floating<T>) {
+      maps::visit_map<maps::kLastQuaternary>(map, [&]<Quaternary m>() {
+        cuda::map_elements<T, 5>({&y, &a, &b, &c, &d}, QuaternaryMap<m, T>{});
+      });
+    }
+  });
+}
+
 void select_cuda(const Array& condition, const Array& a, const Array& b, const Array& y) {
   visit_bits(y.itemsize(), [&]<class T>(Type<T>) {
     cuda::for_each_element<4>({&y, &condition, &a, &b}, Select<T>{});
   });
 }
 
-[[maybe_unused]] const bool registered =
-    elementwise_kernels.add(cuda::number(), {unary_cuda, binary_cuda, select_cuda});
+[[maybe_unused]] const bool registered = elementwise_kernels.add(
+    cuda::number(), {unary_cuda, binary_cuda, quaternary_cuda, select_cuda});
 
 }  // namespace
 }  // namespace renga

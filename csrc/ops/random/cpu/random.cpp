@@ -5,7 +5,7 @@
 #include "ops/random/cpu/philox.h"
 #include "ops/random/dropout_mask.h"
 #include "simd/cpu_features.h"
-#include "simd/vector.h"
+#include "simd/elementary.h"
 #include "tensor/strided_loop.h"
 
 namespace renga {
@@ -67,36 +67,88 @@ void dropout_cpu(const Array& x, const DropoutMask& mask, const Array& y) {
   });
 }
 
-template <class T>
-void normal_block(const PhiloxBlock& numbers, T* y, std::int64_t n) {
+template <class D>
+[[gnu::always_inline]] inline D to_doubles(const typename D::Integers& n) {
+  return D(__builtin_convertvector(n, typename D::V));
+}
+
+// Normal numbers of a block as normal_pair() makes them, in vectors of doubles.
+template <class Target>
+[[gnu::always_inline]] inline void normal_numbers(const PhiloxBlock& numbers, double* y) {
+  using D = simd::Vector<Target, double>;
+  using Integers = typename D::Integers;
+  // Taylor's series in the square of an angle of at most an eighth of a turn.
+  constexpr double kSine[] = {-1.0 / 1307674368000, 1.0 / 6227020800, -1.0 / 39916800, 1.0 / 362880,
+                              -1.0 / 5040,          1.0 / 120,        -1.0 / 6,        1.0};
+  constexpr double kCosine[] = {1.0 / 20922789888000,
+                                -1.0 / 87178291200,
+                                1.0 / 479001600,
+                                -1.0 / 3628800,
+                                1.0 / 40320,
+                                -1.0 / 720,
+                                1.0 / 24,
+                                -1.0 / 2,
+                                1.0};
   constexpr std::int64_t kHalf = kPhiloxBlock / 2;
-  for (std::int64_t i = 0; i < kHalf; ++i) {
-    const auto k = static_cast<std::size_t>(i);
-    const NormalPair pair = normal_pair(numbers[k], numbers[k + kHalf]);
-    if (i < n) y[i] = T(static_cast<Compute<T>>(pair.first));
-    if (i + kHalf < n) y[i + kHalf] = T(static_cast<Compute<T>>(pair.second));
+  for (std::int64_t i = 0; i < kHalf; i += D::width) {
+    const Integers a = *reinterpret_cast<const Integers*>(numbers.data() + i);
+    const Integers b = *reinterpret_cast<const Integers*>(numbers.data() + i + kHalf);
+    // Less 2^31, words are signed integers.
+    constexpr std::int32_t kSignBit = std::numeric_limits<std::int32_t>::min();
+    const D uniform = (to_doubles<D>(a ^ kSignBit) + D(0x1p31 + 0.5)) * D(0x1p-32);
+    const D radius = sqrt(log(uniform) * D(-2));
+    const Integers quarter = (b + (1 << 29)) >> 30;  // the nearest one
+    const Integers rest = b - (quarter << 30);
+    const D angle = to_doubles<D>(rest) * D(2 * std::numbers::pi * 0x1p-32);
+    const D square = angle * angle;
+    const D sine = radius * angle * polynomial(square, kSine);
+    const D cosine = radius * polynomial(square, kCosine);
+    const auto is_odd = to_doubles<D>(quarter & 1) > D(0);
+    const D x = select(is_odd, sine, cosine), up = select(is_odd, cosine, sine);
+    D::store(select(to_doubles<D>((quarter + 1) & 2) > D(0), -x, x), y + i);
+    D::store(select(to_doubles<D>(quarter & 2) > D(0), -up, up), y + i + kHalf);
   }
 }
 
-void normal_cpu(std::uint64_t seed, const Array& y) {
+// Uniform numbers between 0 and 1, both excluded.
+inline void uniform_numbers(const PhiloxBlock& numbers, double* y) {
+  for (std::size_t i = 0; i < kPhiloxBlock; ++i) y[i] = uniform_number(numbers[i]);
+}
+
+// Fills y with what `draw` makes of each block of Philox.
+template <class Draw>
+void fill_drawn(std::uint64_t seed, const Array& y, const Draw& draw) {
   const GilRelease work(y.size());
   const std::int64_t size = y.size();
   visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {
-      parallel_for(divide_up(size, kPhiloxBlock), 2000, [&](std::int64_t begin, std::int64_t end) {
+      parallel_for(divide_up(size, kPhiloxBlock), 500, [&](std::int64_t begin, std::int64_t end) {
         PhiloxBlock numbers;
+        double drawn[kPhiloxBlock];
         for (std::int64_t b = begin; b < end; ++b) {
-          const std::int64_t at = b * kPhiloxBlock;
+          const std::int64_t at = b * kPhiloxBlock, n = std::min(kPhiloxBlock, size - at);
           philox(seed, b, numbers);
-          normal_block(numbers, y.as<T>() + at, std::min(kPhiloxBlock, size - at));
+          draw(numbers, drawn);
+          T* const to = y.as<T>() + at;
+          for (std::int64_t i = 0; i < n; ++i) to[i] = T(static_cast<Compute<T>>(drawn[i]));
         }
       });
     }
   });
 }
 
+void normal_cpu(std::uint64_t seed, const Array& y) {
+  fill_drawn(seed, y, [](const PhiloxBlock& numbers, double* to) {
+    simd::dispatch_for<double>([&](auto target) __attribute__((always_inline)) {
+      normal_numbers<decltype(target)>(numbers, to);
+    });
+  });
+}
+
+void uniform_cpu(std::uint64_t seed, const Array& y) { fill_drawn(seed, y, uniform_numbers); }
+
 [[maybe_unused]] const bool registered =
-    random_kernels.add(0, {dropout_mask_cpu, dropout_cpu, normal_cpu});
+    random_kernels.add(0, {dropout_mask_cpu, dropout_cpu, normal_cpu, uniform_cpu});
 
 }  // namespace
 }  // namespace renga

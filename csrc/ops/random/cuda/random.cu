@@ -57,6 +57,17 @@ __global__ void draw_normal(cuda::Seed given, std::int64_t size, T* y) {
   }
 }
 
+template <class T>
+__global__ void draw_uniform(cuda::Seed given, std::int64_t size, T* y) {
+  const std::uint64_t seed = given.get();
+  for (std::int64_t at = cuda::thread_index(); at < size; at += cuda::thread_count()) {
+    const std::int64_t block = at / kPhiloxBlock, j = at % kPhiloxBlock;
+    const PhiloxWords drawn =
+        philox_words(seed, static_cast<std::uint64_t>(block * kCounters + j % kCounters));
+    y[at] = T(static_cast<Compute<T>>(uniform_number(drawn.words[j / kCounters])));
+  }
+}
+
 void dropout_mask_cuda(double ratio, std::uint64_t seed, const Array& bits) {
   cuda::launch(bits.device(), cuda::grid_for(bits.size()), draw_mask, dropout_threshold(ratio),
                seed, bits.size(), bits.as<std::uint64_t>());
@@ -82,8 +93,18 @@ void normal_cuda(std::uint64_t seed, const Array& y) {
   });
 }
 
-[[maybe_unused]] const bool registered =
-    random_kernels.add(cuda::number(), {dropout_mask_cuda, dropout_cuda, normal_cuda});
+void uniform_cuda(std::uint64_t seed, const Array& y) {
+  if (y.size() == 0) return;
+  visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
+    if constexpr (is_floating<T>) {
+      cuda::launch(y.device(), cuda::grid_for(y.size()), draw_uniform<T>, seed, y.size(),
+                   y.as<T>());
+    }
+  });
+}
+
+[[maybe_unused]] const bool registered = random_kernels.add(
+    cuda::number(), {dropout_mask_cuda, dropout_cuda, normal_cuda, uniform_cuda});
 
 }  // namespace
 }  // namespace renga

@@ -14,9 +14,27 @@ namespace {
 
 using reducers::comparable, reducers::is_nan;
 
-template <class T, class Value>
-Value load(const std::byte* p) {
-  return static_cast<Value>(static_cast<Compute<T>>(*reinterpret_cast<const T*>(p)));
+template <class T>
+Compute<T> load(const std::byte* p) {
+  return static_cast<Compute<T>>(*reinterpret_cast<const T*>(p));
+}
+// What R folds of an element.
+template <class T, class R>
+typename R::Value element(const std::byte* p) {
+  return reducers::element<R>(static_cast<typename R::Value>(load<T>(p)));
+}
+
+// The sum of 256 adjoining numbers in 32 partial results: each of eight in float32, which are then
+// added to sums in double.
+inline void add_near(const std::byte* x, double* partials) {
+  constexpr int kLanes = 32, kRows = 8;
+  float near[kLanes] = {};
+  for (int row = 0; row < kRows; ++row) {
+    for (int l = 0; l < kLanes; ++l) {
+      near[l] += load<bfloat16>(x + (row * kLanes + l) * static_cast<int>(sizeof(bfloat16)));
+    }
+  }
+  for (int l = 0; l < kLanes; ++l) partials[l % (kLanes / 2)] += near[l];
 }
 
 // Folds a run of elements. Partial results let the compiler vectorize, and are more exact than a
@@ -27,21 +45,30 @@ typename R::Value fold_run(const std::byte* x, std::int64_t step, std::int64_t n
   constexpr int kPartials = R::compares ? 32 : 16;
   if (n < kPartials) {
     Value all = R::start;
-    for (std::int64_t i = 0; i < n; ++i) all = R::fold(all, load<T, Value>(x + i * step));
+    for (std::int64_t i = 0; i < n; ++i) all = R::fold(all, element<T, R>(x + i * step));
     return all;
   }
   Value partials[kPartials];
   std::fill_n(partials, kPartials, R::start);
   std::int64_t i = 0;
   if (step == sizeof(T)) {
+    if constexpr (std::is_same_v<R, reducers::Sum<bfloat16>>) {
+      for (; i + 256 <= n; i += 256) add_near(x + i * step, partials);
+    }
     for (; i + kPartials <= n; i += kPartials) {
       for (int l = 0; l < kPartials; ++l) {
         partials[l] =
-            R::fold(partials[l], load<T, Value>(x + (i + l) * static_cast<int>(sizeof(T))));
+            R::fold(partials[l], element<T, R>(x + (i + l) * static_cast<int>(sizeof(T))));
       }
     }
   }
-  for (; i < n; ++i) partials[0] = R::fold(partials[0], load<T, Value>(x + i * step));
+  for (; i < n; ++i) partials[0] = R::fold(partials[0], element<T, R>(x + i * step));
+  if constexpr (R::compares) {
+    for (int half = kPartials / 2; half > 0; half /= 2) {
+      for (int l = 0; l < half; ++l) partials[l] = R::fold(partials[l], partials[l + half]);
+    }
+    return partials[0];
+  }
   for (int l = 1; l < kPartials; ++l) partials[0] = R::fold(partials[0], partials[l]);
   return partials[0];
 }
@@ -82,16 +109,28 @@ struct LoopsOf {
                         std::int64_t rows, std::int64_t step, std::int64_t n) {
     constexpr std::int64_t kItem = sizeof(T), kLine = 64, kAhead = 16;
     Value* const __restrict to = &value(partials);
+    constexpr std::int64_t kTogether = 4;  // while whose partial results are in registers
+    if (!R::compares && step == kItem && n * kItem == row_step) {
+      for (; rows >= kTogether; rows -= kTogether, x += kTogether * row_step) {
+        for (std::int64_t k = 0; k < n; ++k) {
+          Value all = to[k];
+          for (int row = 0; row < kTogether; ++row) {
+            all = R::fold(all, element<T, R>(x + row * row_step + k * kItem));
+          }
+          to[k] = all;
+        }
+      }
+    }
     for (; rows > 0; --rows, x += row_step) {
       if (step != kItem) {
-        for (std::int64_t k = 0; k < n; ++k) to[k] = R::fold(to[k], load<T, Value>(x + k * step));
+        for (std::int64_t k = 0; k < n; ++k) to[k] = R::fold(to[k], element<T, R>(x + k * step));
         continue;
       }
       // The hardware does not prefetch a thread's part of the rows.
       for (std::int64_t k = 0; n * kItem < row_step && k < n * kItem; k += kLine) {
         __builtin_prefetch(x + kAhead * row_step + k, 0, 2);
       }
-      for (std::int64_t k = 0; k < n; ++k) to[k] = R::fold(to[k], load<T, Value>(x + k * kItem));
+      for (std::int64_t k = 0; k < n; ++k) to[k] = R::fold(to[k], element<T, R>(x + k * kItem));
     }
   }
   static void fold_partial(std::byte* partial, const std::byte* other) {
@@ -224,25 +263,62 @@ void reduce_cpu(Reduction map, const Array& x, const Axes& axes, const Array& y)
   });
 }
 
+constexpr std::int64_t kArgColumns = 512;  // whose best numbers stay in the nearest cache
+
+// The first index of the largest or smallest number of a run.
+template <class T, bool largest>
+std::int32_t arg_of_run(const std::byte* x, std::int64_t step, std::int64_t n) {
+  auto best = load<T>(x);
+  std::int32_t at = 0;
+  for (std::int64_t i = 1; i < n; ++i) {
+    const auto v = load<T>(x + i * step);
+    const bool beaten = largest ? v <= best : v >= best;
+    if (!beaten && !is_nan(best)) {
+      best = v;
+      at = static_cast<std::int32_t>(i);
+    }
+  }
+  return at;
+}
+
+// The same of each column of adjoining numbers, row by row, without branches.
+template <class T, bool largest>
+void arg_of_rows(const std::byte* x, std::int64_t row_step, std::int64_t rows, std::int64_t n,
+                 std::int32_t* __restrict at) {
+  Compute<T> best[kArgColumns];
+  for (std::int64_t k = 0; k < n; ++k) {
+    best[k] = load<T>(x + k * static_cast<int>(sizeof(T)));
+    at[k] = 0;
+  }
+  for (std::int64_t i = 1; i < rows; ++i) {
+    x += row_step;
+    for (std::int64_t k = 0; k < n; ++k) {
+      const Compute<T> v = load<T>(x + k * static_cast<int>(sizeof(T)));
+      const bool is_better = !(largest ? v <= best[k] : v >= best[k]) & !is_nan(best[k]);
+      best[k] = is_better ? v : best[k];
+      at[k] = is_better ? static_cast<std::int32_t>(i) : at[k];
+    }
+  }
+}
+
 void arg_cpu(Reduction map, const Array& x, int axis, const Array& y) {
   const GilRelease work(x.size());
   const std::int64_t n = x.shape(axis), step = x.strides()[axis];
   const Array rows = select_view(x, axis, 0);
   visit_dtype(comparable(x.dtype()), [&]<class T>(Type<T>) {
+    const bool largest = map == Reduction::max;
+    const auto of_run = largest ? arg_of_run<T, true> : arg_of_run<T, false>;
+    const auto of_rows = largest ? arg_of_rows<T, true> : arg_of_rows<T, false>;
     parallel_walk(make_loop<2>({&y, &rows}), n, [&](std::int64_t m, const auto& p, const auto& s) {
-      for (std::int64_t j = 0; j < m; ++j) {
-        const std::byte* from = p[1] + j * s[1];
-        auto best = load<T, Compute<T>>(from);
-        std::int32_t at = 0;
-        for (std::int64_t i = 1; i < n; ++i) {
-          const auto v = load<T, Compute<T>>(from + i * step);
-          const bool beaten = map == Reduction::max ? v <= best : v >= best;
-          if (!beaten && !is_nan(best)) {
-            best = v;
-            at = static_cast<std::int32_t>(i);
-          }
+      if (s[1] == sizeof(T) && s[0] == sizeof(std::int32_t)) {
+        for (std::int64_t j = 0; j < m; j += kArgColumns) {
+          of_rows(p[1] + j * s[1], step, n, std::min(kArgColumns, m - j),
+                  reinterpret_cast<std::int32_t*>(p[0]) + j);
         }
-        *reinterpret_cast<std::int32_t*>(p[0] + j * s[0]) = at;
+        return;
+      }
+      for (std::int64_t j = 0; j < m; ++j) {
+        *reinterpret_cast<std::int32_t*>(p[0] + j * s[0]) = of_run(p[1] + j * s[1], step, n);
       }
     });
   });

@@ -11,7 +11,7 @@ struct Fold {
   using Result = typename R::Result;
   __device__ Value start() const { return R::start; }
   __device__ Value element(const std::byte* p, std::int64_t) const {
-    return static_cast<Value>(cuda::load<T>(p));
+    return reducers::element<R>(static_cast<Value>(cuda::load<T>(p)));
   }
   __device__ Value fold(Value a, Value b) const { return R::fold(a, b); }
   __device__ void store(std::byte* p, Value v) const {

@@ -57,7 +57,7 @@ _WHOLE: ContextVar[Collection[str]] = ContextVar("_WHOLE", default=())
 _OF_LABELS = {
     "-_": "Neg",
     "forget": "Forget",
-    "gammaln": "LGamma",
+    "lgamma": "LGamma",
     "maxpoolingnd": "MaxPoolingND",
     "negative": "Neg",
     "rsqrt": "DivFromConstant",

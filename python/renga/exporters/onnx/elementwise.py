@@ -13,9 +13,7 @@ from renga.exporters.onnx.registry import (
     OPERATORS,
     Writer,
     writes,
-    writes_function,
 )
-from renga.functions.activation.not_negative import NotNegative
 from renga.program import Value
 
 
@@ -40,6 +38,7 @@ OPERATORS["max"] = _reduction("ReduceMax")
 OPERATORS["min"] = _reduction("ReduceMin")
 OPERATORS["prod"] = _reduction("ReduceProd")
 OPERATORS["sum"] = _reduction("ReduceSum")
+OPERATORS["sum_of_squares"] = _reduction("ReduceSumSquare")
 
 
 def _operand(x: Any, dtype: Any) -> Any:
@@ -91,6 +90,11 @@ def _leaky_relu(graph: Any, ys: Any, x: Any, slope: float) -> Sequence[str]:
 @writes("elu")
 def _elu(graph: Any, ys: Any, x: Any, alpha: float) -> Sequence[str]:
     return [graph.node("Elu", x, alpha=alpha)]
+
+
+@writes("selu")
+def _selu(graph: Any, ys: Any, x: Any, alpha: float, scale: float) -> Sequence[str]:
+    return [graph.node("Selu", x, alpha=alpha, gamma=scale)]
 
 
 @writes("softplus")
@@ -154,20 +158,48 @@ def _floor_divide(graph: Any, ys: Any, a: Any, b: Any) -> Sequence[str]:
     return [graph.node("Floor", graph.node("Div", *operands))]
 
 
-@writes_function(NotNegative)
-def _not_negative(graph: Any, ys: Any, call: Any, x: Any) -> Sequence[str]:
-    return [graph.node("GreaterOrEqual", x, numpy.zeros((), x.dtype))]
-
-
 @writes("fmod")
 def _fmod(graph: Any, ys: Any, a: Any, b: Any) -> Sequence[str]:
     return [graph.node("Mod", *(_operand(x, ys[0].dtype) for x in (a, b)), fmod=1)]
 
 
+@writes("squared_difference")
+def _squared_difference(graph: Any, ys: Any, a: Any, b: Any) -> Sequence[str]:
+    d = graph.node("Sub", *(_operand(x, ys[0].dtype) for x in (a, b)))
+    return [graph.node("Mul", d, d)]
+
+
+@writes("linear_interpolate")
+def _linear_interpolate(graph: Any, ys: Any, p: Any, x: Any, y: Any) -> Sequence[str]:
+    p, x, y = (_operand(v, ys[0].dtype) for v in (p, x, y))
+    rest = graph.node("Sub", numpy.ones((), ys[0].dtype), p)
+    return [graph.node("Add", graph.node("Mul", p, x), graph.node("Mul", rest, y))]
+
+
+@writes("rotate_pairs")
+def _rotate_pairs(
+    graph: Any, ys: Any, x: Any, cosines: Any, sines: Any
+) -> Sequence[str]:
+    cosines, sines = (_operand(v, x.dtype) for v in (cosines, sines))
+    sizes = numpy.full(2, x.shape[-1] // 2, numpy.int64)
+    halves = graph.node("Split", x, sizes, axis=-1, outputs=2)
+    rotated = graph.node("Concat", graph.node("Neg", halves[1]), halves[0], axis=-1)
+    tables = (numpy.concatenate([v, v], 1) for v in (cosines, sines))
+    products = [graph.node("Mul", v, w) for v, w in zip((x, rotated), tables)]
+    return [graph.node("Add", *products)]
+
+
+@writes("bernoulli_nll")
+def _bernoulli_nll(graph: Any, ys: Any, x: Any, t: Any) -> Sequence[str]:
+    x, t = (_operand(v, ys[0].dtype) for v in (x, t))
+    return [graph.node("Sub", graph.node("Softplus", x), graph.node("Mul", x, t))]
+
+
 @writes("huber")
-def _huber(graph: Any, ys: Any, d: Any, delta: Any) -> Sequence[str]:
-    size = graph.node("Abs", d)
-    most, half = (numpy.asarray(v, d.dtype) for v in (delta, 0.5))
+def _huber(graph: Any, ys: Any, x: Any, t: Any, delta: Any) -> Sequence[str]:
+    x, t = (_operand(v, ys[0].dtype) for v in (x, t))
+    size = graph.node("Abs", graph.node("Sub", x, t))
+    most, half = (numpy.asarray(v, ys[0].dtype) for v in (delta, 0.5))
     near = graph.node("Min", size, most)
     rest = graph.node("Sub", size, graph.node("Mul", near, half))
     return [graph.node("Mul", near, rest)]

@@ -7,18 +7,14 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.core.around_call import reads_elements
 from renga.core.configuration import config
-from renga.functions.activation.not_negative import not_negative
 from renga.functions.check import check_arrays, check_floats, check_shape
-from renga.functions.noise.seed import generator
-from renga.functions.on_host import on_host
+from renga.functions.noise.seed import draw_seed
+from renga.functions.on_host import beside
 from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_real
 
 
-@reads_elements
-@on_host
 def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:  # noqa: E741
     """``x``, or ``r x`` where ``x`` is negative, with ``r`` uniform in [l, u).
 
@@ -42,11 +38,14 @@ def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:
     if not 0 <= l < u < 1:
         raise ValueError(f"rrelu: expected 0 <= l < u < 1, got {l} and {u}")
     check_floats("rrelu", x)
-    if not config.train:
-        r = numpy.full(x.shape, (l + u) / 2, x.dtype)
-    elif r is None:
-        r = generator(x).uniform(l, u, x.shape).astype(x.dtype)
+    if r is None and config.train:
+        zeros = beside(x, numpy.zeros(x.shape, x.dtype))
+        r = _core.ops.uniform(zeros, l, u, draw_seed(x)).array
+    elif r is None and not return_r:
+        return _core.ops.leaky_relu(x, (l + u) / 2)
+    elif not config.train:
+        r = beside(x, numpy.full(x.shape, (l + u) / 2, x.dtype))
     check_arrays("rrelu", r)
     check_shape("rrelu", r.shape == x.shape, "r of the shape of x", x, r)
-    y = _core.ops.where(not_negative(x), x, _core.ops.multiply(r, x))
+    y = _core.ops.prelu(x, r)
     return (y, r) if return_r else y

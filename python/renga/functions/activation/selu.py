@@ -21,4 +21,4 @@ def selu(
     Source: Klambauer et al., Self-normalizing neural networks, 2017.
     """
     alpha = check_real("selu", "alpha", alpha)
-    return _core.ops.elu(x, alpha) * check_real("selu", "scale", scale)
+    return _core.ops.selu(x, alpha, check_real("selu", "scale", scale))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga import _core
 from renga.core.around_call import overridable
 from renga.core.variable import Variable
-from renga.functions.array.get_item import get_item
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
@@ -37,4 +37,5 @@ def position_embedding(W: Any, x: Any, position: int = 0) -> Variable:
             f"position_embedding: expected x of (N, L, …), L at most {len(W)} less "
             f"position {position}, got {x.shape}"
         )
-    return get_item(W, slice(position, position + x.shape[1]))
+    kept = [(0, n, 1) for n in W.shape[1:]]
+    return _core.ops.slice(W, [(position, x.shape[1], 1), *kept])

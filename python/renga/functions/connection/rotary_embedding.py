@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy
 
 from renga import _core
-from renga.core.variable import Variable, as_variable
+from renga.core.variable import Variable
 from renga.functions.check import check_floats
 from renga.utils.extents import check_integer, check_real
 from renga.utils.type_check import InvalidType
@@ -55,14 +56,23 @@ def rotary_embedding(
         )
     if not base > 0:
         raise ValueError(f"rotary_embedding: expected a positive base, got {base}")
-    x = as_variable(x)
-    ops, half = _core.ops, x.shape[-1] // 2
-    positions = position + step * numpy.arange(x.shape[-2], dtype=numpy.float64)
-    rates = base ** (-numpy.arange(half) / max(half, 1))
-    angles = positions[:, None] * rates
-    tables = numpy.cos(angles).astype(x.dtype), numpy.sin(angles).astype(x.dtype)
-    cos, sin = x.device.send(tables)
-    first, second = x[..., :half], x[..., half:]
-    return ops.concat(
-        [first * cos - second * sin, second * cos + first * sin], x.ndim - 1
-    )
+    length, width = x.shape[-2:]
+    tables = _tables(length, width, position, base, step)
+    if x.ndim > 3:
+        return _core.ops.rotate_pairs(x, *tables)
+    planes = _core.ops.reshape(x, (1,) * (4 - x.ndim) + x.shape)
+    return _core.ops.reshape(_core.ops.rotate_pairs(planes, *tables), x.shape)
+
+
+@functools.lru_cache(maxsize=8)
+def _tables(
+    length: int, width: int, position: int, base: float, step: int
+) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """The cosines and sines of the angles of each position and pair."""
+    half = width // 2
+    positions = position + step * numpy.arange(length, dtype=numpy.float64)
+    angles = positions[:, None] * base ** (-numpy.arange(half) / max(half, 1))
+    tables = numpy.cos(angles), numpy.sin(angles)
+    for table in tables:
+        table.flags.writeable = False
+    return tables

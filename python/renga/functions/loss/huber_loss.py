@@ -29,5 +29,5 @@ def huber_loss(
     check_reduce("huber_loss", reduce, ("sum_along_second_axis", "no"))
     check_alike("huber_loss", x, t)
     delta = check_real("huber_loss", "delta", delta)
-    loss = _core.ops.huber(_core.ops.subtract(in_nominal_dtype(x), t), delta)
+    loss = _core.ops.huber(in_nominal_dtype(x), in_nominal_dtype(t), delta)
     return loss if reduce == "no" else _core.ops.sum(loss, 1)

@@ -8,6 +8,7 @@ from renga import _core
 from renga.core.variable import Variable, as_variable
 from renga.functions.check import array_of, check_arrays
 from renga.functions.loss.softmax_cross_entropy import softmax_cross_entropy
+from renga.functions.math.average import average
 from renga.utils.extents import check_real
 
 
@@ -37,10 +38,12 @@ def label_smoothing_cross_entropy(
         )
     check_arrays("label_smoothing_cross_entropy", x)
     x, t = as_variable(x), array_of("label_smoothing_cross_entropy", "labels", t)
-    sharp = softmax_cross_entropy(x, t, ignore_label=ignore_label)
-    taken = t != ignore_label
-    count = max(1, int(taken.sum()))
-    log_p = _core.ops.log_softmax(x, 1)
-    weight = (taken / (count * x.shape[1])).astype(x.dtype)[:, None]
-    spread = -_core.ops.sum(log_p * weight)
-    return (1 - epsilon) * sharp + epsilon * spread
+    loss = softmax_cross_entropy(x, t, ignore_label=ignore_label)
+    # -mean(log p) is by x[t] - mean(x) more than -log p[t].
+    ops, axes = _core.ops, [0, *range(2, x.ndim), 1]
+    scores = ops.reshape(ops.transpose(x, axes), (t.size, x.shape[1]))
+    taken = t.ravel() != ignore_label
+    picked = ops.select_item(scores, t.ravel() * taken)
+    weight = (taken / max(1, int(taken.sum()))).astype(x.dtype)
+    more = ops.sum((picked - average(scores, 1)) * weight)
+    return loss + epsilon * more

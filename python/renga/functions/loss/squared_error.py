@@ -16,7 +16,7 @@ def squared_difference(x1: Any, x2: Any) -> Variable:
         InvalidType: shapes or dtypes differ, or are not floats.
     """
     check_alike("squared_difference", x1, x2)
-    return _core.ops.square(_core.ops.subtract(x1, x2))
+    return _core.ops.squared_difference(x1, x2)
 
 
 def squared_error(x0: Any, x1: Any) -> Variable:

@@ -49,8 +49,8 @@ def bernoulli_nll(x: Any, y: Any, reduce: str = "sum") -> Variable:
     check_reduce("bernoulli_nll", reduce, REDUCTIONS)
     x = _as_array(x, y)
     check_floats("bernoulli_nll", x, y)
-    y = in_nominal_dtype(y)
-    return reduced(_core.ops.softplus(y, 1.0) - _core.ops.multiply(x, y), reduce)
+    loss = _core.ops.bernoulli_nll(in_nominal_dtype(y), in_nominal_dtype(x))
+    return reduced(loss, reduce)
 
 
 def gaussian_nll(x: Any, mean: Any, ln_var: Any, reduce: str = "sum") -> Variable:

@@ -66,6 +66,9 @@ def _weighted(x: Any, axis: Any, weights: Any, keepdims: bool) -> Variable:
     ops = _core.ops
     if axis is not None:
         axis = check_axis("average", x, axis)
+    is_last = axis == x.ndim - 1 and weights.shape == x.shape[-1:]
+    if is_last and not keepdims and x.dtype == weights.dtype:
+        return ops.divide(ops.matmul(x, weights), ops.sum(weights))
     if weights.shape != x.shape and axis is not None:
         shape = [1] * x.ndim
         shape[axis] = x.shape[axis]

@@ -21,4 +21,4 @@ def batch_l2_norm_squared(x: Any) -> Variable:
     """
     check_floats("batch_l2_norm_squared", x)
     check_shape("batch_l2_norm_squared", x.ndim >= 2, "(N, …)", x)
-    return _core.ops.sum(_core.ops.square(x), tuple(range(1, x.ndim)))
+    return _core.ops.sum_of_squares(x, tuple(range(1, x.ndim)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.core.variable import Variable, as_variable
+from renga import _core
+from renga.core.variable import Variable
 from renga.functions.check import check_alike
 
 
@@ -15,5 +16,4 @@ def linear_interpolate(p: Any, x: Any, y: Any) -> Variable:
         InvalidType: shapes or dtypes differ, or are not floats.
     """
     check_alike("linear_interpolate", p, x, y)
-    p = as_variable(p)
-    return p * x + (1 - p) * y
+    return _core.ops.linear_interpolate(p, x, y)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from renga import _core
 from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_axis, check_floats
-from renga.functions.noise.seed import generator
-from renga.functions.on_host import on_host
+from renga.functions.noise.seed import draw_seed
+from renga.functions.on_host import beside
 from renga.utils.extents import check_real
 
 
-@on_host
 def gumbel_softmax(log_pi: Any, tau: float = 0.1, axis: int = 1) -> Variable:
     """``softmax((log_pi + g) / tau)`` with Gumbel noise g: nearly one-hot samples.
 
@@ -29,7 +30,8 @@ def gumbel_softmax(log_pi: Any, tau: float = 0.1, axis: int = 1) -> Variable:
     check_floats("gumbel_softmax", log_pi)
     if log_pi.ndim:  # what has no axis is one category
         axis = check_axis("gumbel_softmax", log_pi, axis)
-    noise = generator(log_pi).gumbel(size=log_pi.shape).astype(log_pi.dtype)
+    zeros = beside(log_pi, numpy.zeros(log_pi.shape, log_pi.dtype))
+    noise = _core.ops.gumbel(zeros, draw_seed(log_pi)).array
     z = (as_variable(log_pi) + noise) * (1 / tau)
     if log_pi.ndim == 0:
         return _core.ops.squeeze(_core.ops.softmax(z[None], 0), 0)

@@ -19,7 +19,10 @@ FUNCTIONS = {
     "erfcx": scipy.special.erfcx,
     "exp": numpy.exp,
     "expm1": numpy.expm1,
-    "lgamma": scipy.special.gammaln,
+    # SciPy's is infinite for the least numbers.
+    "lgamma": lambda x: numpy.where(
+        abs(x) < 1e-300, -numpy.log(abs(x)), scipy.special.gammaln(x)
+    ),
     "log": numpy.log,
     "log10": numpy.log10,
     "log1p": numpy.log1p,

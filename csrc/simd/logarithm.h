@@ -1,0 +1,78 @@
+// Logarithms of vectors of floats and of doubles within 2 units in the last place, for all numbers.
+#pragma once
+
+#include <cstdint>
+#include <numbers>
+
+#include "simd/powers.h"
+
+namespace renga::simd {
+
+// x = (1 + f) 2^exponent, where 1 + f is between the roots of 1/2 and of 2, and log(1 + f) is
+// f + rest.
+template <class V>
+struct LogarithmParts {
+  V exponent, f, rest;
+};
+
+// Coefficients of minimax polynomials from the highest power on: of (log(1 + f) - f + f²/2) / f³ in
+// f for floats, of (2 artanh(s) / s - 2) / s² in s² for doubles.
+inline constexpr float kFloatLogarithm[] = {0.0697161147f, -0.114797338f, 0.116854199f,
+                                            -0.124256873f, 0.142490576f,  -0.166678023f,
+                                            0.200007157f,  -0.24999997f,  0.333333312f};
+inline constexpr double kDoubleLogarithm[] = {
+    0.13088034850927554, 0.13268638369266824, 0.15386244737621667, 0.18181795547521136,
+    0.22222222392581045, 0.28571428570799785, 0.40000000000000883, 0.66666666666666666};
+
+template <class V>
+[[gnu::always_inline]] inline LogarithmParts<V> logarithm_parts(const V& x) {
+  using C = typename V::value_type;
+  constexpr bool is_double = std::is_same_v<C, double>;
+  constexpr int digits = std::numeric_limits<C>::digits - 1;
+  // Subnormal numbers are made normal first.
+  constexpr int shift = is_double ? 54 : 24;
+  const auto is_small = x < V(std::numeric_limits<C>::min());
+  BitsOf<V> bits = bits_of(select(is_small, x * V(C(std::int64_t{1} << shift)), x));
+  V exponent;
+  if constexpr (is_double) {
+    constexpr std::int64_t bias = 1023, root_of_half = 0x3fe6a09e667f3bcd;
+    const BitsOf<V> k = (bits - root_of_half + (bias << digits)) >> digits;  // and the bias
+    bits -= (k << digits) - (bias << digits);
+    exponent = from_bits<V>(k | 0x4330000000000000) - V(0x1p52 + bias);
+  } else {
+    constexpr std::int32_t root_of_half = 0x3f3504f3;
+    const BitsOf<V> k = (bits - root_of_half) >> digits;
+    bits -= k << digits;
+    exponent = V(__builtin_convertvector(k, typename V::V));
+  }
+  const V f = from_bits<V>(bits) - V(1);
+  exponent = select(is_small, exponent - V(shift), exponent);
+  const V half_square = f * f * V(C(0.5));
+  if constexpr (is_double) {
+    const V s = f / (f + V(2)), z = s * s;
+    return {exponent, f, s * (half_square + z * polynomial(z, kDoubleLogarithm)) - half_square};
+  } else {
+    return {exponent, f, f * f * f * polynomial(f, kFloatLogarithm) - half_square};
+  }
+}
+
+// `y` for positive numbers, with the exceptions of a logarithm.
+template <class V>
+[[gnu::always_inline]] inline V logarithm_of_any(const V& x, const V& y) {
+  using C = typename V::value_type;
+  const V infinity(std::numeric_limits<C>::infinity());
+  const V undefined(std::numeric_limits<C>::quiet_NaN());
+  const V other = select(x == V(0), -infinity, undefined);  // NaN, too
+  return select(x > V(0), select(x == infinity, infinity, y), other);
+}
+
+// exponent log(2) factor + log(1 + f) factor, where log(2) factor is given in two parts, of which
+// products of the first with integers up to 2^11 are exact.
+template <class V, class C>
+[[gnu::always_inline]] inline V sum_of_parts(const LogarithmParts<V>& parts, C high, C low,
+                                             C factor) {
+  const V mantissa = parts.f * V(factor) + (parts.rest * V(factor) + parts.exponent * V(low));
+  return parts.exponent * V(high) + mantissa;
+}
+
+}  // namespace renga::simd
