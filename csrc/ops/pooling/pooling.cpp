@@ -107,12 +107,14 @@ Array narrowed(const char* op, const Array& indices, std::int64_t n, Dtype dtype
   const Array narrow = empty(indices.shape(), dtype);
   bool all_allowed =
       indices.dtype() == Dtype::int64 && indices.device() == Device{} && indices.is_contiguous();
-  const auto convert = [&]<class I>(I* to) {
-    const auto* const from = indices.as<std::int64_t>();
-    for (std::int64_t k = 0; k < indices.size(); ++k) {
-      all_allowed &= static_cast<bool>((from[k] >= 0) & (from[k] < n));
+  const auto convert = [&]<class I>(I* __restrict to) {
+    const auto* const __restrict from = indices.as<std::int64_t>();
+    std::int64_t outside = 0;  // without an early end, so that the compiler can use vectors
+    for (std::int64_t k = 0, size = indices.size(), end = n; k < size; ++k) {
+      outside |= static_cast<std::int64_t>((from[k] < 0) | (from[k] >= end));
       to[k] = static_cast<I>(from[k]);
     }
+    all_allowed = outside == 0;
   };
   if (all_allowed && dtype == Dtype::uint8) {
     convert(narrow.as<std::uint8_t>());
