@@ -128,7 +128,7 @@ def test_dcgan(monkeypatch, static):
 
     models, reports = train("@numpy")
     others, its = train(gpu)
-    assert_same(models, others)
+    assert_same(models, others, 3e-5)  # sums of what cancels, over four steps
     assert_same_reports(reports, its)
 
 
