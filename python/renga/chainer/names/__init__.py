@@ -58,8 +58,11 @@ _SOURCES = {
     "chainermn.communicators.non_cuda_aware_communicator": "communicators",
     "chainermn.communicators.pure_nccl_communicator": "communicators",
     "chainermn.datasets.scatter": "chainermn",
+    "chainermn.extensions._multi_node_snapshot": "chainermn",
+    "chainermn.extensions.checkpoint": "chainermn",
     "chainermn.extensions.multi_node_evaluator": "chainermn",
     "chainermn.global_except_hook": "chainermn",
+    "chainermn.iterators.multi_node_iterator": "chainermn",
 }
 
 

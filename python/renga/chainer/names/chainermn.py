@@ -1,14 +1,20 @@
-"""Names of ChainerMN: deprecated epochs, the exception hook, an evaluator."""
+"""Names of ChainerMN: deprecated epochs, the exception hook, private functions."""
 
 from __future__ import annotations
 
+import time
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
+import numpy
+
 from renga.communicators import Communicator
+from renga.parallel.data.datasets.scatter import _range_of
 from renga.parallel.data.extensions.generic_multi_node_evaluator import (
     GenericMultiNodeEvaluator as GenericMultiNodeEvaluator,
 )
+from renga.parallel.data.extensions.multi_node_snapshot import _complete
 
 
 def get_n_iterations_for_one_epoch(
@@ -39,3 +45,82 @@ def get_epoch_trigger(
 
 def add_hook() -> None:
     """Does nothing: communicators of processes end the job after an exception."""
+
+
+# chainermn.iterators.multi_node_iterator
+
+
+def _build_ctrl_msg(
+    stop: bool,
+    is_valid_data_type: bool,
+    is_paired_dataset: bool,
+    is_new_epoch: bool,
+    current_position: int,
+) -> numpy.ndarray:
+    """What the master of a multi-node iterator tells the others of a batch."""
+    flags = (stop, is_valid_data_type, is_paired_dataset, is_new_epoch)
+    return numpy.array([*map(int, flags), int(current_position)], numpy.float32)
+
+
+def _parse_ctrl_msg(msg: Any) -> tuple[bool, bool, bool, bool, int]:
+    """The arguments of ``_build_ctrl_msg``."""
+    stop, valid, paired, new_epoch = map(bool, msg[:4])
+    return stop, valid, paired, new_epoch, int(msg[4])
+
+
+# chainermn.datasets.scatter
+
+
+def _scatter_index(
+    n_total_samples: int, size: int, force_equal_length: bool
+) -> Iterator[tuple[int, int, int]]:
+    """Each rank with the begin and end of its range of the samples."""
+    for rank in range(size):
+        own = _range_of(n_total_samples, rank, size, force_equal_length)
+        yield rank, own.begin, own.end
+
+
+# chainermn.extensions._multi_node_snapshot
+
+
+def _parse_replica_sets(replica_sets: Any, size: int) -> list[set[int]]:
+    """The sets of ranks that have the same state, with one of all that are in none.
+
+    Raises:
+        AssertionError: sets overlap, or a rank does not exist.
+    """
+    try:
+        return [set(ranks) for ranks in _complete(replica_sets, size)]
+    except ValueError as error:
+        raise AssertionError(str(error)) from error
+
+
+# chainermn.extensions.checkpoint
+
+
+class _CheckpointStats:
+    """How long the writing of snapshots took, between ``start`` and ``end``."""
+
+    def __init__(self) -> None:
+        self._seconds: list[float] = []
+        self._began: float | None = None
+
+    def start(self) -> None:
+        """Begins to measure a snapshot."""
+        self._began = time.perf_counter()
+
+    def end(self) -> None:
+        """Ends what ``start`` began, if anything."""
+        if self._began is not None:
+            self._seconds.append(time.perf_counter() - self._began)
+            self._began = None
+
+    def report(self) -> str:
+        """Mean, least and most of the seconds."""
+        times = self._seconds
+        if not times:
+            return "No stats available"
+        mean = sum(times) / len(times)
+        return (
+            f"seconds per snapshot: mean {mean}, least {min(times)}, most {max(times)}"
+        )

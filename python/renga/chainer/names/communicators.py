@@ -7,6 +7,9 @@ from typing import Any
 from renga.communicators import create_communicator
 from renga.communicators.communicator import Communicator
 
+#: The most elements that a message of MPI counts.
+INT_MAX = 2**31 - 1
+
 
 class MpiCommunicatorBase(Communicator):
     """The base of communicators of processes."""
@@ -66,7 +69,8 @@ def init_ranks(mpi_comm: Any) -> tuple[int, int, int, int, int]:
 def chunked_bcast_obj(
     obj: Any, mpi_comm: Any, max_buf_len: int = 256 << 20, root: int = 0
 ) -> Any:
-    """The root's object."""
+    """The root's object; ``max_buf_len``, which has no effect, is in (0, INT_MAX)."""
+    assert 0 < max_buf_len < INT_MAX, f"expected a size of buffers, got {max_buf_len}"
     return create_communicator("naive", mpi_comm).bcast_obj(obj, root=root)
 
 

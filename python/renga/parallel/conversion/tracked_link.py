@@ -69,7 +69,6 @@ class TrackedLink(LoadedLink):
             compare(args, kwargs)
         return result
 
-
     def _require_own_links(self) -> None:
         """Raises ValueError if the model got a link after ranks have shared it."""
         for path, link in self.namedlinks():

@@ -109,13 +109,6 @@ def case_creators_are_what_was_applied():
     return y.creator is f, y.creator_node is f, z.creator is g, z.creator_node is g.node
 
 
-def case_set_creator_with_a_rank():
-    v, f = chainer.Variable(X), Old()
-    f.rank = 10
-    v.set_creator(f)
-    return v.rank
-
-
 def case_requires_grad_of_integers():
     (y,) = Double().apply((chainer.Variable(np.arange(3)),))
     (z,) = Double().apply((chainer.Variable(np.arange(3), requires_grad=False),))
@@ -549,3 +542,60 @@ def case_texts_of_unexpected_arguments():
         chainer.utils.argument.parse_kwargs(kwargs)
 
     return message(lambda: f(a=1, b=2)), message(lambda: f(b=2))
+
+
+def case_rank_can_be_set():
+    x = chainer.Variable(X)
+    before = x.node._rank
+    x.node._rank = 7
+    return before, x.rank, x.node.rank, (x * 2).rank, F.exp(x + 1).rank
+
+
+def case_rank_can_be_set_of_inputs_of_own_functions():
+    found = []
+    for ranks in ((0, 0), (3, 1), (2, 5)):
+        xs = chainer.Variable(X), chainer.Variable(ONE)
+        for x, rank in zip(xs, ranks):
+            x.node._rank = rank
+        ys = Double().apply(xs)
+        found.append(([y.rank for y in ys], ys[0].creator.rank, F.exp(ys[1]).rank))
+        z = Old()(xs[1])
+        found.append((z.rank, z.creator.rank))
+    return found
+
+
+def case_rank_stays():
+    found = []
+    for remove in (
+        lambda y: y.unchain(),
+        lambda y: setattr(y, "creator", None),
+        lambda y: setattr(y, "creator_node", None),
+        lambda y: y.node.unchain(),
+    ):
+        y = F.exp(F.exp(chainer.Variable(X)))
+        remove(y)
+        found.append((y.rank, y.creator, y.creator_node, (y * 2).rank))
+    return found
+
+
+def case_rank_stays_of_own_functions():
+    (y,) = Double().apply((F.exp(chainer.Variable(X)),))
+    y.unchain()
+    return y.rank, y.creator
+
+
+def case_set_creators():
+    v, f, g = chainer.Variable(X), Old(), Double()
+    v.creator = f
+    found = [v.creator is f, v.creator_node is f.node, v.rank]
+    v = chainer.Variable(X)
+    v.creator_node = g
+    return found + [v.creator is g, v.creator_node is g, v.rank]
+
+
+def case_set_creator_with_a_rank():
+    v, w, f, g = chainer.Variable(X), chainer.Variable(X), Double(), Double()
+    f.rank, g.rank = 10, 4
+    v.set_creator(f)
+    w.set_creator_node(g)
+    return v.rank, w.rank, (v + w).rank
