@@ -11,6 +11,8 @@ from renga.core.link import Link
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable, as_array
 from renga.functions import linear
+from renga.functions.array.cast import with_cast_params
+from renga.utils.type_check import InvalidType
 
 
 class Linear(Link):
@@ -77,4 +79,10 @@ class Linear(Link):
         """The output for ``x``, whose first ``n_batch_axes`` axes are the batch's."""
         if not self.W.is_initialized:
             self._initialize_weight(math.prod(x.shape[n_batch_axes:]))
-        return linear(x, self.W, self.b, n_batch_axes=n_batch_axes)
+        try:
+            return linear(x, self.W, self.b, n_batch_axes=n_batch_axes)
+        except InvalidType as error:
+            params = self.W, self.b
+            return with_cast_params(
+                error, linear, x, *params, n_batch_axes=n_batch_axes
+            )

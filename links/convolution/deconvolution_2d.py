@@ -6,8 +6,10 @@ from typing import Any
 
 from renga.core.variable import Variable
 from renga.functions import deconvolution_2d
+from renga.functions.array.cast import with_cast_params
 from renga.functions.window import as_pair, window_2d
 from renga.links.convolution.filters import GroupedFilters2D
+from renga.utils.type_check import InvalidType
 
 
 class Deconvolution2D(GroupedFilters2D):
@@ -55,13 +57,15 @@ class Deconvolution2D(GroupedFilters2D):
     def forward(self, x: Any) -> Variable:
         """The deconvolution of ``x``."""
         self._ensure_filters(x)
-        return deconvolution_2d(
-            x,
-            self.W,
-            self.b,
-            self.stride,
-            self.pad,
-            self.outsize,
-            dilate=self.dilate,
-            groups=self.groups,
-        )
+        options = {
+            "stride": self.stride,
+            "pad": self.pad,
+            "outsize": self.outsize,
+            "dilate": self.dilate,
+            "groups": self.groups,
+        }
+        try:
+            return deconvolution_2d(x, self.W, self.b, **options)
+        except InvalidType as error:
+            params = self.W, self.b
+            return with_cast_params(error, deconvolution_2d, x, *params, **options)

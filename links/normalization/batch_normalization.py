@@ -14,8 +14,10 @@ from renga.core.link import Link
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.functions import batch_normalization, fixed_batch_normalization
+from renga.functions.array.cast import with_cast_params
 from renga.initializers import with_dtype
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
+from renga.utils.type_check import InvalidType
 
 TEST = "test: use renga.using_config('train', False)"
 
@@ -126,9 +128,13 @@ class BatchNormalization(Link):
 
     def _fixed(self, x: Any, gamma: Any, beta: Any) -> Variable:
         """Normalizes by the running statistics."""
-        return fixed_batch_normalization(
-            x, gamma, beta, self.avg_mean, self.avg_var, self.eps, self.axis
-        )
+        params = gamma, beta, self.avg_mean, self.avg_var
+        try:
+            return fixed_batch_normalization(x, *params, eps=self.eps, axis=self.axis)
+        except InvalidType as error:
+            options = {"eps": self.eps, "axis": self.axis}
+            function = fixed_batch_normalization
+            return with_cast_params(error, function, x, *params, **options)
 
     def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
         """Normalizes over the batch, and updates the running statistics."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.configuration import config
 from renga.core.variable import Variable, as_array, as_variable, holds_numbers
 from renga.functions.check import check_arrays
 from renga.utils.type_check import InvalidType
@@ -36,6 +37,19 @@ def cast_floats(name: str, x: Any, *ys: Any) -> list[Any]:
         y if y is None or y.dtype == dtype or y.dtype.kind != "f" else cast(y, dtype)
         for y in ys
     ]
+
+
+def with_cast_params(
+    error: InvalidType, function: Any, x: Any, *params: Any, **options: Any
+) -> Variable:
+    """``function(x, *params)`` after an error, the parameters in the dtype of ``x``.
+
+    Without type checks alone, as in numerical gradients, which are more exact in
+    float64 than in the dtype of the parameters; else it raises the error.
+    """
+    if config.type_check:
+        raise error
+    return function(x, *cast_floats(function.__name__, x, *params), **options)
 
 
 def promoted(*xs: Any) -> list[Any]:

@@ -460,3 +460,24 @@ def case_kept_folders():
         return download.cached_download("http://localhost/none")
     finally:
         download.set_dataset_root(before)
+
+
+def case_types_are_promoted_without_checks():
+    found = []
+    x64 = X.astype("d")
+    with chainer.using_config("type_check", False):
+        for dtype in "ef":
+            with chainer.using_config("dtype", np.dtype(dtype)):
+                link = L.Linear(3, 2, initialW=1)
+                found.append(link(x64))
+                deconvolution = L.Deconvolution2D(3, 2, 2, initialW=1)
+                found.append(deconvolution(x64.reshape(2, 3, 1, 1)))
+                normalization = L.BatchNormalization(3)
+                with chainer.using_config("train", False):
+                    found.append(normalization(x64))
+                found.append(normalization.avg_mean.dtype)
+    return found
+
+
+def case_types_are_checked():
+    return L.Linear(3, 2, initialW=1)(X.astype("d"))
