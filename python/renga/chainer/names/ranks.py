@@ -35,7 +35,8 @@ def add_to_classes() -> None:
     setattr(_core.VariableNode, "_rank", rank)  # noqa: B010
     for function in (FunctionNode, Function):
         own: Any = vars(function)["rank"]
-        function.rank = property(_rank_of_function(own.fget), _give_rank)
+        give = _give_rank if function is FunctionNode else None  # as in Chainer
+        setattr(function, "rank", property(_rank_of_function(own.fget), give))
 
 
 def _node(var: Any) -> Any:
