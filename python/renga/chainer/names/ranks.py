@@ -36,7 +36,7 @@ def add_to_classes() -> None:
     for function in (FunctionNode, Function):
         own: Any = vars(function)["rank"]
         give = _give_rank if function is FunctionNode else None  # as in Chainer
-        setattr(function, "rank", property(_rank_of_function(own.fget), give))
+        setattr(function, "rank", property(_rank_of_function(own.fget), give))  # noqa: B010
 
 
 def _node(var: Any) -> Any:
