@@ -19,7 +19,6 @@ from renga.core.function_node import grad
 from renga.core.variable import Variable
 from renga.functions.array.cast import promoted
 from renga.functions.noise.seed import generator
-from renga.functions.util.link_states import detached
 from renga.links.activation import simplified_dropconnect as dropconnect_link
 from renga.links.rnn import zoneoutlstm
 from renga.program import is_recording
@@ -91,7 +90,7 @@ def _softmax_cross_entropy(function: Any) -> Any:
                 keep(loss, y=None)
                 return loss
         if _is_on_host(x):
-            scores = detached(x) if isinstance(x, Variable) else x
+            scores = x.array if isinstance(x, Variable) else x
             keep(loss, y=lambda: F.softmax(scores, axis=1).array)
         return loss
 
@@ -100,7 +99,7 @@ def _softmax_cross_entropy(function: Any) -> Any:
 
 def _dropout(function: Any) -> Any:
     def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
-        if kwargs or not config.train or not _needs_no_gradient(x):
+        if kwargs or not _needs_no_gradient(x) or not config.train:
             return function(x, ratio, **kwargs)
         y, mask = function(x, ratio, return_mask=True)
         keep(y, mask=mask)
