@@ -148,3 +148,27 @@ def sparse_product(data, sources, targets, x, m):
 
 
 case("ops.sparse_product", sparse, sparse_product, within=4)
+
+
+def aligned(g: Draw):
+    """Enough steps for any path of labels, between which there are blanks."""
+    n, kinds, labels = g.integer(1, 3), g.integer(2, 4), g.integer(1, 2)
+    steps = 2 * labels + g.integer(0, 2)
+    path = np.zeros((n, 2 * labels + 1), np.int64)
+    path[:, 1::2] = [[g.integer(1, kinds - 1) for _ in range(labels)] for _ in range(n)]
+    lengths = np.array([g.integer(2 * labels, steps) for _ in range(n)], np.int64)
+    positions = np.array([2 * g.integer(0, labels) + 1 for _ in range(n)], np.int64)
+    return call(g.x(steps, n, kinds), path, lengths, positions, 0)
+
+
+case("ops.alignment_loss", aligned, dtypes="fd", smooth=False, within=6)
+
+
+def scored_steps(g: Draw):
+    """Fewer sequences from step to step, and the costs of transitions."""
+    kinds = g.integer(1, 4)
+    sizes = sorted((g.integer(1, 4) for _ in range(g.integer(1, 4))), reverse=True)
+    return call(g.x(kinds, kinds), [g.x(n, kinds) for n in sizes])
+
+
+case("ops.best_paths", scored_steps, dtypes="fd", smooth=False)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.core.variable import Variable
+from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_floats
 from renga.utils.extents import check_integer, check_real
 from renga.utils.type_check import InvalidType
@@ -57,7 +57,8 @@ def rotary_embedding(
     if not base > 0:
         raise ValueError(f"rotary_embedding: expected a positive base, got {base}")
     length, width = x.shape[-2:]
-    tables = _tables(length, width, position, base, step)
+    x = as_variable(x)
+    tables = _tables(length, width, position, base, step, x.dtype, x.device)
     if x.ndim > 3:
         return _core.ops.rotate_pairs(x, *tables)
     planes = _core.ops.reshape(x, (1,) * (4 - x.ndim) + x.shape)
@@ -66,13 +67,17 @@ def rotary_embedding(
 
 @functools.lru_cache(maxsize=8)
 def _tables(
-    length: int, width: int, position: int, base: float, step: int
-) -> tuple[numpy.ndarray, numpy.ndarray]:
+    length: int,
+    width: int,
+    position: int,
+    base: float,
+    step: int,
+    dtype: Any,
+    device: Any,
+) -> Any:
     """The cosines and sines of the angles of each position and pair."""
     half = width // 2
     positions = position + step * numpy.arange(length, dtype=numpy.float64)
     angles = positions[:, None] * base ** (-numpy.arange(half) / max(half, 1))
-    tables = numpy.cos(angles), numpy.sin(angles)
-    for table in tables:
-        table.flags.writeable = False
-    return tables
+    tables = numpy.cos(angles).astype(dtype), numpy.sin(angles).astype(dtype)
+    return tuple(map(as_variable, device.send(tables)))

@@ -44,10 +44,9 @@ def unpooling_nd(
     sizes = x.shape[2:]
     if outsize is None:
         outs = tuple(get_deconv_outsize(*one, cover_all) for one in zip(sizes, *window))
-        if min(outs) <= 0:  # no elements are left
+        if min(outs) <= 0:  # the padding takes all
             outs = tuple(max(n, 0) for n in outs)
-            nothing = x[..., :0] if isinstance(x, Variable) else as_variable(x[..., :0])
-            return _core.ops.reshape(nothing, (*x.shape[:2], *outs))
+            return _core.ops.reshape(as_variable(x)[..., :0], (*x.shape[:2], *outs))
     else:
         outs = as_tuple(outsize, len(sizes))
         outs = check_counts("unpooling_nd", "outsize", outs, len(sizes))

@@ -36,7 +36,7 @@ OTHERS = numpy.array([[0, 3, 1, 2], [2, 0, 3, 1]])
 
 
 def sparse(row, col):
-    matrix = CooMatrix(VALUES, row, col, (4, 4))
+    matrix = CooMatrix(VALUES, row, col, (4, 4), "other")
     return F.sparse_matmul(matrix, DENSE)
 
 

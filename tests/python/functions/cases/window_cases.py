@@ -74,7 +74,7 @@ F.unpooling_2d(f(1, 1, 2, 2), -1) -> ValueError
 F.unpooling_2d(f(1, 1, 2, 2), 2, 0) -> ValueError
 F.unpooling_2d(f(1, 1, 2, 2), 2, -1) -> ValueError
 F.unpooling_2d(f(1, 1, 2, 2), 2, 2, -1) -> ValueError
-F.unpooling_2d(f(1, 1, 2, 2), 2, 2, 5) -> InvalidType
+F.unpooling_2d(f(1, 1, 2, 2), 2, 2, 5) -> float32 (1, 1, 0, 0)
 F.unpooling_2d(f(1, 1, 2, 2), 2, 2, 1, (2, 2)) -> float32 (1, 1, 2, 2)
 F.unpooling_2d(f(1, 1, 2, 2), 2**64) -> ValueError
 F.unpooling_2d(f(1, 1, 2, 2), 2**40) -> ValueError
