@@ -6,8 +6,8 @@
 #include <cstring>
 #include <numbers>
 
-#include "tensor/polynomial.h"
 #include "simd/vector.h"
+#include "tensor/polynomial.h"
 
 namespace renga::simd {
 

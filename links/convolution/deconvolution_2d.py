@@ -57,7 +57,7 @@ class Deconvolution2D(GroupedFilters2D):
     def forward(self, x: Any) -> Variable:
         """The deconvolution of ``x``."""
         self._ensure_filters(x)
-        options = {
+        options: dict[str, Any] = {
             "stride": self.stride,
             "pad": self.pad,
             "outsize": self.outsize,

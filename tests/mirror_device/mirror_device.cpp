@@ -48,12 +48,12 @@ std::uint8_t add_device(const char* name, KernelTable<Kernels>&... tables) {
 }  // namespace
 
 Device mirror_device() {
-  static const std::uint8_t number = add_device(
-      "mirror", copy_kernels, elementwise_kernels, reduction_kernels, scan_kernels, softmax_kernels,
-      matmul_kernels, convolution_kernels, pooling_kernels, sampling_kernels, normalization_kernels,
-      channel_vector_kernels, recurrent_kernels, random_kernels, loss_kernels, path_kernels,
-      indexing_kernels, attention_kernels, row_normalization_kernels, linalg_kernels,
-      fourier_kernels, update_kernels);
+  static const std::uint8_t number =
+      add_device("mirror", copy_kernels, elementwise_kernels, reduction_kernels, scan_kernels,
+                 softmax_kernels, matmul_kernels, convolution_kernels, pooling_kernels,
+                 sampling_kernels, normalization_kernels, channel_vector_kernels, recurrent_kernels,
+                 random_kernels, loss_kernels, path_kernels, indexing_kernels, attention_kernels,
+                 row_normalization_kernels, linalg_kernels, fourier_kernels, update_kernels);
   return {number, 1};
 }
 

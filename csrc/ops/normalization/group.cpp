@@ -19,10 +19,11 @@ namespace {
 // Samples as kernels take them: all at once, or one after the other where channels are last.
 struct Samples {
   Array x;
+  bool has_channels_last;
   std::int64_t parts;
   ChannelLayout layout;  // of a part
 
-  explicit Samples(const Array& given) : x(given), parts(1), layout{} {
+  explicit Samples(const Array& given) : x(given), has_channels_last(false), parts(1), layout{} {
     const std::int64_t n = x.shape(0), c = x.shape(1), inner = n * c == 0 ? 0 : x.size() / (n * c);
     layout = {std::min<std::int64_t>(inner, 1), n * c, std::max<std::int64_t>(inner, 1)};
     Axes last;
@@ -31,6 +32,7 @@ struct Samples {
     }
     last.push_back(1);
     if (inner > 1 && c > 1 && x.device().is_host() && transpose_view(x, last).is_contiguous()) {
+      has_channels_last = true;
       parts = n;
       layout = {inner, c, 1};
     } else {
@@ -39,7 +41,7 @@ struct Samples {
   }
 
   Array part(const Array& of_x, std::int64_t i) const {
-    return parts == 1 ? of_x : select_view(of_x, 0, i);
+    return has_channels_last ? select_view(of_x, 0, i) : of_x;
   }
   Array vector(const Array& channels, std::int64_t i) const {
     return slice_view(channels, 0, i * layout.channels, layout.channels);
@@ -57,7 +59,7 @@ struct Samples {
     const Dtype dtype = statistics_dtype(x.dtype());
     const auto& kernels = normalization_kernels.on(x.device());
     ChannelLayout of_parts = layout;
-    if (parts == 1 && layout.outer > 0) {
+    if (!has_channels_last && layout.outer > 0) {
       of_parts = {1, x.shape(0) * groups, x.size() / (x.shape(0) * groups)};
     }
     mean = empty({parts * of_parts.channels}, dtype, x.device());
@@ -107,7 +109,8 @@ std::vector<Variable> composed_gradients(const Operands& o, const Variable& give
 // Of the same, without graph.
 std::vector<Variable> fused_gradients(const Operands& o, const Samples& samples, Normalization all,
                                       const GroupVectors& vectors, const Variable& gy) {
-  const std::optional<Array> fused = samples.parts == 1 ? fuse_gradient(gy, all) : std::nullopt;
+  const std::optional<Array> fused =
+      samples.has_channels_last ? std::nullopt : fuse_gradient(gy, all);
   Array gys = fused ? *fused : gy.array();
   if (!same_layout(gys, samples.x)) {
     const Array moved = empty_like(samples.x, gys.dtype());
@@ -169,7 +172,7 @@ Variable group_normalization(const Variable& x, std::int64_t groups, const Varia
   const Array y = empty_like(samples.x);
   const Variable result =
       record_all("GroupNormalization", {&y, 1}, std::array{x, gamma, beta}, std::move(back))[0];
-  if (samples.parts == 1) {
+  if (!samples.has_channels_last) {
     normalize_into(result, all, memory);
   } else {
     for (std::int64_t i = 0; i < samples.parts; ++i) {

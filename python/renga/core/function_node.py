@@ -195,7 +195,7 @@ class FunctionNode:
         gxs = self.backward(target_input_indexes, grad_outputs)
         for hook in hooks:
             hook.backward_postprocess(self, *arguments)
-        gxs = self._gradients_asked_for(gxs, target_input_indexes)
+        gxs = tuple(self._gradients_asked_for(gxs, target_input_indexes))
         if config.debug:
             self._check_gradients(target_input_indexes, gxs)
         if _thread.requires_graphs:

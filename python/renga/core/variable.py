@@ -332,7 +332,7 @@ class _VariableMethods:
         """Its name, device, shape, dtype, statistics and gradient, one per line."""
         lines = [self.summary()]
         array, names = self.array, "device backend shape dtype statistics grad"
-        values = [None] * 6
+        values: list[Any] = [None] * 6
         if array is not None:
             device = "CPU" if isinstance(array, numpy.ndarray) else self.device
             grad = None if self.grad is None else _statistics(self.grad)

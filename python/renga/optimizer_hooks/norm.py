@@ -35,7 +35,7 @@ def squared_norm(param: Any, x: Any) -> Any:
     return param.sum_over_shards(square) if isinstance(param, Parameter) else square
 
 
-def squared_gradients(params: Sequence[Parameter]) -> Sequence[Any]:
+def squared_gradients(params: list[Parameter]) -> Sequence[Any]:
     """The same of each gradient that a parameter has, without its loss scale."""
     kinds = {type(param) for param in params}
     if all(getattr(kind, x) is getattr(Parameter, x) for kind in kinds for x in _OURS):

@@ -126,7 +126,7 @@ case("ops.index_add", index_add, added_at, within=4)
 
 
 def pad_by_copy(g: Draw):
-    x = g.x(*(max(n, 1) for n in g.shape()))
+    x = g.x(*(max(n, 1) for n in g.shape(1)))
     before, after = ([g.integer(0, 4) for _ in x.value.shape] for _ in range(2))
     return call(x, before, after, g.pick("edge", "reflect", "symmetric", "wrap"))
 

@@ -201,11 +201,11 @@ def well_conditioned(g: Draw, batch=False, positive=False):
     return call(x)
 
 
-case("det", well_conditioned, np.linalg.det, dtypes="fd", within=4, refuses=(ValueError,))
+case("ops.det det", well_conditioned, np.linalg.det, dtypes="fd", within=4, refuses=(ValueError,))
 case("batch_det", lambda g: well_conditioned(g, True), np.linalg.det, dtypes="fd", within=4, refuses=(ValueError,))
-case("inv", well_conditioned, np.linalg.inv, dtypes="fd", within=4)
-case("batch_inv", lambda g: well_conditioned(g, True), np.linalg.inv, dtypes="fd", within=4)
-case("cholesky", lambda g: well_conditioned(g, positive=True), np.linalg.cholesky, dtypes="fd", within=4, smooth=False)
+case("ops.inv inv", well_conditioned, np.linalg.inv, dtypes="fd", within=4, layouts=False)
+case("batch_inv", lambda g: well_conditioned(g, True), np.linalg.inv, dtypes="fd", within=4, layouts=False)
+case("ops.cholesky cholesky", lambda g: well_conditioned(g, positive=True), np.linalg.cholesky, dtypes="fd", within=4, smooth=False)
 
 
 def complex_pair(g: Draw):
@@ -219,7 +219,10 @@ def parts(z):
 
 case("fft", complex_pair, lambda x: parts(np.fft.fft(x[0] + 1j * x[1])), within=4)
 case("ifft", complex_pair, lambda x: parts(np.fft.ifft(x[0] + 1j * x[1])), within=4)
+case("ops.fft", lambda g: call(*complex_pair(g)[0][0]), lambda x, y: parts(np.fft.fft(x + 1j * y)), dtypes="fd", within=4)
+case("ops.ifft", lambda g: call(*complex_pair(g)[0][0]), lambda x, y: parts(np.fft.ifft(x + 1j * y)), dtypes="fd", within=4)
 case("batch_l2_norm_squared", lambda g: call(g.x(*g.shape(2))), lambda x: (x**2).reshape(len(x), int(np.prod(x.shape[1:]))).sum(1), within=2)
 case("normalize", lambda g: (lambda x: call(x, axis=g.pick(*range(x.value.ndim), (0, 1))))(g.positive(*g.shape(2))), lambda x, axis: x / (np.sqrt((x**2).sum(axis, keepdims=True)) + 1e-5))
+case("ops.normalize", lambda g: (lambda x: call(x, 1e-5, [g.pick(*range(x.value.ndim))]))(g.positive(*g.shape(2))), lambda x, eps, axis: x / (np.sqrt((x**2).sum(axis[0], keepdims=True)) + eps))
 case("ops.cast cast", lambda g: call(g.x(*g.shape()), g.pick(*"efd")), lambda x, d: x.astype(d), dtypes=FLOATS + INTS, smooth=False)
 case("cast", lambda g: call(g.x(*g.shape(), low=0, high=100), g.pick(*"bhilBq")), lambda x, d: x.astype(d), dtypes=FLOATS, smooth=False)

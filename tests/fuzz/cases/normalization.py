@@ -133,7 +133,7 @@ def by_root_mean_square(x, gamma, eps):
     return x / np.sqrt((x * x).mean(tuple(range(-gamma.ndim, 0)), keepdims=True) + eps) * gamma
 
 
-case("group_normalization", grouped, group_normalized, within=20)
+case("ops.group_normalization group_normalization", grouped, group_normalized, within=20)
 case("layer_normalization ops.layer_normalization", layered, layer_normalized, within=20)
 case("rms_normalization", of_root_mean_square, by_root_mean_square, within=20)
 

@@ -14,7 +14,7 @@ from renga.core.function import Function
 from renga.core.function_node import FunctionNode
 
 _RANK, _CREATOR = "_given_rank", "_given_creator"
-_own_rank = _core.VariableNode.rank
+_own_rank: Any = _core.VariableNode.rank  # a property
 _own_creators = {
     cls: vars(cls)["creator_node"] for cls in (_core.Variable, _core.VariableNode)
 }
