@@ -24,6 +24,7 @@ def parallel_form(serial: type, strategy: str) -> Callable[[_Kind], _Kind]:
     return register
 
 
-def is_form(link: Any, strategy: str) -> bool:
-    """Whether a link is a parallel one of a strategy."""
-    return isinstance(link, tuple(FORMS[strategy].values()))
+def is_form(link: Any, strategy: str | None = None) -> bool:
+    """Whether a link is a parallel one, of a strategy if one is given."""
+    strategies = FORMS if strategy is None else (strategy,)
+    return any(isinstance(link, tuple(FORMS[each].values())) for each in strategies)

@@ -236,6 +236,7 @@ def test_operations_that_take_arrays():
     found = {name for name, operation in OPERATIONS.items() if operation.takes_arrays}
     assert found == {
         *OPERANDS,
+        "alignment_loss",
         "softmax_cross_entropy",
         "block_convolution",
         "block_convolution_input_grad",

@@ -8,6 +8,7 @@ from typing import Any
 
 from renga.core.link import Link
 from renga.core.serializer import Deserializer
+from renga.links.parallel.forms import is_form
 from renga.parallel.placement.tracker import current_tracker
 
 
@@ -75,7 +76,8 @@ class TrackedLink(LoadedLink):
             if not isinstance(link, TrackedLink):
                 continue
             for child in link.children():
-                if child._run_model is None:
+                # Parallel links may have links of their own.
+                if child._run_model is None and not is_form(link):
                     raise ValueError(
                         f"{type(self).__name__}: expected the links that the ranks "
                         "share since parallelize, got another one at "
