@@ -16,14 +16,15 @@
 namespace renga {
 namespace {
 
-// Samples as kernels take them: all at once, or one after the other where channels are last.
-struct Samples {
+// GroupSamples as kernels take them: all at once, or one after the other where channels are last.
+struct GroupSamples {
   Array x;
   bool has_channels_last;
   std::int64_t parts;
   ChannelLayout layout;  // of a part
 
-  explicit Samples(const Array& given) : x(given), has_channels_last(false), parts(1), layout{} {
+  explicit GroupSamples(const Array& given)
+      : x(given), has_channels_last(false), parts(1), layout{} {
     const std::int64_t n = x.shape(0), c = x.shape(1), inner = n * c == 0 ? 0 : x.size() / (n * c);
     layout = {std::min<std::int64_t>(inner, 1), n * c, std::max<std::int64_t>(inner, 1)};
     Axes last;
@@ -73,14 +74,14 @@ struct Samples {
   }
 };
 
-struct Operands {
+struct GroupOperands {
   Variable x, gamma, beta;
   std::int64_t groups;
   double eps;
 };
 
 // Of x, gamma and beta, written with operations.
-std::vector<Variable> composed_gradients(const Operands& o, const Variable& given_gy) {
+std::vector<Variable> composed_group_gradients(const GroupOperands& o, const Variable& given_gy) {
   const Dtype dtype = statistics_dtype(o.x.dtype());
   const std::int64_t groups = o.x.shape(0) * o.groups;
   const Shape rows{groups, o.x.size() / std::max<std::int64_t>(groups, 1)};
@@ -107,8 +108,9 @@ std::vector<Variable> composed_gradients(const Operands& o, const Variable& give
 }
 
 // Of the same, without graph.
-std::vector<Variable> fused_gradients(const Operands& o, const Samples& samples, Normalization all,
-                                      const GroupVectors& vectors, const Variable& gy) {
+std::vector<Variable> fused_group_gradients(const GroupOperands& o, const GroupSamples& samples,
+                                            Normalization all, const GroupVectors& vectors,
+                                            const Variable& gy) {
   const std::optional<Array> fused =
       samples.has_channels_last ? std::nullopt : fuse_gradient(gy, all);
   Array gys = fused ? *fused : gy.array();
@@ -152,9 +154,9 @@ Variable group_normalization(const Variable& x, std::int64_t groups, const Varia
           " and ", beta.shape());
   require<std::invalid_argument>(groups > 0 && x.shape(1) % groups == 0, op, ": expected ",
                                  x.shape(1), " channels in ", groups, " groups");
-  const Operands o{x, gamma, beta, groups, eps};
+  const GroupOperands o{x, gamma, beta, groups, eps};
   const UnsharedMemory memory(x.array());
-  const Samples samples(x.array());
+  const GroupSamples samples(x.array());
   Array mean, var;
   samples.moments(groups, mean, var);
   const Dtype dtype = mean.dtype();
@@ -166,8 +168,8 @@ Variable group_normalization(const Variable& x, std::int64_t groups, const Varia
                    contiguous(cast(beta.array(), dtype)), eps, vectors);
   const Normalization all{{samples.x, samples.layout}, vectors.mean, vectors.scale, vectors.beta};
   auto back = [=](std::span<const Variable> gys, std::span<const int>, Node&) {
-    return backprop_enabled() ? composed_gradients(o, gys[0])
-                              : fused_gradients(o, samples, all, vectors, gys[0]);
+    return backprop_enabled() ? composed_group_gradients(o, gys[0])
+                              : fused_group_gradients(o, samples, all, vectors, gys[0]);
   };
   const Array y = empty_like(samples.x);
   const Variable result =
