@@ -11,7 +11,7 @@ namespace {
 PyObject* picking = nullptr;
 
 struct Subscript {
-  std::vector<Range> ranges;
+  std::vector<renga::Range> ranges;
   Shape shape;
 };
 
