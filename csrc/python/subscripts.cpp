@@ -2,6 +2,7 @@
 // has other keys is computed by a function of Python.
 #include "ops/shape/manipulation.h"
 #include "python/calls/around_call.h"
+#include "python/range.h"
 
 namespace renga::python {
 namespace {
