@@ -10,6 +10,8 @@ namespace {
 // The function of Python that gets x and keys; never released, as the interpreter's end is not
 // ordered with it.
 PyObject* picking = nullptr;
+// Derived classes may have another shape, as parameters of which a rank has a shard.
+PyTypeObject* variable_type = nullptr;
 
 struct Subscript {
   std::vector<renga::Range> ranges;
@@ -78,7 +80,7 @@ Subscript parse(const Shape& extents, const py::tuple& keys) {
 
 // x[keys], or an undefined Variable if one of the keys is neither an integer, a slice, None nor
 // ....
-Variable basic_item(const Variable& x, const py::object& given) {
+Variable basic_item(const Variable& x, const py::object& given, const Shape& extents) {
   static const auto slice_of = surrounded("slice", &slice);
   static const auto reshaped = surrounded("reshape", &reshape);
   const py::tuple keys =
@@ -86,7 +88,7 @@ Variable basic_item(const Variable& x, const py::object& given) {
   for (const py::handle key : keys) {
     if (!is_basic(key)) return Variable();
   }
-  const Subscript subscript = parse(x.shape(), keys);
+  const Subscript subscript = parse(extents, keys);
   const Variable y = slice_of(x, subscript.ranges);
   // Integers and None change the axes.
   return y.shape() == subscript.shape ? y : reshaped(y, subscript.shape);
@@ -95,7 +97,8 @@ Variable basic_item(const Variable& x, const py::object& given) {
 Variable basic_item_of(VariableBody& body, PyObject* keys) {
   try {
     known_metadata(body);
-    return basic_item(Variable(Ref<VariableBody>(&body)), py::reinterpret_borrow<py::object>(keys));
+    const Variable x{Ref<VariableBody>(&body)};
+    return basic_item(x, py::reinterpret_borrow<py::object>(keys), x.shape());
   } catch (const InvalidType&) {
     return Variable();  // it has no numbers
   }
@@ -103,8 +106,10 @@ Variable basic_item_of(VariableBody& body, PyObject* keys) {
 
 PyObject* item(PyObject* self, PyObject* keys) noexcept {
   try {
-    const Variable y = basic_item_of(*variable_body(self), keys);
-    if (y.defined()) return python_variable(y).release().ptr();
+    if (Py_TYPE(self) == variable_type) {
+      const Variable y = basic_item_of(*variable_body(self), keys);
+      if (y.defined()) return python_variable(y).release().ptr();
+    }
     return py::handle(picking)(py::handle(self), py::handle(keys)).release().ptr();
   } catch (...) {
     py::detail::try_translate_exceptions();
@@ -120,13 +125,15 @@ PyObject* item_at(PyObject* self, Py_ssize_t i) noexcept {
 }  // namespace
 
 void set_subscript(PyHeapTypeObject* variable) {
+  variable_type = &variable->ht_type;
   variable->as_mapping.mp_subscript = &item;
   variable->as_sequence.sq_item = &item_at;
 }
 
 void bind_subscripts(py::module_& m) {
-  m.def("basic_item", &basic_item, py::arg("x"), py::arg("keys"),
-        "x[keys] if all keys are integers, slices, None and ..., else None.");
+  m.def("basic_item", &basic_item, py::arg("x"), py::arg("keys"), py::arg("shape"),
+        "x[keys], of the shape that is given, if all keys are integers, slices, None and ..., else "
+        "None.");
   m.def(
       "set_picking",
       [](const py::object& function) { picking = py::object(function).release().ptr(); },

@@ -14,13 +14,18 @@ COMPOSED = {
     "flatten": "reshape",
     "gaussian": "add",
     "max_pooling_2d_with_indices": "max_pooling_2d",
+    "gumbel": "add",
+    "pad_by_copy": "pad",
     "reciprocal": "divide",
+    "slice": "take",  # one label
     "softmax_cross_entropy": "multiply",
     "softmax_nll": "softmax_cross_entropy",
     "squeeze": "reshape",
     "stack": "concat",
     "sum_to": "reshape",
     "swapaxes": "transpose",
+    "uniform": "add",
+    "upsampling_2d": "MaxPoolingNDGrad",
 }
 DIFFERENTIABLE = [name for name, cases in CASES.items() if cases[0].orders]
 

@@ -93,11 +93,10 @@ L.BatchNormalization(3.0) -> TypeError
 L.BatchNormalization(axis=(0, 0)) -> BatchNormalization
 L.LayerNormalization(-3) -> ValueError
 L.LayerNormalization(2**62) -> MemoryError
-L.GroupNormalization(0, 4) -> ValueError
-L.GroupNormalization(-2, 4) -> ValueError
+L.GroupNormalization(-2, 4)(f(2, 4)) -> ValueError
 L.GroupNormalization(2, -4) -> ValueError
 L.GroupNormalization(3, 4) -> GroupNormalization
-L.GroupNormalization(2.0, 4) -> TypeError
+L.GroupNormalization(2.0, 4)(f(2, 4)) -> TypeError
 L.GroupNormalization(0, 4)(f(2, 4)) -> ValueError
 L.DecorrelatedBatchNormalization(4, groups=0) -> ValueError
 L.DecorrelatedBatchNormalization(4, groups=3) -> ValueError

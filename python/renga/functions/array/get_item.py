@@ -26,7 +26,7 @@ def get_item(x: Any, slices: Any) -> Variable:
     check_arrays("get_item", x)
     keys = as_keys(slices)
     try:
-        y = _core.basic_item(x, keys)
+        y = _core.basic_item(x, keys, x.shape)
         return _picked(x, keys) if y is None else y
     except InvalidType:
         if holds_numbers(x):
