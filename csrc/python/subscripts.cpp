@@ -11,7 +11,7 @@ namespace {
 // ordered with it.
 PyObject* picking = nullptr;
 // Derived classes may have another shape, as parameters of which a rank has a shard.
-PyTypeObject* variable_type = nullptr;
+PyTypeObject* subscripted_type = nullptr;
 
 struct Subscript {
   std::vector<renga::Range> ranges;
@@ -106,7 +106,7 @@ Variable basic_item_of(VariableBody& body, PyObject* keys) {
 
 PyObject* item(PyObject* self, PyObject* keys) noexcept {
   try {
-    if (Py_TYPE(self) == variable_type) {
+    if (Py_TYPE(self) == subscripted_type) {
       const Variable y = basic_item_of(*variable_body(self), keys);
       if (y.defined()) return python_variable(y).release().ptr();
     }
@@ -125,7 +125,7 @@ PyObject* item_at(PyObject* self, Py_ssize_t i) noexcept {
 }  // namespace
 
 void set_subscript(PyHeapTypeObject* variable) {
-  variable_type = &variable->ht_type;
+  subscripted_type = &variable->ht_type;
   variable->as_mapping.mp_subscript = &item;
   variable->as_sequence.sq_item = &item_at;
 }
