@@ -1,7 +1,10 @@
 // The layouts of images that kernels of this family know: channels last, or else rows of pixels.
 #pragma once
 
+#include "autograd/node.h"
 #include "autograd/variable.h"
+#include "ops/elementwise/arithmetic.h"
+#include "ops/sampling/sampling.h"
 #include "ops/shape/image.h"
 #include "ops/shape/manipulation.h"
 
@@ -30,9 +33,21 @@ inline Array empty_sampled(const Array& like, std::int64_t count, const Dims& ex
              : empty(shape, like.dtype(), like.device());
 }
 
-// f(x), computed in float32 if x has a narrower dtype.
+// x on a device; its gradient comes back to x's.
+inline Variable on_device(const Variable& x, Device device) {
+  const Device from = x.device();
+  if (from == device) return x;
+  return record("Copy", to_device(x.array(), device),
+                {{x, [from](const Variable& gy) { return on_device(gy, from); }}});
+}
+
+// f(x), computed in float32 if x has a narrower dtype, and on the host if its device has no
+// kernels.
 template <class Function>
 Variable in_singles(const Variable& x, const Function& f) {
+  if (!sampling_kernels.has(x.device()) && !x.device().is_meta()) {
+    return on_device(in_singles(on_device(x, Device{}), f), x.device());
+  }
   if (size_of(x.dtype()) >= size_of(Dtype::float32)) return f(x);
   return cast(f(cast(x, Dtype::float32)), x.dtype());
 }

@@ -69,8 +69,8 @@ Variable roi_max_2d(const Variable& x, const Array& regions, const Array& images
       regions_of("roi_max_2d", x.array(), regions, images, outsize, samples));
   return in_singles(x, [&](const Variable& image) {
     const Shape shape{regions.shape(0), x.shape(1), outsize[0], outsize[1]};
-    const Array y = empty(shape, image.dtype(), x.device());
-    const Array found = empty(shape, Dtype::int32, x.device());
+    const Array y = empty(shape, image.dtype(), image.device());
+    const Array found = empty(shape, Dtype::int32, image.device());
     sampling_kernels.on(y.device()).largest(contiguous(image.array()), *points, outside, y, found);
     return record("ROIMax2D", y, {{image, [=, shape = x.shape()](const Variable& gy) {
                                      return spread(gy, points, found, shape);

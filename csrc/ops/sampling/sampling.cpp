@@ -103,7 +103,7 @@ Variable sample_2d(const Variable& x, const Variable& rows, const Variable& colu
   shape.insert(1, x.shape(1));
   const Variable y = in_singles(x, [&](const Variable& image) {
     const auto flat = [&](const Variable& points) {
-      return cast(reshape(points, each), image.dtype());
+      return on_device(cast(reshape(points, each), image.dtype()), image.device());
     };
     return sampled(image, {flat(rows), flat(columns)}, {});
   });
