@@ -114,20 +114,20 @@ class Column:
         options = self.parts_of(row), self.formula, self.zero_fill
         return reference(row, self.kind(row), replicas, *options)
 
-    def run(self, row, changed=None):
+    def run(self, row, failures=None):
         """The result of a row on the ranks of this column.
 
         Args:
-            changed: is told of parameters that had changed before an exception.
+            failures: gets those of the ranks.
         """
         row = self.adapted(row)
-        self.begins_alike = changed is not None or bool(row.traits & self.alike)
-        changed = [] if changed is None else changed
+        self.begins_alike = failures is not None or bool(row.traits & self.alike)
+        failures = [] if failures is None else failures
         result = Result()
         for first, last, ranks in bounds(self.phases(row)):
             ranks = self.ranks if ranks is None else ranks
             before = result.files
-            found = self.on_ranks(row, ranks, first, last, before, changed)
+            found = self.on_ranks(row, ranks, first, last, before, failures)
             result.files = [files for files, _ in found]
             for i, (_, observed) in enumerate(found):
                 if i == len(result.observed):
@@ -135,11 +135,11 @@ class Column:
                 result.observed[i] = result.observed[i] + observed
         return result
 
-    def on_ranks(self, row, ranks, first, last, files, changed):
+    def on_ranks(self, row, ranks, first, last, files, failures):
         """Files and observations of each rank after some of the steps."""
 
         def act(comm):
-            note = changed.append
+            note = failures.append
             with row.settings():
                 return self.on_rank(comm, row, first, last, files, note)
 

@@ -7,6 +7,8 @@ import re
 
 import numpy
 
+from renga.communicators import RankFailed
+
 
 def check(row, column):
     """Runs a cell that has to be equal.
@@ -29,15 +31,27 @@ def check(row, column):
 
 def check_refused(row, column, pattern):
     """Runs a cell that has to be refused, by an error with a text of this pattern."""
-    changed = []
+    failures = []
     try:
-        column.run(row, changed)
+        column.run(row, failures)
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
         assert re.search(pattern, text, re.DOTALL), f"refused otherwise: {text}"
+        changed = changed_in_refused_step(failures)
         assert not changed, f"refused after parameters had changed: {changed}"
         return
     raise AssertionError(f"expected an error like {pattern!r}, got none")
+
+
+def changed_in_refused_step(failures):
+    """Those of failures in which parameters have changed.
+
+    Without a flush a rank may still be in an earlier step, which it has every right to
+    update in, when it hears of the refusal.
+    """
+    own = [each.step for each in failures if not isinstance(each.error, RankFailed)]
+    refused = min(own, default=0)
+    return [each for each in failures if each.changed and each.step >= refused]
 
 
 def check_raises(row, column):

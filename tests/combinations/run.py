@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -113,6 +113,14 @@ def number(value):
     return float(getattr(value, "array", value))
 
 
+class Failure(NamedTuple):
+    """An exception in a step, and the names of the parameters that changed in it."""
+
+    step: int
+    error: BaseException
+    changed: list[str]
+
+
 @dataclasses.dataclass
 class Result:
     """What the ranks have in the end, in rank order."""
@@ -153,7 +161,7 @@ def update(row, run, batches, index):
 
 @contextlib.contextmanager
 def unchanged(run, note):
-    """Notes if an exception is raised after parameters have changed."""
+    """Notes an exception, with the parameters that have changed before it."""
     programs = [each.program for each in run.trained]
     params = [p for program in programs for p in program.params(include_uninit=False)]
     before = [(param, host(param.array)) for param in params if not param.is_meta]
@@ -162,11 +170,13 @@ def unchanged(run, note):
     except BaseException as error:
         if isinstance(error, RankFailed) and run.step == 0:
             raise  # it may have got rank 0's weights before another rank refused
-        for param, array in before:
-            if param.is_meta:  # another stage's, which a rank has freed
-                continue
-            if not numpy.array_equal(host(param.array), array, equal_nan=True):
-                note(f"{param.name} had changed before {type(error).__name__}: {error}")
+        changed = [
+            param.name
+            for param, array in before
+            if not param.is_meta  # another stage's, which a rank has freed
+            and not numpy.array_equal(host(param.array), array, equal_nan=True)
+        ]
+        note(Failure(run.step, error, changed))
         raise
 
 

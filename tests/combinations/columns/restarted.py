@@ -37,9 +37,9 @@ class ElasticRestart(MultiNode):
     def phases(self, row):
         return (2, None), (STEPS, None)
 
-    def run(self, row, changed=None):
+    def run(self, row, failures=None):
         with tempfile.TemporaryDirectory() as self.folder:
-            return super().run(row, changed)
+            return super().run(row, failures)
 
     def load(self, run, comm, row, files):
         checkpoints = elastic.Checkpoints(comm, self.folder)
