@@ -324,12 +324,12 @@ class Pipeline(Link):
         """The model's result for a batch, computed in micro-batches, on every rank."""
         program, values = _positional(self.model, inputs, named_inputs)
         shapes = micro_batches.signature(values)
-        new_parts = self._runner.new_parts(program, [values])
+        look = self._runner.look(program, [values])
         self._runner.tell("the model")
-        text = f"arrays of {shapes}, values of new kinds in {len(new_parts)} parts"
+        text = f"arrays of {shapes}, values of new kinds in {len(look.parts)} parts"
         self._synchronize("the model", text=text)
         self._observe_model()
-        return self._runner.forward(program, values, new_parts)
+        return self._runner.forward(program, values, look)
 
     def train_batch(
         self,
@@ -368,15 +368,15 @@ class Pipeline(Link):
             else:
                 call, each = _positional(program, batch, {})
             values.append(each)
-        new_parts = self._runner.new_parts(call, values)
+        look = self._runner.look(call, values)
         if not self._runner.is_streaming:
             text = (
                 f"arrays of {micro_batches.signature(values)}, values of new kinds in "
-                f"{len(new_parts)} parts, and {hyperparameters_of(optimizer)}"
+                f"{len(look.parts)} parts, and {hyperparameters_of(optimizer)}"
             )
             self._synchronize("train_batch", optimizer, text)
         self._observe_model()
-        self._runner.train(optimizer, list(self.params()), call, values, new_parts)
+        self._runner.train(optimizer, list(self.params()), call, values, look)
 
     def drain(self) -> None:
         """Completes all batches that are on their way; every rank calls it."""

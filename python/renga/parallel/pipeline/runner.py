@@ -7,7 +7,7 @@ import inspect
 import itertools
 from collections import ChainMap
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from renga.communicators import Communicator
 from renga.core import reporter
@@ -29,13 +29,27 @@ from renga.parallel.pipeline.batches.reductions import (
     reductions_of,
     weights_of,
 )
-from renga.parallel.pipeline.batches.seen_programs import SeenPrograms
+from renga.parallel.pipeline.batches.seen_programs import SeenProgram, SeenPrograms
 from renga.parallel.pipeline.executor import Executor, MicroBatch, Observations
 from renga.parallel.pipeline.preparation import Options
 from renga.parallel.pipeline.schedule import Action, Stream
 from renga.parallel.pipeline.stages.messages import StageMessages
 from renga.parallel.pipeline.stages.tracing import Tracing
 from renga.utils.type_check import InvalidType
+
+
+class Look(NamedTuple):
+    """What is known of a program, and what is not, before it is run.
+
+    Attributes:
+        known: of the program; None if it is told how batches are put together, or if
+            they are not divided.
+        parts: of the batches, of two micro-batches each, with values of kinds that the
+            program was not seen with.
+    """
+
+    known: SeenProgram | None
+    parts: Sequence[tuple[Any, ...]]
 
 
 class Runner:
@@ -90,7 +104,7 @@ class Runner:
         self,
         program: Callable[..., Any],
         inputs: Sequence[Any],
-        new_parts: Sequence[tuple[Any, ...]],
+        look: Look,
     ) -> Any:
         """The program's result for a batch, on every rank.
 
@@ -99,10 +113,10 @@ class Runner:
         Args:
             program: the model.
             inputs: its arguments.
-            new_parts: of these, from :meth:`new_parts`.
+            look: at these, from :meth:`look`.
         """
         with no_backprop_mode():
-            found = self._reductions_of(program, [inputs], new_parts)
+            found = self._reductions_of(program, [inputs], look)
             parts = 1 if found.unknown() else self._options.micro_batches
             (batch,) = self._micro_batches(program, [inputs], found.of_result, parts)
             ys, observations = self._computed(batch)
@@ -131,7 +145,7 @@ class Runner:
         params: Sequence[Parameter],
         program: Callable[..., Any],
         batches: Sequence[Sequence[Any]],
-        new_parts: Sequence[tuple[Any, ...]],
+        look: Look,
     ) -> None:
         """Computes the gradient of batches, as of one, and updates the parameters.
 
@@ -140,13 +154,13 @@ class Runner:
             params: these.
             program: computes the loss.
             batches: its arguments.
-            new_parts: of these, from :meth:`new_parts`.
+            look: at these, from :meth:`look`.
         """
         if self._optimizer is not optimizer:
             self.drain()
             self.restart()
             self._optimizer = optimizer
-        found = self._reductions_of(program, batches, new_parts)
+        found = self._reductions_of(program, batches, look)
         if found.unknown():
             raise ValueError(
                 f"Pipeline: expected {found.unknown()} that is the mean or the sum of "
@@ -175,49 +189,42 @@ class Runner:
             self.restart()
             raise
 
-    def new_parts(
+    def look(
         self, program: Callable[..., Any], batches: Sequence[Sequence[Any]]
-    ) -> list[tuple[Any, ...]]:
-        """Those of batches, of two micro-batches each, that have to be looked at.
-
-        The program was not seen with values of their kinds yet: what it computes for
-        micro-batches may make that for a batch in another way.
-        """
-        if not self._has_to_look(batches):
-            return []
-        n, axis = self._options.micro_batches, self._options.batch_axis
+    ) -> Look:
+        """What has to be looked at before batches are computed in micro-batches."""
+        options = self._options
+        is_divided = options.micro_batches > 1 or len(batches) > 1
+        is_alone = self._comm.replicas is None
+        if options.reduce is not None or (is_alone and not is_divided):
+            return Look(None, ())
         by_size = sorted(batches, key=self._size, reverse=True)
-        values = self._programs.of(program, by_size[0]).values
+        known = self._programs.of(program, by_size[0])
+        n, axis = options.micro_batches, options.batch_axis
         pairs = [micro_batches.pairs(inputs, n, axis) for inputs in by_size]
-        return [pair for pair in itertools.chain(*pairs) if values.take(pair)]
-
-    def _has_to_look(self, batches: Sequence[Sequence[Any]]) -> bool:
-        """Whether batches are divided in a way that nobody has told."""
-        is_divided = self._options.micro_batches > 1 or len(batches) > 1
-        return self._options.reduce is None and (
-            is_divided or self._comm.replicas is not None
-        )
+        new = [pair for pair in itertools.chain(*pairs) if known.values.take(pair)]
+        return Look(known, new)
 
     def _reductions_of(
         self,
         program: Callable[..., Any],
         batches: Sequence[Sequence[Any]],
-        new_parts: Sequence[tuple[Any, ...]],
+        look: Look,
     ) -> Reductions:
         """How what is computed for micro-batches makes that for a batch.
 
         Replicas of a grid agree on what the program's first batch tells.
         """
-        if not self._has_to_look(batches):
+        known, replicas = look.known, self._comm.replicas
+        if known is None:
             return Reductions({RESULT: frozenset([self._options.reduce or "mean"])})
-        largest, replicas = max(batches, key=self._size), self._comm.replicas
-        known = self._programs.of(program, largest)
         before, known.reductions = known.reductions, None
-        own = Reductions.common([self._measured(program, part) for part in new_parts])
+        own = Reductions.common([self._measured(program, part) for part in look.parts])
         if before is not None:
             common = Reductions.common([before, own])
         else:
             if own.is_open:
+                largest = max(batches, key=self._size)
                 whole = self._measured(program, tuple(largest))
                 own = Reductions.common([own, whole])
             found = [own] if replicas is None else replicas.allgather_obj(own)
