@@ -48,6 +48,9 @@ class KernelTable {
 
   bool has(Device device) const { return rows_[device.driver].has_value(); }
 
+  // The device that computes for `device`: itself, or the host where it has no kernels.
+  Device computing(Device device) const { return has(device) ? device : Device{}; }
+
   const Kernels& on(Device device) const {
     const auto& row = rows_[device.driver];
     if (!row) {

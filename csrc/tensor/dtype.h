@@ -97,6 +97,18 @@ inline std::int64_t size_of(Dtype dtype) {
 }
 inline bool is_float(Dtype dtype) { return dtype >= Dtype::float16; }
 // Whether an operation may mix it with the other such dtype.
+// What numbers of a dtype are computed in: float64, or else float32.
+inline Dtype wide_dtype(Dtype dtype) {
+  return dtype == Dtype::float64 ? Dtype::float64 : Dtype::float32;
+}
+
+// Calls visit(Type<double>{}) or visit(Type<float>{}) for a wide dtype.
+template <class Visit>
+decltype(auto) visit_wide(Dtype dtype, Visit&& visit) {
+  if (dtype == Dtype::float64) return visit(Type<double>{});
+  return visit(Type<float>{});
+}
+
 inline bool is_activation(Dtype dtype) {
   return dtype == Dtype::bfloat16 || dtype == Dtype::float32;
 }

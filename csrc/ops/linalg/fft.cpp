@@ -17,9 +17,8 @@ namespace {
 // The inverse is the transform of what has its parts exchanged, exchanged again.
 std::vector<Variable> transform(const char* name, const Variable& real, const Variable& imaginary,
                                 bool inverse, double factor) {
-  const Dtype dtype = real.dtype() == Dtype::float64 ? Dtype::float64 : Dtype::float32;
-  // Devices without kernels have the host's.
-  const Device device = fourier_kernels.has(real.device()) ? real.device() : Device{};
+  const Dtype dtype = wide_dtype(real.dtype());
+  const Device device = fourier_kernels.computing(real.device());
   const auto operand = [&](const Variable& v) {
     return to_device(contiguous(cast(v.array(), dtype)), device);
   };

@@ -13,15 +13,10 @@ constinit KernelTable<LinalgKernels> linalg_kernels{"linalg"};
 
 namespace {
 
-// Devices without kernels have the host's.
-Device computing_device(const Array& a) {
-  return linalg_kernels.has(a.device()) ? a.device() : Device{};
-}
-
 // A stack of matrices as kernels take it.
 Array matrices(const Array& a) {
-  const Dtype dtype = a.dtype() == Dtype::float64 ? Dtype::float64 : Dtype::float32;
-  return to_device(contiguous(cast(a, dtype)), computing_device(a));
+  return to_device(contiguous(cast(a, wide_dtype(a.dtype()))),
+                   linalg_kernels.computing(a.device()));
 }
 
 // A result for operand a.
@@ -34,7 +29,7 @@ const LinalgKernels& checked(const char* op, const Variable& a) {
   const int n = a.ndim();
   require(n >= 2 && a.shape(n - 1) == a.shape(n - 2), op,
           ": expected square matrices (..., n, n), got shape ", a.shape());
-  return linalg_kernels.on(computing_device(a.array()));
+  return linalg_kernels.on(linalg_kernels.computing(a.device()));
 }
 
 // 1 below the diagonal and `diagonal` on it.

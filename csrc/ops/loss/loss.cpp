@@ -52,7 +52,7 @@ Target make_target(const Variable& x, const Array& t, const std::optional<Array>
 Array empty_normalizers(const Variable& x, const Target& target) {
   Shape shape{2};
   for (int axis = 0; axis < target.t.ndim(); ++axis) shape.push_back(target.t.shape(axis));
-  return empty(shape, x.dtype() == Dtype::float64 ? Dtype::float64 : Dtype::float32, x.device());
+  return empty(shape, wide_dtype(x.dtype()), x.device());
 }
 
 // The gradient with respect to x, written with operations for second derivatives.

@@ -16,9 +16,6 @@ constinit KernelTable<PathKernels> path_kernels{"paths"};
 
 namespace {
 
-// Devices without kernels have the host's.
-Device computing_device(Device device) { return path_kernels.has(device) ? device : Device{}; }
-
 Array to_kernel(const Array& x, Dtype dtype, Device device) {
   return to_device(contiguous(cast(x, dtype)), device);
 }
@@ -98,8 +95,8 @@ Variable alignment_loss(const Variable& scores, const Array& path, const Array& 
                     path_lengths.shape() == lengths.shape();
   require(fits, op, ": expected shapes (T, N, K), (N, S), (N,) and (N,), got ", scores.shape(),
           ", ", path.shape(), ", ", lengths.shape(), " and ", path_lengths.shape());
-  const Device device = computing_device(scores.device());
-  const Dtype dtype = scores.dtype() == Dtype::float64 ? Dtype::float64 : Dtype::float32;
+  const Device device = path_kernels.computing(scores.device());
+  const Dtype dtype = wide_dtype(scores.dtype());
   const Alignment x{to_kernel(scores.array(), dtype, device), to_kernel(path, Dtype::int64, device),
                     to_kernel(lengths, Dtype::int64, device),
                     to_kernel(path_lengths, Dtype::int64, device), blank};
@@ -126,9 +123,9 @@ std::vector<Variable> best_paths(const Variable& cost, const std::vector<Variabl
   require_floats(op, cost.array());
   require(!xs.empty() && cost.ndim() == 2 && cost.shape(0) == cost.shape(1), op,
           ": expected costs (K, K) and a step, got ", cost.shape(), " and ", xs.size(), " steps");
-  const Device device = computing_device(cost.device());
+  const Device device = path_kernels.computing(cost.device());
   // Sums in float16 are rounded so much that a path below the best one may win.
-  const Dtype dtype = cost.dtype() == Dtype::float64 ? Dtype::float64 : Dtype::float32;
+  const Dtype dtype = wide_dtype(cost.dtype());
   std::vector<Array> steps, labels;
   for (const Variable& x : xs) {
     require(x.ndim() == 2 && x.shape(1) == cost.shape(0) &&

@@ -32,7 +32,7 @@ Array in_layout_of(const Channels& x, const Array& gy) {
 Variable along_channels(const Variable& parameter, const Variable& x, const Axes& reduced) {
   Shape shape = x.shape();
   for (std::int64_t axis : reduced) shape[static_cast<int>(axis)] = 1;
-  return cast(reshape(parameter, shape), statistics_dtype(x.dtype()));
+  return cast(reshape(parameter, shape), wide_dtype(x.dtype()));
 }
 
 // The gradient of a parameter from that of along_channels.
@@ -69,7 +69,7 @@ Gradients fused_gradients(const NormalizedBatch& batch, const Variable& gy) {
 }
 
 Gradients composed_gradients(const NormalizedBatch& batch, const Variable& gradient) {
-  const Dtype dtype = statistics_dtype(batch.x.dtype());
+  const Dtype dtype = wide_dtype(batch.x.dtype());
   const auto global_sum = [&](const Variable& local) {
     return batch.ranks ? sum_over(*batch.ranks, local) : local;
   };
@@ -120,7 +120,7 @@ Gradients fused_fixed_gradients(std::span<const Variable> inputs,
 
 Gradients composed_fixed_gradients(std::span<const Variable> inputs, const Variable& gradient,
                                    const Axes& reduced, double eps) {
-  const Dtype dtype = statistics_dtype(inputs[0].dtype());
+  const Dtype dtype = wide_dtype(inputs[0].dtype());
   const auto channel = [&](int i) { return along_channels(inputs[i], inputs[0], reduced); };
   const Variable x = cast(inputs[0], dtype), gy = cast(gradient, dtype);
   const Variable gamma = channel(1), mean = channel(3);

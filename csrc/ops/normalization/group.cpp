@@ -57,7 +57,7 @@ struct GroupSamples {
   }
   // The moments of groups, or of channels that are last.
   void moments(std::int64_t groups, Array& mean, Array& var) const {
-    const Dtype dtype = statistics_dtype(x.dtype());
+    const Dtype dtype = wide_dtype(x.dtype());
     const auto& kernels = normalization_kernels.on(x.device());
     ChannelLayout of_parts = layout;
     if (!has_channels_last && layout.outer > 0) {
@@ -82,7 +82,7 @@ struct GroupOperands {
 
 // Of x, gamma and beta, written with operations.
 std::vector<Variable> composed_group_gradients(const GroupOperands& o, const Variable& given_gy) {
-  const Dtype dtype = statistics_dtype(o.x.dtype());
+  const Dtype dtype = wide_dtype(o.x.dtype());
   const std::int64_t groups = o.x.shape(0) * o.groups;
   const Shape rows{groups, o.x.size() / std::max<std::int64_t>(groups, 1)};
   Axes others;

@@ -52,7 +52,7 @@ Axes reduced_axes(const Operands& o) {
 
 // Of x, gamma and beta, written with operations.
 std::vector<Variable> composed_gradients(const Operands& o, const Variable& given_gy) {
-  const Dtype dtype = statistics_dtype(o.x.dtype());
+  const Dtype dtype = wide_dtype(o.x.dtype());
   const Variable x = cast(o.x, dtype), gy = cast(given_gy, dtype);
   const Axes axes = reduced_axes(o);
   const double columns = static_cast<double>(std::max<std::int64_t>(o.gamma.size(), 1));
@@ -74,7 +74,7 @@ std::vector<Variable> composed_gradients(const Operands& o, const Variable& give
 
 Variable normalize(const char* op, const char* name, const Operands& o) {
   check(op, o);
-  const Dtype dtype = statistics_dtype(o.x.dtype());
+  const Dtype dtype = wide_dtype(o.x.dtype());
   const std::int64_t columns = o.gamma.size();
   const std::int64_t rows = columns == 0 ? 0 : o.x.size() / columns;
   const auto vector = [&](const Variable& v) {

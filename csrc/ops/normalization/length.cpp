@@ -16,7 +16,7 @@ namespace {
 
 // The square root has no derivative at 0: lengths of 0 are constants.
 Variable compose(const Variable& given, double eps, const Axes& axes) {
-  const Variable x = cast(given, statistics_dtype(given.dtype()));
+  const Variable x = cast(given, wide_dtype(given.dtype()));
   const Variable squares = sum(square(x), axes, true);
   const Array is_none =
       apply("normalize", Binary::less_equal, squares.array(), zeros({}, x.dtype(), x.device()));
@@ -37,7 +37,7 @@ Variable normalize_rows(const Variable& x, double eps) {
   const std::int64_t columns = x.shape(x.ndim() - 1);
   const Shape rows{columns == 0 ? 0 : x.size() / columns, columns};
   const auto matrix = [rows](const Array& v) { return reshape_view(contiguous(v), rows); };
-  const Array xs = matrix(x.array()), lengths = empty({rows[0]}, statistics_dtype(x.dtype()));
+  const Array xs = matrix(x.array()), lengths = empty({rows[0]}, wide_dtype(x.dtype()));
   const Array y = empty(x.shape(), x.dtype());
   row_normalization_kernels.on(x.device()).unit_rows(xs, eps, reshape_view(y, rows), lengths);
   auto vjp_x = [=](const Variable& gy) {
@@ -61,7 +61,7 @@ Variable normalize(const Variable& given, double eps, const Axes& axis) {
   Variable length, y;
   {
     const SettingScope off(&Settings::backprop, false);
-    const Variable x = cast(given, statistics_dtype(given.dtype()));
+    const Variable x = cast(given, wide_dtype(given.dtype()));
     length = sqrt(sum(square(x), axes, true));
     y = cast(divide(x, add(length, eps)), given.dtype());
   }

@@ -97,7 +97,7 @@ Variable normalize_batch(const char* op, const char* name, const Variable& x, co
   }
   const UnsharedMemory memory(x.array());
   const Channels xs = by_channels(x.array(), reduced);
-  const Dtype dtype = statistics_dtype(x.dtype());
+  const Dtype dtype = wide_dtype(x.dtype());
   const Array mean = empty({xs.layout.channels}, dtype, xs.array.device());
   BatchStatistics statistics{static_cast<double>(xs.layout.count()), mean, empty_like(mean),
                              as_vector(gamma.array(), dtype), as_vector(beta.array(), dtype)};
@@ -196,7 +196,7 @@ Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, con
   const char* op = "fixed_batch_normalization";
   const Axes reduced = normalization_axes(op, x, gamma, axis);
   check(op, x, std::array{gamma, beta, mean, var}, reduced);
-  const Dtype dtype = statistics_dtype(x.dtype());
+  const Dtype dtype = wide_dtype(x.dtype());
   const UnsharedMemory memory(x.array());
   const Scaled scaled =
       make_normalization(by_channels(x.array(), reduced), copy_of(as_vector(mean.array(), dtype)),

@@ -53,11 +53,6 @@ struct NormalizationKernels {
 };
 extern KernelTable<NormalizationKernels> normalization_kernels;
 
-// The dtype of x's statistics and of computations with them.
-inline Dtype statistics_dtype(Dtype x) {
-  return x == Dtype::float64 ? Dtype::float64 : Dtype::float32;
-}
-
 // The axes to reduce over: `axis`, checked, or by default all but those of gamma, which start at
 // axis 1.
 Axes normalization_axes(const char* op, const Variable& x, const Variable& gamma,

@@ -48,7 +48,7 @@ Variable uniform(const Variable& x, double low, double high, std::uint64_t seed)
 Variable gumbel(const Variable& x, std::uint64_t seed) {
   require(is_float(x.dtype()), "gumbel: expected a float dtype, got ", x.dtype());
   // 16-bit floats would round shares to 0 and 1.
-  const Dtype dtype = x.dtype() == Dtype::float64 ? Dtype::float64 : Dtype::float32;
+  const Dtype dtype = wide_dtype(x.dtype());
   const Array share = empty(x.shape(), dtype, x.device());
   random_kernels.on(share.device()).uniform(seed, share);
   const Array exponential = apply(Unary::negative, apply(Unary::log, share));

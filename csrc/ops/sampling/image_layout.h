@@ -45,9 +45,8 @@ inline Variable on_device(const Variable& x, Device device) {
 // kernels.
 template <class Function>
 Variable in_singles(const Variable& x, const Function& f) {
-  if (!sampling_kernels.has(x.device()) && !x.device().is_meta()) {
-    return on_device(in_singles(on_device(x, Device{}), f), x.device());
-  }
+  const Device device = sampling_kernels.computing(x.device());
+  if (device != x.device()) return on_device(in_singles(on_device(x, device), f), x.device());
   if (size_of(x.dtype()) >= size_of(Dtype::float32)) return f(x);
   return cast(f(cast(x, Dtype::float32)), x.dtype());
 }

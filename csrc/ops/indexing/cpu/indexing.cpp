@@ -126,19 +126,12 @@ void scatter_items_cpu(const Array& y, const Array& t, const Array& x) {
   });
 }
 
-// Calls visit(Type<T>{}) with float or double.
-template <class Visit>
-void visit_wide(const Array& x, const Visit& visit) {
-  if (x.dtype() == Dtype::float32) return visit(Type<float>{});
-  visit(Type<double>{});
-}
-
 void add_products_cpu(const Array& data, const Array& x, const Array& sources, const Array& targets,
                       const Array& y) {
   const GilRelease work(data.size() * y.shape(1));
   const std::int64_t width = x.shape(1), count = data.size();
   const auto *from = sources.as<std::int64_t>(), *to = targets.as<std::int64_t>();
-  visit_wide(y, [&]<class T>(Type<T>) {
+  visit_wide(y.dtype(), [&]<class T>(Type<T>) {
     // Threads split columns: several entries may be added to the same row.
     parallel_for(width, 2 * count, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = 0; i < count; ++i) {
@@ -157,7 +150,7 @@ void dot_rows_cpu(const Array& a, const Array& b, const Array& sources, const Ar
   const GilRelease work(g.size() * a.shape(1));
   const std::int64_t width = a.shape(1);
   const auto *of_a = sources.as<std::int64_t>(), *of_b = targets.as<std::int64_t>();
-  visit_wide(g, [&]<class T>(Type<T>) {
+  visit_wide(g.dtype(), [&]<class T>(Type<T>) {
     parallel_for(g.size(), 2 * width, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         T sum = 0;

@@ -417,7 +417,7 @@ void transform_cpu(const Array& real, const Array& imaginary, double factor, con
   if (rows == 0) return;
   constexpr std::int64_t kCost = 8;  // operations of vectors for each number
   const GilRelease work(kCost * real.size());
-  const auto transform = [&]<class T>(Type<T>) {
+  visit_wide(real.dtype(), [&]<class T>(Type<T>) {
     const auto plan = plan_of<T>(n);
     const std::int64_t together = plan->rows();
     parallel_for(divide_up(rows, together), kCost * n * together,
@@ -431,8 +431,7 @@ void transform_cpu(const Array& real, const Array& imaginary, double factor, con
                                std::min(together, rows - i), static_cast<T>(factor), buffer);
                    }
                  });
-  };
-  real.dtype() == Dtype::float64 ? transform(Type<double>{}) : transform(Type<float>{});
+  });
 }
 
 [[maybe_unused]] const bool registered = fourier_kernels.add(0, {transform_cpu});

@@ -275,12 +275,11 @@ void for_each_matrix(const Array& a, const Body& body) {
   std::int64_t count = 1;
   for (int axis = 0; axis < a.ndim() - 2; ++axis) count *= a.shape(axis);
   const GilRelease work(count * n * n * n);
-  const auto visit = [&]<class T>(Type<T> type) {
+  visit_wide(a.dtype(), [&]<class T>(Type<T> type) {
     parallel_for(count, count > 1 ? n * n * n : 0, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) body(type, n, i);
     });
-  };
-  a.dtype() == Dtype::float64 ? visit(Type<double>{}) : visit(Type<float>{});
+  });
 }
 
 bool inverse_cpu(const Array& a, const Array& y) {

@@ -154,12 +154,11 @@ void for_each_sample(const Alignment& x, const Body& body) {
   constexpr std::int64_t kCost = 16;
   const std::int64_t cost = kCost * x.scores.shape(0) * x.path.shape(1);
   const GilRelease work(cost * x.path.shape(0));
-  const auto run = [&]<class T>(Type<T> type) {
+  visit_wide(x.scores.dtype(), [&]<class T>(Type<T> type) {
     parallel_for(x.path.shape(0), cost, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t n = begin; n < end; ++n) body(type, n);
     });
-  };
-  x.scores.dtype() == Dtype::float64 ? run(Type<double>{}) : run(Type<float>{});
+  });
 }
 
 void align_cpu(const Alignment& x, const Array& alpha, const Array& loss) {
@@ -202,7 +201,7 @@ void best_paths_cpu(const Array& cost, const std::vector<Array>& xs,
   const std::int64_t k = cost.shape(0), sequences = xs[0].shape(0);
   const auto steps = static_cast<std::int64_t>(xs.size());
   const GilRelease work(sequences * steps * k * k);
-  const auto run = [&]<class T>(Type<T>) {
+  visit_wide(cost.dtype(), [&]<class T>(Type<T>) {
     parallel_for(sequences, steps * k * k, [&](std::int64_t begin, std::int64_t end) {
       std::vector<T> sums(static_cast<std::size_t>(k)), next(static_cast<std::size_t>(k));
       std::vector<std::int32_t> from(static_cast<std::size_t>(steps * k));
@@ -225,8 +224,7 @@ void best_paths_cpu(const Array& cost, const std::vector<Array>& xs,
         }
       }
     });
-  };
-  cost.dtype() == Dtype::float64 ? run(Type<double>{}) : run(Type<float>{});
+  });
 }
 
 [[maybe_unused]] const bool registered =

@@ -12,13 +12,6 @@ void largest(const Array& x, const Regions& regions, double outside, const Array
 void gather(const Array& x, const Regions& regions, const Array& found, const Array& y);
 void spread(const Array& gy, const Regions& regions, const Array& found, const Array& gx);
 
-// Calls visit(Type<float>{}) or visit(Type<double>{}).
-template <class Visit>
-void visit_singles(const Array& x, const Visit& visit) {
-  if (x.dtype() == Dtype::float32) return visit(Type<float>{});
-  visit(Type<double>{});
-}
-
 // An image's memory in elements.
 template <class C>
 struct Image {

@@ -126,8 +126,9 @@ void largest_of(const Array& x, const Regions& regions, C outside, const Array& 
 void largest(const Array& x, const Regions& regions, double outside, const Array& y,
              const Array& found) {
   const GilRelease work(y.size() * 4);
-  visit_singles(
-      x, [&]<class C>(Type<C>) { largest_of<C>(x, regions, static_cast<C>(outside), y, found); });
+  visit_wide(x.dtype(), [&]<class C>(Type<C>) {
+    largest_of<C>(x, regions, static_cast<C>(outside), y, found);
+  });
 }
 
 void gather(const Array& x, const Regions& regions, const Array& found, const Array& y) {
@@ -135,7 +136,7 @@ void gather(const Array& x, const Regions& regions, const Array& found, const Ar
   const std::int64_t channels = x.shape(1), h = x.shape(2), w = x.shape(3);
   const std::int64_t cells = y.shape(2) * y.shape(3);
   fill(y, 0);
-  visit_singles(x, [&]<class C>(Type<C>) {
+  visit_wide(x.dtype(), [&]<class C>(Type<C>) {
     for_each_plane(regions, channels, cells,
                    [&](const Region& region, std::int64_t r, std::int64_t c) {
                      const C* const plane = x.as<C>() + (region.image * channels + c) * h * w;
@@ -152,7 +153,7 @@ void spread(const Array& gy, const Regions& regions, const Array& found, const A
   const GilRelease work(gy.size());
   const std::int64_t channels = gx.shape(1), h = gx.shape(2), w = gx.shape(3);
   const std::int64_t cells = gy.shape(2) * gy.shape(3);
-  visit_singles(gx, [&]<class C>(Type<C>) {
+  visit_wide(gx.dtype(), [&]<class C>(Type<C>) {
     for_each_plane(
         regions, channels, cells, [&](const Region& region, std::int64_t r, std::int64_t c) {
           C* const plane = gx.as<C>() + (region.image * channels + c) * h * w;

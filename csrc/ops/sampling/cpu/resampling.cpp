@@ -169,7 +169,7 @@ void resample_images(const Array& x, const Array& y, const std::vector<Resamplin
 void resample(const Array& x, const Array& y, const std::vector<Resampling>& images) {
   if (y.size() == 0) return;
   const GilRelease work(x.size() + y.size());
-  visit_singles(x, [&]<class C>(Type<C>) { resample_images<C>(x, y, images); });
+  visit_wide(x.dtype(), [&]<class C>(Type<C>) { resample_images<C>(x, y, images); });
 }
 
 }  // namespace renga::sampling_cpu

@@ -246,18 +246,19 @@ void move_points(const Array& x, const Array& rows, const Array& columns, const 
     {resample,
      [](const Array& x, const Array& rows, const Array& columns, Derivative order, const Array& y) {
        const GilRelease work(y.size());
-       visit_singles(x, [&]<class C>(Type<C>) { sample<C>(x, rows, columns, order, y); });
+       visit_wide(x.dtype(), [&]<class C>(Type<C>) { sample<C>(x, rows, columns, order, y); });
      },
      [](const Array& gy, const Array& rows, const Array& columns, Derivative order,
         const Array& gx) {
        const GilRelease work(gy.size());
-       visit_singles(gx, [&]<class C>(Type<C>) { scatter<C>(gy, rows, columns, order, gx); });
+       visit_wide(gx.dtype(), [&]<class C>(Type<C>) { scatter<C>(gy, rows, columns, order, gx); });
      },
      [](const Array& x, const Array& rows, const Array& columns, const Array& gy,
         const Array& g_rows, const Array& g_columns) {
        const GilRelease work(gy.size());
-       visit_singles(
-           x, [&]<class C>(Type<C>) { move_points<C>(x, rows, columns, gy, g_rows, g_columns); });
+       visit_wide(x.dtype(), [&]<class C>(Type<C>) {
+         move_points<C>(x, rows, columns, gy, g_rows, g_columns);
+       });
      },
      largest, gather, spread});
 
