@@ -53,6 +53,7 @@ class AccumulatingEngine final : public Engine {
     PostponedGradients* const waiting = context_.postponed;
     if (waiting != nullptr && waiting->has(*x))
       waiting->compute(context_);  // terms keep their order
+    body->note_added_grad();
     if (body->grad.defined()) {
       accumulate(*x, body->grad, gx);
       if (body->pass && body->pass != pass_) pass_->include(*body->pass);

@@ -79,6 +79,11 @@ void VariableBody::set_array(const Array& array) {
   if (node_->retained) *node_->retained = array;
 }
 
+void VariableBody::set_grad(const Variable& gx) {
+  grad = gx;
+  grad_state = GradState::whole;
+}
+
 void VariableBody::set_node(Ref<VariableNode> node) {
   if (node_->variable == this) node_->variable = nullptr;
   node_ = std::move(node);

@@ -112,6 +112,10 @@ class Variable {
   Ref<VariableBody> body_;
 };
 
+// What a leaf's gradient is of: of all passes since it was cleared or set; or of none, as an update
+// has used it and kept no sum to which passes could add; or of those since that update only.
+enum class GradState { whole, spent, partial };
+
 class VariableBody final : public RefCounted {
  public:
   VariableBody(const Array& array, Ref<VariableNode> node);
@@ -131,6 +135,12 @@ class VariableBody final : public RefCounted {
   }
   // Replaces the array and drops the host view of the old one.
   void set_array(const Array& array);
+  // Replaces the gradient, or clears it.
+  void set_grad(const Variable& gx);
+  // Takes note that a pass adds to the gradient.
+  void note_added_grad() {
+    if (grad_state == GradState::spent) grad_state = GradState::partial;
+  }
   // Moves the variable to another graph node.
   void set_node(Ref<VariableNode> node);
   const Ref<VariableNode>& node() const { return node_; }
@@ -140,6 +150,7 @@ class VariableBody final : public RefCounted {
   }
 
   Variable grad;
+  GradState grad_state = GradState::whole;
   std::unique_ptr<HostView> host_view;
   Ref<ArrayCache> cache;
   Ref<Propagation> pass;  // the last one that gave this leaf a gradient

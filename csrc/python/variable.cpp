@@ -97,12 +97,12 @@ void check_grad(const VariableBody& body, const Variable& grad) {
 void set_grad(VariableBody& body, py::handle grad) {
   Variable g(Array{}, false);
   if (grad.is_none()) {
-    body.grad = Variable();
+    body.set_grad(Variable());
     return;
   }
   set_python_array(*g.body(), grad, "grad");
   check_grad(body, g);
-  body.grad = g;
+  body.set_grad(g);
 }
 
 Ref<VariableBody> make_variable(py::handle data, const py::object& name, py::handle grad,
@@ -121,6 +121,7 @@ py::object get_grad(VariableBody& body) {
 void add_grad(VariableBody& body, const VariableBody& other) {
   if (!other.grad.defined()) return;
   check_grad(body, other.grad);
+  body.note_added_grad();
   const SettingScope off(&Settings::backprop, false);
   // A copy where it is the first, so that two variables never share one gradient.
   const Array& grad = other.grad.array();
@@ -217,7 +218,7 @@ void bind_gradient(PyVariable& c) {
       [](VariableBody& v, py::handle g) {
         const Variable grad = g.is_none() ? Variable() : g.cast<Variable>();
         check_grad(v, grad);
-        v.grad = grad;
+        v.set_grad(grad);
       },
       "The gradient as a Variable, or None.");
   c.def_property_readonly(
@@ -230,7 +231,13 @@ void bind_gradient(PyVariable& c) {
       },
       "Whether this is the only reference to the gradient and its memory.");
   c.def(
-      "cleargrad", [](VariableBody& v) { v.grad = Variable(); }, "Clears the gradient.");
+      "cleargrad", [](VariableBody& v) { v.set_grad(Variable()); }, "Clears the gradient.");
+  c.def(
+      "spend_grad", [](VariableBody& v) { v.grad_state = GradState::spent; },
+      "Notes that an update has used the gradient and kept no sum to which backward() could add.");
+  c.def_property_readonly(
+      "grad_is_partial", [](const VariableBody& v) { return v.grad_state == GradState::partial; },
+      "Whether the gradient lacks those of before an update, which cleargrad() had not cleared.");
   c.def("addgrad", &add_grad, py::arg("var"), "Adds another variable's gradient to this one's.");
   c.def("backward", &backward_from, py::arg("retain_grad") = false,
         py::arg("enable_double_backprop") = false, py::arg("loss_scale") = py::none(),

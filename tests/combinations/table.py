@@ -60,6 +60,11 @@ REFUSED = [
         ("mixed16*",), ("Hogwild",), "expected parameters in float32 or float64"
     ),
     Exceptional(
+        ("gradients added up over updates",),
+        ("double buffering", "shard=*", "grid, sharded*", "parameter server*"),
+        "update: expected gradients that were cleared",
+    ),
+    Exceptional(
         ("two parameters with one array",),
         ("shard=*", "grid, sharded*", "parameter server*", "Hogwild"),
         "expected parameters that share no memory",
@@ -104,6 +109,7 @@ APART = {
     ("closure", "uneven"): "ranks do not see the samples of a closure",
     ("gradients by hand", "rank 0 writes"): "replaced weights' gradients are dropped",
     ("own optimizer", "rounded"): "signs of rounding errors decide normalized steps",
+    ("gradients of before", "resume"): "files have no gradients",
     ("by hand", "rank 0 writes later"): "others change weights they have not got yet",
     ("own objects", "rank 0 loads"): "each rank has a moving average of its own",
     ("integers", "real inputs"): "integers have no dropout",

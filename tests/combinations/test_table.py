@@ -34,7 +34,8 @@ copyparams between updates / batch normalization / dropout / uneven batches /
 a rank without samples / ignored labels / dict batches / tuple batches /
 namedtuple batches / time-major batches / closures / stateful recurrent link /
 two networks with two optimizers / gradient penalty /
-accumulation by two backward passes / plain program / float32 /
+accumulation by two backward passes / gradients added up over updates /
+plain program / float32 /
 mixed16 with an overflow on one rank / bfloat16 / moving average /
 evaluation between updates / save and resume / save and resume, rank 0 alone /
 save and resume, other ranks / save and resume after join() /

@@ -125,6 +125,20 @@ class TwoBackwardPasses(Row):
         run.update()
 
 
+class NotCleared(Row):
+    """Gradients are cleared before every second update, to which they add up."""
+
+    name = "gradients added up over updates"
+    traits = frozenset({"gradients by hand", "gradients of before"})
+
+    def update(self, run, x, t, index):
+        if run.step % 2 == 0:
+            run.program.cleargrads()
+        args, kwargs = self.arguments(x, t)
+        self.loss_function(run.program)(*args, **kwargs).backward()
+        run.update()
+
+
 class GradientsByHand(Row):
     """Gradients are set by hand, from ``renga.grad``."""
 

@@ -108,8 +108,9 @@ class AsynchronousOptimizer(WrappedOptimizer):
         self._samples = samples
         self._has_updated = True
         if self._begin(forward, has_run=forward is None) and forward is None:
-            return  # the gradients are of other parameters
-        self._update(forward)
+            self.target.cleargrads()  # they are of other parameters
+        else:
+            self._update(forward)
 
     def join(self) -> None:
         """To be called on every rank after its last update."""

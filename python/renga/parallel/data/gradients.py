@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy
 
 from renga.communicators.arrays import Array
@@ -38,6 +40,27 @@ def take_gradient(
     else:
         result = grad if owned else grad.copy()
     return result
+
+
+def spend_gradients(params: Iterable[Parameter]) -> None:
+    """Notes that an update has used gradients and kept no sums to add others to."""
+    for param in params:
+        param.spend_grad()
+
+
+def require_whole_gradients(params: Iterable[Parameter]) -> None:
+    """Refuses gradients that should have been added to those of an update before.
+
+    Raises:
+        RuntimeError: they were not cleared since an update that kept no sums.
+    """
+    for param in params:
+        if param.grad_is_partial:
+            raise RuntimeError(
+                "update: expected gradients that were cleared (model.cleargrads()) "
+                "since the last update, which has divided them among the ranks and "
+                f"kept no sums to add to, got one of {param.name} that was not"
+            )
 
 
 def _is_same_memory(x: Array, y: Array) -> bool:

@@ -99,6 +99,17 @@ class Reducers:
             self._divide(sharding, self.bucketed)
         sharding.update(reducer)
 
+    def keep_sums(self, reducer: Reducer, weight: float) -> bool:
+        """Whether parameters have gradients after the update to which others add up.
+
+        Args:
+            reducer: of the step.
+            weight: what it has multiplied this rank's gradients by.
+        """
+        if reducer is self.sharded:  # it leaves this rank's own
+            return weight == 1
+        return self.sharding is None and self.delayed is None
+
     def divide_parameters(self) -> None:
         """Divides parameters, if they are sharded; every rank calls it.
 

@@ -34,6 +34,7 @@ from renga.parallel.asynchronous.server.shard_server import (
 )
 from renga.parallel.asynchronous.server.shards import Needs, Shards, needs_of
 from renga.parallel.asynchronous.server.shared_client import SharedClient, connect
+from renga.parallel.data.gradients import require_whole_gradients, spend_gradients
 
 
 class ServerOptimizer(AsynchronousOptimizer):
@@ -244,6 +245,8 @@ class ServerOptimizer(AsynchronousOptimizer):
         self._packed, self._loaded = PackedParameters(self.target), False
 
     def _update(self, forward: Callable[[], Any] | None) -> None:
+        if forward is None:
+            require_whole_gradients(self.target.params())
         rows = self._rows_of(forward)
         if not self._changes.can_be_sent and self.is_server and self._may_leave_shards:
             self._divide_anew()
@@ -265,6 +268,7 @@ class ServerOptimizer(AsynchronousOptimizer):
             self._client.push(gradient, versions)
         self._leaf.share(self._packed)
         self._changes.record()
+        spend_gradients(params)
         self._count_update(gradient)
 
     def _send_changes(self) -> bool:

@@ -10,6 +10,7 @@ from renga.communicators import Communicator
 from renga.parallel.data.accumulation import Accumulation, gradients_kept
 from renga.parallel.data.buckets import BucketHook
 from renga.parallel.data.delayed_reducer import DelayedReducer
+from renga.parallel.data.gradients import require_whole_gradients, spend_gradients
 from renga.parallel.data.reducer import Reducer
 from renga.parallel.data.reducers import Reducers
 from renga.parallel.data.replicas.first_pass import initialize
@@ -114,14 +115,18 @@ class Steps:
 
     def by_caller(self, samples: int | None) -> None:
         """Of gradients that the caller has set, for this many samples."""
+        require_whole_gradients(self._optimizer.target.params())
         source = GradientSource.EXTERNAL
-        if self.prepare(lambda: None, samples, source):
-            return
-        weight = GradientWeight(samples, float(samples or 1))
-        request = self._synchronize(weight, source)
-        result = request.wait()
-        differ = result.parameters_differ
-        if not (differ and self._replace_parameters(lambda: None, result)):
+        is_replaced = self.prepare(lambda: None, samples, source)
+        if not is_replaced:
+            weight = GradientWeight(samples, float(samples or 1))
+            request = self._synchronize(weight, source)
+            result = request.wait()
+            if result.parameters_differ:
+                is_replaced = self._replace_parameters(lambda: None, result)
+        if is_replaced:  # the gradients are of other parameters
+            self._optimizer.target.cleargrads()
+        else:
             self._reduce_external_gradients(request, result)
 
     def by_zeros(self) -> bool:
@@ -207,6 +212,8 @@ class Steps:
         reducer.finalize(result.weight)
         if reducer.wait():
             self.reducers.update(reducer)
+        if not self.reducers.keep_sums(reducer, result.weight):
+            spend_gradients(self._optimizer.target.params())
         if sharded is not None and result.eligibility is Eligibility.POSSIBLE:
             sharded.move_to_shared_memory()
         self.reducers.use_buffers(reducer)
