@@ -11,6 +11,7 @@ from renga.backends import cuda
 from renga.communicators.communicator import Communicator
 from renga.communicators.messages import headers, pending_receive
 from renga.communicators.messages.headers import DEVICE
+from renga.utils.containers import leaves, map_leaves
 
 
 class StagedCommunicator(Communicator):
@@ -101,16 +102,12 @@ class StagedCommunicator(Communicator):
 
 def on_gpu(x: Any) -> bool:
     """Whether an array, or one in a list or tuple, is in GPU memory."""
-    if isinstance(x, (list, tuple)):
-        return any(on_gpu(each) for each in x)
-    return hasattr(x, "__cuda_array_interface__")
+    return any(hasattr(leaf, "__cuda_array_interface__") for leaf in leaves(x))
 
 
 def to_host(x: Any) -> Any:
     """``x``, its arrays in GPU memory copied to the host's."""
-    if isinstance(x, (list, tuple)):
-        return type(x)([to_host(each) for each in x])
-    return cuda.to_cpu(x) if on_gpu(x) else x
+    return map_leaves(lambda leaf: cuda.to_cpu(leaf) if on_gpu(leaf) else leaf, x)
 
 
 def _placed(y: Any, out: Any) -> Any:

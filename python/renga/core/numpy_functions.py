@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Iterator
 from typing import Any, Callable
 
 import numpy
 
 from renga import _core
 from renga import functions as F
+from renga.core.around_call import map_variables, variables_in
 from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.array.cast import promoted
 
@@ -94,7 +94,7 @@ def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any)
     Raises:
         TypeError: a gradient would be lost.
     """
-    floats = [x for x in _variables_in((args, kwargs)) if x.dtype.kind == "f"]
+    floats = [x for x in variables_in((args, kwargs)) if x.dtype.kind == "f"]
     ours = _FUNCTIONS.get(function)
     if ours is not None and floats and _fits(function, args, kwargs):
         return ours(*args, **kwargs)
@@ -129,25 +129,9 @@ def _fits(function: Any, args: Any, kwargs: Any) -> bool:
     return True
 
 
-def _variables_in(arguments: Any) -> Iterator[Any]:
-    if isinstance(arguments, Variable):
-        yield arguments
-    elif isinstance(arguments, (list, tuple)):
-        for each in arguments:
-            yield from _variables_in(each)
-    elif isinstance(arguments, dict):
-        yield from _variables_in(list(arguments.values()))
-
-
 def _with_arrays(arguments: Any) -> Any:
     """``arguments`` with arrays for the Variables, in lists, tuples and dicts too."""
-    if isinstance(arguments, Variable):
-        return numpy.asarray(arguments)
-    if type(arguments) in (list, tuple):
-        return type(arguments)(map(_with_arrays, arguments))
-    if type(arguments) is dict:
-        return {key: _with_arrays(value) for key, value in arguments.items()}
-    return arguments
+    return map_variables(numpy.asarray, arguments)
 
 
 def _operand(x: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy
 from renga.backends import cuda
 from renga.core.variable import Variable
 from renga.functions.array.copy import copy
+from renga.utils.containers import map_leaves
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -27,7 +28,7 @@ def on_host(function: Function) -> Function:
         if "renga._cuda" not in sys.modules:
             return function(*args, **kwargs)
         moves = _Moves()
-        args, kwargs = moves.to_host(args), moves.to_host(kwargs)
+        args, kwargs = map_leaves(moves.to_host, (args, kwargs))
         ys = function(*args, **kwargs)
         return ys if moves.device is None else moves.to_device(ys)
 
@@ -53,11 +54,7 @@ class _Moves:
         self._copied: list[tuple[Any, numpy.ndarray, numpy.ndarray]] = []
 
     def to_host(self, x: Any) -> Any:
-        """The same lists, tuples and dictionaries with arrays of the host."""
-        if isinstance(x, (list, tuple)) and type(x) in (list, tuple):
-            return type(x)([self.to_host(each) for each in x])
-        if isinstance(x, dict):
-            return {key: self.to_host(each) for key, each in x.items()}
+        """An argument, on the host if it is an array or a Variable."""
         if isinstance(x, Variable):
             if not x._device_name.startswith("cuda:"):
                 return x
@@ -76,8 +73,9 @@ class _Moves:
             if not numpy.array_equal(host, before, equal_nan=host.dtype.kind == "f"):
                 x[...] = self.device.send(host)
         self._copied.clear()
-        if isinstance(ys, (list, tuple)):
-            return type(ys)([self.to_device(y) for y in ys])
-        if isinstance(ys, Variable):
-            return copy(ys, self.device)
-        return self.device.send(ys) if isinstance(ys, numpy.ndarray) else ys
+        return map_leaves(self._result_to_device, ys)
+
+    def _result_to_device(self, y: Any) -> Any:
+        if isinstance(y, Variable):
+            return copy(y, self.device)
+        return self.device.send(y) if isinstance(y, numpy.ndarray) else y

@@ -8,12 +8,12 @@ scripts say about their schedules is taken down.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from typing import Any
 
 from renga import _core
 from renga.core.configuration import config
 from renga.graph_optimizations.recorded_calls import RecordedCalls
+from renga.utils.containers import leaves
 
 
 class ScheduleManager:
@@ -92,7 +92,7 @@ def static_graph(
                         minimize_cache_size, verbosity_level
                     )
                     self.static_schedule = self.schedule_manager.recorded
-                self.schedule_manager.count(list(_flat(inputs)))
+                self.schedule_manager.count(list(leaves(inputs)))
                 if not (kwargs or enable_double_backprop):
                     return self.schedule_manager.recorded.call(method, self, inputs)
             return method(self, *inputs, **kwargs)
@@ -100,14 +100,6 @@ def static_graph(
         return call
 
     return decorate(args[0]) if args and callable(args[0]) else decorate
-
-
-def _flat(inputs: Any) -> Iterator[Any]:
-    for x in inputs:
-        if isinstance(x, (tuple, list)):
-            yield from _flat(x)
-        else:
-            yield x
 
 
 def static_code(*dec_args: Any, **dec_kwargs: Any) -> Any:

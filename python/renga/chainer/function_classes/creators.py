@@ -20,6 +20,7 @@ from renga.chainer.function_classes.kept import (
     replace_in_links,
 )
 from renga.chainer.function_classes.operation import Operation
+from renga.core.around_call import FunctionCall
 from renga.core.function_hook import get_function_hooks
 from renga.core.operations import operation_of
 from renga.core.variable import Variable
@@ -132,33 +133,17 @@ def seen_as_one(class_names: Collection[str]) -> Iterator[None]:
 
 def _seen_as(class_name: str, function: Any, args: Any, kwargs: Any) -> Any:
     """Calls the function as one node, which is what hooks see of it."""
-    xs: list[Variable] = []
-
-    def numbered(value: Any) -> Any:
-        if isinstance(value, Variable):
-            xs.append(value)
-            return functools.partial(lambda i, given: given[i], len(xs) - 1)
-        if isinstance(value, (tuple, list)):
-            parts = [numbered(part) for part in value]
-            return lambda given: type(value)(part(given) for part in parts)
-        return lambda given: value
-
-    templates = [numbered(value) for value in args]
-    names = {key: numbered(value) for key, value in kwargs.items()}
-    single = []
+    call, single = FunctionCall(function, args, kwargs), []
 
     def compute(*given: Any) -> Any:
-        ys = function(
-            *(filled(given) for filled in templates),
-            **{key: filled(given) for key, filled in names.items()},
-        )
+        ys = call.result_of(given)
         single.append(isinstance(ys, Variable))
         return ys
 
     label = _label(class_name, class_name)
     node = type(class_name, (Operation,), {"label": label})()
     node.compute = compute
-    ys = node.apply(xs)
+    ys = node.apply(call.operands)
     return ys[0] if single[0] else ys
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from renga.backends import cuda
@@ -13,6 +13,7 @@ from renga.core.link import Link
 from renga.core.variable import Variable
 from renga.parallel.conversion.consistency import require_same_on_all_ranks
 from renga.parallel.conversion.loads import Loads
+from renga.utils.containers import leaves, map_leaves
 from renga.utils.type_check import InvalidType
 
 _COMPARED = 4  # positions along each axis of an array
@@ -36,7 +37,7 @@ def require_same_call(
         InvalidType: on all ranks, if the calls differ.
         RuntimeError: on all ranks, if others than rank 0 alone have loaded the model.
     """
-    name, arrays = type(model).__name__, list(arrays_of(arguments))
+    name, arrays = type(model).__name__, arrays_in(arguments)
     text = ", ".join(_describe(x, is_replicated) for x in arrays) or "no array"
     text += f" {'while training' if config.train else 'while testing'}"
     text += "" if config.enable_backprop else ", without gradients"
@@ -56,35 +57,16 @@ def require_same_call(
         loads.agree()
 
 
-def _is_array(x: Any) -> bool:
-    return isinstance(x, (Variable, *get_array_types()))
+def arrays_in(value: Any) -> list[Any]:
+    """The arrays and Variables in lists, tuples and dictionaries, in order."""
+    kinds = (Variable, *get_array_types())
+    return [leaf for leaf in leaves(value) if isinstance(leaf, kinds)]
 
 
-def arrays_of(value: Any) -> Iterator[Any]:
-    """The arrays and Variables in lists, tuples and dictionaries."""
-    if _is_array(value):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from arrays_of(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from arrays_of(item)
-
-
-def replace_arrays(value: Any, function: Callable[[Any], Any]) -> Any:
-    """The same lists, tuples and dictionaries with each array replaced."""
-    if _is_array(value):
-        return function(value)
-    if isinstance(value, dict):
-        return type(value)(
-            (k, replace_arrays(item, function)) for k, item in value.items()
-        )
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(replace_arrays(item, function) for item in value))
-    if isinstance(value, (list, tuple)):
-        return type(value)(replace_arrays(item, function) for item in value)
-    return value
+def map_arrays(function: Callable[[Any], Any], value: Any) -> Any:
+    """``value`` with ``function(x)`` in place of each array and Variable in it."""
+    kinds = (Variable, *get_array_types())
+    return map_leaves(lambda x: function(x) if isinstance(x, kinds) else x, value)
 
 
 def _describe(x: Any, is_replicated: bool) -> str:

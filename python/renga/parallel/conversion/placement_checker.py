@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from renga import _core
-from renga.core.backend import get_array_types
 from renga.core.operations import operation_of
-from renga.core.variable import Variable
+from renga.parallel.conversion.arguments import arrays_in
 from renga.parallel.conversion.summed_reads import SummedReads
 from renga.parallel.placement import Placement
 
@@ -25,7 +24,7 @@ class PlacementChecker(SummedReads, abc.ABC):
         if self.tracker.is_paused:
             return
         if isinstance(call, _core.Call):
-            xs, ys = list(_arrays(call.arguments)), call.results
+            xs, ys = arrays_in(call.arguments), call.results
             self._check(call, xs, ys)
             operation = operation_of(call)
             if operation is not None and (
@@ -50,11 +49,3 @@ class PlacementChecker(SummedReads, abc.ABC):
     def _record(self, ys: Sequence[Any], placement: Placement) -> None:
         for y in ys:
             self.tracker.record(y, placement)
-
-
-def _arrays(arguments: Any) -> Iterator[Any]:
-    for argument in arguments:
-        if isinstance(argument, (Variable, *get_array_types())):
-            yield argument
-        elif isinstance(argument, (list, tuple)):
-            yield from _arrays(argument)

@@ -10,7 +10,7 @@ from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.core.variable import as_array
 from renga.links.parallel.spatial.grid import SpatialGrid
-from renga.parallel.conversion.arguments import replace_arrays
+from renga.parallel.conversion.arguments import map_arrays
 from renga.parallel.conversion.replacement import (
     LinkReplacement,
     copy_with_replacements,
@@ -77,7 +77,7 @@ class LinkStrategy(Strategy):
         device, links = model.device, len(list(model.links()))
         # Weights are cut in the memory of the host.
         model.to_device("@numpy")
-        example = replace_arrays(tuple(example), lambda x: cuda.to_cpu(as_array(x)))
+        example = map_arrays(lambda x: cuda.to_cpu(as_array(x)), tuple(example))
         replacements, run = self.divide(model, comm, example)
         if len(list(model.links())) > links:  # of other values on each rank
             model.to_device(device)

@@ -16,7 +16,7 @@ from renga.links.normalization.batch_renormalization import BatchRenormalization
 from renga.links.normalization.decorrelated_batch_normalization import (
     DecorrelatedBatchNormalization,
 )
-from renga.parallel.conversion.arguments import arrays_of
+from renga.parallel.conversion.arguments import arrays_in
 from renga.parallel.placement.shard_ranges import as_slice, shard_range
 from renga.program import Recorder
 
@@ -51,10 +51,10 @@ def stacked_steps(model: Link, inputs: Sequence[Any], ranks: int) -> tuple[bool,
     part = [x[own] if len(x) == samples else x for x in inputs]
     with using_config("train", False):
         with no_backprop_mode():
-            whole = list(arrays_of(copy.deepcopy(model)(*inputs)))
+            whole = arrays_in(copy.deepcopy(model)(*inputs))
         recorder = Recorder(model)
         with using_config("enable_backprop", True), recorder:
-            some = list(arrays_of(copy.deepcopy(model)(*part)))
+            some = arrays_in(copy.deepcopy(model)(*part))
     if any(call.operation == "Forget" for call in recorder.program.calls):
         raise ValueError("F.forget uses parameters in the backward pass")
     if len(whole) != len(some) or not whole:

@@ -15,8 +15,8 @@ from renga.links.parallel.multi_node_normalization import (
     multi_node_batch_normalization,
 )
 from renga.parallel.conversion.arguments import (
-    arrays_of,
-    replace_arrays,
+    arrays_in,
+    map_arrays,
 )
 from renga.parallel.conversion.replacement import LinkReplacement
 from renga.parallel.conversion.run import Run, Sharded
@@ -86,7 +86,7 @@ class SampleRun(Run):
     @contextlib.contextmanager
     def sharding(self, model: Link, args: Any, kwargs: Any) -> Sharded:
         data, name = self.data, type(model).__name__
-        samples = _samples(name, [*arrays_of(args), *arrays_of(kwargs)], data.size)
+        samples = _samples(name, arrays_in((args, kwargs)), data.size)
         sizes = sizes_of(shard_ranges(samples, data.size))
         own = as_slice(shard_range(samples, data.size, data.rank))
 
@@ -98,12 +98,12 @@ class SampleRun(Run):
             change = Redistribution(data, REPLICATE, target, target_sizes=sizes)
             return change.apply(x)
 
-        args, kwargs = replace_arrays(args, shard), replace_arrays(kwargs, shard)
+        args, kwargs = map_arrays(shard, (args, kwargs))
         stacked = iter(self.stacked)
 
         def gather(result: Any) -> Any:
-            return replace_arrays(
-                result, lambda y: self._gathered(name, y, sizes, next(stacked, False))
+            return map_arrays(
+                lambda y: self._gathered(name, y, sizes, next(stacked, False)), result
             )
 
         with tracking(PlacementTracker(lambda x: x)), summing_gradients(data, model):

@@ -17,7 +17,7 @@ from renga.links.parallel.sequence.tokens import (
     gather_sequence,
     scatter_sequence,
 )
-from renga.parallel.conversion.arguments import replace_arrays
+from renga.parallel.conversion.arguments import map_arrays
 from renga.parallel.conversion.replacement import LinkReplacement
 from renga.parallel.conversion.run import Run, Sharded
 from renga.parallel.conversion.strategy import LinkStrategy
@@ -63,11 +63,11 @@ class SequenceRun(Run):
         def gather(result: Any) -> Any:
             if not self.is_replicated:
                 return result
-            return replace_arrays(
-                result, functools.partial(_gather_result, comm, tracker, name)
+            return map_arrays(
+                functools.partial(_gather_result, comm, tracker, name), result
             )
 
-        args, kwargs = replace_arrays(args, shard), replace_arrays(kwargs, replicate)
+        args, kwargs = map_arrays(shard, args), map_arrays(replicate, kwargs)
         own = {
             "position_embedding": functools.partial(_position_embedding, comm, tracker)
         }

@@ -7,7 +7,7 @@ from typing import Any
 from renga.core.variable import Variable
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.image import gather_image, scatter_image
-from renga.parallel.conversion.arguments import arrays_of, replace_arrays
+from renga.parallel.conversion.arguments import arrays_in, map_arrays
 from renga.parallel.placement import REPLICATE, REPLICATE_SUMMED
 from renga.parallel.placement.tracker import SPATIAL, PlacementTracker
 
@@ -20,7 +20,7 @@ def scatter_arguments(
     Images are the arrays with the most axes, if three or more; those with fewer, such
     as labels of pixels, stay replicated.
     """
-    axes = max((x.ndim for x in arrays_of(arguments)), default=0)
+    axes = max((x.ndim for x in arrays_in(arguments)), default=0)
 
     def scatter(x: Any) -> Any:
         if x.ndim > 2 and x.ndim == axes:
@@ -28,7 +28,7 @@ def scatter_arguments(
         tracker.record(x, REPLICATE)
         return x
 
-    return replace_arrays(arguments, scatter)
+    return map_arrays(scatter, arguments)
 
 
 def gather_results(
@@ -52,4 +52,4 @@ def gather_results(
             )
         return gather_image(grid, y) if is_sharded else y
 
-    return replace_arrays(result, gather)
+    return map_arrays(gather, result)
