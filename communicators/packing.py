@@ -13,9 +13,9 @@ import numpy as np
 from renga.communicators.array_communicator import ArrayCommunicator
 from renga.communicators.arrays import Array
 from renga.communicators.work import Work
-from renga.core.backend import get_array_types
 from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
+from renga.core.link.own_values import persistent_arrays
 from renga.core.parameter import Parameter
 
 Model = Link
@@ -46,12 +46,7 @@ def broadcast(comm: ArrayCommunicator, model: Model) -> None:
 def _model_arrays(model: Model) -> Iterator[tuple[str, Array]]:
     for param, names in distinct_params(model, include_uninit=False):
         yield names[0], param.array
-    array_types: Any = get_array_types()
-    for prefix, link in sorted(model.namedlinks()):
-        for name in sorted(link._persistent):
-            value = getattr(link, name)
-            if isinstance(value, array_types):
-                yield f"{prefix}/{name}", value
+    yield from persistent_arrays(model).items()
 
 
 def mean_gradients(comm: ArrayCommunicator, model: Model, zero_fill: bool) -> None:

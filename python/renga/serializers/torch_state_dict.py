@@ -8,6 +8,7 @@ from typing import IO, Any
 import numpy
 
 from renga.core.link.distinct_params import distinct_params
+from renga.core.link.own_values import own_persistent
 from renga.serializers.errors import FileFormatError, name_of
 from renga.serializers.files import File, open_to_read
 from renga.serializers.npz import DictionarySerializer, NpzDeserializer
@@ -129,7 +130,7 @@ def _tied_names(link: Any) -> Iterator[list[str]]:
         paths.setdefault(id(child), []).append(path.strip("/"))
     for child in {id(child): child for child in link.links()}.values():
         if len(paths[id(child)]) > 1:
-            for name in child._persistent:
+            for name in own_persistent(child):
                 yield [f"{path}/{name}" for path in paths[id(child)]]
 
 

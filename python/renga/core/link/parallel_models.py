@@ -9,6 +9,7 @@ from typing import Any
 
 from renga import _core
 from renga.core.link.distinct_params import distinct_params
+from renga.core.link.own_values import own_persistent
 
 
 class _ParallelModel:
@@ -89,7 +90,7 @@ def _parts(model: Any) -> Iterator[tuple[str, Any]]:
     for each in distinct_params(model):
         yield each.name, each.param
     for name, link in model.namedlinks():
-        if link._persistent:
+        if own_persistent(link):
             yield name, link
 
 

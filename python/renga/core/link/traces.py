@@ -8,6 +8,7 @@ from typing import Any
 
 from renga.core.backend import get_array_types
 from renga.core.link.base import Link
+from renga.core.link.own_values import own_persistent
 from renga.core.parameter import Parameter
 
 
@@ -18,8 +19,8 @@ def without_traces(*models: Link) -> Iterator[None]:
     Persistent values that were None stay, as parameters do.
     """
     links = [link for model in models for link in model.links()]
-    values = [(vars(link), name) for link in links for name in link._persistent]
-    missing = [(mine, name) for mine, name in values if mine.get(name) is None]
+    values = [(vars(link), own_persistent(link)) for link in links]
+    missing = [(mine, k) for mine, own in values for k, x in own.items() if x is None]
     undo = traces_of(*models)
     try:
         yield
@@ -42,7 +43,7 @@ def traces_of(*models: Link) -> Callable[[], None]:
     arrays = [
         (array, array.copy())
         for link in links
-        for array in map(vars(link).get, link._persistent)
+        for array in own_persistent(link).values()
         if isinstance(array, array_types)
     ]
 

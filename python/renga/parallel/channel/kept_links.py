@@ -7,6 +7,7 @@ from typing import Any
 
 from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
+from renga.core.link.own_values import own_params, own_persistent
 from renga.core.link.sharing_memory import sharing_memory
 from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.normalization.batch_normalization import BatchNormalization
@@ -69,11 +70,12 @@ def _reason(link: Any, shared: str, leaves: Collection[int]) -> str:
         return "no channel-parallel link of its kind"
     if shared:
         return shared
-    if any(id(vars(link)[name]) in leaves for name in link._params):
+    params, persistent = own_params(link), own_persistent(link)
+    if any(id(param) in leaves for param in params.values()):
         return "its parameters are used outside of it"
-    if any(not vars(link)[name].is_initialized for name in link._params):
+    if not all(param.is_initialized for param in params.values()):
         return "its parameters have no shape yet: pass an example of the input"
-    if link._link_hooks or not (link._params | link._persistent) <= _NAMES:
+    if link._link_hooks or not params.keys() | persistent.keys() <= _NAMES:
         return "it has hooks or values of its own"
     if any(callable(getattr(type(link), name, None)) for name in vars(link)):
         return "a method of it has been replaced"

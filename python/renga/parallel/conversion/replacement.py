@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from renga.core.link import Link
+from renga.core.link.own_values import own_params
 from renga.core.link.sharing_memory import share_arrays
 from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.parallel.forms import FORMS
@@ -48,7 +49,7 @@ class Replacer:
         wholes = {id(link): link for link in links if self.is_whole(link)}
         inside = {id(each) for link in wholes.values() for each in link.children()}
         for link in links:
-            if id(link) in inside or not (link._params or id(link) in wholes):
+            if id(link) in inside or not (own_params(link) or id(link) in wholes):
                 continue
             new, reason, cost = None, self.reason(link), None
             if not reason:

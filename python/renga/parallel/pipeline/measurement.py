@@ -18,6 +18,7 @@ from renga.communicators import Communicator
 from renga.core.backend import get_array_types
 from renga.core.function_node import backward
 from renga.core.link import Link
+from renga.core.link.own_values import own_params, own_persistent
 from renga.core.variable import Variable
 from renga.program import Program, Recorder, Value, values_in
 from renga.utils.containers import leaves
@@ -71,8 +72,8 @@ def owners(model: Link) -> dict[int, str]:
     """The path of the link that each parameter belongs to, by the parameter's id."""
     found: dict[int, str] = {}
     for path, link in model.namedlinks():
-        for name in sorted(link._params):
-            found.setdefault(id(getattr(link, name)), path)
+        for param in own_params(link).values():
+            found.setdefault(id(param), path)
     return found
 
 
@@ -166,7 +167,7 @@ class _Step:
         self._segments: dict[Value, int] = {}  # of the last program
         self._persistent: dict[int, str] = {}  # links' paths, by ids
         for path, link in sorted(model.namedlinks(), key=lambda item: item[0]):
-            values = [getattr(link, name) for name in link._persistent]
+            values = own_persistent(link).values()
             if any(isinstance(value, get_array_types()) for value in values):
                 self._persistent.setdefault(id(link), path)
 

@@ -11,6 +11,7 @@ import numpy
 from renga.backends import cuda
 from renga.core.backend import get_array_types
 from renga.core.link import Link
+from renga.core.link.own_values import own_params, own_persistent
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 
@@ -27,9 +28,8 @@ def values_of_link(link: Link) -> dict[str, Any]:
     Raises:
         UnknownWhole: of some only this rank's shard is known.
     """
-    mine = vars(link)
-    values = {name: mine[name].loaded_array() for name in sorted(link._params)}
-    for name in sorted(link._persistent):
+    values = {name: x.loaded_array() for name, x in own_params(link).items()}
+    for name in own_persistent(link):
         values[name] = _on_host(link._loaded_persistent(name))
     return values
 
@@ -37,8 +37,7 @@ def values_of_link(link: Link) -> dict[str, Any]:
 def digest_of(link: Link) -> bytes | None:
     """Of a link's parameters and persistent arrays; None if some are shards."""
     digest = hashlib.blake2b(digest_size=8)
-    for name in sorted(link._params | link._persistent):
-        value: Any = vars(link)[name]
+    for _, value in sorted({**own_params(link), **own_persistent(link)}.items()):
         if getattr(value, "shard_of", None) is not None:
             return None
         array = _on_host(getattr(value, "array", value))
@@ -53,7 +52,7 @@ def set_link(link: Link, values: dict[str, Any]) -> None:
     for name, value in values.items():
         if value is None:
             continue
-        if name in link._params:
+        if isinstance(mine[name], Parameter):
             param = mine[name]
             if not param.is_initialized:
                 param.allocate(value.shape)

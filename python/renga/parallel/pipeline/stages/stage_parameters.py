@@ -12,6 +12,7 @@ from renga.communicators import Communicator
 from renga.core.backend import get_array_types
 from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
+from renga.core.link.own_values import own_persistent
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.parallel.pipeline.schedule import rank_of_stage
@@ -161,9 +162,9 @@ def _broadcast_state(param: Parameter, root: int, comm: Communicator) -> None:
 
 
 def _broadcast_persistent(link: Link, root: int, comm: Communicator) -> None:
-    if not link._persistent:
+    own = own_persistent(link)
+    if not own:
         return
-    own = {name: getattr(link, name) for name in sorted(link._persistent)}
     values = _sent(own, root, comm)
     if comm.rank != root:
         vars(link).update(values)
@@ -197,9 +198,9 @@ def _copy_without_elements(param: Parameter, memo: dict[int, Any]) -> Parameter:
 
 
 def _copy_persistent(link: Link, source: Link) -> None:
-    for name in link._persistent:
-        value, new = getattr(link, name), getattr(source, name)
-        array_types: Any = get_array_types()
+    array_types: Any = get_array_types()
+    for name, value in own_persistent(link).items():
+        new = getattr(source, name)
         if isinstance(value, array_types):
             value[...] = link.device.send(new)
         else:

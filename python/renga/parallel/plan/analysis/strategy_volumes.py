@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from renga.communicators import simulated
 from renga.core.link import Link
+from renga.core.link.own_values import own_params
 from renga.parallel.pipeline.measurement import Segment, SegmentCosts
 from renga.parallel.pipeline.partition import partition
 from renga.parallel.plan.cluster import Cluster
@@ -52,7 +53,7 @@ def layers_of(
     The messages of a link count where its first function is.
     """
     parameters = {
-        path: sum(4 * getattr(link, name).size for name in link._params)
+        path: sum(4 * param.size for param in own_params(link).values())
         for path, link in model.namedlinks()
     }
     volumes = {s: _VOLUMES[s](model, inputs, found, ranks) for s in strategies}

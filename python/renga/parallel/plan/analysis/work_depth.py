@@ -18,6 +18,7 @@ from typing import Any
 from renga import _core
 from renga.core.configuration import using_config
 from renga.core.link import Link
+from renga.core.link.own_values import own_params
 from renga.parallel.plan.analysis.strategy_volumes import Layer, Recorded, layers_of
 from renga.parallel.plan.drawing import metadata
 from renga.profiling.operation_cost import forward_flops
@@ -190,7 +191,7 @@ def _count(number: float) -> str:
 
 def _functions_of(program: Program, model: Link) -> list[Recorded]:
     """Work, and depth along the values; paths are those of links with parameters."""
-    owners = {path for path, link in model.namedlinks() if link._params}
+    owners = {path for path, link in model.namedlinks() if own_params(link)}
     found: list[Recorded] = []
     depths: dict[Value, int] = {}
     for call in program.calls:

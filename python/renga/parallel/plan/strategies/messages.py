@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from renga.communicators import Communicator, simulated
+from renga.core.link.own_values import own_params
 from renga.links.connection.embed_id import EmbedID
 from renga.links.connection.linear import Linear
 from renga.links.convolution.deconvolution_2d import Deconvolution2D
@@ -110,7 +111,7 @@ def parameter_sizes(
 ) -> list[int]:
     """The elements of each parameter of a replaced link on rank 0."""
     ranks = cluster.ranks
-    sizes = {name: getattr(link, name).size for name in sorted(link._params)}
+    sizes = {name: param.size for name, param in own_params(link).items()}
     if isinstance(link, (EmbedID, BatchNormalization)):
         weight = link.W if isinstance(link, EmbedID) else link.avg_mean
         channels = weight.shape[-1]

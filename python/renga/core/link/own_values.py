@@ -1,0 +1,32 @@
+"""What a link itself has, apart from its children, by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from renga.core.backend import get_array_types
+from renga.core.link.base import Link
+from renga.core.parameter import Parameter
+
+
+def own_params(link: Link) -> dict[str, Parameter]:
+    """The parameters, in the order of their names."""
+    mine = vars(link)
+    return {name: mine[name] for name in sorted(link._params)}
+
+
+def own_persistent(link: Link) -> dict[str, Any]:
+    """The persistent values, in the order of their names."""
+    mine = vars(link)
+    return {name: mine[name] for name in sorted(link._persistent)}
+
+
+def persistent_arrays(model: Any) -> dict[str, Any]:
+    """The persistent arrays of all links by their paths, in the order of these."""
+    kinds: Any = get_array_types()
+    return {
+        f"{path}/{name}": value
+        for path, link in sorted(model.namedlinks())
+        for name, value in own_persistent(link).items()
+        if isinstance(value, kinds)
+    }
