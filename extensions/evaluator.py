@@ -7,7 +7,7 @@ import itertools
 import math
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from renga.core import backend, configuration
@@ -106,15 +106,10 @@ class Evaluator(extension.Extension):
         eval_func = self.eval_func or self._targets["main"]
         for batch in self._batches():
             observation: dict[str, Any] = {}
-            arrays = convert._call_converter(self.converter, batch, self.device)
+            args, kwargs = convert.arguments_from(self.converter, batch, self.device)
             scope = reporter_module.report_scope(observation)
             with scope, configuration.no_backprop_mode():
-                if isinstance(arrays, tuple):
-                    eval_func(*arrays)
-                elif isinstance(arrays, Mapping):
-                    eval_func(**arrays)
-                else:
-                    eval_func(arrays)
+                eval_func(*args, **kwargs)
             yield observation, len(batch)
 
     def _batches(self) -> Iterator[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Callable
 
 import numpy
@@ -52,6 +52,16 @@ def _call_converter(converter: Callable[..., Any], batch: Any, device: Any) -> A
     if isinstance(device, backend.GpuDevice):
         return converter(batch, device.device.id)
     return converter(batch, -1)
+
+
+def arguments_from(
+    converter: Callable[..., Any], batch: Any, device: Any
+) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+    """The arguments and keywords that a model gets for a list of examples."""
+    arrays = _call_converter(converter, batch, device)
+    if isinstance(arrays, Mapping):
+        return (), arrays
+    return arrays if isinstance(arrays, tuple) else (arrays,), {}
 
 
 def to_device(device: Any, x: Any) -> Any:

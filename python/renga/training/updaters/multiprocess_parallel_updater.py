@@ -250,12 +250,8 @@ def _without_reports(model: Any) -> Any:
 
 
 def _loss(model: Any, converter: Callable, batch: Any, device: Any) -> Any:
-    arrays = convert._call_converter(converter, batch, device)
-    if isinstance(arrays, tuple):
-        return model(*arrays)
-    if isinstance(arrays, Mapping):
-        return model(**arrays)
-    return model(arrays)
+    args, kwargs = convert.arguments_from(converter, batch, device)
+    return model(*args, **kwargs)
 
 
 def _devices_from(devices: Any) -> list[Any]:

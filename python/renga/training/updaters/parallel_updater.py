@@ -100,10 +100,5 @@ class ParallelUpdater(StandardUpdater):
         if not examples:
             return None  # fewer examples than copies
         device = self._devices.get(name, model.device)
-        arrays = convert._call_converter(self.converter, examples, device)
-        loss_func = self.loss_func or model
-        if isinstance(arrays, tuple):
-            return loss_func(*arrays)
-        if isinstance(arrays, Mapping):
-            return loss_func(**arrays)
-        return loss_func(arrays)
+        args, kwargs = convert.arguments_from(self.converter, examples, device)
+        return (self.loss_func or model)(*args, **kwargs)

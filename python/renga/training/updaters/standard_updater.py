@@ -168,10 +168,7 @@ class StandardUpdater(Updater):
         optimizer.update(loss_func, *args, **kwargs)
 
     def _arguments(self, batch: Any) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
-        arrays = convert._call_converter(self.converter, batch, self.input_device)
-        if isinstance(arrays, Mapping):
-            return (), arrays
-        return arrays if isinstance(arrays, tuple) else (arrays,), {}
+        return convert.arguments_from(self.converter, batch, self.input_device)
 
     def _call(self, loss_func: Callable, batch: Any) -> Any:
         args, kwargs = self._arguments(batch)
