@@ -105,6 +105,12 @@ class CollectingEngine final : public Engine {
     mark_needed(outputs);
   }
 
+  // The gradient that is given for an input flows on to inputs that it was computed from, but only
+  // if the outputs depend on it.
+  void add_given(const Variable& x, const Variable& gx) {
+    add_root(x, gx, needed_.contains(x.node()->creator.get()));
+  }
+
   Variable gradient(const Variable& x) const { return gradients_.at(x.node().get()); }
 
  private:
@@ -209,10 +215,14 @@ Variable scaled_one(const Variable& y, const std::optional<double>& loss_scale) 
 std::vector<Variable> collect_gradients(std::span<const Variable> outputs,
                                         std::span<const Variable> inputs,
                                         std::span<const Variable> grad_outputs,
+                                        std::span<const Variable> grad_inputs,
                                         const BackwardOptions& options, PassContext& context) {
   const std::vector<ExtraRoot> extra = take_extra_roots(context);
   CollectingEngine engine(with_extra(outputs, extra, &ExtraRoot::output),
                           with_extra(inputs, extra, &ExtraRoot::input), options, context);
+  for (std::size_t i = 0; i < grad_inputs.size(); ++i) {
+    if (grad_inputs[i].defined()) engine.add_given(inputs[i], grad_inputs[i]);
+  }
   for (const ExtraRoot& root : extra) engine.add_root(root.output, scaled_one(root.output, {}));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const bool given = i < grad_outputs.size() && grad_outputs[i].defined();
@@ -259,13 +269,12 @@ std::vector<Variable> grad(std::span<const Variable> outputs, std::span<const Va
                            std::span<const Variable> grad_outputs,
                            std::span<const Variable> grad_inputs, const GradOptions& options,
                            PassContext& context) {
-  std::vector<Variable> gradients =
-      collect_gradients(outputs, inputs, grad_outputs, options, context);
   const SettingScope mode(&Settings::backprop, options.create_graph);
+  std::vector<Variable> gradients =
+      collect_gradients(outputs, inputs, grad_outputs, grad_inputs, options, context);
+  if (!options.set_grad) return gradients;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     Variable& gx = gradients[i];
-    if (i < grad_inputs.size()) gx = add_gradients(grad_inputs[i], gx);
-    if (!options.set_grad) continue;
     if (gx.defined()) gx = owned_gradient(*inputs[i].node(), gx, context.buffers);
     inputs[i].body()->grad = gx;
   }

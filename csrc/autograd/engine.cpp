@@ -23,13 +23,13 @@ Engine::Engine(const BackwardOptions& options, PassContext& context)
 }
 Engine::~Engine() { --context_.running; }
 
-void Engine::add_root(const Variable& y, const Variable& gy) {
+void Engine::add_root(const Variable& y, const Variable& gy, bool flows_on) {
   require<std::invalid_argument>(gy.shape() == y.shape(),
                                  "backward: expected the gradient of an output to be of shape ",
                                  y.shape(), ", got ", gy.shape());
   sink(nullptr, y.node().get()).add(gy);
   kept_.push_back(y.node());
-  enqueue_creator(y.node().get());
+  if (flows_on) enqueue_creator(y.node().get());
 }
 
 void Engine::run() {

@@ -25,7 +25,8 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  void add_root(const Variable& y, const Variable& gy);
+  // Adds to the gradient of `y`, which is propagated to the inputs of its creator if it `flows_on`.
+  void add_root(const Variable& y, const Variable& gy, bool flows_on = true);
   void run();
   // Computes what an earlier pass has left out.
   void run(const PostponedGradients::Term& term);

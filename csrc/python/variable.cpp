@@ -95,11 +95,11 @@ void check_grad(const VariableBody& body, const Variable& grad) {
 }
 
 void set_grad(VariableBody& body, py::handle grad) {
-  Variable g(Array{}, false);
   if (grad.is_none()) {
     body.set_grad(Variable());
     return;
   }
+  const Variable g(Array{}, true);
   set_python_array(*g.body(), grad, "grad");
   check_grad(body, g);
   body.set_grad(g);

@@ -105,8 +105,8 @@ class DeformableConvolution2DSampler(Filters):
         W = 0 if initialW is None else initialW
         self._make_filters(in_channels, nobias, W, initial_bias)
 
-    def _initialize_filters(self, in_channels: int) -> None:
-        super()._initialize_filters(in_channels)
+    def _initialize_params(self, in_channels: int) -> None:
+        super()._initialize_params(in_channels)
         if self.b is not None:
             self.b.initialize(self.out_channels)
 

@@ -45,8 +45,8 @@ class DepthwiseConvolution2D(Filters):
         self.nobias = nobias
         self._make_filters(in_channels, nobias, initialW, initial_bias)
 
-    def _initialize_filters(self, in_channels: int) -> None:
-        super()._initialize_filters(in_channels)
+    def _initialize_params(self, in_channels: int) -> None:
+        super()._initialize_params(in_channels)
         if self.b is not None:
             self.b.initialize(in_channels * self.channel_multiplier)
 

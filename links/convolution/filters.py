@@ -36,11 +36,11 @@ class Filters(Link):
             self.W = Parameter(_get_initializer(initialW))
             self.b = None if nobias else Parameter(_get_initializer(bias))
         if in_channels is not None:
-            self._initialize_filters(in_channels)
+            self._initialize_params(in_channels)
         if self.b is not None and bias_shape is not None:
             self.b.initialize(bias_shape)
 
-    def _initialize_filters(self, in_channels: int) -> None:
+    def _initialize_params(self, in_channels: int) -> None:
         shape = self._weight_shape(in_channels)
         for extent in shape[2:]:
             check_count(type(self).__name__, "ksize", extent)
@@ -52,7 +52,7 @@ class Filters(Link):
     def _ensure_filters(self, x: Any) -> None:
         """Initializes the filters for the channels of the first input ``x``."""
         if not self.W.is_initialized:
-            self._initialize_filters(x.shape[1])
+            self._initialize_params(x.shape[1])
 
 
 class GroupedFilters(Filters):

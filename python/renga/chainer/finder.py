@@ -16,9 +16,15 @@ from renga.chainer import children
 from renga.chainer.function_classes.creators import name_creators
 from renga.chainer.imported_names import add_imported_names
 from renga.chainer.missing_packages import explain_missing_packages
-from renga.chainer.names import add_all, further_name, has_further_names, ranks
+from renga.chainer.names import (
+    add_all,
+    chainermn,
+    further_name,
+    has_further_names,
+    private,
+    ranks,
+)
 from renga.chainer.names.pickles import convert_states
-from renga.chainer.names.private import add_to_classes
 from renga.chainer.package import Package, find_distributions
 from renga.chainer.private_modules import is_chainers, modules_of
 
@@ -77,8 +83,8 @@ def install() -> None:
     sys.meta_path.append(ViewFinder())
     add_imported_names()
     add_all()
-    add_to_classes()
-    ranks.add_to_classes()
+    for names in (private, ranks, chainermn):
+        names.add_to_classes()
     name_creators()
     convert_states()
     explain_missing_packages()

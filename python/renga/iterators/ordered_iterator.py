@@ -122,7 +122,8 @@ class OrderedIterator(Iterator):
             )
         serialize_sampler = getattr(self.order_sampler, "serialize", None)
         if serialize_sampler is not None:
-            with contextlib.suppress(KeyError):
+            # A file without the state, or a serializer of flat names.
+            with contextlib.suppress(KeyError, NotImplementedError):
                 serialize_sampler(serializer["order_sampler"])
 
     def _serialize_order(self, serializer: Any, order: numpy.ndarray) -> Any:

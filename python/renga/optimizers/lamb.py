@@ -21,9 +21,7 @@ class LAMBRule(UpdateRule):
     def init_state(self, param: Any) -> None:
         self.init_zeros(param, "m", "v")
 
-    def update_core(self, param: Any) -> None:
-        if param.grad is None:
-            return
+    def update_core_cpu(self, param: Any) -> None:
         hp, x = self.hyperparam, param.array
         step = _core.empty(x.shape, x.dtype, param._device_name)
         options = {
@@ -38,6 +36,8 @@ class LAMBRule(UpdateRule):
         step_norm = square_root(squared_norm(param, step))
         trust = one_unless(is_above(x_norm * step_norm, 0), lambda: x_norm / step_norm)
         x -= as_factor(hp.alpha * trust, step) * step
+
+    update_core_gpu = update_core_cpu
 
 
 class LAMB(GradientMethod):

@@ -15,9 +15,7 @@ class RMSpropMomentumSGDRule(UpdateRule):
     def init_state(self, param: Any) -> None:
         self.init_zeros(param, "ms", "v")
 
-    def update_core(self, param: Any) -> None:
-        if param.grad is None:
-            return
+    def update_core_cpu(self, param: Any) -> None:
         hp, g = self.hyperparam, param.grad
         ms, v = self.state["ms"], self.state["v"]
         ms += (1 - hp.alpha) * (g * g - ms)
@@ -27,6 +25,8 @@ class RMSpropMomentumSGDRule(UpdateRule):
             rate = (1 - hp.sgd_share) * hp.rmsprop_rate
             v -= rate * g / (param.xp.sqrt(ms) + hp.eps)
         param.array[...] += hp.lr * v
+
+    update_core_gpu = update_core_cpu
 
 
 class RMSpropMomentumSGD(GradientMethod):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import time
+import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy
 
 from renga.communicators import Communicator
 from renga.parallel.data.datasets.scatter import _range_of
+from renga.parallel.data.extensions.checkpoint import (
+    CheckpointStats as _CheckpointStats,  # noqa: F401
+)
+from renga.parallel.data.extensions.checkpoint import MultiNodeCheckpointer
 from renga.parallel.data.extensions.generic_multi_node_evaluator import (
     GenericMultiNodeEvaluator as GenericMultiNodeEvaluator,
 )
@@ -98,29 +102,32 @@ def _parse_replica_sets(replica_sets: Any, size: int) -> list[set[int]]:
 # chainermn.extensions.checkpoint
 
 
-class _CheckpointStats:
-    """How long the writing of snapshots took, between ``start`` and ``end``."""
+def _filename(self: MultiNodeCheckpointer, iteration: int) -> str:
+    """The name of this rank's file of an iteration."""
+    return os.path.basename(self._file(self.comm.rank, iteration))
 
-    def __init__(self) -> None:
-        self._seconds: list[float] = []
-        self._began: float | None = None
 
-    def start(self) -> None:
-        """Begins to measure a snapshot."""
-        self._began = time.perf_counter()
+def _filenames(self: MultiNodeCheckpointer, iterations: Iterable[int]) -> list[str]:
+    """The names of this rank's files of iterations."""
+    return [_filename(self, iteration) for iteration in iterations]
 
-    def end(self) -> None:
-        """Ends what ``start`` began, if anything."""
-        if self._began is not None:
-            self._seconds.append(time.perf_counter() - self._began)
-            self._began = None
 
-    def report(self) -> str:
-        """Mean, least and most of the seconds."""
-        times = self._seconds
-        if not times:
-            return "No stats available"
-        mean = sum(times) / len(times)
-        return (
-            f"seconds per snapshot: mean {mean}, least {min(times)}, most {max(times)}"
-        )
+def _parse_filename(
+    self: MultiNodeCheckpointer, filename: str
+) -> tuple[str, int, int] | None:
+    """The name, rank and iteration of a file; None if it is no checkpoint's."""
+    match = self._pattern.fullmatch(filename)
+    return match and (self._file_name, int(match[1]), int(match[2]))
+
+
+def _parse_filenames(self: MultiNodeCheckpointer, filenames: Iterable[str]) -> Any:
+    """``_parse_filename`` of each."""
+    return [_parse_filename(self, filename) for filename in filenames]
+
+
+def add_to_classes() -> None:
+    """Gives checkpointers and communicators what clients read of ChainerMN's."""
+    for method in (_filename, _filenames, _parse_filename, _parse_filenames):
+        setattr(MultiNodeCheckpointer, method.__name__, method)
+    copied = property(lambda self: self.get_config("batched_copy"))
+    setattr(Communicator, "batched_copy", copied)  # noqa: B010

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from renga.communicators import create_communicator
-from renga.communicators.communicator import Communicator
+from renga.communicators.transport.mpi import MpiCommunicator
 
 #: The most elements that a message of MPI counts.
 INT_MAX = 2**31 - 1
 
 
-class MpiCommunicatorBase(Communicator):
-    """The base of communicators of processes."""
+class MpiCommunicatorBase(MpiCommunicator):
+    """The base of communicators of processes, those of ``mpi_comm``."""
+
+    def __init__(self, mpi_comm: Any = None) -> None:
+        super().__init__(create_communicator("mpi", mpi_comm).native)
 
 
 class _NamedCommunicator(MpiCommunicatorBase):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import collections
 import os
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import numpy
 
+from renga import _core
 from renga import functions as F
 from renga.backends import cuda
 from renga.chainer.names.pickles import BinaryHierarchicalSoftmaxFunction
@@ -20,7 +22,8 @@ from renga.core.optimizer.loss_scaling import LossScaling
 from renga.core.variable import Variable, _rebuild
 from renga.dataset import convert
 from renga.datasets import TextDataset
-from renga.links import BinaryHierarchicalSoftmax, ConvolutionND
+from renga.functions.window import as_pair as _pair  # noqa: F401
+from renga.links import BinaryHierarchicalSoftmax
 from renga.links.caffe.caffe_function import METHODS
 from renga.training import Trainer
 
@@ -30,7 +33,6 @@ def add_to_classes() -> None:
     setattr(Link, "_device_id", property(_device_id))  # noqa: B010
     members: dict[Any, dict[str, Any]] = {
         BinaryHierarchicalSoftmax: {"_func": property(_paths_of_words)},
-        ConvolutionND: {"_initialize_params": ConvolutionND._initialize_filters},
         FunctionNode: {"_impl_name": property(lambda self: type(self).__name__)},
         TextDataset: {"_fps": property(lambda self: self._files)},
         Trainer: {"_extensions": property(_extensions_of)},
@@ -42,6 +44,7 @@ def add_to_classes() -> None:
             "_node": Variable.node,
         },
         LossScaling: {"_loss_scale": LossScaling.loss_scale},
+        _core.VariableNode: {"_requires_grad": _core.VariableNode.requires_grad},
     }
     for cls, added in members.items():
         for name, member in added.items():
@@ -112,7 +115,7 @@ def _lstm(x: Any, h: Any, c: Any, w: Any, b: Any) -> tuple[Variable, Variable]:
 
 def _flip(array: Any, axis: int) -> Any:
     """An array backwards along an axis."""
-    return array[(slice(None),) * axis + (slice(None, None, -1),)]
+    return array[(slice(None),) * (axis % array.ndim) + (slice(None, None, -1),)]
 
 
 def _convert_value_to_string(value: Any) -> str:
@@ -125,6 +128,11 @@ def _convert_value_to_string(value: Any) -> str:
         )
     text = str(value)
     return f"({text})" if value < 0 else text  # type: ignore[operator]
+
+
+# chainer.serializers.hdf5
+
+_available = find_spec("h5py") is not None
 
 
 # chainer.backends._cpu

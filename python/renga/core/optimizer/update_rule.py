@@ -99,9 +99,11 @@ class UpdateRule(Hookable):
     def update(self, param: Any) -> None:
         """Changes ``param`` by its gradient, with the hooks before and after it.
 
-        An uninitialised parameter is unchanged.
+        An uninitialised parameter is unchanged: a rule's own ``update_core`` alone
+        gets it.
         """
-        if not self.enabled or not param.is_initialized:
+        own = type(self).update_core is not UpdateRule.update_core
+        if not self.enabled or not (param.is_initialized or own):
             return
         self.t += 1
         if self.updates_in_fp32(param):
@@ -115,7 +117,8 @@ class UpdateRule(Hookable):
         return self._use_fp32_update and param.dtype == numpy.float16
 
     def _update(self, param: Any) -> None:
-        self._prepare_state(param)
+        if param.is_initialized:
+            self._prepare_state(param)
         for hook in self.update_hooks("pre").values():
             hook(self, param)
         self.update_core(param)
@@ -136,8 +139,10 @@ class UpdateRule(Hookable):
     def _update_in_fp32(self, param: Any) -> None:
         master = self._fp32_param
         if master is None:
-            master = Variable(param.array.astype(numpy.float32), name=param.name)
-            self._fp32_param = master
+            master = type(param)(name=param.name)
+            if param.is_initialized:
+                master.array = param.array.astype(numpy.float32)
+                self._fp32_param = master
         master.to_device(param.device)
         # Divides by the loss scale in float32: small gradients would vanish in float16.
         grad = param.grad
@@ -147,7 +152,8 @@ class UpdateRule(Hookable):
         if self.device_scale is not None and master.grad is not None:
             master.grad /= as_factor(self.device_scale, master.grad)
         self._update(master)
-        param.array[...] = master.array
+        if param.is_initialized:
+            param.array[...] = master.array
 
     def update_core(self, param: Any) -> None:
         """Changes ``param`` alone, without the hooks."""

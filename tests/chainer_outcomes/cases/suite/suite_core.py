@@ -497,13 +497,77 @@ class Rule(chainer.UpdateRule):
         self.seen = []
 
     def update_core(self, param):
-        self.seen.append(
-            (
-                param.array is None,
-                param.grad is None if param.array is not None else None,
-                str(param.dtype) if param.array is not None else None,
-            )
-        )
+        known = param.array is not None
+        self.seen.append((known and str(param.dtype), known and param.grad is None))
+
+
+def _updated(parameter, in_fp32=False):
+    rule = Rule()
+    rule.add_hook(lambda rule, param: rule.seen.append("hook"))
+    if in_fp32:
+        rule.use_fp32_update()
+    for _ in range(2):
+        rule.update(parameter)
+    return rule.seen, rule.t
+
+
+def case_rules_of_parameters_without_shape():
+    half = chainer.initializers.Constant(1, dtype=np.float16)
+    return [
+        _updated(chainer.Parameter(value), in_fp32)
+        for value in (1.0, half)
+        for in_fp32 in (False, True)
+    ]
+
+
+def case_rules_of_parameters_without_gradient():
+    found = []
+    for dtype in "fe":
+        parameter = chainer.Parameter(np.ones(2, dtype))
+        parameter.cleargrad()
+        found.append(_updated(parameter))
+        parameter.grad = np.ones(2, dtype)
+        found.append(_updated(parameter, dtype == "e"))
+    return found
+
+
+def case_gradients_that_are_set():
+    x, y, parameter = chainer.Variable(X), chainer.Variable(X), chainer.Parameter(X)
+    x.grad = parameter.grad = ONE
+    y.grad_var = chainer.Variable(ONE)
+    z = chainer.Variable(X)
+    F.sum(z * z).backward(enable_double_backprop=True)
+    return [v.grad_var.requires_grad for v in (x, y, parameter, z)]
+
+
+def case_given_gradients_flow_on():
+    x = chainer.Variable(np.array([3], "f"))
+    h = 2 * x
+    y = 2 * h
+    a, b = (chainer.Variable(np.array([value], "f")) for value in (100, 1000))
+    u = h * h
+    other = F.exp(x)
+    return [
+        chainer.grad([y], [h, x], None, [a, b]),
+        chainer.grad([y], [x, h], None, [None, b]),
+        chainer.grad([h, y], [x], [a, b], [a]),
+        chainer.grad([u], [h, x], [b], [a, None]),
+        # The output does not depend on the second input.
+        chainer.grad([y], [x, other], None, [a, b]),
+    ]
+
+
+def case_nodes_that_need_no_gradient():
+    found = []
+    for stopped in (0, 1):
+        x = chainer.Variable(X)
+        h = F.exp(x)
+        y = h * 2
+        (x, h)[stopped].node._requires_grad = False
+        y.grad = ONE
+        y.backward()
+        found.append(x.grad)
+    return found
 
 
 def case_gradients_that_hooks_need():

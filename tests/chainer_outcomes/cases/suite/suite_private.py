@@ -8,10 +8,13 @@ import chainer
 import chainer.functions as F
 import numpy as np
 from chainer import gradient_check
-from chainer.functions.array import as_strided
+from chainer import links as L
+from chainer.functions.array import as_strided, flip
+from chainer.functions.connection import convolution_2d
 from chainer.functions.math import einsum
 from chainer.functions.normalization import group_normalization
 from chainer.functions.rnn import lstm, slstm
+from chainer.serializers import hdf5
 
 X = np.array([[0.5, -1, 2], [1, 0, -2]], "f")
 D = "chainer.distributions."
@@ -63,6 +66,15 @@ EXPRESSIONS = """
     chainer.initializers._check_is_initializer_like("a")
     chainer.initializers._check_is_initializer_like(lambda x: x)
     chainer.utils._raise_from(ValueError, "text", KeyError("a"))
+    flip._flip(X, 1)
+    flip._flip(X, -2)
+    flip._flip(np.arange(8).reshape(2, 2, 2), -1)
+    convolution_2d._pair(3)
+    convolution_2d._pair((3, 4))
+    type(hdf5._available)
+    L.Convolution2D(None, 4, (3, 2))._initialize_params(3)
+    L.DeconvolutionND(2, None, 4, 3)._initialize_params(2)
+    L.DepthwiseConvolution2D(None, 2, 3)._initialize_params(3)
     chainer.utils.type_check._repr([0])
     chainer.utils.type_check._repr((0,))
     chainer.utils.type_check._repr(())

@@ -61,8 +61,9 @@ class MultiNodeCheckpointer(extension.Extension):
         self.gc_interval = gc_interval
         self.path = path
         self._file_name = name
+        self._pattern = re.compile(re.escape(name) + r"\.(\d+)\.(\d+)")
         self._saved = 0
-        self._seconds: list[float] = []
+        self.stats = CheckpointStats()
 
     def __call__(self, trainer: Any) -> None:
         """Saves the trainer."""
@@ -72,11 +73,11 @@ class MultiNodeCheckpointer(extension.Extension):
 
     def save(self, target: Any, iteration: int) -> None:
         """Saves ``target`` for an iteration; every rank has to call it."""
-        start = time.perf_counter()
+        self.stats.start()
         os.makedirs(self._folder, exist_ok=True)
         marked = resized.Marked(target, self.comm.size)
         npz.save_npz(self._file(self.comm.rank, iteration), marked, compression=False)
-        self._seconds.append(time.perf_counter() - start)
+        self.stats.end()
         self._saved += 1
         if self._saved % self.gc_interval == 0:
             self._collect()
@@ -143,12 +144,11 @@ class MultiNodeCheckpointer(extension.Extension):
         return found
 
     def _listed(self) -> list[tuple[int, int]]:
-        pattern = re.compile(re.escape(self._file_name) + r"\.(\d+)\.(\d+)")
         try:
             names = os.listdir(self._folder)
         except FileNotFoundError:
             return []
-        matches = filter(None, map(pattern.fullmatch, names))
+        matches = filter(None, map(self._pattern.fullmatch, names))
         return [(int(match[1]), int(match[2])) for match in matches]
 
     def _collect(self) -> None:
@@ -185,6 +185,28 @@ class MultiNodeCheckpointer(extension.Extension):
 
     def get_stats(self) -> str:
         """A text that says how long saving took."""
+        return self.stats.report()
+
+
+class CheckpointStats:
+    """How long the writing of checkpoints took, between ``start`` and ``end``."""
+
+    def __init__(self) -> None:
+        self._seconds: list[float] = []
+        self._began: float | None = None
+
+    def start(self) -> None:
+        """Begins to measure a checkpoint."""
+        self._began = time.perf_counter()
+
+    def end(self) -> None:
+        """Ends what ``start`` began, if anything."""
+        if self._began is not None:
+            self._seconds.append(time.perf_counter() - self._began)
+            self._began = None
+
+    def report(self) -> str:
+        """Mean, least and most of the seconds."""
         if not self._seconds:
             return "No stats available"
         mean = sum(self._seconds) / len(self._seconds)

@@ -17,8 +17,8 @@ from renga.utils import argument
 class GenericMultiNodeEvaluator(extension.Extension):
     """Gathers the results of all ranks' batches on the root, which aggregates them.
 
-    A subclass defines ``calc_local``, the result of a batch, and ``aggregate``, which
-    computes for example the BLEU of all translations.
+    A subclass defines ``aggregate``, which computes for example the BLEU of all
+    translations, and may define ``calc_local``, the result of a batch.
 
     Args:
         comm: the communicator.
@@ -53,8 +53,11 @@ class GenericMultiNodeEvaluator(extension.Extension):
         self.root = root
 
     def calc_local(self, *args: Any, **kwargs: Any) -> Any:
-        """The result of the arrays of a batch; it has to be picklable."""
-        raise NotImplementedError
+        """The result of the arrays of a batch; it has to be picklable.
+
+        By default that of the target.
+        """
+        return self._targets["main"](*args, **kwargs)
 
     def aggregate(self, results: list[Any]) -> Any:
         """The result, from all batches': first batches first, in rank order.

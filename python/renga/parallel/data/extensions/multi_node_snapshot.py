@@ -25,7 +25,7 @@ def multi_node_snapshot(
 
     Args:
         comm: the communicator of all ranks.
-        snapshot: the result of ``snapshot()``; the number of the set is appended to
+        snapshot: the result of ``snapshot()``; the rank that writes is appended to
             its file names.
         replica_sets: the ranks of each set, which have the same state, or a single
             rank; ranks in none of them form one more set. With one set, data-parallel
@@ -38,7 +38,7 @@ def multi_node_snapshot(
 
 
 class MultiNodeSnapshot(extension.Extension):
-    """The first rank of each set writes; every rank loads the file of its set.
+    """The lowest rank of each set writes; every rank loads the file of its set.
 
     With ``autoload``, the newest snapshot is loaded that all sets have written.
     """
@@ -56,15 +56,15 @@ class MultiNodeSnapshot(extension.Extension):
         self.snapshot = snapshot
         self.trigger = snapshot.trigger
         self.priority = snapshot.priority
-        self._set = next(i for i, ranks in enumerate(sets) if comm.rank in ranks)
-        self._writes = comm.rank == sets[self._set][0]
-        self._peers = comm.split(self._set, sets[self._set].index(comm.rank))
-        name, suffix = snapshot.filename, f".{self._set}"
+        own = next(i for i, ranks in enumerate(sets) if comm.rank in ranks)
+        self.is_master = comm.rank == min(sets[own])
+        self._peers = comm.split(own, comm.rank)
+        name, suffix = snapshot.filename, f".{comm.rank}"
         if callable(name):
             self.snapshot.filename = lambda trainer: name(trainer) + suffix
         else:
             self.snapshot.filename = name + suffix
-        inner = snapshot.writer if self._writes else None
+        inner = snapshot.writer if self.is_master else None
         self.snapshot.writer = _WriterOfOneRank(inner, comm.size)
 
     @property
@@ -77,23 +77,23 @@ class MultiNodeSnapshot(extension.Extension):
         if self.snapshot.autoload:
             self._resume(trainer)
             self.snapshot.autoload = False
-        if self._writes:
+        if self.is_master:
             self.snapshot.initialize(trainer)
 
     def _resume(self, trainer: Any) -> None:
-        suffix = f".{self._set}"
+        suffix = f".{self.comm.rank}"
         paths: list[str] = []
-        if self._writes:
+        if self.is_master:
             paths = find_snapshots(self.snapshot.filename, trainer.out)
         names = [os.path.basename(path)[: -len(suffix)] for path in paths]
-        gathered = self.comm.allgather_obj((self._writes, names))
+        gathered = self.comm.allgather_obj((self.is_master, names))
         lists = [names for is_writer, names in gathered if is_writer]
         common = [name for name in lists[0] if all(name in other for other in lists)]
         if not common:
             return
         # Only the rank that writes needs to see the file.
         data = None
-        if self._writes:
+        if self.is_master:
             with open(os.path.join(trainer.out, common[-1] + suffix), "rb") as file:
                 data = file.read()
         data = self._peers.bcast_obj(data)

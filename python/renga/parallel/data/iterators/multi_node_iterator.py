@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from renga.communicators import Communicator
@@ -52,15 +53,21 @@ class _MultiNodeIteratorMaster(Iterator):
             for name in _CONSTANTS
             if hasattr(actual_iterator, name)
         }
-        communicator.bcast_obj((constants, self._state()), root=root)
+        with contextlib.suppress(AttributeError, TypeError):
+            constants["dataset_size"] = max(len(actual_iterator.dataset), 1)
+        communicator.bcast_obj((constants, self._progress()), root=root)
 
-    def _state(self) -> dict[str, Any]:
+    def _progress(self) -> tuple[dict[str, Any], Any]:
+        """The attributes, and the order of the examples if an epoch begins."""
         state = {name: getattr(self.actual_iterator, name, None) for name in _STATE}
-        return {k: _STATE[k] if v is None else v for k, v in state.items()}
+        state = {k: _STATE[k] if v is None else v for k, v in state.items()}
+        begins = state["is_new_epoch"] or state["epoch_detail"] == 0
+        own = getattr(self.actual_iterator, "_state", None)
+        return state, getattr(own, "order", None) if begins else None
 
     def __next__(self) -> Any:
         outcome = Outcome(next, self.actual_iterator)
-        self.communicator.bcast_obj((outcome, self._state()), root=self.rank_master)
+        self.communicator.bcast_obj((outcome, self._progress()), root=self.rank_master)
         return outcome.get()
 
     def __getattr__(self, name: str) -> Any:
@@ -86,24 +93,44 @@ class _MultiNodeIteratorSlave(Iterator):
     def __init__(self, _: None, communicator: Communicator, root: int) -> None:
         self.communicator = communicator
         self.rank_master = root
-        constants, self._state = communicator.bcast_obj(None, root=root)
+        self._order = None
+        constants, progress = communicator.bcast_obj(None, root=root)
+        self._follow(*progress)
         vars(self).update(constants)
 
+    def _follow(self, state: dict[str, Any], order: Any) -> None:
+        self._attributes = state
+        if order is not None:
+            self._order = order
+
     def __next__(self) -> Any:
-        received = self.communicator.bcast_obj(None, root=self.rank_master)
-        outcome, self._state = received
+        outcome, progress = self.communicator.bcast_obj(None, root=self.rank_master)
+        self._follow(*progress)
         return outcome.get()
 
     def __getattr__(self, name: str) -> Any:
         if name not in _STATE:
             raise AttributeError(f"multi-node iterator: no attribute {name!r}")
-        value = self._state[name]
+        value = self._attributes[name]
         return None if name == "previous_epoch_detail" and value < 0 else value
 
     def reset(self) -> None:
         """Starts again; the master has to do so, too."""
-        self._state = dict(_STATE)
+        self._attributes = dict(_STATE)
 
     def serialize(self, serializer: Any) -> None:
-        """Saves or loads the last known attributes of the master's iterator."""
-        self._state = {k: serializer(k, v) for k, v in self._state.items()}
+        """Saves or loads the last known attributes and order of the master's."""
+        try:
+            self._attributes = {
+                k: serializer(k, v) for k, v in self._attributes.items()
+            }
+        except KeyError:  # a file of a plain iterator
+            state = {
+                k: serializer(k, v)
+                for k, v in self._attributes.items()
+                if k != "epoch_detail"
+            }
+            detail = state["epoch"] + state["current_position"] / self.dataset_size
+            self._attributes = {**state, "epoch_detail": detail}
+        if self._order is not None:
+            self._order = serializer("order", self._order)
