@@ -47,6 +47,8 @@ BATCHES = {"mlp": {}, "vgg": {"batch": 4}, "dcgan": {"batch": 4}}
 BATCHES |= {"resnet": {"batch": 2}, "gpt": {"batch": 1}, "long_gpt": {}}
 BATCHES |= {"resnet20": {"batch": 2}, "mobilenet": {"batch": 2}, "unet": {"batch": 1}}
 BATCHES |= {"vit": {"batch": 1}, "gru": {"batch": 2}, "densenet": {"batch": 2}}
+BATCHES |= {"resnet_3d": {}, "wavenet": {"batch": 1, "samples": 16}}
+BATCHES |= {"graph": {"nodes": 100}, "bert": {"batch": 1}, "recommender": {"batch": 64}}
 
 
 @pytest.mark.parametrize("model", sorted(BATCHES))

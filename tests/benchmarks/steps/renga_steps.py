@@ -8,7 +8,7 @@ import renga
 import renga.functions as F
 import renga.links as L
 from tests.benchmarks.steps import renga_networks as networks
-from tests.benchmarks.steps.sizes import DISCRIMINATOR, VGG_STAGES
+from tests.benchmarks.steps.sizes import DISCRIMINATOR, VGG_STAGES, graph_edges
 
 if os.environ.get("DTYPE") == "mixed":
     renga.global_config.dtype = renga.mixed_bfloat16
@@ -188,6 +188,34 @@ def gru(batch=32):
     return by_adam(networks.GRU(), x, 5000, (40 * batch,))
 
 
+def resnet_3d(batch=1):
+    x = np.random.randn(batch, 3, 16, 112, 112).astype("f")
+    return by_adam(networks.resnet_3d(), x, 400)
+
+
+def wavenet(batch=2, samples=4096):
+    x = np.random.randint(0, 256, (batch, samples)).astype("i")
+    return by_adam(networks.WaveNet(), x, 256, x.shape)
+
+
+def graph(nodes=10000):
+    x = np.random.randn(nodes, 128).astype("f")
+    return by_adam(networks.GraphConvolution(*graph_edges(nodes)), x, 40)
+
+
+def bert(batch=4):
+    """The words at 15 % of 128 places are asked for."""
+    x = np.random.randint(0, 30522, (batch, 128)).astype("i")
+    places = np.random.permutation(x.size)[: x.size * 15 // 100]
+    return by_adam(networks.BERT(places), x, 30522, places.shape)
+
+
+def recommender(batch=2048):
+    x = np.random.rand(batch, 13).astype("f")
+    network = networks.Recommender(np.random.randint(0, 10000, (batch, 26)))
+    return classifier(network, renga.optimizers.SGD(0.1), x, classes=2)
+
+
 def small():
     """100 operations on few numbers, forward and backward."""
     w = renga.Parameter(np.ones((4, 4), "f"))
@@ -268,4 +296,5 @@ def long_gpt(batch=1, prepare=as_it_is, loss_of=F.softmax_cross_entropy, take=No
 STEPS = {"mlp": mlp, "vgg": vgg, "dcgan": dcgan, "resnet": resnet, "small": small}
 STEPS |= {"gpt": gpt, "long_gpt": long_gpt, "resnet20": resnet20}
 STEPS |= {"mobilenet": mobilenet, "unet": unet, "vit": vit, "gru": gru}
-STEPS |= {"densenet": densenet}
+STEPS |= {"densenet": densenet, "resnet_3d": resnet_3d, "wavenet": wavenet}
+STEPS |= {"graph": graph, "bert": bert, "recommender": recommender}

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 # Filters, layers, and the ratio of dropout between them.
 VGG_STAGES = [(64, 2, 0.3), (128, 2, 0.4), (256, 3, 0.4), (512, 3, 0.4), (512, 3, 0.4)]
 # Channels, filters, kernel and stride.
@@ -28,3 +30,25 @@ def mobilenet_blocks() -> Iterator[tuple[int, int, int, int]]:
         for k in range(count):
             yield channels, expansion * channels, filters, stride if k == 0 else 1
             channels = filters
+
+
+def graph_edges(nodes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Source, target and weight of each edge; 14 edges a node, as in ogbn-arxiv."""
+    source, target = np.random.RandomState(0).randint(0, nodes, (2, 14 * nodes))
+    degrees = np.bincount(np.concatenate([source, target]), minlength=nodes)
+    weights = 1 / np.sqrt(degrees[source] * degrees[target])
+    return source, target, weights.astype("f")[:, None]
+
+
+def residual_3d_blocks() -> Iterator[tuple[int, int, int]]:
+    """Channels, filters and stride of each."""
+    channels = 64
+    for filters in (64, 128, 256, 512):
+        for _ in range(2):
+            yield channels, filters, 1 + (filters > channels)
+            channels = filters
+
+
+def dilations() -> list[int]:
+    """Those of a WaveNet's layers."""
+    return [2**k for k in range(10)] * 2

@@ -1,18 +1,31 @@
 """The networks of renga_networks.py in PyTorch."""
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.benchmarks.steps.sizes import mobilenet_blocks, resnet20_blocks
+from tests.benchmarks.steps.sizes import (
+    dilations,
+    mobilenet_blocks,
+    residual_3d_blocks,
+    resnet20_blocks,
+)
+
+# Convolution, batch normalization and average by the number of axes.
+LAYERS = {
+    2: (nn.Conv2d, nn.BatchNorm2d, nn.AdaptiveAvgPool2d),
+    3: (nn.Conv3d, nn.BatchNorm3d, nn.AdaptiveAvgPool3d),
+}
 
 
-def convolution(channels, filters, ksize=3, stride=1, groups=1, activation=nn.ReLU):
+def convolution(
+    channels, filters, ksize=3, stride=1, groups=1, activation=nn.ReLU, axes=2
+):
     """With batch normalization, as layers of a sequence."""
-    conv = nn.Conv2d(
-        channels, filters, ksize, stride, ksize // 2, groups=groups, bias=False
-    )
-    layers = [conv, nn.BatchNorm2d(filters, 2e-5)]
+    conv, norm, _ = LAYERS[axes]
+    sizes = channels, filters, ksize, stride, ksize // 2
+    layers = [conv(*sizes, groups=groups, bias=False), norm(filters, 2e-5)]
     return layers if activation is None else [*layers, activation(inplace=True)]
 
 
@@ -29,8 +42,8 @@ class Residual(nn.Module):
         return F.relu(y, inplace=True) if self.relu else y
 
 
-def classes_of_mean(channels, classes):
-    return [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, classes)]
+def classes_of_mean(channels, classes, axes=2):
+    return [LAYERS[axes][2](1), nn.Flatten(), nn.Linear(channels, classes)]
 
 
 def resnet20():
@@ -129,22 +142,28 @@ class GRU(nn.Module):
         return self.out(self.gru(self.embed(x.t()))[0]).reshape(-1, 5000)
 
 
-class Block(nn.Module):
-    """Attention with 3 heads and two layers, on 192 channels."""
+def embedding(count, width):
+    """With small numbers, so that scores of words by the same weights are moderate."""
+    return nn.Embedding(count, width, _weight=0.02 * torch.randn(count, width))
 
-    def __init__(self):
+
+class Block(nn.Module):
+    """Attention and two layers, each normalized before."""
+
+    def __init__(self, width, heads, causal=False):
         super().__init__()
-        self.norm1, self.norm2 = nn.LayerNorm(192), nn.LayerNorm(192)
-        self.qkv, self.proj = nn.Linear(192, 576), nn.Linear(192, 192)
-        self.fc1, self.fc2 = nn.Linear(192, 768), nn.Linear(768, 192)
+        self.heads, self.causal = heads, causal
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.fc1, self.fc2 = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.gelu = nn.GELU("tanh" if causal else "none")
 
     def forward(self, x):
-        n, tokens, _ = x.shape
-        heads = self.qkv(self.norm1(x)).view(n, tokens, 3, 3, 64)
+        heads = self.qkv(self.norm1(x)).unflatten(2, (3, self.heads, -1))
         q, k, v = heads.permute(2, 0, 3, 1, 4)
-        y = F.scaled_dot_product_attention(q, k, v).transpose(1, 2)
-        x = x + self.proj(y.reshape(n, tokens, 192))
-        return x + self.fc2(F.gelu(self.fc1(self.norm2(x))))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+        x = x + self.proj(y.transpose(1, 2).flatten(2))
+        return x + self.fc2(self.gelu(self.fc1(self.norm2(x))))
 
 
 class VisionTransformer(nn.Module):
@@ -154,9 +173,129 @@ class VisionTransformer(nn.Module):
         super().__init__()
         self.patches = nn.Conv2d(3, 192, 16, 16)
         self.position = nn.Parameter(torch.zeros(1, 196, 192))
-        self.blocks = nn.Sequential(*(Block() for _ in range(6)))
+        self.blocks = nn.Sequential(*(Block(192, 3) for _ in range(6)))
         self.norm, self.out = nn.LayerNorm(192), nn.Linear(192, 1000)
 
     def forward(self, x):
         h = self.patches(x).flatten(2).transpose(1, 2) + self.position
         return self.out(self.norm(self.blocks(h)).mean(1))
+
+
+class GPT(nn.Module):
+    """4 layers of 512 with 8 heads, 128 tokens, a vocabulary of 8192."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens = embedding(8192, 512)
+        self.positions = nn.Parameter(torch.zeros(128, 512))
+        self.blocks = nn.Sequential(*(Block(512, 8, True) for _ in range(4)))
+        self.norm = nn.LayerNorm(512)
+
+    def forward(self, x):
+        h = self.norm(self.blocks(self.tokens(x) + self.positions))
+        return F.linear(h, self.tokens.weight).flatten(0, 1)
+
+
+def resnet_3d():
+    """18 layers for clips of 16 frames of 112x112 (Hara et al., 2018)."""
+    layers = convolution(3, 64, 7, (1, 2, 2), axes=3)
+    layers.append(nn.MaxPool3d(3, 2, 1))
+    for channels, filters, stride in residual_3d_blocks():
+        body = convolution(channels, filters, 3, stride, axes=3)
+        body += convolution(filters, filters, activation=None, axes=3)
+        beside = convolution(channels, filters, 1, stride, activation=None, axes=3)
+        layers.append(Residual(body, beside if stride > 1 else None, True))
+    return nn.Sequential(*layers, *classes_of_mean(512, 400, 3))
+
+
+class WaveNet(nn.Module):
+    """20 layers of 64 channels, 256 beside them (van den Oord et al., 2016)."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(256, 64)
+        self.gates = nn.ModuleList(
+            nn.Conv1d(64, 128, 2, dilation=d) for d in dilations()
+        )
+        self.residual = nn.ModuleList(nn.Conv1d(64, 64, 1) for _ in dilations()[1:])
+        self.skip = nn.ModuleList(nn.Conv1d(64, 256, 1) for _ in dilations())
+        last = nn.Conv1d(256, 256, 1), nn.ReLU(True), nn.Conv1d(256, 256, 1)
+        self.out = nn.Sequential(nn.ReLU(True), *last)
+
+    def forward(self, x):
+        h, total = self.embed(x).transpose(1, 2), 0
+        for k, d in enumerate(dilations()):
+            a, b = self.gates[k](F.pad(h, (d, 0))).chunk(2, 1)
+            y = torch.tanh(a) * torch.sigmoid(b)
+            total = total + self.skip[k](y)
+            if k < len(self.residual):
+                h = h + self.residual[k](y)
+        return self.out(total)
+
+
+class GraphConvolution(nn.Module):
+    """3 layers of 256 (Kipf and Welling, 2017; sizes of Hu et al., 2020)."""
+
+    def __init__(self, source, target, weights):
+        super().__init__()
+        self.register_buffer("source", torch.from_numpy(source))
+        self.register_buffer("target", torch.from_numpy(target))
+        self.register_buffer("weights", torch.from_numpy(weights))
+        widths = (128, 256), (256, 256), (256, 40)
+        self.layers = nn.ModuleList(nn.Linear(*pair) for pair in widths)
+
+    def forward(self, h):
+        for k, layer in enumerate(self.layers):
+            h = layer(F.relu(h, inplace=True) if k else h)
+            messages = h.index_select(0, self.source) * self.weights
+            h = torch.zeros_like(h).index_add(0, self.target, messages)
+        return h
+
+
+class BERT(nn.Module):
+    """2 layers of base size, and the words at some places (Devlin et al., 2019)."""
+
+    def __init__(self, places):
+        super().__init__()
+        self.register_buffer("places", torch.from_numpy(places))
+        self.words = embedding(30522, 768)
+        self.positions = nn.Parameter(torch.zeros(128, 768))
+        self.norm, self.last_norm = nn.LayerNorm(768), nn.LayerNorm(768)
+        encoder = nn.TransformerEncoderLayer(
+            768, 12, 3072, 0.0, "gelu", batch_first=True
+        )
+        self.encoders = nn.TransformerEncoder(encoder, 2)
+        self.transform = nn.Linear(768, 768)
+
+    def forward(self, x):
+        h = self.encoders(self.norm(self.words(x) + self.positions))
+        h = h.flatten(0, 1).index_select(0, self.places)
+        h = self.last_norm(F.gelu(self.transform(h)))
+        return F.linear(h, self.words.weight)
+
+
+class Recommender(nn.Module):
+    """DLRM with 26 tables of 10000 (Naumov et al., 2019), for the samples' ids."""
+
+    def __init__(self, ids):
+        super().__init__()
+        self.register_buffer("ids", torch.from_numpy(ids))
+        self.register_buffer(
+            "pairs", torch.from_numpy(np.stack(np.tril_indices(27, -1)))
+        )
+
+        def layers(*widths):
+            pairs = zip(widths, widths[1:])
+            return [x for pair in pairs for x in (nn.Linear(*pair), nn.ReLU(True))]
+
+        self.tables = nn.ModuleList(embedding(10000, 16) for _ in range(26))
+        self.bottom = nn.Sequential(*layers(13, 512, 256, 64, 16))
+        self.top = nn.Sequential(*layers(367, 512, 256), nn.Linear(256, 2))
+
+    def forward(self, x):
+        h = self.bottom(x)
+        rows = [table(self.ids[:, k]) for k, table in enumerate(self.tables)]
+        features = torch.stack([h, *rows], 1)
+        products = features @ features.transpose(1, 2)
+        pairs = products[:, self.pairs[0], self.pairs[1]]
+        return self.top(torch.cat([h, pairs], 1))

@@ -2,12 +2,13 @@
 
 import os
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from tests.benchmarks.steps import torch_networks as networks
-from tests.benchmarks.steps.sizes import DISCRIMINATOR, VGG_STAGES
+from tests.benchmarks.steps.sizes import DISCRIMINATOR, VGG_STAGES, graph_edges
 
 CHANNELS_LAST = os.environ.get("CHANNELS_LAST") == "1"
 MIXED = os.environ.get("DTYPE") == "mixed"
@@ -22,9 +23,11 @@ def synchronize():
         torch.cuda.synchronize()
 
 
-def laid_out(x):
+def laid_out(x, axes=4):
+    """With channels last, where arrays have so many axes."""
     x = x.to(DEVICE)
-    return x.to(memory_format=torch.channels_last) if CHANNELS_LAST else x
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    return x.to(memory_format=formats[axes]) if CHANNELS_LAST and axes in formats else x
 
 
 def precision():
@@ -105,8 +108,7 @@ def resnet_network():
 
 
 def classifier(network, make_optimizer, x, classes=10, labels=None):
-    network = laid_out(network)
-    x = laid_out(x) if x.ndim == 4 else x.to(DEVICE)
+    network, x = laid_out(network, x.ndim), laid_out(x, x.ndim)
     optimizer = make_optimizer(network.parameters())
     t = torch.randint(0, classes, labels or (len(x),)).to(DEVICE)
 
@@ -176,6 +178,40 @@ def gru():
     return by_adam(networks.GRU(), torch.randint(0, 5000, (32, 40)), 5000, (1280,))
 
 
+def gpt():
+    x = torch.randint(0, 128, (8, 128))
+    return by_adam(networks.GPT(), x, 128, (x.numel(),))
+
+
+def resnet_3d():
+    return by_adam(networks.resnet_3d(), torch.randn(1, 3, 16, 112, 112), 400)
+
+
+def wavenet():
+    x = torch.randint(0, 256, (2, 4096))
+    return by_adam(networks.WaveNet(), x, 256, x.shape)
+
+
+def graph(nodes=10000):
+    network = networks.GraphConvolution(*graph_edges(nodes))
+    return by_adam(network, torch.randn(nodes, 128), 40)
+
+
+def bert():
+    """The words at 15 % of 128 places are asked for."""
+    x = torch.randint(0, 30522, (4, 128))
+    places = np.random.permutation(x.numel())[: x.numel() * 15 // 100]
+    return by_adam(networks.BERT(places), x, 30522, places.shape)
+
+
+def recommender(batch=2048):
+    def sgd(p):
+        return torch.optim.SGD(p, 0.1, fused=True)
+
+    network = networks.Recommender(np.random.randint(0, 10000, (batch, 26)))
+    return classifier(network, sgd, torch.rand(batch, 13), classes=2)
+
+
 def small():
     """100 operations on few numbers, forward and backward."""
     w = torch.ones(4, 4, device=DEVICE, requires_grad=True)
@@ -221,4 +257,6 @@ def dcgan(batch=64):
 
 STEPS = {"mlp": mlp, "vgg": vgg, "dcgan": dcgan, "resnet": resnet, "small": small}
 STEPS |= {"resnet20": resnet20, "mobilenet": mobilenet, "unet": unet, "vit": vit}
-STEPS |= {"gru": gru, "densenet": densenet}
+STEPS |= {"gru": gru, "gpt": gpt, "densenet": densenet, "resnet_3d": resnet_3d}
+STEPS |= {"wavenet": wavenet, "graph": graph, "bert": bert}
+STEPS |= {"recommender": recommender}
