@@ -61,7 +61,7 @@ class MultiNodeCheckpointer(extension.Extension):
         self.gc_interval = gc_interval
         self.path = path
         self._file_name = name
-        self._pattern = re.compile(re.escape(name) + r"\.(\d+)\.(\d+)")
+        self._pattern = re.compile(re.escape(str(name)) + r"\.(\d+)\.(\d+)")
         self._saved = 0
         self.stats = CheckpointStats()
 
