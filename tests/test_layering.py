@@ -24,6 +24,9 @@ INCLUDES = {
     "optimizers": {"simd", "tensor", "devices"},
     "compression": {"ops", "tensor", "devices"},
     "planning": {"tensor"},
+    "nn": {"ops", "optimizers", "autograd", "lazy", "tensor"},
+    # What C++ programs include.
+    "renga": {"nn", "ops", "autograd", "settings", "tensor"},
     "python": {"settings", "planning", "compression"}
     | {"optimizers", "ops", "autograd", "lazy", "tensor", "devices"},
 }
@@ -44,7 +47,7 @@ FOREIGN = {
     r"mpi\.h": r"communicators/transport/mpi/",
     r"dnnl": r"csrc/devices/cpu/|csrc/simd/cpu_features\.cpp|csrc/ops/\w+/cpu/",
     r"xsimd/": r"csrc/simd/elementary\.h",
-    r"xtensor/": r"tests/",
+    r"xtensor/": r"csrc/renga/xtensor\.h|tests/",
     r"cuda|cublas|cudnn": r"csrc/devices/cuda/|communicators/nccl/|\.cu(\.h)?$",
     r"nccl\.h": r"communicators/nccl/",
 }

@@ -25,6 +25,8 @@ inline void backward(std::span<const Variable> outputs, const BackwardOptions& o
   backward(outputs, options, alone);
 }
 
+inline void backward(const Variable& loss) { backward(std::span(&loss, 1)); }
+
 struct GradOptions : BackwardOptions {
   bool set_grad = false;  // also store the gradients in the inputs
 };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import pathlib
 
 from renga import _core
 from renga.cli import demo, doctor, info, run
@@ -13,6 +14,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="renga", description=__doc__)
     version = f"renga {_core.__version__}"
     parser.add_argument("--version", action="version", version=version)
+    parser.add_argument(
+        "--cmakedir",
+        action="version",
+        version=str(pathlib.Path(_core.__file__).parent / "cmake"),
+        help="print where find_package(renga) of CMake finds it, and exit",
+    )
     commands = parser.add_subparsers(metavar="command", required=True)
     for module in (run, info, doctor, demo):
         name = module.__name__.rpartition(".")[2]

@@ -1,0 +1,51 @@
+#include "nn/files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "tensor/extents.h"
+
+namespace renga {
+
+std::string read_file(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  require<std::runtime_error>(in.good(), "read: expected a file, got '", file, "'");
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write_file(const std::string& file, std::string_view content) {
+  const std::string part = file + ".part";
+  {
+    std::ofstream out(part, std::ios::binary | std::ios::trunc);
+    out.write(content.data(), static_cast<std::streamsize>(content.size()));
+    out.flush();
+    require<std::runtime_error>(out.good(), "write: expected a file that can be written, got '",
+                                file, "'");
+  }
+  std::filesystem::rename(part, file);
+}
+
+std::string bytes_of(const Array& x) {
+  const Array dense = contiguous(to_device(x, {}));
+  return {reinterpret_cast<const char*>(dense.data()),
+          static_cast<std::size_t>(dense.size() * dense.itemsize())};
+}
+
+Array array_of(std::string_view bytes, const Shape& shape, Dtype dtype) {
+  const Array x = empty(shape, dtype);
+  std::memcpy(x.data(), bytes.data(), bytes.size());
+  return x;
+}
+
+std::size_t checked_bytes(const Shape& shape, Dtype dtype, const char* what) {
+  std::int64_t bytes = size_of(dtype);
+  for (const std::int64_t extent : shape) {
+    require<std::invalid_argument>(extent >= 0, what, ": expected extents, got ", shape);
+    bytes = saturated_product(bytes, extent);
+  }
+  return static_cast<std::size_t>(bytes);
+}
+
+}  // namespace renga

@@ -1,0 +1,192 @@
+#include "nn/layers.h"
+
+#include <string>
+
+#include "nn/numpy_random.h"
+#include "tensor/views.h"
+
+namespace renga::nn {
+namespace {
+
+std::optional<Variable> when(bool wanted, const auto& make) {
+  return wanted ? std::optional<Variable>(make()) : std::nullopt;
+}
+
+// Options of a convolution's window, and the shape of its weight: (first, second, kernel...).
+Window window_of(const ConvolutionOptions& o) {
+  require<std::invalid_argument>(
+      o.groups > 0 && o.in % o.groups == 0 && o.out % o.groups == 0,
+      "convolution: expected channels divisible by the number of groups, got ", o.in, ", ", o.out,
+      " and ", o.groups);
+  return {o.stride.of(o.axes), o.pad.of(o.axes), o.dilate.of(o.axes), o.groups};
+}
+
+Shape weight_shape(std::int64_t first, std::int64_t second, const ConvolutionOptions& o) {
+  Shape shape = o.kernel.of(o.axes);
+  shape.insert(0, second);
+  shape.insert(0, first);
+  return shape;
+}
+
+}  // namespace
+
+Variable dropout(const Variable& x, double ratio) {
+  require<std::invalid_argument>(0 <= ratio && ratio < 1,
+                                 "dropout: expected a ratio in [0, 1), got ", ratio);
+  if (!is_training() || ratio == 0) return x;
+  return renga::dropout(x, ratio, numpy_random().draw_seed());
+}
+
+Linear::Linear(Module& parent, const std::string& name, const LinearOptions& options)
+    : Module(parent, name),
+      W(parameter("W", {options.out, options.in}, options.W)),
+      b(when(options.bias, [&] { return parameter("b", {options.out}, options.b); })) {}
+
+Variable Linear::operator()(const Variable& x, int batch_axes) const {
+  if (x.ndim() == 2 && batch_axes == 1) return linear(x, W, b);
+  Shape batch, rows{1, W.shape(1)};
+  for (int axis = 0; axis < batch_axes; ++axis) {
+    batch.push_back(x.shape(axis));
+    rows[0] *= x.shape(axis);
+  }
+  batch.push_back(W.shape(0));
+  return reshape(linear(reshape(x, rows), W, b), batch);
+}
+
+Embedding::Embedding(Module& parent, const std::string& name, const EmbeddingOptions& options)
+    : Module(parent, name),
+      W(parameter("W", {options.in, options.out}, options.W)),
+      ignore_label_(options.ignore_label) {}
+
+Variable Embedding::operator()(const Array& ids) const { return embed_id(ids, W, ignore_label_); }
+
+Dims PerAxis::of(int axes) const {
+  require<std::invalid_argument>(values_.size() == 1 || values_.size() == axes,
+                                 "convolution: expected a number or one for each of ", axes,
+                                 " axes, got ", values_);
+  return values_.size() == 1 ? Dims::filled(axes, values_[0]) : values_;
+}
+
+Convolution::Convolution(Module& parent, const std::string& name, const ConvolutionOptions& options)
+    : Module(parent, name), window_(window_of(options)) {
+  W = parameter("W", weight_shape(options.out, options.in / options.groups, options), options.W);
+  b = when(options.bias, [&] { return parameter("b", {options.out}, options.b); });
+}
+
+Variable Convolution::operator()(const Variable& x) const {
+  return W.ndim() == 4 ? convolution_2d(x, W, b, window_) : convolution_nd(x, W, b, window_);
+}
+
+Deconvolution::Deconvolution(Module& parent, const std::string& name,
+                             const ConvolutionOptions& options)
+    : Module(parent, name), window_(window_of(options)) {
+  W = parameter("W", weight_shape(options.in, options.out / options.groups, options), options.W);
+  b = when(options.bias, [&] { return parameter("b", {options.out}, options.b); });
+}
+
+Variable Deconvolution::operator()(const Variable& x) const {
+  return W.ndim() == 4 ? deconvolution_2d(x, W, b, window_) : deconvolution_nd(x, W, b, window_);
+}
+
+BatchNormalization::BatchNormalization(Module& parent, const std::string& name,
+                                       const BatchNormalizationOptions& options)
+    : Module(parent, name),
+      gamma(parameter("gamma", {options.size}, initializers::constant(1))),
+      beta(parameter("beta", {options.size}, initializers::constant(0))),
+      avg_mean(persistent("avg_mean", zeros({options.size}, Dtype::float32))),
+      avg_var(persistent("avg_var", full({options.size}, 1, Dtype::float32))),
+      decay_(options.decay),
+      eps_(options.eps) {}
+
+Variable BatchNormalization::operator()(const Variable& x) const {
+  if (!is_training()) return fixed_batch_normalization(x, gamma, beta, avg_mean, avg_var, eps_);
+  return batch_normalization(x, gamma, beta, eps_, OutputArray{avg_mean.array()},
+                             OutputArray{avg_var.array()}, decay_);
+}
+
+LayerNormalization::LayerNormalization(Module& parent, const std::string& name,
+                                       const LayerNormalizationOptions& options)
+    : Module(parent, name),
+      gamma(parameter("gamma", {options.size}, initializers::constant(1))),
+      beta(parameter("beta", {options.size}, initializers::constant(0))),
+      eps_(options.eps) {}
+
+Variable LayerNormalization::operator()(const Variable& x) const {
+  return layer_normalization(x, gamma, beta, eps_);
+}
+
+GroupNormalization::GroupNormalization(Module& parent, const std::string& name,
+                                       const GroupNormalizationOptions& options)
+    : Module(parent, name),
+      gamma(parameter("gamma", {options.size}, initializers::constant(1))),
+      beta(parameter("beta", {options.size}, initializers::constant(0))),
+      groups_(options.groups),
+      eps_(options.eps) {}
+
+Variable GroupNormalization::operator()(const Variable& x) const {
+  return group_normalization(x, groups_, gamma, beta, eps_);
+}
+
+LstmCell::LstmCell(Module& parent, const std::string& name, const LstmOptions& options)
+    : Module(parent, name),
+      upward(*this, "upward",
+             {.in = options.in, .out = 4 * options.out, .W = initializers::constant(0)}),
+      lateral(*this, "lateral",
+              {.in = options.out,
+               .out = 4 * options.out,
+               .bias = false,
+               .W = initializers::constant(0)}) {
+  for (std::int64_t gate = 0; gate < 4; ++gate) {
+    const std::int64_t first = gate * options.out;
+    options.W(slice_view(lateral.W.array(), 0, first, options.out));
+    options.W(slice_view(upward.W.array(), 0, first, options.out));
+  }
+  // The gates a, i, f, o alternate.
+  fill(slice_view(upward.b->array(), 0, 2, options.out, 4), options.forget_bias);
+}
+
+LstmCell::State LstmCell::operator()(const State& before, const Variable& x) const {
+  const Variable c = before.c.defined()
+                         ? before.c
+                         : Variable(zeros({x.shape(0), lateral.W.shape(1)}, x.dtype(), x.device()));
+  const auto hidden = when(before.h.defined(), [&] { return lateral(before.h); });
+  auto [next, h] = lstm(c, upward(x), hidden);
+  return {next, h};
+}
+
+Attention::Attention(Module& parent, const std::string& name, const AttentionOptions& options)
+    : Module(parent, name),
+      in_proj(*this, "in_proj",
+              {.in = options.embed_dim, .out = 3 * options.embed_dim, .bias = options.bias}),
+      out_proj(*this, "out_proj",
+               {.in = options.embed_dim, .out = options.embed_dim, .bias = options.bias}),
+      heads_(options.heads),
+      dropout_(options.dropout) {
+  require<std::invalid_argument>(
+      heads_ > 0 && options.embed_dim % heads_ == 0,
+      "MultiHeadAttention: expected num_heads that divide embed_dim, got ", heads_, " and ",
+      options.embed_dim);
+}
+
+Variable Attention::operator()(const Variable& x, bool is_causal,
+                               const std::optional<Variable>& mask) const {
+  const std::int64_t n = x.shape(0), length = x.shape(1), size = x.shape(2);
+  const auto heads = [&](const Variable& all) {  // (N, L, E) as (N, H, L, E / H)
+    return transpose(reshape(all, {n, length, heads_, size / heads_}), Axes{0, 2, 1, 3});
+  };
+  const auto qkv = split_axis(in_proj(x, 2), {size, 2 * size}, 2);
+  const double ratio = is_training() ? dropout_ : 0;
+  const std::uint64_t seed = ratio > 0 ? numpy_random().draw_seed() : 0;
+  const Variable y = scaled_dot_product_attention(heads(qkv[0]), heads(qkv[1]), heads(qkv[2]), mask,
+                                                  ratio, is_causal, {}, seed);
+  return out_proj(reshape(transpose(y, Axes{0, 2, 1, 3}), {n, length, size}), 2);
+}
+
+Variable Sequential::operator()(const Variable& x) const {
+  require<std::runtime_error>(!steps_.empty(), "Sequential: expected a layer, got none");
+  Variable y = x;
+  for (const auto& step : steps_) y = step(y);
+  return y;
+}
+
+}  // namespace renga::nn

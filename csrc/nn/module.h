@@ -1,0 +1,78 @@
+// Module: a part of a network, with parameters and other modules that have names.
+//
+//   struct Net : nn::Module {
+//     nn::Linear hidden{*this, "hidden", {.in = 784, .out = 100}};
+//     nn::Linear out{*this, "out", {.in = 100, .out = 10}};
+//     Variable operator()(const Variable& x) const { return out(relu(hidden(x))); }
+//   };
+//
+// Parameters are Variables, which are shared handles: a copy of one is the same parameter.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/variable.h"
+#include "nn/initializers.h"
+
+namespace renga {
+
+// A parameter, or another array of a module, with its path, such as hidden/W.
+using NamedVariable = std::pair<std::string, Variable>;
+
+namespace nn {
+
+// Modules register themselves by their address, so they are neither copied nor moved.
+class Module {
+ public:
+  Module() = default;
+  // A child of `parent`, which outlives it.
+  Module(Module& parent, const std::string& name);
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+  virtual ~Module() = default;
+
+  // Those of this module and of its children, in the order of Python's links: by name, this
+  // module's own ones first.
+  std::vector<NamedVariable> parameters() const;
+  // The same and persistent arrays, which are stored but not trained.
+  std::vector<NamedVariable> arrays() const;
+
+  // Clears the gradients: backward passes add to them.
+  void cleargrads() const;
+  void to_device(Device device) const;
+
+ protected:
+  // A parameter of this module with initial values.
+  Variable parameter(const std::string& name, const Shape& shape, const Initializer& initial,
+                     Dtype dtype = Dtype::float32);
+  Variable persistent(const std::string& name, const Array& array);
+
+ private:
+  void require_new(const std::string& name) const;
+  void collect(const std::string& path, bool with_persistent,
+               std::vector<NamedVariable>& all) const;
+
+  std::vector<NamedVariable> parameters_, persistent_;
+  std::vector<std::pair<std::string, const Module*>> children_;
+};
+
+// Whether this thread trains; dropout and batch normalization differ otherwise.
+bool is_training();
+
+// Evaluation within a scope: as using_config("train", False) and no_backprop_mode() in Python.
+class Evaluation {
+ public:
+  Evaluation();
+  ~Evaluation();
+  Evaluation(const Evaluation&) = delete;
+  Evaluation& operator=(const Evaluation&) = delete;
+
+ private:
+  const bool before_;
+  SettingScope<bool> no_backprop_{&Settings::backprop, false};
+};
+
+}  // namespace nn
+}  // namespace renga

@@ -1,0 +1,202 @@
+"""What C++ programs compute has the bits of what Python computes from the same seed."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import runpy
+import subprocess
+from typing import Any
+
+import numpy
+import pytest
+import safetensors.numpy
+
+import renga
+import renga.functions as F
+import renga.links as L
+from renga import initializers, optimizer_hooks, optimizers, serializers
+
+_EXAMPLES = pathlib.Path(__file__).parents[2] / "examples/cpp"
+_PROGRAMS = os.environ.get("RENGA_CPP_PROGRAMS")
+pytestmark = pytest.mark.skipif(
+    _PROGRAMS is None, reason="run by ctest, which builds the programs"
+)
+
+# Links, made after a seed, and the shapes of their inputs.
+_LINKS: dict[str, tuple[Any, tuple[int, ...]]] = {
+    "linear": (lambda: L.Linear(5, 3), (4, 5)),
+    "convolution": (
+        lambda: L.Convolution2D(4, 6, (3, 2), stride=2, pad=1, groups=2),
+        (2, 4, 7, 8),
+    ),
+    "convolution_1d": (lambda: L.Convolution1D(4, 6, 3), (2, 4, 9)),
+    "deconvolution": (
+        lambda: L.Deconvolution2D(4, 6, 4, stride=2, pad=1, nobias=True),
+        (2, 4, 5, 5),
+    ),
+    "batch_normalization": (lambda: L.BatchNormalization(4), (8, 4, 3, 3)),
+    "layer_normalization": (lambda: L.LayerNormalization(6), (4, 6)),
+    "group_normalization": (lambda: L.GroupNormalization(2, 4), (4, 4, 3, 3)),
+    "attention": (lambda: L.MultiHeadAttention(8, 2, dropout=0.3), (2, 5, 8)),
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The arrays of twins.cpp, which has copied two files of Python's."""
+    folder = tmp_path_factory.mktemp("twins")
+    arrays = _stored()
+    numpy.savez_compressed(folder / "python.npz", **arrays)
+    del arrays["fortran"]
+    safetensors.numpy.save_file(arrays, folder / "python.safetensors")
+    _run("twins", folder, ".")
+    return folder, dict(numpy.load(folder / "twins.npz"))
+
+
+def _run(program: str, folder: pathlib.Path, *arguments: str) -> None:
+    assert _PROGRAMS is not None
+    command = [str(pathlib.Path(_PROGRAMS) / program), *arguments]
+    subprocess.run(command, cwd=folder, check=True, timeout=60)
+
+
+def _stored() -> dict[str, numpy.ndarray]:
+    random = numpy.random.RandomState(0)
+    kinds = ("?", "u1", "i2", "u4", "i8", "f2", "f4", "f8")
+    arrays = {kind: (random.rand(3, 5) * 9).astype(kind) for kind in kinds}
+    arrays["scalar"] = numpy.array(1.5)
+    arrays["empty"] = numpy.zeros((0, 4), "f4")
+    arrays["noise"] = random.randint(0, 256, 70_000).astype("u1")
+    arrays["zeros"] = numpy.zeros(100_000, "f4")
+    arrays["text/path"] = numpy.arange(1000) % 7
+    arrays["fortran"] = numpy.asfortranarray(random.rand(3, 4, 5))
+    return arrays
+
+
+def _input(shape: tuple[int, ...]) -> Any:
+    numpy.random.seed(3)
+    x = numpy.random.normal(size=shape).astype(numpy.float32)
+    numpy.random.seed(4)
+    return renga.Variable(x)
+
+
+def _assert_same(found: dict[str, numpy.ndarray], prefix: str, expected: Any) -> None:
+    names = {name for name in found if name.startswith(prefix)}
+    assert names == {prefix + name for name in expected}
+    for name, array in expected.items():
+        numpy.testing.assert_array_equal(found[prefix + name], array, name)
+        assert found[prefix + name].dtype == numpy.asarray(array).dtype
+
+
+def _step(link: Any, x: Any, y: Any) -> dict[str, numpy.ndarray]:
+    expected = {"y": y.array.copy()}
+    link.cleargrads()
+    F.sum(y * y).backward()
+    if x is not None:
+        expected["gx"] = x.grad
+    for name, param in link.namedparams():
+        expected[name[1:] + "/grad"] = param.grad
+    return {**expected, **serializers.npz.serialize(link)}
+
+
+@pytest.mark.parametrize("name", _LINKS)
+def test_layers(name: str, results: Any) -> None:
+    make, shape = _LINKS[name]
+    x = _input(shape)
+    link = make()
+    _assert_same(results[1], f"{name}/", _step(link, x, link(x)))
+
+
+def test_embedding(results: Any) -> None:
+    numpy.random.seed(4)
+    link = L.EmbedID(7, 3, ignore_label=-1)
+    y = link(numpy.arange(-1, 5, dtype=numpy.int32))
+    _assert_same(results[1], "embedding/", _step(link, None, y))
+
+
+def test_lstm(results: Any) -> None:
+    x = _input((4, 5))
+    link = L.StatelessLSTM(5, 3)
+    c, h = link(None, None, x)
+    _assert_same(results[1], "lstm/", _step(link, x, link(c, h, x)[1]))
+
+
+def test_sequential_is_named_as_a_list(results: Any) -> None:
+    x = _input((4, 5))
+    link = renga.ChainList(L.Linear(5, 8), L.Linear(8, 2))
+    y = link[1](F.dropout(F.relu(link[0](x))))
+    expected = _step(link, x, y)
+    expected["evaluation"] = link[1](F.relu(link[0](x))).array
+    _assert_same(results[1], "sequential/", expected)
+
+
+def test_initializers(results: Any) -> None:
+    numpy.random.seed(5)
+    expected = {}
+    for name in (
+        *("Normal", "Uniform", "LeCunNormal", "LeCunUniform"),
+        *("GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform"),
+    ):
+        scale = {"scale": 2} if name == "LeCunUniform" else {}
+        expected[name] = numpy.empty((5, 3, 3), numpy.float32)
+        getattr(initializers, name)(**scale)(expected[name])
+    _assert_same(results[1], "initializer/", expected)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("SGD", "MomentumSGD", "NesterovAG", "CorrectedMomentumSGD", "RMSprop"),
+        *("AdaGrad", "AdaDelta", "RMSpropGraves", "SMORMS3", "MSVAG", "Adam"),
+        *("AMSGrad", "WeightDecay", "GradientClipping", "GradientHardClipping"),
+    ],
+)
+def test_optimizers(name: str, results: Any) -> None:
+    hooks: dict[str, Any] = {
+        "WeightDecay": ("SGD", (0.01,)),
+        "GradientClipping": ("Adam", (0.1,)),
+        "GradientHardClipping": ("SGD", (-0.01, 0.02)),
+    }
+    x = _input((4, 5))
+    model = L.Linear(5, 3)
+    rule, arguments = hooks.get(name, (name, ()))
+    optimizer = getattr(optimizers, rule)().setup(model)
+    if name in hooks:
+        optimizer.add_hook(getattr(optimizer_hooks, name)(*arguments))
+    for _ in range(5):
+        model.cleargrads()
+        y = F.tanh(model(x))
+        F.sum(y * y).backward()
+        optimizer.update()
+    expected = serializers.npz.serialize(model)
+    for path, param in model.namedparams():
+        for state, array in param.update_rule.state.items():
+            expected[f"{path[1:]}/{state}"] = array
+    _assert_same(results[1], f"optimizer/{name}/", expected)
+
+
+def test_permutation(results: Any) -> None:
+    numpy.random.seed(6)
+    expected = numpy.random.permutation(1000)
+    numpy.testing.assert_array_equal(results[1]["permutation"], expected)
+
+
+def test_files(results: Any) -> None:
+    stored = _stored()
+    _assert_same(dict(numpy.load(results[0] / "copied.npz")), "", stored)
+    del stored["fortran"]
+    _assert_same(
+        safetensors.numpy.load_file(results[0] / "copied.safetensors"), "", stored
+    )
+
+
+def test_digits(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(_EXAMPLES / "digits.py"), run_name="__main__")
+    _run("digits", tmp_path)
+    found, expected = map(
+        pathlib.Path.read_bytes,
+        (tmp_path / "digits.safetensors", tmp_path / "digits_python.safetensors"),
+    )
+    loaded = [safetensors.numpy.load(x) for x in (found, expected)]
+    _assert_same(loaded[0], "", loaded[1])
