@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -66,6 +66,20 @@ def _is_of_another(rule: Any, optimizer: Any) -> bool:
     return rule.hyperparam.parent not in (None, optimizer.hyperparam)
 
 
+class RuleValues(NamedTuple):
+    """What an update rule has of its parameter, besides hyperparameters and hooks.
+
+    Attributes:
+        t: the count of updates.
+        state: by name; None before the first update.
+        master: the float32 values of a float16 parameter; None if there are none.
+    """
+
+    t: int = 0
+    state: dict[str, Any] | None = None
+    master: Any = None
+
+
 class UpdateRule(Hookable):
     """Updates one parameter, with its ``state``.
 
@@ -95,6 +109,17 @@ class UpdateRule(Hookable):
     def state(self) -> Any:
         """The arrays of the rule's state, by name; None before the first update."""
         return self._state
+
+    def get_values(self) -> RuleValues:
+        """The count of updates, the state, and the float32 copy of the parameter."""
+        master = self._fp32_param
+        return RuleValues(self.t, self._state, None if master is None else master.array)
+
+    def set_values(self, values: RuleValues) -> None:
+        """Sets what ``get_values`` returns; arrays may be on any device."""
+        self.t, self._state, master = values
+        self._state_device = None
+        self._fp32_param = None if master is None else Variable(master)
 
     def update(self, param: Any) -> None:
         """Changes ``param`` by its gradient, with the hooks before and after it.
@@ -286,8 +311,7 @@ class UpdateRule(Hookable):
         for name, value in (self._state or {}).items():
             serializer(name, value)
         if self._use_fp32_update:
-            master = self._fp32_param
-            serializer("fp32_param", None if master is None else master.array)
+            serializer("fp32_param", self.get_values().master)
 
     def _load(self, serializer: Any) -> None:
         state = None if self._state is None else dict(self._state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 from typing import Any
 
@@ -12,8 +13,9 @@ from renga.backends import cuda
 from renga.core.backend import get_array_types
 from renga.core.link import Link
 from renga.core.link.own_values import own_params, own_persistent
+from renga.core.optimizer.update_rule import RuleValues
 from renga.core.parameter import Parameter
-from renga.core.variable import Variable
+from renga.utils.containers import map_leaves
 
 _MASTER = "fp32_param"  # the float32 values of a float16 parameter
 
@@ -77,14 +79,14 @@ def values_of_optimizer(optimizer: Any) -> tuple[Any, ...]:
     return optimizer.t, optimizer.epoch, rules
 
 
-def _values_of_rule(param: Parameter) -> tuple[Any, ...]:
+def _values_of_rule(param: Parameter) -> RuleValues:
     rule: Any = param.update_rule
-    state, master = rule._state, rule._fp32_param
+    t, state, master = rule.get_values()
     if state is not None:
         state = {key: param.loaded_state(key, _on_host(x)) for key, x in state.items()}
     if master is not None:
-        master = param.loaded_state(_MASTER, _on_host(master.array))
-    return rule.t, state, master
+        master = param.loaded_state(_MASTER, _on_host(master))
+    return RuleValues(t, state, master)
 
 
 def set_optimizer(optimizer: Any, values: tuple[Any, ...]) -> None:
@@ -92,15 +94,8 @@ def set_optimizer(optimizer: Any, values: tuple[Any, ...]) -> None:
     optimizer.t, optimizer.epoch, rules = values
     for name, param in optimizer.target.namedparams():
         if name in rules:
-            _set_rule(param, *rules[name])
-
-
-def _set_rule(param: Parameter, t: int, state: Any, master: Any) -> None:
-    rule: Any = param.update_rule
-    if state is not None:
-        state = {key: _own(param, x) for key, x in state.items()}
-    rule.t, rule._state, rule._state_device = t, state, None
-    rule._fp32_param = None if master is None else Variable(_own(param, master))
+            own = map_leaves(functools.partial(_own, param), rules[name])
+            param.update_rule.set_values(own)
 
 
 def _own(param: Parameter, x: Any) -> Any:

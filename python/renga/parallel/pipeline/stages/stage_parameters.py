@@ -13,6 +13,7 @@ from renga.core.backend import get_array_types
 from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
 from renga.core.link.own_values import own_persistent
+from renga.core.optimizer.update_rule import RuleValues
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.parallel.pipeline.schedule import rank_of_stage
@@ -80,7 +81,8 @@ class StageParameters:
             if not self.is_own(param):
                 param._to_device("meta:0")
                 param.grad = None
-                _set_state(param.update_rule, (0, None, None))
+                if param.update_rule is not None:
+                    param.update_rule.set_values(RuleValues())
 
     def allocate_others(self) -> None:
         """Gives other ranks' parameters elements, to load into; those are NaN."""
@@ -155,10 +157,9 @@ class StageParameters:
 
 def _broadcast_state(param: Parameter, root: int, comm: Communicator) -> None:
     rule = param.update_rule
-    own = None if rule is None else (rule.t, rule._state, _master_of(rule))
-    state = _sent(own, root, comm)
-    if comm.rank != root and state is not None:
-        _set_state(rule, state)
+    values = _sent(None if rule is None else rule.get_values(), root, comm)
+    if comm.rank != root and rule is not None and values is not None:
+        rule.set_values(values)
 
 
 def _broadcast_persistent(link: Link, root: int, comm: Communicator) -> None:
@@ -173,18 +174,6 @@ def _broadcast_persistent(link: Link, root: int, comm: Communicator) -> None:
 def _sent(value: Any, root: int, comm: Communicator) -> Any:
     """The value that ``root`` has, on every rank."""
     return comm.bcast_obj(value if comm.rank == root else None, root=root)
-
-
-def _master_of(rule: Any) -> Any:
-    return None if rule._fp32_param is None else rule._fp32_param.array
-
-
-def _set_state(rule: Any, state: tuple[int, Any, Any]) -> None:
-    """Sets the count of updates, the state and the float32 copy of an update rule."""
-    if rule is None:
-        return
-    rule.t, rule._state, master = state
-    rule._fp32_param = None if master is None else Variable(master)
 
 
 def _copy_without_elements(param: Parameter, memo: dict[int, Any]) -> Parameter:
