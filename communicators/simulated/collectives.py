@@ -53,7 +53,7 @@ def move(calls: Sequence[CollectiveCall]) -> None:
     COLLECTIVES[calls[0].collective].move(calls)
 
 
-class Collective(NamedTuple):
+class CollectiveRow(NamedTuple):
     """A row of the table."""
 
     cost: Callable[[CollectiveCall], Cost]
@@ -137,15 +137,15 @@ def _copy(sources: Iterable[Any], results: Iterable[Any]) -> None:
 _own_bytes = _messages(lambda call: call.xs[0].nbytes)
 
 COLLECTIVES = {
-    "all_reduce": Collective(_cost_of_all_reduce, _all_reduce),
-    "reduce_scatter": Collective(
+    "all_reduce": CollectiveRow(_cost_of_all_reduce, _all_reduce),
+    "reduce_scatter": CollectiveRow(
         _messages(lambda call: call.ys[0].nbytes), _reduce_scatter
     ),
-    "all_gather": Collective(_own_bytes, _all_gather),
-    "all_gatherv": Collective(_own_bytes, _all_gatherv),
-    "all_to_all": Collective(
+    "all_gather": CollectiveRow(_own_bytes, _all_gather),
+    "all_gatherv": CollectiveRow(_own_bytes, _all_gatherv),
+    "all_to_all": CollectiveRow(
         _messages(lambda call: call.xs[0].nbytes // call.size), _all_to_all
     ),
-    "all_to_allv": Collective(_cost_of_all_to_allv, _all_to_allv),
-    "broadcast": Collective(_cost_of_broadcast, _broadcast),
+    "all_to_allv": CollectiveRow(_cost_of_all_to_allv, _all_to_allv),
+    "broadcast": CollectiveRow(_cost_of_broadcast, _broadcast),
 }

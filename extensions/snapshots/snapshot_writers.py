@@ -15,7 +15,7 @@ import numpy
 from renga.core.serializer import AbstractSerializer
 from renga.serializers import npz
 from renga.serializers.atomic import atomic_write
-from renga.utils.exceptions import MAIN_GUARD, Outcome
+from renga.utils.exceptions import MAIN_GUARD, CallOutcome
 
 _SECONDS_PER_WAIT = 0.02
 
@@ -102,7 +102,7 @@ class SimpleWriter(Writer):
 class Worker:
     """A write that an executor runs; started and joined as a thread is."""
 
-    def __init__(self, submit: Callable[[], futures.Future[Outcome]]) -> None:
+    def __init__(self, submit: Callable[[], futures.Future[CallOutcome]]) -> None:
         self._submit = submit
 
     def start(self) -> None:
@@ -174,7 +174,9 @@ class _ExecutorWriter(StandardWriter):
             self._executor = self.create_executor()
         submit, path = self._executor.submit, os.path.join(outdir, filename)
         return Worker(
-            lambda: submit(Outcome, save_atomically, path, target, self._savefun, kwds)
+            lambda: submit(
+                CallOutcome, save_atomically, path, target, self._savefun, kwds
+            )
         )
 
     def finalize(self) -> None:
@@ -251,7 +253,7 @@ class QueueWriter(Writer):
         self._consumer.start()
         self._finalized = False
         self._unknown = 0  # tasks whose outcomes were not received
-        self._received: list[Outcome] = []
+        self._received: list[CallOutcome] = []
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy has a queue and a consumer of its own."""
@@ -317,7 +319,7 @@ def consume(tasks: Any, outcomes: Any) -> None:
     while True:
         task = tasks.get()
         if task is not None:
-            outcomes.put(Outcome(*task))
+            outcomes.put(CallOutcome(*task))
         tasks.task_done()
         if task is None:
             return

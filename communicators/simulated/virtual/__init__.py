@@ -19,7 +19,7 @@ from typing import Any, Callable
 from renga.communicators.failure import with_rank
 from renga.communicators.simulated.machine import Machine
 from renga.communicators.simulated.virtual.group import Group
-from renga.communicators.simulated.virtual.network import Network
+from renga.communicators.simulated.virtual.network import VirtualNetwork
 from renga.communicators.simulated.virtual.scheduler import (
     Deadlock,
     Scheduler,
@@ -80,7 +80,7 @@ def run(
         raise ValueError(f"simulated.run: expected at least one rank, got {ranks}")
     machine.check_ranks(ranks)
     scheduler = Scheduler(ranks, seconds_of)
-    world = Group(scheduler, Network(machine, ranks), range(ranks))
+    world = Group(scheduler, VirtualNetwork(machine, ranks), range(ranks))
     results: list[Any] = [None] * ranks
 
     def run_rank(rank: int) -> None:

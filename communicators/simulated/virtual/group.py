@@ -10,14 +10,14 @@ from renga.communicators.arrays import Array
 from renga.communicators.simulated.virtual.messages import (
     Arrival,
     Channel,
-    Receive,
-    Send,
+    ReceiveEvent,
+    SendEvent,
 )
-from renga.communicators.simulated.virtual.network import Network
+from renga.communicators.simulated.virtual.network import VirtualNetwork
 from renga.communicators.simulated.virtual.scheduler import Event, Scheduler
 
 
-class Collective(Event):
+class CollectiveEvent(Event):
     """A collective of ``size`` ranks, which begins when all of them have called it."""
 
     def __init__(self, size: int) -> None:
@@ -60,7 +60,7 @@ class Group:
     """A group of ranks; ``members`` are their numbers among all."""
 
     def __init__(
-        self, scheduler: Scheduler, network: Network, members: Sequence[int]
+        self, scheduler: Scheduler, network: VirtualNetwork, members: Sequence[int]
     ) -> None:
         self.scheduler = scheduler
         self.network = network
@@ -71,10 +71,10 @@ class Group:
         self._arrivals: list[dict[tuple[int | None, int | None], Arrival]] = [
             {} for _ in members
         ]
-        self._collectives: dict[int, Collective] = {}  # by their sequence numbers
+        self._collectives: dict[int, CollectiveEvent] = {}  # by their sequence numbers
 
     def send(
-        self, route: tuple[int, int, int], xs: Sequence[Array], send: Send
+        self, route: tuple[int, int, int], xs: Sequence[Array], send: SendEvent
     ) -> None:
         """Sends arrays; the route is the source, the destination and the tag."""
         channel = self._channel(route)
@@ -88,7 +88,7 @@ class Group:
                     event.offer(arrival)
 
     def receive(
-        self, route: tuple[int, int, int], ys: Sequence[Array], receive: Receive
+        self, route: tuple[int, int, int], ys: Sequence[Array], receive: ReceiveEvent
     ) -> None:
         """Receives into arrays, now or as soon as they are sent."""
         channel = self._channel(route)
@@ -135,16 +135,16 @@ class Group:
         rank: int,
         call: str,
         operand: Any,
-        execute: Callable[[Collective], float],
+        execute: Callable[[CollectiveEvent], float],
         now: float,
-    ) -> Collective:
+    ) -> CollectiveEvent:
         """Adds a member's call to the collective with a sequence number.
 
         ``execute`` of the last member moves the data of all, and returns the seconds
         that the collective takes.
         """
         size = len(self.members)
-        collective = self._collectives.setdefault(sequence, Collective(size))
+        collective = self._collectives.setdefault(sequence, CollectiveEvent(size))
         if collective.join(rank, call, _communicators.call_site(), operand):
             del self._collectives[sequence]
             end = now

@@ -16,7 +16,7 @@ from renga.communicators.simulated.virtual.scheduler import Event, Scheduler
 _EAGER_BYTES = 1 << 16
 
 
-class Send(Event):
+class SendEvent(Event):
     """Arrays sent together; happens when the sender may go on."""
 
     def __init__(self, description: str, arrival: float) -> None:
@@ -26,7 +26,7 @@ class Send(Event):
         self.unbuffered = 0  # arrays that are not received yet
 
 
-class Receive(Event):
+class ReceiveEvent(Event):
     """Arrays to receive into; happens when all have arrived.
 
     If the first is not ``expected``, the others are not written to.
@@ -46,7 +46,7 @@ class Receive(Event):
         self.missing = len(ys)
         self.is_cancelled = False
 
-    def take(self, y: Array, part: Array, send: Send) -> None:
+    def take(self, y: Array, part: Array, send: SendEvent) -> None:
         """Receives one array."""
         self.missing -= 1
         self.arrival = max(self.arrival, send.arrival)
@@ -97,10 +97,12 @@ class Channel:
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self._sent: collections.deque[tuple[Array, Send]] = collections.deque()
-        self._posted: collections.deque[tuple[Array, Receive]] = collections.deque()
+        self._sent: collections.deque[tuple[Array, SendEvent]] = collections.deque()
+        self._posted: collections.deque[tuple[Array, ReceiveEvent]] = (
+            collections.deque()
+        )
 
-    def send(self, xs: Sequence[Array], send: Send) -> None:
+    def send(self, xs: Sequence[Array], send: SendEvent) -> None:
         """Adds copies of arrays."""
         self._sent.extend((as_bytes(x).copy(), send) for x in xs)
         send.unbuffered = sum(x.nbytes > _EAGER_BYTES for x in xs)
@@ -108,7 +110,7 @@ class Channel:
             self._scheduler.complete(send, send.arrival)
         self._match()
 
-    def receive(self, ys: Sequence[Array], receive: Receive) -> None:
+    def receive(self, ys: Sequence[Array], receive: ReceiveEvent) -> None:
         """Adds arrays to receive into, which are contiguous."""
         self._posted.extend((y, receive) for y in ys)
         self._match()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from renga.communicators.simulated.machine import Machine
 
 
-class Network:
+class VirtualNetwork:
     """Every rank sends one message at a time and receives one at a time.
 
     Args:

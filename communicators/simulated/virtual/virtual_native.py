@@ -18,8 +18,8 @@ from renga.communicators.simulated.virtual.bits import (
     received_array,
     sent_array,
 )
-from renga.communicators.simulated.virtual.group import Collective, Group
-from renga.communicators.simulated.virtual.messages import Receive, Send
+from renga.communicators.simulated.virtual.group import CollectiveEvent, Group
+from renga.communicators.simulated.virtual.messages import ReceiveEvent, SendEvent
 from renga.communicators.simulated.virtual.scheduler import Event, VirtualThread
 from renga.communicators.transport.traffic import Traffic
 
@@ -45,7 +45,7 @@ class VirtualNative(SimulatedRank):
     def _run(self, call: CollectiveCall, wait: bool) -> Any:
         cost = call.cost
 
-        def execute(joined: Collective) -> float:
+        def execute(joined: CollectiveEvent) -> float:
             operands: list[tuple[CollectiveCall, Cost]] = joined.operands
             calls = [each for each, _ in operands]
             move(calls)
@@ -83,7 +83,7 @@ class VirtualNative(SimulatedRank):
         cost = costs.all_to_all(self.machine, self.size, 12)  # three int32
         group = self._group
 
-        def execute(collective: Collective) -> float:
+        def execute(collective: CollectiveEvent) -> float:
             members: dict[int, list[int]] = {}
             requests = zip(collective.operands, group.members)
             for (color, _), member in sorted(requests, key=lambda item: item[0][1]):
@@ -106,9 +106,9 @@ class VirtualNative(SimulatedRank):
         call: str,
         cost: Cost,
         operand: Any,
-        execute: Callable[[Collective], float],
+        execute: Callable[[CollectiveEvent], float],
         wait: bool = True,
-    ) -> Collective:
+    ) -> CollectiveEvent:
         """Calls a collective, and waits for it if ``wait``."""
         with self.thread as thread:
             thread.take_turn()
@@ -136,7 +136,7 @@ class VirtualNative(SimulatedRank):
             thread.take_turn()
             begin = thread.clock
             arrival = group.network.send(begin, members[self.rank], members[to], size)
-            send = Send(f"send to rank {to} with tag {tag}", arrival)
+            send = SendEvent(f"send to rank {to} with tag {tag}", arrival)
             group.send((self.rank, to, tag), xs, send)
             if wait:
                 thread.wait_for(send)
@@ -158,7 +158,7 @@ class VirtualNative(SimulatedRank):
         with self.thread as thread:
             begin = thread.clock
             description = f"recv from rank {source} with tag {tag}"
-            receive = Receive(description, xs, begin, expected)
+            receive = ReceiveEvent(description, xs, begin, expected)
             self._group.receive((source, self.rank, tag), xs, receive)
             if wait:
                 thread.wait_for(receive)
@@ -232,5 +232,5 @@ class VirtualWork:
 
     def __del__(self) -> None:
         # A message that arrives later is for another receive.
-        if isinstance(self._event, Receive):
+        if isinstance(self._event, ReceiveEvent):
             self._event.is_cancelled = True

@@ -18,7 +18,7 @@ from renga.iterators import shared_pickle
 from renga.iterators.shared_block import Handle, SharedBlock, open_block
 from renga.iterators.shared_pickle import SharedPickle
 from renga.utils import pickling
-from renga.utils.exceptions import MAIN_GUARD, Outcome
+from renga.utils.exceptions import MAIN_GUARD, CallOutcome
 
 
 class ReadingProcesses:
@@ -77,7 +77,7 @@ class ReadingProcesses:
         self,
         examples: Future[list[Any]],
         block: SharedBlock,
-        task: Future[Outcome],
+        task: Future[CallOutcome],
     ) -> None:
         if task.cancelled():
             examples.cancel()
@@ -126,7 +126,7 @@ def _begin(beginning: Handle, written: SharedPickle, block: Handle) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _core.set_num_threads(1)
     # What it raises, the examples raise.
-    _dataset = Outcome(shared_pickle.read, written, _open(block), copy=False)
+    _dataset = CallOutcome(shared_pickle.read, written, _open(block), copy=False)
     _open(beginning)[0] = 1
 
 
@@ -145,8 +145,8 @@ def _open(handle: Handle) -> memoryview:
     return opened[1]
 
 
-def _read(indices: list[int], block: Handle) -> Outcome:
-    return Outcome(_examples, indices, _open(block))
+def _read(indices: list[int], block: Handle) -> CallOutcome:
+    return CallOutcome(_examples, indices, _open(block))
 
 
 def _examples(indices: list[int], block: memoryview) -> SharedPickle:

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any, Callable
 
 from renga.communicators import Communicator
-from renga.utils.exceptions import Outcome, pack
+from renga.utils.exceptions import CallOutcome, pack
 
 
 class _Command(Enum):
@@ -24,7 +24,7 @@ class _Command(Enum):
 
 def _on_rank_0(comm: Communicator, function: Callable[[], Any]) -> Any:
     """Returns or raises, on every rank, what ``function`` does on rank 0."""
-    outcome = Outcome(function) if comm.rank == 0 else None
+    outcome = CallOutcome(function) if comm.rank == 0 else None
     if outcome is not None and comm.size == 1:
         return outcome.get()
     return comm.bcast_obj(outcome).get()
@@ -77,7 +77,7 @@ class Study:
         if self.study is None:
             self._follow(func)
             return
-        outcome = Outcome(
+        outcome = CallOutcome(
             self.study.optimize,
             self._objective(func),
             n_trials=n_trials,
@@ -102,13 +102,13 @@ class Study:
             if command is _Command.END:
                 content.get()
                 return
-            Outcome(self._compute, func, Trial(None, self.comm, content))
+            CallOutcome(self._compute, func, Trial(None, self.comm, content))
 
     def _compute(self, func: Callable[[Any], Any], trial: Trial) -> Any:
         """This rank's value; raises if any rank has, failures before prunings."""
         from optuna import TrialPruned
 
-        own = Outcome(func, trial)
+        own = CallOutcome(func, trial)
         sent = None if own.error is None else pack(own.error)
         errors = [error.unpack() for error in self.comm.allgather_obj(sent) if error]
         failures = [error for error in errors if not isinstance(error, TrialPruned)]

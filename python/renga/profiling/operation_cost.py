@@ -13,14 +13,14 @@ from renga.core.operations import operation_of
 Shape = Sequence[int]
 
 
-class Cost(NamedTuple):
+class OperationCost(NamedTuple):
     """Bytes and floating-point operations; None where unknown."""
 
     bytes: int | None
     flops: int | None
 
 
-def forward_cost(function: Any, in_data: Sequence[Any]) -> Cost:
+def forward_cost(function: Any, in_data: Sequence[Any]) -> OperationCost:
     """The cost of what has just been computed from ``in_data``.
 
     Every input is read once and every output written once. The outputs of a
@@ -28,22 +28,22 @@ def forward_cost(function: Any, in_data: Sequence[Any]) -> Cost:
     """
     ys = [reference() for reference in function.outputs or ()]
     if not ys or None in ys:
-        return Cost(None, None)
+        return OperationCost(None, None)
     xs = [x for x in in_data if x is not None]
     if not isinstance(function, _core.Call):
-        return Cost(_bytes(xs) + _bytes(ys), None)
+        return OperationCost(_bytes(xs) + _bytes(ys), None)
     operation = operation_of(function)
     flops = None
     if operation is not None:
         flops = forward_flops(operation, function.arguments, ys[0])
     # Hooks receive a bfloat16 array as a copy in float32.
-    return Cost(function.in_bytes + _bytes(ys), flops)
+    return OperationCost(function.in_bytes + _bytes(ys), flops)
 
 
-def backward_cost(function: Any, out_grad: Sequence[Any]) -> Cost:
+def backward_cost(function: Any, out_grad: Sequence[Any]) -> OperationCost:
     """The cost of the gradients of a function's inputs, as it has just been paid."""
     if function.inputs is None:
-        return Cost(None, None)
+        return OperationCost(None, None)
     # Gradients have the dtypes of the outputs.
     ys = [reference() for reference in function.outputs or ()]
     gys = [y or gy for y, gy in zip(ys, out_grad) if gy is not None]
@@ -52,7 +52,7 @@ def backward_cost(function: Any, out_grad: Sequence[Any]) -> Cost:
 
 def gradients_cost(
     operation: _core.Operation | None, xs: Sequence[Any], gys: Sequence[Any]
-) -> Cost:
+) -> OperationCost:
     """The cost of the gradients of operands, from those of results.
 
     Every operand and every result's gradient is read once, and the gradient written of
@@ -60,7 +60,7 @@ def gradients_cost(
     """
     wanted = [x for x in xs if x.requires_grad]
     flops = _backward_flops(operation, xs, gys[0])
-    return Cost(_bytes(xs) + _bytes(gys) + _bytes(wanted), flops)
+    return OperationCost(_bytes(xs) + _bytes(gys) + _bytes(wanted), flops)
 
 
 def forward_flops(operation: _core.Operation, arguments: Sequence[Any], y: Any) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from renga.profiling.operation_cost import Cost
+from renga.profiling.operation_cost import OperationCost
 from renga.utils.table import aligned
 
 _HEADINGS = [
@@ -24,13 +24,13 @@ class Row(NamedTuple):
     flops: int | None  # likewise
 
 
-def rows_of(runs: Iterable[tuple[str, str, float, Cost]]) -> list[Row]:
+def rows_of(runs: Iterable[tuple[str, str, float, OperationCost]]) -> list[Row]:
     """One row for each operation and direction, the longest first.
 
     Args:
         runs: the name, the direction, the seconds and the cost of each.
     """
-    found: dict[tuple[str, str], list[tuple[float, Cost]]] = {}
+    found: dict[tuple[str, str], list[tuple[float, OperationCost]]] = {}
     for name, direction, seconds, cost in runs:
         found.setdefault((name, direction), []).append((seconds, cost))
     rows = [

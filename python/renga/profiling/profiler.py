@@ -12,14 +12,14 @@ from renga.core.function_hook import Arrays, FunctionHook, get_function_hooks
 from renga.core.operations import operation_name
 from renga.function_hooks.running import RunningCalls
 from renga.profiling import chrome_trace
-from renga.profiling.operation_cost import Cost, backward_cost, forward_cost
+from renga.profiling.operation_cost import OperationCost, backward_cost, forward_cost
 from renga.profiling.operation_table import Row, rows_of, table_of
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
 
 
-class Event(NamedTuple):
+class OperationRun(NamedTuple):
     """One run of an operation; times in nanoseconds."""
 
     name: str
@@ -28,7 +28,7 @@ class Event(NamedTuple):
     start: int
     elapsed: int
     own: int  # without nested operations
-    cost: Cost
+    cost: OperationCost
 
 
 class Pass(NamedTuple):
@@ -72,7 +72,7 @@ class Profile(FunctionHook):
 
     def __init__(self) -> None:
         self.name = f"Profile at {id(self):#x}"  # blocks may be nested
-        self.events: list[Event] = []
+        self.events: list[OperationRun] = []
         self.passes: list[Pass] = []
         self.messages: list[Message] = []
         self.spans: list[Span] = []
@@ -109,12 +109,14 @@ class Profile(FunctionHook):
     ) -> None:
         self._note(function, "backward", lambda: backward_cost(function, out_grad))
 
-    def _note(self, function: Any, direction: str, cost: Callable[[], Cost]) -> None:
+    def _note(
+        self, function: Any, direction: str, cost: Callable[[], OperationCost]
+    ) -> None:
         call = self._running.stop(function)
         if call is not None:
             name, thread = operation_name(function), threading.get_native_id()
             times = call.begin, call.elapsed, call.own
-            self.events.append(Event(name, direction, thread, *times, cost()))
+            self.events.append(OperationRun(name, direction, thread, *times, cost()))
 
     def note_pass(self, name: str, stage: int, micro_batch: int, start: int) -> None:
         """Notes a pass of a pipeline that began at ``start`` and ends now."""
@@ -223,7 +225,7 @@ def active_profiles() -> list[Profile]:
     return [hook for hook in get_function_hooks().values() if isinstance(hook, Profile)]
 
 
-def _trace_event(event: Event, pid: int) -> chrome_trace.TraceEvent:
+def _trace_event(event: OperationRun, pid: int) -> chrome_trace.TraceEvent:
     known = {key: n for key, n in event.cost._asdict().items() if n is not None}
     return _slice(event, pid, event.name, event.direction, known)
 
@@ -238,7 +240,7 @@ def _trace_span(each: Span, pid: int) -> chrome_trace.TraceEvent:
 
 
 def _slice(
-    timed: Event | Pass | Span, pid: int, name: str, kind: str, details: Any
+    timed: OperationRun | Pass | Span, pid: int, name: str, kind: str, details: Any
 ) -> chrome_trace.TraceEvent:
     return {
         "name": name,

@@ -11,7 +11,7 @@ import numpy
 
 from renga import _core
 from renga.core.backend import get_array_types
-from renga.profiling.operation_cost import Cost, forward_flops, gradients_cost
+from renga.profiling.operation_cost import OperationCost, forward_flops, gradients_cost
 from renga.profiling.operation_table import rows_of, table_of
 from renga.utils.containers import leaves
 
@@ -213,7 +213,7 @@ class Program:
         runs = []
         for call in self.calls:
             if call.depth == 0:
-                cost = Cost(call.bytes, call.flops)
+                cost = OperationCost(call.bytes, call.flops)
                 runs.append((call.operation, "forward", call.seconds, cost))
             if call.depth == 0 and call.backward_seconds:
                 cost = gradients_cost(call.traits, call.operands, call.results)

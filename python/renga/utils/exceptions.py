@@ -55,7 +55,7 @@ class SentException(NamedTuple):
         return error
 
 
-class Outcome:
+class CallOutcome:
     """What a call has returned or raised. Pickled, it raises the same elsewhere.
 
     Args:

@@ -6,7 +6,7 @@ import renga.functions as F
 import renga.links as L
 from renga import planning
 from renga.parallel.plan.drawing import Bar
-from renga.parallel.plan.plan import Row
+from renga.parallel.plan.plan import PlanRow
 
 
 class Net(renga.Chain):
@@ -56,7 +56,7 @@ def test_a_plan_is_the_same_from_its_file(tmp_path):
 
 def test_a_row_of_the_table_has_milliseconds_and_megabytes():
     cluster = planning.Cluster.describe("1 node × 2 ranks")
-    row = Row(
+    row = PlanRow(
         "conv", "samples 2 on ranks 0-1", 1.5e-3, 2.5e6, 0.25e-3, "rows 2 (+3.0%)"
     )
     made = planning.Plan("net", cluster, 2e-3, 3e-3, [row])

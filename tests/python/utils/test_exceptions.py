@@ -257,7 +257,7 @@ def test_outcomes_are_the_same_elsewhere():
     def fail():
         raise TwoArguments(4, "four")
 
-    fine, failed = exceptions.Outcome(divmod, 7, 2), exceptions.Outcome(fail)
+    fine, failed = exceptions.CallOutcome(divmod, 7, 2), exceptions.CallOutcome(fail)
     assert fine.get() == pickle.loads(pickle.dumps(fine)).get() == (3, 1)
     for outcome in (failed, pickle.loads(pickle.dumps(failed))):
         with pytest.raises(TwoArguments, match="4: four"):

@@ -19,7 +19,7 @@ from renga.chainer.function_classes.kept import (
     kept_by,
     replace_in_links,
 )
-from renga.chainer.function_classes.operation import Operation
+from renga.chainer.function_classes.operation import OperationNode
 from renga.core.around_call import FunctionCall
 from renga.core.function_hook import get_function_hooks
 from renga.core.operations import operation_of
@@ -141,7 +141,7 @@ def _seen_as(class_name: str, function: Any, args: Any, kwargs: Any) -> Any:
         return ys
 
     label = _label(class_name, class_name)
-    node = type(class_name, (Operation,), {"label": label})()
+    node = type(class_name, (OperationNode,), {"label": label})()
     node.compute = compute
     ys = node.apply(call.operands)
     return ys[0] if single[0] else ys

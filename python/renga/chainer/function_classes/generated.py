@@ -13,7 +13,7 @@ from typing import Any
 
 import renga.functions as F
 from renga.chainer.function_classes import gradients, products, with_state
-from renga.chainer.function_classes.operation import Operation
+from renga.chainer.function_classes.operation import OperationNode
 
 ROWS = """
 activation.clipped_relu ClippedReLU(z): x -> F.clipped_relu(x, self.z)
@@ -218,7 +218,7 @@ CALLED = (
 ).split()
 
 
-class CalledOperation(Operation):
+class CalledOperation(OperationNode):
     """Is called with its inputs, and returns one Variable or a tuple."""
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
@@ -245,7 +245,7 @@ def _class_of(module: str, name: str, options: str, inputs: str, text: str) -> t
     if name in LABELS:
         label = LABELS[name]
         members["label"] = property(label.format)
-    base = CalledOperation if name in CALLED else Operation
+    base = CalledOperation if name in CALLED else OperationNode
     return type(name, (base,), {**members, "__module__": module})
 
 

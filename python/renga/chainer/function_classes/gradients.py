@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import functions as F
-from renga.chainer.function_classes.operation import Operation
+from renga.chainer.function_classes.operation import OperationNode
 from renga.core.variable import as_variable
 
 
@@ -64,7 +64,7 @@ def _gradients_of_cells(xs: Any, c_next: Any, gc: Any, gh: Any) -> tuple[Any, ..
     return (*gcs, *gxs)
 
 
-class _MulInvStd(Operation):
+class _MulInvStd(OperationNode):
     """``y`` divided by the standard deviation of ``x``, of which it is a function."""
 
     def __init__(self, eps: float, mean: Any, inv_std: Any, dummy_gamma: Any) -> None:

@@ -13,7 +13,7 @@ from renga.core.function_node import FunctionNode, grad
 from renga.core.variable import Variable
 
 
-class Operation(FunctionNode):
+class OperationNode(FunctionNode):
     """Calls functions of renga on arrays, and again to differentiate them.
 
     Hooks see the operation, and not the functions that it calls.

@@ -7,11 +7,11 @@ from typing import Any
 import numpy
 
 from renga import functions as F
-from renga.chainer.function_classes.operation import Operation
+from renga.chainer.function_classes.operation import OperationNode
 from renga.utils.sparse import CooMatrix
 
 
-class _Product(Operation):
+class _Product(OperationNode):
     """What two products have for arguments: the sparse matrix and what is transposed.
 
     The result has ``dtype``; by default the one that NumPy promotes the inputs to.
@@ -81,7 +81,7 @@ def _rows(x: Any, index: Any) -> Any:
     return F.get_item(x, (numpy.arange(len(x))[:, None], index))
 
 
-class DiagEinSum(Operation):
+class DiagEinSum(OperationNode):
     """A sum of products whose result may have a label twice, or one of its own.
 
     The result is zero but on the diagonals of labels that it has twice, and constant
@@ -111,7 +111,7 @@ class DiagEinSum(Operation):
         return F.where(on_diagonals, y, numpy.zeros(self.out_shape, y.dtype))
 
 
-MODULES: dict[str, list[type[Operation]]] = {
+MODULES: dict[str, list[type[OperationNode]]] = {
     "math.einsum": [DiagEinSum],
     "math.sparse_matmul": [CooMatMul, CooMatMulGradSP],
 }

@@ -7,11 +7,11 @@ from typing import Any
 import numpy
 
 from renga import functions as F
-from renga.chainer.function_classes.operation import Operation
+from renga.chainer.function_classes.operation import OperationNode
 from renga.core.variable import as_array
 
 
-class Dropout(Operation):
+class Dropout(OperationNode):
     """Random zeros; ``mask`` holds the factors."""
 
     def __init__(
@@ -33,7 +33,7 @@ class Dropout(Operation):
         return F.identity(x) * self.mask
 
 
-class RReLU(Operation):
+class RReLU(OperationNode):
     """Leaky ReLU; ``r`` holds the slopes."""
 
     def __init__(
@@ -48,7 +48,7 @@ class RReLU(Operation):
         return F.rrelu(x, self.lower, self.upper, r=self.r)
 
 
-class Gaussian(Operation):
+class Gaussian(OperationNode):
     """Samples; ``eps`` holds the standard normal ones."""
 
     def __init__(self, eps: Any = None) -> None:
@@ -59,7 +59,7 @@ class Gaussian(Operation):
         return y
 
 
-class SimplifiedDropconnect(Operation):
+class SimplifiedDropconnect(OperationNode):
     """Dropped weights; ``mask`` tells which were kept."""
 
     def __init__(
@@ -81,7 +81,7 @@ class SimplifiedDropconnect(Operation):
         )
 
 
-class Zoneout(Operation):
+class Zoneout(OperationNode):
     """Hidden units that keep their values; ``flag_h`` tells which."""
 
     def __init__(self, zoneout_ratio: float) -> None:
@@ -94,7 +94,7 @@ class Zoneout(Operation):
         return F.where(self.flag_h, h, x)
 
 
-class SoftmaxCrossEntropy(Operation):
+class SoftmaxCrossEntropy(OperationNode):
     """``y`` holds the probabilities, None without ``cache_score``."""
 
     def __init__(
@@ -129,7 +129,7 @@ class SoftmaxCrossEntropy(Operation):
         )
 
 
-class MaxPoolingND(Operation):
+class MaxPoolingND(OperationNode):
     """``indexes`` holds the positions of the maxima in their windows."""
 
     def __init__(
@@ -152,7 +152,7 @@ class MaxPoolingND(Operation):
         return y
 
 
-class BatchNormalization(Operation):
+class BatchNormalization(OperationNode):
     """Updates ``running_mean`` and ``running_var`` in place."""
 
     def __init__(
@@ -182,7 +182,7 @@ class BatchNormalization(Operation):
         )
 
 
-MODULES: dict[str, list[type[Operation]]] = {
+MODULES: dict[str, list[type[OperationNode]]] = {
     "activation.rrelu": [RReLU],
     "loss.softmax_cross_entropy": [SoftmaxCrossEntropy],
     "noise.dropout": [Dropout],

@@ -11,7 +11,7 @@ import numpy
 
 from renga.core.variable import Variable
 from renga.parallel.pipeline.batches import micro_batches, results
-from renga.parallel.pipeline.batches.link_states import LinkStates
+from renga.parallel.pipeline.batches.link_states import MicroBatchStates
 from renga.parallel.pipeline.batches.reductions import EqualShares
 from renga.parallel.pipeline.batches.running_statistics import RunningStatistics
 from renga.parallel.pipeline.schedule import Action
@@ -68,7 +68,7 @@ class Executor:
         tracing: Tracing,
         weights: Flush,
         update: Callable[[float | None], None] | None,
-        states: LinkStates,
+        states: MicroBatchStates,
         stages: int,
         recompute: str,
         deferred_batch_norm: bool,

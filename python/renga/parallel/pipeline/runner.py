@@ -21,7 +21,7 @@ from renga.functions.util.recomputation import random_states, set_random_states
 from renga.parallel.pipeline import schedule, weights
 from renga.parallel.pipeline.agreement import COMPLETION, CallsOnTheWay
 from renga.parallel.pipeline.batches import micro_batches, results
-from renga.parallel.pipeline.batches.link_states import LinkStates
+from renga.parallel.pipeline.batches.link_states import MicroBatchStates
 from renga.parallel.pipeline.batches.reductions import (
     RESULT,
     EqualShares,
@@ -83,7 +83,7 @@ class Runner:
         # Batches in training may be on their way while others are evaluated.
         self._evaluation_messages = StageMessages(comm, n_stages)
         self._tracing = Tracing(comm)
-        self._states = LinkStates(model)
+        self._states = MicroBatchStates(model)
         self._optimizer: Any = None  # of the last batch
         self._programs = SeenPrograms()
         self.restart()

@@ -28,7 +28,7 @@ _FORMAT = "renga plan 3"
 MULTI_NODE_OPTIMIZER = "create_multi_node_optimizer"
 
 
-class Row(NamedTuple):
+class PlanRow(NamedTuple):
     """What a layer does in a step. Seconds and bytes are those of a rank."""
 
     layer: str
@@ -74,7 +74,7 @@ class Plan(Strategy):
     cluster: Cluster
     seconds: float
     data_seconds: float
-    rows: list[Row]
+    rows: list[PlanRow]
     links: dict[str, LinkChoice] | None = None
     timeline: list[Bar] = dataclasses.field(default_factory=list)
     grid: tuple[int, int] | None = None
@@ -222,7 +222,7 @@ class Plan(Strategy):
             Cluster.from_json(fields["cluster"]),
             fields["seconds"],
             fields["data_seconds"],
-            [Row(*row) for row in fields["rows"]],
+            [PlanRow(*row) for row in fields["rows"]],
             links,
             [Bar(*bar) for bar in fields["timeline"]],
             None if grid is None else (grid[0], grid[1]),

@@ -12,7 +12,7 @@ from renga.parallel.plan.costs import Costs
 from renga.parallel.plan.drawing import Bar
 from renga.parallel.plan.graph import Graph
 from renga.parallel.plan.markov_chain import Found, descend, search_space
-from renga.parallel.plan.plan import Plan, Row
+from renga.parallel.plan.plan import Plan, PlanRow
 from renga.parallel.plan.report import data_start, next_best, starts
 from renga.parallel.plan.simulation import sync_bytes
 from renga.parallel.plan.space import OperationSpace, take
@@ -155,7 +155,7 @@ def _operation_plan(space: OperationSpace, found: Sequence[Found]) -> Plan:
         name = op.shared or op.name
         if op.kind != "input":
             other = next_best(space, best, [variable])
-            rows.append(Row(name, choice.text(op), computed, sent, waited, other))
+            rows.append(PlanRow(name, choice.text(op), computed, sent, waited, other))
     seconds = best.seconds, data_start(found).seconds
     return Plan(
         graph.name,

@@ -12,7 +12,7 @@ from renga.communicators import Communicator
 from renga.core.serializer import Deserializer
 from renga.training import extension
 from renga.training.util import get_trigger
-from renga.utils.exceptions import Outcome
+from renga.utils.exceptions import CallOutcome
 
 
 class ObservationAggregator(extension.Extension):
@@ -65,7 +65,7 @@ class ObservationAggregator(extension.Extension):
             return None
         gathered = self.comm.gather_obj(self._observed)
         self._observed = []
-        outcome = None if gathered is None else Outcome(self.aggregator, gathered)
+        outcome = None if gathered is None else CallOutcome(self.aggregator, gathered)
         return self.comm.bcast_obj(outcome).get()
 
     def serialize(self, serializer: Any) -> None:

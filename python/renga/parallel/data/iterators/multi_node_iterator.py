@@ -7,7 +7,7 @@ from typing import Any
 
 from renga.communicators import Communicator
 from renga.dataset import Iterator
-from renga.utils.exceptions import Outcome
+from renga.utils.exceptions import CallOutcome
 
 # Initial values of the attributes that training loops read.
 _STATE = {
@@ -66,7 +66,7 @@ class _MultiNodeIteratorMaster(Iterator):
         return state, getattr(own, "order", None) if begins else None
 
     def __next__(self) -> Any:
-        outcome = Outcome(next, self.actual_iterator)
+        outcome = CallOutcome(next, self.actual_iterator)
         self.communicator.bcast_obj((outcome, self._progress()), root=self.rank_master)
         return outcome.get()
 

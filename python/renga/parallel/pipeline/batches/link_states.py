@@ -17,7 +17,7 @@ States = dict[tuple[int, str], Any]
 _ABSENT = object()
 
 
-class LinkStates:
+class MicroBatchStates:
     """Has each micro-batch begin with the states of its own samples.
 
     States are the Variables that links with a method ``reset_state`` keep as

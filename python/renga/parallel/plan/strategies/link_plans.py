@@ -10,7 +10,7 @@ from renga.parallel.plan.configuration import Configuration, data_parallel
 from renga.parallel.plan.costs import Costs
 from renga.parallel.plan.drawing import Bar
 from renga.parallel.plan.markov_chain import Found
-from renga.parallel.plan.plan import Plan, Row, Stages
+from renga.parallel.plan.plan import Plan, PlanRow, Stages
 from renga.parallel.plan.report import data_start, next_best, starts
 from renga.parallel.plan.space import take
 from renga.parallel.plan.strategies.messages import NONE
@@ -23,7 +23,7 @@ from renga.parallel.plan.strategies.traced_model import TracedModel
 _TIMED = 3
 _LAYOUTS = "layouts"  # and a number, in the names of plans
 # Of a plan: its name, the seconds of a step, rows, the timeline, and what it chooses.
-_Candidate = tuple[str, float, list[Row], list[Bar], dict[str, Any]]
+_Candidate = tuple[str, float, list[PlanRow], list[Bar], dict[str, Any]]
 
 
 def link_plans(
@@ -153,9 +153,9 @@ def data_seconds(traced: TracedModel, cluster: Cluster, costs: Costs) -> float:
     return StepChain(cluster, times, names).seconds()
 
 
-def _rows(space: LinkSpace, found: Found) -> list[Row]:
+def _rows(space: LinkSpace, found: Found) -> list[PlanRow]:
     """One for all calls of a link that are alike."""
-    rows: dict[tuple[str, str], Row] = {}
+    rows: dict[tuple[str, str], PlanRow] = {}
     for i, traced in enumerate(space.traced.calls):
         times, layouts = space.times(traced), space.layouts(traced.call)
         waited = times.messages.forward + times.messages.backward
@@ -170,26 +170,26 @@ def _rows(space: LinkSpace, found: Found) -> list[Row]:
             )
         else:
             best = next_best(space, found, space.variables_of(i))
-            rows[key] = Row(*key, *figures, best)
+            rows[key] = PlanRow(*key, *figures, best)
     return [*rows.values(), *_sample_rows(space)]
 
 
-def _sample_rows(space: LinkSpace) -> list[Row]:
+def _sample_rows(space: LinkSpace) -> list[PlanRow]:
     """What groups of ranks with samples of their own send, or else all ranks."""
     if space.groups is None:
         if space.cluster.ranks == 1:
             return []
         checks = space.step.times[-1].messages
-        return [Row("arguments", "compared", 0.0, checks.bytes, checks.forward, "")]
+        return [PlanRow("arguments", "compared", 0.0, checks.bytes, checks.forward, "")]
     sums, gathers = space.step.times[0].messages, space.step.times[-1].messages
     text = f"{space.groups.count} groups"
     return [
-        Row("gradients", text, 0.0, sums.bytes, sums.backward, ""),
-        Row("outputs", text, 0.0, gathers.bytes, gathers.forward, ""),
+        PlanRow("gradients", text, 0.0, sums.bytes, sums.backward, ""),
+        PlanRow("outputs", text, 0.0, gathers.bytes, gathers.forward, ""),
     ]
 
 
-def _spatial_rows(traced: TracedModel, step: SpatialStep) -> list[Row]:
+def _spatial_rows(traced: TracedModel, step: SpatialStep) -> list[PlanRow]:
     rows = []
     for call, times in zip(traced.calls, step.times):
         waited = times.messages.forward + times.messages.backward
@@ -197,11 +197,13 @@ def _spatial_rows(traced: TracedModel, step: SpatialStep) -> list[Row]:
         choice = f"rows {step.grid[0]}, columns {step.grid[1]}"
         choice = choice if is_image else "replicated"
         computed = times.total - waited
-        rows.append(Row(call.path, choice, computed, times.messages.bytes, waited, ""))
+        rows.append(
+            PlanRow(call.path, choice, computed, times.messages.bytes, waited, "")
+        )
     return rows
 
 
-def _stage_rows(step: StageStep) -> list[Row]:
+def _stage_rows(step: StageStep) -> list[PlanRow]:
     rows, number = [], step.micro_batches
     for rank, stage in enumerate(step.stages):
         links = stage.links[0]
@@ -210,7 +212,7 @@ def _stage_rows(step: StageStep) -> list[Row]:
         after = step.stages[rank + 1].received if rank + 1 < len(step.stages) else 0
         sent = number * (stage.received + after)  # gradients back, outputs on
         choice, waited = f"stage on rank {rank}", step.seconds - computed
-        rows.append(Row(links, choice, computed, sent, waited, ""))
+        rows.append(PlanRow(links, choice, computed, sent, waited, ""))
     return rows
 
 
