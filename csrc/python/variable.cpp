@@ -255,6 +255,26 @@ void bind_gradient(PyVariable& c) {
       [](VariableBody& v, bool on) { v.node()->requires_grad = on; });
 }
 
+// The dtype of a Variable or an ndarray, null for any other object.
+py::object dtype_of(py::handle x) {
+  if (const VariableBody* body = variable_body(x)) {
+    const Array& own = body->metadata();
+    return own.defined() ? py::object(dtype_to_python(own.dtype())) : py::object();
+  }
+  return is_ndarray(x) ? py::object(py::reinterpret_borrow<py::array>(x).dtype()) : py::object();
+}
+
+bool are_floats_of_one_dtype(const py::args& xs) {
+  char common = 0;
+  for (const py::handle x : xs) {
+    const auto dtype = py::reinterpret_steal<py::dtype>(dtype_of(x).release());
+    // The character of a dtype does not depend on its byte order.
+    if (!dtype || dtype.kind() != 'f' || (common != 0 && dtype.char_() != common)) return false;
+    common = dtype.char_();
+  }
+  return true;
+}
+
 // The cyclic garbage collector has to traverse the graph of the core: Python functions in it may
 // reference the owner of the variable.
 traverseproc traverse_base = nullptr;
@@ -397,6 +417,8 @@ void bind_variable(py::module_& m) {
   bind_data(c);
   bind_gradient(c);
   bind_history(c);
+  m.def("are_floats_of_one_dtype", &are_floats_of_one_dtype,
+        "Whether all are Variables or ndarrays of one float dtype, in any byte order.");
   // Makes NumPy's operators defer to a Variable on the right.
   c.attr("__array_ufunc__") = py::none();
   c.attr("__array_priority__") = 200;

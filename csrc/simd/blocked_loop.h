@@ -1,5 +1,6 @@
-// Runs kernels that are written for short contiguous blocks over arrays of any strides. Blocks are
-// gathered, converted to the compute type, computed and scattered while they are in the L1 cache.
+// Runs kernels that are written for short contiguous blocks over arrays of any
+// strides. Blocks are gathered, converted to the compute type, computed and
+// scattered while they are in the L1 cache.
 #pragma once
 
 #include <algorithm>
@@ -54,34 +55,75 @@ void scatter(const Compute<T>* from, std::byte* to, std::int64_t step, std::int6
   for (std::int64_t i = 0; i < n; ++i) *reinterpret_cast<T*>(to + i * step) = T(from[i]);
 }
 
-// y = f(x...) over contiguous elements, f of a Target's vectors and always inlined. The rest goes
-// through one padded vector, so that the result of an element does not depend on its position.
-template <class Target, class T, class F, class... In>
-[[gnu::always_inline]] inline void map_on(T* y, std::int64_t n, F f, const In*... x) {
-  using V = Vector<Target, Compute<T>>;
-  std::int64_t i = 0;
-  for (; i + V::width <= n; i += V::width) V::store(f(V(V::load(x + i))...).v, y + i);
-  if (i == n) return;
-  const auto rest = [=](const T* from) __attribute__((always_inline)) {
+// Rows of contiguous elements, or with a step of 0 rows that repeat one number,
+// `next` bytes apart.
+template <class T>
+struct Rows {
+  T* data;
+  std::int64_t next = 0;
+  std::int64_t step = 1;
+
+  T* row(std::int64_t i) const {
+    return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(data) +
+                                static_cast<std::uintptr_t>(i * next));
+  }
+};
+
+// A row as map_on reads it: the number that it repeats fills a vector, which is
+// read again.
+template <class V, class T>
+struct RowSource {
+  const T* data;
+  std::int64_t step;
+  T repeated[V::width];
+
+  [[gnu::always_inline]] RowSource(const Rows<const T>& x, std::int64_t i)
+      : data(x.row(i)), step(x.step) {
+    if (step != 0) return;
+    std::fill_n(repeated, V::width, *data);
+    data = repeated;
+  }
+  [[gnu::always_inline]] V at(std::int64_t i) const { return V(V::load(data + i * step)); }
+  // The last elements of n, and ones.
+  [[gnu::always_inline]] V rest(std::int64_t i, std::int64_t n) const {
+    if (step == 0) return at(0);
     T padded[V::width];
     std::fill_n(padded, V::width, T(Compute<T>(1)));
-    std::copy(from + i, from + n, padded);
+    std::copy(data + i, data + n, padded);
     return V(V::load(padded));
+  }
+};
+
+// y = f(x...) for rows of n elements, f of a Target's vectors and always
+// inlined. The rest of a row goes through one padded vector, so that the result
+// of an element does not depend on its position.
+template <class Target, class T, class F, class... In>
+[[gnu::always_inline]] inline void map_on(const Rows<T>& y, std::int64_t rows, std::int64_t n, F f,
+                                          const Rows<In>&... x) {
+  using V = Vector<Target, Compute<T>>;
+  const auto map_row = [=](T * to, const auto&... from) __attribute__((always_inline)) {
+    std::int64_t i = 0;
+    for (; i + V::width <= n; i += V::width) V::store(f(from.at(i)...).v, to + i);
+    if (i == n) return;
+    T out[V::width];
+    V::store(f(from.rest(i, n)...).v, out);
+    std::copy_n(out, n - i, to + i);
   };
-  T out[V::width];
-  V::store(f(rest(x)...).v, out);
-  std::copy_n(out, n - i, y + i);
+  for (std::int64_t r = 0; r < rows; ++r) map_row(y.row(r), RowSource<V, T>(x, r)...);
 }
 
 // The same in vectors of the machine's width.
 template <class T, class F, class... In>
-void map_vectors(T* y, std::int64_t n, const F& f, const In*... x) {
-  dispatch_for<T>([=](auto target)
-                      __attribute__((always_inline)) { map_on<decltype(target)>(y, n, f, x...); });
+void map_vectors(const Rows<T>& y, std::int64_t rows, std::int64_t n, const F& f,
+                 const Rows<In>&... x) {
+  dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
+    map_on<decltype(target)>(y, rows, n, f, x...);
+  });
 }
 
-// Blocks of an input of n elements: in place if they are contiguous and of the compute type, else
-// gathered into a buffer. A broadcast element (step 0) is gathered once.
+// Blocks of an input of n elements: in place if they are contiguous and of the
+// compute type, else gathered into a buffer. A broadcast element (step 0) is
+// gathered once.
 template <class T>
 class InputBlocks {
  public:
@@ -103,8 +145,8 @@ class InputBlocks {
   Compute<T> buffer_[kBlock];
 };
 
-// Blocks of an output of n elements: in place if they are contiguous and of the compute type, else
-// in a buffer that put() scatters or streams to memory.
+// Blocks of an output of n elements: in place if they are contiguous and of the
+// compute type, else in a buffer that put() scatters or streams to memory.
 template <class T>
 class OutputBlocks {
  public:
@@ -136,20 +178,14 @@ class OutputBlocks {
   alignas(64) Compute<T> buffer_[kBlock];
 };
 
-// Whether the elements of all operands are contiguous.
-template <class T, std::size_t N>
-bool are_contiguous(const std::array<std::int64_t, N>& steps) {
-  return std::ranges::all_of(steps, [](std::int64_t step) { return step == sizeof(T); });
-}
-
 // Whether to write runs of n elements of y past the caches.
 template <class T>
 bool should_stream(const Array& y, std::int64_t n) {
   return n >= kBlock && !is_half<T> && pays_streaming(y.size() * y.itemsize());
 }
 
-// The elements of one operand in the order of a loop over several: in place if they are contiguous,
-// else copied into a buffer, a block at a time.
+// The elements of one operand in the order of a loop over several: in place if
+// they are contiguous, else copied into a buffer, a block at a time.
 template <class T>
 class LoopBlocks {
  public:
@@ -187,8 +223,8 @@ class LoopBlocks {
   T buffer_[kBlock];
 };
 
-// map_blocks where y is contiguous and runs are short, such as those of x and a number for each of
-// its rows: blocks of several runs.
+// map_blocks where y is contiguous and runs are short, such as those of x and a
+// number for each of its rows: blocks of several runs.
 template <class T, int N, class Kernel>
 void map_short_runs(const StridedLoop<N>& loop, std::int64_t cost, const Kernel& kernel) {
   parallel_for(loop.size(), cost, [&](std::int64_t begin, std::int64_t end) {
@@ -197,38 +233,61 @@ void map_short_runs(const StridedLoop<N>& loop, std::int64_t cost, const Kernel&
       const LoopBlocks<T> out(loop, 0);
       for (std::int64_t i = begin; i < end; i += kBlock) {
         const std::int64_t n = std::min(kBlock, end - i);
-        kernel(in[k].read(i, n)..., out.at(i), n);
+        kernel(Rows<const T>{in[k].read(i, n)}..., Rows<T>{out.at(i)}, 1, n);
       }
     }
     (std::make_index_sequence<N - 1>());
   });
 }
 
-// Calls kernel(x..., y, n) for blocks of n elements that cover arrays of dtype T.
+// Calls kernel(x..., y, rows, n) for rows of n elements that cover arrays of
+// dtype T.
 template <class T, class Kernel, class... In>
 void map_blocks(const Array& y, std::int64_t cost, const Kernel& kernel, const In&... x) {
-  constexpr std::size_t count = sizeof...(In);
-  const auto run = [&]<std::size_t... k>(std::index_sequence<k...>, std::int64_t n, const auto& p,
-                                         const auto& s) {
-    const bool streaming = should_stream<T>(y, n);
-    if (are_contiguous<T>(s) && !streaming) {
-      kernel(reinterpret_cast<const T*>(p[k + 1])..., reinterpret_cast<T*>(p[0]), n);
-      return;
-    }
-    std::array<InputBlocks<T>, count> in{InputBlocks<T>(p[k + 1], s[k + 1], n)...};
-    OutputBlocks<T> out(p[0], s[0], streaming);
-    for (std::int64_t i = 0; i < n; i += kBlock) {
-      const std::int64_t m = std::min(kBlock, n - i);
-      kernel(in[k].at(i, m)..., out.at(i), m);
-      out.put(i, m);
-    }
-  };
+  constexpr int count = sizeof...(In);
+  constexpr std::int64_t kItem = sizeof(T), kShort = 32, kLong = 1 << 14;
   const auto loop = make_loop<count + 1>({&y, &x...});
-  if (loop.run() < kBlock / 4 && loop.extents.size() > 1 && LoopBlocks<T>(loop, 0).in_place()) {
+  const std::int64_t run = loop.run();
+  if (run < kShort && loop.extents.size() > 1 && LoopBlocks<T>(loop, 0).in_place()) {
     return map_short_runs<T>(loop, cost, kernel);
   }
+  const bool streaming = should_stream<T>(y, run);
+  bool direct = !streaming && loop.strides[0].back() == kItem;
+  for (int k = 1; k <= count; ++k) {
+    const std::int64_t step = loop.strides[k].back();
+    direct &= step == kItem || (step == 0 && std::is_floating_point_v<Compute<T>>);
+  }
+  const auto call = [&]<std::size_t... k>(std::index_sequence<k...>, const auto& p,
+                                          const auto& next, std::int64_t rows, std::int64_t n) {
+    kernel(Rows<const T>{reinterpret_cast<const T*>(p[k + 1]), next[k + 1],
+                         loop.strides[k + 1].back() == 0 ? 0 : 1}...,
+           Rows<T>{reinterpret_cast<T*>(p[0]), next[0]}, rows, n);
+  };
+  constexpr std::make_index_sequence<count> inputs;
+  if (direct && run < kLong && loop.extents.size() > 1) {
+    auto rows = loop;
+    rows.extents.pop_back();
+    for (Strides& strides : rows.strides) strides.pop_back();
+    return parallel_walk(rows, cost * run, [&](std::int64_t m, const auto& p, const auto& next) {
+      call(inputs, p, next, m, run);
+    });
+  }
+  if (direct) {
+    return parallel_walk(loop, cost, [&](std::int64_t n, const auto& p, const auto& s) {
+      call(inputs, p, s, 1, n);
+    });
+  }
   parallel_walk(loop, cost, [&](std::int64_t n, const auto& p, const auto& s) {
-    run(std::make_index_sequence<count>(), n, p, s);
+    [&]<std::size_t... k>(std::index_sequence<k...>) {
+      std::array<InputBlocks<T>, count> in{InputBlocks<T>(p[k + 1], s[k + 1], n)...};
+      OutputBlocks<T> out(p[0], s[0], streaming && n >= kBlock);
+      for (std::int64_t i = 0; i < n; i += kBlock) {
+        const std::int64_t m = std::min(kBlock, n - i);
+        kernel(Rows<const Compute<T>>{in[k].at(i, m)}..., Rows<Compute<T>>{out.at(i)}, 1, m);
+        out.put(i, m);
+      }
+    }
+    (inputs);
   });
 }
 

@@ -6,41 +6,53 @@
 
 namespace renga::simd {
 
-// Masks of the first `count` floats.
-template <class Target>
-[[gnu::always_inline]] inline typename Vector<Target, float>::M first_lanes(int count) {
-  return Vector<Target, float>::M::of_bits((1U << count) - 1);
+// Masks of the first `count` numbers.
+template <class Target, class C = float>
+[[gnu::always_inline]] inline typename Vector<Target, C>::M first_lanes(int count) {
+  return Vector<Target, C>::M::of_bits((1U << count) - 1);
 }
 
-// These floats, and zeros; no others are read.
-template <class Target>
-[[gnu::always_inline]] inline Floats<Target> load_first(const float* from, int count) {
+// These numbers, and zeros; no others are read.
+template <class Target, class C>
+[[gnu::always_inline]] inline typename Vector<Target, C>::V load_first(const C* from, int count) {
+  using Numbers = Vector<Target, C>;
 #if defined(__AVX__)
-  const auto& memory = *reinterpret_cast<const float(*)[Target::width]>(from);
-  const auto mask = first_lanes<Target>(count);
-  Floats<Target> v;
-  if constexpr (Target::has_mask_registers) {
+  constexpr bool is_single = sizeof(C) == sizeof(float);
+  const auto& memory = *reinterpret_cast<const C(*)[Numbers::width]>(from);
+  const auto mask = first_lanes<Target, C>(count);
+  typename Numbers::V v;
+  if constexpr (Target::has_mask_registers && is_single) {
     asm("vmovups %2, %0%{%1%}%{z%}" : "=v"(v) : "Yk"(mask.bits), "m"(memory));
-  } else {
+  } else if constexpr (Target::has_mask_registers) {
+    asm("vmovupd %2, %0%{%1%}%{z%}" : "=v"(v) : "Yk"(mask.bits), "m"(memory));
+  } else if constexpr (is_single) {
     asm("vmaskmovps %2, %1, %0" : "=x"(v) : "x"(mask.lanes), "m"(memory));
+  } else {
+    asm("vmaskmovpd %2, %1, %0" : "=x"(v) : "x"(mask.lanes), "m"(memory));
   }
 #else
-  Floats<Target> v = {};
+  typename Numbers::V v = {};
   for (int i = 0; i < count; ++i) v[i] = from[i];
 #endif
   return v;
 }
 
-// Writes these floats, and no others.
-template <class Target>
-[[gnu::always_inline]] inline void store_first(const Floats<Target>& v, float* to, int count) {
+// Writes these numbers, and no others.
+template <class Target, class C>
+[[gnu::always_inline]] inline void store_first(const typename Vector<Target, C>::V& v, C* to,
+                                               int count) {
 #if defined(__AVX__)
-  auto& memory = *reinterpret_cast<float(*)[Target::width]>(to);
-  const auto mask = first_lanes<Target>(count);
-  if constexpr (Target::has_mask_registers) {
+  constexpr bool is_single = sizeof(C) == sizeof(float);
+  auto& memory = *reinterpret_cast<C(*)[Vector<Target, C>::width]>(to);
+  const auto mask = first_lanes<Target, C>(count);
+  if constexpr (Target::has_mask_registers && is_single) {
     asm("vmovups %2, %0%{%1%}" : "+m"(memory) : "Yk"(mask.bits), "v"(v));
-  } else {
+  } else if constexpr (Target::has_mask_registers) {
+    asm("vmovupd %2, %0%{%1%}" : "+m"(memory) : "Yk"(mask.bits), "v"(v));
+  } else if constexpr (is_single) {
     asm("vmaskmovps %2, %1, %0" : "+m"(memory) : "x"(mask.lanes), "x"(v));
+  } else {
+    asm("vmaskmovpd %2, %1, %0" : "+m"(memory) : "x"(mask.lanes), "x"(v));
   }
 #else
   for (int i = 0; i < count; ++i) to[i] = v[i];

@@ -122,7 +122,7 @@ def tell_counted(function: str, counted: Callable[[], Any]) -> None:
             if someone wants to know.
     """
     handler = inner_handler()
-    if hasattr(handler, "note_counted"):  # a stage of a pipeline
+    if handler is not None and hasattr(handler, "note_counted"):  # a stage of a pipeline
         handler.note_counted(function, int(counted().sum()))
 
 
@@ -160,6 +160,8 @@ def overridable(function: Function) -> Function:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if _core.own_around_call() is None:
+            return function(*args, **kwargs)
         overrides = getattr(inner_handler(), "overrides", None)
         override = overrides.get(function.__name__) if overrides else None
         if override is None:

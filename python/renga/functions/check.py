@@ -27,6 +27,8 @@ def check_floats(name: str, *xs: Any, called: str = "floats") -> None:
     Raises:
         TypeError: one is not an array.
     """
+    if _core.are_floats_of_one_dtype(*xs):  # the common case, in one call
+        return
     check_arrays(name, *xs)
     dtypes = [x.dtype for x in xs]
     # The character of a dtype does not depend on its byte order.

@@ -8,10 +8,13 @@
 namespace renga::elementwise_cpu {
 namespace {
 
+using simd::Rows;
+
 template <Binary map, class T>
-[[gnu::noinline]] void float_binary(Compute<T> p, const T* a, const T* b, T* y, std::int64_t n) {
+[[gnu::noinline]] void float_binary(Compute<T> p, const Rows<const T>& a, const Rows<const T>& b,
+                                    const Rows<T>& y, std::int64_t rows, std::int64_t n) {
   map_floats<true>(
-      y, n,
+      y, rows, n,
       [=](const auto& u, const auto& v)
           __attribute__((always_inline)) { return maps::binary<map>(u, v, p); },
       a, b);
@@ -55,14 +58,18 @@ void binary(Binary map, double p, const Array& a, const Array& b, const Array& y
     const GilRelease work(y.size());
     visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
       using C = Compute<T>;
-      const auto kernel = [=, &faults]<class S>(const S* in_a, const S* in_b, S* out,
-                                                std::int64_t n) {
+      const auto kernel = [=, &faults]<class S>(const Rows<const S>& in_a,
+                                                const Rows<const S>& in_b, const Rows<S>& out,
+                                                std::int64_t rows, std::int64_t n) {
         if constexpr (std::is_floating_point_v<C>) {
           maps::visit_map<maps::kLastBinary>(
-              map, [=]<Binary m>() { float_binary<m, S>(C(p), in_a, in_b, out, n); });
+              map, [=]<Binary m>() { float_binary<m, S>(C(p), in_a, in_b, out, rows, n); });
         } else if constexpr (!std::is_same_v<C, bool>) {
-          maps::visit_map<integers::kLastBinary>(
-              map, [=, &faults]<Binary m>() { integer_binary<m>(in_a, in_b, out, n, faults); });
+          maps::visit_map<integers::kLastBinary>(map, [=, &faults]<Binary m>() {
+            for (std::int64_t r = 0; r < rows; ++r) {
+              integer_binary<m>(in_a.row(r), in_b.row(r), out.row(r), n, faults);
+            }
+          });
         }
       };
       simd::map_blocks<T>(y, 1, kernel, a, b);

@@ -9,13 +9,14 @@ void quaternary(Quaternary map, const Array& a, const Array& b, const Array& c, 
   const GilRelease work(y.size());
   visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {
-      const auto kernel = [=]<class S>(const S* u, const S* v, const S* w, const S* x, S* to,
-                                       std::int64_t n) {
+      const auto kernel = [=]<class S>(const simd::Rows<const S>& u, const simd::Rows<const S>& v,
+                                       const simd::Rows<const S>& w, const simd::Rows<const S>& x,
+                                       const simd::Rows<S>& to, std::int64_t rows, std::int64_t n) {
         maps::visit_map<maps::kLastQuaternary>(map, [=]<Quaternary m>() {
           const auto f = [](const auto&... in) __attribute__((always_inline)) {
             return maps::quaternary<m>(in...);
           };
-          map_floats<true>(to, n, f, u, v, w, x);
+          map_floats<true>(to, rows, n, f, u, v, w, x);
         });
       };
       simd::map_blocks<T>(y, 2, kernel, a, b, c, d);

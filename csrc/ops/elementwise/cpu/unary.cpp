@@ -7,9 +7,11 @@ namespace renga::elementwise_cpu {
 namespace {
 
 template <Unary map, class T>
-[[gnu::noinline]] void float_unary(Compute<T> p, Compute<T> q, const T* x, T* y, std::int64_t n) {
+[[gnu::noinline]] void float_unary(Compute<T> p, Compute<T> q, const simd::Rows<const T>& x,
+                                   const simd::Rows<T>& y, std::int64_t rows, std::int64_t n) {
   map_floats<maps::is_of_any_width(map)>(
-      y, n, [=](const auto& v) __attribute__((always_inline)) { return maps::unary<map>(v, p, q); },
+      y, rows,
+      n, [=](const auto& v) __attribute__((always_inline)) { return maps::unary<map>(v, p, q); },
       x);
 }
 
@@ -32,13 +34,15 @@ void unary(Unary map, double p, double q, const Array& x, const Array& y) {
   const GilRelease work(y.size());
   visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
     using C = Compute<T>;
-    const auto kernel = [=]<class S>(const S* in, S* out, std::int64_t n) {
+    const auto kernel = [=]<class S>(const simd::Rows<const S>& in, const simd::Rows<S>& out,
+                                     std::int64_t rows, std::int64_t n) {
       if constexpr (std::is_floating_point_v<C>) {
         maps::visit_map<maps::kLastUnary>(
-            map, [=]<Unary m>() { float_unary<m, S>(C(p), C(q), in, out, n); });
+            map, [=]<Unary m>() { float_unary<m, S>(C(p), C(q), in, out, rows, n); });
       } else if constexpr (!std::is_same_v<C, bool>) {
-        maps::visit_map<integers::kLastUnary>(map,
-                                              [=]<Unary m>() { integer_unary<m>(in, out, n); });
+        maps::visit_map<integers::kLastUnary>(map, [=]<Unary m>() {
+          for (std::int64_t r = 0; r < rows; ++r) integer_unary<m>(in.row(r), out.row(r), n);
+        });
       }
     };
     simd::map_blocks<T>(y, cost_of(map), kernel, x);

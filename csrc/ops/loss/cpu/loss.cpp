@@ -66,15 +66,13 @@ void nll(const Array& x, const Array& t, const Labels<T>& labels, const Array& n
         *reinterpret_cast<Loss*>(p[0] + j * s[0]) = Loss(w == 0 ? C(0) : -w * rounded);
       }
     };
-    if constexpr (std::is_same_v<C, float>) {
-      if (by_columns) {
-        ColumnBuffer<T> scores(x.strides()[1], s[2], n);
-        return for_column_blocks(m, [&](std::int64_t j, std::int64_t count) {
-          const Columns<const float> columns = scores.read(p[2] + j * s[2], count);
-          const ColumnNormalizers all = column_normalizers(columns, n);
-          store(j, count, {columns.data, columns.step, all.tops, all.shifts});
-        });
-      }
+    if (by_columns) {
+      ColumnBuffer<T> scores(x.strides()[1], s[2], n);
+      return for_column_blocks(m, [&](std::int64_t j, std::int64_t count) {
+        const Columns<const C> columns = scores.read(p[2] + j * s[2], count);
+        const ColumnNormalizers<C> all = column_normalizers(columns, n);
+        store(j, count, {columns.data, columns.step, all.tops, all.shifts});
+      });
     }
     RowBuffer<T> scores(x.strides()[1], n);
     for (std::int64_t j = 0; j < m; ++j) {
@@ -108,28 +106,26 @@ void nll_grad(const Array& x, const Array& normalizers, const Array& t, const La
                               C factor) {
       return (std::exp(samples.log_softmax(label, k)) - 1) * factor;
     };
-    if constexpr (std::is_same_v<C, float>) {
-      if (by_columns) {
-        ColumnBuffer<T> scores(x.strides()[1], s[2], n), gradients(gx.strides()[1], s[0], n);
-        return for_column_blocks(m, [&](std::int64_t j, std::int64_t count) {
-          ColumnNormalizers all{};
-          float factors[kColumns] = {};
-          for (std::int64_t k = 0; k < count; ++k) {
-            all.tops[k] = number(Type<C>{}, 4, j + k);
-            all.shifts[k] = number(Type<C>{}, 5, j + k);
-            factors[k] = factor_of(j + k);
-          }
-          const Columns<const float> columns = scores.read(p[2] + j * s[2], count);
-          const Columns<float> to = gradients.at(p[0] + j * s[0], count);
-          column_exponentials(columns, n, all, factors, to);
-          const Samples<C> samples{columns.data, columns.step, all.tops, all.shifts};
-          for (std::int64_t k = 0; k < count; ++k) {
-            const std::int64_t label = labels.label(p[1] + (j + k) * s[1]);
-            to.row(label)[k] = of_label(samples, label, k, factors[k]);
-          }
-          gradients.write(p[0] + j * s[0], count);
-        });
-      }
+    if (by_columns) {
+      ColumnBuffer<T> scores(x.strides()[1], s[2], n), gradients(gx.strides()[1], s[0], n);
+      return for_column_blocks(m, [&](std::int64_t j, std::int64_t count) {
+        ColumnNormalizers<C> all{};
+        C factors[kColumns] = {};
+        for (std::int64_t k = 0; k < count; ++k) {
+          all.tops[k] = number(Type<C>{}, 4, j + k);
+          all.shifts[k] = number(Type<C>{}, 5, j + k);
+          factors[k] = factor_of(j + k);
+        }
+        const Columns<const C> columns = scores.read(p[2] + j * s[2], count);
+        const Columns<C> to = gradients.at(p[0] + j * s[0], count);
+        column_exponentials(columns, n, all, factors, to);
+        const Samples<C> samples{columns.data, columns.step, all.tops, all.shifts};
+        for (std::int64_t k = 0; k < count; ++k) {
+          const std::int64_t label = labels.label(p[1] + (j + k) * s[1]);
+          to.row(label)[k] = of_label(samples, label, k, factors[k]);
+        }
+        gradients.write(p[0] + j * s[0], count);
+      });
     }
     RowBuffer<T> scores(x.strides()[1], n), gradients(gx.strides()[1], n);
     for (std::int64_t j = 0; j < m; ++j) {

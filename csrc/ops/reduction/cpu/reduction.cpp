@@ -6,6 +6,7 @@
 #include "devices/gil_release.h"
 #include "devices/rounding.h"
 #include "ops/reduction/reducers.h"
+#include "simd/blocked_loop.h"
 #include "tensor/convert.h"
 #include "tensor/strided_loop.h"
 
@@ -31,10 +32,21 @@ inline void add_near(const std::byte* x, double* partials) {
   float near[kLanes] = {};
   for (int row = 0; row < kRows; ++row) {
     for (int l = 0; l < kLanes; ++l) {
-      near[l] += load<bfloat16>(x + (row * kLanes + l) * static_cast<int>(sizeof(bfloat16)));
+      near[l] += load<float>(x + (row * kLanes + l) * static_cast<int>(sizeof(float)));
     }
   }
   for (int l = 0; l < kLanes; ++l) partials[l % (kLanes / 2)] += near[l];
+}
+template <class R>
+constexpr bool sums_halves =
+    std::is_same_v<R, reducers::Sum<bfloat16>> || std::is_same_v<R, reducers::Sum<float16>>;
+
+// Adjoining 16-bit floats are converted, so many at a time, to be folded as floats.
+constexpr std::int64_t kConverted = 4096, kFloat = sizeof(float);
+template <class T>
+const std::byte* converted(const std::byte* x, std::int64_t n, float* numbers) {
+  simd::convert(reinterpret_cast<const T*>(x), numbers, n);
+  return reinterpret_cast<const std::byte*>(numbers);
 }
 
 // Folds a run of elements. Partial results let the compiler vectorize, and are more exact than a
@@ -43,16 +55,28 @@ template <class T, class R>
 typename R::Value fold_run(const std::byte* x, std::int64_t step, std::int64_t n) {
   using Value = typename R::Value;
   constexpr int kPartials = R::compares ? 32 : 16;
+  constexpr std::int64_t kItem = sizeof(T);
   if (n < kPartials) {
     Value all = R::start;
     for (std::int64_t i = 0; i < n; ++i) all = R::fold(all, element<T, R>(x + i * step));
     return all;
   }
+  if constexpr (is_half<T>) {
+    if (step == kItem) {
+      Value all = R::start;
+      float numbers[kConverted];
+      for (; n > 0; n -= kConverted, x += kConverted * kItem) {
+        const std::int64_t m = std::min(kConverted, n);
+        all = R::fold(all, fold_run<float, R>(converted<T>(x, m, numbers), kFloat, m));
+      }
+      return all;
+    }
+  }
   Value partials[kPartials];
   std::fill_n(partials, kPartials, R::start);
   std::int64_t i = 0;
-  if (step == sizeof(T)) {
-    if constexpr (std::is_same_v<R, reducers::Sum<bfloat16>>) {
+  if (!is_half<T> && step == kItem) {
+    if constexpr (std::is_same_v<T, float> && sums_halves<R>) {
       for (; i + 256 <= n; i += 256) add_near(x + i * step, partials);
     }
     for (; i + kPartials <= n; i += kPartials) {
@@ -101,6 +125,15 @@ struct LoopsOf {
   static void fold_runs(std::byte* partials, const std::byte* x, std::int64_t run_step,
                         std::int64_t runs, std::int64_t step, std::int64_t n) {
     Value* const to = &value(partials);
+    if constexpr (is_half<T>) {
+      if (step == sizeof(T) && n > 0 && n <= kConverted) {
+        std::byte* at = partials;
+        return for_converted_rows(x, run_step, runs, n, [&](const auto* numbers, std::int64_t m) {
+          LoopsOf<float, R>::fold_runs(at, numbers, n * kFloat, m, kFloat, n);
+          at += m * static_cast<std::int64_t>(sizeof(Value));
+        });
+      }
+    }
     for (std::int64_t k = 0; k < runs; ++k, x += run_step) {
       to[k] = R::fold(to[k], fold_run<T, R>(x, step, n));
     }
@@ -108,6 +141,13 @@ struct LoopsOf {
   static void fold_rows(std::byte* partials, const std::byte* x, std::int64_t row_step,
                         std::int64_t rows, std::int64_t step, std::int64_t n) {
     constexpr std::int64_t kItem = sizeof(T), kLine = 64, kAhead = 16;
+    if constexpr (is_half<T>) {
+      if (step == kItem && n > 0) {
+        return for_converted_rows(x, row_step, rows, n, [=](const auto* numbers, std::int64_t m) {
+          LoopsOf<float, R>::fold_rows(partials, numbers, n * kFloat, m, kFloat, n);
+        });
+      }
+    }
     Value* const __restrict to = &value(partials);
     constexpr std::int64_t kTogether = 4;  // while whose partial results are in registers
     if (!R::compares && step == kItem && n * kItem == row_step) {
@@ -131,6 +171,21 @@ struct LoopsOf {
         __builtin_prefetch(x + kAhead * row_step + k, 0, 2);
       }
       for (std::int64_t k = 0; k < n; ++k) to[k] = R::fold(to[k], element<T, R>(x + k * kItem));
+    }
+  }
+  // Calls fold(numbers, m) for rows of n adjoining 16-bit floats, m of them at a time as floats.
+  template <class Fold>
+  static void for_converted_rows(const std::byte* x, std::int64_t row_step, std::int64_t rows,
+                                 std::int64_t n, const Fold& fold) {
+    alignas(64) float numbers[kConverted];
+    for (const std::int64_t most = kConverted / n; rows > 0; rows -= most) {
+      const std::int64_t m = std::min(most, rows);
+      const bool adjoin = row_step == n * static_cast<std::int64_t>(sizeof(T));
+      const std::int64_t count = adjoin ? m * n : n;
+      for (std::int64_t k = 0; k < m * n; k += count, x += count / n * row_step) {
+        converted<T>(x, count, numbers + k);
+      }
+      fold(reinterpret_cast<const std::byte*>(numbers), m);
     }
   }
   static void fold_partial(std::byte* partial, const std::byte* other) {

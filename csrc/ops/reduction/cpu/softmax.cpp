@@ -14,16 +14,14 @@ void softmax_along(const Array& x, int axis, bool log, const Array& y) {
   const Array xs = select_view(x, axis, 0), ys = select_view(y, axis, 0);
   parallel_walk(
       make_loop<2>({&ys, &xs}), 10 * n, [&](std::int64_t m, const auto& p, const auto& s) {
-        if constexpr (std::is_same_v<Compute<T>, float>) {
-          if (by_columns) {
-            ColumnBuffer<T> to(y.strides()[axis], s[0], n);
-            ColumnBuffer<T> from(x.strides()[axis], s[1], n);
-            return for_column_blocks(m, [&](std::int64_t j, std::int64_t count) {
-              std::byte* const columns = p[0] + j * s[0];
-              softmax_of_columns(from.read(p[1] + j * s[1], count), n, log, to.at(columns, count));
-              to.write(columns, count);
-            });
-          }
+        if (by_columns) {
+          ColumnBuffer<T> to(y.strides()[axis], s[0], n);
+          ColumnBuffer<T> from(x.strides()[axis], s[1], n);
+          return for_column_blocks(m, [&](std::int64_t j, std::int64_t count) {
+            std::byte* const columns = p[0] + j * s[0];
+            softmax_of_columns(from.read(p[1] + j * s[1], count), n, log, to.at(columns, count));
+            to.write(columns, count);
+          });
         }
         RowBuffer<T> to(y.strides()[axis], n), from(x.strides()[axis], n);
         for (std::int64_t j = 0; j < m; ++j) {
@@ -42,19 +40,17 @@ void softmax_grad_along(const Array& y, const Array& gy, int axis, bool log, con
   const Array gxs = select_view(gx, axis, 0);
   parallel_walk(make_loop<3>({&gxs, &ys, &gys}), (log ? 10 : 3) * n,
                 [&](std::int64_t m, const auto& p, const auto& s) {
-                  if constexpr (std::is_same_v<Compute<T>, float>) {
-                    if (by_columns) {
-                      ColumnBuffer<T> to(gx.strides()[axis], s[0], n);
-                      ColumnBuffer<T> from(y.strides()[axis], s[1], n);
-                      ColumnBuffer<T> grad(gy.strides()[axis], s[2], n);
-                      return for_column_blocks(m, [&](std::int64_t j, std::int64_t count) {
-                        std::byte* const columns = p[0] + j * s[0];
-                        softmax_grad_of_columns(from.read(p[1] + j * s[1], count),
-                                                grad.read(p[2] + j * s[2], count), n, log,
-                                                to.at(columns, count));
-                        to.write(columns, count);
-                      });
-                    }
+                  if (by_columns) {
+                    ColumnBuffer<T> to(gx.strides()[axis], s[0], n);
+                    ColumnBuffer<T> from(y.strides()[axis], s[1], n);
+                    ColumnBuffer<T> grad(gy.strides()[axis], s[2], n);
+                    return for_column_blocks(m, [&](std::int64_t j, std::int64_t count) {
+                      std::byte* const columns = p[0] + j * s[0];
+                      softmax_grad_of_columns(from.read(p[1] + j * s[1], count),
+                                              grad.read(p[2] + j * s[2], count), n, log,
+                                              to.at(columns, count));
+                      to.write(columns, count);
+                    });
                   }
                   RowBuffer<T> to(gx.strides()[axis], n);
                   RowBuffer<T> from(y.strides()[axis], n), grad(gy.strides()[axis], n);
@@ -89,17 +85,15 @@ void logsumexp_along(const Array& x, int axis, const Array& y) {
     const auto store = [&](std::int64_t j, C v) {
       *reinterpret_cast<Result*>(p[0] + j * s[0]) = Result(v);
     };
-    if constexpr (std::is_same_v<C, float>) {
-      if (by_columns) {
-        ColumnBuffer<T> from(x.strides()[axis], s[1], n);
-        return for_column_blocks(m, [&](std::int64_t j, std::int64_t count) {
-          const Columns<const float> columns = from.read(p[1] + j * s[1], count);
-          const ColumnNormalizers all = column_normalizers(columns, n);
-          for (std::int64_t k = 0; k < count; ++k) {
-            store(j + k, log_sum(all.tops[k], all.shifts[k], columns.data + k, columns.step, n));
-          }
-        });
-      }
+    if (by_columns) {
+      ColumnBuffer<T> from(x.strides()[axis], s[1], n);
+      return for_column_blocks(m, [&](std::int64_t j, std::int64_t count) {
+        const Columns<const C> columns = from.read(p[1] + j * s[1], count);
+        const ColumnNormalizers<C> all = column_normalizers(columns, n);
+        for (std::int64_t k = 0; k < count; ++k) {
+          store(j + k, log_sum(all.tops[k], all.shifts[k], columns.data + k, columns.step, n));
+        }
+      });
     }
     RowBuffer<T> from(x.strides()[axis], n);
     for (std::int64_t j = 0; j < m; ++j) {

@@ -1,5 +1,4 @@
-// Softmax of a row of numbers in cache: of floats in vectors of the machine's width, of doubles in
-// those of one width (simd/elementary.h). The result `y` may be x.
+// Softmax of a row of numbers in cache, in vectors of the machine's width.
 #pragma once
 
 #include <algorithm>
@@ -9,45 +8,44 @@
 
 #include "simd/blocked_loop.h"
 #include "simd/elementary.h"
-#include "simd/float_vector.h"
+#include "simd/first_floats.h"
 
 namespace renga {
 namespace softmax_rows {
 
-inline constexpr float kNothing = -std::numeric_limits<float>::infinity();
+template <class C>
+constexpr C kNothing = -std::numeric_limits<C>::infinity();
 
-// Calls body(v, i, count) with vectors that cover [0, n), of which the last `count` may be fewer
-// numbers of x and `filling`.
-template <class Target, class Body>
-[[gnu::always_inline]] inline void for_vectors(const float* x, std::int64_t n, float filling,
+// Calls body(v, i, count) with vectors that cover [0, n), of which the last
+// `count` may be fewer numbers of x and `filling`.
+template <class Target, class C, class Body>
+[[gnu::always_inline]] inline void for_vectors(const C* x, std::int64_t n, C filling,
                                                const Body& body) {
-  constexpr std::int64_t width = Target::width;
+  using V = simd::Vector<Target, C>;
+  constexpr std::int64_t width = V::width;
   std::int64_t i = 0;
-  for (; i + width <= n; i += width) body(simd::load_floats<Target>(x + i), i, width);
+  for (; i + width <= n; i += width) body(V(V::load(x + i)), i, width);
   if (i == n) return;
-  float rest[width];
-  std::fill_n(rest, width, filling);
-  std::copy(x + i, x + n, rest);
-  body(simd::load_floats<Target>(rest), i, n - i);
+  const int count = static_cast<int>(n - i);
+  const V rest(simd::load_first<Target>(x + i, count));
+  body(select(simd::first_lanes<Target, C>(count), rest, V(filling)), i, count);
 }
 
-template <class Target>
-[[gnu::always_inline]] inline void store_some(const simd::Floats<Target>& v, std::int64_t count,
-                                              float* to) {
-  if (count == Target::width) return simd::store_floats<Target>(v, to);
-  float all[Target::width];
-  simd::store_floats<Target>(v, all);
-  std::copy_n(all, count, to);
+template <class Target, class C>
+[[gnu::always_inline]] inline void store_some(const simd::Vector<Target, C>& v, std::int64_t count,
+                                              C* to) {
+  using V = simd::Vector<Target, C>;
+  if (count == V::width) return V::store(v, to);
+  simd::store_first<Target>(v.v, to, static_cast<int>(count));
 }
 
 // All lanes of v, put together in pairs.
-template <class Target, class Operation>
-[[gnu::always_inline]] inline float reduce_lanes(const simd::Floats<Target>& v,
-                                                 const Operation& operation) {
-  float lanes[Target::width];
-  simd::store_floats<Target>(v, lanes);
+template <class V, class Operation>
+[[gnu::always_inline]] inline auto reduce_lanes(const V& v, const Operation& operation) {
+  typename V::value_type lanes[V::width];
+  V::store(v, lanes);
 #pragma GCC unroll 4
-  for (int half = Target::width / 2; half > 0; half /= 2) {
+  for (int half = V::width / 2; half > 0; half /= 2) {
 #pragma GCC unroll 8
     for (int k = 0; k < half; ++k) lanes[k] = operation(lanes[k], lanes[k + half]);
   }
@@ -55,96 +53,73 @@ template <class Target, class Operation>
 }
 
 // NaN is not the maximum; it appears in the sum.
-inline float row_maximum(const float* x, std::int64_t n) {
-  float top = x[0];
-  simd::dispatch_for<float>([&](auto target) __attribute__((always_inline)) {
+template <class C>
+C row_maximum(const C* x, std::int64_t n) {
+  C top = x[0];
+  simd::dispatch_for<C>([&](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
-    using V = simd::Floats<Target>;
-    constexpr std::int64_t width = Target::width, group = 4 * width;
+    using V = simd::Vector<Target, C>;
+    constexpr std::int64_t width = V::width, group = 4 * width;
     V tops[4];
-    for (V& each : tops) each = V{} + x[0];
+    for (V& each : tops) each = V(x[0]);
     const std::int64_t whole = n / group * group;
     for (std::int64_t i = 0; i < whole; i += group) {
 #pragma GCC unroll 4
-      for (int k = 0; k < 4; ++k) {
-        const V v = simd::load_floats<Target>(x + i + k * width);
-        tops[k] = v > tops[k] ? v : tops[k];
-      }
+      for (int k = 0; k < 4; ++k) tops[k] = max(V(V::load(x + i + k * width)), tops[k]);
     }
     for_vectors<Target>(
         x + whole, n - whole,
-        kNothing, [&](const V& v, std::int64_t, std::int64_t) __attribute__((always_inline)) {
-          tops[0] = v > tops[0] ? v : tops[0];
+        kNothing<C>, [&](const V& v, std::int64_t, std::int64_t) __attribute__((always_inline)) {
+          tops[0] = max(v, tops[0]);
         });
-    for (int k = 1; k < 4; ++k) tops[0] = tops[k] > tops[0] ? tops[k] : tops[0];
-    top = reduce_lanes<Target>(tops[0], [](float a, float b) { return a > b ? a : b; });
+    for (int k = 1; k < 4; ++k) tops[0] = max(tops[k], tops[0]);
+    top = reduce_lanes(tops[0], [](C a, C b) { return a > b ? a : b; });
   });
   return top;
 }
 
-inline double row_maximum(const double* x, std::int64_t n) { return *std::max_element(x, x + n); }
-
 // The sum of e^(x - top). The terms are stored in `terms` if it is no nullptr.
-inline double sum_exponentials(const float* x, std::int64_t n, float top, float* terms) {
+template <class C>
+double sum_exponentials(const C* x, std::int64_t n, C top, C* terms) {
   double total = 0;
-  simd::dispatch_for<float>([&](auto target) __attribute__((always_inline)) {
+  simd::dispatch_for<C>([&](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
-    using V = simd::Floats<Target>;
+    using V = simd::Vector<Target, C>;
     // Sums of so many numbers are summed up in double.
     constexpr std::int64_t kNumbers = 512;
     for (std::int64_t begin = 0; begin < n; begin += kNumbers) {
-      V sum{};
+      V sum(C(0));
       for_vectors<Target>(
-          x + begin, std::min(kNumbers, n - begin), kNothing,
+          x + begin, std::min(kNumbers, n - begin), kNothing<C>,
           [&](const V& v, std::int64_t i, std::int64_t count) __attribute__((always_inline)) {
-            const V term = simd::exponential<Target>(v - top);
-            sum += term;
-            if (terms != nullptr) {
-              store_some<Target>(term, count, terms + begin + i);
-            }
+            const V term = exp_of_negative(v - V(top));
+            sum = sum + term;
+            if (terms != nullptr) store_some(term, count, terms + begin + i);
           });
-      total +=
-          static_cast<double>(reduce_lanes<Target>(sum, [](float a, float b) { return a + b; }));
+      total += static_cast<double>(reduce_lanes(sum, [](C a, C b) { return a + b; }));
     }
   });
   return total;
 }
 
-inline double sum_exponentials(const double* x, std::int64_t n, double top, double* terms) {
-  double total = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const double term = std::exp(x[i] - top);
-    total += term;
-    if (terms != nullptr) terms[i] = term;
-  }
-  return total;
-}
-
 // y = e^((x - top) - shift) factor.
-inline void exponentials(const float* x, std::int64_t n, float top, float shift, float factor,
-                         float* y) {
-  simd::dispatch_for<float>([=](auto target) __attribute__((always_inline)) {
+template <class C>
+void exponentials(const C* x, std::int64_t n, C top, C shift, C factor, C* y) {
+  simd::dispatch_for<C>([=](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
-    using V = simd::Floats<Target>;
+    using V = simd::Vector<Target, C>;
     for_vectors<Target>(
         x, n,
         top, [=](const V& v, std::int64_t i, std::int64_t count) __attribute__((always_inline)) {
-          const V exponentials = simd::exponential<Target>((v - top) - shift);
-          store_some<Target>(exponentials * factor, count, y + i);
+          store_some(exp_of_negative((v - V(top)) - V(shift)) * V(factor), count, y + i);
         });
   });
 }
 
-inline void exponentials(const double* x, std::int64_t n, double top, double shift, double factor,
-                         double* y) {
-  using V = simd::Vector<simd::Avx2, double>;
-  simd::map_on<simd::Avx2>(
-      y, n, [=](const V& v) { return exp((v - V(top)) - V(shift)) * V(factor); }, x);
-}
-
 }  // namespace softmax_rows
 
-// log softmax(x) = (x - top) - shift, where shift is the logarithm of the sum of e^(x - top).
+// log softmax(x) = (x - top) - shift, where shift is the logarithm of the sum
+// of e^(x - top).
 template <class C>
 struct SoftmaxNormalizer {
   C top, shift;
@@ -186,8 +161,8 @@ void softmax_grad_row(const C* y, const C* gy, std::int64_t n, bool log, C* gx) 
   for (i = 0; i < n; ++i) gx[i] = log ? gy[i] - gx[i] : y[i] * (gy[i] - t);
 }
 
-// A row of an operand, `step` bytes apart: in place where its numbers are contiguous and of the
-// compute type, else in a buffer.
+// A row of an operand, `step` bytes apart: in place where its numbers are
+// contiguous and of the compute type, else in a buffer.
 template <class T>
 class RowBuffer {
  public:

@@ -16,8 +16,9 @@ def spread(name: str, x: Any, parameter: Any) -> Variable:
         InvalidType: shapes or dtypes do not fit.
     """
     check_floats(name, x, parameter)
-    end = 1 + parameter.ndim
-    fits = x.ndim >= end and x.shape[1:end] == parameter.shape
+    extents, axes = x.shape, parameter.shape
+    end = 1 + len(axes)
+    fits = len(extents) >= end and extents[1:end] == axes
     check_shape(name, fits, "a parameter for axes 1, 2, … of x", x, parameter)
-    shape = (1, *parameter.shape, *(1,) * (x.ndim - end))
-    return _core.ops.reshape(parameter, shape if x.ndim else ())
+    shape = (1, *axes, *(1,) * (len(extents) - end))
+    return _core.ops.reshape(parameter, shape if extents else ())

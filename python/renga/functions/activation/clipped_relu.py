@@ -27,4 +27,5 @@ def relu6(x: Any) -> Variable:
     Raises:
         InvalidType: ``x`` is not of floats.
     """
-    return clipped_relu(x, 6.0)
+    check_floats("clipped_relu", x)
+    return _core.ops.clipped_relu(x, 6.0)

@@ -32,10 +32,11 @@ def position_embedding(W: Any, x: Any, position: int = 0) -> Variable:
     """
     check_arrays("position_embedding", W, x)
     position = check_integer("position_embedding", "position", position)
-    if x.ndim < 2 or not 0 <= position <= len(W) - x.shape[1]:
+    shape = x.shape
+    if len(shape) < 2 or not 0 <= position <= len(W) - shape[1]:
         raise InvalidType(
             f"position_embedding: expected x of (N, L, …), L at most {len(W)} less "
-            f"position {position}, got {x.shape}"
+            f"position {position}, got {shape}"
         )
     kept = [(0, n, 1) for n in W.shape[1:]]
-    return _core.ops.slice(W, [(position, x.shape[1], 1), *kept])
+    return _core.ops.slice(W, [(position, shape[1], 1), *kept])

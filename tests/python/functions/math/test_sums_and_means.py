@@ -101,3 +101,63 @@ def test_results_have_the_memory_order_of_dense_operands():
         y = renga.Variable(a) * b
         assert y.array.strides == image.strides
         numpy.testing.assert_array_equal(y.array, 2 * image)
+
+
+LAYOUTS = {
+    "contiguous": lambda a: a,
+    "transposed": lambda a: numpy.asfortranarray(a),
+    "reversed": lambda a: a[::-1],
+}
+# Runs and rows shorter and longer than a vector, and than what is converted at a time.
+SHAPES = [(1, 7), (100, 10), (17, 33, 9), (2, 5000), (3, 21, 65), (70, 300), (9, 4100)]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", "efd")
+def test_reductions(dtype, shape, layout):
+    a = LAYOUTS[layout](rng.normal(size=shape).astype(dtype))
+    exact = a.astype(numpy.longdouble)
+    unit = 4 * numpy.finfo(dtype).eps
+    for axis in (None, *range(a.ndim)):
+        size = abs(exact).sum(axis)
+        assert (abs(F.sum(a, axis).array - exact.sum(axis)) <= unit * size).all()
+        numpy.testing.assert_array_equal(F.max(a, axis).array, exact.max(axis))
+        numpy.testing.assert_array_equal(F.min(a, axis).array, exact.min(axis))
+
+
+@pytest.mark.parametrize("n", [1, 10, 256, 1200, 5000])
+def test_sums_of_bfloat16(n):
+    a = rng.integers(-64, 65, (24, n)).astype("f")  # exact in bfloat16
+    with renga.using_config("dtype", renga.mixed_bfloat16):
+        b = renga._core.as_activation(renga.Variable(a))
+        for axis in (None, 0, 1):
+            numpy.testing.assert_array_equal(F.sum(b, axis).array, a.sum(axis))
+
+
+@pytest.mark.parametrize("n", [3, 20, 40, 130, 1000])
+@pytest.mark.parametrize("dtype", ["e", "f", "d", "i"])
+def test_numbers_repeated_along_runs(dtype, n):
+    a = rng.integers(-9, 10, (5, 4, n)).astype(dtype)
+    for shape in ((), (4, 1), (5, 1, 1), (5, 4, 1), (n,), (5, 1, n), (1, 4, 1)):
+        b = rng.integers(-9, 10, shape).astype(dtype)
+        numpy.testing.assert_array_equal((renga.Variable(a) - b).array, a - b)
+        numpy.testing.assert_array_equal((renga.Variable(b) * a).array, b * a)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", "efd")
+def test_softmax(dtype, shape, layout):
+    a = LAYOUTS[layout](rng.normal(size=shape).astype(dtype) * 3)
+    unit = 2 * numpy.finfo(dtype).eps
+    for axis in range(a.ndim):
+        exact = a.astype(numpy.longdouble)
+        exact -= numpy.log(numpy.exp(exact).sum(axis, keepdims=True))
+        total = numpy.log(numpy.exp(a.astype(numpy.longdouble)).sum(axis))
+        p = F.softmax(a, axis).array
+        numpy.testing.assert_allclose(p, numpy.exp(exact), 4 * unit, unit)
+        numpy.testing.assert_allclose(
+            F.log_softmax(a, axis).array, exact, unit, 8 * unit
+        )
+        numpy.testing.assert_allclose(F.logsumexp(a, axis).array, total, unit, 8 * unit)
