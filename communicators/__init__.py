@@ -28,19 +28,9 @@ __all__ = [
 # Another name of the class, which tells it from ChainerMN's base class.
 NativeCommunicator = Communicator
 
-# Which ranks share memory, by the name of the communicator. ChainerMN's names stood for
-# different algorithms; here they differ only in this.
-_SHARED_MEMORY_SCOPES = {
-    "mpi": "each_node",
-    "naive": "none",
-    "flat": "one_node",
-    "hierarchical": "each_node",
-    "two_dimensional": "each_node",
-    "single_node": "one_node",
-    "non_cuda_aware": "each_node",
-    "dummy": "each_node",
-}
-_NAMES = ["local", "simulated", "pure_nccl", *_SHARED_MEMORY_SCOPES]
+# They stood for different algorithms.
+_CHAINERMNS = "naive flat hierarchical two_dimensional single_node non_cuda_aware dummy"
+_NAMES = ["local", "simulated", "pure_nccl", "mpi", "messages", *_CHAINERMNS.split()]
 
 
 def create_communicator(
@@ -49,7 +39,8 @@ def create_communicator(
     """A communicator of this process with the others of its job.
 
     Args:
-        communicator_name: ``mpi`` or a name of ChainerMN's for processes;
+        communicator_name: ``mpi`` or a name of ChainerMN's for processes,
+            ``messages`` for processes that share no memory;
             ``local`` for ranks that are threads; ``simulated`` for one of many ranks
             that do not exist.
         mpi_comm: an mpi4py communicator of the ranks that take part; by default all
@@ -82,7 +73,7 @@ def _connect(name: str, mpi_comm: Any) -> Communicator:
     if name == "pure_nccl":
         return nccl.connect(mpi_comm)
     kind = mpi.DummyCommunicator if name == "dummy" else mpi.MpiCommunicator
-    comm = mpi.connect(mpi_comm, _SHARED_MEMORY_SCOPES[name], kind)
+    comm = mpi.connect(mpi_comm, name != "messages", kind)
     if name == "single_node" and comm.inter_size > 1:
         raise ValueError(
             f"single_node: expected ranks on one node, got {comm.inter_size} nodes"

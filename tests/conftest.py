@@ -28,7 +28,7 @@ _PROCESS = int(os.environ.get("OMPI_COMM_WORLD_RANK", 0))
 
 if _UNDER_MPIEXEC:
     os.environ.setdefault("RENGA_TIMEOUT", "30")
-    _KINDS: list[Any] = ["mpi", "naive"]
+    _KINDS: list[Any] = ["mpi", "messages"]
     _SEPARATE = _KINDS
 else:
     _KINDS = [

@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 from renga.communicators import Communicator
+from renga.communicators.nccl.nccl_communicator import NcclCommunicator
 from renga.core.variable import Variable
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.multi_node_normalization import (
@@ -25,14 +26,14 @@ class MultiNodeBatchNormalization(BatchNormalization):
         size, decay, eps, dtype, use_gamma, use_beta, initial_gamma, initial_beta: as
             for BatchNormalization.
         comm: the communicator of the ranks.
-        communication_backend: ``auto``, ``mpi`` or ``nccl``; not used, since the
-            communicator decides.
+        communication_backend: ``auto``, ``mpi``, or ``nccl`` for a communicator of
+            ``pure_nccl``; the communicator decides.
 
     Shapes:
         x, y: (N, size, ...), where N may differ between ranks
 
     Raises:
-        ValueError: there is no such backend.
+        ValueError: there is no such backend, or the communicator has it not.
     """
 
     # Whether gradients of gamma and beta are sums over all ranks.
@@ -51,7 +52,7 @@ class MultiNodeBatchNormalization(BatchNormalization):
         initial_beta: Any = None,
         communication_backend: str = "auto",
     ) -> None:
-        _check(communication_backend)
+        _check(communication_backend, comm)
         super().__init__(
             size, decay, eps, dtype, use_gamma, use_beta, initial_gamma, initial_beta
         )
@@ -65,7 +66,7 @@ class MultiNodeBatchNormalization(BatchNormalization):
         communication_backend: str = "auto",
     ) -> Any:
         """A copy of a BatchNormalization for several ranks."""
-        _check(communication_backend)
+        _check(communication_backend, comm)
         new = cls.__new__(cls)
         vars(new).update(vars(copy.deepcopy(link)), comm=comm)
         return new
@@ -88,9 +89,14 @@ class MultiNodeBatchNormalization(BatchNormalization):
         )
 
 
-def _check(backend: str) -> None:
+def _check(backend: str, comm: Communicator) -> None:
     if backend not in _BACKENDS:
         raise ValueError(
             f"MultiNodeBatchNormalization: expected communication_backend to be "
             f"one of {', '.join(_BACKENDS)}, got {backend!r}"
+        )
+    if backend == "nccl" and not isinstance(comm, NcclCommunicator):
+        raise ValueError(
+            "MultiNodeBatchNormalization: expected a communicator of pure_nccl for "
+            f"communication_backend='nccl', got {type(comm).__name__}"
         )

@@ -52,7 +52,7 @@ def measure(options: argparse.Namespace) -> None:
     )
     from tests.benchmarks.steps.renga_steps import VGG
 
-    comm = distributed.create_communicator("naive" if options.messages else "mpi")
+    comm = distributed.create_communicator("messages" if options.messages else "mpi")
     os.sched_setaffinity(0, {comm.rank % (os.cpu_count() or 1)})
     np.random.seed(comm.rank)
     before, before_proportional = resident(), proportional()

@@ -40,7 +40,6 @@ data: iterated(comm, [1., 2., 3., 4.], 2, rank_master=last)
 data: iterated(comm, ['a', 'b'], 1)
 data: case_checkpoint_without_a_name
 links: normalized(comm, BN((2, 3), comm), shape=(4, 2, 3))
-links: BN(2, comm, communication_backend='nccl')
 messages: comm.send([1], 0, 0)
 messages: comm.send(x('?'), 0, 0)
 messages: comm.send([x('f'), x('d')], 0, 0)

@@ -25,15 +25,14 @@ _LOG = logging.getLogger(__name__)
 
 def connect(
     mpi_comm: Any = None,
-    shared_memory_scope: str = "each_node",
+    shares_memory: bool = True,
     kind: type[MpiCommunicator] = MpiCommunicator,
 ) -> MpiCommunicator:
     """A communicator of the ranks of ``mpi_comm``, or of all processes of the job.
 
     Args:
         mpi_comm: an mpi4py communicator.
-        shared_memory_scope: which ranks share memory: ``none``, all if they are on
-            ``one_node``, or those of ``each_node``.
+        shares_memory: whether the ranks of a node share memory.
         kind: the class of the communicator.
 
     Raises:
@@ -50,7 +49,7 @@ def connect(
         from mpi4py import MPI
 
         address = MPI._addressof(mpi_comm)
-    transport = native.connect(address, shared_memory_scope)
+    transport = native.connect(address, shares_memory)
     comm = kind(
         _communicators.Communicator(transport, settings.timeout(), settings.debug())
     )

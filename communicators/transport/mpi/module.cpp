@@ -51,16 +51,12 @@ std::vector<std::weak_ptr<MpiTransport>>& transports() {
   return all;
 }
 
-std::shared_ptr<Transport> connect(std::uintptr_t comm_address, const std::string& scope) {
-  static const std::map<std::string, SharedMemoryScope> scopes = {
-      {"none", SharedMemoryScope::none},
-      {"one_node", SharedMemoryScope::one_node},
-      {"each_node", SharedMemoryScope::each_node}};
+std::shared_ptr<Transport> connect(std::uintptr_t comm_address, bool shares_memory) {
   initialize();
   const MPI_Comm comm =
       comm_address == 0 ? MPI_COMM_WORLD : *reinterpret_cast<const MPI_Comm*>(comm_address);
   const GilRelease release;
-  const auto transport = std::make_shared<MpiTransport>(comm, scopes.at(scope));
+  const auto transport = std::make_shared<MpiTransport>(comm, shares_memory);
   transports().push_back(transport);
   return transport;
 }
@@ -83,8 +79,7 @@ void write_comm(const Transport& transport, std::uintptr_t address) {
 PYBIND11_MODULE(_communicators_mpi, m) {
   m.doc() = "Communication through MPI.";
   py::module_::import("renga._communicators");
-  m.def("connect", &connect, py::arg("comm_address") = 0,
-        py::arg("shared_memory_scope") = "each_node",
+  m.def("connect", &connect, py::arg("comm_address") = 0, py::arg("shares_memory") = true,
         "A transport over the MPI_Comm at an address; over all processes of the job for 0.");
   m.def(
       "thread_level",

@@ -135,7 +135,7 @@ void check_mpi(int code, const char* call) {
   throw std::runtime_error(std::string(call) + ": " + std::string(text, length));
 }
 
-MpiTransport::MpiTransport(MPI_Comm comm, SharedMemoryScope scope) : scope_(scope) {
+MpiTransport::MpiTransport(MPI_Comm comm, bool shares_memory) : shares_memory_(shares_memory) {
   in_forked_process();  // records the process that called first
   check_mpi(MPI_Comm_dup(comm, &user_comm_), "MPI_Comm_dup");
   check_mpi(MPI_Comm_dup(comm, &collective_comm_), "MPI_Comm_dup");
@@ -149,7 +149,7 @@ MpiTransport::MpiTransport(MPI_Comm comm, SharedMemoryScope scope) : scope_(scop
       MPI_Comm_split_type(collective_comm_, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node_comm_),
       "MPI_Comm_split_type");
   topology_ = topology_of(rank, first_ranks_of_nodes(collective_comm_, node_comm_));
-  if (scope != SharedMemoryScope::none && topology_.inter_size == 1) {
+  if (shares_memory && topology_.inter_size == 1) {
     peers_ = readable_peers(node_comm_);
   }
   shut_down_ = std::vector<std::atomic<bool>>(static_cast<std::size_t>(topology_.size));
@@ -166,9 +166,7 @@ MpiTransport::~MpiTransport() {
 }
 
 std::shared_ptr<std::byte> MpiTransport::allocate_shared(std::size_t bytes) {
-  const bool allowed = scope_ == SharedMemoryScope::each_node ||
-                       (scope_ == SharedMemoryScope::one_node && topology_.inter_size == 1);
-  if (!allowed) return nullptr;
+  if (!shares_memory_) return nullptr;
   std::shared_ptr<std::byte> memory = map_shared_memory(node_comm_, bytes);
   // Every node has it or none: ranks of different nodes have to take the same path.
   int mapped = memory != nullptr;
@@ -224,7 +222,7 @@ std::shared_ptr<Transport> MpiTransport::split(const std::vector<int>& members) 
   check_mpi(MPI_Comm_create_group(collective_comm_, some, 0, &comm), "MPI_Comm_create_group");
   MPI_Group_free(&all);
   MPI_Group_free(&some);
-  auto transport = std::make_shared<MpiTransport>(comm, scope_);
+  auto transport = std::make_shared<MpiTransport>(comm, shares_memory_);
   MPI_Comm_free(&comm);
   return transport;
 }

@@ -17,13 +17,11 @@ namespace renga {
 // MPI counts are int, so a message is sent in chunks of at most this many bytes.
 inline constexpr std::int64_t kMaxMessageBytes = std::int64_t{1} << 30;
 
-// Which ranks share memory: none, all of them where they are on one node, or those of each node.
-enum class SharedMemoryScope { none, one_node, each_node };
-
 class MpiTransport final : public Transport {
  public:
-  // Duplicates `comm`, all of whose ranks call this.
-  MpiTransport(MPI_Comm comm, SharedMemoryScope scope);
+  // Duplicates `comm`, all of whose ranks call this. With `shares_memory`, the ranks of each node
+  // share memory.
+  MpiTransport(MPI_Comm comm, bool shares_memory);
   ~MpiTransport() override;
 
   MPI_Comm comm() const { return user_comm_; }
@@ -56,7 +54,7 @@ class MpiTransport final : public Transport {
                                           Accepts accepts) override;
   MPI_Comm comm_for(int tag) const { return tag == kCollectiveTag ? collective_comm_ : user_comm_; }
 
-  SharedMemoryScope scope_;
+  bool shares_memory_;
   MPI_Comm user_comm_ = MPI_COMM_NULL;        // messages of users
   MPI_Comm collective_comm_ = MPI_COMM_NULL;  // messages of collectives
   MPI_Comm node_comm_ = MPI_COMM_NULL;        // the ranks of this node

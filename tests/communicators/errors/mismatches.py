@@ -209,7 +209,7 @@ def main() -> None:
     arguments = parser.parse_args()
     rounds, seed, size = arguments.rounds, arguments.seed, arguments.ranks
     if "OMPI_COMM_WORLD_SIZE" in os.environ:
-        for kind in ("mpi", "naive"):
+        for kind in ("mpi", "messages"):
             comm = create_communicator(kind)
             agreed = play(comm, rounds, seed)
             if comm.rank == 0:

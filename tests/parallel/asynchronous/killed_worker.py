@@ -63,7 +63,7 @@ def main():
     method, folder, timeout = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
     deaths = dict(map(int, death.split(":")) for death in sys.argv[4:])
     warnings.simplefilter("ignore")  # each loss
-    comm = create_communicator("mpi" if method.startswith("shared") else "naive")
+    comm = create_communicator("mpi" if method.startswith("shared") else "messages")
     model = Point()
     optimizer = make(method, SGD(0.1).setup(model), comm, float(timeout))
     if getattr(optimizer, "is_server", False) and not optimizer.is_worker:

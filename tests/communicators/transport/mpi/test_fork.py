@@ -36,7 +36,7 @@ ENDS = [
 ]
 
 
-@pytest.mark.parametrize("name", ["mpi", "naive"])
+@pytest.mark.parametrize("name", ["mpi", "messages"])
 def test_exit_of_a_forked_child_does_not_end_the_job(tmp_path, name):
     body = "".join(
         f"assert in_child({act}) == {code}\n"
@@ -50,7 +50,7 @@ def test_exit_of_a_forked_child_does_not_end_the_job(tmp_path, name):
     assert "[rank" not in output
 
 
-@pytest.mark.parametrize("name", ["mpi", "naive"])
+@pytest.mark.parametrize("name", ["mpi", "messages"])
 def test_forked_child_cannot_communicate(tmp_path, name):
     body = """
     work = comm.all_reduce(np.ones(100_000), wait=False)

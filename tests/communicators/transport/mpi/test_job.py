@@ -54,7 +54,7 @@ def test_job_without_failure_exits_with_zero(tmp_path):
     assert output.count("reached the end") == 3
 
 
-@pytest.mark.parametrize("name", ["mpi", "naive"])
+@pytest.mark.parametrize("name", ["mpi", "messages"])
 def test_exception_in_one_rank_ends_the_job(tmp_path, name):
     body = "if comm.rank == 1: raise ValueError('no luck')"
     code, output, seconds = run_job(tmp_path, body, name=name)
@@ -121,7 +121,7 @@ def test_sys_exit_with_an_error_ends_the_job(tmp_path):
     assert seconds < SOON
 
 
-@pytest.mark.parametrize("name", ["mpi", "naive"])
+@pytest.mark.parametrize("name", ["mpi", "messages"])
 def test_timeout_names_missing_rank(tmp_path, name):
     body = "if comm.rank == 1: time.sleep(60)"
     code, output, _ = run_job(tmp_path, body, name=name, timeout="1")
@@ -131,7 +131,7 @@ def test_timeout_names_missing_rank(tmp_path, name):
     assert "waited 1 s for rank 1" in output
 
 
-@pytest.mark.parametrize("name", ["mpi", "naive"])
+@pytest.mark.parametrize("name", ["mpi", "messages"])
 @pytest.mark.parametrize("way", ["sys.exit(0)", "os._exit(0)", "raise SystemExit"])
 def test_rank_that_exits_fails_a_collective(tmp_path, name, way):
     body = f"""
@@ -192,7 +192,7 @@ def test_different_shapes_are_named_in_debug_mode_without_shared_memory(tmp_path
     )
     variables = {} if way == "config" else {way: "1"}
     body = "if comm.rank == 1: comm.all_reduce(np.ones(4))"
-    code, output, _ = run_job(tmp_path, body, name="naive", first=first, **variables)
+    code, output, _ = run_job(tmp_path, body, name="messages", first=first, **variables)
     assert code != 0
     assert "InvalidType: all_reduce: expected the same call on every rank" in output
     assert f"float64 (4,) at {tmp_path}/script.py:8 in <module> on rank 1" in output
@@ -207,7 +207,7 @@ def test_mpi_comm_has_the_same_ranks(tmp_path, first):
     assert everyone.allreduce(comm.rank) == 3
     from mpi4py import MPI
     last_two = MPI.COMM_WORLD.Split(int(comm.rank > 0), 0)
-    assert create_communicator("naive", last_two).size == (2 if comm.rank else 1)
+    assert create_communicator("messages", last_two).size == (2 if comm.rank else 1)
     """
     code, output, _ = run_job(tmp_path, body, ranks=3, first=first)
     assert code == 0, output

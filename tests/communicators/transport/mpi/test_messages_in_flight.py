@@ -106,7 +106,7 @@ def test_no_thread_remains_after_the_last_communicator(tmp_path):
     del comm, half, works
     gc.collect()
     assert threads() == before
-    comm = create_communicator("naive")
+    comm = create_communicator("messages")
     """
     code, output, _ = run_job(tmp_path, body, first=IN_FLIGHT)
     assert code == 0, output
