@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
 import numpy
@@ -87,15 +87,16 @@ def export(
     shapes = None if input_shapes is None else _listed(input_shapes, keys, tuple)
     names = _listed(input_names, keys, str)
     count = len(args) if isinstance(args, (list, tuple, Mapping)) else 1
+    converters = {**_CONVERTERS, **(external_converters or {})}
     recording = Recording(
         model,
         args,
         [f"Input_{i}" for i in range(count)] if names is None else names,
         _listed(output_names, _keys_of_outputs(output_names), str),
         train,
-        _writer_of(external_converters or {}, opset_version or OPSET),
+        _writer_of(converters, opset_version or OPSET),
     )
-    with seen_as_one(external_converters or ()):
+    with seen_as_one(converters):
         proto = recording.checked_graph()
         if shapes is not None:
             proto = _of_shapes(recording, proto, args, shapes)
@@ -106,6 +107,24 @@ def export(
     _check(proto, external_converters, external_opset_imports)
     _save(proto, filename, save_text)
     return (proto, *_named(model, args, proto, train)) if return_named_inout else proto
+
+
+def _roi_pooling(params: FunctionConverterParams) -> Iterator[Any]:
+    """ONNX computes the regions' cells itself, from regions that may be an input."""
+    import onnx
+
+    func, (x, *rois) = params.func, params.input_names
+    yield onnx.helper.make_node(
+        "MaxRoiPool",
+        [x, *(rois or [params.context.name_of(func.rois)])],
+        params.output_names,
+        pooled_shape=[func.outh, func.outw],
+        spatial_scale=float(func.spatial_scale),
+    )
+
+
+# Of functions whose operations in the core have no counterpart in ONNX.
+_CONVERTERS = {"ROIPooling2D": _roi_pooling}
 
 
 def export_testcase(
@@ -160,7 +179,7 @@ def _writer_of(converters: Mapping[str, Callable[..., Any]], version: int) -> Wr
     """Writers that call the converters of Chainer's classes of functions."""
 
     def writer_of(call: Call) -> Writer | None:
-        converter = converters.get(name_of_call(call)) if converters else None
+        converter = converters.get(name_of_call(call))
         if converter is None:
             return None
 

@@ -78,6 +78,34 @@ def test_versions_of_operators(net, version):
         np.testing.assert_allclose(y, elementwise(X).array, rtol=1e-4, atol=1e-6)
 
 
+SCORES, LABELS = X[:, :, 0, 0], np.array([2, -1], "i")
+COMPOSED = {
+    "softmax of channels": (F.softmax, X),
+    "log_softmax of channels": (F.log_softmax, X),
+    "softmax of the last axis": (lambda x: F.softmax(x, axis=-1), X),
+    "loss": (F.softmax_cross_entropy, SCORES, LABELS),
+    "loss of pixels": (F.softmax_cross_entropy, X, np.argmin(X, 1).astype("i")),
+    "weighted loss": (
+        lambda x, t: F.softmax_cross_entropy(x, t, class_weight=np.float32([1, 2, 3])),
+        SCORES,
+        LABELS,
+    ),
+    "items": (F.select_item, SCORES, np.array([1, 0], "i")),
+    "rows": (lambda t: F.embed_id(t, SCORES, ignore_label=-1), np.array([1, -1], "i")),
+    "linear": (lambda x: F.linear(x, SCORES), SCORES),
+}
+
+
+@pytest.mark.parametrize("version", [9, 10, 11, 12, 13])
+@pytest.mark.parametrize("name", COMPOSED)
+def test_operators_that_older_versions_lack(name, version):
+    model, *arrays = COMPOSED[name]
+    proto = onnx_chainer.export(model, arrays, opset_version=version)
+    onnx.checker.check_model(proto, full_check=True)
+    (y,) = computed(proto, *arrays)
+    np.testing.assert_allclose(y, model(*arrays).array, rtol=1e-5, atol=1e-6)
+
+
 def test_what_a_version_lacks():
     with pytest.raises(NotImplementedError, match="CumSum has no counterpart in .* 9"):
         onnx_chainer.export(lambda x: F.cumsum(x, 1), X, opset_version=9)
@@ -256,6 +284,35 @@ def test_with_chainers_names():
         proto = onnx_chainer.export(model, x, external_converters=given)
         print(*(node.op_type for node in proto.graph.node), onnx_chainer.__name__)
     """
+    printed, errors = run_with_alias(code)
+    assert printed.split() == ["Relu", "Pool", "renga.chainer.onnx_chainer"], errors
+
+
+def test_regions_of_images_may_be_an_input():
+    code = """
+        import chainer.functions as F, numpy, onnx_chainer, onnxruntime
+
+        x = numpy.random.RandomState(0).rand(2, 2, 8, 8).astype("f")
+        rois = numpy.array([[0, 1, 1, 6, 6], [1, 0, 0, 5, 7], [1, 2, 3, 7, 7]], "f")
+
+        def model(x, rois=rois):
+            return F.roi_pooling_2d(x, rois, 3, 4, spatial_scale=0.3)
+
+        for arrays in ([x, rois], [x]):
+            proto = onnx_chainer.export(model, arrays)
+            session = onnxruntime.InferenceSession(proto.SerializeToString())
+            names = [each.name for each in session.get_inputs()]
+            for order in (slice(None), slice(None, None, -1)):
+                given = [arrays[0], *(part[order] for part in arrays[1:])]
+                (y,) = session.run(None, dict(zip(names, given)))
+                print(len(names), numpy.array_equal(y, model(*given).array))
+    """
+    printed, errors = run_with_alias(code)
+    assert printed.split("\n") == ["2 True"] * 2 + ["1 True"] * 2 + [""], errors
+
+
+def run_with_alias(code):
+    """What a program prints that knows renga by Chainer's names."""
     code = "import renga.chainer\nrenga.chainer.install()\n" + textwrap.dedent(code)
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code],
@@ -263,6 +320,4 @@ def test_with_chainers_names():
         text=True,
         timeout=60,
     )
-    assert done.stdout.split() == ["Relu", "Pool", "renga.chainer.onnx_chainer"], (
-        done.stderr
-    )
+    return done.stdout, done.stderr

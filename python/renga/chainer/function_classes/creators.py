@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import re
 from collections.abc import Collection, Iterator
 from contextvars import ContextVar
@@ -143,8 +144,18 @@ def _seen_as(class_name: str, function: Any, args: Any, kwargs: Any) -> Any:
     label = _label(class_name, class_name)
     node = type(class_name, (OperationNode,), {"label": label})()
     node.compute = compute
+    vars(node).update(_options(function, args, kwargs))
     ys = node.apply(call.operands)
     return ys[0] if single[0] else ys
+
+
+def _options(function: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+    """The arguments that are no Variables, by names that are mostly Chainer's."""
+    try:
+        arguments = inspect.signature(function).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):  # no signature, or a call that fails
+        return {}
+    return {k: v for k, v in arguments.items() if not isinstance(v, Variable)}
 
 
 def _label(class_name: str, default: str) -> str:

@@ -24,7 +24,7 @@ def _embed_id(graph: Any, ys: Any, x: Any, W: Any, ignore_label: Any) -> Sequenc
     # The ignored label need not be a row.
     rows = graph.node("Where", ignored, numpy.zeros((), x.dtype), x)
     taken = graph.node("Gather", W, rows)
-    column = graph.node("Unsqueeze", ignored, _int64(-1))
+    column = graph.node("Unsqueeze", ignored, _int64(len(x.shape)))
     return [graph.node("Where", column, numpy.zeros((), ys[0].dtype), taken)]
 
 

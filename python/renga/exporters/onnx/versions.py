@@ -12,8 +12,9 @@ from renga.exporters.onnx.comparison import constants_of
 def in_version(proto: Any, version: int) -> Any:
     """A copy of a graph with the operators of an older version.
 
-    What has become an input of an operator since then is an attribute again, and
-    attributes that did not exist yet must have their default values.
+    What has become an input of an operator since then is an attribute again,
+    attributes that did not exist yet must have their default values, and some operators
+    are composed of older ones.
 
     Raises:
         NotImplementedError: an operator has no counterpart in that version.
@@ -22,6 +23,7 @@ def in_version(proto: Any, version: int) -> Any:
 
     old = type(proto)()
     old.CopyFrom(proto)
+    _compose(old, version)
     constants = constants_of(old)
     (newest,) = (o.version for o in old.opset_import if o.domain == "")
     for node in old.graph.node:
@@ -40,6 +42,123 @@ def in_version(proto: Any, version: int) -> Any:
     oldest = onnx.helper.find_min_ir_version_for(old.opset_import, True)
     old.ir_version = max(4, oldest)
     return old
+
+
+def _compose(proto: Any, version: int) -> None:
+    """Replaces operators that the version lacks by others."""
+    import onnx
+
+    graph, nodes = proto.graph, list(proto.graph.node)
+    inferred = onnx.shape_inference.infer_shapes(proto).graph
+    ranks = {
+        x.name: len(x.type.tensor_type.shape.dim)
+        for x in (*inferred.input, *inferred.value_info, *inferred.output)
+    }
+    del graph.node[:]
+    for node in nodes:
+        since, compose = _COMPOSED.get(node.op_type, (0, None))
+        if compose is None or version >= since:
+            graph.node.append(node)
+        else:
+            options = {x.name: _attribute(x) for x in node.attribute}
+            rank = ranks.get(node.output[0])
+            compose(_Composition(graph, node, rank), *node.input, **options)
+
+
+class _Composition:
+    """Adds nodes to a graph; the last of them has the output of ``node``."""
+
+    def __init__(self, graph: Any, node: Any, rank: int | None) -> None:
+        self.operator, self.rank = node.op_type, rank
+        self._graph, self._name = graph, node.output[0]
+        self._count = 0
+
+    def __call__(
+        self, op: str, *inputs: Any, last: bool = False, **attributes: Any
+    ) -> str:
+        """The output of a node; inputs are names or arrays."""
+        import onnx
+
+        names = [x if isinstance(x, str) else self._constant(x) for x in inputs]
+        output = self._name if last else self._fresh_name()
+        node = onnx.helper.make_node(op, names, [output], **attributes)
+        self._graph.node.append(node)
+        return output
+
+    def _constant(self, x: Any) -> str:
+        import onnx
+
+        tensor = onnx.numpy_helper.from_array(numpy.asarray(x), self._fresh_name())
+        self._graph.initializer.append(tensor)
+        return str(tensor.name)
+
+    def _fresh_name(self) -> str:
+        self._count += 1
+        return f"{self._name}_part_{self._count}"
+
+
+def _product(add: _Composition, a: str, b: str, *c: str, **options: Any) -> None:
+    """Gemm with a bias, of 0 if it has none."""
+    zero = numpy.zeros((), numpy.float32)
+    add("Gemm", a, b, *(c or [zero]), last=True, **options)
+
+
+def _softmax(add: _Composition, x: str, axis: int = -1) -> None:
+    """Softmax and LogSoftmax, which took all axes from ``axis`` on for one."""
+    if add.rank is not None and axis in (-1, add.rank - 1):
+        add(add.operator, x, axis=add.rank - 1, last=True)
+        return
+    total = add("ReduceLogSumExp", x, numpy.array([axis]), keepdims=1)
+    if add.operator == "Softmax":
+        add("Exp", add("Sub", x, total), last=True)
+    else:
+        add("Sub", x, total, last=True)
+
+
+def _picked(add: _Composition, x: str, column: str, axis: int) -> None:
+    """GatherElements of one column for each row."""
+    one_hot = _one_hot(add, x, column, -1)
+    rows = add("Unsqueeze", x, numpy.array([1]))
+    products = add("Mul", rows, one_hot)
+    add("ReduceSum", products, numpy.array([2]), keepdims=0, last=True)
+
+
+def _negative_log(
+    add: _Composition, x: str, t: str, *weight: str, ignore_index: int, reduction: bytes
+) -> None:
+    """NegativeLogLikelihoodLoss of each sample."""
+    label = add("Cast", t, to=_INT64)
+    ignored = add("Equal", label, numpy.array(ignore_index, numpy.int64))
+    label = add("Where", ignored, numpy.array(0, numpy.int64), label)
+    products = add("Mul", x, _one_hot(add, x, label, 1))
+    loss = add("Neg", add("ReduceSum", products, numpy.array([1]), keepdims=0))
+    if weight:
+        loss = add("Mul", loss, add("Gather", *weight, label))
+    add("Where", ignored, numpy.array(0, numpy.float32), loss, last=True)
+
+
+def _one_hot(add: _Composition, x: str, labels: str, axis: int) -> str:
+    """1 at the label of ``x``'s axis 1, 0 elsewhere, along a new axis."""
+    classes = add("Gather", add("Shape", x), numpy.array([1]))
+    values = numpy.array([0, 1], numpy.float32)
+    return add("OneHot", add("Cast", labels, to=_INT64), classes, values, axis=axis)
+
+
+_INT64 = 7  # onnx.TensorProto.INT64
+# The first version in which an operator is as it is today, and what it is before.
+_COMPOSED: dict[str, tuple[int, Any]] = {
+    "LogSoftmax": (13, _softmax),
+    "Softmax": (13, _softmax),
+    "Gemm": (11, _product),
+    "GatherElements": (11, _picked),
+    "NegativeLogLikelihoodLoss": (12, _negative_log),
+}
+
+
+def _attribute(attribute: Any) -> Any:
+    import onnx
+
+    return onnx.helper.get_attribute_value(attribute)
 
 
 def _schema(node: Any, version: int) -> Any:
@@ -88,7 +207,7 @@ def _downgrade(
             # Without zeros in the shape it means nothing.
             needed = not constants[node.input[1]].all()
         else:
-            needed = onnx.helper.get_attribute_value(attribute) != _value(default)
+            needed = _attribute(attribute) != _value(default)
         if needed:
             raise _refused(node, version, f" with the attribute {attribute.name}")
         node.attribute.remove(attribute)
@@ -99,5 +218,5 @@ def _value(default: Any) -> Any:
 
     if default.type == onnx.AttributeProto.UNDEFINED:
         return None
-    value = onnx.helper.get_attribute_value(default)
+    value = _attribute(default)
     return numpy.asarray(value).tolist() if isinstance(value, list) else value
