@@ -10,7 +10,7 @@ from renga import _core
 from renga.core.operations import operation_of
 from renga.parallel.conversion.arguments import arrays_in
 from renga.parallel.conversion.summed_reads import SummedReads
-from renga.parallel.placement import Placement
+from renga.parallel.placement import REPLICATE, REPLICATE_SUMMED, Placement
 
 
 class PlacementChecker(SummedReads, abc.ABC):
@@ -49,3 +49,22 @@ class PlacementChecker(SummedReads, abc.ABC):
     def _record(self, ys: Sequence[Any], placement: Placement) -> None:
         for y in ys:
             self.tracker.record(y, placement)
+
+    def _record_replicated(
+        self, ys: Sequence[Any], placements: Sequence[Placement]
+    ) -> None:
+        """Of results of replicated operands, of which some gradients may be pending."""
+        is_summed = REPLICATE_SUMMED in placements
+        self._record(ys, REPLICATE_SUMMED if is_summed else REPLICATE)
+
+
+def axes_of(call: Any) -> Sequence[Any] | None:
+    """Along which axes a call's operation computes; None if it is not of that kind.
+
+    They are as the caller gave them: None among them stands for all axes.
+    """
+    operation = operation_of(call)
+    if operation is None or operation.locality != _core.Locality.along_axis:
+        return None
+    axis = call.arguments[operation.arguments.index("axis")]
+    return axis if isinstance(axis, (list, tuple)) else (axis,)

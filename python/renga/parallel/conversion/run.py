@@ -16,7 +16,8 @@ from renga.parallel.conversion.loads import Loads
 from renga.parallel.conversion.tracked_link import loaded_class, tracked_class
 from renga.parallel.placement.tracker import PlacementTracker, tracking
 
-# The arguments of a call inside of the ranks, and what makes its result the caller's.
+# The arguments of a call inside of the ranks, and what makes its result the caller's,
+# if that has replicated arrays.
 Sharded = Iterator[tuple[Any, Any, Callable[[Any], Any]]]
 
 
@@ -48,7 +49,7 @@ class Run:
         streams = random_streams(self.comm, self.first_stream)
         with self.sharding(model, args, kwargs) as (args, kwargs, gather), streams:
             result = run(*args, **kwargs)
-        return gather(result)
+        return gather(result) if self.is_replicated else result
 
     def _compared(self, args: Any, kwargs: Any) -> Any:
         """The arguments that have to be the same on all ranks, or of the same shape."""

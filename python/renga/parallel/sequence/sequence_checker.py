@@ -8,12 +8,8 @@ from typing import Any
 from renga import _core
 from renga._core import Locality
 from renga.core.operations import operation_name, operation_of
-from renga.parallel.conversion.placement_checker import PlacementChecker
-from renga.parallel.placement import (
-    REPLICATE,
-    REPLICATE_SUMMED,
-    Shard,
-)
+from renga.parallel.conversion.placement_checker import PlacementChecker, axes_of
+from renga.parallel.placement import Shard
 from renga.parallel.redistribute import Redistribute
 
 
@@ -32,8 +28,7 @@ class SequenceChecker(PlacementChecker):
         placements = [self.tracker.placement_of(x) for x in xs]
         tokens = [(x, p.axis) for x, p in zip(xs, placements) if isinstance(p, Shard)]
         if not tokens:
-            is_summed = REPLICATE_SUMMED in placements
-            self._record(ys, REPLICATE_SUMMED if is_summed else REPLICATE)
+            self._record_replicated(ys, placements)
             return
         others = [x for x, p in zip(xs, placements) if not isinstance(p, Shard)]
         if is_call:
@@ -53,12 +48,10 @@ class SequenceChecker(PlacementChecker):
 
 def _is_local(function: Any, x: Any, token_axis: int) -> bool:
     """Whether each token of the result comes from the same token of ``x``."""
-    operation, arguments = operation_of(function), function.arguments
+    operation, along = operation_of(function), axes_of(function)
     if operation is None:
         return False
-    if operation.locality == Locality.along_axis:
-        axis = arguments[operation.arguments.index("axis")]
-        along = axis if isinstance(axis, (list, tuple)) else (axis,)
+    if along is not None:
         return all(i is not None and i % x.ndim > token_axis for i in along)
     if operation.name == "reshape":
         kept = token_axis + 1

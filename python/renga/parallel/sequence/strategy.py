@@ -60,19 +60,13 @@ class SequenceRun(Run):
             tracker.record(x, REPLICATE)
             return x
 
-        def gather(result: Any) -> Any:
-            if not self.is_replicated:
-                return result
-            return map_arrays(
-                functools.partial(_gather_result, comm, tracker, name), result
-            )
-
         args, kwargs = map_arrays(shard, args), map_arrays(replicate, kwargs)
         own = {
             "position_embedding": functools.partial(_position_embedding, comm, tracker)
         }
+        gather = functools.partial(_gather_result, comm, tracker, name)
         with tracking(tracker), surrounding(SequenceChecker(comm, tracker, own)):
-            yield args, kwargs, gather
+            yield args, kwargs, functools.partial(map_arrays, gather)
 
 
 def _gather_result(

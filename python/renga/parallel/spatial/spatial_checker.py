@@ -8,12 +8,8 @@ from typing import Any
 from renga import _core
 from renga._core import Locality
 from renga.core.operations import operation_name, operation_of
-from renga.parallel.conversion.placement_checker import PlacementChecker
-from renga.parallel.placement import (
-    REPLICATE,
-    REPLICATE_SUMMED,
-    Placement,
-)
+from renga.parallel.conversion.placement_checker import PlacementChecker, axes_of
+from renga.parallel.placement import Placement
 from renga.parallel.placement.tracker import SPATIAL
 
 # What to use where an operation needs more than a shard.
@@ -46,8 +42,7 @@ class SpatialChecker(PlacementChecker):
             if is_call:
                 _check_shards(function, xs, placements)
             return
-        is_summed = REPLICATE_SUMMED in placements
-        self._record(ys, REPLICATE_SUMMED if is_summed else REPLICATE)
+        self._record_replicated(ys, placements)
 
 
 def _check_shards(
@@ -66,15 +61,14 @@ def _check_shards(
 
 def _is_local(function: Any, shape: Sequence[int], axes: int) -> bool:
     """Whether each pixel of the result comes from the same pixel of a shard."""
-    operation, arguments = operation_of(function), function.arguments
+    operation, along = operation_of(function), axes_of(function)
     if operation is None:
         return False
-    if operation.locality == Locality.along_axis:
-        axis = arguments[operation.arguments.index("axis")]
-        along = axis if isinstance(axis, (list, tuple)) else (axis,)
+    if along is not None:
         return all(i is not None and i % (2 + axes) < 2 for i in along)
     if operation.name == "slice":
-        return all(taken == (0, n, 1) for taken, n in zip(arguments[1][2:], shape[2:]))
+        slices = function.arguments[1][2:]
+        return all(taken == (0, n, 1) for taken, n in zip(slices, shape[2:]))
     is_pointwise = operation.locality == Locality.pointwise
     # The extents of images are known to be kept.
     return is_pointwise or operation.name in ("reshape", "broadcast_to")

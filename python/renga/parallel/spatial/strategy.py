@@ -34,12 +34,7 @@ class SpatialRun(Run):
     def sharding(self, model: Link, args: Any, kwargs: Any) -> Sharded:
         grid = self.grid
         tracker = PlacementTracker(functools.partial(scatter_image, grid))
-
-        def gather(result: Any) -> Any:
-            if not self.is_replicated:
-                return result
-            return gather_results(grid, tracker, type(model).__name__, result)
-
+        gather = functools.partial(gather_results, grid, tracker, type(model).__name__)
         if self.is_replicated:
             args, kwargs = scatter_arguments(grid, tracker, (args, kwargs))
         checker = SpatialChecker(grid.comm, tracker, substitutes(grid, tracker))
