@@ -1,5 +1,7 @@
 #include "nn/files.h"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -37,6 +39,28 @@ Array array_of(std::string_view bytes, const Shape& shape, Dtype dtype) {
   const Array x = empty(shape, dtype);
   std::memcpy(x.data(), bytes.data(), bytes.size());
   return x;
+}
+
+std::uint32_t checksum(std::string_view bytes) {
+  const auto* const data = reinterpret_cast<const Bytef*>(bytes.data());
+  return static_cast<std::uint32_t>(crc32_z(0, data, bytes.size()));
+}
+
+std::string inflated(std::string_view deflated, std::size_t size) {
+  constexpr int kWithoutHeader = -MAX_WBITS;
+  std::string bytes(size, '\0');
+  z_stream stream{};
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(deflated.data()));
+  stream.avail_in = static_cast<uInt>(deflated.size());
+  stream.next_out = reinterpret_cast<Bytef*>(bytes.data());
+  stream.avail_out = static_cast<uInt>(size);
+  require<std::runtime_error>(inflateInit2(&stream, kWithoutHeader) == Z_OK,
+                              "inflate: expected memory for zlib, got none");
+  const int result = inflate(&stream, Z_FINISH);
+  inflateEnd(&stream);
+  require<std::invalid_argument>(result == Z_STREAM_END && stream.total_out == size,
+                                 "inflate: expected deflated bytes, got damaged ones");
+  return bytes;
 }
 
 std::size_t checked_bytes(const Shape& shape, Dtype dtype, const char* what) {

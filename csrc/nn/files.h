@@ -1,6 +1,7 @@
 // Whole files, and how arrays lie in them: row-major, with the lowest byte first.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -17,6 +18,12 @@ void write_file(const std::string& file, std::string_view content);
 std::string bytes_of(const Array& x);
 // An array with so many bytes, checked by the caller.
 Array array_of(std::string_view bytes, const Shape& shape, Dtype dtype);
+
+// The CRC-32 of bytes.
+std::uint32_t checksum(std::string_view bytes);
+// The `size` bytes that are compressed in `deflated`; throws std::invalid_argument if it does not
+// hold them.
+std::string inflated(std::string_view deflated, std::size_t size);
 
 // Numbers as bytes.
 template <class T>

@@ -1,9 +1,7 @@
 // NumPy's npz archives: a zip archive with a member NAME.npy for each array.
 #include <charconv>
 
-#include "nn/crc32.h"
 #include "nn/files.h"
-#include "nn/inflate.h"
 #include "nn/named_arrays.h"
 #include "tensor/views.h"
 
@@ -102,7 +100,7 @@ void write_npz(const std::string& file, const NamedArrays& arrays) {
     append_number<std::uint16_t>(fields, 0x800);       // names are UTF-8
     append_number<std::uint16_t>(fields, 0);           // stored
     append_number<std::uint32_t>(fields, 0x00210000);  // 1980-01-01, so that files can be compared
-    append_number(fields, crc32(npy));
+    append_number(fields, checksum(npy));
     append_number(fields, static_cast<std::uint32_t>(npy.size()));
     append_number(fields, static_cast<std::uint32_t>(npy.size()));
     append_number(fields, static_cast<std::uint16_t>(member.size()));
@@ -156,8 +154,8 @@ NamedArrays read_npz(const std::string& file) {
     const std::string_view packed = part_of(zip, start, stored, kWhat);
     require<std::invalid_argument>(method == 0 || method == 8, kWhat,
                                    ": expected stored or deflated arrays, got method ", method);
-    const std::string npy = method == 0 ? std::string(packed) : inflate(packed, size);
-    require<std::invalid_argument>(crc32(npy) == crc, kWhat, ": expected an undamaged ", name,
+    const std::string npy = method == 0 ? std::string(packed) : inflated(packed, size);
+    require<std::invalid_argument>(checksum(npy) == crc, kWhat, ": expected an undamaged ", name,
                                    ", got another checksum");
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
     arrays.insert_or_assign(name, array_of_npy(name, npy));

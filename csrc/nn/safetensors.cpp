@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <vector>
 
-#include "nn/crc32.h"
 #include "nn/files.h"
 #include "nn/named_arrays.h"
 
@@ -95,7 +94,7 @@ class Json {
 std::string checksum_of(std::string content, std::size_t digits) {
   content.replace(digits, kNoDigits.size(), kNoDigits);
   char text[9];
-  std::snprintf(text, sizeof text, "%08x", crc32(content));
+  std::snprintf(text, sizeof text, "%08x", checksum(content));
   return text;
 }
 
