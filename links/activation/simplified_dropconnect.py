@@ -9,7 +9,7 @@ from renga.core.link import Link
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.functions import simplified_dropconnect
-from renga.initializers import _get_initializer
+from renga.initializers import get_initializer
 
 
 class SimplifiedDropconnect(Link):
@@ -42,14 +42,14 @@ class SimplifiedDropconnect(Link):
         self.out_size = out_size
         self.ratio = ratio
         with self.init_scope():
-            self.W = Parameter(_get_initializer(initialW))
+            self.W = Parameter(get_initializer(initialW))
             if in_size is not None:
                 self.W.initialize((out_size, in_size))
             if nobias:
                 self.b = None
             else:
                 bias = 0 if initial_bias is None else initial_bias
-                self.b = Parameter(_get_initializer(bias), out_size)
+                self.b = Parameter(get_initializer(bias), out_size)
 
     def forward(
         self,

@@ -8,7 +8,7 @@ from renga.core.link import Link
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.functions import bilinear
-from renga.initializers import _get_initializer
+from renga.initializers import get_initializer
 
 
 class Bilinear(Link):
@@ -51,16 +51,16 @@ class Bilinear(Link):
         with self.init_scope():
             shape = (left_size, right_size, out_size)
             _check_shape("W", initialW, shape)
-            self.W = Parameter(_get_initializer(initialW), shape)
+            self.W = Parameter(get_initializer(initialW), shape)
             if nobias:
                 return
             V1, V2, b = _biases(initial_bias)
             _check_shape("V1", V1, (left_size, out_size))
             _check_shape("V2", V2, (right_size, out_size))
             _check_shape("b", b, (out_size,))
-            self.V1 = Parameter(_get_initializer(V1), (left_size, out_size))
-            self.V2 = Parameter(_get_initializer(V2), (right_size, out_size))
-            self.b = Parameter(_get_initializer(b), out_size)
+            self.V1 = Parameter(get_initializer(V1), (left_size, out_size))
+            self.V2 = Parameter(get_initializer(V2), (right_size, out_size))
+            self.b = Parameter(get_initializer(b), out_size)
 
     def forward(self, e1: Any, e2: Any) -> Variable:
         """The output for ``e1`` and ``e2``."""

@@ -8,7 +8,7 @@ from renga.core.link import Link
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable, as_array, as_variable
 from renga.functions import embed_id, linear
-from renga.initializers import Normal, _get_initializer
+from renga.initializers import Normal, get_initializer
 
 
 class EmbedID(Link):
@@ -34,7 +34,7 @@ class EmbedID(Link):
     ) -> None:
         super().__init__()
         self.ignore_label = ignore_label
-        initializer = Normal(1.0) if initialW is None else _get_initializer(initialW)
+        initializer = Normal(1.0) if initialW is None else get_initializer(initialW)
         with self.init_scope():
             self.W = Parameter(initializer, (in_size, out_size))
 

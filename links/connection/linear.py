@@ -45,14 +45,14 @@ class Linear(Link):
         self.in_size = in_size
         self.out_size: Any = out_size
         with self.init_scope():
-            self.W = Parameter(initializers._get_initializer(initialW))
+            self.W = Parameter(initializers.get_initializer(initialW))
             if in_size is not None:
                 self._initialize_weight(in_size)
             if nobias:
                 self.b = None
             else:
                 bias = 0 if initial_bias is None else initial_bias
-                self.b = Parameter(initializers._get_initializer(bias), out_size)
+                self.b = Parameter(initializers.get_initializer(bias), out_size)
 
     def _initialize_weight(self, in_size: int) -> None:
         self.W.initialize((self.out_size, in_size))

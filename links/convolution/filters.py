@@ -8,7 +8,7 @@ from renga.core.link import Link
 from renga.core.parameter import Parameter
 from renga.functions.connection.convolution_2d import DETERMINISTIC
 from renga.functions.window import Window, as_pair
-from renga.initializers import _get_initializer
+from renga.initializers import get_initializer
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from renga.utils.conv_nd import as_tuple
 from renga.utils.extents import MOST_IMAGE_AXES, check_count
@@ -33,8 +33,8 @@ class Filters(Link):
     ) -> None:
         bias = 0 if initial_bias is None else initial_bias
         with self.init_scope():
-            self.W = Parameter(_get_initializer(initialW))
-            self.b = None if nobias else Parameter(_get_initializer(bias))
+            self.W = Parameter(get_initializer(initialW))
+            self.b = None if nobias else Parameter(get_initializer(bias))
         if in_channels is not None:
             self._initialize_params(in_channels)
         if self.b is not None and bias_shape is not None:

@@ -9,7 +9,7 @@ from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.functions import local_convolution_2d
 from renga.functions.window import as_pair
-from renga.initializers import _get_initializer
+from renga.initializers import get_initializer
 from renga.utils.conv import get_conv_outsize
 from renga.utils.extents import check_window
 
@@ -49,12 +49,12 @@ class LocalConvolution2D(Link):
         self.nobias = nobias
         self.out_channels = out_channels
         with self.init_scope():
-            self.W = Parameter(_get_initializer(initialW))
+            self.W = Parameter(get_initializer(initialW))
             if nobias:
                 self.b = None
             else:
                 bias = 0 if initial_bias is None else initial_bias
-                self.b = Parameter(_get_initializer(bias))
+                self.b = Parameter(get_initializer(bias))
         if in_channels is not None and in_size is not None:
             self._initialize(in_channels, as_pair(in_size))
 

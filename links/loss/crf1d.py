@@ -8,7 +8,7 @@ from renga.core.link import Link
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.functions import argmax_crf1d, crf1d, transpose_sequence
-from renga.initializers import _get_initializer
+from renga.initializers import get_initializer
 
 
 class CRF1d(Link):
@@ -31,7 +31,7 @@ class CRF1d(Link):
         super().__init__()
         cost = 0 if initial_cost is None else initial_cost
         with self.init_scope():
-            self.cost = Parameter(_get_initializer(cost), (n_label, n_label))
+            self.cost = Parameter(get_initializer(cost), (n_label, n_label))
 
     def forward(
         self, xs: Any, ys: Any, reduce: str = "mean", transpose: bool = False

@@ -8,7 +8,7 @@ from renga.core.link import Link
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.functions import layer_normalization
-from renga.initializers import _get_initializer
+from renga.initializers import get_initializer
 
 
 class LayerNormalization(Link):
@@ -39,8 +39,8 @@ class LayerNormalization(Link):
         gamma = 1 if initial_gamma is None else initial_gamma
         beta = 0 if initial_beta is None else initial_beta
         with self.init_scope():
-            self.gamma = Parameter(_get_initializer(gamma), size)
-            self.beta = Parameter(_get_initializer(beta), size)
+            self.gamma = Parameter(get_initializer(gamma), size)
+            self.beta = Parameter(get_initializer(beta), size)
 
     def forward(self, x: Any) -> Variable:
         """The normalized ``x``."""

@@ -8,7 +8,7 @@ from renga.core.link import Link
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.functions import rms_normalization
-from renga.initializers import _get_initializer
+from renga.initializers import get_initializer
 
 
 class RMSNormalization(Link):
@@ -36,7 +36,7 @@ class RMSNormalization(Link):
         self.eps = eps
         gamma = 1 if initial_gamma is None else initial_gamma
         with self.init_scope():
-            self.gamma = Parameter(_get_initializer(gamma), size)
+            self.gamma = Parameter(get_initializer(gamma), size)
 
     def forward(self, x: Any) -> Variable:
         """The normalized ``x``."""

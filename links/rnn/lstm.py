@@ -9,7 +9,7 @@ from renga._core import ops
 from renga.core.link import Chain
 from renga.core.variable import Variable
 from renga.functions import concat, split_axis
-from renga.initializers import _get_initializer
+from renga.initializers import get_initializer
 from renga.links.connection.linear import Linear
 from renga.links.rnn.state import StatefulCell
 
@@ -47,14 +47,14 @@ class LSTMBase(Chain):
     def _initialize_gates(self) -> None:
         """Sets the initial weights of each gate."""
         n = self.state_size
-        lateral = _get_initializer(self.lateral_init)
-        upward = _get_initializer(self.upward_init)
+        lateral = get_initializer(self.lateral_init)
+        upward = get_initializer(self.upward_init)
         for start in range(0, 4 * n, n):
             lateral(self.lateral.W.array[start : start + n])
             upward(self.upward.W.array[start : start + n])
         assert self.upward.b is not None
-        bias = _get_initializer(self.bias_init)
-        forget_bias = _get_initializer(self.forget_bias_init)
+        bias = get_initializer(self.bias_init)
+        forget_bias = get_initializer(self.forget_bias_init)
         gates = self.upward.b.array.reshape(1, n, 4, 1)
         for gate, fill in enumerate((bias, bias, forget_bias, bias)):
             fill(gates[:, :, gate])

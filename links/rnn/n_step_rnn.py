@@ -17,7 +17,7 @@ from renga.functions import (
     permutate,
     transpose_sequence,
 )
-from renga.initializers import _get_initializer
+from renga.initializers import get_initializer
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from renga.utils.extents import check_count
 
@@ -71,8 +71,8 @@ class NStepRNNBase(ChainList):
         self.dropout = dropout
         self.out_size = out_size
         self.direction = 2 if self.use_bi_direction else 1
-        W = _get_initializer(initialW)
-        b = _get_initializer(0 if initial_bias is None else initial_bias)
+        W = get_initializer(initialW)
+        b = get_initializer(0 if initial_bias is None else initial_bias)
         for layer in range(n_layers):
             below = in_size if layer == 0 else self.direction * out_size
             for _ in range(self.direction):

@@ -8,7 +8,7 @@ from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.core.variable import Variable
 from renga.functions import embed_id
-from renga.initializers import Normal, _get_initializer
+from renga.initializers import Normal, get_initializer
 from renga.links.connection.embed_id import EmbedID
 from renga.links.parallel.channel.choice import LinkChoice, values_of
 from renga.links.parallel.channel.link import channel_placement
@@ -58,7 +58,7 @@ class ParallelEmbedID(Link):
         self.ignore_label = ignore_label
         self._ranges = shard_ranges(out_size, comm.size)
         blocks = [Block({1: [own]}) for own in self._ranges]
-        initializer = Normal(1.0) if initialW is None else _get_initializer(initialW)
+        initializer = Normal(1.0) if initialW is None else get_initializer(initialW)
         with self.init_scope():
             self.W = ShardedParameter(comm, initializer, blocks, (in_size, out_size))
 

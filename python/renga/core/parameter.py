@@ -135,7 +135,7 @@ class Parameter(Variable):
 
     def initialize(self, shape: int | Sequence[int]) -> None:
         """Gives the parameter an array of ``shape``, filled by its initializer."""
-        fill = initializers._get_initializer(self.initializer)
+        fill = initializers.get_initializer(self.initializer)
         array = initializers.generate_array(
             fill, shape, numpy, device=self._initial_device
         )

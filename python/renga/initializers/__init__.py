@@ -63,7 +63,7 @@ def generate_array(
     return array
 
 
-def _get_initializer(initializer: Any) -> Any:
+def get_initializer(initializer: Any) -> Any:
     """``initializer``, with a number or an array as a constant and None as LeCun's."""
     if initializer is None:
         return LeCunNormal()
@@ -78,9 +78,12 @@ def _get_initializer(initializer: Any) -> Any:
     return initializer
 
 
+_get_initializer = get_initializer  # Chainer's name, which links of users call
+
+
 def with_dtype(initial: Any, dtype: Any) -> Any:
     """An initializer like ``initial`` that makes arrays of ``dtype``."""
-    initializer = copy.copy(_get_initializer(initial))
+    initializer = copy.copy(get_initializer(initial))
     initializer.dtype = dtype
     return initializer
 

@@ -37,7 +37,7 @@ class InitializerArgument:
     def __init__(self, argument_value: Any, expected_initializer: Any) -> None:
         if expected_initializer is None:
             raise ValueError("InitializerArgument: expected an initializer, got None")
-        initializers._get_initializer(expected_initializer)
+        initializers.get_initializer(expected_initializer)
         self.argument_value = argument_value
         self.expected_initializer = expected_initializer
 
@@ -172,7 +172,7 @@ class LinkInitializersTestCase(_LinkCase):
 
     def _check(self, param: Any, initializer: Any) -> None:
         expected = numpy.empty(param.shape, param.dtype)
-        initializers._get_initializer(initializer)(expected)
+        initializers.get_initializer(initializer)(expected)
         options = self.check_initializers_options or {}
         check_equal(self.error, (numpy.asarray(param.array),), (expected,), options)
 

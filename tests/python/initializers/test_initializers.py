@@ -174,7 +174,7 @@ def test_function_as_initializer():
 
 
 def test_what_links_accept_as_initializer():
-    choose = initializers._get_initializer
+    choose = initializers.get_initializer
     assert isinstance(choose(None), initializers.LeCunNormal)
     assert choose(3).fill_value == 3
     assert isinstance(choose(numpy.zeros(2)), initializers.Constant)

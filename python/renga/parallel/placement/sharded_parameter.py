@@ -68,7 +68,7 @@ class ShardedParameter(Parameter):
     ) -> None:
         super().__init__(None)
         self.comm = comm
-        self.initializer = initializers._get_initializer(initializer)
+        self.initializer = initializers.get_initializer(initializer)
         self.groups = groups
         # Whole arrays by the keys of states, None for the parameter. They are kept on
         # rank 0 until all ranks have loaded them; None where the whole is not known.
