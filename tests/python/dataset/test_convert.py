@@ -128,6 +128,15 @@ def test_the_updater_calls_old_converters_with_a_number():
     assert convert._call_converter(new, [1], CPU) == ([1], CPU)
 
 
+def test_the_arguments_of_a_batch_are_by_position_or_by_name():
+    def arguments(batch):
+        return convert.arguments_from(lambda batch, device: batch, batch, None)
+
+    assert arguments((1, 2)) == ((1, 2), {})
+    assert arguments({"x": 1}) == ((), {"x": 1})
+    assert arguments([1, 2]) == (([1, 2],), {})
+
+
 def test_concat_with_async_transfer_concatenates():
     x, t = ConcatWithAsyncTransfer()([(array(3), 1), (array(2), 2)], -1, padding=0)
     assert x.shape == (2, 3) and t.tolist() == [1, 2]

@@ -182,3 +182,26 @@ def test_load_of_a_rule_that_has_not_run():
     assert rule.state is None
     rule.update(make_param())
     assert rule.t == 1
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2"])
+def test_values_continue_in_another_rule(dtype):
+    """As MomentumSGD defines it, in the dtype of the parameter or of its copy."""
+    params = [Parameter(numpy.array([2, 3], dtype)) for _ in range(2)]
+    rules = []
+    for param in params:
+        rule = optimizers.MomentumSGD(lr=0.25, momentum=0.5).create_update_rule()
+        rule.use_fp32_update()
+        rules.append(rule)
+        param.grad = numpy.array([1, 2], dtype)
+    assert rules[0].get_values() == (0, None, None)
+    rules[0].update(params[0])
+    t, state, master = rules[0].get_values()
+    numpy.testing.assert_array_equal(state["v"], [-0.25, -0.5])
+    assert (t, state["v"].dtype, master is None) == (1, "f4", dtype == "f4")
+    params[1].array[...] = params[0].array
+    rules[1].set_values(copy.deepcopy(rules[0].get_values()))
+    rules[1].update(params[1])
+    assert rules[1].t == 2
+    # v = 0.5 * [-0.25, -0.5] - 0.25 * [1, 2], and x = [2, 3] + [-0.25, -0.5] + v
+    numpy.testing.assert_array_equal(params[1].array, [1.375, 1.75])
