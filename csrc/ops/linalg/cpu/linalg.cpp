@@ -22,16 +22,16 @@ constexpr std::int64_t kBlock = 48, kPadding = 16;
 template <class T>
 struct Matrix {
   std::int64_t n, step;
-  std::vector<T> elements;
+  Array elements;
 
   explicit Matrix(std::int64_t n)
       : n(n),
         step((divide_up(n, kPadding) | 1) * kPadding),
-        elements(static_cast<std::size_t>(n * step)) {}
+        elements(zeros({n, step}, dtype_of<T>)) {}
   explicit Matrix(const T* x, std::int64_t n) : Matrix(n) {
     for (std::int64_t i = 0; i < n; ++i) std::copy_n(x + i * n, n, row(i));
   }
-  T* row(std::int64_t i) { return elements.data() + i * step; }
+  T* row(std::int64_t i) { return elements.as<T>() + i * step; }
   T& at(std::int64_t i, std::int64_t j) { return row(i)[j]; }
   Strided<T> from(std::int64_t i, std::int64_t j) { return {row(i) + j, step, 1}; }
   std::int64_t end_of_block(std::int64_t i) const { return std::min(n, i + kBlock); }
@@ -123,8 +123,8 @@ struct Lu {
         const T inverse = 1 / pivot;
         for (std::int64_t i = j + 1; i < a.n; ++i) {
           const T factor = is_normal ? a.at(i, j) * inverse : a.at(i, j) / pivot;
-          a.at(i, j) = factor;
           subtract_row<L>(factor, pivot_row, a.row(i) + first, count);
+          a.at(i, j) = factor;  // not before: a vector that is loaded would wait for it
         }
       }
     });

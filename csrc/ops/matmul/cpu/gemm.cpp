@@ -21,14 +21,15 @@ struct Tile {
 
 // Lines of `width` elements of x, depth by depth; zeros where there are fewer. `x` has its width
 // along rows.
-template <int width, class T>
-void pack(const Strided<T>& x, std::int64_t extent, std::int64_t depth, T* to) {
+template <class L, int width, class T>
+[[gnu::always_inline]] inline void pack(const Strided<T>& x, std::int64_t extent,
+                                        std::int64_t depth, T* to) {
   for (std::int64_t begin = 0; begin < extent; begin += width) {
     const std::int64_t n = std::min<std::int64_t>(width, extent - begin);
     const T* from = x.data + begin * x.row_step;
     for (std::int64_t k = 0; k < depth; ++k, from += x.column_step, to += width) {
-      if (x.row_step == 1 && n == width) {
-        std::copy_n(from, width, to);
+      if (width % L::width == 0 && x.row_step == 1 && n == width) {
+        for (int i = 0; i < width; i += L::width) L::store(L::load(from + i), to + i);
         continue;
       }
       for (std::int64_t i = 0; i < n; ++i) to[i] = from[i * x.row_step];
@@ -96,10 +97,10 @@ template <class Target, class T>
     for (std::int64_t p = 0; p < k; p += kDepth) {
       const std::int64_t deep = std::min(kDepth, k - p);
       const bool adds = accumulate || p > 0;
-      pack<columns>(b.from(p, j).transposed(), width, deep, right);
+      pack<typename Size::L, columns>(b.from(p, j).transposed(), width, deep, right);
       for (std::int64_t i = 0; i < m; i += kRows) {
         const std::int64_t height = std::min(kRows, m - i);
-        pack<rows>(a.from(i, p), height, deep, left);
+        pack<typename Size::L, rows>(a.from(i, p), height, deep, left);
         for (std::int64_t jj = 0; jj < width; jj += columns) {
           for (std::int64_t ii = 0; ii < height; ii += rows) {
             multiply_tile<Target, T>(left + ii * deep, right + jj * deep, deep,
