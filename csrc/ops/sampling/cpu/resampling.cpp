@@ -31,21 +31,40 @@ struct Factors {
   std::vector<C> weights;
 };
 
+// to = v x + w y, lines of n numbers, or is added to; without y if that is nullptr.
+template <class C>
+void combine_two(C v, const C* __restrict x, C w, const C* __restrict y, std::int64_t n, bool adds,
+                 C* __restrict to) {
+  const auto write = [&](const auto& term) __attribute__((always_inline)) {
+    if (adds) {
+#pragma omp simd
+      for (std::int64_t j = 0; j < n; ++j) to[j] += term(j);
+    } else {
+#pragma omp simd
+      for (std::int64_t j = 0; j < n; ++j) to[j] = term(j);
+    }
+  };
+  if (y != nullptr) return write([=](std::int64_t j) { return v * x[j] + w * y[j]; });
+  write([=](std::int64_t j) { return v * x[j]; });
+}
+
 // to = the weighted sum of lines of n numbers that make result i, or is added to.
 template <class C, class LineOf>
 void combine_lines(const Factors<C>& factors, std::int64_t i, std::int64_t n, bool adds,
-                   const LineOf& line_of, C* __restrict to) {
+                   const LineOf& line_of, C* to) {
+  const C* waiting = nullptr;
+  C weight = 0;
   factors.for_each_weight(i, [&](std::int64_t number, C w) {
-    const C* const __restrict line = line_of(number);
-    if (adds) {
-#pragma omp simd
-      for (std::int64_t j = 0; j < n; ++j) to[j] += w * line[j];
-    } else {
-#pragma omp simd
-      for (std::int64_t j = 0; j < n; ++j) to[j] = w * line[j];
+    const C* const line = line_of(number);
+    if (waiting == nullptr) {
+      waiting = line;
+      weight = w;
+      return;
     }
+    combine_two(weight, std::exchange(waiting, nullptr), w, line, n, adds, to);
     adds = true;
   });
+  if (waiting != nullptr) return combine_two<C>(weight, waiting, 0, nullptr, n, adds, to);
   if (!adds) std::fill_n(to, n, C(0));
 }
 

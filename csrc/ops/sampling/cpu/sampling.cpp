@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
@@ -41,7 +42,7 @@ struct Corners {
         const bool is_inside = y >= 0 && y < h && x >= 0 && x < w;
         at[k][i] = is_inside ? y * row_step + x * pixel_step : -1;
         all_inside &= is_inside;
-        weight[k][i] = factor(order.rows, k / 2, down[i]) * factor(order.columns, k % 2, across[i]);
+        weight[i][k] = factor(order.rows, k / 2, down[i]) * factor(order.columns, k % 2, across[i]);
       }
     }
   }
@@ -52,8 +53,15 @@ struct Corners {
     return inside || at >= 0 ? image[at] : C(0);
   }
 
+  // Whether the corners of `n` points from point i on are all inside.
+  [[gnu::always_inline]] bool are_inside(int i, int n) const {
+    std::int64_t least = 0;
+    for (int k = i; k < i + n; ++k) least |= at[0][k] | at[kCount - 1][k];
+    return least >= 0;
+  }
+
   std::int64_t at[kCount][kBlock];
-  C weight[kCount][kBlock];
+  C weight[kBlock][kCount];
   C down[kBlock], across[kBlock];  // the fractions of a pixel
   int count;
   bool all_inside;
@@ -89,14 +97,47 @@ void for_each_block(const Array& x, const Array& rows, const Array& columns, Der
   });
 }
 
-// sum of weights times pixels, for the points of a block in one channel.
-template <bool inside, class C>
+// Vectors of a point's corners, and of its corners above or below.
+template <class C>
+using Four [[gnu::vector_size(4 * sizeof(C))]] = C;
+template <class C>
+using Two [[gnu::vector_size(2 * sizeof(C))]] = C;
+
+template <class V, class C>
+[[gnu::always_inline]] inline V load(const C* from) {
+  V v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+
+// The sums of neighbours in a and in b.
+template <class V>
+[[gnu::always_inline]] inline V add_neighbours(const V& a, const V& b) {
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6) + __builtin_shufflevector(a, b, 1, 3, 5, 7);
+}
+
+// sum of weights times pixels, for the points of a block in one channel of adjoining pixels.
+template <class C>
 void sample_plane(const Corners<C>& corners, const C* image, C* y) {
-  for (int i = 0; i < corners.count; ++i) {
+  const auto terms = [&](int i) __attribute__((always_inline)) {
+    const auto above = load<Two<C>>(image + corners.at[0][i]);
+    const auto below = load<Two<C>>(image + corners.at[2][i]);
+    return __builtin_shufflevector(above, below, 0, 1, 2, 3) * load<Four<C>>(corners.weight[i]);
+  };
+  int i = 0;
+  while (i < corners.count) {
+    if (i + 4 <= corners.count && corners.are_inside(i, 4)) {
+      const Four<C> sums = add_neighbours(add_neighbours(terms(i), terms(i + 1)),
+                                          add_neighbours(terms(i + 2), terms(i + 3)));
+      std::memcpy(y + i, &sums, sizeof sums);
+      i += 4;
+      continue;
+    }
     const auto term = [&](int k) {
-      return corners.weight[k][i] * Corners<C>::template value<inside>(image, corners.at[k][i]);
+      return corners.weight[i][k] * Corners<C>::template value<false>(image, corners.at[k][i]);
     };
     y[i] = (term(0) + term(1)) + (term(2) + term(3));
+    ++i;
   }
 }
 
@@ -113,8 +154,7 @@ void sample_pixels(const Corners<C>& corners, const C* image, std::int64_t chann
       from[k] = is_inside ? image + corners.at[k][i] : &zero;
       stride[k] = is_inside;
     }
-    const C w0 = corners.weight[0][i], w1 = corners.weight[1][i], w2 = corners.weight[2][i],
-            w3 = corners.weight[3][i];
+    const auto [w0, w1, w2, w3] = corners.weight[i];
     if (stride[0] & stride[1] & stride[2] & stride[3]) {
       const C *a = from[0], *b = from[1], *c = from[2], *d = from[3];
 #pragma omp simd
@@ -143,9 +183,7 @@ void sample(const Array& x, const Array& rows, const Array& columns, Derivative 
                                              to.pixel_step, to.plane(n, first) + p * to.pixel_step);
                       }
                       for (std::int64_t c = first; c < last; ++c) {
-                        (corners.all_inside ? sample_plane<true, C>
-                                            : sample_plane<false, C>)(corners, from.plane(n, c),
-                                                                      to.plane(n, c) + p);
+                        sample_plane(corners, from.plane(n, c), to.plane(n, c) + p);
                       }
                     });
 }
@@ -156,7 +194,7 @@ void scatter_plane(const Corners<C>& corners, const C* gy, std::int64_t step, C*
   for (int i = 0; i < corners.count; ++i) {
     for (int k = 0; k < 4; ++k) {
       const std::int64_t at = corners.at[k][i];
-      if (inside || at >= 0) image[at] += corners.weight[k][i] * gy[i * step];
+      if (inside || at >= 0) image[at] += corners.weight[i][k] * gy[i * step];
     }
   }
 }
@@ -170,7 +208,7 @@ void scatter_pixels(const Corners<C>& corners, const C* gy, std::int64_t step,
       if (corners.at[k][i] < 0) continue;
       C* const __restrict pixel = image + corners.at[k][i];
       const C* const __restrict g = gy;
-      const C weight = corners.weight[k][i];
+      const C weight = corners.weight[i][k];
       for (std::int64_t j = 0; j < channels; ++j) pixel[j] += weight * g[j];
     }
   }
