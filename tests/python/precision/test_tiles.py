@@ -33,9 +33,18 @@ def assert_near(found: np.ndarray, exact: np.ndarray, unit: float = 2e-6) -> Non
     np.testing.assert_allclose(found, exact, rtol=0, atol=unit * scale)
 
 
-# Few rows, rows that are no whole tiles, depths beyond one part, columns of one tile.
+# Few rows, rows that are no whole tiles, columns of one tile, depths beyond one part
+# of the second-level and of the first-level cache.
 @pytest.mark.parametrize(
-    "size", [(1, 700, 400), (17, 40, 500), (33, 97, 160), (70, 16, 256), (20, 50, 4200)]
+    "size",
+    [
+        (1, 700, 400),
+        (17, 40, 500),
+        (33, 97, 160),
+        (70, 16, 256),
+        (20, 50, 4200),
+        (291, 45, 600),
+    ],
 )
 @pytest.mark.parametrize("precision", ["medium", "high"])
 def test_products(size: tuple[int, int, int], precision: str) -> None:

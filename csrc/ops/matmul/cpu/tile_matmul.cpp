@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <vector>
 
 #include "devices/parallel.h"
 #include "devices/single_thread.h"
@@ -85,12 +86,21 @@ struct TileProduct {
 
   void run() const {
     const std::int64_t cost = std::min(rows_at_once(), size.m) * kTileBlock * size.k / 128;
+    const std::vector<TileTerm> parts = parts_of_terms();
     parallel_for(blocks(), cost, [&](std::int64_t begin, std::int64_t end) {
+      TileSums one;
+      Array many;
+      auto* sums = &one;
+      if (!parts.empty()) {
+        many =
+            empty({divide_up(rows_at_once(), kTileEdge), kTileBlock * kTileBlock}, Dtype::float32);
+        sums = reinterpret_cast<TileSums*>(many.data());
+      }
       simd::run_on_tiles([&](auto target, auto& tiles) __attribute__((always_inline)) {
         for (std::int64_t i = begin; i < end; ++i) {
           const std::int64_t row = i / columns() * rows_at_once();
           column_block<decltype(target)>(tiles, row, std::min(size.m, row + rows_at_once()),
-                                         i % columns() * kTileBlock);
+                                         i % columns() * kTileBlock, parts, sums);
         }
         finish_streaming();
       });
@@ -98,22 +108,47 @@ struct TileProduct {
   }
 
  private:
+  // Terms so short that what they read of a block of columns stays in the first-level cache while
+  // the rows pass; none where all are that short together.
+  std::vector<TileTerm> parts_of_terms() const {
+    constexpr std::int64_t kSteps = 8, kMostSteps = 16;
+    std::int64_t steps = 0;
+    for (const TileTerm& term : terms) steps += term.steps;
+    std::vector<TileTerm> parts;
+    for (TileTerm rest : steps > kMostSteps ? terms : std::span<const TileTerm>()) {
+      for (; rest.steps > 0; rest.steps -= kSteps) {
+        parts.push_back({rest.left, rest.right, std::min(kSteps, rest.steps)});
+        rest.left += kSteps * kTileDepth;
+        rest.right += kSteps * kTileSize;
+      }
+    }
+    return parts;
+  }
+
+  // `sums` are those of one block of rows, or with parts those of all.
   template <class Target, class Tiles>
   [[gnu::always_inline]] void column_block(Tiles& tiles, std::int64_t begin, std::int64_t end,
-                                           std::int64_t column) const {
+                                           std::int64_t column, std::span<const TileTerm> parts,
+                                           TileSums* sums) const {
     const std::int64_t columns = std::min(kTileBlock, size.n - column);
     TileOperands block = operands;
     block.right += column / kTileEdge * operands.panel_step;
     const bool streams = pays_streaming(size.m * size.n * static_cast<std::int64_t>(sizeof(T)));
-    TileSums sums;
-    for (std::int64_t row = begin; row < end;) {
-      const RowBlock rows(row, end, packed_rows);
-      block.left = operands.left + rows.first * operands.row_step;
-      sum_products(tiles, block, terms, rows.computed, columns, sums);
-      for (const std::int64_t last = row + rows.written; row < last; ++row) {
-        write_sums<Target>(sums.row(row - rows.first), columns,
-                           bias == nullptr ? nullptr : bias + column, accumulate, streams,
-                           c + row * size.n + column);
+    const std::size_t count = std::max<std::size_t>(parts.size(), 1);
+    for (std::size_t part = 0; part < count; ++part) {
+      const auto summed = parts.empty() ? terms : parts.subspan(part, 1);
+      TileSums* now = sums;
+      for (std::int64_t row = begin; row < end; now += !parts.empty()) {
+        const RowBlock rows(row, end, packed_rows);
+        block.left = operands.left + rows.first * operands.row_step;
+        sum_products(tiles, block, summed, rows.computed, columns, *now, part > 0);
+        const std::int64_t last = row + rows.written;
+        for (std::int64_t i = part + 1 < count ? last : row; i < last; ++i) {
+          write_sums<Target>(now->row(i - rows.first), columns,
+                             bias == nullptr ? nullptr : bias + column, accumulate, streams,
+                             c + i * size.n + column);
+        }
+        row = last;
       }
     }
   }

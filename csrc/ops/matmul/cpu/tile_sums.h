@@ -40,15 +40,27 @@ struct alignas(64) TileSums {
   const float* row(std::int64_t i) const { return numbers + i * kTileBlock; }
 };
 
-// The sum over all terms, of `rows` by `columns` tiles.
+// The sum over all terms, of `rows` by `columns` tiles; added to `sums`, or in their place.
 template <int rows, int columns, class Tiles>
 [[gnu::always_inline]] inline void sum_products(Tiles& tiles, const TileOperands& operands,
-                                                std::span<const TileTerm> terms, TileSums& sums) {
+                                                std::span<const TileTerm> terms, bool adds,
+                                                TileSums& sums) {
+  constexpr std::int64_t across = kTileEdge, down = kTileEdge * kTileBlock;
+  constexpr std::int64_t bytes = kTileBlock * sizeof(float);
   const std::int64_t row_bytes = operands.row_step * 2, below = kTileEdge * operands.row_step;
-  tiles.template zero<0>();
-  if constexpr (columns == 2) tiles.template zero<1>();
-  if constexpr (rows == 2) tiles.template zero<2>();
-  if constexpr (rows == 2 && columns == 2) tiles.template zero<3>();
+  if (adds) {
+    tiles.template load<0>(sums.numbers, bytes);
+    if constexpr (columns == 2) tiles.template load<1>(sums.numbers + across, bytes);
+    if constexpr (rows == 2) tiles.template load<2>(sums.numbers + down, bytes);
+    if constexpr (rows == 2 && columns == 2) {
+      tiles.template load<3>(sums.numbers + down + across, bytes);
+    }
+  } else {
+    tiles.template zero<0>();
+    if constexpr (columns == 2) tiles.template zero<1>();
+    if constexpr (rows == 2) tiles.template zero<2>();
+    if constexpr (rows == 2 && columns == 2) tiles.template zero<3>();
+  }
   for (const TileTerm& term : terms) {
     const bfloat16 *left = operands.left + term.left, *right = operands.right + term.right;
     for (std::int64_t step = 0; step < term.steps; ++step) {
@@ -68,8 +80,6 @@ template <int rows, int columns, class Tiles>
       right += kTileSize;
     }
   }
-  constexpr std::int64_t across = kTileEdge, down = kTileEdge * kTileBlock;
-  constexpr std::int64_t bytes = kTileBlock * sizeof(float);
   tiles.template store<0>(sums.numbers, bytes);
   if constexpr (columns == 2) tiles.template store<1>(sums.numbers + across, bytes);
   if constexpr (rows == 2) tiles.template store<2>(sums.numbers + down, bytes);
@@ -82,13 +92,14 @@ template <int rows, int columns, class Tiles>
 template <class Tiles>
 [[gnu::always_inline]] inline void sum_products(Tiles& tiles, const TileOperands& operands,
                                                 std::span<const TileTerm> terms, std::int64_t rows,
-                                                std::int64_t columns, TileSums& sums) {
+                                                std::int64_t columns, TileSums& sums,
+                                                bool adds = false) {
   if (rows > kTileEdge) {
-    if (columns > kTileEdge) return sum_products<2, 2>(tiles, operands, terms, sums);
-    return sum_products<2, 1>(tiles, operands, terms, sums);
+    if (columns > kTileEdge) return sum_products<2, 2>(tiles, operands, terms, adds, sums);
+    return sum_products<2, 1>(tiles, operands, terms, adds, sums);
   }
-  if (columns > kTileEdge) return sum_products<1, 2>(tiles, operands, terms, sums);
-  sum_products<1, 1>(tiles, operands, terms, sums);
+  if (columns > kTileEdge) return sum_products<1, 2>(tiles, operands, terms, adds, sums);
+  sum_products<1, 1>(tiles, operands, terms, adds, sums);
 }
 
 // The rows of a left operand that are computed at once: `written` from `row` on, within `computed`
