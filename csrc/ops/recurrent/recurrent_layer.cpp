@@ -139,15 +139,23 @@ Array run(const Layer& layer, const Operands& x, const Trace& trace, std::span<c
   const Array y = empty({layer.total(), states[0].shape(1)}, dtype, states[0].device());
   const Array input = contiguous(x.input().array());
   const Variable w = weights_of_steps(layer, x.w());
-  for (const Rows& step : layer.steps) {
-    const std::vector<Array> active = rows_of(states, 0, step.count);
-    const std::vector<Array> before = rows_of(trace.before, trace.first_row(step), step.count);
-    for (int k = 0; k < layer.n_states; ++k) copy(active[k], before[k]);
+  std::vector<Array> before;
+  for (auto step = layer.steps.begin(); step != layer.steps.end(); ++step) {
+    if (before.empty()) {
+      before = rows_of(trace.before, trace.first_row(*step), step->count);
+      for (int k = 0; k < layer.n_states; ++k) copy(rows_of(states[k], 0, step->count), before[k]);
+    }
+    // A step of as many rows reads the states where this one writes them.
+    const auto next = step + 1;
+    const bool goes_on = trace.all_steps && next != layer.steps.end() && next->count == step->count;
+    std::vector<Array> after =
+        goes_on ? rows_of(trace.before, next->start, next->count) : rows_of(states, 0, step->count);
     const Array hidden = linear(Variable(before[0]), w, x.b()).array();
     *compute_dtype = hidden.dtype();
-    layer.cell.step(rows_of(input, step.start, step.count), cast(hidden, dtype), before,
-                    rows_of(trace.saved, trace.first_row(step), step.count), active);
-    copy(active[0], rows_of(y, step.start, step.count));
+    layer.cell.step(rows_of(input, step->start, step->count), cast(hidden, dtype), before,
+                    rows_of(trace.saved, trace.first_row(*step), step->count), after);
+    copy(after[0], rows_of(y, step->start, step->count));
+    before = goes_on ? std::move(after) : std::vector<Array>();
   }
   return y;
 }
