@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -112,18 +113,43 @@ def run_within(handler: Any, call: Any) -> None:
 
 
 def tell_counted(function: str, counted: Callable[[], Any]) -> None:
-    """Says how many elements a function takes the mean of, where others do not count.
+    """Says of which elements a function takes the mean, where others do not count.
 
-    A pipeline divides the batch, and has to know that for each part.
+    Who divides a batch, or trains on several, has to know that for each part.
 
     Args:
         function: its name.
         counted: computes an array, True for the elements that count; it is called only
             if someone wants to know.
     """
-    handler = inner_handler()
-    if handler is not None and hasattr(handler, "note_counted"):  # a stage of a pipeline
-        handler.note_counted(function, int(counted().sum()))
+    in_stage = getattr(inner_handler(), "note_counted", None)  # of a pipeline
+    notes = [note for note in (in_stage, _hearing.note) if note is not None]
+    if notes:
+        elements = counted()
+        for note in notes:
+            note(function, elements)
+
+
+class _Hearing(threading.local):
+    note: Callable[[str, Any], None] | None = None
+
+
+_hearing = _Hearing()
+
+
+@contextlib.contextmanager
+def hearing_counted(note: Callable[[str, Any], None]) -> Iterator[None]:
+    """A context in which ``note`` hears of what :func:`tell_counted` says.
+
+    Args:
+        note: called with the name of a function and an array, True for the elements
+            that its mean is of.
+    """
+    before, _hearing.note = _hearing.note, note
+    try:
+        yield
+    finally:
+        _hearing.note = before
 
 
 def require_own_graph(caller: str) -> None:

@@ -1,5 +1,6 @@
 """How many samples a rank has: seen in arguments, or told."""
 
+import functools
 import warnings
 from typing import Any, NamedTuple
 
@@ -9,13 +10,15 @@ import pytest
 import renga
 import renga.functions as F
 import renga.links as L
-from renga.distributed import create_multi_node_optimizer
+from renga.communicators import local
+from renga.distributed import asynchronous, create_multi_node_optimizer
 from renga.distributed import functions as CF
 from renga.distributed import links as DL
 from renga.parallel.data.sample_weighting import number_of_samples
 from tests.parallel.data.training_steps import (
     STEPS,
     UNEVEN,
+    Net,
     T,
     X,
     check,
@@ -173,6 +176,33 @@ def test_ranks_that_cannot_know_warn_once(several_ranks):
     for rank in {int(text.split()[2]) for text in texts}:
         assert sum(f"rank {rank} " in text for text in texts) == 1
     check(results, serial())
+
+
+@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize(
+    "create",
+    [
+        create_multi_node_optimizer,
+        asynchronous.create_local_sgd_optimizer,
+        functools.partial(asynchronous.create_server_optimizer, staleness=0),
+    ],
+)
+def test_means_that_ignore_labels_warn_once(create, told):
+    def run(comm):
+        model = Net()
+        optimizer = create(renga.optimizers.SGD(0.1), comm).setup(model)
+        for x, t in zip(X, T):
+            x, t = own_samples(comm, x), own_samples(comm, t).copy()
+            t[: 2 * comm.rank] = -1
+            samples = int((t != -1).sum()) if told else None
+            optimizer.update(model, x, t, samples=samples)
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        local.run(run, ranks=2)
+    texts = [str(w.message) for w in found if "are ignored" in str(w.message)]
+    expected = "rank 1 takes the mean in softmax_cross_entropy of 4 of 6 elements"
+    assert [expected in text for text in texts] == ([] if told else [True])
 
 
 def test_invalid_samples(ranks):

@@ -21,7 +21,7 @@ from renga.parallel.data.optimizers.wrapped_optimizer import WrappedOptimizer
 from renga.parallel.data.replicas.first_pass import have_no_shapes
 from renga.parallel.data.replicas.shared_model import SharedModel
 from renga.parallel.data.replicas.states import broadcast_states
-from renga.parallel.data.sample_weighting import number_of_samples
+from renga.parallel.data.sample_weighting import IgnoredLabels, number_of_samples
 from renga.serializers import DictionarySerializer, NpzDeserializer
 from renga.utils.argument import check_count
 
@@ -60,6 +60,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
             _has_updated=False,  # or has tried to
             _samples=None,  # of the present update's batch, if that is known
             samples=None,
+            _ignored=IgnoredLabels(),
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -104,13 +105,18 @@ class AsynchronousOptimizer(WrappedOptimizer):
             ValueError: if another optimizer was set up for a parameter since.
             TypeError: if the loss function returns no Variable.
         """
-        forward = None if lossfun is None else functools.partial(lossfun, *args, **kwds)
+        forward = None
+        if lossfun is not None:
+            noted = self._ignored.noted(lossfun)
+            forward = functools.partial(noted, *args, **kwds)
         self._samples = samples
         self._has_updated = True
         if self._begin(forward, has_run=forward is None) and forward is None:
             self.target.cleargrads()  # they are of other parameters
         else:
             self._update(forward)
+        told = self.samples if samples is None else samples
+        self._ignored.warn(self.communicator.rank, told)
 
     def join(self) -> None:
         """To be called on every rank after its last update."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy
+
+from renga.core.around_call import hearing_counted
 
 UNKNOWN_SAMPLES = -1
 
@@ -90,6 +93,58 @@ def warn_of_unknown_samples(rank: int) -> None:
         "optimizer.samples, unless all have equally many",
         stacklevel=5,
     )
+
+
+class IgnoredLabels:
+    """Warns once of a mean over fewer elements than there are, as some are ignored.
+
+    Ranks are weighted by their samples, unless the caller says otherwise: then the
+    means over the ranks' labels are not a mean over all labels.
+    """
+
+    def __init__(self) -> None:
+        self._found = ""
+        self._has_warned = self._has_looked = False
+
+    def noted(self, lossfun: Callable[..., Any]) -> Callable[..., Any]:
+        """A loss function, with a look at what it takes means of."""
+        if self._has_warned:
+            return lossfun
+
+        @functools.wraps(lossfun, updated=())
+        def noting(*args: Any, **kwds: Any) -> Any:
+            with hearing_counted(self._note):
+                return lossfun(*args, **kwds)
+
+        return noting
+
+    def _note(self, function: str, counted: Any) -> None:
+        on_host = isinstance(counted, numpy.ndarray)
+        if self._found or not (on_host or not self._has_looked):
+            return  # on devices, which would be waited for, once is enough
+        number = int(counted.sum())
+        if number < counted.size:
+            self._found = f"{function} of {number} of {counted.size} elements"
+
+    def warn(self, rank: int, samples: int | None) -> None:
+        """Warns of what was found, after an update.
+
+        Args:
+            rank: of the caller.
+            samples: by which the caller has said that the means are weighted; None if
+                it has not.
+        """
+        self._has_looked = True
+        if self._found and samples is None:
+            self._has_warned = True
+            warnings.warn(
+                f"update: rank {rank} takes the mean in {self._found}, as the other "
+                "labels are ignored, but ranks are weighted by all their samples: pass "
+                "update(..., samples=n), or set optimizer.samples, to the number that "
+                "counts",
+                stacklevel=3,
+            )
+        self._found = ""
 
 
 class GradientWeight(NamedTuple):

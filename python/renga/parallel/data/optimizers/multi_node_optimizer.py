@@ -12,7 +12,7 @@ from renga.parallel.data.buckets import BucketHook
 from renga.parallel.data.delayed_reducer import DelayedReducer
 from renga.parallel.data.optimizers.steps import Steps
 from renga.parallel.data.optimizers.wrapped_optimizer import WrappedOptimizer
-from renga.parallel.data.sample_weighting import number_of_samples
+from renga.parallel.data.sample_weighting import IgnoredLabels, number_of_samples
 from renga.parallel.data.synchronization import GradientSource
 from renga.utils.argument import check_count
 
@@ -29,6 +29,7 @@ class MultiNodeOptimizer(WrappedOptimizer):
     communicator: Communicator
     zero_fill: bool
     _steps: Steps
+    _ignored: IgnoredLabels
 
     def __init__(
         self,
@@ -43,6 +44,7 @@ class MultiNodeOptimizer(WrappedOptimizer):
             communicator=communicator,
             zero_fill=zero_fill,
             _samples=None,
+            _ignored=IgnoredLabels(),
             _steps=Steps(communicator, actual_optimizer, zero_fill, shard, delayed),
         )
 
@@ -170,8 +172,12 @@ class MultiNodeOptimizer(WrappedOptimizer):
         self._steps.replicas.require_all_loaded()
         if lossfun is None:
             self._steps.by_caller(count())
-        else:
-            self._steps.by_loss(lambda: lossfun(*args, **kwds), count)
+            return
+        if self.communicator.size > 1:
+            lossfun = self._ignored.noted(lossfun)
+        self._steps.by_loss(lambda: lossfun(*args, **kwds), count)
+        told = self.samples if samples is None else samples
+        self._ignored.warn(self.communicator.rank, told)
 
     def join(self) -> None:
         """Contributes zeros to the other ranks' updates until all ranks have joined.

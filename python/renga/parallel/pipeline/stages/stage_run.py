@@ -257,9 +257,9 @@ class StageRun:
         """Whether other stages compute parts of the program."""
         return self._messages.stages > 1
 
-    def note_counted(self, function: str, counted: int) -> None:
-        """Is told of how many elements a function takes the mean."""
-        self.counted.append((function, counted))
+    def note_counted(self, function: str, counted: Any) -> None:
+        """Is told of which elements a function takes the mean."""
+        self.counted.append((function, int(counted.sum())))
 
     def require_own_graph(self, caller: str) -> None:
         """Raises RuntimeError where the graph of the program is on several ranks."""
