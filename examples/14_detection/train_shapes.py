@@ -49,7 +49,7 @@ def draw(random):
 
 
 class Shapes(DatasetMixin):
-    """Images, with where centres are (KINDS, CELLS, CELLS) and sides (4, CELLS, CELLS)."""
+    """Images, where centres are (KINDS, CELLS, CELLS), and sides (4, CELLS, CELLS)."""
 
     def __init__(self, count, seed):
         random = numpy.random.RandomState(seed)
