@@ -205,7 +205,8 @@ class _Run:
 
 def _variables(name: str, inputs: Iterable[Any]) -> list[Variable]:
     array_types: Any = get_array_types()
-    if isinstance(inputs, (Variable, *array_types)):
+    is_array = isinstance(inputs, (Variable, *array_types))
+    if is_array or not isinstance(inputs, Iterable):
         raise TypeError(
             f"{name}: expected a tuple or list of inputs, got {type(inputs).__name__}"
         )

@@ -201,6 +201,7 @@ def test_functions_that_cannot_be_differentiated_twice(name):
     ("call", "error", "message"),
     [
         (lambda: renga.jvp(F.exp, B, B), TypeError, "a tuple or list of inputs, got"),
+        (lambda: renga.hessian(F.sum, None), TypeError, "a tuple or list of inputs"),
         (lambda: renga.jvp(F.exp, [B], []), ValueError, "jvp: expected 1 vectors, got"),
         (lambda: renga.jvp(F.exp, [B], [A]), InvalidType, r"shapes \[\(4,\)\], got"),
         (lambda: renga.jvp(F.exp, [[1, 2]], [[1, 2]]), InvalidType, "inputs of floats"),

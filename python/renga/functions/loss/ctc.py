@@ -80,6 +80,8 @@ def _check(name: str, x: Any, t: Any, blank: Any, reduce: str) -> None:
     if not isinstance(blank, int):
         raise TypeError(f"{name}: expected an integer as the blank, got {type(blank)}")
     check_reduce(name, reduce)
+    if not x:
+        raise InvalidType(f"{name}: expected at least one step in x, got none")
     check_floats(name, *x)
     first = x[0].shape
     if len(first) != 2 or any(step.shape != first for step in x):

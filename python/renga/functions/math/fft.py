@@ -13,6 +13,7 @@ def fft(x: tuple[Any, Any]) -> tuple[Variable, Variable]:
     """The Fourier transform along the last axis of ``(real, imaginary)``.
 
     Raises:
+        ValueError: ``x`` is not a pair.
         InvalidType: shapes or dtypes differ, or there is no axis.
     """
     return _transform("fft", x)
@@ -22,13 +23,19 @@ def ifft(x: tuple[Any, Any]) -> tuple[Variable, Variable]:
     """The inverse of the Fourier transform along the last axis.
 
     Raises:
+        ValueError: ``x`` is not a pair.
         InvalidType: shapes or dtypes differ, or there is no axis.
     """
     return _transform("ifft", x)
 
 
 def _transform(name: str, x: tuple[Any, Any]) -> tuple[Variable, Variable]:
-    real, imaginary = x
+    try:
+        real, imaginary = x
+    except ValueError:
+        raise ValueError(
+            f"{name}: expected a pair of real and imaginary parts, got {len(x)}"
+        ) from None
     check_alike(name, real, imaginary)
     check_shape(name, real.ndim > 0, "1 axis or more", real)
     real, imaginary = getattr(_core.ops, name)(real, imaginary)

@@ -5,6 +5,7 @@ import pytest
 
 import renga
 import renga.functions as F
+from renga.utils.type_check import InvalidType
 
 random = numpy.random.RandomState(0)
 STEPS = [renga.Variable(random.randn(4, 5).astype("f")) for _ in range(3)]
@@ -45,3 +46,9 @@ class TestCtc:
     def test_lengths(self, name, length):
         with pytest.raises(IndexError, match=name):
             self.loss([[1], [2], [3], [4]], **{name: [1, 1, 1, length]})
+
+
+def test_no_steps_are_refused():
+    labels = numpy.zeros((2, 1), "i4")
+    with pytest.raises(InvalidType, match="temporal_classification: expected at least"):
+        F.connectionist_temporal_classification([], labels, 0)

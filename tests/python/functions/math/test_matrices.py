@@ -178,3 +178,8 @@ def test_a_column_of_a_matrix_is_a_vector():
     for i in range(3):
         y = F.matmul(a, columns[:, i : i + 1])
         numpy.testing.assert_allclose(y.array[:, 0], exact[:, i], rtol=0, atol=1e-4)
+
+
+def test_fft_of_another_number_of_parts_is_refused():
+    with pytest.raises(ValueError, match="fft: expected a pair of real and imaginary"):
+        F.fft(numpy.ones((3, 4), "f4"))
