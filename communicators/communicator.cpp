@@ -146,10 +146,10 @@ Communicator::Result Communicator::call(const Collective& collective, const char
 }
 
 bool Communicator::all_reduce_small(std::byte* x, const Shape& shape, Dtype dtype,
-                                    Reduction reduction, const LaunchOptions& options) {
+                                    ReduceOp reduction, const LaunchOptions& options) {
   const std::int64_t bytes = shape.product() * size_of(dtype);
   if (bytes > shared_memory::kSmallBytes || segment() == nullptr || algorithm_ ||
-      !queue_->is_idle() || (reduction == Reduction::mean && !is_float(dtype))) {
+      !queue_->is_idle() || (reduction == ReduceOp::mean && !is_float(dtype))) {
     return false;
   }
   CollectiveContext context{*transport_, Call("all_reduce"), timeout_seconds_, true};

@@ -51,7 +51,7 @@ class Communicator {
               const LaunchOptions& options);
   // all_reduce of a small contiguous array in place, waited for. Does nothing and returns false if
   // call() would take another path or is required to check the arguments.
-  bool all_reduce_small(std::byte* x, const Shape& shape, Dtype dtype, Reduction reduction,
+  bool all_reduce_small(std::byte* x, const Shape& shape, Dtype dtype, ReduceOp reduction,
                         const LaunchOptions& options);
   // Returns when every rank has called it.
   void barrier(const LaunchOptions& options);

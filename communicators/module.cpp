@@ -49,7 +49,7 @@ LaunchOptions launch_options(const Communicator& self, bool wait) {
   return {wait, !wait || self.records_call_sites() ? describe_call_site() : ""};
 }
 
-Reduction reduction_of(py::handle op) {
+ReduceOp reduction_of(py::handle op) {
   Py_ssize_t length = 0;
   const char* const name =
       PyUnicode_Check(op.ptr()) ? PyUnicode_AsUTF8AndSize(op.ptr(), &length) : nullptr;
@@ -68,7 +68,7 @@ bool all_reduce_in_place(Communicator& self, py::handle x, py::handle op) {
   if (!dtype) return false;
   const auto* array = py::detail::array_proxy(x.ptr());
   const Shape shape(std::span(array->dimensions, static_cast<std::size_t>(array->nd)));
-  const Reduction reduction = reduction_of(op);
+  const ReduceOp reduction = reduction_of(op);
   const LaunchOptions options = launch_options(self, true);
   auto* data = reinterpret_cast<std::byte*>(array->data);
   if (!self.all_reduce_small(data, shape, *dtype, reduction, options)) {
@@ -198,8 +198,8 @@ Arrays contiguous_arrays(const Arrays& xs) {
 }
 
 // Reduces one operand per rank, in rank order. Each is a list of arrays.
-void reduce_operands(const std::vector<Arrays>& operands, const Arrays& results,
-                     Reduction reduction, std::optional<Dtype> communication_dtype) {
+void reduce_operands(const std::vector<Arrays>& operands, const Arrays& results, ReduceOp reduction,
+                     std::optional<Dtype> communication_dtype) {
   constexpr std::int64_t chunk_bytes = std::int64_t{1} << 16;
   const GilRelease lend;
   const Dtype dtype = communication_dtype.value_or(results.at(0).dtype());

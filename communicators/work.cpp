@@ -7,6 +7,8 @@
 
 namespace renga {
 
+std::atomic<int> fork_count = 0;
+
 namespace {
 
 std::int64_t nanoseconds() {

@@ -21,7 +21,7 @@
 namespace renga {
 
 // How many forks lie between the first process and this one.
-inline std::atomic<int> fork_count = 0;
+extern std::atomic<int> fork_count;
 
 class Work {
  public:

@@ -26,7 +26,8 @@ INCLUDES = {
     "planning": {"tensor"},
     "nn": {"ops", "optimizers", "autograd", "lazy", "tensor"},
     # What C++ programs include.
-    "renga": {"nn", "ops", "autograd", "settings", "tensor"},
+    "renga": {"nn", "ops", "autograd", "settings", "tensor"}
+    | {"data_parallel", "spatial", "world.h"},
     "python": {"settings", "planning", "compression"}
     | {"optimizers", "ops", "autograd", "lazy", "tensor", "devices"},
 }
@@ -60,7 +61,9 @@ COMMUNICATORS = {
     "shared_memory": {"context", "transport"},
     "collectives": {"shared_memory", "context", "transport"},
     "": {"collectives", "shared_memory", "context", "transport"},
-    "data_parallel": {"", "collectives", "shared_memory", "optimizers"},
+    "data_parallel": {"", "collectives", "shared_memory", "optimizers"}
+    | {"autograd", "nn"},
+    "spatial": {"", "autograd"},
     "nccl": {"", "transport"},
 }
 

@@ -31,8 +31,8 @@ void require_same_form(const char* name, const Array& x, const Array& y) {
           x.dtype(), " ", x.shape(), ", got ", y.dtype(), " ", y.shape());
 }
 
-void require_mean_of_floats(const char* name, Reduction reduction, Dtype dtype) {
-  require(reduction != Reduction::mean || is_float(dtype), name,
+void require_mean_of_floats(const char* name, ReduceOp reduction, Dtype dtype) {
+  require(reduction != ReduceOp::mean || is_float(dtype), name,
           ": expected a floating dtype for mean, got ", dtype);
 }
 

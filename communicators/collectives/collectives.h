@@ -21,7 +21,7 @@ namespace renga {
 struct Arguments {
   std::vector<Array> xs;  // operands, which may have any strides; undefined ones are empty
   std::vector<Array> ys;  // results
-  Reduction reduction = Reduction::sum;
+  ReduceOp reduction = ReduceOp::sum;
   std::optional<Dtype> sent_as = {};  // communication dtype of floating elements; none: their own
   std::optional<std::int64_t> root = {};
 

@@ -1,4 +1,4 @@
-// Reduction over several nodes whose ranks share memory: within each node through its shared
+// ReduceOp over several nodes whose ranks share memory: within each node through its shared
 // segment, then between nodes by messages, in which each rank sends its partition.
 #pragma once
 
@@ -10,6 +10,6 @@ namespace renga::hierarchical {
 
 void all_reduce(const CollectiveContext& context, SharedSegment& segment,
                 all_reduce::NetworkModel network, const FlatBucket& x, const FlatBucket& y,
-                Dtype dtype, Reduction reduction);
+                Dtype dtype, ReduceOp reduction);
 
 }  // namespace renga::hierarchical

@@ -6,7 +6,7 @@
 
 namespace renga {
 
-struct Range {
+struct Interval {
   std::int64_t begin;
   std::int64_t end;
   std::int64_t length() const { return end - begin; }
@@ -14,7 +14,7 @@ struct Range {
 
 // The part of [0, bytes) that `rank` reduces. Its bounds are multiples of a cache line, and so of
 // any dtype's size.
-inline Range partition(std::int64_t bytes, int rank, int size) {
+inline Interval partition(std::int64_t bytes, int rank, int size) {
   constexpr std::int64_t line = 64;
   const std::int64_t length = ((bytes + size - 1) / size + line - 1) / line * line;
   return {std::min(bytes, rank * length), std::min(bytes, (rank + 1) * length)};

@@ -56,7 +56,7 @@ Addresses published(const std::byte* buffer, std::size_t arrays) {
 
 // The bytes of the i-th array that a rank reduces. Which rank reduces an array of one cache line
 // rotates.
-Range own_range(const Array& x, std::size_t i, int rank, int ranks) {
+Interval own_range(const Array& x, std::size_t i, int rank, int ranks) {
   return partition(bytes_of(x), (rank + static_cast<int>(i)) % ranks, ranks);
 }
 
@@ -65,12 +65,12 @@ struct Exchange {
   const CollectiveContext& context;
   const std::vector<Addresses>& addresses;  // by rank
   Dtype dtype;
-  Reduction reduction;
+  ReduceOp reduction;
 
   int rank() const { return context.rank(); }
 
   // `scratch` has one piece for each of the other ranks.
-  void reduce_range(std::size_t i, Range range, std::byte* scratch, std::int64_t piece) const {
+  void reduce_range(std::size_t i, Interval range, std::byte* scratch, std::int64_t piece) const {
     for_each_chunk(range.length(), piece, [&](std::int64_t begin, std::int64_t length) {
       const std::int64_t offset = range.begin + begin;
       std::vector<const std::byte*> operands(addresses.size());
@@ -92,7 +92,7 @@ struct Exchange {
   void gather(std::size_t i, const Array& y) const {
     for (int step = 1; step < context.size(); ++step) {
       const int peer = (rank() + step) % context.size();
-      const Range range = own_range(y, i, peer, context.size());
+      const Interval range = own_range(y, i, peer, context.size());
       if (range.length() == 0) continue;
       context.transport.read_peer(peer,
                                   addresses[static_cast<std::size_t>(peer)].ys[i] + range.begin,
@@ -112,7 +112,7 @@ bool pays(const CollectiveContext& context, const std::vector<Array>& xs) {
 }
 
 bool all_reduce(const CollectiveContext& context, SharedSegment& segment,
-                const std::vector<Array>& xs, const std::vector<Array>& ys, Reduction reduction) {
+                const std::vector<Array>& xs, const std::vector<Array>& ys, ReduceOp reduction) {
   const int rank = segment.local_rank(), ranks = segment.ranks();
   const int buffer = segment.next_buffer();
   publish(segment.buffer(rank, buffer), xs, ys);
@@ -152,15 +152,15 @@ bool is_faster(const CollectiveContext& context, SharedSegment& segment) {
     segment.barrier(context);
     const auto start = Clock::now();
     if (i % 2 == 0) {
-      shared_memory::all_reduce(context, segment, bucket, bucket, x.dtype(), Reduction::sum);
+      shared_memory::all_reduce(context, segment, bucket, bucket, x.dtype(), ReduceOp::sum);
     } else {
-      all_reduce(context, segment, {x}, {x}, Reduction::sum);
+      all_reduce(context, segment, {x}, {x}, ReduceOp::sum);
     }
     const std::chrono::duration<double> elapsed = Clock::now() - start;
     shortest[i % 2] = std::min(shortest[i % 2], elapsed.count());
   }
   const FlatBucket slowest({seconds});
-  shared_memory::all_reduce(context, segment, slowest, slowest, seconds.dtype(), Reduction::max);
+  shared_memory::all_reduce(context, segment, slowest, slowest, seconds.dtype(), ReduceOp::max);
   return shortest[1] < shortest[0];
 }
 

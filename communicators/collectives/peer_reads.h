@@ -23,6 +23,6 @@ bool is_faster(const CollectiveContext& context, SharedSegment& segment);
 // Reduces xs[i] into ys[i]. Does nothing and returns false on every rank if an array of one of them
 // is not contiguous.
 bool all_reduce(const CollectiveContext& context, SharedSegment& segment,
-                const std::vector<Array>& xs, const std::vector<Array>& ys, Reduction reduction);
+                const std::vector<Array>& xs, const std::vector<Array>& ys, ReduceOp reduction);
 
 }  // namespace renga::peer_reads

@@ -23,7 +23,7 @@ std::span<std::byte> bytes_of(const Array& x) {
 
 // For vectors that fit into the first messages, in which the calls are compared.
 void all_reduce_small(const CollectiveContext& context, const FlatBucket& x, const FlatBucket& y,
-                      Dtype dtype, Reduction reduction) {
+                      Dtype dtype, ReduceOp reduction) {
   const std::int64_t bytes = x.bytes();
   const Buffer memory = make_buffer(context, context.size() * bytes + bytes);
   const auto operand = [&](int r) { return byte_span(memory.get() + r * bytes, bytes); };
@@ -156,7 +156,7 @@ class Messages : public Collectives {
   // Of vectors that do not fit into the first messages, after the calls have been compared.
   virtual void reduce_long(const CollectiveContext& context, const NetworkModel& network,
                            const FlatBucket& x, const FlatBucket& y, Dtype dtype,
-                           Reduction reduction) {
+                           ReduceOp reduction) {
     point_to_point::all_reduce(context, network, {}, x, y, dtype, reduction);
   }
 
@@ -170,7 +170,7 @@ class TwoLevels final : public Messages {
  private:
   void reduce_long(const CollectiveContext& context, const NetworkModel& network,
                    const FlatBucket& x, const FlatBucket& y, Dtype dtype,
-                   Reduction reduction) override {
+                   ReduceOp reduction) override {
     if (context.transport.topology().uniform_nodes) {
       hierarchical::all_reduce(context, segment_, network, x, y, dtype, reduction);
     } else if (unequal_nodes::pays(context, network, x.bytes())) {
@@ -187,7 +187,7 @@ class TwoLevels final : public Messages {
 
 void all_reduce(const CollectiveContext& context, const NetworkModel& network,
                 std::optional<all_reduce::Algorithm> algorithm, const FlatBucket& x,
-                const FlatBucket& y, Dtype dtype, Reduction reduction) {
+                const FlatBucket& y, Dtype dtype, ReduceOp reduction) {
   const std::int64_t chunk = std::min(x.bytes(), context.size() * kBytesPerRank);
   const Buffer vector = make_buffer(context, chunk);
   for_each_chunk(x.bytes(), chunk, [&](std::int64_t begin, std::int64_t length) {

@@ -12,7 +12,7 @@ namespace renga::point_to_point {
 // been compared before.
 void all_reduce(const CollectiveContext& context, const all_reduce::NetworkModel& network,
                 std::optional<all_reduce::Algorithm> algorithm, const FlatBucket& x,
-                const FlatBucket& y, Dtype dtype, Reduction reduction);
+                const FlatBucket& y, Dtype dtype, ReduceOp reduction);
 
 // Of ranks that only send messages.
 std::unique_ptr<Collectives> messages();

@@ -29,16 +29,16 @@ auto wrapping(T v) {
 
 // Calls visit(op) with the function of two numbers. Like NumPy's, max and min propagate NaN.
 template <class Visit>
-void visit_operation(Reduction reduction, const Visit& visit) {
+void visit_operation(ReduceOp reduction, const Visit& visit) {
   switch (reduction) {
-    case Reduction::sum:
-    case Reduction::mean:
+    case ReduceOp::sum:
+    case ReduceOp::mean:
       return visit([](auto a, auto b) { return wrapping(a) + wrapping(b); });
-    case Reduction::max:
+    case ReduceOp::max:
       return visit([](auto a, auto b) { return a > b || a != a ? a : b; });
-    case Reduction::min:
+    case ReduceOp::min:
       return visit([](auto a, auto b) { return a < b || a != a ? a : b; });
-    case Reduction::prod:
+    case ReduceOp::prod:
       return visit([](auto a, auto b) { return wrapping(a) * wrapping(b); });
   }
 }
@@ -110,7 +110,7 @@ class Block {
 
 // Calls write(begin, length, result) for each block.
 template <class T, class Write>
-void reduce_blocks(Reduction reduction, Operands xs, std::int64_t n, const Write& write) {
+void reduce_blocks(ReduceOp reduction, Operands xs, std::int64_t n, const Write& write) {
   visit_operation(reduction, [&](const auto& op) {
     Block<T, std::remove_cvref_t<decltype(op)>> block(xs, op);
     for (std::int64_t begin = 0; begin < n; begin += kBlock) {
@@ -121,9 +121,9 @@ void reduce_blocks(Reduction reduction, Operands xs, std::int64_t n, const Write
 }
 
 template <class T>
-void finish(Reduction reduction, int operands, const Compute<T>* partial, T* y, std::int64_t n) {
+void finish(ReduceOp reduction, int operands, const Compute<T>* partial, T* y, std::int64_t n) {
   if constexpr (is_floating<T>) {
-    if (reduction == Reduction::mean) {
+    if (reduction == ReduceOp::mean) {
       const auto count = static_cast<Compute<T>>(operands);
 #pragma GCC ivdep
       for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(partial[i] / count);
@@ -143,21 +143,21 @@ void copy_to(Results ys, std::int64_t begin, std::int64_t length, const T* from)
 
 // Two operands need no accumulator besides the result.
 template <class T>
-void reduce_two(Reduction reduction, Operands xs, Results ys, std::int64_t n) {
+void reduce_two(ReduceOp reduction, Operands xs, Results ys, std::int64_t n) {
   const T *left = reinterpret_cast<const T*>(xs[0]), *right = reinterpret_cast<const T*>(xs[1]);
   visit_operation(reduction, [&](const auto& op) {
     for (std::int64_t begin = 0; begin < n; begin += kBlock) {
       const std::int64_t length = std::min(kBlock, n - begin);
       T* y = reinterpret_cast<T*>(ys[0]) + begin;
       combine(left + begin, right + begin, y, length, op);
-      if (reduction == Reduction::mean) finish(reduction, 2, y, y, length);
+      if (reduction == ReduceOp::mean) finish(reduction, 2, y, y, length);
       copy_to(ys.subspan(1), begin, length, y);
     }
   });
 }
 
 template <class T>
-void reduce_as(Reduction reduction, Operands xs, Results ys, std::int64_t n) {
+void reduce_as(ReduceOp reduction, Operands xs, Results ys, std::int64_t n) {
   if constexpr (std::is_same_v<T, Compute<T>>) {
     if (xs.size() == 2) return reduce_two<T>(reduction, xs, ys, n);
   }
@@ -171,16 +171,16 @@ void reduce_as(Reduction reduction, Operands xs, Results ys, std::int64_t n) {
 
 }  // namespace
 
-Reduction reduction_from_string(std::string_view name) {
+ReduceOp reduction_from_string(std::string_view name) {
   const auto* found = std::ranges::find(kNames, name);
   require<std::invalid_argument>(found != std::end(kNames),
                                  "all_reduce: expected op sum, mean, max, min or prod, got ", name);
-  return static_cast<Reduction>(found - std::begin(kNames));
+  return static_cast<ReduceOp>(found - std::begin(kNames));
 }
 
-const char* name_of(Reduction reduction) { return kNames[static_cast<int>(reduction)]; }
+const char* name_of(ReduceOp reduction) { return kNames[static_cast<int>(reduction)]; }
 
-void reduce(Reduction reduction, Dtype dtype, Operands xs, Results ys, std::int64_t n) {
+void reduce(ReduceOp reduction, Dtype dtype, Operands xs, Results ys, std::int64_t n) {
   visit_dtype(dtype, [&]<class T>(Type<T>) { reduce_as<T>(reduction, xs, ys, n); });
 }
 
@@ -193,7 +193,7 @@ Dtype partial_dtype(Dtype dtype) {
   return visit_dtype(dtype, []<class T>(Type<T>) { return dtype_of<Compute<T>>; });
 }
 
-void reduce_to_partial(Reduction reduction, Dtype dtype, Operands xs, std::byte* partial,
+void reduce_to_partial(ReduceOp reduction, Dtype dtype, Operands xs, std::byte* partial,
                        std::int64_t n) {
   visit_dtype(dtype, [&]<class T>(Type<T>) {
     auto* y = reinterpret_cast<Compute<T>*>(partial);
@@ -204,8 +204,8 @@ void reduce_to_partial(Reduction reduction, Dtype dtype, Operands xs, std::byte*
   });
 }
 
-void combine_partial(Reduction reduction, Dtype dtype, const std::byte* left,
-                     const std::byte* right, std::byte* y, std::int64_t n) {
+void combine_partial(ReduceOp reduction, Dtype dtype, const std::byte* left, const std::byte* right,
+                     std::byte* y, std::int64_t n) {
   visit_dtype(partial_dtype(dtype), [&]<class T>(Type<T>) {
     visit_operation(reduction, [&](const auto& op) {
       if constexpr (!is_half<T>) {
@@ -216,7 +216,7 @@ void combine_partial(Reduction reduction, Dtype dtype, const std::byte* left,
   });
 }
 
-void finish_partial(Reduction reduction, Dtype dtype, int operands, const std::byte* partial,
+void finish_partial(ReduceOp reduction, Dtype dtype, int operands, const std::byte* partial,
                     std::byte* y, std::int64_t n) {
   visit_dtype(dtype, [&]<class T>(Type<T>) {
     finish(reduction, operands, reinterpret_cast<const Compute<T>*>(partial),

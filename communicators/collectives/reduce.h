@@ -14,19 +14,19 @@
 
 namespace renga {
 
-enum class Reduction : std::uint8_t { sum, mean, max, min, prod };
+enum class ReduceOp : std::uint8_t { sum, mean, max, min, prod };
 
 // "sum", "mean", "max", "min" or "prod"; throws std::invalid_argument for another word.
-Reduction reduction_from_string(std::string_view name);
-const char* name_of(Reduction reduction);
+ReduceOp reduction_from_string(std::string_view name);
+const char* name_of(ReduceOp reduction);
 
 using Operands = std::span<const std::byte* const>;
 using Results = std::span<std::byte* const>;
 
 // The reduction of `xs`, element by element, into each of `ys`, which may be among `xs`. 16-bit
 // floats are computed in float32 and rounded once.
-void reduce(Reduction reduction, Dtype dtype, Operands xs, Results ys, std::int64_t n);
-inline void reduce(Reduction reduction, Dtype dtype, Operands xs, std::byte* y, std::int64_t n) {
+void reduce(ReduceOp reduction, Dtype dtype, Operands xs, Results ys, std::int64_t n);
+inline void reduce(ReduceOp reduction, Dtype dtype, Operands xs, std::byte* y, std::int64_t n) {
   reduce(reduction, dtype, xs, Results(&y, 1), n);
 }
 
@@ -37,13 +37,13 @@ int left_operands(int operands);
 // The same in steps, for algorithms that reduce while they communicate. Partial results have
 // `partial_dtype`; that of a mean is a sum.
 Dtype partial_dtype(Dtype dtype);
-void reduce_to_partial(Reduction reduction, Dtype dtype, Operands xs, std::byte* partial,
+void reduce_to_partial(ReduceOp reduction, Dtype dtype, Operands xs, std::byte* partial,
                        std::int64_t n);
 // y = left op right, all partial; y may be either of them.
-void combine_partial(Reduction reduction, Dtype dtype, const std::byte* left,
-                     const std::byte* right, std::byte* y, std::int64_t n);
+void combine_partial(ReduceOp reduction, Dtype dtype, const std::byte* left, const std::byte* right,
+                     std::byte* y, std::int64_t n);
 // y may be `partial` if the two dtypes are the same.
-void finish_partial(Reduction reduction, Dtype dtype, int operands, const std::byte* partial,
+void finish_partial(ReduceOp reduction, Dtype dtype, int operands, const std::byte* partial,
                     std::byte* y, std::int64_t n);
 
 }  // namespace renga

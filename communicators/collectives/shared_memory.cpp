@@ -11,20 +11,20 @@ namespace renga::shared_memory {
 namespace {
 
 // Reduces the same range of every rank's buffer. This rank's operand is `own` if that is not null.
-void reduce_range(SharedSegment& segment, int buffer, Range range, Dtype dtype, Reduction reduction,
-                  Results ys, const std::byte* own = nullptr) {
+void reduce_range(SharedSegment& segment, int buffer, Interval range, Dtype dtype,
+                  ReduceOp reduction, Results ys, const std::byte* own = nullptr) {
   std::vector<const std::byte*>& xs = segment.operands();
   for (int r = 0; r < segment.ranks(); ++r) xs[r] = segment.buffer(r, buffer) + range.begin;
   if (own != nullptr) xs[segment.local_rank()] = own;
   reduce(reduction, dtype, xs, ys, range.length() / size_of(dtype));
 }
-void reduce_range(SharedSegment& segment, int buffer, Range range, Dtype dtype, Reduction reduction,
-                  std::byte* y, const std::byte* own = nullptr) {
+void reduce_range(SharedSegment& segment, int buffer, Interval range, Dtype dtype,
+                  ReduceOp reduction, std::byte* y, const std::byte* own = nullptr) {
   reduce_range(segment, buffer, range, dtype, reduction, Results(&y, 1), own);
 }
 
 void all_reduce_small(const CollectiveContext& context, SharedSegment& segment, const FlatBucket& x,
-                      const FlatBucket& y, Dtype dtype, Reduction reduction) {
+                      const FlatBucket& y, Dtype dtype, ReduceOp reduction) {
   alignas(64) std::byte result[kSmallBytes];
   const int buffer = segment.next_buffer();
   x.read(0, x.bytes(), segment.buffer(segment.local_rank(), buffer));
@@ -74,7 +74,7 @@ std::int64_t max_over_ranks(const CollectiveContext& context, SharedSegment& seg
 }  // namespace
 
 void all_reduce_small(const CollectiveContext& context, SharedSegment& segment, std::byte* x,
-                      std::int64_t bytes, Dtype dtype, Reduction reduction) {
+                      std::int64_t bytes, Dtype dtype, ReduceOp reduction) {
   const int buffer = segment.next_buffer();
   std::memcpy(segment.buffer(segment.local_rank(), buffer), x, static_cast<std::size_t>(bytes));
   segment.barrier(context);
@@ -84,20 +84,20 @@ void all_reduce_small(const CollectiveContext& context, SharedSegment& segment, 
 }
 
 void all_reduce(const CollectiveContext& context, SharedSegment& segment, const FlatBucket& x,
-                const FlatBucket& y, Dtype dtype, Reduction reduction) {
+                const FlatBucket& y, Dtype dtype, ReduceOp reduction) {
   if (x.bytes() <= kSmallBytes) return all_reduce_small(context, segment, x, y, dtype, reduction);
   const int rank = segment.local_rank(), ranks = segment.ranks();
   for_each_chunk(
       x.bytes(), SharedSegment::kBufferBytes, [&](std::int64_t begin, std::int64_t length) {
         const int buffer = segment.next_buffer();
-        const Range own = partition(length, rank, ranks);
+        const Interval own = partition(length, rank, ranks);
         // Nobody else reads this rank's operand of its own partition, nor writes its result: both
         // stay where they are if they are contiguous.
         const std::byte* own_x = x.contiguous_range(begin + own.begin, own.length());
         std::byte* own_y = y.contiguous_range(begin + own.begin, own.length());
         for (int r = 0; r < ranks; ++r) {
           if (r == rank && own_x != nullptr) continue;
-          const Range range = partition(length, r, ranks);
+          const Interval range = partition(length, r, ranks);
           x.read(begin + range.begin, range.length(), segment.buffer(rank, buffer) + range.begin);
         }
         segment.barrier(context);
@@ -107,7 +107,7 @@ void all_reduce(const CollectiveContext& context, SharedSegment& segment, const 
         segment.barrier(context);
         for (int r = 0; r < ranks; ++r) {
           if (r == rank && own_y != nullptr) continue;
-          const Range range = partition(length, r, ranks);
+          const Interval range = partition(length, r, ranks);
           y.write(begin + range.begin, range.length(), segment.buffer(r, buffer) + range.begin);
         }
       });
@@ -154,7 +154,7 @@ class SharedMemory final : public Collectives {
         x.read(r * y.bytes() + begin, length, blocks + r * length);
       }
       segment_.barrier(context);
-      const Range own{rank * length, (rank + 1) * length};
+      const Interval own{rank * length, (rank + 1) * length};
       std::byte* destination = y.contiguous_range(begin, length);
       std::byte* result = destination != nullptr ? destination : blocks + own.begin;
       reduce_range(segment_, buffer, own, dtype, arguments.reduction, result, own_block);
@@ -220,7 +220,7 @@ class SharedMemory final : public Collectives {
       const Array& x = arguments.xs[i];
       // An array of one cache line has one partition; which rank reduces it rotates.
       const int rank = (segment_.local_rank() + static_cast<int>(i)) % segment_.ranks();
-      const Range own = partition(x.size() * x.itemsize(), rank, segment_.ranks());
+      const Interval own = partition(x.size() * x.itemsize(), rank, segment_.ranks());
       PeerPointers pointers = arguments.peers[i];
       for (std::byte*& pointer : pointers) pointer += own.begin;
       reduce(arguments.reduction, x.dtype(), Operands(pointers), Results(pointers),

@@ -13,11 +13,11 @@ inline constexpr std::int64_t kSmallBytes = std::int64_t{1} << 14;
 
 // Reduces at most kSmallBytes of contiguous memory in place, with one barrier.
 void all_reduce_small(const CollectiveContext& context, SharedSegment& segment, std::byte* x,
-                      std::int64_t bytes, Dtype dtype, Reduction reduction);
+                      std::int64_t bytes, Dtype dtype, ReduceOp reduction);
 
 // Each rank reduces its partition of each chunk; the others copy it from its buffer.
 void all_reduce(const CollectiveContext& context, SharedSegment& segment, const FlatBucket& x,
-                const FlatBucket& y, Dtype dtype, Reduction reduction);
+                const FlatBucket& y, Dtype dtype, ReduceOp reduction);
 
 // Of ranks that share `segment`.
 std::unique_ptr<Collectives> collectives(SharedSegment& segment);

@@ -26,7 +26,7 @@ struct Partition {
 class Message {
  public:
   Message(const CollectiveContext& context, SharedSegment& segment, const NodeLayout& layout,
-          Dtype dtype, Reduction reduction, std::int64_t bytes)
+          Dtype dtype, ReduceOp reduction, std::int64_t bytes)
       : group_(all_ranks(context)),
         segment_(segment),
         layout_(layout),
@@ -55,8 +55,8 @@ class Message {
   Partition& own() { return *std::ranges::find(handled_, group_.position, &Partition::owner); }
 
   // The elements of a chunk of `length` bytes that `owner` reduces.
-  Range elements(std::int64_t length, int owner) const {
-    const Range bytes = partition(length, owner, group_.size());
+  Interval elements(std::int64_t length, int owner) const {
+    const Interval bytes = partition(length, owner, group_.size());
     return {bytes.begin / size_of(dtype_), bytes.end / size_of(dtype_)};
   }
   std::int64_t size_of_partition(int owner) const {
@@ -84,7 +84,7 @@ class Message {
                      x.read(start + begin, length, segment_.buffer(segment_.local_rank(), buffer));
                      segment_.barrier(group_.context);
                      for (Partition& part : handled_) {
-                       const Range range = elements(length, part.owner);
+                       const Interval range = elements(length, part.owner);
                        reduce_range(part, buffer, range);
                        part.done += range.length();
                      }
@@ -92,7 +92,7 @@ class Message {
   }
 
   // A range of a chunk, in the staging buffers, to one partial result for each subtree.
-  void reduce_range(const Partition& part, int buffer, Range range) {
+  void reduce_range(const Partition& part, int buffer, Interval range) {
     std::byte* partial = part.partials.get() + part.done * size_of(partial_dtype(dtype_));
     for (const NodeLayout::Subtree& subtree : layout_.subtrees()) {
       if (subtree.node != node()) continue;
@@ -166,14 +166,14 @@ class Message {
           const int buffer = segment_.next_buffer();
           std::byte* staged = segment_.buffer(segment_.local_rank(), buffer);
           for (Partition& part : handled_) {
-            const Range range = elements(length, part.owner);
+            const Interval range = elements(length, part.owner);
             std::memcpy(staged + range.begin * itemsize, part.result.get() + part.done * itemsize,
                         static_cast<std::size_t>(range.length() * itemsize));
             part.done += range.length();
           }
           segment_.barrier(group_.context);
           for (int owner = 0; owner < group_.size(); ++owner) {
-            const Range range = partition(length, owner, group_.size());
+            const Interval range = partition(length, owner, group_.size());
             const int handler = layout_.local_rank(layout_.handler(node(), owner));
             y.write(start + begin + range.begin, range.length(),
                     segment_.buffer(handler, buffer) + range.begin);
@@ -185,7 +185,7 @@ class Message {
   SharedSegment& segment_;
   const NodeLayout& layout_;
   Dtype dtype_;
-  Reduction reduction_;
+  ReduceOp reduction_;
   std::int64_t bytes_;
   std::vector<Partition> handled_;  // one is this rank's own
 };
@@ -197,7 +197,7 @@ bool pays(const CollectiveContext& context, all_reduce::NetworkModel network, st
 }
 
 void all_reduce(const CollectiveContext& context, SharedSegment& segment, const FlatBucket& x,
-                const FlatBucket& y, Dtype dtype, Reduction reduction) {
+                const FlatBucket& y, Dtype dtype, ReduceOp reduction) {
   const NodeLayout layout(context.transport.topology());
   for_each_chunk(x.bytes(), kMessageBytes, [&](std::int64_t start, std::int64_t bytes) {
     Message(context, segment, layout, dtype, reduction, bytes).run(x, y, start);

@@ -17,6 +17,6 @@ bool pays(const CollectiveContext& context, all_reduce::NetworkModel network, st
 // receives the other nodes' partial results, and sends its result to one rank of each. Calls must
 // have been compared before.
 void all_reduce(const CollectiveContext& context, SharedSegment& segment, const FlatBucket& x,
-                const FlatBucket& y, Dtype dtype, Reduction reduction);
+                const FlatBucket& y, Dtype dtype, ReduceOp reduction);
 
 }  // namespace renga::unequal_nodes

@@ -7,6 +7,9 @@
 
 namespace renga {
 
+void (*check_signals)() = nullptr;
+std::string (*current_call_site)() = nullptr;
+
 namespace {
 
 // Finding the call site takes longer than a short collective, so it is done only for errors.

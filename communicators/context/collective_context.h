@@ -24,9 +24,9 @@ struct CollectiveContext {
 };
 
 // Runs pending signal handlers and throws what they raise. Set by the binding.
-inline void (*check_signals)() = nullptr;
+extern void (*check_signals)();
 // Where in the user's program this thread is. Set by the binding.
-inline std::string (*current_call_site)() = nullptr;
+extern std::string (*current_call_site)();
 
 // "all_reduce …: rank 0 waited 5 s for rank 2"
 [[noreturn]] void throw_timeout(const CollectiveContext& context, const std::vector<int>& missing,

@@ -34,7 +34,7 @@ void update_block(const Update& update, const std::vector<Array>& arrays,
   const Array &g = blocks[0], &x = blocks[1];
   PeerPointers grads = peers[0];
   for (std::byte*& grad : grads) grad += begin;
-  reduce(Reduction::mean, g.dtype(), Operands(grads), g.data(), g.size());
+  reduce(ReduceOp::mean, g.dtype(), Operands(grads), g.data(), g.size());
   update.apply(x, {g, update.g.scale, update.g.decay}, blocks.data() + 2);
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     for (std::size_t r = 0; r < peers[i].size(); ++r) {
@@ -54,7 +54,7 @@ void run_updates(const CollectiveContext& context, SharedSegment& segment,
     const std::vector<Array> arrays = arrays_of(updates[i]);
     // An array of one cache line has one partition; which rank updates it rotates.
     const int rank = (local_rank + static_cast<int>(i)) % ranks;
-    const Range own = partition(arrays[0].size() * arrays[0].itemsize(), rank, ranks);
+    const Interval own = partition(arrays[0].size() * arrays[0].itemsize(), rank, ranks);
     for_each_chunk(own.length(), kBlockBytes, [&](std::int64_t begin, std::int64_t length) {
       update_block(updates[i], arrays, std::span(peers).subspan(first, arrays.size()), local_rank,
                    own.begin + begin, length);

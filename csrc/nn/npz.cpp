@@ -10,6 +10,7 @@ namespace {
 
 constexpr const char* kWhat = "load_npz";
 constexpr std::uint32_t kMember = 0x04034b50, kEntry = 0x02014b50, kEnd = 0x06054b50;
+constexpr std::size_t kEndBytes = 22;
 constexpr std::string_view kMagic = "\x93NUMPY";
 
 struct NpyType {
@@ -134,6 +135,7 @@ NamedArrays read_npz(const std::string& file) {
   const std::size_t end = zip.rfind(end_mark);
   require<std::invalid_argument>(end != zip.npos, kWhat, ": expected an npz archive, got '", file,
                                  "'");
+  part_of(zip, end, kEndBytes, kWhat);
   const auto count = number_at<std::uint16_t>(zip, end + 10, kWhat);
   std::size_t at = number_at<std::uint32_t>(zip, end + 16, kWhat);
   NamedArrays arrays;

@@ -12,12 +12,10 @@ class Net(renga.Chain):
         super().__init__()
         with self.init_scope():
             self.conv = L.Convolution2D(1, 16, 3, pad=1)
-            self.norm = L.BatchNormalization(16)
             self.out = L.Linear(16 * 4 * 4, 10)
 
     def forward(self, x):
-        h = F.max_pooling_2d(F.relu(self.norm(self.conv(x))), 2)
-        return self.out(F.dropout(h, 0.25))
+        return self.out(F.max_pooling_2d(F.relu(self.conv(x)), 2))
 
 
 def main():
@@ -28,7 +26,7 @@ def main():
 
     numpy.random.seed(0)
     net = Net()
-    optimizer = renga.optimizers.Adam(1e-3).setup(net)
+    optimizer = renga.optimizers.MomentumSGD(0.05).setup(net)
     optimizer.add_hook(renga.optimizer_hooks.WeightDecay(1e-4))
     for epoch in range(3):
         order = numpy.random.permutation(len(x))

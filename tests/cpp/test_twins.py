@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import runpy
+import shutil
 import subprocess
 from typing import Any
 
@@ -54,10 +56,27 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return folder, dict(numpy.load(folder / "twins.npz"))
 
 
-def _run(program: str, folder: pathlib.Path, *arguments: str) -> None:
+def _run(
+    program: str, folder: pathlib.Path, *arguments: str, processes: int = 1
+) -> str:
+    """What a program prints that runs in a folder."""
     assert _PROGRAMS is not None
     command = [str(pathlib.Path(_PROGRAMS) / program), *arguments]
-    subprocess.run(command, cwd=folder, check=True, timeout=60)
+    if processes > 1:
+        mpiexec = shutil.which("mpiexec")
+        if mpiexec is None:
+            pytest.skip("there is no mpiexec")
+        command = [mpiexec, "-n", str(processes), *command]
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        check=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return done.stdout
 
 
 def _stored() -> dict[str, numpy.ndarray]:
@@ -190,13 +209,57 @@ def test_files(results: Any) -> None:
     )
 
 
-def test_digits(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    runpy.run_path(str(_EXAMPLES / "digits.py"), run_name="__main__")
-    _run("digits", tmp_path)
-    found, expected = map(
-        pathlib.Path.read_bytes,
-        (tmp_path / "digits.safetensors", tmp_path / "digits_python.safetensors"),
-    )
-    loaded = [safetensors.numpy.load(x) for x in (found, expected)]
-    _assert_same(loaded[0], "", loaded[1])
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A folder with the data of the example, and the parameters that Python trains."""
+    folder = tmp_path_factory.mktemp("digits")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        runpy.run_path(str(_EXAMPLES / "digits.py"), run_name="__main__")
+    return folder, safetensors.numpy.load_file(folder / "digits_python.safetensors")
+
+
+def test_digits(digits: Any) -> None:
+    folder, expected = digits
+    _run("digits", folder)
+    found = safetensors.numpy.load_file(folder / "digits.safetensors")
+    _assert_same(found, "", expected)
+
+
+def test_digits_on_two_processes(digits: Any) -> None:
+    folder, expected = digits
+    _run("digits", folder, processes=2)
+    found = safetensors.numpy.load_file(folder / "digits.safetensors")
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        numpy.testing.assert_allclose(found[name], array, rtol=0, atol=1e-6)
+
+
+def test_dcgan(digits: Any) -> None:
+    losses = _numbers(_run("dcgan", digits[0]), r"generator (.*), discriminator (.*)")
+    assert len(losses) == 1440 // 64
+    # At first, a discriminator that does not know better has losses of log 2.
+    assert abs(losses[0][0] - 0.693) < 0.4
+    assert numpy.load(digits[0] / "generator.npz")["up2/W"].shape == (32, 1, 4, 4)
+
+
+def test_spatial_network_is_that_of_one_process(tmp_path: pathlib.Path) -> None:
+    alone = _numbers(_run("spatial", tmp_path), r"loss (.*)")
+    assert alone[-1][0] < alone[0][0] / 2
+    spread = _numbers(_run("spatial", tmp_path, processes=2), r"loss (.*)")
+    numpy.testing.assert_allclose(spread, alone, rtol=1e-5)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_heat_finds_the_stencil(processes: int, tmp_path: pathlib.Path) -> None:
+    printed = _run("heat", tmp_path, processes=processes)
+    kernel = _numbers(printed, r"(\S+)  (\S+)  (\S+)$")
+    k = 0.15
+    expected = [[0, k, 0], [k, 1 - 4 * k, k], [0, k, 0]]
+    numpy.testing.assert_allclose(kernel, expected, atol=1e-4)
+
+
+def _numbers(printed: str, pattern: str) -> list[list[float]]:
+    """The numbers in each line that matches a pattern."""
+    found = (re.search(pattern, line) for line in printed.splitlines())
+    return [[float(x) for x in match.groups()] for match in found if match]

@@ -132,7 +132,7 @@ void run(const RankGroup& group, const Vector& v, const NetworkModel& network,
     reduce_to_partial(v.reduction, v.dtype, Operands(&x, 1), partial.x, v.n);
   }
   run_partial(chosen, group, partial);
-  if (is_16_bit || v.reduction == Reduction::mean) {
+  if (is_16_bit || v.reduction == ReduceOp::mean) {
     finish_partial(v.reduction, v.dtype, group.size(), partial.x, v.x, v.n);
   }
 }

@@ -18,12 +18,12 @@ struct Vector {
   std::byte* x;
   std::int64_t n;
   Dtype dtype;
-  Reduction reduction;
+  ReduceOp reduction;
 
   std::int64_t bytes() const { return n * size_of(dtype); }
   // The part that position `i` of `count` reduces.
   std::span<std::byte> partition_of(int i, int count) const {
-    const Range range = partition(bytes(), i, count);
+    const Interval range = partition(bytes(), i, count);
     return byte_span(x + range.begin, range.length());
   }
 };

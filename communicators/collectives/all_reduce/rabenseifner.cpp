@@ -7,14 +7,14 @@ namespace renga::all_reduce {
 namespace {
 
 struct Halves {
-  Range own;      // reduced further by this rank
-  Range partner;  // and by its partner
+  Interval own;      // reduced further by this rank
+  Interval partner;  // and by its partner
 };
 
 // In elements. The lower of two partners takes the lower half.
-Halves halve(Range range, bool is_lower) {
+Halves halve(Interval range, bool is_lower) {
   const std::int64_t middle = range.begin + range.length() / 2;
-  const Range lower{range.begin, middle}, upper{middle, range.end};
+  const Interval lower{range.begin, middle}, upper{middle, range.end};
   return is_lower ? Halves{lower, upper} : Halves{upper, lower};
 }
 
@@ -22,13 +22,13 @@ Halves halve(Range range, bool is_lower) {
 
 void rabenseifner(const RankGroup& group, const Vector& v) {
   const std::int64_t itemsize = size_of(v.dtype);
-  const auto bytes_of = [&](std::byte* data, Range elements) {
+  const auto bytes_of = [&](std::byte* data, Interval elements) {
     return byte_span(data + elements.begin * itemsize, elements.length() * itemsize);
   };
   with_power_of_two(group, v, [&](const PowerOfTwo& participants, int index, std::byte* scratch) {
     // Nearest partners first: this keeps the order of the operands.
     std::vector<Halves> steps;
-    Range own{0, v.n};
+    Interval own{0, v.n};
     for (int distance = 1; distance < participants.size; distance *= 2) {
       const int partner = participants.position_of(index ^ distance);
       const bool is_lower = (index & distance) == 0;

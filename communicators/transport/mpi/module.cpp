@@ -3,17 +3,12 @@
 #include <pybind11/pybind11.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "devices/gil_release.h"
-#include "transport/mpi/launcher.h"
-#include "transport/mpi/mpi_transport.h"
+#include "transport/mpi/connect.h"
 
 namespace py = pybind11;
 
@@ -21,53 +16,8 @@ namespace {
 
 using namespace renga;
 
-// Runs after the interpreter has been finalized. A rank that exits with an error must not wait in
-// MPI_Finalize for ranks that wait for it.
-void on_process_exit(int status, void*) {
-  if (mpi_is_finalized()) return;
-  if (status == 0) {
-    MPI_Finalize();
-  } else if (status == 128 + SIGTERM) {
-    _exit(status);  // mpiexec sends SIGTERM to all ranks
-  } else {
-    MPI_Abort(MPI_COMM_WORLD, status);
-  }
-}
-
-// MPI is finalized by whoever initialized it, which may be mpi4py.
-void initialize() {
-  [[maybe_unused]] static const bool watches = (end_with_launcher(), true);
-  int initialized = 0;
-  MPI_Initialized(&initialized);
-  if (initialized) return;
-  int level = MPI_THREAD_SINGLE;
-  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level), "MPI_Init_thread");
-  on_exit(on_process_exit, nullptr);
-}
-
-// All that have been created.
-std::vector<std::weak_ptr<MpiTransport>>& transports() {
-  static std::vector<std::weak_ptr<MpiTransport>> all;
-  return all;
-}
-
-std::shared_ptr<Transport> connect(std::uintptr_t comm_address, bool shares_memory) {
-  initialize();
-  const MPI_Comm comm =
-      comm_address == 0 ? MPI_COMM_WORLD : *reinterpret_cast<const MPI_Comm*>(comm_address);
-  const GilRelease release;
-  const auto transport = std::make_shared<MpiTransport>(comm, shares_memory);
-  transports().push_back(transport);
-  return transport;
-}
-
-// Before the interpreter ends, and with it, perhaps, MPI.
-void shut_down() {
-  if (in_forked_process()) return;
-  for (const auto& transport : transports()) {
-    if (const auto alive = transport.lock()) alive->send_shutdown_notice();
-  }
-  stop_progress_thread();
+std::shared_ptr<Transport> connect_to(std::uintptr_t comm_address, bool shares_memory) {
+  return connect(reinterpret_cast<const MPI_Comm*>(comm_address), shares_memory);
 }
 
 void write_comm(const Transport& transport, std::uintptr_t address) {
@@ -79,7 +29,7 @@ void write_comm(const Transport& transport, std::uintptr_t address) {
 PYBIND11_MODULE(_communicators_mpi, m) {
   m.doc() = "Communication through MPI.";
   py::module_::import("renga._communicators");
-  m.def("connect", &connect, py::arg("comm_address") = 0, py::arg("shares_memory") = true,
+  m.def("connect", &connect_to, py::arg("comm_address") = 0, py::arg("shares_memory") = true,
         "A transport over the MPI_Comm at an address; over all processes of the job for 0.");
   m.def(
       "thread_level",

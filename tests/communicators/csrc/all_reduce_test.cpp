@@ -24,7 +24,7 @@ std::vector<T> operand(int rank, std::int64_t n) {
 
 // The reduction in the order of reduce.h.
 template <class T>
-std::vector<T> expected(int ranks, std::int64_t n, Reduction reduction) {
+std::vector<T> expected(int ranks, std::int64_t n, ReduceOp reduction) {
   std::vector<std::vector<T>> xs;
   std::vector<const std::byte*> pointers;
   for (int r = 0; r < ranks; ++r) xs.push_back(operand<T>(r, n));
@@ -35,7 +35,7 @@ std::vector<T> expected(int ranks, std::int64_t n, Reduction reduction) {
 }
 
 template <class T>
-void check_algorithm(Algorithm algorithm, int ranks, std::int64_t n, Reduction reduction) {
+void check_algorithm(Algorithm algorithm, int ranks, std::int64_t n, ReduceOp reduction) {
   CAPTURE(all_reduce::name_of(algorithm));
   CAPTURE(ranks);
   const std::vector<T> y = expected<T>(ranks, n, reduction);
@@ -57,9 +57,9 @@ TEST_CASE("all algorithms but the ring give the same bits") {
          {Algorithm::all_gather, Algorithm::direct, Algorithm::recursive_doubling,
           Algorithm::rabenseifner, Algorithm::tree, Algorithm::torus}) {
       for (const std::int64_t n : {1, 7, 1001}) {
-        check_algorithm<float>(algorithm, ranks, n, Reduction::sum);
+        check_algorithm<float>(algorithm, ranks, n, ReduceOp::sum);
       }
-      check_algorithm<double>(algorithm, ranks, 100, Reduction::mean);
+      check_algorithm<double>(algorithm, ranks, 100, ReduceOp::mean);
     }
   }
 }
@@ -67,8 +67,8 @@ TEST_CASE("all algorithms but the ring give the same bits") {
 TEST_CASE("the ring is exact for integers") {
   for (const int ranks : {2, 3, 6}) {
     for (const std::int64_t n : {0, 1, 7, 1001}) {
-      check_algorithm<std::int64_t>(Algorithm::ring, ranks, n, Reduction::sum);
-      check_algorithm<std::int64_t>(Algorithm::ring, ranks, n, Reduction::max);
+      check_algorithm<std::int64_t>(Algorithm::ring, ranks, n, ReduceOp::sum);
+      check_algorithm<std::int64_t>(Algorithm::ring, ranks, n, ReduceOp::max);
     }
   }
 }
@@ -78,7 +78,7 @@ TEST_CASE("a reduction over a subgroup leaves the other ranks out") {
     const CollectiveContext context = context_of(transport);
     float x = static_cast<float>(context.rank());
     const RankGroup group = strided_ranks(context, context.rank() % 2, 2, 3);
-    run(group, {reinterpret_cast<std::byte*>(&x), 1, Dtype::float32, Reduction::sum}, {},
+    run(group, {reinterpret_cast<std::byte*>(&x), 1, Dtype::float32, ReduceOp::sum}, {},
         Algorithm::rabenseifner);
     CHECK(x == (context.rank() % 2 == 0 ? 6.0F : 9.0F));
   });

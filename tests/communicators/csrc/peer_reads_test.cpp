@@ -29,8 +29,7 @@ std::vector<Array> operands(int rank, const std::vector<std::int64_t>& sizes) {
 }
 
 // Of each array the reduction in the order of reduce.h.
-std::vector<Array> expected(int ranks, const std::vector<std::int64_t>& sizes,
-                            Reduction reduction) {
+std::vector<Array> expected(int ranks, const std::vector<std::int64_t>& sizes, ReduceOp reduction) {
   std::vector<std::vector<Array>> all;
   for (int r = 0; r < ranks; ++r) all.push_back(operands(r, sizes));
   std::vector<Array> ys;
@@ -66,7 +65,7 @@ TEST_CASE("reading peers' memory gives the bits of any other algorithm") {
       {600'001}, {1}, {0, 5, 300'000, 0, 16, 70'000}};
   for (const int ranks : {2, 3, 4, 5}) {
     for (const auto& sizes : lists) {
-      for (const Reduction reduction : {Reduction::sum, Reduction::mean}) {
+      for (const ReduceOp reduction : {ReduceOp::sum, ReduceOp::mean}) {
         const std::vector<Array> ys = expected(ranks, sizes, reduction);
         on_one_node(ranks, [&](const CollectiveContext& context, SharedSegment& segment) {
           const std::vector<Array> xs = operands(context.rank(), sizes);
@@ -89,7 +88,7 @@ TEST_CASE("an array of one rank that is not contiguous is seen by all, and nothi
     const Array before = operand(context.rank(), 20, 0);
     const Strides strides{context.rank() == 1 ? 8 : 4};
     const Array x(whole.storage(), whole.data(), Shape{10}, strides, Dtype::float32);
-    CHECK(!peer_reads::all_reduce(context, segment, {x}, {x}, Reduction::sum));
+    CHECK(!peer_reads::all_reduce(context, segment, {x}, {x}, ReduceOp::sum));
     CHECK(same_bits(whole, before));
   });
 }

@@ -26,7 +26,7 @@ Array operand(int rank, std::int64_t n) {
 }
 
 // The reduction in the order of reduce.h.
-Array expected(int ranks, std::int64_t n, Reduction reduction) {
+Array expected(int ranks, std::int64_t n, ReduceOp reduction) {
   std::vector<Array> xs;
   std::vector<const std::byte*> pointers;
   for (int r = 0; r < ranks; ++r) pointers.push_back(xs.emplace_back(operand(r, n)).data());
@@ -36,7 +36,7 @@ Array expected(int ranks, std::int64_t n, Reduction reduction) {
 }
 
 // All-reduces on ranks of `nodes`, checks the bits, and returns the bytes that all ranks sent.
-std::int64_t check(const std::vector<int>& nodes, std::int64_t n, Reduction reduction) {
+std::int64_t check(const std::vector<int>& nodes, std::int64_t n, ReduceOp reduction) {
   CAPTURE(nodes.size());
   CAPTURE(n);
   const Array y = expected(static_cast<int>(nodes.size()), n, reduction);
@@ -72,20 +72,20 @@ TEST_CASE("unequal nodes give the bits of any other algorithm") {
   };
   for (const auto& nodes : placements) {
     for (const std::int64_t n : {1, 1001, 300'000}) {
-      check(nodes, n, Reduction::sum);
+      check(nodes, n, ReduceOp::sum);
     }
-    check(nodes, 1001, Reduction::mean);
+    check(nodes, 1001, ReduceOp::mean);
   }
-  check({0, 0, 1}, 2'200'000, Reduction::sum);  // more than goes between nodes at once
+  check({0, 0, 1}, 2'200'000, ReduceOp::sum);  // more than goes between nodes at once
 }
 
 TEST_CASE("unequal nodes send partial results, not operands") {
   constexpr std::int64_t n = 100'000, bytes = n * sizeof(float);
   // A node with one subtree sends once the vector in all: others' partitions of its partial
   // result, and its own partition of the result. Partitions are rounded to cache lines.
-  CHECK(check({0, 0, 0, 0, 1, 1}, n, Reduction::sum) <= 2 * bytes + 4096);
+  CHECK(check({0, 0, 0, 0, 1, 1}, n, ReduceOp::sum) <= 2 * bytes + 4096);
   // Operands 2 and 3 are one pair of the tree, on two nodes: (0 1), 2 and 3, (4 5).
-  CHECK(check({0, 0, 0, 1, 1, 1}, n, Reduction::sum) <= 3 * bytes + 4096);
+  CHECK(check({0, 0, 0, 1, 1, 1}, n, ReduceOp::sum) <= 3 * bytes + 4096);
 }
 
 TEST_CASE("the largest subtrees of nodes") {

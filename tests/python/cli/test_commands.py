@@ -1,5 +1,6 @@
 """The commands of the program renga that start no ranks of a script's."""
 
+import pathlib
 import re
 import sys
 
@@ -18,16 +19,12 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"renga {renga.__version__}\n"
 
 
-
-def test_cmakedir_is_beside_the_libraries(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_cmakedir_is_beside_the_libraries(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--cmakedir"])
     assert ended.value.code == 0
     found = pathlib.Path(capsys.readouterr().out.strip())
     assert found == pathlib.Path(renga._core.__file__).parent / "cmake"
-
 
 
 def test_a_command_is_required(capsys):

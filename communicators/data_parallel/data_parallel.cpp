@@ -1,0 +1,77 @@
+#include "data_parallel/data_parallel.h"
+
+#include <algorithm>
+
+#include "autograd/backward.h"
+#include "world.h"
+
+namespace renga {
+namespace {
+
+// Large enough that messages are not bound by latency, small enough that most are sent during the
+// backward pass.
+constexpr std::int64_t kBucketBytes = std::int64_t{4} << 20;
+
+std::int64_t bytes(const Variable& x) { return x.size() * size_of(x.dtype()); }
+
+}  // namespace
+
+DataParallel::DataParallel(const nn::Module& model, std::shared_ptr<Communicator> comm)
+    : parameters_(model.parameters()), comm_(std::move(comm)) {
+  if (comm_->size() == 1) return;
+  std::vector<Array> arrays;
+  for (const auto& [name, x] : model.arrays()) arrays.push_back(x.array());
+  communicators::broadcast(*comm_, arrays);
+}
+
+void DataParallel::assign_buckets(const std::vector<const VariableBody*>& order) {
+  const auto position = [&](const NamedVariable& x) {
+    return std::ranges::find(order, x.second.body().get()) - order.begin();
+  };
+  std::vector<NamedVariable> sorted = parameters_;
+  std::ranges::stable_sort(sorted, {}, position);
+  std::int64_t size = kBucketBytes;
+  for (const auto& [name, x] : sorted) {
+    if (size >= kBucketBytes || buckets_.back().parameters[0].dtype() != x.dtype()) {
+      buckets_.emplace_back();
+      size = 0;
+    }
+    size += bytes(x);
+    buckets_.back().parameters.push_back(x);
+    bucket_of_[x.body().get()] = buckets_.size() - 1;
+  }
+}
+
+void DataParallel::send(const Bucket& bucket) {
+  std::vector<Array> gradients;
+  for (const Variable& x : bucket.parameters) {
+    Variable& grad = x.body()->grad;
+    if (!grad.defined()) grad = Variable(zeros(x.shape(), x.dtype(), x.device()));
+    gradients.push_back(grad.array());
+  }
+  in_flight_.push_back(comm_->call(collective_named("all_reduce"), "all_reduce",
+                                   {gradients, gradients, ReduceOp::mean}, {.wait = false}));
+}
+
+void DataParallel::backward(const Variable& loss) {
+  if (comm_->size() == 1) return renga::backward(loss);
+  for (Bucket& bucket : buckets_) bucket.missing = bucket.parameters.size();
+  std::vector<const VariableBody*> order;
+  std::size_t next = 0;  // all ranks send the buckets in this order
+  PassContext context;
+  context.add_hook([&](const Variable& leaf) {
+    if (buckets_.empty()) return order.push_back(leaf.body().get());
+    const auto found = bucket_of_.find(leaf.body().get());
+    if (found == bucket_of_.end()) return;
+    --buckets_[found->second].missing;
+    while (next < buckets_.size() && buckets_[next].missing == 0) send(buckets_[next++]);
+  });
+  renga::backward(std::span(&loss, 1), {}, context);
+  if (buckets_.empty()) assign_buckets(order);
+  while (next < buckets_.size()) send(buckets_[next++]);
+  for (const auto& work : std::exchange(in_flight_, {})) {
+    if (work != nullptr) work->wait(0);
+  }
+}
+
+}  // namespace renga

@@ -1,0 +1,42 @@
+// Data-parallel training of C++ programs: each rank has the whole model and a part of each batch.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "communicator.h"
+#include "nn/module.h"
+
+namespace renga {
+
+// Averages gradients over ranks while the backward pass computes others.
+//
+//   DataParallel parallel(net, comm);  // all ranks get the parameters of rank 0
+//   parallel.backward(loss);
+//   optimizer.update();
+class DataParallel {
+ public:
+  DataParallel(const nn::Module& model, std::shared_ptr<Communicator> comm);
+
+  // The gradients of the loss, averaged over all ranks, which all call it. Gradients of parameters
+  // on which the loss of a rank does not depend count as zeros there.
+  void backward(const Variable& loss);
+
+ private:
+  // Gradients that are sent together, in the order in which backward passes complete them.
+  struct Bucket {
+    std::vector<Variable> parameters;
+    std::size_t missing = 0;  // gradients in this pass
+  };
+  void assign_buckets(const std::vector<const VariableBody*>& order);
+  void send(const Bucket& bucket);
+
+  std::vector<NamedVariable> parameters_;
+  std::shared_ptr<Communicator> comm_;
+  std::vector<Bucket> buckets_;  // known after the first pass
+  std::unordered_map<const VariableBody*, std::size_t> bucket_of_;
+  std::vector<std::shared_ptr<Work>> in_flight_;
+};
+
+}  // namespace renga

@@ -1,0 +1,6 @@
+// Ranks of C++ programs, which link renga::communicators.
+#pragma once
+
+#include "data_parallel/data_parallel.h"
+#include "spatial/halo_exchange.h"
+#include "world.h"
