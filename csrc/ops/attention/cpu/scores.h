@@ -37,9 +37,11 @@ class HeadMask {
   }
   explicit operator bool() const { return data_ != nullptr; }
 
-  // For kPanel keys from `key` on, of which `count` exist.
-  void panel(std::int64_t query, std::int64_t key, std::int64_t count, float* terms) const {
+  // For kPanel keys from `key` on, of which `count` exist: where they are, or in `terms`.
+  const float* panel(std::int64_t query, std::int64_t key, std::int64_t count, float* terms) const {
     const std::byte* const from = data_ + query * row_step_ + key * column_step_;
+    const bool adjoin = !is_bool_ && column_step_ == sizeof(float);
+    if (adjoin && count == kPanel) return reinterpret_cast<const float*>(from);
     for (std::int64_t i = 0; i < count; ++i) {
       const std::byte* const element = from + i * column_step_;
       terms[i] = !is_bool_ ? *reinterpret_cast<const float*>(element)
@@ -47,6 +49,7 @@ class HeadMask {
                                                            : kNothing;
     }
     std::fill(terms + count, terms + kPanel, kNothing);
+    return terms;
   }
 
  private:
@@ -110,14 +113,15 @@ template <class Target, class Body>
   for (std::int64_t p = 0; p < panels; ++p) {
     const std::int64_t at = (p * tile.padded_rows + row) * kPanel;
     const auto left = static_cast<std::int32_t>(std::min(limit - p * kPanel, kPanel));
+    const float* added = nullptr;
     if (tile.mask) {
-      tile.mask.panel(tile.query + row, tile.key + p * kPanel,
-                      std::min(tile.keys - p * kPanel, kPanel), terms);
+      added = tile.mask.panel(tile.query + row, tile.key + p * kPanel,
+                              std::min(tile.keys - p * kPanel, kPanel), terms);
     }
 #pragma GCC unroll 4
     for (int i = 0; i < kPanel; i += L::width) {
       typename L::V v = L::load(scores + at + i) * tile.scale;
-      if (tile.mask) v += L::load(terms + i);
+      if (added != nullptr) v += L::load(added + i);
       if (left < kPanel) v = lanes + i < left ? v : typename L::V{} + kNothing;
       body(L{}, at + i, p * kPanel + i, v);
     }
