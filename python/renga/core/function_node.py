@@ -428,7 +428,7 @@ def backward(
     none the second time.
 
     Raises:
-        TypeError: outputs or gradients are not a tuple or list.
+        TypeError: outputs or gradients are no tuple or list, or outputs no Variables.
         ValueError: there are more or fewer gradients than outputs.
     """
     for name, value in (("outputs", outputs), ("grad_outputs", grad_outputs or ())):
@@ -438,6 +438,9 @@ def backward(
         raise ValueError(
             f"backward: expected {len(outputs)} grad_outputs, got {len(grad_outputs)}"
         )
+    for y in outputs:
+        if not isinstance(y, Variable):
+            raise TypeError(f"backward: expected Variables as outputs, got {type(y)}")
     if any(y.stage >= 0 for y in outputs):
         require_own_graph("backward")
     if grad_outputs is None:

@@ -46,7 +46,11 @@ class CooMatrix:
         self.row = row
         self.col = col
         self.shape = shape
-        self.order = order if order in ("C", "F", "other") else get_order(row, col)
+        if order not in ("C", "F", "other", None):
+            raise ValueError(
+                f"CooMatrix: expected order 'C', 'F', 'other' or None, got {order!r}"
+            )
+        self.order = get_order(row, col) if order is None else order
 
     def to_dense(self) -> numpy.ndarray:
         """The dense matrix or batch; duplicate entries are summed."""

@@ -72,6 +72,8 @@ EXPRESSIONS = """
     chainer.backward(chainer.Variable(X))
     chainer.backward([chainer.Variable(X)], chainer.Variable(ONE))
     chainer.backward([chainer.Variable(X)], [chainer.Variable(ONE)] * 2)
+    chainer.backward([X])
+    chainer.backward((chainer.Variable(X), 1.0))
     chainer.backend.using_device("nothing")
     chainer.backend.using_device(("@numpy", 1, 2))
     chainer.optimizers.SGD().setup("net")

@@ -70,6 +70,9 @@ EXPRESSIONS = """
     chainer.utils.sparse.to_coo(X, ldnz=6).data.array
     chainer.utils.sparse.to_coo(X, ldnz=6).row
     chainer.utils.sparse.to_coo(X, ldnz=6).col
+    chainer.utils.sparse.CooMatrix(X[0], np.arange(3), np.arange(3), (3, 3), order="X")
+    chainer.utils.sparse.CooMatrix(X[0], np.arange(3), np.arange(3), (3, 3), order="F").order
+    chainer.utils.sparse.CooMatrix(X[0], np.arange(3), np.arange(3), (3, 3)).order
     chainer.utils.sparse.get_order(np.array([0, 1, -1]), np.array([0, 1, 1]))
     chainer.utils.sparse.get_order(np.array([0, 1, 1]), np.array([0, 1, -1]))
     chainer.utils.sparse.get_order(np.array([0, 1, -1]), np.array([0, 1, -1]))
