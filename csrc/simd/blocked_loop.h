@@ -69,15 +69,15 @@ struct Rows {
   }
 };
 
-// A row as map_on reads it: the number that it repeats fills a vector, which is
-// read again.
+// A row as map_on reads it.
 template <class V, class T>
-struct RowSource {
+struct RowElements {
   const T* data;
   std::int64_t step;
-  T repeated[V::width];
 
-  [[gnu::always_inline]] RowSource(const Rows<const T>& x, std::int64_t i)
+  // A number that is repeated fills a vector of memory, which is read again and again.
+  [[gnu::always_inline]] RowElements(const Rows<const T>& x, std::int64_t i,
+                                     T (&repeated)[V::width])
       : data(x.row(i)), step(x.step) {
     if (step != 0) return;
     std::fill_n(repeated, V::width, *data);
@@ -94,14 +94,14 @@ struct RowSource {
   }
 };
 
-// y = f(x...) for rows of n elements, f of a Target's vectors and always
-// inlined. The rest of a row goes through one padded vector, so that the result
-// of an element does not depend on its position.
+// y = f(x...) for rows of n elements, f of a Target's vectors and always inlined. The rest of a row
+// goes through one padded vector, so that the result of an element does not depend on its position.
 template <class Target, class T, class F, class... In>
 [[gnu::always_inline]] inline void map_on(const Rows<T>& y, std::int64_t rows, std::int64_t n, F f,
                                           const Rows<In>&... x) {
   using V = Vector<Target, Compute<T>>;
-  const auto map_row = [=](T * to, const auto&... from) __attribute__((always_inline)) {
+  // By value: the compiler would read what is in memory again after each store.
+  const auto map_row = [=](T * to, auto... from) __attribute__((always_inline)) {
     std::int64_t i = 0;
     for (; i + V::width <= n; i += V::width) V::store(f(from.at(i)...).v, to + i);
     if (i == n) return;
@@ -109,7 +109,13 @@ template <class Target, class T, class F, class... In>
     V::store(f(from.rest(i, n)...).v, out);
     std::copy_n(out, n - i, to + i);
   };
-  for (std::int64_t r = 0; r < rows; ++r) map_row(y.row(r), RowSource<V, T>(x, r)...);
+  T repeated[sizeof...(In)][V::width];
+  [&]<std::size_t... k>(std::index_sequence<k...>) __attribute__((always_inline)) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      map_row(y.row(r), RowElements<V, T>(x, r, repeated[k])...);
+    }
+  }
+  (std::index_sequence_for<In...>());
 }
 
 // The same in vectors of the machine's width.

@@ -33,13 +33,9 @@ template <class Target, class C, class F>
 RENGA_BY_XSIMD(floor)
 RENGA_BY_XSIMD(ceil)
 RENGA_BY_XSIMD(trunc)
-RENGA_BY_XSIMD(log1p)
 RENGA_BY_XSIMD(tan)
 RENGA_BY_XSIMD(asin)
 RENGA_BY_XSIMD(acos)
-RENGA_BY_XSIMD(sinh)
-RENGA_BY_XSIMD(cosh)
-RENGA_BY_XSIMD(erf)
 #undef RENGA_BY_XSIMD
 
 template <class Target, class C>
@@ -57,41 +53,58 @@ template <class Target, class C>
 #endif
 }
 
-// sin(x + quarters π / 2) for |x| <= 2^16, by minimax polynomials around the nearest multiple of π
-// / 2.
-template <class Target>
-[[gnu::always_inline]] inline Vector<Target, float> sine_of_quarters(const Vector<Target, float>& x,
-                                                                     std::int32_t quarters) {
-  using V = Vector<Target, float>;
-  constexpr float kSine[] = {2.72468687e-6f, -0.00019840063f, 0.00833333183f, -0.166666667f};
-  constexpr float kCosine[] = {-2.72984077e-7f, 2.48005806e-5f, -0.00138888876f, 0.0416666667f};
-  constexpr float round = 0x1.8p23f;  // added and subtracted again, it leaves an integer
+// (sin r / r - 1) / r² and (cos r - 1 + r² / 2) / r⁴ by r²: minimax of floats, Taylor's of doubles.
+inline constexpr float kFloatSine[] = {2.72468687e-6f, -0.00019840063f, 0.00833333183f,
+                                       -0.166666667f};
+inline constexpr float kFloatCosine[] = {-2.72984077e-7f, 2.48005806e-5f, -0.00138888876f,
+                                         0.0416666667f};
+inline constexpr double kDoubleSine[] = {
+    2.8114572543455206e-15, -7.647163731819816e-13, 1.6059043836821613e-10, -2.505210838544172e-8,
+    2.7557319223985893e-6,  -1.984126984126984e-4,  8.333333333333333e-3,   -0.16666666666666666};
+inline constexpr double kDoubleCosine[] = {
+    4.779477332387385e-14, -1.1470745597729725e-11, 2.08767569878681e-9, -2.755731922398589e-7,
+    2.48015873015873e-5,   -1.388888888888889e-3,   0.041666666666666664};
+
+// sin(x + quarters π / 2) for |x| up to 2^16, of doubles up to 2^20, around the nearest multiple of
+// π / 2.
+template <class Target, class C>
+[[gnu::always_inline]] inline Vector<Target, C> sine_of_quarters(const Vector<Target, C>& x,
+                                                                 int quarters) {
+  using V = Vector<Target, C>;
+  constexpr bool is_double = std::is_same_v<C, double>;
+  constexpr int bits = 8 * sizeof(C);
+  constexpr C round = is_double ? C(0x1.8p52) : C(0x1.8p23);  // leaves an integer
   // π / 2 in three parts, whose products are subtracted with one rounding.
-  constexpr float high = 1.57079625f, middle = 7.54978942e-8f, low = 5.39030286e-15f;
-  const V shifted = x * V(static_cast<float>(2 / std::numbers::pi)) + V(round);
+  constexpr C high = is_double ? 0x1.921fb54442d18p0 : 1.57079625;
+  constexpr C middle = is_double ? 0x1.1a62633145c07p-54 : 7.54978942e-8;
+  constexpr C low = is_double ? -0x1.f1976b7ed8fbcp-110 : 5.39030286e-15;
+  const V shifted = x * V(C(2 / std::numbers::pi)) + V(round);
   const V n = shifted - V(round);
   const V r = ((x - n * V(high)) - n * V(middle)) - n * V(low), square = r * r;
-  const V sine = r + r * square * polynomial(square, kSine);
-  const V cosine = square * square * polynomial(square, kCosine) - square * V(0.5f) + V(1);
+  V sine, cosine;
+  if constexpr (is_double) {
+    sine = polynomial(square, kDoubleSine), cosine = polynomial(square, kDoubleCosine);
+  } else {
+    sine = polynomial(square, kFloatSine), cosine = polynomial(square, kFloatCosine);
+  }
+  sine = r + r * square * sine;
+  cosine = square * square * cosine - square * V(C(0.5)) + V(1);
   const BitsOf<V> quarter = bits_of(shifted) + quarters;
-  const auto is_odd = V(__builtin_convertvector(quarter & 1, typename V::V)) > V(0);
-  return from_bits<V>(bits_of(select(is_odd, cosine, sine)) ^ ((quarter & 2) << 30));
+  const auto is_odd = from_bits<V>((quarter & 1) << (bits - 2)) > V(0);
+  return from_bits<V>(bits_of(select(is_odd, cosine, sine)) ^ ((quarter & 2) << (bits - 2)));
 }
 // Of large numbers by xsimd.
 template <class Target, class C, class F>
-[[gnu::always_inline]] inline Vector<Target, C> sine(const Vector<Target, C>& x,
-                                                     std::int32_t quarters, const F& other) {
-  if constexpr (std::is_same_v<C, float>) {
-    const auto is_small = abs(x) <= Vector<Target, C>(0x1p16f);
-    const auto y = sine_of_quarters(x, quarters);
-    return all(is_small) ? y : select(is_small, y, by_xsimd(x, other));
-  } else {
-    return by_xsimd(x, other);
-  }
+[[gnu::always_inline]] inline Vector<Target, C> sine(const Vector<Target, C>& x, int quarters,
+                                                     const F& other) {
+  const auto is_small = abs(x) <= Vector<Target, C>(std::is_same_v<C, double> ? 0x1p20 : 0x1p16);
+  const auto y = sine_of_quarters(x, quarters);
+  return all(is_small) ? y : select(is_small, y, by_xsimd(x, other));
 }
 template <class Target, class C>
 [[gnu::always_inline]] inline Vector<Target, C> sin(const Vector<Target, C>& x) {
-  return sine(x, 0, [](const auto& batch) { return xsimd::sin(batch); });
+  const auto y = sine(x, 0, [](const auto& batch) { return xsimd::sin(batch); });
+  return select(x == Vector<Target, C>(0), x, y);  // -0 too
 }
 template <class Target, class C>
 [[gnu::always_inline]] inline Vector<Target, C> cos(const Vector<Target, C>& x) {
@@ -139,7 +152,45 @@ template <class Target, class C>
   if constexpr (std::is_same_v<C, float>) {
     return Vector<Target, C>(exponential_less_1<Target>(x.v));
   } else {
-    return by_xsimd(x, [](const auto& batch) { return xsimd::expm1(batch); });
+    return exponential_less_1_of_doubles(x);
+  }
+}
+// log(u) for u = 1 + x, and what the rounding of u loses.
+template <class Target, class C>
+[[gnu::always_inline]] inline Vector<Target, C> log1p(const Vector<Target, C>& x) {
+  using V = Vector<Target, C>;
+  if constexpr (std::is_same_v<C, float>) {
+    return by_xsimd(x, [](const auto& batch) { return xsimd::log1p(batch); });
+  } else {
+    const V u = x + V(1), y = log(u), more = y + (x - (u - V(1))) / u;
+    const auto is_finite = (u > V(0)) && (u <= V(std::numeric_limits<C>::max()));
+    return select(abs(x) < V(1e-300), x, select(is_finite, more, y));
+  }
+}
+// Of doubles by e^|x| / 2; near 0 by Taylor's series.
+template <class Target, class C>
+[[gnu::always_inline]] inline Vector<Target, C> sinh(const Vector<Target, C>& x) {
+  using V = Vector<Target, C>;
+  if constexpr (std::is_same_v<C, float>) {
+    return by_xsimd(x, [](const auto& batch) { return xsimd::sinh(batch); });
+  } else {
+    constexpr double kSeries[] = {
+        8.2206352466243297e-18, 2.8114572543455206e-15, 7.6471637318198164e-13,
+        1.6059043836821613e-10, 2.5052108385441720e-8,  2.7557319223985893e-6,
+        1.9841269841269841e-4,  8.3333333333333332e-3,  0.16666666666666666};
+    const V square = x * x, near = x + x * square * polynomial(square, kSeries);
+    const V half = exponential_of_doubles(abs(x), -1), far = half - V(0.25) / half;
+    return select(abs(x) > V(1), with_sign(far, x), near);
+  }
+}
+template <class Target, class C>
+[[gnu::always_inline]] inline Vector<Target, C> cosh(const Vector<Target, C>& x) {
+  using V = Vector<Target, C>;
+  if constexpr (std::is_same_v<C, float>) {
+    return by_xsimd(x, [](const auto& batch) { return xsimd::cosh(batch); });
+  } else {
+    const V half = exponential_of_doubles(abs(x), -1);
+    return half + V(0.25) / half;
   }
 }
 // log(1 + e^x) for x <= 0; of floats by a minimax polynomial.
@@ -189,8 +240,7 @@ template <class Target, class C>
   }
 }
 
-// Of floats within 2 units in the last place: near 0 by a minimax polynomial in x², elsewhere by
-// e^2|x|.
+// Within 2 units in the last place: near 0 by a minimax polynomial in x², elsewhere by e^2|x|.
 template <class Target>
 [[gnu::always_inline]] inline Floats<Target> tanh_of_floats(const Floats<Target>& x,
                                                             const Floats<Target>& size) {
@@ -212,7 +262,15 @@ template <class Target, class C>
   if constexpr (std::is_same_v<C, float>) {
     return Vector<Target, C>(tanh_of_floats<Target>(x.v, abs(x).v));
   } else {
-    return by_xsimd(x, [](const auto& batch) { return xsimd::tanh(batch); });
+    using V = Vector<Target, C>;
+    constexpr double kSeries[] = {
+        -2.0289800612514075e-05, 8.465718640250347e-05, -0.00023435314845645768,
+        0.0005888400422537283,   -0.001455642111220305, 0.0035921078811045905,
+        -0.00886323420601293,    0.02186948848524601,   -0.05396825396724726,
+        0.13333333333332556,     -0.3333333333333333};
+    const V size = abs(x), square = x * x, power = exp(size + size);
+    const V near = size + size * square * polynomial(square, kSeries);
+    return with_sign(select(size > V(0.55), V(1) - V(2) / (power + V(1)), near), x);
   }
 }
 

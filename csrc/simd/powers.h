@@ -122,33 +122,60 @@ template <class D>
   return from_bits<D>((bits_of(n + D(kRounding)) + 1023) << 52);
 }
 
-// e^x within 2 units in the last place.
+// p 2^n of any size.
+template <class Target>
+[[gnu::always_inline]] inline Vector<Target, double> times_power_of_2(
+    const Vector<Target, double>& p, const Vector<Target, double>& n) {
+  using D = Vector<Target, double>;
+#if defined(__x86_64__)
+  if constexpr (Target::has_mask_registers) {
+    D y;
+    asm("vscalefpd %2, %1, %0" : "=v"(y.v) : "v"(p.v), "v"(n.v));
+    return y;
+  }
+#endif
+  // 2^n may be too large or small where the product is not.
+  const D half = nearest(n * D(0.5));
+  return p * integer_power_of_2(half) * integer_power_of_2(n - half);
+}
+
+// x = r + n log 2, where n is an integer and |r| at most log(2) / 2, and what r's rounding loses.
 template <class D>
-[[gnu::always_inline]] inline D exponential_of_doubles(const D& x) {
+struct ReducedDouble {
+  D r, n, lost;
+};
+template <class D>
+[[gnu::always_inline]] inline ReducedDouble<D> reduced_double(const D& x) {
   // Of two parts, the first has 41 bits: its products with integers are exact.
   constexpr double ln2_high = 0x1.62e42fefa3p-1, ln2_low = 2.8235290563031577e-13;
-  const D limited = min(D(710), max(D(-746), x));  // NaN stays
-  const D n = nearest(limited * D(std::numbers::log2e));
-  const D r = (limited - n * D(ln2_high)) - n * D(ln2_low);
-  // Taylor's series.
-  constexpr double kReciprocalFactorials[] = {1.0 / 6227020800,
-                                              1.0 / 479001600,
-                                              1.0 / 39916800,
-                                              1.0 / 3628800,
-                                              1.0 / 362880,
-                                              1.0 / 40320,
-                                              1.0 / 5040,
-                                              1.0 / 720,
-                                              1.0 / 120,
-                                              1.0 / 24,
-                                              1.0 / 6,
-                                              1.0 / 2,
-                                              1.0,
-                                              1.0};
-  // 2^n may be too large or small where the power is not.
-  const D half = nearest(n * D(0.5));
-  return polynomial(r, kReciprocalFactorials) * integer_power_of_2(half) *
-         integer_power_of_2(n - half);
+  const D n = nearest(x * D(std::numbers::log2e)), high = x - n * D(ln2_high);
+  const D r = high - n * D(ln2_low);
+  return {r, n, (high - r) - n * D(ln2_low)};
+}
+
+// (e^r - 1 - r) / r², with an error of 2^-53 (minimax).
+inline constexpr double kExponentialRest[] = {
+    2.510038549551032e-08, 2.7620088445409746e-07, 2.7557268459997064e-06, 2.4801521295954376e-05,
+    1.9841269863053618e-4, 1.3888888917213717e-3,  8.333333333330062e-3,   4.166666666662413e-2,
+    0.16666666666666669,   0.5000000000000001};
+
+// e^x factor, where the factor is a power of 2, within 2 units in the last place.
+template <class D>
+[[gnu::always_inline]] inline D exponential_of_doubles(const D& x, double exponent_of_factor = 0) {
+  const ReducedDouble<D> parts = reduced_double(min(D(711), max(D(-746), x)));  // NaN stays
+  const D p = (polynomial(parts.r, kExponentialRest) * parts.r + D(1)) * parts.r + D(1);
+  return times_power_of_2(p, parts.n + D(exponent_of_factor));
+}
+
+// e^x - 1 within 2 units in the last place.
+template <class D>
+[[gnu::always_inline]] inline D exponential_less_1_of_doubles(const D& x) {
+  const ReducedDouble<D> parts = reduced_double(min(D(710), max(D(-40), x)));
+  const D r = parts.r, rest = polynomial(r, kExponentialRest) * r * r + parts.lost;
+  // (1 + r + rest) 2^n - 1 by halves, as 2^n is too large for the largest results.
+  const D power = integer_power_of_2(parts.n - D(1));
+  const D half = (power * r + (power - D(0.5))) + power * rest;
+  return select(abs(x) < D(1e-300), x, half + half);
 }
 
 // x^y of doubles that are floats, with the exceptions of the C standard.

@@ -46,10 +46,25 @@ template <int size>
 // Runs longer than this, in bytes, are worth a call of memcpy.
 constexpr std::int64_t kLongRun = 512;
 
+// Conversions of float16 that are made by way of floats.
+template <class From, class To>
+constexpr bool has_float_between = std::is_same_v<From, float16> != std::is_same_v<To, float16> &&
+                                   !std::is_same_v<From, float> && !std::is_same_v<To, float>;
+
 // The compiler makes vectors of other conversions itself.
 template <class From, class To>
 void convert_run(const From* x, To* y, std::int64_t n) {
   std::int64_t i = 0;
+  if constexpr (has_float_between<From, To>) {
+    constexpr std::int64_t kBlock = 512;
+    float numbers[kBlock];
+    for (; i < n; i += kBlock) {
+      const std::int64_t m = std::min(kBlock, n - i);
+      convert_run(x + i, numbers, m);
+      convert_run(numbers, y + i, m);
+    }
+    return;
+  }
 #if defined(__F16C__)
   if constexpr (std::is_same_v<From, float> && std::is_same_v<To, float16>) {
     for (; i + 8 <= n; i += 8) {

@@ -59,14 +59,14 @@ RENGA_INLINE V erf_of_floats(const V& v) {
   return select(t < V(1), erf_near_0(v), V(select(isnan(v), v, outer)));
 }
 
-// erf is 1 or -1 long before the limits, beyond which the square would overflow.
 template <class V>
-RENGA_INLINE V limited_erf(const V& v) {
-  if constexpr (!std::is_arithmetic_v<V> && std::is_same_v<element_of<V>, float>) {
+RENGA_INLINE V error_function(const V& v) {
+  if constexpr (std::is_arithmetic_v<V>) {
+    return erf(v);
+  } else if constexpr (std::is_same_v<element_of<V>, float>) {
     return erf_of_floats(v);
   } else {
-    const V limit(10);
-    return erf(V(select(v > limit, limit, V(select(v < -limit, V(-limit), v)))));
+    return Erf{}(v);
   }
 }
 
@@ -96,7 +96,7 @@ RENGA_INLINE V hard_swish_slope(const V& v) {
 template <class V>
 RENGA_INLINE V normal_cdf(const V& v) {
   using C = element_of<V>;
-  return V(C(0.5)) * (V(1) + limited_erf(V(v * V(C(std::numbers::sqrt2 / 2)))));
+  return V(C(0.5)) * (V(1) + error_function(V(v * V(C(std::numbers::sqrt2 / 2)))));
 }
 
 template <class V>
@@ -282,7 +282,7 @@ RENGA_INLINE V unary(const V& v, element_of<V> p, element_of<V> q) {
   if constexpr (map == Unary::sinh) return sinh(v);
   if constexpr (map == Unary::cosh) return cosh(v);
   if constexpr (map == Unary::tanh) return tanh(v);
-  if constexpr (map == Unary::erf) return limited_erf(v);
+  if constexpr (map == Unary::erf) return error_function(v);
   if constexpr (map >= Unary::erfc && map <= Unary::ndtri) return special<map>(v);
   if constexpr (map == Unary::erfcx) return in_doubles(ScaledErfc{}, v);
   if constexpr (map == Unary::log_ndtr) return in_doubles(LogNormalCdf{}, v);

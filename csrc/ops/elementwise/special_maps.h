@@ -114,6 +114,26 @@ struct NormalCdf {
   }
 };
 
+// erf for |x| <= 0.5, in double, by Maclaurin's series.
+template <class D>
+RENGA_INLINE D double_erf_near_0(const D& x) {
+  constexpr double kSeries[] = {
+      9.422759064650411e-11, -1.2290555301717928e-9, 1.4807192815879218e-8, -1.6365844691234924e-7,
+      1.6462114365889248e-6, -1.492565035840625e-5,  1.2055332981789664e-4, -8.548327023450853e-4,
+      5.223977625442188e-3,  -2.6866170645131252e-2, 0.11283791670955126,   -0.37612638903183754,
+      1.1283791670955126};
+  return x * polynomial(D(x * x), kSeries);
+}
+
+struct Erf {
+  template <class D>
+  RENGA_INLINE D operator()(const D& x) const {
+    const D size = min(D(6), D(abs(x)));  // beyond, it is 1; NaN stays
+    const D far = D(1) - scaled_upper_erfc(size) * exp_of_square(size, -1);
+    return select(size > D(0.5), D(select(x < D(0), D(-far), far)), double_erf_near_0(x));
+  }
+};
+
 // y of erf(y) = x where 1 - |x| = rest: a step of Newton's method from an approximation, which
 // `start` makes of -log(1 - x²) to 2^-29, for the logarithm of the tail, or near 0 for erf itself.
 template <class D, class Start>
@@ -122,7 +142,7 @@ RENGA_INLINE D inverse_erf_of_doubles(const D& x, const D& rest, const Start& st
   const D y = abs(x) * start(-log(D(rest * (D(2) - rest))));
   const D upper = scaled_upper_erfc(y);
   const D far = y + D(kHalfRootOfPi) * upper * (log(upper) - y * y - log(rest));
-  const D near = y - D(kHalfRootOfPi) * exp(D(y * y)) * (erf(y) - abs(x));
+  const D near = y - D(kHalfRootOfPi) * exp(D(y * y)) * (double_erf_near_0(y) - abs(x));
   const D size = select(rest < D(0.5), far, near);
   const D limit = select(rest == D(0), D(std::numeric_limits<double>::infinity()), size);
   return select(x < D(0), -limit, limit);

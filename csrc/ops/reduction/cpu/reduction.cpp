@@ -25,21 +25,63 @@ typename R::Value element(const std::byte* p) {
   return reducers::element<R>(static_cast<typename R::Value>(load<T>(p)));
 }
 
-// The sum of 256 adjoining numbers in 32 partial results: each of eight in float32, which are then
-// added to sums in double.
-inline void add_near(const std::byte* x, double* partials) {
-  constexpr int kLanes = 32, kRows = 8;
-  float near[kLanes] = {};
-  for (int row = 0; row < kRows; ++row) {
-    for (int l = 0; l < kLanes; ++l) {
-      near[l] += load<float>(x + (row * kLanes + l) * static_cast<int>(sizeof(float)));
-    }
-  }
-  for (int l = 0; l < kLanes; ++l) partials[l % (kLanes / 2)] += near[l];
-}
 template <class R>
 constexpr bool sums_halves =
     std::is_same_v<R, reducers::Sum<bfloat16>> || std::is_same_v<R, reducers::Sum<float16>>;
+
+// 16-bit floats are summed up in float32, so many at a time, whose sums are added in double.
+constexpr int kNear = 8;
+
+// The sums of blocks of 256 adjoining numbers in 16 partial results.
+constexpr std::int64_t kNearBlock = 32 * kNear;
+template <class T>
+void add_near_blocks(const T* x, std::int64_t blocks, double* partials) {
+  simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
+    using V = simd::Vector<decltype(target), float>;
+    constexpr int lanes = 32, count = lanes / V::width;
+    for (const T* from = x; from < x + blocks * kNearBlock; from += kNearBlock) {
+      V near[count];
+      for (int k = 0; k < count; ++k) near[k] = V(V::load(from + k * V::width));
+#pragma GCC unroll 8
+      for (int row = 1; row < kNear; ++row) {
+#pragma GCC unroll 4
+        for (int k = 0; k < count; ++k) {
+          near[k] = near[k] + V(V::load(from + row * lanes + k * V::width));
+        }
+      }
+      float sums[lanes];
+      for (int k = 0; k < count; ++k) V::store(near[k], sums + k * V::width);
+      for (int l = 0; l < lanes; ++l) partials[l % (lanes / 2)] += static_cast<double>(sums[l]);
+    }
+  });
+}
+// Adds rows of n numbers, so many at a time, to n results; returns how many rows are left.
+template <class T>
+std::int64_t add_near_rows(const std::byte* x, std::int64_t row_step, std::int64_t rows,
+                           std::int64_t n, double* __restrict to) {
+  simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
+    const auto add = [=]<class V>(V, const std::byte* first, std::int64_t k)
+        __attribute__((always_inline)) {
+      const auto at = [=](int row) __attribute__((always_inline)) {
+        return typename V::Value(V::load(reinterpret_cast<const T*>(first + row * row_step) + k));
+      };
+      auto near = at(0);
+#pragma GCC unroll 8
+      for (int row = 1; row < kNear; ++row) near = near + at(row);
+      float sums[V::width];
+      V::store(near, sums);
+      for (int l = 0; l < V::width; ++l) to[k + l] += static_cast<double>(sums[l]);
+    };
+    using V = simd::Vector<decltype(target), float>;
+    for (std::int64_t row = 0; row + kNear <= rows; row += kNear) {
+      const std::byte* const first = x + row * row_step;
+      std::int64_t k = 0;
+      for (; k + V::width <= n; k += V::width) add(V{}, first, k);
+      for (; k < n; ++k) add(simd::Scalar<float>{}, first, k);
+    }
+  });
+  return rows % kNear;
+}
 
 // Adjoining 16-bit floats are converted, so many at a time, to be folded as floats.
 constexpr std::int64_t kConverted = 4096, kFloat = sizeof(float);
@@ -64,6 +106,15 @@ typename R::Value fold_run(const std::byte* x, std::int64_t step, std::int64_t n
   if constexpr (is_half<T>) {
     if (step == kItem) {
       Value all = R::start;
+      if constexpr (sums_halves<R>) {
+        const std::int64_t blocks = n / kNearBlock, whole = blocks * kNearBlock;
+        double partials[kPartials] = {};
+        add_near_blocks(reinterpret_cast<const T*>(x), blocks, partials);
+        for (int half = kPartials / 2; half > 0; half /= 2) {
+          for (int l = 0; l < half; ++l) partials[l] += partials[l + half];
+        }
+        all = partials[0], x += whole * kItem, n -= whole;
+      }
       float numbers[kConverted];
       for (; n > 0; n -= kConverted, x += kConverted * kItem) {
         const std::int64_t m = std::min(kConverted, n);
@@ -76,9 +127,6 @@ typename R::Value fold_run(const std::byte* x, std::int64_t step, std::int64_t n
   std::fill_n(partials, kPartials, R::start);
   std::int64_t i = 0;
   if (!is_half<T> && step == kItem) {
-    if constexpr (std::is_same_v<T, float> && sums_halves<R>) {
-      for (; i + 256 <= n; i += 256) add_near(x + i * step, partials);
-    }
     for (; i + kPartials <= n; i += kPartials) {
       for (int l = 0; l < kPartials; ++l) {
         partials[l] =
@@ -126,7 +174,7 @@ struct LoopsOf {
                         std::int64_t runs, std::int64_t step, std::int64_t n) {
     Value* const to = &value(partials);
     if constexpr (is_half<T>) {
-      if (step == sizeof(T) && n > 0 && n <= kConverted) {
+      if (step == sizeof(T) && n > 0 && n < (sums_halves<R> ? kNearBlock : kConverted)) {
         std::byte* at = partials;
         return for_converted_rows(x, run_step, runs, n, [&](const auto* numbers, std::int64_t m) {
           LoopsOf<float, R>::fold_runs(at, numbers, n * kFloat, m, kFloat, n);
@@ -143,6 +191,10 @@ struct LoopsOf {
     constexpr std::int64_t kItem = sizeof(T), kLine = 64, kAhead = 16;
     if constexpr (is_half<T>) {
       if (step == kItem && n > 0) {
+        if constexpr (sums_halves<R>) {
+          const std::int64_t rest = add_near_rows<T>(x, row_step, rows, n, &value(partials));
+          x += (rows - rest) * row_step, rows = rest;
+        }
         return for_converted_rows(x, row_step, rows, n, [=](const auto* numbers, std::int64_t m) {
           LoopsOf<float, R>::fold_rows(partials, numbers, n * kFloat, m, kFloat, n);
         });

@@ -155,15 +155,45 @@ def test_elementary_functions(name):
         assert_within(ulps, getattr(F, name)(a).array, exact)
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "log2", "log10"])
+WIDE = numpy.random.default_rng(47).integers(0, 2**63, 20_000).view("d")
+WIDE = numpy.concatenate([WIDE, -WIDE, SPECIAL.astype("d")])
+DOUBLES = {
+    "exp": (-745, 710),
+    "expm1": (-4, 4),
+    "log": (0.5, 2),
+    "log1p": (-0.9, 1),
+    "log2": (0.5, 2),
+    "log10": (0.5, 2),
+    "sinh": (-3, 3),
+    "cosh": (-3, 3),
+    "tanh": (-3, 3),
+    "sin": (-7, 7),
+    "cos": (-7, 7),
+    "arctanh": (-0.9, 0.9),
+}
+
+
+@pytest.mark.parametrize("name", DOUBLES)
 def test_elementary_functions_of_doubles(name):
-    function, _, (special_numbers, *_, numbers) = ELEMENTARY[name]
-    bits = numpy.random.default_rng(0).integers(0, 2**63, 20_000)
-    for a in (special_numbers.astype("d"), numbers.astype("d"), bits.view("d")):
+    low, high = DOUBLES[name]
+    rng = numpy.random.default_rng(48)
+    # Small numbers, and those where results overflow.
+    more = rng.normal(0, 1, 20_000) ** 9, rng.uniform(700, 711, 2000)
+    for a in (WIDE, rng.uniform(low, high, 20_000), *more):
+        wide = a.astype(numpy.longdouble)
         with numpy.errstate(all="ignore"):
-            exact = function(a.astype(numpy.longdouble)).astype("d")
+            exact = getattr(numpy, name)(wide).astype("d")
         y = getattr(F, name)(a).array
         numpy.testing.assert_allclose(y, exact, 5e-16, 1e-323)
+        zero = exact == 0
+        numpy.testing.assert_array_equal(
+            numpy.signbit(y[zero]), numpy.signbit(exact[zero])
+        )
+
+
+def test_erf_of_doubles():
+    for a in (WIDE, numpy.random.default_rng(49).uniform(-6, 6, 20_000)):
+        numpy.testing.assert_allclose(F.erf(a).array, special.erf(a), 5e-16, 1e-323)
 
 
 @pytest.mark.parametrize("name", SPECIAL_FUNCTIONS)
