@@ -1,6 +1,6 @@
 #include "data_parallel/data_parallel.h"
 
-#include <algorithm>
+#include <ranges>
 
 #include "autograd/backward.h"
 #include "world.h"
@@ -17,21 +17,14 @@ std::int64_t bytes(const Variable& x) { return x.size() * size_of(x.dtype()); }
 }  // namespace
 
 DataParallel::DataParallel(const nn::Module& model, std::shared_ptr<Communicator> comm)
-    : parameters_(model.parameters()), comm_(std::move(comm)) {
+    : comm_(std::move(comm)) {
   if (comm_->size() == 1) return;
   std::vector<Array> arrays;
   for (const auto& [name, x] : model.arrays()) arrays.push_back(x.array());
   communicators::broadcast(*comm_, arrays);
-}
-
-void DataParallel::assign_buckets(const std::vector<const VariableBody*>& order) {
-  const auto position = [&](const NamedVariable& x) {
-    return std::ranges::find(order, x.second.body().get()) - order.begin();
-  };
-  std::vector<NamedVariable> sorted = parameters_;
-  std::ranges::stable_sort(sorted, {}, position);
+  const std::vector<NamedVariable> parameters = model.parameters();
   std::int64_t size = kBucketBytes;
-  for (const auto& [name, x] : sorted) {
+  for (const auto& [name, x] : std::views::reverse(parameters)) {
     if (size >= kBucketBytes || buckets_.back().parameters[0].dtype() != x.dtype()) {
       buckets_.emplace_back();
       size = 0;
@@ -56,18 +49,15 @@ void DataParallel::send(const Bucket& bucket) {
 void DataParallel::backward(const Variable& loss) {
   if (comm_->size() == 1) return renga::backward(loss);
   for (Bucket& bucket : buckets_) bucket.missing = bucket.parameters.size();
-  std::vector<const VariableBody*> order;
-  std::size_t next = 0;  // all ranks send the buckets in this order
+  std::size_t next = 0;  // all ranks send the buckets in their order
   PassContext context;
   context.add_hook([&](const Variable& leaf) {
-    if (buckets_.empty()) return order.push_back(leaf.body().get());
     const auto found = bucket_of_.find(leaf.body().get());
     if (found == bucket_of_.end()) return;
     --buckets_[found->second].missing;
     while (next < buckets_.size() && buckets_[next].missing == 0) send(buckets_[next++]);
   });
   renga::backward(std::span(&loss, 1), {}, context);
-  if (buckets_.empty()) assign_buckets(order);
   while (next < buckets_.size()) send(buckets_[next++]);
   for (const auto& work : std::exchange(in_flight_, {})) {
     if (work != nullptr) work->wait(0);

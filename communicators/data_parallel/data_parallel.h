@@ -24,17 +24,17 @@ class DataParallel {
   void backward(const Variable& loss);
 
  private:
-  // Gradients that are sent together, in the order in which backward passes complete them.
+  // Gradients that are sent together.
   struct Bucket {
     std::vector<Variable> parameters;
     std::size_t missing = 0;  // gradients in this pass
   };
-  void assign_buckets(const std::vector<const VariableBody*>& order);
   void send(const Bucket& bucket);
 
-  std::vector<NamedVariable> parameters_;
   std::shared_ptr<Communicator> comm_;
-  std::vector<Bucket> buckets_;  // known after the first pass
+  // From the last parameter to the first one: all ranks have this order, and backward passes
+  // complete gradients in about the same.
+  std::vector<Bucket> buckets_;
   std::unordered_map<const VariableBody*, std::size_t> bucket_of_;
   std::vector<std::shared_ptr<Work>> in_flight_;
 };
