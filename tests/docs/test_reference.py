@@ -24,6 +24,8 @@ def test_pages_build_without_a_warning(tmp_path):
     source = tmp_path / "docs"
     shutil.copytree(DOCS, source)
     shutil.copy(DOCS.parent / "README.md", tmp_path)
+    programs = "examples/cpp"  # which a page includes
+    shutil.copytree(DOCS.parent / programs, tmp_path / programs)
     commands = [
         ["docs/scripts/make_reference.py", "docs/reference"],
         ["-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "docs", "html"],

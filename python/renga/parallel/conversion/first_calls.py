@@ -109,12 +109,16 @@ def _serial_class(link: Link) -> type[Link]:
 
 
 def _differ(serial: Any, link: Any, args: Any, kwargs: Any) -> bool | None:
-    """Whether outputs do; None if they depend on random numbers, which are put back."""
+    """Whether outputs do; None if they depend on random numbers, which are put back.
+
+    They do on all ranks or on none: ranks that are threads share NumPy's generator, and
+    may see each other's numbers or not.
+    """
     numbers = numpy.random.get_state()
     expected = _outputs(serial, args, kwargs)
     is_random = not _same_states(numbers, numpy.random.get_state())
     numpy.random.set_state(numbers)
-    if is_random:
+    if any(link._run_model.comm.allgather_obj(is_random)):
         return None
     found = _outputs(link, args, kwargs)
     numpy.random.set_state(numbers)
