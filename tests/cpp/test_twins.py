@@ -6,7 +6,6 @@ import os
 import pathlib
 import re
 import runpy
-import shutil
 import subprocess
 from typing import Any
 
@@ -18,6 +17,7 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga import initializers, optimizer_hooks, optimizers, serializers
+from renga.launch import mpiexec_command, mpiexec_environment
 
 _EXAMPLES = pathlib.Path(__file__).parents[2] / "examples/cpp"
 _PROGRAMS = os.environ.get("RENGA_CPP_PROGRAMS")
@@ -63,13 +63,12 @@ def _run(
     assert _PROGRAMS is not None
     command = [str(pathlib.Path(_PROGRAMS) / program), *arguments]
     if processes > 1:
-        mpiexec = shutil.which("mpiexec")
-        if mpiexec is None:
-            pytest.skip("there is no mpiexec")
-        command = [mpiexec, "-n", str(processes), *command]
+        pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
+        command = [*mpiexec_command(processes), *command]
     done = subprocess.run(
         command,
         cwd=folder,
+        env=mpiexec_environment(processes),
         check=True,
         timeout=60,
         stdin=subprocess.DEVNULL,
