@@ -13,6 +13,7 @@ from renga.communicators import Communicator
 from renga.communicators.arrays import Array
 from renga.core.configuration import using_config
 from renga.core.link.distinct_params import DistinctParam, distinct_params
+from renga.core.link.own_values import persistent_arrays
 from renga.core.link.traces import without_traces
 from renga.core.optimizer.update_rule import require_own_rules
 from renga.core.serializer import Deserializer
@@ -297,10 +298,6 @@ class AsynchronousOptimizer(WrappedOptimizer):
 
 
 def _persistent_arrays(model: Any) -> list[Array]:
-    values = (
-        getattr(link, name)
-        for _, link in sorted(model.namedlinks())
-        for name in sorted(link._persistent)
-    )
+    values = persistent_arrays(model).values()
     found = (x for x in values if isinstance(x, numpy.ndarray) and x.dtype.kind == "f")
     return list({id(x): x for x in found}.values())  # a link may have two names

@@ -119,9 +119,9 @@ class IgnoredLabels:
         return noting
 
     def _note(self, function: str, counted: Any) -> None:
-        on_host = isinstance(counted, numpy.ndarray)
-        if self._found or not (on_host or not self._has_looked):
-            return  # on devices, which would be waited for, once is enough
+        on_device = not isinstance(counted, numpy.ndarray)
+        if self._found or (on_device and self._has_looked):
+            return  # a device would be waited for: once is enough
         number = int(counted.sum())
         if number < counted.size:
             self._found = f"{function} of {number} of {counted.size} elements"

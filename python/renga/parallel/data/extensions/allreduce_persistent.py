@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga.communicators import Communicator
+from renga.core.link.own_values import persistent_arrays
 from renga.training import extension
 
 
@@ -32,10 +33,8 @@ class AllreducePersistent(extension.Extension):
     def __call__(self, trainer: Any = None) -> None:
         """Averages them now."""
         found: dict[str, list[numpy.ndarray]] = {}
-        for _, link in sorted(self.model.namedlinks()):
-            for name in sorted(link._persistent):
-                value = getattr(link, name)
-                if isinstance(value, numpy.ndarray) and value.dtype.kind == "f":
-                    found.setdefault(value.dtype.str, []).append(value)
+        for value in persistent_arrays(self.model).values():
+            if isinstance(value, numpy.ndarray) and value.dtype.kind == "f":
+                found.setdefault(value.dtype.str, []).append(value)
         for arrays in found.values():
             self.comm.all_reduce(arrays, "mean", out=arrays)

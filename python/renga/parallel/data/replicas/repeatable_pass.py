@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from renga.core.link import Link
+from renga.core.link.own_values import own_persistent
 from renga.core.link.traces import traces_of
 from renga.functions.noise.seed import noted_seeds
 
@@ -58,6 +59,6 @@ class RepeatablePass:
 
 def _keeps_something(link: Link, before: dict[str, Any]) -> bool:
     now = vars(link)
-    return bool(link._persistent) or any(
+    return bool(own_persistent(link)) or any(
         before.get(name, _NOTHING) is not value for name, value in now.items()
     )
