@@ -130,6 +130,35 @@ def allocator() -> Picture:
     return p
 
 
+def devices() -> Picture:
+    """An operation, its table of kernels and the devices."""
+    p = Picture(8.6, 2.9)
+    call = p.box(0.2, 1.3, 1.9, 0.6, "F.matmul(a, b)", BLUE)
+    p.text(1.15, 0.95, "a.device is CUDA 0", 8, DIM)
+    p.text(3.65, 2.65, "KernelTable of the family", 9)
+    rows = [
+        p.box(2.7, 2.0 - 0.7 * i, 1.9, 0.5, text, color)
+        for i, (text, color) in enumerate(
+            (("row of the CPU", GREEN), ("row of CUDA", ORANGE), ("row of meta", GREY))
+        )
+    ]
+    kernels = [
+        p.box(5.3, 2.0 - 0.7 * i, 3.0, 0.5, text, GREY, 8)
+        for i, text in enumerate(
+            (
+                "oneDNN, renga's kernels",
+                "cuBLAS, renga's kernels",
+                "shapes only, no memory",
+            )
+        )
+    ]
+    p.arrow(call["right"], rows[1]["left"])
+    for row, kernel in zip(rows, kernels):
+        p.arrow(row["right"], kernel["left"])
+    p.text(4.3, 0.2, "A file of kernels adds its row when it is loaded.", 8, DIM)
+    return p
+
+
 def shared_segment() -> Picture:
     """All-reduce of two ranks through a shared-memory segment, chunk by chunk."""
     p = Picture(8.6, 3.2)
@@ -223,6 +252,7 @@ def save_plan(path: pathlib.Path) -> None:
 PICTURES = {
     "graph": graph,
     "allocator": allocator,
+    "devices": devices,
     "shared_segment": shared_segment,
     "schedules": schedules,
 }

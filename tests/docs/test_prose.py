@@ -1,0 +1,97 @@
+"""Concept pages have short sentences, and their first screen answers a newcomer."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+SCREEN = 50  # lines
+
+# For each page three questions, and the words of the first screen that answer them.
+QUESTIONS = {
+    "core.md": {
+        "Is an ndarray copied?": "an ndarray is used in place",
+        "Can gradients be differentiated?": "Gradients are operations too",
+        "Where is the code of the core?": "It is C++20, in `csrc/`",
+    },
+    "devices.md": {
+        "How do I train on a GPU?": "model.to_device(device)",
+        "Are the results the same there?": "A seed gives the same training on every device",
+        "What can I run without a GPU?": "runs the sources of the CUDA kernels on the CPU",
+    },
+}
+
+_FRAGMENT = re.compile(r"(?:Of|With which|What|The same)\b[^?]*$", re.S)
+
+
+def plain(text: str) -> str:
+    """The words that a reader sees: code counts as one word, a link as its text."""
+    text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"`[^`]*`", "Code", text)
+    return re.sub(r"[*_]{1,2}(?=\S)|(?<=\S)[*_]{1,2}", "", text)
+
+
+def parts(page: str) -> tuple[list[str], list[str]]:
+    """The paragraphs of a page, items of lists included, and the cells of its tables."""
+    page = re.sub(r"^ *```.*?^ *```$", "\n", page, flags=re.M | re.S)
+    cells = []
+    for row in re.findall(r"^\|.*$", page, re.M):
+        if not re.fullmatch(r"[|:\- ]+", row):
+            # A bar within code belongs to the code.
+            cells += plain(row).strip("| ").split("|")
+    text = re.sub(r"^(?:\||#| {4}).*$", "\n", page, flags=re.M)
+    text = re.sub(r"^(?:[-*]|\d+\.) ", "\n\n", text, flags=re.M)
+    paragraphs = [" ".join(plain(p).split()) for p in re.split(r"\n\s*\n", text)]
+    return [p for p in paragraphs if p], [cell.strip() for cell in cells]
+
+
+def sentences(paragraph: str) -> list[str]:
+    return re.split(r"(?<=[.!?:]) +(?=[A-Z])", paragraph)
+
+
+def faults(page: str) -> list[str]:
+    """What is too long on a page, and what is no sentence."""
+    paragraphs, cells = parts(page)
+    every = [s for p in paragraphs for s in sentences(p)]
+    words = sum(len(s.split()) for s in every)
+    found = [
+        f"a paragraph of more than 120 words: {p}"
+        for p in paragraphs
+        if len(p.split()) > 120
+    ]
+    found += [
+        f"a cell of more than 25 words: {c}" for c in cells if len(c.split()) > 25
+    ]
+    found += [f"no sentence: {s}" for s in every if _FRAGMENT.match(s)]
+    if words > 16 * len(every):
+        found.append(f"sentences of {words / len(every):.1f} words on average, not 16")
+    return found
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_sentences_paragraphs_and_cells_are_short(name):
+    assert not faults((DOCS / name).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_first_screen_answers_three_questions(name):
+    lines = (DOCS / name).read_text(encoding="utf-8").splitlines()[:SCREEN]
+    screen = " ".join(" ".join(lines).split())
+    assert len(QUESTIONS[name]) == 3
+    for question, answer in QUESTIONS[name].items():
+        assert answer in screen, question
+
+
+def test_faults_are_found():
+    short = "# A page\n\nRanks wait. `f(x)` calls [them](a.md).\n\n| a | b |\n|---|---|\n| c | d |\n"
+    assert faults(short) == []
+    assert "no sentence" in faults("Of the ranks, one waits.")[0]
+    assert "no sentence" in faults("It runs.\n\n- What is sent.")[0]
+    assert faults("## Why?\n\nWhat is sent? Numbers.") == []
+    assert "on average" in faults("word " * 17 + ".")[0]
+    assert "paragraph" in faults("A word. " * 61)[0]
+    assert "cell" in faults(f"| a |\n|---|\n| {'word ' * 26} |\n\nEnd.")[0]
