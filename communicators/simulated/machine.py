@@ -6,6 +6,8 @@ import dataclasses
 import math
 
 from renga import _communicators
+from renga.communicators.simulated import levels as networks
+from renga.communicators.simulated.levels import Level
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,6 +22,16 @@ class Machine:
         intra_size: ranks on each node.
         latency, node_latency: seconds.
         bandwidth, node_bandwidth: bytes per second of one rank.
+        adapters: of a node, which its ranks share; 0 is one for each rank.
+        leaf_nodes: nodes under one switch; 0 is all.
+        switches: the levels above these switches, from the lowest one. Their ``size``
+            of the last one does not count: it joins what there is.
+        algorithms: of all-reduces, from
+            :data:`~renga.communicators.simulated.levels.ALL_REDUCES`; the fastest is
+            taken. () are those of the communicators of this library.
+
+    Raises:
+        ValueError: there are switches above leaves of an unknown size.
     """
 
     intra_size: int = 1
@@ -27,6 +39,46 @@ class Machine:
     bandwidth: float = 1.25e9
     node_latency: float = 1e-6
     node_bandwidth: float = 10e9
+    adapters: int = 0
+    leaf_nodes: int = 0
+    switches: tuple[Level, ...] = ()
+    algorithms: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        switches = tuple(Level(*level) for level in self.switches)
+        object.__setattr__(self, "switches", switches)
+        object.__setattr__(self, "algorithms", tuple(self.algorithms))
+        if switches and not self.leaf_nodes:
+            raise ValueError(
+                "Machine: expected leaf_nodes above 0, as switches are above leaves"
+            )
+
+    def levels(self, ranks: int) -> list[Level]:
+        """The network of so many ranks, level by level."""
+        width = min(self.intra_size, ranks)
+        sizes = [width, self.leaf_nodes or ranks, *(s.size for s in self.switches)]
+        links = [
+            Level(1, self.node_bandwidth, self.node_latency),
+            Level(1, self.bandwidth, self.latency, self.adapters or width),
+            *self.switches,
+        ]
+        found, left = [], ranks
+        for i, (size, own) in enumerate(zip(sizes, links)):
+            size = left if i == len(links) - 1 else min(size, left)
+            found.append(own._replace(size=size))
+            left = math.ceil(left / size)
+        return found
+
+    @property
+    def share(self) -> float:
+        """The part of ``bandwidth`` that a rank has if all send to other leaves."""
+        below, size = self.intra_size, self.leaf_nodes
+        share = min(1.0, (self.adapters or below) / below)
+        for level in self.switches:
+            below *= size
+            share = min(share, level.capacity / below / self.bandwidth)
+            size = level.size
+        return share
 
     def check_ranks(self, ranks: int) -> None:
         """Raises ValueError if so many ranks do not fill the nodes."""
@@ -43,7 +95,9 @@ class Machine:
         return self.latency + size / self.bandwidth
 
     def all_reduce(self, ranks: int, size: int, is_16_bit: bool = False) -> float:
-        """The seconds for ``size`` bytes, reduced within nodes, then between them."""
+        """The seconds for ``size`` bytes; ours is within nodes, then between them."""
+        if self.algorithms:
+            return networks.all_reduce(self.levels(ranks), size, self.algorithms)[0]
         width = min(self.intra_size, ranks)
         within = self._fastest(width, size, is_16_bit, same_node=True)
         partition = math.ceil(size / width)
@@ -56,7 +110,8 @@ class Machine:
         self, ranks: int, size: int, is_16_bit: bool, same_node: bool
     ) -> float:
         latency = self.message(0, same_node)
-        seconds_per_byte = 1 / (self.node_bandwidth if same_node else self.bandwidth)
+        bandwidth = self.node_bandwidth if same_node else self.bandwidth * self.share
+        seconds_per_byte = 1 / bandwidth
         seconds: dict[str, float] = _communicators.all_reduce_seconds(
             ranks, size, is_16_bit, latency, seconds_per_byte
         )
@@ -66,9 +121,8 @@ class Machine:
         """The seconds for a message of ``size`` bytes to and from each other rank."""
         neighbours = min(self.intra_size, ranks) - 1
         others = ranks - 1 - neighbours
-        return neighbours * self.message(size, True) + others * self.message(
-            size, False
-        )
+        outside = others * (self.latency + size / (self.bandwidth * self.share))
+        return neighbours * self.message(size, True) + outside
 
     def broadcast(self, ranks: int, size: int) -> float:
         """The seconds for ``size`` bytes from one rank to all others along a tree."""

@@ -112,3 +112,27 @@ def test_times_of_collectives_between_and_beyond_measured_sizes():
     # A pair sends half as much as three ranks.
     assert cluster.all_to_all(cluster.machine, 2, 4000) == pytest.approx(2e-3)
     assert cluster.all_reduce([0, 1, 2], 1000) == 1e-3
+
+
+def test_a_cluster_with_switches_is_the_same_from_a_file(tmp_path):
+    machine = simulated.Machine(
+        8, 1e-5, 12e9, 3e-6, 130e9, 1, 4, [[4, 12e9, 2e-5, 2]], ["ring", "in-network"]
+    )
+    device = planning.Device(1e13, 7e11)
+    cluster = planning.Cluster(
+        128, machine, device=device, stragglers=0.02, price=2.5, comm=None
+    )
+    cluster.save(tmp_path / "cluster.json")
+    assert planning.Cluster.load(tmp_path / "cluster.json") == cluster
+    assert machine.share == pytest.approx(2 / 4 / 8)  # 2 links for a leaf of 4 nodes
+    assert [level.size for level in machine.levels(128)] == [8, 4, 4]
+    (tmp_path / "other.json").write_text('{"ranks": 2, "machine": {"speed": 1}}')
+    with pytest.raises(ValueError, match=r"other.json, got .*'speed'"):
+        planning.Cluster.load(tmp_path / "other.json")
+
+
+def test_the_slowest_of_many_ranks():
+    """Expected maxima of normal samples: Tippett, 1925."""
+    for ranks, maximum in ((2, 0.564), (10, 1.539), (100, 2.508), (1000, 3.241)):
+        cluster = planning.Cluster(ranks, simulated.Machine(), stragglers=0.1)
+        assert cluster.straggling == pytest.approx(0.1 * maximum, rel=0.05)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import os
 import re
+import statistics
 from collections.abc import Sequence
 from typing import Any
 
 from renga import _core
 from renga.communicators import Communicator
 from renga.communicators.simulated import Machine
+from renga.parallel.plan.costs import Device
+from renga.parallel.plan.json_file import read_json, write_json
 from renga.parallel.plan.strategies.collective_times import (
     CollectiveTimes,
     interpolated,
@@ -37,6 +41,10 @@ class Cluster:
             parallel links do not.
         comm: the communicator, if these are its ranks.
         collectives: their measured times.
+        device: what a rank computes with.
+        stragglers: the standard deviation of a rank's time for a step, over its mean.
+        hours_between_failures: of a rank.
+        price: of a rank for an hour.
     """
 
     ranks: int
@@ -48,10 +56,20 @@ class Cluster:
     collectives: CollectiveTimes | None = dataclasses.field(
         default=None, compare=False, repr=False
     )
+    device: Device | None = None
+    stragglers: float = 0.0
+    hours_between_failures: float = math.inf
+    price: float = 0.0
 
     def __post_init__(self) -> None:
         if self.ranks < 1:
             raise ValueError(f"Cluster: expected a rank or more, got {self.ranks}")
+        if min(self.stragglers, self.price) < 0 or self.hours_between_failures <= 0:
+            raise ValueError(
+                f"Cluster: expected stragglers and a price of 0 or more, and hours "
+                f"above 0, got {self.stragglers}, {self.price} and "
+                f"{self.hours_between_failures}"
+            )
         self.machine.check_ranks(self.ranks)
 
     @classmethod
@@ -136,7 +154,7 @@ class Cluster:
             self.ranks,
             min(machine.intra_size, self.ranks),
             machine.latency,
-            1 / machine.bandwidth,
+            1 / (machine.bandwidth * machine.share),
             machine.node_latency,
             1 / machine.node_bandwidth,
             self.overlaps,
@@ -166,15 +184,56 @@ class Cluster:
             return interpolated(self.collectives.all_reduce, size)
         return _all_reduce(machine, width or machine.intra_size, ranks, size)
 
+    @property
+    def straggling(self) -> float:
+        """How much longer than the mean the slowest of all ranks takes, on average.
+
+        Source: Blom, Statistical estimates and transformed beta-variables, 1958.
+        """
+        if self.ranks == 1 or self.stragglers == 0:
+            return 0.0
+        part = (self.ranks - 0.375) / (self.ranks + 0.25)
+        return self.stragglers * statistics.NormalDist().inv_cdf(part)
+
+    def with_ranks(self, ranks: int) -> Cluster:
+        """The same machine, with another number of ranks."""
+        return dataclasses.replace(self.without_ranks, ranks=ranks)
+
     def to_json(self) -> dict[str, Any]:
-        """What :meth:`from_json` takes."""
-        machine = dataclasses.asdict(self.machine)
-        return {"ranks": self.ranks, "machine": machine, "overlaps": self.overlaps}
+        """What :meth:`from_json` takes; what has its default is left out."""
+        found = {}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.compare and value != field.default:
+                is_part = dataclasses.is_dataclass(value)
+                found[field.name] = dataclasses.asdict(value) if is_part else value
+        return found
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> Cluster:
         """The cluster that ``to_json`` was called on."""
-        return cls(fields["ranks"], Machine(**fields["machine"]), fields["overlaps"])
+        own = {**fields, "machine": Machine(**fields["machine"])}
+        if own.get("device") is not None:
+            own["device"] = Device(**own["device"])
+        return cls(**own)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the description as JSON, atomically."""
+        write_json(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Cluster:
+        """The cluster that a file describes: what ``save`` wrote, or by hand.
+
+        Raises:
+            ValueError: it is no description.
+        """
+        try:
+            return cls.from_json(read_json("Cluster", path))
+        except (KeyError, TypeError) as error:
+            raise ValueError(
+                f"Cluster: expected a description in {path}, got {error}"
+            ) from error
 
     def __str__(self) -> str:
         machine = self.machine

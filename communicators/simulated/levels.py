@@ -1,0 +1,199 @@
+"""A network of levels of switches, and what all-reduces along different ways take.
+
+A level joins children by a switch: GPUs to a node, nodes to a leaf, leaves to a spine.
+A message between two ranks goes up to the first switch that both are under, and down
+again. All ranks of a child share its links, which send and receive at the same time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+# What is sent at a time along trees, which pass parts on while others arrive.
+CHUNK = 1 << 17
+
+
+class Level(NamedTuple):
+    """Children of a switch.
+
+    Args:
+        size: their number.
+        bandwidth: bytes per second of a link of a child to the switch, in one
+            direction.
+        latency: seconds of a message whose uppermost switch this is.
+        links: of each child, which share its messages.
+    """
+
+    size: int
+    bandwidth: float
+    latency: float
+    links: float = 1.0
+
+    @property
+    def capacity(self) -> float:
+        """Bytes per second of all links of a child."""
+        return self.bandwidth * self.links
+
+
+Levels = Sequence[Level]
+
+
+def count(levels: Levels) -> int:
+    """The number of ranks."""
+    return math.prod(level.size for level in levels)
+
+
+def oversubscription(levels: Levels) -> list[float]:
+    """Of each level but the first: what its children's ranks can send, to its links."""
+    found, below = [], levels[0].size * levels[0].capacity
+    for level in levels[1:]:
+        found.append(below / level.capacity)
+        below = level.size * level.capacity
+    return found
+
+
+def group(levels: Levels, ranks: int, stride: int = 1) -> list[Level]:
+    """The levels as every ``stride``-th rank sees them, for ``ranks`` of them.
+
+    All ``stride`` groups between them communicate at the same time, so that they share
+    the links that they have in common.
+    """
+    found, sharing = [], 1
+    for level in levels:
+        own = min(max(1, level.size // stride), ranks)
+        found.append(level._replace(size=own, links=level.links / sharing))
+        sharing *= min(stride, level.size)
+        stride, ranks = math.ceil(stride / level.size), math.ceil(ranks / own)
+    return found
+
+
+def ring(levels: Levels, size: int) -> float:
+    """Each rank sends to the next one, and each switch is left and entered once.
+
+    The links of a child have a ring each. A part waits for the links on its way, and
+    the narrowest one for all parts.
+    """
+    ranks = count(levels)
+    part = size / ranks
+    rings = max(1, max(level.links for level in levels))
+    below, times = ranks, []  # of the hops of a round
+    for level in levels:
+        above = below // level.size
+        hops = below - above if above > 1 else below * (level.size > 1)
+        bandwidth = level.bandwidth * min(1, level.links)
+        times += [level.latency + part / rings / bandwidth] * hops
+        below = above
+    steps = 2 * (ranks - 1)
+    rounds, rest = divmod(steps, ranks)
+    slowest = min((own for own in levels if own.size > 1), key=lambda own: own.capacity)
+    busy = steps * part / slowest.capacity + slowest.latency
+    return max(rounds * sum(times) + sum(sorted(times)[-rest:]) * (rest > 0), busy)
+
+
+def tree(levels: Levels, size: int) -> float:
+    """Sums go up a binomial tree as a whole, and down again: few, large messages."""
+    return sum(
+        2 * math.ceil(math.log2(level.size)) * (level.latency + size / level.bandwidth)
+        for level in levels
+    )
+
+
+def two_level(levels: Levels, size: int) -> float:
+    """Reduce-scatter within each switch, the same between switches, and back.
+
+    A rank has a part of its own on the way up. Where ranks share links, one sends while
+    the message of another one is on its way.
+    """
+    seconds, waits, below = 0.0, 0.0, 1
+    for level in levels:
+        if level.size > 1:
+            part = size / level.size
+            alone = level.latency + part / below / level.bandwidth
+            busy = part / level.capacity
+            if below > level.links:
+                waits = max(waits, min(alone, busy))
+            seconds += 2 * (level.size - 1) * max(alone, busy)
+        below *= level.size
+    return seconds + waits
+
+
+def two_dimensional(levels: Levels, size: int) -> float:
+    """The same in the rows and then in the columns of a grid of the top's children."""
+    top = levels[-1]
+    rows = next(n for n in range(math.isqrt(top.size), 0, -1) if top.size % n == 0)
+    row = top._replace(size=top.size // rows)
+    # The children of a row have a column each, and their own links for it.
+    column = top._replace(size=rows, links=top.links * row.size)
+    return two_level([*levels[:-1], row, column], size)
+
+
+def double_tree(levels: Levels, size: int) -> float:
+    """A half each along two binary trees of nodes; an inner node of one is a leaf of
+    the other. Within a node, ranks pass parts on in a chain.
+
+    Source: Sanders, Speck and Träff, Two-tree algorithms for full bandwidth broadcast,
+    reduction and scan, 2009.
+    """
+    node, *outer = levels
+    nodes = count(outer)
+    part, path, busiest = min(CHUNK, size / 2), 0.0, 0.0
+    if node.size > 1:
+        path += 2 * (node.size - 1) * (node.latency + part / node.capacity)
+        busiest = 2 * (size - part) / node.capacity
+    if nodes > 1:
+        # Two nodes are the root and the leaf of each tree; others have two children.
+        children = 1 if nodes == 2 else 2
+        depth = math.floor(math.log2(nodes))
+        for level in outer:
+            own = min(depth, math.ceil(math.log2(level.size)))
+            path += 2 * own * (level.latency + part / level.bandwidth)
+            # The parts of two children arrive one after the other, but at the root.
+            waits = own - (depth == own)
+            path += 2 * waits * (children - 1) * part / level.capacity
+            depth -= own
+        capacity = min(level.capacity for level in outer if level.size > 1)
+        busiest = max(busiest, children * (size - part) / capacity)
+    # Sums go up and down at the same time only if there are more parts than hops.
+    return max(path + busiest / 2, 0.9 * path + busiest)
+
+
+def in_network(levels: Levels, size: int) -> float:
+    """Switches between nodes add up what the links of their children bring.
+
+    Ranks of a node share the work; a switch of a single node adds up itself.
+    """
+    node, *outer = levels
+    outer = [level for level in outer if level.size > 1]
+    if not outer:
+        return 2 * node.latency + size / node.capacity
+    seconds = two_level([node], size) + 2 * sum(level.latency for level in outer)
+    return seconds + size / min(level.capacity for level in outer)
+
+
+ALL_REDUCES: dict[str, Callable[[Levels, int], float]] = {
+    "ring": ring,
+    "tree": tree,
+    "two-level": two_level,
+    "two-dimensional": two_dimensional,
+    "double tree": double_tree,
+    "in-network": in_network,
+}
+
+
+def all_reduce(
+    levels: Levels, size: int, names: Sequence[str] = ("ring", "double tree")
+) -> tuple[float, str]:
+    """The seconds of the fastest of some ways for ``size`` bytes, and its name."""
+    if count(levels) == 1:
+        return 0.0, "none"
+    return min((ALL_REDUCES[name](levels, size), name) for name in names)
+
+
+def gather(levels: Levels, size: int) -> float:
+    """The seconds of an all-gather to ``size`` bytes, or of a reduce-scatter of them.
+
+    They are a half of an all-reduce around a ring.
+    """
+    return ring(levels, size) / 2 if count(levels) > 1 else 0.0
