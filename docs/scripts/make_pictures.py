@@ -9,10 +9,12 @@ import pathlib
 import sys
 
 import matplotlib
+import numpy
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from renga import planning
+from renga import Parameter, planning
+from renga.parallel.data.buckets import assign_buckets
 from renga.parallel.pipeline.schedule import Stream, flush_schedule
 from renga.pipeline.timeline import timeline
 from renga.planning.networks import alexnet
@@ -203,6 +205,37 @@ def shared_segment() -> Picture:
     return p
 
 
+def data_parallel() -> Picture:
+    """A step of two ranks, whose five layers fill buckets as assign_buckets says."""
+    sizes = [1, 2, 4, 6, 3]  # of the layers' gradients, the last layer's first
+    layers = [Parameter(numpy.zeros(size, numpy.float32)) for size in sizes]
+    buckets = assign_buckets(layers, range(len(layers)), 7 * 4)
+    p = Picture(8.6, 3.0)
+    ends = {}
+    for rank in range(2):
+        y = 2.2 - 1.75 * rank
+        p.text(0.15, y + 0.2, f"rank {rank}", 9, align="left")
+        x = 1.0
+        p.box(x, y, 1.7, 0.4, "forward", BLUE, 8)
+        x += 1.7
+        for layer in range(len(sizes)):
+            width = 0.75 + 0.1 * rank
+            p.box(x, y, width, 0.4, f"layer {len(sizes) - layer}", GREEN, 7)
+            x += width
+            ends[layer] = x  # the later rank's, as buckets wait for both
+        p.box(7.45, y, 0.95, 0.4, "update", ORANGE, 8)
+    p.text(0.15, 1.525, "messages", 9, align="left")
+    free = 0.0
+    for number, bucket in enumerate(buckets):
+        begin = max(ends[bucket[-1]], free)
+        free = begin + 0.12 * sum(sizes[layer] for layer in bucket)
+        mean = p.box(begin, 1.325, free - begin, 0.4, f"bucket {number}", GREY, 6)
+        p.arrow((ends[bucket[-1]] - 0.1, 0.87), (mean["left"][0] + 0.1, 1.325))
+    p.text(4.6, 2.85, "backward: a gradient is complete after each layer", 8, DIM)
+    p.text(4.6, 0.15, "a full bucket is averaged while the pass goes on", 8, DIM)
+    return p
+
+
 def schedules() -> Picture:
     """Four ranks and eight micro-batches, for each kind of pipeline."""
     ranks, m = 4, 8
@@ -252,6 +285,7 @@ def save_plan(path: pathlib.Path) -> None:
 PICTURES = {
     "graph": graph,
     "allocator": allocator,
+    "data_parallel": data_parallel,
     "devices": devices,
     "shared_segment": shared_segment,
     "schedules": schedules,

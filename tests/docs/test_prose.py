@@ -19,8 +19,18 @@ QUESTIONS = {
     },
     "devices.md": {
         "How do I train on a GPU?": "model.to_device(device)",
-        "Are the results the same there?": "A seed gives the same training on every device",
-        "What can I run without a GPU?": "runs the sources of the CUDA kernels on the CPU",
+        "Are the results the same there?": "the same training on every device",
+        "What can I run without a GPU?": "runs the sources of the CUDA kernels",
+    },
+    "parallel/communicators.md": {
+        "How do I start ranks?": "renga run -n 2 sum.py",
+        "Do all ranks get the same bits?": "on every rank, the same bits",
+        "Do I need MPI to try it?": "ranks may be threads",
+    },
+    "parallel/distributed_training.md": {
+        "What do I change in my script?": "create_communicator() # new",
+        "How do I start it?": "renga run -n 2 first.py",
+        "Is it the training of one process?": "compute what one process computes",
     },
 }
 
@@ -36,7 +46,7 @@ def plain(text: str) -> str:
 
 
 def parts(page: str) -> tuple[list[str], list[str]]:
-    """The paragraphs of a page, items of lists included, and the cells of its tables."""
+    """The paragraphs of a page, items of lists too, and the cells of its tables."""
     page = re.sub(r"^ *```.*?^ *```$", "\n", page, flags=re.M | re.S)
     cells = []
     for row in re.findall(r"^\|.*$", page, re.M):
@@ -87,8 +97,10 @@ def test_the_first_screen_answers_three_questions(name):
 
 
 def test_faults_are_found():
-    short = "# A page\n\nRanks wait. `f(x)` calls [them](a.md).\n\n| a | b |\n|---|---|\n| c | d |\n"
-    assert faults(short) == []
+    table = "| a | b |\n|---|---|\n| c | d |\n"
+    assert (
+        faults(f"# A page\n\nRanks wait. `f(x)` calls [them](a.md).\n\n{table}") == []
+    )
     assert "no sentence" in faults("Of the ranks, one waits.")[0]
     assert "no sentence" in faults("It runs.\n\n- What is sent.")[0]
     assert faults("## Why?\n\nWhat is sent? Numbers.") == []
