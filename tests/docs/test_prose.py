@@ -32,6 +32,16 @@ QUESTIONS = {
         "How do I start it?": "renga run -n 2 first.py",
         "Is it the training of one process?": "compute what one process computes",
     },
+    "parallel/pipeline.md": {
+        "When do I use it?": "for models that do not fit on one rank",
+        "Do I change my model?": "The model is written for a single process",
+        "Is the result the same?": "The result is that of one process",
+    },
+    "parallel/model_parallel.md": {
+        "Which strategy do I need?": "channel parallelism) and for images",
+        "Do I change my model?": "copies an existing model and replaces the links",
+        "Can one process load the file?": "they load on any number of ranks",
+    },
 }
 
 _FRAGMENT = re.compile(r"(?:Of|With which|What|The same)\b[^?]*$", re.S)
