@@ -42,6 +42,16 @@ QUESTIONS = {
         "Do I change my model?": "copies an existing model and replaces the links",
         "Can one process load the file?": "they load on any number of ranks",
     },
+    "parallel/planning.md": {
+        "Do I change my model?": "The model stays as it is",
+        "Can I trust a prediction?": "are then timed on the real ranks",
+        "When is it worth it?": "layers with many weights gain most",
+    },
+    "parallel/asynchronous.md": {
+        "When do I need it?": "where one rank is slow at times",
+        "What do I change?": "takes the place of `create_multi_node_optimizer`",
+        "Which method?": "| the network is slow | local SGD, DiLoCo |",
+    },
 }
 
 _FRAGMENT = re.compile(r"(?:Of|With which|What|The same)\b[^?]*$", re.S)
