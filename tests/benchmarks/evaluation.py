@@ -2,7 +2,7 @@
 
 Run as ``python -m tests.benchmarks.evaluation --threads 1``. Prints the median
 milliseconds of a batch both ways, in turn. Reading a parameter's array invalidates
-the cache (docs/decisions.md, 19).
+the cache (docs/decisions.md, 4).
 """
 
 import argparse

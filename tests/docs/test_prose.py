@@ -54,6 +54,9 @@ QUESTIONS = {
     },
 }
 
+# Other pages whose sentences are short, too.
+PAGES = [*QUESTIONS, "decisions.md", "performance.md", "howto/cluster.md"]
+
 _FRAGMENT = re.compile(r"(?:Of|With which|What|The same)\b[^?]*$", re.S)
 
 
@@ -102,7 +105,7 @@ def faults(page: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("name", PAGES)
 def test_sentences_paragraphs_and_cells_are_short(name):
     assert not faults((DOCS / name).read_text(encoding="utf-8"))
 
@@ -114,6 +117,12 @@ def test_the_first_screen_answers_three_questions(name):
     assert len(QUESTIONS[name]) == 3
     for question, answer in QUESTIONS[name].items():
         assert answer in screen, question
+
+
+def test_decisions_are_few_and_short():
+    _, *records = (DOCS / "decisions.md").read_text(encoding="utf-8").split("\n## ")
+    assert 0 < len(records) <= 25
+    assert max(record.strip().count("\n") for record in records) <= 10
 
 
 def test_faults_are_found():
