@@ -53,8 +53,18 @@ from renga.links.loss.hierarchical_softmax import (
 )
 from renga.links.loss.negative_sampling import NegativeSampling as NegativeSampling
 from renga.links.model.classifier import Classifier as Classifier
+from renga.links.model.language.bert import BERT as BERT
 from renga.links.model.language.gpt2 import GPT2 as GPT2
+from renga.links.model.language.llama import Llama as Llama
+from renga.links.model.vision.densenet import DenseNet as DenseNet
+from renga.links.model.vision.densenet import DenseNet121 as DenseNet121
+from renga.links.model.vision.efficientnet import EfficientNet as EfficientNet
+from renga.links.model.vision.efficientnet import EfficientNetB0 as EfficientNetB0
 from renga.links.model.vision.googlenet import GoogLeNet as GoogLeNet
+from renga.links.model.vision.mobilenet import MobileNetV2 as MobileNetV2
+from renga.links.model.vision.mobilenet import MobileNetV3 as MobileNetV3
+from renga.links.model.vision.mobilenet import MobileNetV3Large as MobileNetV3Large
+from renga.links.model.vision.mobilenet import MobileNetV3Small as MobileNetV3Small
 from renga.links.model.vision.residual_network import ResidualNetwork as ResidualNetwork
 from renga.links.model.vision.residual_network import ResNet18 as ResNet18
 from renga.links.model.vision.residual_network import ResNet34 as ResNet34
@@ -63,6 +73,7 @@ from renga.links.model.vision.residual_network import ResNet101 as ResNet101
 from renga.links.model.vision.resnet import ResNet50Layers as ResNet50Layers
 from renga.links.model.vision.resnet import ResNet101Layers as ResNet101Layers
 from renga.links.model.vision.resnet import ResNet152Layers as ResNet152Layers
+from renga.links.model.vision.unet import UNet as UNet
 from renga.links.model.vision.vgg import VGG16Layers as VGG16Layers
 from renga.links.model.vision.vgg import VGG19Layers as VGG19Layers
 from renga.links.model.vision.vgg_bn import VGG11BN as VGG11BN

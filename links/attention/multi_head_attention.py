@@ -10,6 +10,7 @@ from renga.core.link import Chain
 from renga.core.variable import Variable, as_variable
 from renga.functions import (
     linear,
+    repeat,
     reshape,
     rotary_embedding,
     scaled_dot_product_attention,
@@ -31,17 +32,22 @@ class MultiHeadAttention(Chain):
         nobias: whether projections have no biases.
         rotary: whether queries and keys are rotated by their positions
             (``F.rotary_embedding``).
+        rotary_base: the base of the angles.
+        num_kv_heads: the number of heads of keys and values, each of which serves
+            equally many heads of queries; ``num_heads`` unless given.
 
     Shapes:
         x, y: (N, L, E)
         memory: (N, S, E)
-        in_proj.W: (3 E, E), for queries, keys and values one after the other
+        in_proj.W: (E + 2 K, E), for queries, keys and values one after the other; K,
+            the features of ``num_kv_heads`` heads, is E unless they are given
         out_proj.W: (E, E)
 
     Raises:
-        ValueError: heads do not divide E.
+        ValueError: heads do not divide E, or those of keys those of queries.
 
-    Source: Vaswani et al., Attention is all you need, 2017.
+    Source: Vaswani et al., Attention is all you need, 2017; Ainslie et al., GQA:
+    training generalized multi-query transformer models, 2023.
     """
 
     def __init__(
@@ -51,6 +57,8 @@ class MultiHeadAttention(Chain):
         dropout: float = 0.0,
         nobias: bool = False,
         rotary: bool = False,
+        rotary_base: float = 10000.0,
+        num_kv_heads: int | None = None,
     ) -> None:
         super().__init__()
         if num_heads < 1 or embed_dim % num_heads:
@@ -58,12 +66,21 @@ class MultiHeadAttention(Chain):
                 "MultiHeadAttention: expected num_heads that divide embed_dim, got "
                 f"{num_heads} and {embed_dim}"
             )
+        num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+        if num_kv_heads < 1 or num_heads % num_kv_heads:
+            raise ValueError(
+                "MultiHeadAttention: expected num_kv_heads that divide num_heads, got "
+                f"{num_kv_heads} and {num_heads}"
+            )
         self.embed_dim = embed_dim
         self.num_heads = num_heads
+        self.queries_per_key = num_heads // num_kv_heads
         self.dropout = dropout
         self.rotary = rotary
+        self.rotary_base = rotary_base
+        kv_dim = embed_dim // self.queries_per_key
         with self.init_scope():
-            self.in_proj = Linear(embed_dim, 3 * embed_dim, nobias)
+            self.in_proj = Linear(embed_dim, embed_dim + 2 * kv_dim, nobias)
             self.out_proj = Linear(embed_dim, embed_dim, nobias)
 
     def forward(
@@ -90,6 +107,8 @@ class MultiHeadAttention(Chain):
             q, k = self._rotated(q, position), self._rotated(k, position)
         if cache is not None:
             k, v = cache.append(k, v)
+        if self.queries_per_key > 1:
+            k, v = (repeat(x, self.queries_per_key, 1) for x in (k, v))
         if is_causal and position > 0:
             # Queries begin at a later position than keys.
             earlier = numpy.tri(q.shape[2], k.shape[2], position, dtype=bool)
@@ -103,9 +122,11 @@ class MultiHeadAttention(Chain):
     def _projected(self, x: Variable, memory: Any) -> tuple[Variable, ...]:
         """Queries, keys and values of all heads."""
         if memory is None:
-            return tuple(split_axis(self.in_proj(x, n_batch_axes=2), 3, 2))
+            y = self.in_proj(x, n_batch_axes=2)
+            kv = y.shape[2] // (self.queries_per_key + 2)
+            return tuple(split_axis(y, [y.shape[2] - 2 * kv, y.shape[2] - kv], 2))
         W, b = self._in_weights()
-        size = W.shape[0] // 3
+        size = W.shape[0] // (self.queries_per_key + 2) * self.queries_per_key
         q_W, kv_W = split_axis(W, [size], 0)
         q_b, kv_b = (None, None) if b is None else split_axis(b, [size], 0)
         q = linear(x, q_W, q_b, n_batch_axes=2)
@@ -117,7 +138,7 @@ class MultiHeadAttention(Chain):
         return self.in_proj.W, self.in_proj.b
 
     def _rotated(self, x: Variable, position: int) -> Variable:
-        return rotary_embedding(x, position)
+        return rotary_embedding(x, position, self.rotary_base)
 
     def _attend(
         self, q: Any, k: Any, v: Any, attn_mask: Any, is_causal: bool

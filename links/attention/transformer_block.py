@@ -1,4 +1,4 @@
-"""TransformerBlock: attention and two layers, each normalized before."""
+"""TransformerBlock: attention and two layers, each normalized before or after."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from renga.links.normalization.layer_normalization import LayerNormalization
 class TransformerBlock(Chain):
     """``x + attention(norm1(x))``, and then ``x + down(activation(up(norm2(x))))``.
 
+    If normalizations do not come first, it is ``norm1(x + attention(x))``, and then
+    ``norm2(x + down(activation(up(x))))``.
+
     Args:
         embed_dim: the size E of x and y.
         num_heads: the number of heads.
@@ -25,6 +28,7 @@ class TransformerBlock(Chain):
         activation: the function between the two layers.
         eps: that of the normalizations.
         rotary: as for ``MultiHeadAttention``.
+        norm_first: whether normalizations come before the layers, or after the sums.
 
     Shapes:
         x, y: (N, L, E)
@@ -41,11 +45,13 @@ class TransformerBlock(Chain):
         activation: Callable[[Any], Variable] = gelu,
         eps: float = 1e-5,
         rotary: bool = False,
+        norm_first: bool = True,
     ) -> None:
         super().__init__()
         hidden = 4 * embed_dim if hidden is None else hidden
         self.dropout = dropout
         self.activation = activation
+        self.norm_first = norm_first
         with self.init_scope():
             self.norm1 = LayerNormalization(embed_dim, eps)
             self.attention = MultiHeadAttention(
@@ -63,7 +69,12 @@ class TransformerBlock(Chain):
         cache: KeyValueCache | None = None,
     ) -> Variable:
         """The output for ``x``; the options are those of the attention."""
-        h = self.attention(self.norm1(x), None, attn_mask, is_causal, cache)
-        x = x + dropout(h, self.dropout)
-        h = self.activation(self.up(self.norm2(x), n_batch_axes=2))
-        return x + dropout(self.down(h, n_batch_axes=2), self.dropout)
+        h = self.norm1(x) if self.norm_first else x
+        x = x + dropout(
+            self.attention(h, None, attn_mask, is_causal, cache), self.dropout
+        )
+        x = x if self.norm_first else self.norm1(x)
+        h = self.norm2(x) if self.norm_first else x
+        h = self.activation(self.up(h, n_batch_axes=2))
+        x = x + dropout(self.down(h, n_batch_axes=2), self.dropout)
+        return x if self.norm_first else self.norm2(x)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
 
-from renga.backends import cuda
-from renga.core.configuration import no_backprop_mode, using_config
-from renga.core.link import Chain, ChainList
+from renga.core.link import ChainList
 from renga.core.parameter import Parameter
-from renga.core.variable import Variable, as_array
-from renga.functions import dropout, gelu, position_embedding, softmax
+from renga.core.variable import Variable
+from renga.functions import dropout, gelu, position_embedding
 from renga.initializers import Normal
 from renga.links.attention.key_value_cache import KeyValueCache
 from renga.links.attention.transformer_block import TransformerBlock
 from renga.links.connection.embed_id import EmbedID
+from renga.links.model.language.language_model import LanguageModel
+from renga.links.model.torch_names import State, renamed
 from renga.links.normalization.layer_normalization import LayerNormalization
 
 # The published names, and those of the parts here.
@@ -35,12 +35,12 @@ _NAMES = {
     r"\.mlp\.c_proj\.": ".down.",
 }
 # Masks of the attention, and the embedding once more.
-_IGNORED = re.compile(r"\.attn\.(masked_)?bias$|^lm_head\.")
+_IGNORED = r"\.attn\.(masked_)?bias$|^lm_head\."
 # Layers whose weights are published as (in, out).
 _TRANSPOSED = re.compile(r"\.c_(attn|proj|fc)\.weight$")
 
 
-class GPT2(Chain):
+class GPT2(LanguageModel):
     """Blocks of causal attention over the tokens of a text.
 
     The scores of the next token are products with the embeddings of tokens.
@@ -110,48 +110,10 @@ class GPT2(Chain):
             h = block(h, is_causal=True, cache=caches[i] if caches else None)
         return self.tokens.attend(self.norm(h))
 
-    def generate(self, x: Any, length: int, temperature: float = 1.0) -> Any:
-        """``x`` with ``length`` more tokens, drawn one after the other.
-
-        Scores are divided by the temperature: at 1 tokens have the model's
-        probabilities, towards 0 the likeliest is drawn. Numbers are drawn from NumPy's
-        global generator.
-
-        Shapes:
-            x: (N, L) of integers
-            return: (N, L + length)
-
-        Raises:
-            ValueError: the temperature is not positive, or the text too long.
-        """
-        if temperature <= 0:
-            raise ValueError(f"GPT2: expected a temperature above 0, got {temperature}")
-        texts = [cuda.to_cpu(as_array(x))]
-        caches = [KeyValueCache() for _ in self.blocks]
-        with no_backprop_mode(), using_config("train", False):
-            for _ in range(length):
-                scores = self(self.xp.asarray(texts[-1]), caches)[:, -1]
-                p = cuda.to_cpu(softmax(scores / temperature).array)
-                texts.append(_drawn(p).astype(texts[0].dtype)[:, None])
-        return numpy.concatenate(texts, 1)
-
-    def torch_state(
-        self, state: Mapping[str, numpy.ndarray]
-    ) -> dict[str, numpy.ndarray]:
+    def torch_state(self, state: State) -> dict[str, numpy.ndarray]:
         """The published arrays with the names of the parts here."""
-        renamed = {}
-        for name, array in state.items():
-            if _IGNORED.search(name):
-                continue
-            own = name
-            for pattern, part in _NAMES.items():
-                own = re.sub(pattern, part, own)
-            renamed[own] = array.T if _TRANSPOSED.search(name) else array
-        return renamed
-
-
-def _drawn(p: numpy.ndarray) -> numpy.ndarray:
-    """An index from each row of probabilities."""
-    sums = numpy.cumsum(p, 1, dtype=numpy.float64)
-    drawn = numpy.random.random_sample((len(p), 1)) * sums[:, -1:]
-    return numpy.minimum((sums <= drawn).sum(1), p.shape[1] - 1)
+        turned = {
+            name: array.T if _TRANSPOSED.search(name) else array
+            for name, array in state.items()
+        }
+        return renamed(turned, _NAMES, _IGNORED)

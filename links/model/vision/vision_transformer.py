@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from typing import Any
 
 import numpy
@@ -22,6 +20,7 @@ from renga.initializers import Normal
 from renga.links.attention.transformer_block import TransformerBlock
 from renga.links.connection.linear import Linear
 from renga.links.convolution.convolution_2d import Convolution2D
+from renga.links.model.torch_names import State, renamed
 from renga.links.normalization.layer_normalization import LayerNormalization
 from renga.utils.type_check import InvalidType
 
@@ -119,16 +118,9 @@ class VisionTransformer(Chain):
             h = block(h)
         return self.head(self.norm(h[:, 0]))
 
-    def torch_state(
-        self, state: Mapping[str, numpy.ndarray]
-    ) -> dict[str, numpy.ndarray]:
+    def torch_state(self, state: State) -> dict[str, numpy.ndarray]:
         """The arrays of torchvision's state with the names of the parts here."""
-        renamed = {}
-        for name, array in state.items():
-            for pattern, own in _NAMES.items():
-                name = re.sub(pattern, own, name)
-            renamed[name] = array
-        return renamed
+        return renamed(state, _NAMES)
 
 
 class ViTB16(VisionTransformer):

@@ -33,7 +33,7 @@ class ParallelMultiHeadAttention(MultiHeadAttention):
 
     Shapes:
         x, memory, y: (N, L, E), the same on every rank
-        in_proj.W: this rank's heads of the queries, keys and values of (3 E, E)
+        in_proj.W: this rank's heads of the queries, keys and values of (E + 2 K, E)
         out_proj.W: this rank's columns of (E, E)
 
     Source: Shoeybi et al., Megatron-LM, 2019.
@@ -64,14 +64,17 @@ class ParallelMultiHeadAttention(MultiHeadAttention):
     def _shard(self, comm: Communicator) -> None:
         self.comm = comm
         size, inner, outer = self.embed_dim, self.in_proj, self.out_proj
+        kv_size = size // self.queries_per_key
         head_size = size // self.num_heads
-        features = shard_ranges(size, comm.size, head_size)
-        blocks = [
-            Block(
-                {0: [range(i + own.start, i + own.stop) for i in (0, size, 2 * size)]}
-            )
-            for own in features
-        ]
+        # The heads of queries that a head of keys serves are on its rank.
+        served = self.queries_per_key * head_size
+        blocks = []
+        for q, kv in zip(
+            shard_ranges(size, comm.size, served),
+            shard_ranges(kv_size, comm.size, head_size),
+        ):
+            k, v = (range(i + kv.start, i + kv.stop) for i in (size, size + kv_size))
+            blocks.append(Block({0: [q, k, v]}))
         with inner.init_scope():
             inner.W = _sharded(comm, inner.W, blocks)
             if inner.b is not None:
@@ -87,7 +90,7 @@ class ParallelMultiHeadAttention(MultiHeadAttention):
                 values_of(outer.b),
                 input_layout="channel",
                 algorithm="row-parallel" if comm.size > 1 else None,
-                pixels=head_size,
+                pixels=served,
             )
 
     @reads_own_shards

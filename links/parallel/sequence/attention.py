@@ -71,7 +71,7 @@ class SequenceMultiHeadAttention(SequenceLink, MultiHeadAttention):
         return self._summed(self.in_proj.W), self._summed(self.in_proj.b)
 
     def _rotated(self, x: Variable, position: int) -> Variable:
-        return rotary_embedding(x, self.comm.rank, step=self.comm.size)
+        return rotary_embedding(x, self.comm.rank, self.rotary_base, self.comm.size)
 
     def _attend(
         self, q: Any, k: Any, v: Any, attn_mask: Any, is_causal: bool

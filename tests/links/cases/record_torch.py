@@ -1,6 +1,6 @@
 """Writes torch_models.json: shapes of states and outputs of PyTorch's networks.
 
-``python record_torch.py`` where torch and torchvision are installed.
+``python record_torch.py`` where torch, torchvision and transformers are installed.
 """
 
 import json
@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as functional
 import torchvision.models as models
+import transformers
 from torch_weights import image, state_of, text
 
 
@@ -63,6 +64,96 @@ class GPT2(torch.nn.Module):
         return norm(h, "ln_f") @ s["wte.weight"].T
 
 
+class Twice(torch.nn.Module):
+    """Two convolutions of Pytorch-UNet."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        layers = []
+        for channels in (inputs, outputs):
+            layers.append(torch.nn.Conv2d(channels, outputs, 3, 1, 1, bias=False))
+            layers += [torch.nn.BatchNorm2d(outputs), torch.nn.ReLU()]
+        self.double_conv = torch.nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.double_conv(x)
+
+
+class UNet(torch.nn.Module):
+    """Pytorch-UNet with its published names, for other numbers of channels."""
+
+    def __init__(self, classes, widths):
+        super().__init__()
+        self.inc = Twice(3, widths[0])
+        self.depth = len(widths) - 1
+        for k, (inputs, outputs) in enumerate(zip(widths, widths[1:]), 1):
+            down, up = torch.nn.Module(), torch.nn.Module()
+            down.maxpool_conv = torch.nn.Sequential(
+                torch.nn.MaxPool2d(2), Twice(inputs, outputs)
+            )
+            up.up = torch.nn.ConvTranspose2d(outputs, inputs, 2, 2)
+            up.conv = Twice(outputs, inputs)
+            setattr(self, f"down{k}", down)
+            setattr(self, f"up{len(widths) - k}", up)
+        self.outc = torch.nn.Module()
+        self.outc.conv = torch.nn.Conv2d(widths[0], classes, 1)
+
+    def forward(self, x):
+        levels = [self.inc(x)]
+        for k in range(1, self.depth + 1):
+            levels.append(getattr(self, f"down{k}").maxpool_conv(levels[-1]))
+        h = levels.pop()
+        for k in range(1, self.depth + 1):
+            up = getattr(self, f"up{k}")
+            h = up.conv(torch.cat([levels.pop(), up.up(h)], 1))
+        return self.outc.conv(h)
+
+
+class Logits(torch.nn.Module):
+    """The logits of a network of transformers."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def state_dict(self):
+        """One name of each tensor."""
+        found = {}
+        for name, x in self.network.state_dict().items():
+            found.setdefault(x.data_ptr(), (name, x))
+        return dict(found.values())
+
+    def load_state_dict(self, state):
+        missing = self.network.load_state_dict(state, strict=False).missing_keys
+        assert set(missing) <= self.network.state_dict().keys() - state.keys()
+
+    def forward(self, *args, **options):
+        return self.network(*args, **options).logits
+
+
+def bert():
+    return Logits(
+        transformers.BertForMaskedLM(
+            transformers.BertConfig(
+                vocab_size=50, max_position_embeddings=16, hidden_size=24,
+                num_hidden_layers=2, num_attention_heads=3, intermediate_size=96,
+            )
+        )
+    )  # fmt: skip
+
+
+def llama():
+    return Logits(
+        transformers.LlamaForCausalLM(
+            transformers.LlamaConfig(
+                vocab_size=50, hidden_size=24, num_hidden_layers=2,
+                num_attention_heads=6, num_key_value_heads=2, intermediate_size=40,
+                rope_theta=50.0, rms_norm_eps=1e-5,
+            )
+        )
+    )  # fmt: skip
+
+
 def small_vgg():
     """The convolutions, and few units in the layers on top."""
     model = models.vgg11_bn(num_classes=10)
@@ -81,7 +172,18 @@ MODELS = {
         lambda: models.VisionTransformer(32, 8, 2, 4, 32, 64, num_classes=10),
         image(32),
     ),
+    "MobileNetV2": (models.mobilenet_v2, image(64)),
+    "MobileNetV3Large": (models.mobilenet_v3_large, image(64)),
+    "MobileNetV3Small": (models.mobilenet_v3_small, image(64)),
+    "EfficientNetB0": (models.efficientnet_b0, image(64)),
+    "DenseNet": (
+        lambda: models.DenseNet(8, (2, 3, 2), 16, num_classes=10),
+        image(64),
+    ),
+    "UNet": (lambda: UNet(3, (4, 8, 16)), image(16)),
     "GPT2": (lambda: GPT2(50, 16, 24, 2, 3), text(50)),
+    "BERT": (bert, text(50)),
+    "Llama": (llama, text(50)),
 }
 
 

@@ -1,10 +1,11 @@
 """Networks with weights of PyTorch give the outputs that PyTorch gave.
 
-``cases/torch_models.json`` was written by ``record_torch.py`` with PyTorch 2.13 and
-torchvision.
+``cases/torch_models.json`` was written by ``record_torch.py`` with PyTorch 2.13,
+torchvision 0.28 and transformers 5.24.
 """
 
 import json
+import re
 from pathlib import Path
 
 import numpy
@@ -36,7 +37,15 @@ CASES = {
         lambda: L.VisionTransformer(32, 8, 2, 4, 32, 64, 10),
         image(32),
     ),
+    "MobileNetV2": (L.MobileNetV2, image(64)),
+    "MobileNetV3Large": (L.MobileNetV3Large, image(64)),
+    "MobileNetV3Small": (L.MobileNetV3Small, image(64)),
+    "EfficientNetB0": (L.EfficientNetB0, image(64)),
+    "DenseNet": (lambda: L.DenseNet(8, (2, 3, 2), 16, 10), image(64)),
+    "UNet": (lambda: L.UNet(3, (4, 8, 16)), image(16)),
     "GPT2": (lambda: L.GPT2(50, 16, 24, 2, 3), text(50)),
+    "BERT": (lambda: L.BERT(50, 16, 24, 2, 3), text(50)),
+    "Llama": (lambda: L.Llama(50, 24, 2, 6, 40, 2, 50.0), text(50)),
 }
 
 
@@ -80,11 +89,102 @@ def test_shapes_of_others(name):
     assert sorted(found) == sorted(expected)
 
 
-GPT = "GPT2"
+def gpt(name="GPT2"):
+    return CASES[name][0](), state_of(RECORDS[name]["shapes"])
 
 
-def gpt():
-    return CASES[GPT][0](), state_of(RECORDS[GPT]["shapes"])
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("MobileNetV2", 3504872),
+        ("MobileNetV3Large", 5483032),
+        ("MobileNetV3Small", 2542856),
+        ("EfficientNetB0", 5288548),
+        ("DenseNet121", 7978856),
+    ],
+)
+def test_published_numbers_of_parameters(name, count):
+    assert getattr(L, name)().count_params() == count
+
+
+def outputs_of(name, state, tmp_path, **arguments):
+    make, x = CASES[name]
+    link = make()
+    load_torch_state_dict(link, saved(tmp_path, state))
+    with renga.using_config("train", False):
+        return link, link(x, **arguments).array
+
+
+def test_published_files_of_densenets(tmp_path):
+    """Their names have dots that torchvision's network does not have."""
+    state = state_of(RECORDS["DenseNet"]["shapes"])
+    dotted = {
+        re.sub(r"(layer\d\.(norm|conv))(\d)", r"\1.\3", n): v for n, v in state.items()
+    }
+    assert dotted.keys() != state.keys()
+    (_, expected), (_, found) = (
+        outputs_of("DenseNet", x, tmp_path) for x in (state, dotted)
+    )
+    numpy.testing.assert_array_equal(found, expected)
+
+
+def test_published_files_of_bert(tmp_path):
+    """They have older names of normalizations, and layers for whole texts."""
+    state = state_of(RECORDS["BERT"]["shapes"])
+    older = {
+        n.replace("Norm.weight", "Norm.gamma").replace("Norm.bias", "Norm.beta"): v
+        for n, v in state.items()
+    }
+    older["bert.pooler.dense.weight"] = numpy.ones((24, 24), "f")
+    older["cls.seq_relationship.bias"] = numpy.ones(2, "f")
+    older["bert.embeddings.position_ids"] = numpy.arange(16)[None]
+    (_, expected), (_, found) = (
+        outputs_of("BERT", x, tmp_path) for x in (state, older)
+    )
+    numpy.testing.assert_array_equal(found, expected)
+
+
+def test_published_files_of_tied_llamas(tmp_path):
+    state = state_of(RECORDS["Llama"]["shapes"])
+    state["lm_head.weight"] = state["model.embed_tokens.weight"]
+    state["model.layers.0.self_attn.rotary_emb.inv_freq"] = numpy.ones(2, "f")
+    _, expected = outputs_of("Llama", state, tmp_path)
+    tied = L.Llama(50, 24, 2, 6, 40, 2, 50.0, tied=True)
+    del state["lm_head.weight"]
+    load_torch_state_dict(tied, saved(tmp_path, state))
+    numpy.testing.assert_allclose(tied(text(50)).array, expected, 1e-5, 1e-6)
+
+
+def test_a_part_of_a_projection_is_missing(tmp_path):
+    state = state_of(RECORDS["Llama"]["shapes"])
+    del state["model.layers.1.self_attn.k_proj.weight"]
+    with pytest.raises(KeyError, match="nothing like blocks/1/attention/in_proj/W"):
+        outputs_of("Llama", state, tmp_path)
+
+
+def test_words_of_bert(tmp_path):
+    """Padding changes nothing, texts have kinds, and places are asked for."""
+    x = text(50)
+    link, scores = outputs_of("BERT", state_of(RECORDS["BERT"]["shapes"]), tmp_path)
+    with renga.using_config("train", False):
+        places = numpy.array([1, 4, 12])
+        numpy.testing.assert_allclose(
+            link(x, places=places).array, scores.reshape(-1, 50)[places], 1e-4, 1e-5
+        )
+        padded = numpy.concatenate([x, x[:, :3]], 1)
+        found = link(padded, mask=numpy.arange(12)[None] < [[9], [9]])
+        numpy.testing.assert_allclose(found.array[:, :9], scores, 1e-4, 1e-5)
+        kinds = numpy.zeros_like(x)
+        numpy.testing.assert_allclose(link(x, kinds).array, scores, 1e-4, 1e-5)
+        kinds[:, 5:] = 1
+        assert abs(link(x, kinds).array - scores).max() > 0.01
+        x[:, 3] = 7
+        x[1, 6] = 7
+        scores = link(x).array
+        found = link.predict(x, 7)
+    expected = numpy.where(x == 7, scores.argmax(2), x)
+    numpy.testing.assert_array_equal(found, expected)
+    assert (x[:, 3] == 7).all()
 
 
 def test_names_as_published(tmp_path):
@@ -142,8 +242,9 @@ def test_layers_of_other_links(tmp_path):
     assert net.norm.N == 7
 
 
-def test_generated_text_follows_the_probabilities():
-    link, state = gpt()
+@pytest.mark.parametrize("name", ["GPT2", "Llama"])
+def test_generated_text_follows_the_probabilities(name):
+    link, _ = gpt(name)
     start = text(50)
     numpy.random.seed(0)
     likeliest = link.generate(start, 5, temperature=1e-6)
@@ -152,14 +253,17 @@ def test_generated_text_follows_the_probabilities():
         for k in range(9, 14):
             scores = link(likeliest[:, :k]).array[:, -1]
             assert (likeliest[:, k] == scores.argmax(1)).all()
-    with pytest.raises(ValueError, match="16 tokens at most"):
-        link.generate(start, 9)
-    with pytest.raises(ValueError, match="above 0"):
+    with pytest.raises(ValueError, match=f"{name}: expected a temperature above 0"):
         link.generate(start, 1, temperature=0)
 
 
+def test_too_long_texts():
+    with pytest.raises(ValueError, match="16 tokens at most"):
+        gpt()[0].generate(text(50), 9)
+
+
 def test_drawn_tokens():
-    from renga.links.model.language.gpt2 import _drawn
+    from renga.links.model.language.language_model import _drawn
 
     p = numpy.tile(numpy.float32([0.2, 0, 0.5, 0.3]), (20000, 1))
     numpy.random.seed(0)
