@@ -8,7 +8,7 @@ from typing import Any, Callable
 from renga.core.link import Chain
 from renga.core.sequential import Sequential
 from renga.core.variable import Variable
-from renga.functions import average, dropout
+from renga.functions import average, dropout, reshape
 from renga.initializers import HeNormal
 from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.normalization.batch_normalization import BatchNormalization
@@ -122,7 +122,8 @@ class InvertedResidual(Chain):
         if not self.is_residual:
             return h
         if self.drop:
-            h = h * dropout(self.xp.ones((len(h), 1, 1, 1), h.dtype), self.drop)
+            kept = dropout(self.xp.ones((len(h), 1), h.dtype), self.drop)
+            h = h * reshape(kept, (len(h), 1, 1, 1))
         return x + h
 
 

@@ -17,6 +17,7 @@ from renga.links.parallel.spatial.convolution.functions import (
     spatial_deconvolution,
 )
 from renga.links.parallel.spatial.link import SpatialLink
+from renga.parallel.placement.tracker import is_replicated
 
 
 class _SpatialConvolution(SpatialLink):
@@ -44,7 +45,12 @@ class _Convolution(_SpatialConvolution):
     cover_all = False
 
     def forward(self, x: Any) -> Variable:
-        """This rank's shard of the convolution."""
+        """This rank's shard of the convolution.
+
+        That of replicated images of one pixel is replicated.
+        """
+        if is_replicated(x) and set(x.shape[2:]) == {1} and self.W.is_initialized:
+            return super().forward(x)
         return self._apply(spatial_convolution, x, self.cover_all)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from renga.core.configuration import config, no_backprop_mode, using_config
 from renga.core.dtypes import mixed_bfloat16
 from renga.core.link import Link
 from renga.core.link.traces import traces_of
+from renga.parallel.conversion.arguments import arrays_in
 from renga.parallel.conversion.replacement import copy_with_replacements
 from renga.serializers import DictionarySerializer, NpzDeserializer
 
@@ -128,8 +130,11 @@ def _differ(serial: Any, link: Any, args: Any, kwargs: Any) -> bool | None:
 
 
 def _outputs(model: Any, args: Any, kwargs: Any) -> list[numpy.ndarray] | None:
+    kept = {id(x): x for x in arrays_in((args, kwargs))}
     with no_backprop_mode():
         try:
+            # A call may change other arguments, such as key-value caches.
+            args, kwargs = copy.deepcopy((args, kwargs), kept)
             y = model(*args, **kwargs)
         except Exception:
             return None  # it raises where the model is used
