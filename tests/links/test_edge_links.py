@@ -61,8 +61,10 @@ OTHERS = {"Parameter", "GoogLeNet", "VGG16Layers", "VGG19Layers"}
 OTHERS |= {f"ResNet{n}Layers" for n in (50, 101, 152)}
 # Not Chainer's; tested on their own.
 OTHERS |= set(
-    """GPT2 KeyValueCache MultiHeadAttention RMSNormalization ResNet18 ResNet34 ResNet50
-    ResNet101 ResidualNetwork TransformerBlock VGG11BN VGG13BN VGG16BN VGG19BN ViTB16
+    """BERT DenseNet DenseNet121 EfficientNet EfficientNetB0 GPT2 KeyValueCache Llama
+    MobileNetV2 MobileNetV3 MobileNetV3Large MobileNetV3Small MultiHeadAttention
+    RMSNormalization ResNet18 ResNet34 ResNet50 ResNet101 ResidualNetwork
+    TransformerBlock UNet VGG11BN VGG13BN VGG16BN VGG19BN ViTB16
     VisionTransformer""".split()
 )
 

@@ -122,8 +122,11 @@ def synchronize():
         DEVICE.device.synchronize()
 
 
-def classifier(network, optimizer, x, hook=None, classes=10, labels=None):
-    """``labels`` is the shape of the labels, by default that of one for each sample."""
+def classifier(network, optimizer, x, hook=None, classes=10, labels=None, **options):
+    """``labels`` is the shape of the labels, by default that of one for each sample.
+
+    The network is called with the options.
+    """
     model = L.Classifier(network).to_device(DEVICE)
     model.compute_accuracy = False
     optimizer.setup(model)
@@ -131,7 +134,7 @@ def classifier(network, optimizer, x, hook=None, classes=10, labels=None):
         optimizer.add_hook(hook)
     t = np.random.randint(0, classes, labels or (len(x),)).astype("i")
     x, t = DEVICE.send((x, t))
-    return lambda: optimizer.update(model, x, t)
+    return lambda: optimizer.update(model, x, t, **options)
 
 
 def mlp():
@@ -154,8 +157,9 @@ def resnet(batch=32):
     return classifier(L.ResNet50(), optimizer, x, decay, classes=1000)
 
 
-def by_adam(network, x, classes, labels=None):
-    return classifier(network, renga.optimizers.Adam(), x, None, classes, labels)
+def by_adam(network, x, classes, labels=None, **options):
+    adam = renga.optimizers.Adam()
+    return classifier(network, adam, x, None, classes, labels, **options)
 
 
 def images(batch, size):
@@ -166,20 +170,23 @@ def resnet20(batch=64):
     return by_adam(networks.resnet20(), images(batch, 32), 10)
 
 
-def densenet(batch=32):
-    return by_adam(networks.densenet(), images(batch, 32), 10)
+def densenet(batch=4):
+    return by_adam(L.DenseNet121(), images(batch, 224), 1000)
 
 
 def mobilenet(batch=8):
-    return by_adam(networks.mobilenet(), images(batch, 224), 1000)
+    return by_adam(L.MobileNetV2(), images(batch, 224), 1000)
 
 
 def unet(batch=4):
-    return by_adam(networks.UNet(), images(batch, 128), 4, (batch, 128, 128))
+    network = L.UNet(4, (32, 64, 128, 256))
+    return by_adam(network, images(batch, 128), 4, (batch, 128, 128))
 
 
 def vit(batch=16):
-    return by_adam(networks.VisionTransformer(), images(batch, 224), 1000)
+    """6 layers of 192 with 3 heads, on patches of 16x16."""
+    network = L.VisionTransformer(224, 16, 6, 3, 192, 768)
+    return by_adam(network, images(batch, 224), 1000)
 
 
 def gru(batch=32):
@@ -204,10 +211,11 @@ def graph(nodes=10000):
 
 
 def bert(batch=4):
-    """The words at 15 % of 128 places are asked for."""
+    """2 layers of base size; the words at 15 % of 128 places are asked for."""
     x = np.random.randint(0, 30522, (batch, 128)).astype("i")
     places = np.random.permutation(x.size)[: x.size * 15 // 100]
-    return by_adam(networks.BERT(places), x, 30522, places.shape)
+    network = L.BERT(context=128, num_layers=2, dropout=0.0)
+    return by_adam(network, x, 30522, places.shape, places=places)
 
 
 def recommender(batch=2048):

@@ -9,9 +9,6 @@ VGG_STAGES = [(64, 2, 0.3), (128, 2, 0.4), (256, 3, 0.4), (512, 3, 0.4), (512, 3
 # Channels, filters, kernel and stride.
 DISCRIMINATOR = [(3, 64, 3, 1), (64, 128, 4, 2), (128, 128, 3, 1), (128, 256, 4, 2)]
 DISCRIMINATOR += [(256, 256, 3, 1), (256, 512, 4, 2), (512, 512, 3, 1)]
-# Expansion, filters, blocks, and the stride of the first of them.
-MOBILENET = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2)]
-MOBILENET += [(6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]
 
 
 def resnet20_blocks() -> Iterator[tuple[int, int, int]]:
@@ -20,15 +17,6 @@ def resnet20_blocks() -> Iterator[tuple[int, int, int]]:
     for filters, stride in ((16, 1), (32, 2), (64, 2)):
         for k in range(3):
             yield channels, filters, stride if k == 0 else 1
-            channels = filters
-
-
-def mobilenet_blocks() -> Iterator[tuple[int, int, int, int]]:
-    """Channels, channels within, filters and stride of each."""
-    channels = 32
-    for expansion, filters, count, stride in MOBILENET:
-        for k in range(count):
-            yield channels, expansion * channels, filters, stride if k == 0 else 1
             channels = filters
 
 

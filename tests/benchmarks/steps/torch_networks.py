@@ -7,7 +7,6 @@ from torch import nn
 
 from tests.benchmarks.steps.sizes import (
     dilations,
-    mobilenet_blocks,
     residual_3d_blocks,
     resnet20_blocks,
 )
@@ -17,6 +16,9 @@ LAYERS = {
     2: (nn.Conv2d, nn.BatchNorm2d, nn.AdaptiveAvgPool2d),
     3: (nn.Conv3d, nn.BatchNorm3d, nn.AdaptiveAvgPool3d),
 }
+# Expansion, filters, blocks, and the stride of the first of them.
+MOBILENET = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2)]
+MOBILENET += [(6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]
 
 
 def convolution(
@@ -70,20 +72,31 @@ class Dense(nn.Module):
 def activated(channels, filters, ksize):
     """Batch normalization, ReLU and a convolution, as layers of a sequence."""
     conv = nn.Conv2d(channels, filters, ksize, 1, ksize // 2, bias=False)
-    return [nn.BatchNorm2d(channels, 2e-5), nn.ReLU(inplace=True), conv]
+    return [nn.BatchNorm2d(channels), nn.ReLU(inplace=True), conv]
 
 
 def densenet():
-    """40 layers with a growth of 12 (Huang et al., 2017)."""
-    layers, channels = [nn.Conv2d(3, 16, 3, 1, 1, bias=False)], 16
-    for block in range(3):
+    """121 layers with a growth of 32 (Huang et al., 2017)."""
+    layers, channels = [*convolution(3, 64, 7, 2), nn.MaxPool2d(3, 2, 1)], 64
+    for block, count in enumerate((6, 12, 24, 16)):
         if block > 0:
-            layers += activated(channels, channels, 1) + [nn.AvgPool2d(2)]
-        for _ in range(12):
-            layers.append(Dense(activated(channels, 12, 3)))
-            channels += 12
-    layers += [nn.BatchNorm2d(channels, 2e-5), nn.ReLU(inplace=True)]
-    return nn.Sequential(*layers, *classes_of_mean(channels, 10))
+            layers += [*activated(channels, channels // 2, 1), nn.AvgPool2d(2)]
+            channels //= 2
+        for _ in range(count):
+            inner = activated(channels, 128, 1) + activated(128, 32, 3)
+            layers.append(Dense(inner))
+            channels += 32
+    layers += [nn.BatchNorm2d(channels), nn.ReLU(inplace=True)]
+    return nn.Sequential(*layers, *classes_of_mean(channels, 1000))
+
+
+def mobilenet_blocks():
+    """Channels, channels within, filters and stride of each."""
+    channels = 32
+    for expansion, filters, count, stride in MOBILENET:
+        for k in range(count):
+            yield channels, expansion * channels, filters, stride if k == 0 else 1
+            channels = filters
 
 
 def mobilenet():
@@ -97,7 +110,8 @@ def mobilenet():
         is_residual = stride == 1 and channels == filters
         layers += [Residual(body)] if is_residual else body
     layers += convolution(320, 1280, 1, activation=nn.ReLU6)
-    return nn.Sequential(*layers, *classes_of_mean(1280, 1000))
+    mean, rows, last = classes_of_mean(1280, 1000)
+    return nn.Sequential(*layers, mean, rows, nn.Dropout(0.2), last)
 
 
 class UNet(nn.Module):
@@ -172,13 +186,15 @@ class VisionTransformer(nn.Module):
     def __init__(self):
         super().__init__()
         self.patches = nn.Conv2d(3, 192, 16, 16)
-        self.position = nn.Parameter(torch.zeros(1, 196, 192))
+        self.first = nn.Parameter(torch.zeros(1, 1, 192))
+        self.position = nn.Parameter(torch.zeros(1, 197, 192))
         self.blocks = nn.Sequential(*(Block(192, 3) for _ in range(6)))
         self.norm, self.out = nn.LayerNorm(192), nn.Linear(192, 1000)
 
     def forward(self, x):
-        h = self.patches(x).flatten(2).transpose(1, 2) + self.position
-        return self.out(self.norm(self.blocks(h)).mean(1))
+        h = self.patches(x).flatten(2).transpose(1, 2)
+        h = torch.cat([self.first.expand(len(h), -1, -1), h], 1) + self.position
+        return self.out(self.norm(self.blocks(h)[:, 0]))
 
 
 class GPT(nn.Module):
@@ -260,6 +276,8 @@ class BERT(nn.Module):
         self.register_buffer("places", torch.from_numpy(places))
         self.words = embedding(30522, 768)
         self.positions = nn.Parameter(torch.zeros(128, 768))
+        self.kinds = nn.Parameter(torch.zeros(2, 768))
+        self.bias = nn.Parameter(torch.zeros(30522))
         self.norm, self.last_norm = nn.LayerNorm(768), nn.LayerNorm(768)
         encoder = nn.TransformerEncoderLayer(
             768, 12, 3072, 0.0, "gelu", batch_first=True
@@ -268,10 +286,11 @@ class BERT(nn.Module):
         self.transform = nn.Linear(768, 768)
 
     def forward(self, x):
-        h = self.encoders(self.norm(self.words(x) + self.positions))
+        h = self.words(x) + self.positions + self.kinds[0]
+        h = self.encoders(self.norm(h))
         h = h.flatten(0, 1).index_select(0, self.places)
         h = self.last_norm(F.gelu(self.transform(h)))
-        return F.linear(h, self.words.weight)
+        return F.linear(h, self.words.weight, self.bias)
 
 
 class Recommender(nn.Module):

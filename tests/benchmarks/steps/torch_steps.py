@@ -159,7 +159,7 @@ def resnet20():
 
 
 def densenet():
-    return by_adam(networks.densenet(), images(32, 32), 10)
+    return by_adam(networks.densenet(), images(4, 224), 1000)
 
 
 def mobilenet():

@@ -26,7 +26,7 @@ def words(*shape):
     return rng.integers(0, 9, shape).astype("i")
 
 
-def check(model, inputs, sizes=(1, 2, 5)):
+def check(model, inputs, sizes=(1, 2, 5), rtol=1e-3, atol=1e-4):
     """``inputs(n)`` are the arguments for n samples."""
     model_before = {name: p.array.copy() for name, p in model.namedparams()}
     proto = export(model, inputs(3), dynamic_batch=True)
@@ -40,7 +40,7 @@ def check(model, inputs, sizes=(1, 2, 5)):
             expected = model.copy()(*arrays)
         (found,) = session.run(None, dict(zip(names, arrays)))
         assert found.shape == expected.shape
-        numpy.testing.assert_allclose(found, expected.array, rtol=1e-3, atol=1e-4)
+        numpy.testing.assert_allclose(found, expected.array, rtol, atol)
     for name, p in model.namedparams():
         numpy.testing.assert_array_equal(p.array, model_before[name])
 
@@ -146,6 +146,46 @@ def test_transformers(monkeypatch):
     check(L.RMSNormalization(8), lambda n: (draw(n, 4, 8),))
     name = "11_transformers/train_images.py Residual"
     check(class_of(name, monkeypatch)(), lambda n: (draw(n, 1, 32, 32),))
+
+
+V3_BLOCKS = (
+    (3, 16, 16, True, F.relu, 2),
+    (5, 24, 24, True, F.hard_swish, 1),
+)
+PUBLISHED = {
+    "MobileNetV2": (
+        lambda: L.MobileNetV2(5, ((1, 8, 1, 1), (6, 12, 2, 2))),
+        lambda n: (draw(n, 3, 16, 16),),
+    ),
+    "MobileNetV3": (
+        lambda: L.MobileNetV3(V3_BLOCKS, 12, 5),
+        lambda n: (draw(n, 3, 16, 16),),
+    ),
+    "EfficientNet": (
+        lambda: L.EfficientNet(((1, 3, 1, 8, 1), (6, 5, 2, 12, 2)), 5),
+        lambda n: (draw(n, 3, 16, 16),),
+    ),
+    "DenseNet": (
+        lambda: L.DenseNet(4, (2, 2), 8, 5),
+        lambda n: (draw(n, 3, 16, 16),),
+    ),
+    "UNet": (lambda: L.UNet(3, (4, 6, 8)), lambda n: (draw(n, 3, 16, 16),)),
+    "BERT": (
+        lambda: L.BERT(9, 6, 8, 2, 2),
+        lambda n: (words(n, 5), words(n, 5) % 2, words(n, 5) > 1),
+    ),
+    "Llama": (lambda: L.Llama(9, 16, 2, 4, 12, 2), lambda n: (words(n, 5),)),
+    "tied Llama": (
+        lambda: L.Llama(9, 8, 2, 2, 12, tied=True),
+        lambda n: (words(n, 5),),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_models(name):
+    make, inputs = PUBLISHED[name]
+    check(make(), inputs, rtol=1e-5, atol=1e-5)
 
 
 def test_a_layer_normalized_network_with_attention():
