@@ -31,7 +31,8 @@ def renamed(
 
 def with_joined_projections(state: State) -> dict[str, numpy.ndarray]:
     """``in_proj.q``, ``in_proj.k`` and ``in_proj.v`` joined as ``in_proj``."""
-    arrays, parts = {}, {}
+    arrays: dict[str, numpy.ndarray] = {}
+    parts: dict[str, dict[str, numpy.ndarray]] = {}
     for name, array in state.items():
         match = _PROJECTION.fullmatch(name)
         if match is None:

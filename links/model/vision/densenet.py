@@ -96,7 +96,7 @@ class DenseNet(Chain):
     ) -> None:
         super().__init__()
         self.blocks = tuple(blocks)
-        features = Chain()
+        features: Any = Chain()
         with features.init_scope():
             features.conv0 = _convolution(3, channels, 7, 2)
             features.norm0 = _normalization(channels)
@@ -117,7 +117,7 @@ class DenseNet(Chain):
 
     def forward(self, x: Any) -> Variable:
         """The scores of the classes."""
-        features = self.features
+        features: Any = self.features
         h = relu(features.norm0(features.conv0(x)))
         h = max_pooling_2d(h, 3, 2, 1, cover_all=False)
         for k, count in enumerate(self.blocks, 1):

@@ -134,7 +134,7 @@ class MobileNetV3(InvertedResidualNetwork):
     ) -> None:
         super().__init__()
         # Those of the published weights.
-        options = {"eps": 1e-3, "decay": 0.99}
+        options: dict[str, Any] = {"eps": 1e-3, "decay": 0.99}
         channels = 16
         layers: list[Any] = [
             convolution(3, channels, 3, 2, activation=hard_swish, **options)

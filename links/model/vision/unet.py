@@ -73,7 +73,7 @@ class UNet(Chain):
 
     def forward(self, x: Any) -> Variable:
         """The scores of each pixel's classes."""
-        images = [self.down0(x)]
+        images = [self["down0"](x)]
         for k in range(1, self.depth + 1):
             images.append(self[f"down{k}"](max_pooling_2d(images[-1], 2)))
         h = images.pop()
