@@ -5,15 +5,25 @@ python docs/scripts/make_pictures.py docs/images
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import functools
+import io
 import pathlib
+import re
 import sys
+from typing import Any
 
 import matplotlib
 import numpy
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from renga import Parameter, planning
+import renga
+import renga.functions as F
+import renga.links as L
+from renga import Link, Parameter, planning
+from renga.communicators import local
 from renga.parallel.data.buckets import assign_buckets
 from renga.parallel.pipeline.schedule import Stream, flush_schedule
 from renga.pipeline.timeline import timeline
@@ -21,6 +31,9 @@ from renga.planning.networks import alexnet
 
 BLUE, ORANGE, GREEN, GREY = "#cfe2f3", "#fce5cd", "#d9ead3", "#eeeeee"
 DIM = "#555555"
+Array = numpy.ndarray
+# Told apart by colour-blind readers, too (Okabe and Ito).
+STRONG = "#0072b2", "#d55e00", "#009e73"
 
 
 class Picture:
@@ -282,6 +295,86 @@ def save_plan(path: pathlib.Path) -> None:
     found.draw(path)
 
 
+def save_speed(path: pathlib.Path) -> None:
+    """The table of the page on performance as bars, one thread."""
+    page = pathlib.Path(__file__).parents[1] / "performance.md"
+    rows = []
+    for line in page.read_text(encoding="utf-8").splitlines():
+        ratio = re.search(r"([\d.]+) \(([\d.]+)–([\d.]+)\)", line)
+        if line.startswith("| ") and ratio:
+            rows.append((line.split("|")[1].strip(), *map(float, ratio.groups())))
+    rows.sort(key=lambda row: row[1])
+    names, ratios, least, most = zip(*rows)
+    figure = Figure(figsize=(8.6, 3.6), layout="constrained")
+    axes = figure.add_subplot()
+    errors = (numpy.subtract(ratios, least), numpy.subtract(most, ratios))
+    axes.barh(names, ratios, xerr=errors, color=STRONG[0], ecolor="#111111")
+    for y, ratio in enumerate(ratios):
+        axes.text(0.05, y, f"{ratio:.2f}", va="center", color="white", fontsize=8)
+    axes.axvline(1, color="#111111", linewidth=1)
+    axes.set_xlabel("time of PyTorch 2.13 / time of renga, one thread (1: equal)")
+    axes.tick_params(axis="y", labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def train(
+    start: Link, images: Array, labels: Array, way: str = "", comm: Any = None
+) -> list[tuple[float, Array]]:
+    """The loss of each update, and what the model computes after it."""
+    layers = copy.deepcopy(start)
+    optimizer = renga.optimizers.MomentumSGD(0.01)
+    x, t = images, labels
+    if way == "data":
+        optimizer = renga.distributed.create_multi_node_optimizer(optimizer, comm)
+        x, t = (numpy.array_split(a, comm.size)[comm.rank] for a in (x, t))
+    elif way:
+        layers = renga.distributed.parallelize(layers, comm, way, x)
+    model = L.Classifier(layers)
+    optimizer.setup(model)
+    found = []
+    for _ in range(30):
+        optimizer.update(model, x, t)
+        scores = layers(images)
+        loss = F.softmax_cross_entropy(scores, labels)
+        found.append((float(loss.array), numpy.array(scores.array)))
+    return found
+
+
+def save_exactness(path: pathlib.Path) -> None:
+    """The same training in one process and on four ranks, divided in three ways."""
+    numpy.random.seed(0)
+    images = numpy.random.normal(size=(32, 3, 8, 8)).astype("f")
+    labels = (images.mean((1, 2, 3)) > 0).astype("i")
+    layers = L.Convolution2D(3, 8, 3, pad=1), F.elu, L.Convolution2D(8, 8, 3, pad=1)
+    start = renga.Sequential(*layers, F.elu, L.Linear(512, 2))
+    work = functools.partial(train, start, images, labels)
+    serial = work()
+    figure = Figure(figsize=(8.6, 3.2), layout="constrained")
+    losses, differences = figure.subplots(1, 2)
+    losses.plot([loss for loss, _ in serial], color="#bbbbbb", lw=7)
+    losses.text(8, serial[6][0], "line: one process; marks: four ranks", fontsize=8)
+    names = ("data", "channel", "spatial")
+    for first, (name, color, mark) in enumerate(zip(names, STRONG, "o^s")):
+        run = functools.partial(work, name)
+        with contextlib.redirect_stdout(io.StringIO()):
+            found = local.run(run, ranks=4)[0]
+        curve = [loss for loss, _ in found]
+        losses.plot(curve, mark, color=color, ms=4, markevery=(first, 3))
+        apart = [abs(a - b).max() for (_, a), (_, b) in zip(found, serial)]
+        differences.semilogy(
+            apart, color=color, marker=mark, ms=3, label=f"{name}-parallel"
+        )
+    differences.set_ylim(1e-8, 1)
+    differences.legend(title="four ranks", fontsize=8, title_fontsize=8)
+    losses.set_ylabel("loss of all samples")
+    differences.set_ylabel("largest difference of scores")
+    for axes in (losses, differences):
+        axes.set_xlabel("updates")
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, metadata={"Date": None})
+
+
 PICTURES = {
     "graph": graph,
     "allocator": allocator,
@@ -296,7 +389,9 @@ def main() -> None:
     """Writes every picture into the folder given."""
     for name, draw in PICTURES.items():
         draw().save(pathlib.Path(sys.argv[1]) / f"{name}.svg")
-    save_plan(pathlib.Path(sys.argv[1]) / "plan.svg")
+    for name, save in (("plan", save_plan), ("speed", save_speed)):
+        save(pathlib.Path(sys.argv[1]) / f"{name}.svg")
+    save_exactness(pathlib.Path(sys.argv[1]) / "exactness.svg")
 
 
 if __name__ == "__main__":
