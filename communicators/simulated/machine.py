@@ -94,10 +94,18 @@ class Machine:
             return self.node_latency + size / self.node_bandwidth
         return self.latency + size / self.bandwidth
 
-    def all_reduce(self, ranks: int, size: int, is_16_bit: bool = False) -> float:
-        """The seconds for ``size`` bytes; ours is within nodes, then between them."""
-        if self.algorithms:
-            return networks.all_reduce(self.levels(ranks), size, self.algorithms)[0]
+    def all_reduce(
+        self, ranks: int, size: int, is_16_bit: bool = False, stride: int = 1
+    ) -> float:
+        """The seconds for ``size`` bytes; ours is within nodes, then between them.
+
+        Args:
+            stride: the group is every so many ranks, and all such groups do the same.
+        """
+        if self.algorithms or stride > 1:
+            own = networks.group(self.levels(ranks * stride), ranks, stride)
+            names = self.algorithms or ("tree", "two-level")
+            return networks.all_reduce(own, size, names)[0]
         width = min(self.intra_size, ranks)
         within = self._fastest(width, size, is_16_bit, same_node=True)
         partition = math.ceil(size / width)

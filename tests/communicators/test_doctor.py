@@ -5,21 +5,26 @@ import sys
 
 import pytest
 
+from renga import planning
 from renga.communicators import doctor, local
 from renga.launch import mpiexec_environment
 
 
-def test_doctor_reports_checks_and_speed():
+def test_doctor_reports_checks_and_speed(tmp_path):
     pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
+    path = str(tmp_path / "cluster.json")
     done = subprocess.run(
-        [sys.executable, "-m", "renga", "doctor", "--ranks", "2"],
+        [sys.executable, "-m", "renga", "doctor", "--ranks", "2", "--write", path],
         env=mpiexec_environment(2),
         capture_output=True,
         text=True,
         timeout=100,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    lines = done.stdout.splitlines()
+    cluster = planning.Cluster.load(path)
+    assert cluster.ranks == 2 and cluster.stragglers > 0
+    assert min(cluster.device.flops, cluster.device.bandwidth) > 1e7
+    lines = done.stdout.partition("\n\nwritten to ")[0].splitlines()
     verdicts = {line[:16].strip(): line[16:25].strip() for line in lines[:7]}
     assert verdicts.pop("tiles") in ("ok", "warning")
     assert verdicts.pop("large counts") == "skipped"

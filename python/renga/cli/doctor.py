@@ -6,41 +6,65 @@ It starts its ranks through mpiexec; under mpiexec or srun it examines that job.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import subprocess
 import sys
 from typing import Any
 
+from renga import planning
 from renga._runtime import runtime_info
 from renga.communicators import Communicator, create_communicator, doctor
 from renga.launch import mpiexec_command, mpiexec_environment
 from renga.launch.slurm import is_rank
+from renga.parallel.plan.device import measured_device
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options."""
     parser.add_argument("--ranks", type=int, default=2, help="processes to start")
     parser.add_argument("--large", action="store_true", help="send 2.5 GiB too")
+    parser.add_argument("--write", metavar="FILE", help="describe it for renga plan")
 
 
 def main(chosen: argparse.Namespace) -> int:
     """Prints a report; returns 0 if nothing failed."""
     if not is_rank():
-        return _start(chosen.ranks, chosen.large)
+        return _start(chosen)
     os.environ.setdefault("RENGA_TIMEOUT", "60")
     comm = create_communicator("mpi")
     write = print if comm.rank == 0 else _nothing
-    return 0 if _report(comm, chosen.large, write) else 1
+    is_healthy = _report(comm, chosen.large, write)
+    if is_healthy and chosen.write:
+        _describe(comm, chosen.write)
+    return 0 if is_healthy else 1
 
 
-def _start(ranks: int, large: bool) -> int:
+def _describe(comm: Communicator, path: str) -> None:
+    """Measures the network and the ranks, and writes them for ``renga plan``."""
+    device, stragglers = measured_device(comm)
+    cluster = planning.Cluster.of(comm).without_ranks
+    cluster = dataclasses.replace(
+        cluster, overlaps=True, device=device, stragglers=stragglers
+    )
+    if comm.rank == 0:
+        cluster.save(path)
+        print(f"\nwritten to {path}: {cluster}")
+
+
+def _start(chosen: argparse.Namespace) -> int:
+    ranks = chosen.ranks
     try:
         command = [*mpiexec_command(ranks), sys.executable, "-m", "renga", "doctor"]
     except ImportError as error:
         print(f"renga doctor: {error}", file=sys.stderr)
         return 2
     return subprocess.run(
-        [*command, *["--large"] * large],
+        [
+            *command,
+            *["--large"] * chosen.large,
+            *(["--write", chosen.write] if chosen.write else []),
+        ],
         env=mpiexec_environment(ranks),
         stdin=subprocess.DEVNULL,
         check=False,

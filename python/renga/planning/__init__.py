@@ -10,10 +10,12 @@ from renga.parallel.plan.costs import K80, P100, Costs, Device
 from renga.parallel.plan.graph import Graph
 from renga.parallel.plan.plan import Plan
 from renga.parallel.plan.plan_search import search
+from renga.parallel.plan.scaling_table import MODELS, scale
 from renga.parallel.plan.strategies.measurement import measure
 
 __all__ = [
     "K80",
+    "MODELS",
     "P100",
     "Cluster",
     "Costs",
@@ -21,6 +23,7 @@ __all__ = [
     "Graph",
     "Plan",
     "measure",
+    "scale",
     "search",
     "work_depth",
 ]

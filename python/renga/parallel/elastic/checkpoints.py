@@ -16,6 +16,7 @@ from renga.communicators import Communicator
 from renga.extensions.snapshots.snapshot_writers import State
 from renga.parallel.data.extensions import resized
 from renga.parallel.elastic.index import Index, Parts, digest_of, share_out
+from renga.parallel.elastic.intervals import Pace
 from renga.parallel.elastic.run import Leave, is_asked_to_leave
 from renga.serializers.npz import save_npz, serialize
 from renga.training import extension
@@ -46,10 +47,14 @@ class Checkpoints(extension.Extension):
         comm: the ranks.
         folder: of the files; all ranks have to see the same.
         kept: how many complete checkpoints remain.
+        hours_between_failures: of any of the ranks, on average. Then a trainer saves as
+            often as loses the least time, by Daly's estimate from how long saving takes
+            here: it begins with each iteration, and waits twice as long each time
+            until that is reached.
 
     Raises:
         FileNotFoundError: a rank does not see the folder that rank 0 has made.
-        ValueError: ``kept`` is below 1.
+        ValueError: ``kept`` is below 1, or hours are not above 0.
     """
 
     trigger = (1, "epoch")
@@ -58,9 +63,17 @@ class Checkpoints(extension.Extension):
     autoload = True
 
     def __init__(
-        self, comm: Communicator, folder: str | os.PathLike[str], kept: int = 2
+        self,
+        comm: Communicator,
+        folder: str | os.PathLike[str],
+        kept: int = 2,
+        hours_between_failures: float | None = None,
     ) -> None:
         check_count("Checkpoints: kept", kept)
+        self._pace = None
+        if hours_between_failures is not None:
+            self._pace = Pace(comm, 3600 * hours_between_failures)
+            self.trigger = (1, "iteration")
         self.comm = comm
         self.folder = os.fsdecode(folder)
         self.kept = kept
@@ -90,8 +103,13 @@ class Checkpoints(extension.Extension):
         self.load(trainer)
 
     def __call__(self, trainer: Any) -> None:
-        """Saves the trainer."""
-        self.save(trainer, trainer.updater.iteration)
+        """Saves the trainer, if it is time to."""
+        iteration = trainer.updater.iteration
+        if self._pace is None:
+            self.save(trainer, iteration)
+        elif self._pace.is_due(iteration):
+            with self._pace.saving(iteration):
+                self.save(trainer, iteration)
 
     def save(self, target: Any, iteration: int) -> None:
         """Saves ``target`` in the background; every rank calls it.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from renga.parallel.plan.graph import Graph
-from renga.parallel.plan.networks.images import alexnet, inception_v3, resnet
+from renga.parallel.plan.networks.images import alexnet, inception_v3, resnet, vgg16
 from renga.parallel.plan.networks.sequences import (
     nmt,
     rnn_classifier,
@@ -33,4 +33,5 @@ __all__ = [
     "resnet",
     "rnn_classifier",
     "rnn_language_model",
+    "vgg16",
 ]

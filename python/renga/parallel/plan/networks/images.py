@@ -37,6 +37,22 @@ def alexnet(batch: int = 256) -> Graph:
     return graph
 
 
+def vgg16(batch: int = 64) -> Graph:
+    """VGG-16 (Simonyan and Zisserman, 2014)."""
+    graph = Graph("VGG-16")
+    x = source(graph, "images", (batch, 3, 224, 224))
+    for i, (size, number) in enumerate(
+        ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)), 1
+    ):
+        for j in range(number):
+            x = convolution(graph, f"conv{i}_{j + 1}", x, size, 3, 1, 1)
+        x = pooling(graph, f"pool{i}", x, 2, 2)
+    for i, size in enumerate((4096, 4096, 1000), 6):
+        x = linear(graph, f"fc{i}", x, size)
+    loss(graph, "loss", x)
+    return graph
+
+
 def resnet(
     batch: int = 64, blocks: Sequence[int] = (3, 4, 23, 3), name: str = "ResNet-101"
 ) -> Graph:

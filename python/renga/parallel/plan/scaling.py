@@ -1,0 +1,406 @@
+"""What a training step takes on 1 to thousands of ranks, and what limits it.
+
+A layer is what it computes, reads and writes, its parameters and its messages. A rank's
+time is that of a model of its device, and messages take what the described network's
+collectives take: so a step of any number of ranks is predicted in milliseconds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from renga.parallel.pipeline.measurement import Segment, SegmentCosts
+from renga.parallel.pipeline.partition import partition
+from renga.parallel.plan.cluster import Cluster
+from renga.parallel.plan.costs import Device
+from renga.parallel.plan.graph import Graph
+
+BUCKET = 25 << 20  # bytes of gradients that are summed together
+# Of a step without recomputation: a backward pass computes two products for each one.
+_PASSES = 3
+
+
+class Layer(NamedTuple):
+    """A layer's forward pass for a sample.
+
+    Args:
+        flops: of products, which tensor-parallel ranks share.
+        moved: bytes that its other functions read and write; they are shared, too.
+        parameters: their number.
+        output: bytes that the next layer reads.
+        whole: bytes that every tensor-parallel rank moves.
+        summed: bytes that tensor-parallel ranks add up in a pass.
+        sums: in how many parts, one after the other.
+        halo: bytes of a row of its input, and of a column, that a neighbour needs.
+    """
+
+    name: str
+    flops: float
+    moved: float
+    parameters: int
+    output: float
+    whole: float = 0.0
+    summed: float = 0.0
+    sums: int = 1
+    halo: float = 0.0
+
+    def seconds(self, device: Device, tensor: int = 1) -> float:
+        """Of a sample; products and memory one after the other."""
+        moved = self.moved / tensor + self.whole
+        return self.flops / tensor / device.flops + moved / device.bandwidth
+
+
+def layers_of(graph: Graph, itemsize: int = 4) -> list[Layer]:
+    """The operations of a described network as layers."""
+    found = []
+    for op in graph.operations:
+        if op.kind == "input":
+            continue
+        samples = op.extents[0]
+        is_product = op.parameters > 0 or op.shared is not None
+        output = itemsize * op.size / samples
+        moved = itemsize * (op.size + op.input_size) / samples
+        halo = 0.0
+        if op.kind in ("convolution", "pooling"):
+            rows = max(map(int, op.detail.partition("/")[0].split("x"))) - 1
+            channels, height = op.inputs[0].extents[1:3]
+            halo = itemsize * channels * height * rows / 2
+        found.append(
+            Layer(
+                op.name,
+                op.flops / samples * is_product,
+                moved,
+                op.parameters,
+                output,
+                # An all-gather of outputs is half of a sum.
+                summed=output / 2 if is_product else 0.0,
+                halo=halo,
+            )
+        )
+    return found
+
+
+def transformer(
+    blocks: int,
+    width: int,
+    length: int,
+    words: int,
+    heads: int,
+    itemsize: int = 2,
+    has_sharded_norms: bool = False,
+    attention: str = "stored",
+) -> list[Layer]:
+    """A GPT or BERT of so many blocks, for sequences of ``length``.
+
+    Products are those of Megatron-LM's formula: 24 s h² (1 + s / 6h) in a block, and
+    2 s h V of the output layer. Every other function reads and writes its arrays once.
+    Layer normalizations (twice 2 values of a feature) and the sums of biases, dropouts
+    and residuals (twice 3 values and a mask) are not shared by tensor-parallel ranks,
+    unless they are sharded by positions. Shared are biases of 3 h and GELU of 4 h
+    features, the transposed context, and a softmax and a dropout for each pair of
+    positions and head: their results are ``"stored"``, computed ``"again"`` in the
+    backward pass, or never in memory (``"fused"``).
+
+    Source: Narayanan et al., Efficient large-scale language model training on GPU
+    clusters using Megatron-LM, 2021.
+    """
+    features = itemsize * length * width
+    whole = (2 * 2 + 2 * 3) * features + 2 * length * width
+    shared = (3 * 2 + 4 * 2 + 2) * features
+    passes = {"stored": 1, "again": (_PASSES + 1) / _PASSES, "fused": 0}[attention]
+    scores = passes * heads * length**2 * (4 * itemsize + 1)
+    if has_sharded_norms:
+        shared, whole = shared + whole, 0
+    block = Layer(
+        "block",
+        24 * length * width**2 + 4 * length**2 * width,
+        shared + scores,
+        12 * width**2 + 13 * width,
+        features,
+        whole,
+        2 * features,
+        2,
+    )
+    embedding = Layer("embedding", 0.0, 2 * features, words * width, features)
+    logits = (itemsize + 3 * 4) * length * words  # in 32 bits, and their softmax
+    output = Layer("output", 2 * length * width * words, logits, 0, features)
+    return [embedding, *[block] * blocks, output]
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """A training step: what is computed, and how it is spread.
+
+    Ranks of a tensor-parallel group are neighbours, then come those with the same
+    parameters, then the stages of a pipeline.
+
+    Args:
+        layers: of a sample.
+        batch: the samples of a step, of all ranks.
+        data, tensor, stages: ranks along each way; their product is all ranks.
+        micro_batches: of a step of a rank.
+        interleaved: stages of each rank.
+        recomputes: the part of the micro-batches whose forward pass runs again.
+        is_spatial: tensor-parallel ranks have parts of images, not of channels.
+        gradients: ``"overlapped"`` with the backward pass, ``"after"`` it, during the
+            next step (``"late"``), by way of a ``"server"`` on each node, to which each
+            rank or, with ``"node server"``, each node sends, or of one without waiting
+            for others (``"asynchronous"``).
+        gradient_bytes: of a parameter's gradient in messages.
+        parameter_bytes: of a parameter with its gradient and its optimizer's states.
+        bucket: bytes of gradients that are summed together.
+        updated: bytes that are read and written to update a parameter.
+        is_balanced: whether stages are taken to be equal.
+        waits: whether a rank waits for messages between stages and of tensor-parallel
+            groups, instead of computing.
+    """
+
+    layers: Sequence[Layer]
+    batch: float
+    data: int = 1
+    tensor: int = 1
+    stages: int = 1
+    micro_batches: int = 1
+    interleaved: int = 1
+    recomputes: float = 0.0
+    is_spatial: bool = False
+    gradients: str = "overlapped"
+    gradient_bytes: float = 4.0
+    parameter_bytes: float = 16.0
+    bucket: float = BUCKET
+    updated: float = 20.0
+    is_balanced: bool = False
+    waits: bool = True
+
+    @property
+    def ranks(self) -> int:
+        """Their number."""
+        return self.data * self.tensor * self.stages
+
+    @property
+    def samples(self) -> float:
+        """Of a micro-batch."""
+        return self.batch / self.data / self.micro_batches
+
+
+class Step(NamedTuple):
+    """Seconds of a step by what they are spent on, and bytes of a rank."""
+
+    computing: float
+    messages: float  # of tensor-parallel groups and between stages
+    gradients: float  # that are not hidden
+    bubble: float
+    imbalance: float
+    stragglers: float
+    memory: float
+    samples: float
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """The seconds of each part."""
+        return dict(zip(self._fields[:6], self))
+
+    @property
+    def seconds(self) -> float:
+        """Of all parts."""
+        return sum(self[:6])
+
+    @property
+    def throughput(self) -> float:
+        """Samples per second."""
+        return self.samples / self.seconds
+
+    @property
+    def limit(self) -> str:
+        """What takes most of the time in which a rank does not compute."""
+        parts = self.parts
+        del parts["computing"]
+        name = max(parts, key=parts.__getitem__)
+        return name if parts[name] > 0.01 * self.seconds else "computing"
+
+
+def predict(job: Job, cluster: Cluster) -> Step:
+    """A step of a job on the ranks of a described cluster.
+
+    Raises:
+        ValueError: the cluster has no device, or other ranks.
+    """
+    if cluster.device is None or cluster.ranks != job.ranks:
+        raise ValueError(
+            f"predict: expected a cluster of {job.ranks} ranks with a device, got "
+            f"{cluster.ranks} with {cluster.device}"
+        )
+    stages = _stages(job, cluster)
+    times = [_forward(job, cluster.device, stage) for stage in stages]
+    sums = [_tensor_messages(job, cluster, stage) for stage in stages]
+    passes = _PASSES + job.recomputes
+    slowest, mean = max(times), sum(times) / len(times)
+    work = passes * job.micro_batches * mean
+    imbalance = passes * job.micro_batches * (slowest - mean)
+    work += max(_update(job, cluster.device, stage) for stage in stages)
+    messages = (2 + job.recomputes) * job.micro_batches * max(sums)
+    if not job.waits:
+        messages = max(0.0, messages - work)
+    idle = (job.stages - 1) / job.micro_batches / job.interleaved
+    bubble = idle * (passes * job.micro_batches * slowest + messages)
+    messages += _between_stages(job, cluster, stages)
+    gradients = max(_gradients(job, cluster, stage) for stage in stages)
+    stragglers = cluster.straggling * work
+    if job.gradients == "asynchronous":
+        stragglers = 0.0
+    memory = max(_memory(job, i, stage) for i, stage in enumerate(stages))
+    parts = work, messages, gradients, bubble, imbalance, stragglers
+    return Step(*parts, memory, job.batch)
+
+
+def fitted(job: Job, cluster: Cluster, seconds: float) -> Cluster:
+    """The cluster with its device at the rate at which a step takes ``seconds``.
+
+    A data sheet has the ratio of computing and memory; a step that was published or
+    measured, on one rank most often, the part of both that is reached.
+
+    Raises:
+        ValueError: its messages alone take longer.
+    """
+    device = cluster.device
+    assert device is not None
+
+    def scaled(part: float) -> Cluster:
+        rates = part * device.flops, part * device.bandwidth
+        own = dataclasses.replace(device, flops=rates[0], bandwidth=rates[1])
+        return dataclasses.replace(cluster, device=own)
+
+    low, high = 1e-6, 10.0
+    if not predict(job, scaled(high)).seconds < seconds:
+        raise ValueError(f"fitted: expected more than {seconds} s for the messages")
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        is_slow = predict(job, scaled(middle)).seconds > seconds
+        low, high = (middle, high) if is_slow else (low, middle)
+    return scaled(low)
+
+
+def _forward(job: Job, device: Device, stage: Sequence[Layer]) -> float:
+    """Of a micro-batch."""
+    return job.samples * sum(layer.seconds(device, job.tensor) for layer in stage)
+
+
+def _update(job: Job, device: Device, stage: Sequence[Layer]) -> float:
+    shared = 1 if job.is_spatial else job.tensor
+    number = sum(layer.parameters for layer in stage) / shared
+    return job.updated * number / device.bandwidth
+
+
+def _stages(job: Job, cluster: Cluster) -> list[list[Layer]]:
+    layers = list(job.layers)
+    if job.stages == 1:
+        return [layers]
+    if job.is_balanced:
+        part = 1 / job.stages
+        return [
+            [
+                layer._replace(
+                    flops=part * layer.flops,
+                    moved=part * layer.moved,
+                    parameters=math.ceil(part * layer.parameters),
+                )
+                for layer in layers
+            ]
+        ] * job.stages
+    assert cluster.device is not None
+    seconds = [layer.seconds(cluster.device, job.tensor) for layer in layers]
+    segments = [Segment(str(i), s, 2 * s) for i, s in enumerate(seconds)]
+    cuts = partition(SegmentCosts(segments), job.stages, 0.0, 0.0).stages
+    return [[layers[int(i)] for i in stage.links] for stage in cuts]
+
+
+def _tensor_messages(job: Job, cluster: Cluster, stage: Sequence[Layer]) -> float:
+    """Of a pass of a micro-batch over some layers."""
+    if job.tensor == 1:
+        return 0.0
+    total, machine = 0.0, cluster.machine
+    same_node = job.tensor <= machine.intra_size
+    for layer, group in itertools.groupby(stage):
+        times = len(list(group))
+        if job.is_spatial and layer.halo > 0:
+            size = math.ceil(job.samples * layer.halo)
+            total += times * 2 * machine.message(size, same_node)
+        elif not job.is_spatial and layer.summed > 0:
+            size = math.ceil(job.samples * layer.summed / layer.sums)
+            total += times * layer.sums * machine.all_reduce(job.tensor, size)
+    return total
+
+
+def _between_stages(
+    job: Job, cluster: Cluster, stages: Sequence[Sequence[Layer]]
+) -> float:
+    """Activations and their gradients, which ranks wait for in each micro-batch."""
+    if job.stages == 1 or not job.waits:
+        return 0.0
+    machine, width = cluster.machine, job.tensor * job.data
+    size = max(stage[-1].output for stage in stages[:-1]) * job.samples
+    if job.interleaved > 1:  # each tensor-parallel rank sends a part
+        size /= job.tensor
+    if width < machine.intra_size:
+        one = machine.node_latency + size / machine.node_bandwidth
+    else:
+        one = machine.latency + size / (machine.bandwidth * machine.share)
+    return 2 * job.micro_batches * job.interleaved * one
+
+
+def _gradients(job: Job, cluster: Cluster, stage: Sequence[Layer]) -> float:
+    """What a rank waits for after its backward pass."""
+    if job.data == 1 and not (job.is_spatial and job.tensor > 1):
+        return 0.0
+    assert cluster.device is not None
+    # Ranks that share images have all parameters.
+    shared = 1 if job.is_spatial else job.tensor
+    ranks = job.data * job.tensor // shared
+    sizes = [job.gradient_bytes * layer.parameters / shared for layer in stage]
+
+    def seconds_of(size: float) -> float:
+        return cluster.machine.all_reduce(ranks, math.ceil(size), stride=shared)
+
+    forward = _forward(job, cluster.device, stage)
+    if job.gradients in ("server", "node server", "asynchronous"):
+        traffic = _by_server(cluster, sum(sizes), job.gradients == "node server")
+        hidden = _PASSES - (job.gradients != "asynchronous")
+        return max(0.0, traffic - hidden * forward * job.micro_batches)
+    if job.gradients != "overlapped":
+        seconds = seconds_of(sum(sizes))
+        hidden = _PASSES * forward * job.micro_batches
+        return max(0.0, seconds - hidden) if job.gradients == "late" else seconds
+    now = free = waiting = 0.0
+    for i, (layer, size) in enumerate(zip(reversed(stage), reversed(sizes)), 1):
+        now += 2 * job.samples * layer.seconds(cluster.device, job.tensor)
+        waiting += size
+        if waiting >= job.bucket or (i == len(stage) and waiting):
+            free, waiting = max(now, free) + seconds_of(waiting), 0.0
+    return max(0.0, free - now)
+
+
+def _by_server(cluster: Cluster, size: float, of_nodes: bool) -> float:
+    """Ranks or nodes push gradients to a shard on each node, and pull parameters."""
+    machine = cluster.machine
+    width = min(machine.intra_size, cluster.ranks)
+    nodes = cluster.ranks // width
+    within = 2 * (machine.node_latency + size / machine.node_bandwidth)
+    if nodes == 1:
+        return within
+    sent = 2 * size * (nodes - 1) / nodes * (1 if of_nodes else width)
+    seconds = 2 * machine.latency + sent / (machine.bandwidth * machine.share * width)
+    return seconds + within * of_nodes
+
+
+def _memory(job: Job, index: int, stage: Sequence[Layer]) -> float:
+    """Parameters and activations of the micro-batches that a stage holds."""
+    shared = 1 if job.is_spatial else job.tensor
+    held = min(job.stages - index, job.micro_batches)
+    outputs = [job.samples * layer.output / job.tensor for layer in stage]
+    # Of what is computed again only what a layer reads is kept.
+    kept = held * sum(outputs) + (0.0 if job.recomputes else sum(outputs))
+    return job.parameter_bytes * sum(own.parameters for own in stage) / shared + kept

@@ -1,0 +1,13 @@
+"""Steps of data, tensor and pipeline parallelism on described machines."""
+
+from renga.parallel.plan.scaling import (
+    Job,
+    Layer,
+    Step,
+    fitted,
+    layers_of,
+    predict,
+    transformer,
+)
+
+__all__ = ["Job", "Layer", "Step", "fitted", "layers_of", "predict", "transformer"]

@@ -1,0 +1,86 @@
+"""How often to save: against simulated failures, and in a trainer."""
+
+import statistics
+
+import pytest
+
+from renga.communicators import local
+from renga.distributed import elastic
+from renga.parallel.elastic import intervals
+from renga.testing import get_trainer_with_mock_updater
+
+HOUR = 3600.0
+
+
+@pytest.mark.parametrize(
+    "save, between_failures, restart",
+    [(60, 4 * HOUR, 120), (300, 24 * HOUR, 300), (600, 2 * HOUR, 60)],
+)
+def test_ten_thousand_hours_with_failures(save, between_failures, restart):
+    best = intervals.interval(save, between_failures)
+    job = save, restart, between_failures
+    expected = intervals.expected_seconds(10_000 * HOUR, best, *job)
+    simulated = statistics.mean(
+        intervals.simulated_seconds(10_000 * HOUR, best, *job, seed=seed)
+        for seed in range(4)
+    )
+    assert simulated == pytest.approx(expected, rel=0.02)
+    for factor in (0.5, 0.8, 1.25, 2):
+        other = intervals.expected_seconds(10_000 * HOUR, factor * best, *job)
+        assert other > expected
+
+
+def test_youngs_interval_where_saving_is_short():
+    """The square root of twice the product: 1974, equation 3."""
+    assert intervals.interval(1, 50_000) == pytest.approx(316.2, rel=0.01)
+    assert intervals.interval(20, 5) == 5
+    with pytest.raises(ValueError, match="above 0"):
+        intervals.interval(0, 5)
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+
+def test_ranks_save_as_often_as_loses_least(monkeypatch):
+    """Iterations of 1 s, saves of 2 s, a failure each 5000 s: 141 s by Young."""
+
+    clock = Clock()
+    monkeypatch.setattr(intervals, "time", clock)
+
+    def act(comm):
+        pace, saved = intervals.Pace(comm, 5000), []
+        for iteration in range(1, 1000):
+            if comm.rank == 0:
+                clock.now += 1
+            if pace.is_due(iteration):
+                with pace.saving(iteration):
+                    clock.now += 2
+                saved.append(iteration)
+        return saved
+
+    (saved,) = local.run(act, ranks=1)
+    gaps = [b - a for a, b in zip(saved, saved[1:])]
+    assert gaps[:7] == [1, 2, 4, 8, 16, 32, 64]
+    assert gaps[8:] == [round(intervals.interval(2, 5000))] * len(gaps[8:])
+    assert gaps[-1] == pytest.approx(141, rel=0.02)
+
+
+def test_all_ranks_save_after_the_same_iterations(tmp_path):
+    def act(comm):
+        checkpoints = elastic.Checkpoints(comm, tmp_path, hours_between_failures=1)
+        assert checkpoints.trigger == (1, "iteration")
+        saved = []
+        checkpoints.save = lambda trainer, iteration: saved.append(iteration)
+        trainer = get_trainer_with_mock_updater((50, "iteration"))
+        trainer.extend(checkpoints)
+        trainer.run()
+        return saved
+
+    first, second = local.run(act, ranks=2)
+    assert first == second
+    assert first[:2] == [1, 2]

@@ -1,0 +1,193 @@
+"""Predicted steps, against times computed by hand."""
+
+import dataclasses
+import importlib
+import json
+import pathlib
+
+import numpy
+import pytest
+
+import renga.links as L
+from renga import planning
+from renga.cli import main
+from renga.communicators.simulated import Machine
+from renga.planning import networks, scaling
+
+DEVICE = planning.Device(1e12, 1e11)
+# 20 ms for a sample, 10 ms of products and 10 ms of memory, forward; 1 MB of gradients.
+LAYER = scaling.Layer("layer", 1e10, 1e9, 250_000, 4e6, summed=4e6, halo=1e5)
+MACHINE = Machine(4, 1e-3, 1e8, 1e-4, 1e9, 1, algorithms=("ring",))
+EXAMPLE = pathlib.Path(__file__).parents[3] / "examples/09_planning"
+FIELDS = ("computing", "messages", "gradients", "bubble", "imbalance", "stragglers")
+
+
+def step_of(layers, batch, stragglers=0.0, **options):
+    job = scaling.Job(layers, batch, updated=0.0, **options)
+    cluster = planning.Cluster(job.ranks, MACHINE, device=DEVICE, stragglers=stragglers)
+    return scaling.predict(job, cluster)
+
+
+def check(step, **expected):
+    found = step.parts
+    for name in FIELDS:
+        assert found[name] == pytest.approx(expected.get(name, 0.0)), name
+    assert step.seconds == pytest.approx(sum(expected.values()))
+
+
+def test_a_rank_alone_computes():
+    step = step_of([LAYER] * 2, 3)
+    check(step, computing=3 * 3 * 2 * 0.02)
+    assert step.throughput == pytest.approx(3 / 0.36)
+    assert step.limit == "computing"
+    check(step_of([LAYER] * 2, 3, recomputes=1), computing=4 * 3 * 2 * 0.02)
+
+
+def test_gradients_of_the_first_layer_are_summed_after_the_backward_pass():
+    ring = 2 * 3 * (1e-4 + 1e6 / 4 / 1e9)  # of 4 ranks of a node
+    bucket = {"data": 4, "bucket": 1e6}
+    check(step_of([LAYER] * 2, 4, **bucket), computing=0.12, gradients=ring)
+    after = 2 * 3 * (1e-4 + 2e6 / 4 / 1e9)
+    step = step_of([LAYER] * 2, 4, data=4, gradients="after")
+    check(step, computing=0.12, gradients=after)
+    check(step_of([LAYER] * 2, 4, data=4, gradients="late"), computing=0.12)
+
+
+def test_groups_of_ranks_share_an_adapter():
+    """Of two nodes, 4 groups of 2 ranks have a quarter of an adapter each."""
+    step = step_of([LAYER], 2, tensor=4, data=2, gradients="after")
+    messages = 2 * (2 * 3 * (1e-4 + 4e6 / 4 / 1e9))
+    ring = 2 * (1e-3 + 1e6 / 4 / 2 / (1e8 / 4))
+    check(step, computing=3 * 0.02 / 4, messages=messages, gradients=ring)
+
+
+def test_bubbles_and_slower_stages():
+    wide = LAYER._replace(flops=3e10)  # 40 ms
+    layers = [wide, LAYER, LAYER, LAYER]
+    step = step_of(layers, 6, stages=2, micro_batches=6)
+    # Stages of 60 and 40 ms for a micro-batch, forward; 4 MB there and back.
+    check(
+        step,
+        computing=3 * 6 * 0.05,
+        imbalance=3 * 6 * 0.01,
+        bubble=3 * 0.06,
+        messages=2 * 6 * (1e-4 + 4e6 / 1e9),
+    )
+    # The last stage has three layers, and one micro-batch at a time.
+    assert step.memory == 16 * 750_000 + 2 * 3 * 4e6
+    step = step_of(layers, 6, stages=2, micro_batches=6, waits=False, interleaved=2)
+    assert step.messages == 0 and step.bubble == pytest.approx(3 * 0.06 / 2)
+
+
+def test_rows_of_images_are_sent_to_both_neighbours():
+    step = step_of([LAYER], 1, tensor=2, is_spatial=True, gradients="after")
+    messages = 2 * 2 * (1e-4 + 1e5 / 1e9)
+    ring = 2 * (1e-4 + 1e6 / 2 / 1e9)
+    check(step, computing=0.03, messages=messages, gradients=ring)
+
+
+def test_servers_receive_from_all_ranks_and_send_to_all():
+    layer = LAYER._replace(parameters=25_000_000)
+    step = step_of([layer], 8, data=8, gradients="server")
+    # 4 ranks of each of 2 nodes send and receive half of 100 MB over one adapter.
+    traffic = 2e-3 + 2 * 4 * 1e8 / 2 / 1e8
+    check(step, computing=0.06, gradients=traffic - 0.04)
+    step = step_of([layer], 8, stragglers=0.1, data=8, gradients="asynchronous")
+    check(step, computing=0.06, gradients=traffic - 0.06)
+
+
+def test_the_slowest_rank_is_waited_for():
+    step = step_of([LAYER], 8, stragglers=0.1, data=8)
+    assert step.stragglers == pytest.approx(0.06 * 0.1 * 1.4236, rel=0.02)
+
+
+def test_a_device_is_fitted_to_a_measured_step():
+    cluster = planning.Cluster(1, MACHINE, device=DEVICE)
+    job = scaling.Job([LAYER], 5)
+    fitted = scaling.fitted(job, cluster, 0.6)
+    assert scaling.predict(job, fitted).seconds == pytest.approx(0.6)
+    ratio = fitted.device.flops / fitted.device.bandwidth
+    assert ratio == pytest.approx(10)
+    job = dataclasses.replace(job, data=4, gradients="after")
+    with pytest.raises(ValueError, match="more than"):
+        scaling.fitted(job, cluster.with_ranks(4), 1e-4)
+
+
+def test_published_numbers_of_parameters_and_operations():
+    def totals(layers):
+        return (
+            sum(layer.parameters for layer in layers) / 1e6,
+            sum(layer.flops for layer in layers) / 2e9,
+        )
+
+    # He et al., 2016; Simonyan and Zisserman, 2014; Narayanan et al., 2021, eq. 2.
+    resnet50 = scaling.layers_of(networks.resnet(1, (3, 4, 6, 3)))
+    assert totals(resnet50) == (pytest.approx(25.5, 0.01), pytest.approx(4.1, 0.02))
+    vgg16 = scaling.layers_of(networks.vgg16(1))
+    assert totals(vgg16) == (pytest.approx(138.4, 1e-3), pytest.approx(15.5, 0.01))
+    gpt = scaling.transformer(96, 12288, 2048, 51200, 96)
+    parameters, products = totals(gpt)
+    assert parameters == pytest.approx(174.6e3, rel=0.01)
+    formula = 72 * 96 * 2048 * 12288**2
+    formula *= 1 + 2048 / 6 / 12288 + 51200 / 12 / 96 / 12288
+    assert 3 * 2e9 * products == pytest.approx(formula, rel=1e-6)
+
+
+@pytest.mark.parametrize("way", ["data", "channel", "pipeline", "asynchronous"])
+def test_a_table_has_each_way_on_more_and_more_ranks(way, tmp_path):
+    machine = Machine(4, 1e-5, 1e10, 1e-6, 1e11, 4, algorithms=("ring",))
+    device = planning.Device(1e13, 1e12)
+    cluster = planning.Cluster(16, machine, device=device, price=36.0)
+    table = planning.scale("resnet50", 32, cluster, epoch=1_000_000)
+    rows = [row for row in table.rows if row.way == way]
+    assert [row.ranks for row in rows] == [1, 2, 4, 8, 16][way != "data" :]
+    for row in rows:
+        assert 0 < row.efficiency <= 1
+        hours = 1e6 / row.step.throughput / 3600
+        assert row.dollars == pytest.approx(36 * row.ranks * hours)
+        assert row.step.samples == 32 * row.ranks
+    assert f"\n{way} " in str(table)
+    table.draw(tmp_path / "plan.svg")
+    assert b"resnet50" in (tmp_path / "plan.svg").read_bytes() or way != "data"
+
+
+def test_the_command_prints_the_table_and_names_what_is_wrong(capsys, tmp_path):
+    path = str(tmp_path / "cluster.json")
+    command = ["plan", "--model", "resnet50", "--cluster", path]
+    assert main(command) == 2
+    assert "cluster.json" in capsys.readouterr().err
+    planning.Cluster(2, MACHINE).save(path)
+    assert main(command) == 2
+    assert "with a device" in capsys.readouterr().err
+    planning.Cluster(4, MACHINE, device=DEVICE).save(path)
+    assert main([*command, "--ranks", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert (
+        "data " in printed
+        and "spatial" in printed
+        and "\ndata              4" not in printed
+    )
+
+
+def test_a_model_of_ones_own():
+    model = L.Linear(100, 50)
+    x = numpy.zeros((8, 100), "f")
+    cluster = planning.Cluster(2, MACHINE, device=DEVICE)
+    table = planning.scale(model, 8, cluster, x)
+    flops = 3 * 8 * 2 * 100 * 50 / DEVICE.flops
+    assert table.rows[0].step.computing >= flops
+
+
+def test_published_points_have_sources_and_are_predicted(monkeypatch):
+    """The share that docs/parallel/scale.md states, of all points."""
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    scale = importlib.import_module("scale")
+    content = json.loads(scale.PUBLISHED.read_text(encoding="utf-8"))
+    errors = []
+    for series in content["series"]:
+        assert series["source"] and series["mark"] in content["notes"]["marks"]
+        for _, published, predicted, _ in scale.compare(series, content["machines"]):
+            errors.append(scale.error_of(published, predicted, series["unit"]))
+    within = sum(abs(error) <= 0.1 for error in errors)
+    page = (EXAMPLE.parents[1] / "docs/parallel/scale.md").read_text(encoding="utf-8")
+    assert f"{within} of {len(errors)} points" in page
