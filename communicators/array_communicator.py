@@ -13,6 +13,7 @@ from renga.communicators.arrays import Array, DtypeLike
 from renga.communicators.communicator_base import CommunicatorBase
 from renga.communicators.messages import dtype_views
 from renga.communicators.work import Work
+from renga.core.types import Extents
 
 _MAX_BYTES = 2**62
 
@@ -155,7 +156,7 @@ class ArrayCommunicator(CommunicatorBase):
         """Whether the ranks of this node share memory."""
         return bool(self.native.shares_memory)
 
-    def window(self, shape: Any, dtype: DtypeLike = np.float32) -> Array:
+    def window(self, shape: Extents, dtype: DtypeLike = np.float32) -> Array:
         """An array, not initialized, in memory that the ranks of this node share.
 
         If all ranks are on one node, reducing it or parts of it in place copies
@@ -226,7 +227,7 @@ def checked_rank(name: str, rank: int, size: int) -> int:
     return number
 
 
-def as_operand(name: str, x: Any) -> Array:
+def as_operand(name: str, x: Array | None) -> Array:
     """``x`` as an array; ``name`` is the collective's.
 
     Raises:

@@ -83,7 +83,7 @@ class Communicator(ArrayCommunicator):
                 group._configs[name] = value
         return group
 
-    def set_config(self, name: str, value: Any = True, **kwargs: Any) -> None:
+    def set_config(self, name: str, value: object = True, **kwargs: object) -> None:
         """Changes the setting ``name`` to ``value``.
 
         ``allreduce_grad_dtype`` is the communication dtype of gradients.
@@ -166,8 +166,8 @@ class Communicator(ArrayCommunicator):
         return checked_rank(name, root, self.size)
 
     def bcast(  # type: ignore[override]  # the base has the order of ChainerMN's base
-        self, data: Any, root: int = 0, max_buf_len: int | None = None
-    ) -> Any:
+        self, data: Array | None, root: int = 0, max_buf_len: int | None = None
+    ) -> Array:
         """The root's array or tuple of arrays; ``data`` is ignored elsewhere."""
         kind, x = ARRAY, data
         if self.rank == self._root("bcast", root):
@@ -206,7 +206,7 @@ class Communicator(ArrayCommunicator):
         ys = self._with_headers("all_to_allv", name, sent, sources, root)
         return tuple(ys) if is_root else None
 
-    def scatter(self, xs: Any, root: int = 0) -> Any:
+    def scatter(self, xs: Sequence[Array] | None, root: int = 0) -> Any:
         """Item ``rank`` of the root's ``xs``, a sequence of arrays or an array."""
         return self._scatter("scatter", xs, root)
 
@@ -285,7 +285,7 @@ class Communicator(ArrayCommunicator):
         self,
         source: int,
         tag: int = 0,
-        out: Any = None,
+        out: Array | None = None,
         wait: bool = True,
         status: Any = None,
     ) -> Any:
@@ -343,7 +343,7 @@ class Communicator(ArrayCommunicator):
         native = self.native.receive(messages, source, tag, False, header("recv", out))
         return pending_receive.PendingReceive(native, head, out, source)
 
-    def send_obj(self, obj: Any, dest: int, tag: int = 0) -> None:
+    def send_obj(self, obj: object, dest: int, tag: int = 0) -> None:
         """Sends an object, pickled."""
         x = _pickled(obj)
         self._send([header("send_obj", x, OBJECT), x], dest, tag, True)
@@ -360,19 +360,21 @@ class Communicator(ArrayCommunicator):
         headers.require_kind(kind, OBJECT)
         return _unpickled(x)
 
-    def bcast_obj(self, obj: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
+    def bcast_obj(
+        self, obj: object, max_buf_len: int | None = None, root: int = 0
+    ) -> Any:
         """The root's object."""
         is_root = self.rank == self._root("bcast_obj", root)
         x = _pickled(obj) if is_root else None
         _, y = self._bcast("bcast_obj", OBJECT, x, root)
         return obj if is_root else _unpickled(y)
 
-    def gather_obj(self, obj: Any, root: int = 0) -> list[Any] | None:
+    def gather_obj(self, obj: object, root: int = 0) -> list[Any] | None:
         """The ranks' objects on the root, None elsewhere."""
         gathered = self._gather("gather_obj", _pickled(obj), root)
         return None if gathered is None else [_unpickled(x) for x in gathered]
 
-    def allgather_obj(self, obj: Any) -> list[Any]:
+    def allgather_obj(self, obj: object) -> list[Any]:
         """The ranks' objects."""
         return [_unpickled(x) for x in self._allgather("allgather_obj", _pickled(obj))]
 
@@ -388,7 +390,7 @@ class Communicator(ArrayCommunicator):
             sent = [_pickled(obj) for obj in objs]
         return _unpickled(self._scatter("scatter_obj", sent, root))
 
-    def allreduce_obj(self, obj: Any) -> Any:
+    def allreduce_obj(self, obj: object) -> Any:
         """The ranks' objects, combined by ``+`` in rank order."""
         return functools.reduce(operator.add, self.allgather_obj(obj))
 

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from renga.core.types import ArrayLike
+
 
 class CommunicatorBase:
     """A group of ranks that communicate, by ChainerMN's names.
@@ -56,15 +58,15 @@ class CommunicatorBase:
         """Receives an array or a tuple of arrays from a rank."""
         raise NotImplementedError
 
-    def bcast(self, data: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
+    def bcast(self, data: object, max_buf_len: int | None = None, root: int = 0) -> Any:
         """The root's array, on every rank."""
         raise NotImplementedError
 
-    def gather(self, data: Any, root: int = 0) -> Any:
+    def gather(self, data: object, root: int = 0) -> Any:
         """The ranks' arrays as a tuple on the root, None elsewhere."""
         raise NotImplementedError
 
-    def allgather(self, x: Any) -> Any:
+    def allgather(self, x: ArrayLike) -> Any:
         """The ranks' arrays as a tuple, on every rank."""
         raise NotImplementedError
 
@@ -76,11 +78,11 @@ class CommunicatorBase:
         """Item ``rank`` of the root's ``xs``."""
         raise NotImplementedError
 
-    def allreduce(self, data: Any) -> Any:
+    def allreduce(self, data: object) -> Any:
         """The sum of the ranks' arrays, on every rank."""
         raise NotImplementedError
 
-    def send_obj(self, obj: Any, dest: int, tag: int) -> None:
+    def send_obj(self, obj: object, dest: int, tag: int) -> None:
         """Sends an object, pickled."""
         raise NotImplementedError
 
@@ -88,19 +90,21 @@ class CommunicatorBase:
         """Receives an object."""
         raise NotImplementedError
 
-    def bcast_obj(self, obj: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
+    def bcast_obj(
+        self, obj: object, max_buf_len: int | None = None, root: int = 0
+    ) -> Any:
         """The root's object, on every rank."""
         raise NotImplementedError
 
-    def gather_obj(self, obj: Any, root: int = 0) -> Any:
+    def gather_obj(self, obj: object, root: int = 0) -> Any:
         """The ranks' objects as a list on the root, None elsewhere."""
         raise NotImplementedError
 
-    def allgather_obj(self, obj: Any) -> list[Any]:
+    def allgather_obj(self, obj: object) -> list[Any]:
         """The ranks' objects as a list, on every rank."""
         raise NotImplementedError
 
-    def allreduce_obj(self, obj: Any) -> Any:
+    def allreduce_obj(self, obj: object) -> Any:
         """The ranks' objects, combined by ``+`` in rank order."""
         raise NotImplementedError
 
@@ -151,7 +155,7 @@ class CommunicatorBase:
         """
         return self._configs if name is None else self._configs[name]
 
-    def set_config(self, name: str, **kwargs: Any) -> None:
+    def set_config(self, name: str, **kwargs: object) -> None:
         """Changes a setting.
 
         Raises:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from renga.communicators.arrays import Array
+from renga.core.types import ArrayLike
 
 
 class Native(Protocol):
@@ -39,7 +40,7 @@ class Native(Protocol):
         ``called`` is the method that is made of it, for errors and counts.
         """
 
-    def all_reduce_in_place(self, x: Any, op: str) -> bool:
+    def all_reduce_in_place(self, x: ArrayLike, op: str) -> bool:
         """Reduces an ndarray with little overhead; False if it has done nothing."""
 
     def barrier(self) -> None:

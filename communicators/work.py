@@ -25,7 +25,7 @@ class Work:
     The arrays that it reads and writes must not be touched until it is complete.
     """
 
-    def __init__(self, native: Any, result: Callable[[], Any]) -> None:
+    def __init__(self, native: Any, result: Callable[[], object]) -> None:
         self._native = native
         self._result = result
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from typing import Any
 
 from renga.core import configuration
 from renga.core.computational_graph import Style, build_computational_graph
@@ -38,7 +37,7 @@ class DumpGraph(extension.Extension):
         filename: str | None = None,
         variable_style: Style | None = None,
         function_style: Style | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         (out_name,) = argument.parse_kwargs(kwargs, ("out_name", "cg.dot"))
         self._root_name = root_name

@@ -109,7 +109,7 @@ ENTRY_POINTS = {"renga", "renga.training.extensions"}
 # above its own line in this list, and itself.
 GROUPS = ("core", "_runtime")
 LAYERS = [
-    "before_core suggestions warnings",
+    "before_core suggestions types warnings",
     "operations computational_graph",
     "configuration",
     "initializer serializer function_hook link_hook backends backend",

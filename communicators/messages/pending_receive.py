@@ -43,7 +43,7 @@ class PendingReceive(Work):
             raise mismatch(self._head, self._out, self._source) from error
 
 
-def check_out(out: Any) -> None:
+def check_out(out: Array) -> None:
     """Raises unless ``out`` can be received into."""
     if not isinstance(out, np.ndarray):
         raise TypeError(f"recv: expected out to be a numpy.ndarray, got {type(out)}")

@@ -11,6 +11,7 @@ from renga.backends import cuda
 from renga.communicators.communicator import Communicator
 from renga.communicators.messages import headers, pending_receive
 from renga.communicators.messages.headers import DEVICE
+from renga.core.types import ArrayLike
 from renga.utils.containers import leaves, map_leaves
 
 
@@ -105,7 +106,7 @@ def on_gpu(x: Any) -> bool:
     return any(hasattr(leaf, "__cuda_array_interface__") for leaf in leaves(x))
 
 
-def to_host(x: Any) -> Any:
+def to_host(x: ArrayLike) -> Any:
     """``x``, its arrays in GPU memory copied to the host's."""
     return map_leaves(lambda leaf: cuda.to_cpu(leaf) if on_gpu(leaf) else leaf, x)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
 from typing import Any, Callable
 
 import numpy as np
@@ -13,6 +14,7 @@ from renga.communicators.communicator import Communicator
 from renga.communicators.simulated.machine import Machine
 from renga.communicators.simulated.simulated_native import SimulatedNative
 from renga.communicators.transport.traffic import Traffic
+from renga.core.types import ArrayLike
 
 
 class OnMachine(Communicator):
@@ -72,7 +74,7 @@ class SimulatedCommunicator(OnMachine):
         """This rank's array, repeated for each rank."""
         return tuple(self.all_gather(x))
 
-    def alltoall(self, xs: Any) -> tuple[Array, ...]:
+    def alltoall(self, xs: Sequence[ArrayLike]) -> tuple[Array, ...]:
         """What this rank sends: it receives the same."""
         xs = self._operands("alltoall", xs)
         ys = [np.empty_like(x, order="C") for x in xs]
@@ -87,7 +89,9 @@ class SimulatedCommunicator(OnMachine):
         self.native.call("broadcast", [x], [], root=root)
         return x
 
-    def bcast_obj(self, obj: Any, max_buf_len: int | None = None, root: int = 0) -> Any:
+    def bcast_obj(
+        self, obj: object, max_buf_len: int | None = None, root: int = 0
+    ) -> Any:
         """``obj``, which is required on every rank here."""
         self.bcast(np.frombuffer(pickle.dumps(obj), np.uint8), root)
         return obj

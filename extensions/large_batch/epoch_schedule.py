@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.optimizer import Optimizer
 from renga.training import extension
 from renga.training.trainer import Trainer
 
@@ -16,7 +17,7 @@ class EpochSchedule(extension.Extension):
 
     trigger = (1, "iteration")
 
-    def __init__(self, optimizer: Any = None) -> None:
+    def __init__(self, optimizer: Optimizer | None = None) -> None:
         self._optimizer = optimizer
 
     def act(self, trainer: Trainer, epoch: float) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from renga.core.optimizer import Optimizer
+from renga.core.serializer import AbstractSerializer
 from renga.extensions.large_batch.epoch_schedule import EpochSchedule
 from renga.extensions.shifts.hyperparameter_shift import KeptHyperparameter
 from renga.training.trainer import Trainer
@@ -31,7 +31,7 @@ class LinearScaling(EpochSchedule):
         base: float,
         factor: float,
         epochs: float = 5,
-        optimizer: Any = None,
+        optimizer: Optimizer | None = None,
     ) -> None:
         super().__init__(optimizer)
         self._attr = attr
@@ -53,7 +53,7 @@ class LinearScaling(EpochSchedule):
         rate = self._base * (1 + way * (self._factor - 1))
         setattr(self.optimizer_of(trainer), self._attr, rate)
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads whether the warm-up is over, and the rate."""
         self._arrived = serializer("arrived", self._arrived)
         self._kept.serialize(serializer)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from renga.core.optimizer import Optimizer
 from renga.extensions.large_batch.epoch_schedule import EpochSchedule
 from renga.training.trainer import Trainer
 
@@ -24,7 +24,7 @@ class RMSpropWarmup(EpochSchedule):
     """
 
     def __init__(
-        self, center: float = 10, period: float = 5, optimizer: Any = None
+        self, center: float = 10, period: float = 5, optimizer: Optimizer | None = None
     ) -> None:
         super().__init__(optimizer)
         self._center = center

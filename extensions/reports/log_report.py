@@ -35,7 +35,7 @@ class LogReport(extension.Extension):
         trigger: Any = (1, "epoch"),
         postprocess: Callable[[dict[str, Any]], Any] | None = None,
         filename: str | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         (log_name,) = argument.parse_kwargs(kwargs, ("log_name", "log"))
         keys = [keys] if isinstance(keys, str) else keys

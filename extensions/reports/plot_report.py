@@ -42,7 +42,7 @@ class PlotReport(extension.Extension):
         filename: str | None = None,
         marker: str | None = "x",
         grid: bool = True,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         (file_name,) = argument.parse_kwargs(kwargs, ("file_name", "plot.png"))
         self._y_keys = [y_keys] if isinstance(y_keys, str) else list(y_keys)

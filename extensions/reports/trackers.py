@@ -101,7 +101,7 @@ class WandbReport(Tracker):
     """
 
     def __init__(
-        self, run: Any = None, interval: Any = (1, "epoch"), **init: Any
+        self, run: Any = None, interval: Any = (1, "epoch"), **init: object
     ) -> None:
         super().__init__(interval)
         _check_method("WandbReport", run, "log")
@@ -132,7 +132,7 @@ class MLflowReport(Tracker):
             training, if none is active.
     """
 
-    def __init__(self, interval: Any = (1, "epoch"), **start: Any) -> None:
+    def __init__(self, interval: Any = (1, "epoch"), **start: object) -> None:
         super().__init__(interval)
         self._start = start
         self._mlflow: Any = None

@@ -61,7 +61,7 @@ class VariableStatisticsPlot(extension.Extension):
         figsize: tuple[float, float] | None = None,
         marker: str | None = None,
         grid: bool = True,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         (file_name,) = argument.parse_kwargs(kwargs, ("file_name", "statistics.png"))
         self._variables = list(_variables(targets))

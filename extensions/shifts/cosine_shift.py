@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from renga.core.optimizer import Optimizer
 from renga.extensions.shifts.hyperparameter_shift import HyperparameterShift
 from renga.utils.argument import check_count
 
@@ -24,7 +24,7 @@ class CosineShift(HyperparameterShift):
         max_count: int,
         final: float = 0.0,
         init: float | None = None,
-        optimizer: Any = None,
+        optimizer: Optimizer | None = None,
     ) -> None:
         super().__init__(attr, init, None, optimizer)
         check_count("CosineShift: max_count", max_count)
@@ -54,7 +54,7 @@ class OneCycleShift(HyperparameterShift):
         max_count: int,
         warmup: float = 0.3,
         init: float | None = None,
-        optimizer: Any = None,
+        optimizer: Optimizer | None = None,
     ) -> None:
         super().__init__(attr, init, None, optimizer)
         check_count("OneCycleShift: max_count", max_count)

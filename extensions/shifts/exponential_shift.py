@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from renga.core.optimizer import Optimizer
 from renga.extensions.shifts.hyperparameter_shift import HyperparameterShift
 
 
@@ -20,7 +19,7 @@ class ExponentialShift(HyperparameterShift):
         rate: float,
         init: float | None = None,
         target: float | None = None,
-        optimizer: Any = None,
+        optimizer: Optimizer | None = None,
     ) -> None:
         if rate < 0:
             raise ValueError(f"ExponentialShift: expected a rate >= 0, got {rate}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from renga.core.optimizer import Optimizer
 from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.training import extension
 from renga.training.trainer import Trainer
@@ -29,7 +30,7 @@ class HyperparameterShift(extension.Extension):
         attr: str,
         init: float | None = None,
         target: float | None = None,
-        optimizer: Any = None,
+        optimizer: Optimizer | None = None,
     ) -> None:
         self._attr = attr
         self._init = init
@@ -84,7 +85,7 @@ class KeptHyperparameter:
         self._optimizer: Any = None
         self._loaded: float | None = None
 
-    def initialize(self, optimizer: Any) -> None:
+    def initialize(self, optimizer: Optimizer) -> None:
         """Sets the loaded value, if there is one, when training starts."""
         self._optimizer = optimizer
         if self._loaded is not None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from renga.core.optimizer import Optimizer
 from renga.extensions.shifts.hyperparameter_shift import HyperparameterShift
 
 
@@ -21,7 +20,7 @@ class InverseShift(HyperparameterShift):
         power: float,
         init: float | None = None,
         target: float | None = None,
-        optimizer: Any = None,
+        optimizer: Optimizer | None = None,
     ) -> None:
         if gamma < 0:
             raise ValueError(f"InverseShift: expected gamma >= 0, got {gamma}")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from renga.core.optimizer import Optimizer
 from renga.extensions.shifts.hyperparameter_shift import HyperparameterShift
 
 
@@ -22,7 +21,7 @@ class LinearShift(HyperparameterShift):
         attr: str,
         value_range: tuple[float, float],
         time_range: tuple[int, int],
-        optimizer: Any = None,
+        optimizer: Optimizer | None = None,
     ) -> None:
         if time_range[0] > time_range[1]:
             raise ValueError(

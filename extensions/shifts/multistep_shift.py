@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from renga.core.optimizer import Optimizer
 from renga.extensions.shifts.hyperparameter_shift import HyperparameterShift
 
 
@@ -17,7 +17,7 @@ class MultistepShift(HyperparameterShift):
         gamma: float,
         step_value: Sequence[int],
         init: float,
-        optimizer: Any = None,
+        optimizer: Optimizer | None = None,
     ) -> None:
         super().__init__(attr, init, optimizer=optimizer)
         self._gamma = gamma

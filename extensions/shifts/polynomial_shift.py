@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from renga.core.optimizer import Optimizer
 from renga.extensions.shifts.hyperparameter_shift import HyperparameterShift
 from renga.utils.argument import check_count
 
@@ -21,7 +20,7 @@ class PolynomialShift(HyperparameterShift):
         max_count: int,
         init: float | None = None,
         target: float | None = None,
-        optimizer: Any = None,
+        optimizer: Optimizer | None = None,
     ) -> None:
         super().__init__(attr, init, target, optimizer)
         self._rate = rate

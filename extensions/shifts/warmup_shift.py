@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from renga.core.optimizer import Optimizer
 from renga.extensions.shifts.hyperparameter_shift import HyperparameterShift
 
 
@@ -19,7 +18,7 @@ class WarmupShift(HyperparameterShift):
         warmup_start: float,
         warmup_iter: int,
         init: float,
-        optimizer: Any = None,
+        optimizer: Optimizer | None = None,
     ) -> None:
         super().__init__(attr, init, optimizer=optimizer)
         self._warmup_start = warmup_start

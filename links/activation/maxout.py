@@ -9,6 +9,7 @@ import numpy
 from renga.core import backend
 from renga.core.initializer import Initializer
 from renga.core.link import Chain
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import maxout
 from renga.links.connection.linear import Linear
@@ -41,8 +42,8 @@ class Maxout(Chain):
         in_size: int | None,
         out_size: int,
         pool_size: int,
-        initialW: Any = None,
-        initial_bias: Any = 0,
+        initialW: Initial | None = None,
+        initial_bias: Initial = 0,
     ) -> None:
         super().__init__()
         self.out_size = out_size
@@ -54,7 +55,7 @@ class Maxout(Chain):
                 in_size, out_size * pool_size, bias is None, W, initial_bias=bias
             )
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The output for ``x``."""
         return maxout(self.linear(x), self.pool_size)
 

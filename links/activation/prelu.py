@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core.link import Link
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import prelu
 
@@ -22,11 +21,11 @@ class PReLU(Link):
 
     W: Parameter
 
-    def __init__(self, shape: int | tuple[int, ...] = (), init: Any = 0.25) -> None:
+    def __init__(self, shape: int | tuple[int, ...] = (), init: Initial = 0.25) -> None:
         super().__init__()
         with self.init_scope():
             self.W = Parameter(init, shape)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The rectified ``x``."""
         return prelu(x, self.W)

@@ -7,6 +7,7 @@ from typing import Any
 
 from renga.core.link import Link
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import simplified_dropconnect
 from renga.initializers import get_initializer
@@ -35,8 +36,8 @@ class SimplifiedDropconnect(Link):
         out_size: int,
         ratio: float = 0.5,
         nobias: bool = False,
-        initialW: Any = None,
-        initial_bias: Any = None,
+        initialW: Initial | None = None,
+        initial_bias: Initial | None = None,
     ) -> None:
         super().__init__()
         self.out_size = out_size
@@ -53,7 +54,7 @@ class SimplifiedDropconnect(Link):
 
     def forward(
         self,
-        x: Any,
+        x: ArrayLike,
         train: bool = True,
         mask: Any = None,
         use_batchwise_mask: bool = True,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core.link import Link
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import swish
 
@@ -26,13 +25,13 @@ class Swish(Link):
     beta: Parameter
 
     def __init__(
-        self, beta_shape: int | tuple[int, ...] | None, beta_init: Any = 1.0
+        self, beta_shape: int | tuple[int, ...] | None, beta_init: Initial = 1.0
     ) -> None:
         super().__init__()
         with self.init_scope():
             self.beta = Parameter(beta_init, beta_shape)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The activation of ``x``."""
         if not self.beta.is_initialized:
             self.beta.initialize(x.shape[1:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from renga.core.link import Chain
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import dropout, gelu
 from renga.links.attention.key_value_cache import KeyValueCache
@@ -63,7 +64,7 @@ class TransformerBlock(Chain):
 
     def forward(
         self,
-        x: Any,
+        x: ArrayLike,
         attn_mask: Any = None,
         is_causal: bool = False,
         cache: KeyValueCache | None = None,

@@ -74,10 +74,10 @@ class CaffeFunction(Chain):
 
     def forward(
         self,
-        inputs: Mapping[str, Any],
+        inputs: Mapping[str, object],
         outputs: Sequence[str],
         disable: Collection[str] = (),
-        **kwargs: Any,
+        **kwargs: object,
     ) -> tuple[Variable, ...]:
         """The blobs named ``outputs``, computed from those in ``inputs``.
 

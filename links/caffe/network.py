@@ -14,7 +14,7 @@ from renga.serializers.files import File as Path
 from renga.serializers.files import open_to_read
 
 
-def read_layers(path: Path) -> list[Any]:
+def read_layers(path: Path) -> list[ProtobufMessage]:
     """The layers of a file; old ones get the new names of their types.
 
     Raises:
@@ -38,7 +38,9 @@ def read_blobs(path: Path) -> dict[str, list[numpy.ndarray]]:
         return {layer.name: blobs_of(layer, required=0) for layer in layers}
 
 
-def blobs_of(layer: Any, bias: bool = False, required: int = 1) -> list[numpy.ndarray]:
+def blobs_of(
+    layer: ProtobufMessage, bias: bool = False, required: int = 1
+) -> list[numpy.ndarray]:
     """The weights of a layer; old ones have four axes, of which the first may be 1.
 
     Raises:

@@ -6,6 +6,7 @@ from typing import Any
 
 from renga.core.link import Link
 from renga.core.parameter import Parameter
+from renga.core.types import Initial
 from renga.core.variable import Variable
 from renga.functions import bilinear
 from renga.initializers import get_initializer
@@ -42,8 +43,8 @@ class Bilinear(Link):
         right_size: int,
         out_size: int,
         nobias: bool = False,
-        initialW: Any = None,
-        initial_bias: Any = None,
+        initialW: Initial | None = None,
+        initial_bias: Initial | None = None,
     ) -> None:
         super().__init__()
         self.in_sizes = (left_size, right_size)

@@ -6,6 +6,7 @@ from typing import Any
 
 from renga.core.link import Link
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable, as_array, as_variable
 from renga.functions import embed_id, linear
 from renga.initializers import Normal, get_initializer
@@ -29,7 +30,7 @@ class EmbedID(Link):
         self,
         in_size: int,
         out_size: int,
-        initialW: Any = None,
+        initialW: Initial | None = None,
         ignore_label: int | None = None,
     ) -> None:
         super().__init__()
@@ -44,11 +45,11 @@ class EmbedID(Link):
         in_size, out_size = W.shape
         return cls(in_size, out_size, as_array(W), ignore_label)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The rows with the indices ``x``."""
         return embed_id(x, self.W, ignore_label=self.ignore_label)
 
-    def attend(self, x: Any) -> Variable:
+    def attend(self, x: ArrayLike) -> Variable:
         """The products of vectors with all rows: scores of the integers.
 
         Language models use the weight of their embedding for these, too.

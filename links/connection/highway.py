@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from renga.core.link import Chain
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import linear_interpolate, relu, sigmoid
 from renga.links.connection.linear import Linear
@@ -43,7 +44,7 @@ class Highway(Chain):
             self.plain = Linear(n, n, nobias, init_Wh, init_bh)
             self.transform = Linear(n, n, nobias, init_Wt, init_bt)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The output for ``x``."""
         plain = self.activate(self.plain(x))
         return linear_interpolate(sigmoid(self.transform(x)), plain, x)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.core.link import Chain
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import concat, max_pooling_2d, relu
 from renga.links.convolution.convolution_2d import Convolution2D
@@ -53,7 +54,7 @@ class Inception(Chain):
             self.conv5 = Convolution2D(proj5, out5, 5, pad=2, **init)
             self.projp = Convolution2D(in_channels, proj_pool, 1, **init)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The four outputs, one after the other, for ``x``."""
         ways = (
             self.conv1(x),

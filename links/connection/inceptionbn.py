@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from renga.core.link import Chain
+from renga.core.types import ArrayLike, DTypeLike, Initial
 from renga.core.variable import Variable
 from renga.functions import average_pooling_2d, concat, max_pooling_2d, relu
 from renga.links.convolution.convolution_2d import Convolution2D
@@ -42,8 +43,8 @@ class InceptionBN(Chain):
         pooltype: str,
         proj_pool: int | None = None,
         stride: int = 1,
-        conv_init: Any = None,
-        dtype: Any = None,
+        conv_init: Initial | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__()
         self.out1 = out1
@@ -76,7 +77,7 @@ class InceptionBN(Chain):
             size = getattr(self, name).out_channels
             self.add_link(name + "n", BatchNormalization(size, dtype=dtype))
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The concatenated outputs of all branches for ``x``."""
         return concat(tuple(self._branches(x)), axis=1)
 

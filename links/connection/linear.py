@@ -9,6 +9,7 @@ from typing import Any
 from renga import initializers
 from renga.core.link import Link
 from renga.core.parameter import Parameter
+from renga.core.types import Initial
 from renga.core.variable import Variable, as_array
 from renga.functions import linear
 from renga.functions.array.cast import with_cast_params
@@ -36,8 +37,8 @@ class Linear(Link):
         in_size: int | None,
         out_size: int | None = None,
         nobias: bool = False,
-        initialW: Any = None,
-        initial_bias: Any = None,
+        initialW: Initial | None = None,
+        initial_bias: Initial | None = None,
     ) -> None:
         super().__init__()
         if out_size is None:

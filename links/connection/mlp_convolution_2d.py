@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from renga.core.link import ChainList
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import relu
 from renga.links.convolution.convolution_2d import Convolution2D
@@ -38,8 +39,8 @@ class MLPConvolution2D(ChainList):
         stride: int | tuple[int, int] = 1,
         pad: int | tuple[int, int] = 0,
         activation: Callable[[Any], Any] = relu,
-        *args: Any,
-        **kwargs: Any,
+        *args: object,
+        **kwargs: object,
     ) -> None:
         check_unexpected_kwargs(kwargs, wscale=_WSCALE)
         if args:
@@ -56,7 +57,7 @@ class MLPConvolution2D(ChainList):
             self.append(Convolution2D(before, channels, 1, initialW=W, initial_bias=b))
         self.activation = activation
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The output for ``x``: no activation after the last layer."""
         *hidden, last = self
         for layer in hidden:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core.link import Chain
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import scale
 from renga.links.connection.bias import Bias
@@ -50,7 +49,7 @@ class Scale(Chain):
             if bias_term:
                 self.bias = Bias(axis, bias_shape)
 
-    def forward(self, *xs: Any) -> Variable:
+    def forward(self, *xs: ArrayLike) -> Variable:
         """The product; ValueError for another number of inputs."""
         if hasattr(self, "W"):
             (x,) = xs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable, as_array
 from renga.functions import convolution_2d
 from renga.functions.window import window_2d
@@ -33,12 +34,12 @@ class Convolution2D(GroupedFilters2D):
         stride: int | tuple[int, int] = 1,
         pad: int | tuple[int, int] = 0,
         nobias: bool = False,
-        initialW: Any = None,
-        initial_bias: Any = None,
+        initialW: Initial | None = None,
+        initial_bias: Initial | None = None,
         *,
         dilate: int | tuple[int, int] = 1,
         groups: int = 1,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(
             (in_channels, out_channels, ksize),
@@ -86,7 +87,7 @@ class Convolution2D(GroupedFilters2D):
             groups=groups,
         )
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The convolution of ``x``."""
         self._ensure_filters(x)
         return convolution_2d(

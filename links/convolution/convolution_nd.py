@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from renga.core.types import ArrayLike, Extents, Initial
 from renga.core.variable import Variable, as_array
 from renga.functions import convolution_nd
 from renga.links.convolution.filters import GroupedFiltersND
@@ -30,12 +31,12 @@ class ConvolutionND(GroupedFiltersND):
         ndim: int,
         in_channels: int | None,
         out_channels: Any,
-        ksize: Any = None,
+        ksize: Extents | None = None,
         stride: int | tuple[int, ...] = 1,
         pad: int | tuple[int, ...] = 0,
         nobias: bool = False,
-        initialW: Any = None,
-        initial_bias: Any = None,
+        initialW: Initial | None = None,
+        initial_bias: Initial | None = None,
         cover_all: bool = False,
         dilate: int | tuple[int, ...] = 1,
         groups: int = 1,
@@ -81,7 +82,7 @@ class ConvolutionND(GroupedFiltersND):
             groups,
         )
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The convolution of ``x``."""
         self._ensure_filters(x)
         options = (self.stride, self.pad, self.cover_all, self.dilate, self.groups)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.types import Initial
 from renga.core.variable import Variable
 from renga.functions import deconvolution_2d
 from renga.functions.array.cast import with_cast_params
@@ -38,12 +39,12 @@ class Deconvolution2D(GroupedFilters2D):
         pad: int | tuple[int, int] = 0,
         nobias: bool = False,
         outsize: int | tuple[int, int] | None = None,
-        initialW: Any = None,
-        initial_bias: Any = None,
+        initialW: Initial | None = None,
+        initial_bias: Initial | None = None,
         *,
         dilate: int | tuple[int, int] = 1,
         groups: int = 1,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(
             (in_channels, out_channels, ksize),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from renga.core.types import ArrayLike, Extents, Initial
 from renga.core.variable import Variable
 from renga.functions import deconvolution_nd
 from renga.links.convolution.filters import GroupedFiltersND
@@ -32,13 +33,13 @@ class DeconvolutionND(GroupedFiltersND):
         ndim: int,
         in_channels: int | None,
         out_channels: Any,
-        ksize: Any = None,
+        ksize: Extents | None = None,
         stride: int | tuple[int, ...] = 1,
         pad: int | tuple[int, ...] = 0,
         nobias: bool = False,
         outsize: tuple[int, ...] | None = None,
-        initialW: Any = None,
-        initial_bias: Any = None,
+        initialW: Initial | None = None,
+        initial_bias: Initial | None = None,
         dilate: int | tuple[int, ...] = 1,
         groups: int = 1,
     ) -> None:
@@ -51,7 +52,7 @@ class DeconvolutionND(GroupedFiltersND):
         )
         self.outsize = outsize
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The deconvolution of ``x``."""
         self._ensure_filters(x)
         options = (self.stride, self.pad, self.outsize, self.dilate, self.groups)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.core.link import Chain
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import deformable_convolution_2d_sampler
 from renga.functions.window import as_pair
@@ -69,7 +70,7 @@ class DeformableConvolution2D(Chain):
                 deform_initial_bias,
             )
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The deformable convolution of ``x``."""
         return self.deform_conv(x, self.offset_conv(x))
 
@@ -93,8 +94,8 @@ class DeformableConvolution2DSampler(Filters):
         stride: int | tuple[int, int] = 1,
         pad: int | tuple[int, int] = 0,
         nobias: bool = False,
-        initialW: Any = None,
-        initial_bias: Any = None,
+        initialW: Initial | None = None,
+        initial_bias: Initial | None = None,
     ) -> None:
         super().__init__()
         self.ksize = ksize
@@ -113,7 +114,7 @@ class DeformableConvolution2DSampler(Filters):
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
         return (self.out_channels, in_channels, *as_pair(self.ksize))
 
-    def forward(self, x: Any, offset: Any) -> Variable:
+    def forward(self, x: ArrayLike, offset: Any) -> Variable:
         """The convolution of ``x`` with sampling offsets ``offset``."""
         self._ensure_filters(x)
         return deformable_convolution_2d_sampler(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import depthwise_convolution_2d
 from renga.functions.window import as_pair
@@ -34,8 +33,8 @@ class DepthwiseConvolution2D(Filters):
         stride: int | tuple[int, int] = 1,
         pad: int | tuple[int, int] = 0,
         nobias: bool = False,
-        initialW: Any = None,
-        initial_bias: Any = None,
+        initialW: Initial | None = None,
+        initial_bias: Initial | None = None,
     ) -> None:
         super().__init__()
         self.ksize = ksize
@@ -53,7 +52,7 @@ class DepthwiseConvolution2D(Filters):
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
         return (self.channel_multiplier, in_channels, *as_pair(self.ksize))
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The convolution of ``x``."""
         self._ensure_filters(x)
         return depthwise_convolution_2d(x, self.W, self.b, self.stride, self.pad)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import dilated_convolution_2d
 from renga.functions.window import as_pair
@@ -36,8 +37,8 @@ class DilatedConvolution2D(Filters):
         pad: int | tuple[int, int] = 0,
         dilate: int | tuple[int, int] = 1,
         nobias: bool = False,
-        initialW: Any = None,
-        initial_bias: Any = None,
+        initialW: Initial | None = None,
+        initial_bias: Initial | None = None,
     ) -> None:
         super().__init__()
         if ksize is None:
@@ -52,7 +53,7 @@ class DilatedConvolution2D(Filters):
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
         return (self.out_channels, in_channels, *as_pair(self.ksize))
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The convolution of ``x``."""
         self._ensure_filters(x)
         return dilated_convolution_2d(

@@ -90,7 +90,7 @@ class GroupedFilters2D(GroupedFilters):
         window: Window,
         nobias: bool,
         initial: tuple[Any, Any],
-        unexpected: dict[str, Any],
+        unexpected: dict[str, object],
     ) -> None:
         check_unexpected_kwargs(unexpected, deterministic=DETERMINISTIC)
         assert_kwargs_empty(unexpected)

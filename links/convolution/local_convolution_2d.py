@@ -6,6 +6,7 @@ from typing import Any
 
 from renga.core.link import Link
 from renga.core.parameter import Parameter
+from renga.core.types import Initial
 from renga.core.variable import Variable
 from renga.functions import local_convolution_2d
 from renga.functions.window import as_pair
@@ -39,9 +40,9 @@ class LocalConvolution2D(Link):
         ksize: int | tuple[int, int] | None = None,
         stride: int | tuple[int, int] = 1,
         nobias: bool = False,
-        initialW: Any = None,
-        initial_bias: Any = None,
-        **kwargs: Any,
+        initialW: Initial | None = None,
+        initial_bias: Initial | None = None,
+        **kwargs: object,
     ) -> None:
         super().__init__()
         self.ksize = ksize

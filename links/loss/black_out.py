@@ -7,6 +7,7 @@ from typing import Any
 
 from renga.core.link import Link
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import black_out
 from renga.utils.extents import check_count
@@ -39,7 +40,7 @@ class BlackOut(Link):
         with self.init_scope():
             self.W = Parameter(shape=(len(counts), in_size))
 
-    def forward(self, x: Any, t: Any) -> Variable:
+    def forward(self, x: ArrayLike, t: ArrayLike) -> Variable:
         """The mean loss of the words ``t``."""
         samples = self.sample_data
         if samples is None:

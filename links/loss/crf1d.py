@@ -6,6 +6,7 @@ from typing import Any
 
 from renga.core.link import Link
 from renga.core.parameter import Parameter
+from renga.core.types import Initial
 from renga.core.variable import Variable
 from renga.functions import argmax_crf1d, crf1d, transpose_sequence
 from renga.initializers import get_initializer
@@ -27,7 +28,7 @@ class CRF1d(Link):
 
     cost: Parameter
 
-    def __init__(self, n_label: int, initial_cost: Any = None) -> None:
+    def __init__(self, n_label: int, initial_cost: Initial | None = None) -> None:
         super().__init__()
         cost = 0 if initial_cost is None else initial_cost
         with self.init_scope():

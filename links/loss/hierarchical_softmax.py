@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -11,6 +11,7 @@ import numpy
 from renga import functions as F
 from renga.core.link import Link
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike, DTypeLike
 from renga.core.variable import Variable, as_array
 from renga.functions.check import check_floats, check_shape, checked_indices
 from renga.initializers import Uniform
@@ -37,7 +38,12 @@ class BinaryHierarchicalSoftmax(Link):
 
     W: Parameter
 
-    def __init__(self, in_size: int, tree: Any, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        in_size: int,
+        tree: Sequence[Sequence[int]],
+        dtype: DTypeLike | None = None,
+    ) -> None:
         super().__init__()
         paths = dict(_paths(tree))
         n_words = max(paths) + 1
@@ -66,7 +72,7 @@ class BinaryHierarchicalSoftmax(Link):
             heapq.heappush(queue, node)
         return queue[0][2]
 
-    def forward(self, x: Any, t: Any) -> Variable:
+    def forward(self, x: ArrayLike, t: ArrayLike) -> Variable:
         """The sum of the losses of the words ``t``; IndexError for an unknown word."""
         name = "BinaryHierarchicalSoftmax"
         check_floats(name, x, self.W)

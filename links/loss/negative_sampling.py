@@ -9,6 +9,7 @@ import numpy
 
 from renga.core.link import Link
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike, DTypeLike
 from renga.functions.loss import negative_sampling
 from renga.initializers import Constant
 from renga.utils.argument import parse_kwargs
@@ -36,7 +37,7 @@ class NegativeSampling(Link):
         counts: Sequence[int],
         sample_size: int,
         power: float = 0.75,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__()
         self.sample_size = check_count("NegativeSampling", "sample_size", sample_size)
@@ -44,7 +45,9 @@ class NegativeSampling(Link):
         with self.init_scope():
             self.W = Parameter(Constant(0, dtype), (len(counts), in_size))
 
-    def forward(self, x: Any, t: Any, reduce: str = "sum", **kwargs: Any) -> Any:
+    def forward(
+        self, x: ArrayLike, t: ArrayLike, reduce: str = "sum", **kwargs: object
+    ) -> Any:
         """The loss, with ``return_samples=True`` also the sampled words."""
         (return_samples,) = parse_kwargs(kwargs, ("return_samples", False))
         return negative_sampling.negative_sampling(

@@ -6,6 +6,7 @@ from typing import Any, Callable
 
 from renga.core import reporter
 from renga.core.link import Chain, Link
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import accuracy, softmax_cross_entropy
 
@@ -24,8 +25,8 @@ class Classifier(Chain):
     def __init__(
         self,
         predictor: Link,
-        lossfun: Callable[..., Any] = softmax_cross_entropy,
-        accfun: Callable[..., Any] = accuracy,
+        lossfun: Callable[..., object] = softmax_cross_entropy,
+        accfun: Callable[..., object] = accuracy,
         label_key: int | str = -1,
     ) -> None:
         if not isinstance(label_key, (int, str)):
@@ -42,7 +43,7 @@ class Classifier(Chain):
         with self.init_scope():
             self.predictor = predictor
 
-    def forward(self, *args: Any, **kwargs: Any) -> Variable:
+    def forward(self, *args: ArrayLike, **kwargs: object) -> Variable:
         """The loss; ValueError if no argument matches ``label_key``."""
         args, kwargs, t = self._take_label(args, kwargs)
         # Frees the graph of the previous call before the new one is built.

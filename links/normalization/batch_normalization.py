@@ -12,6 +12,7 @@ from renga.core.configuration import config
 from renga.core.dtypes import get_dtype
 from renga.core.link import Link
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike, DTypeLike, Initial
 from renga.core.variable import Variable
 from renga.functions import batch_normalization, fixed_batch_normalization
 from renga.functions.array.cast import with_cast_params
@@ -48,14 +49,14 @@ class BatchNormalization(Link):
         size: int | tuple[int, ...] | None = None,
         decay: float = 0.9,
         eps: float = 2e-5,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         use_gamma: bool = True,
         use_beta: bool = True,
-        initial_gamma: Any = None,
-        initial_beta: Any = None,
+        initial_gamma: Initial | None = None,
+        initial_beta: Initial | None = None,
         axis: int | tuple[int, ...] | None = None,
-        initial_avg_mean: Any = None,
-        initial_avg_var: Any = None,
+        initial_avg_mean: Initial | None = None,
+        initial_avg_var: Initial | None = None,
     ) -> None:
         super().__init__()
         if size is None and axis is None:
@@ -106,7 +107,9 @@ class BatchNormalization(Link):
         yield "use_gamma", self.gamma is not None
         yield "use_beta", self.beta is not None
 
-    def forward(self, x: Any, *, finetune: bool = False, **kwargs: Any) -> Variable:
+    def forward(
+        self, x: ArrayLike, *, finetune: bool = False, **kwargs: object
+    ) -> Variable:
         """The normalized ``x``.
 
         With ``finetune`` the running statistics become the mean of those of all

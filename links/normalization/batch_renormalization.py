@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.types import ArrayLike, DTypeLike, Initial
 from renga.core.variable import Variable
 from renga.functions import batch_renormalization
 from renga.links.normalization.batch_normalization import BatchNormalization
@@ -25,13 +26,13 @@ class BatchRenormalization(BatchNormalization):
         dmax: float = 0,
         decay: float = 0.9,
         eps: float = 2e-5,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         use_gamma: bool = True,
         use_beta: bool = True,
-        initial_gamma: Any = None,
-        initial_beta: Any = None,
-        initial_avg_mean: Any = None,
-        initial_avg_var: Any = None,
+        initial_gamma: Initial | None = None,
+        initial_beta: Initial | None = None,
+        initial_avg_mean: Initial | None = None,
+        initial_avg_var: Initial | None = None,
     ) -> None:
         super().__init__(
             size,
@@ -52,7 +53,7 @@ class BatchRenormalization(BatchNormalization):
         self.r: Any = None
         self.d: Any = None
 
-    def forward(self, x: Any, finetune: bool = False) -> Variable:  # type: ignore[override]
+    def forward(self, x: ArrayLike, finetune: bool = False) -> Variable:  # type: ignore[override]
         """The normalized ``x``; ``finetune`` as in ``BatchNormalization``."""
         return super().forward(x, finetune=finetune)
 

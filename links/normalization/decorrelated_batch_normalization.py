@@ -10,6 +10,7 @@ import numpy
 from renga.core.configuration import config
 from renga.core.link import Link
 from renga.core.serializer import AbstractSerializer, Deserializer
+from renga.core.types import ArrayLike, DTypeLike
 from renga.core.variable import Variable
 from renga.functions import (
     decorrelated_batch_normalization,
@@ -45,7 +46,7 @@ class DecorrelatedBatchNormalization(Link):
         groups: int = 16,
         decay: float = 0.9,
         eps: float = 2e-5,
-        dtype: Any = numpy.float32,
+        dtype: DTypeLike = numpy.float32,
     ) -> None:
         super().__init__()
         name = type(self).__name__
@@ -63,7 +64,7 @@ class DecorrelatedBatchNormalization(Link):
         self.eps = eps
         self.groups = groups
 
-    def forward(self, x: Any, **kwargs: Any) -> Variable:
+    def forward(self, x: ArrayLike, **kwargs: object) -> Variable:
         """The whitened ``x``.
 
         With ``finetune=True`` the running statistics become the mean of those of all

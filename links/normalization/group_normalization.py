@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga.core.dtypes import get_dtype
 from renga.core.link import Link
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import group_normalization
 from renga.initializers import with_dtype
@@ -39,8 +38,8 @@ class GroupNormalization(Link):
         groups: int,
         size: int | None = None,
         eps: float = 1e-5,
-        initial_gamma: Any = None,
-        initial_beta: Any = None,
+        initial_gamma: Initial | None = None,
+        initial_beta: Initial | None = None,
     ) -> None:
         super().__init__()
         self.groups = groups
@@ -52,7 +51,7 @@ class GroupNormalization(Link):
             self.gamma = Parameter(with_dtype(gamma, dtype), size)
             self.beta = Parameter(with_dtype(beta, dtype), size)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The normalized ``x``; TypeError if ``groups`` is no integer."""
         if not self.gamma.is_initialized:
             if x.ndim < 2:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core.link import Link
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import layer_normalization
 from renga.initializers import get_initializer
@@ -31,8 +30,8 @@ class LayerNormalization(Link):
         self,
         size: int | tuple[int, ...] | None = None,
         eps: float = 1e-6,
-        initial_gamma: Any = None,
-        initial_beta: Any = None,
+        initial_gamma: Initial | None = None,
+        initial_beta: Initial | None = None,
     ) -> None:
         super().__init__()
         self.eps = eps
@@ -42,7 +41,7 @@ class LayerNormalization(Link):
             self.gamma = Parameter(get_initializer(gamma), size)
             self.beta = Parameter(get_initializer(beta), size)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The normalized ``x``."""
         if not self.gamma.is_initialized:
             self.gamma.initialize(x.shape[-1])

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core.link import Link
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import rms_normalization
 from renga.initializers import get_initializer
@@ -30,7 +29,7 @@ class RMSNormalization(Link):
         self,
         size: int | tuple[int, ...] | None = None,
         eps: float = 1e-6,
-        initial_gamma: Any = None,
+        initial_gamma: Initial | None = None,
     ) -> None:
         super().__init__()
         self.eps = eps
@@ -38,7 +37,7 @@ class RMSNormalization(Link):
         with self.init_scope():
             self.gamma = Parameter(get_initializer(gamma), size)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The normalized ``x``."""
         if not self.gamma.is_initialized:
             self.gamma.initialize(x.shape[-1])

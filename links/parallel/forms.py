@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any, Callable, TypeVar
 
+from renga.core.link import Link
+
 _Kind = TypeVar("_Kind", bound=type)
 
 #: By strategy, the parallel class of a serial one.
@@ -24,7 +26,7 @@ def parallel_form(serial: type, strategy: str) -> Callable[[_Kind], _Kind]:
     return register
 
 
-def is_form(link: Any, strategy: str | None = None) -> bool:
+def is_form(link: Link, strategy: str | None = None) -> bool:
     """Whether a link is a parallel one, of a strategy if one is given."""
     strategies = FORMS if strategy is None else (strategy,)
     return any(isinstance(link, tuple(FORMS[each].values())) for each in strategies)

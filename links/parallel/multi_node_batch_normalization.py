@@ -7,6 +7,7 @@ from typing import Any
 
 from renga.communicators import Communicator
 from renga.communicators.nccl.nccl_communicator import NcclCommunicator
+from renga.core.types import ArrayLike, DTypeLike, Initial
 from renga.core.variable import Variable
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.multi_node_normalization import (
@@ -45,11 +46,11 @@ class MultiNodeBatchNormalization(BatchNormalization):
         comm: Communicator,
         decay: float = 0.9,
         eps: float = 2e-5,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         use_gamma: bool = True,
         use_beta: bool = True,
-        initial_gamma: Any = None,
-        initial_beta: Any = None,
+        initial_gamma: Initial | None = None,
+        initial_beta: Initial | None = None,
         communication_backend: str = "auto",
     ) -> None:
         _check(communication_backend, comm)
@@ -64,14 +65,16 @@ class MultiNodeBatchNormalization(BatchNormalization):
         link: BatchNormalization,
         comm: Communicator,
         communication_backend: str = "auto",
-    ) -> Any:
+    ) -> MultiNodeBatchNormalization:
         """A copy of a BatchNormalization for several ranks."""
         _check(communication_backend, comm)
         new = cls.__new__(cls)
         vars(new).update(vars(copy.deepcopy(link)), comm=comm)
         return new
 
-    def forward(self, x: Any, finetune: bool = False, **kwargs: Any) -> Variable:
+    def forward(
+        self, x: ArrayLike, finetune: bool = False, **kwargs: object
+    ) -> Variable:
         return super().forward(x, finetune=finetune, **kwargs)
 
     def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:

@@ -56,7 +56,7 @@ class MultiNodeChainList(ChainList):
         super().add_link(link)
         self._routes.append(routes)
 
-    def forward(self, *inputs: Any) -> Any:
+    def forward(self, *inputs: object) -> Any:
         """The model's output, or an empty variable.
 
         Raises:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga._core import ops
 from renga.communicators import Communicator
+from renga.core.parameter import Parameter
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable
 
 
 def multi_node_batch_normalization(
-    x: Any,
-    gamma: Any,
-    beta: Any,
+    x: ArrayLike,
+    gamma: ArrayLike,
+    beta: Parameter,
     comm: Communicator,
     eps: float = 2e-5,
-    running_mean: Any = None,
-    running_var: Any = None,
+    running_mean: Array | None = None,
+    running_var: Array | None = None,
     decay: float = 0.9,
     axis: tuple[int, ...] | None = None,
     *,

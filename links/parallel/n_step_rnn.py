@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from renga.communicators import Communicator
-from renga.core.link import Chain
+from renga.core.link import Chain, Link
+from renga.core.variable import Variable
 from renga.links.rnn.n_step_rnn import NStepRNNBase
 from renga.parallel.functions.point_to_point_communication import Recv, Send
 
@@ -33,7 +34,7 @@ class MultiNodeNStepRNN(Chain):
 
     def __init__(
         self,
-        link: Any,
+        link: Link,
         communicator: Communicator,
         rank_in: int | None,
         rank_out: int | None,
@@ -50,7 +51,7 @@ class MultiNodeNStepRNN(Chain):
         with self.init_scope():
             self.actual_rnn = link
 
-    def forward(self, *inputs: Any) -> tuple[Any, ...]:
+    def forward(self, *inputs: Any) -> tuple[Variable | list[Variable] | None, ...]:
         """The last states, the output sequences of this rank, and the delegate."""
         states: list[Any] = [None] * self.actual_rnn.n_cells
         if self.rank_in is not None:

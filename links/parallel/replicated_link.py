@@ -19,7 +19,7 @@ class ReplicatedLink(Link):
 
     comm: Communicator
 
-    def __init__(self, comm: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, comm: Any, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self._set_ranks(comm)
         self._broadcast()

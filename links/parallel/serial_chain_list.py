@@ -54,7 +54,7 @@ class SerialChainList(ChainList):
             raise ValueError("serial_model: expected a link without rank_out, got none")
         self._outputs = [index for _, index in sorted(outputs)]
 
-    def forward(self, *inputs: Any) -> Any:
+    def forward(self, *inputs: object) -> Any:
         """The output of the model."""
         results: list[Any] = []  # several outputs of a link are one argument, a tuple
         for link, sources in zip(self, self._sources):

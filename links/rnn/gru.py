@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.core.link import Chain
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import linear_interpolate, sigmoid, tanh
 from renga.links.connection.linear import Linear
@@ -60,7 +61,7 @@ class StatelessGRU(GRUBase):
     Source: Cho et al., Properties of neural machine translation, 2014.
     """
 
-    def forward(self, h: Any, x: Any) -> Variable:
+    def forward(self, h: ArrayLike, x: ArrayLike) -> Variable:
         """The new state after ``h``."""
         return self._step(h, x)
 
@@ -83,9 +84,9 @@ class StatefulGRU(StatefulCell, GRUBase):
         self,
         in_size: int | None,
         out_size: int,
-        init: Any = None,
-        inner_init: Any = None,
-        bias_init: Any = 0,
+        init: Initial | None = None,
+        inner_init: Initial | None = None,
+        bias_init: Initial = 0,
     ) -> None:
         super().__init__(in_size, out_size, init, inner_init, bias_init)
         self.state_size = out_size
@@ -95,7 +96,7 @@ class StatefulGRU(StatefulCell, GRUBase):
         """Sets the state to ``h``, a Variable."""
         self._set_states(h)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The new state."""
         if self.h is None:
             self.h = sigmoid(self.W_z(x)) * tanh(self.W(x))

@@ -7,6 +7,7 @@ from typing import Any
 
 from renga._core import ops
 from renga.core.link import Chain
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import concat, split_axis
 from renga.initializers import get_initializer
@@ -24,10 +25,10 @@ class LSTMBase(Chain):
         self,
         in_size: int | None,
         out_size: int | None = None,
-        lateral_init: Any = None,
-        upward_init: Any = None,
-        bias_init: Any = None,
-        forget_bias_init: Any = None,
+        lateral_init: Initial | None = None,
+        upward_init: Initial | None = None,
+        bias_init: Initial | None = None,
+        forget_bias_init: Initial | None = None,
     ) -> None:
         super().__init__()
         if out_size is None:
@@ -84,7 +85,9 @@ class StatelessLSTM(LSTMBase):
     Source: Hochreiter and Schmidhuber, Long short-term memory, 1997.
     """
 
-    def forward(self, c: Any, h: Any, x: Any) -> tuple[Variable, Variable]:
+    def forward(
+        self, c: ArrayLike | None, h: ArrayLike | None, x: ArrayLike
+    ) -> tuple[Variable, Variable]:
         """The new ``(c, h)``; None means a state of zeros."""
         c = self._zeros(x) if c is None else c
         return ops.lstm(c, self._upward(x), None if h is None else self.lateral(h))
@@ -111,10 +114,10 @@ class LSTM(LSTMBase, StatefulCell):
         self,
         in_size: int | None,
         out_size: int | None = None,
-        lateral_init: Any = None,
-        upward_init: Any = None,
-        bias_init: Any = None,
-        forget_bias_init: Any = None,
+        lateral_init: Initial | None = None,
+        upward_init: Initial | None = None,
+        bias_init: Initial | None = None,
+        forget_bias_init: Initial | None = None,
     ) -> None:
         super().__init__(
             in_size, out_size, lateral_init, upward_init, bias_init, forget_bias_init
@@ -128,7 +131,7 @@ class LSTM(LSTMBase, StatefulCell):
         """Sets the state to ``c`` and ``h``, Variables."""
         self._set_states(c, h)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The new ``h`` of the samples of ``x``."""
         n = len(x)
         gates, hidden = self._upward(x), None

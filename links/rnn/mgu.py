@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.core.link import Chain
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import concat, linear_interpolate, sigmoid, tanh
 from renga.links.connection.linear import Linear
@@ -41,7 +42,7 @@ class StatelessMGU(MGUBase):
     Source: Zhou et al., Minimal gated unit for recurrent neural networks, 2016.
     """
 
-    def forward(self, h: Any, x: Any) -> Variable:
+    def forward(self, h: ArrayLike, x: ArrayLike) -> Variable:
         """The new state after ``h``."""
         return self._step(h, x)
 
@@ -68,7 +69,7 @@ class StatefulMGU(StatefulCell, MGUBase):
         """Sets the state to ``h``, a Variable."""
         self._set_states(h)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The new state."""
         h = self.h
         if h is None:

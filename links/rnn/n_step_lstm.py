@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from renga.core.types import ArrayLike
+from renga.core.variable import Variable
 from renga.functions import n_step_bilstm, n_step_lstm
 from renga.links.rnn.n_step_rnn import NStepRNNBase, refuse
 
@@ -22,8 +25,12 @@ class NStepLSTMBase(NStepRNNBase):
         return 2
 
     def forward(  # type: ignore[override]
-        self, hx: Any, cx: Any, xs: Any, **kwargs: Any
-    ) -> tuple[Any, ...]:
+        self,
+        hx: ArrayLike | None,
+        cx: ArrayLike | None,
+        xs: Sequence[ArrayLike],
+        **kwargs: object,
+    ) -> tuple[Variable | list[Variable], ...]:
         """The last states, the last cells and the outputs, ``(hy, cy, ys)``."""
         refuse(kwargs)
         return self._run((hx, cx), xs)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy
 
 from renga.core.link import ChainList, Link
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable, as_variable
 from renga.functions import (
     get_item,
@@ -24,7 +26,7 @@ from renga.utils.extents import check_count
 _CONFIG = "{} argument is not supported anymore. Use renga.using_config"
 
 
-def refuse(kwargs: dict[str, Any]) -> None:
+def refuse(kwargs: dict[str, object]) -> None:
     """Raises TypeError for keyword arguments."""
     check_unexpected_kwargs(kwargs, train=_CONFIG.format("train"))
     assert_kwargs_empty(kwargs)
@@ -55,9 +57,9 @@ class NStepRNNBase(ChainList):
         out_size: int,
         dropout: float,
         *,
-        initialW: Any = None,
-        initial_bias: Any = None,
-        **kwargs: Any,
+        initialW: Initial | None = None,
+        initial_bias: Initial | None = None,
+        **kwargs: object,
     ) -> None:
         check_unexpected_kwargs(
             kwargs,
@@ -106,16 +108,18 @@ class NStepRNNBase(ChainList):
         """The number of states: 1, or 2 with cells."""
         return 1
 
-    def init_hx(self, xs: Any) -> Variable:
+    def init_hx(self, xs: Sequence[ArrayLike]) -> Variable:
         """A state of zeros for the sequences ``xs``."""
         shape = (self.n_layers * self.direction, len(xs), self.out_size)
         return Variable(self.xp.zeros(shape, xs[0].dtype))
 
-    def rnn(self, *args: Any) -> tuple[Any, ...]:
+    def rnn(self, *args: object) -> tuple[Any, ...]:
         """The function: layers, dropout, states, weights, biases and inputs."""
         raise NotImplementedError
 
-    def forward(self, hx: Any, xs: Any, **kwargs: Any) -> tuple[Any, ...]:
+    def forward(
+        self, hx: ArrayLike | None, xs: Sequence[ArrayLike], **kwargs: object
+    ) -> tuple[Variable | list[Variable], ...]:
         """The last states and the outputs, ``(hy, ys)``."""
         refuse(kwargs)
         return self._run((hx,), xs)
@@ -162,7 +166,7 @@ class NStepPlainRNNBase(NStepRNNBase):
     n_weights = 2
     activation: ClassVar[str]
 
-    def rnn(self, *args: Any) -> tuple[Any, ...]:
+    def rnn(self, *args: object) -> tuple[Any, ...]:
         function = n_step_birnn if self.use_bi_direction else n_step_rnn
         return functools.partial(function, activation=self.activation)(*args)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import sigmoid, tanh
 from renga.functions.rnn.lstm import interleaved
@@ -40,7 +39,7 @@ class StatefulPeepholeLSTM(StatefulCell):
             self.peep_o = Linear(n, n, nobias=True)
         self.reset_state()
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The new ``h``."""
         gates = self.upward(x)
         if self.h is not None:

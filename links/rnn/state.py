@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from renga.core.device_resident import DeviceResidentsVisitor
 from renga.core.link import Chain
 from renga.core.variable import Variable
 
@@ -16,7 +17,7 @@ class StatefulCell(Chain):
 
     _states: ClassVar[tuple[str, ...]]
 
-    def device_resident_accept(self, visitor: Any) -> None:
+    def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
         super().device_resident_accept(visitor)
         for name in self._states:
             state = getattr(self, name)

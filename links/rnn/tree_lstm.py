@@ -40,7 +40,7 @@ class ChildSumTreeLSTM(Chain):
         self.in_size = in_size
         self.state_size = out_size
 
-    def forward(self, *cshsx: Any) -> tuple[Variable, Variable]:
+    def forward(self, *cshsx: object) -> tuple[Variable, Variable]:
         """The node's ``(c, h)``."""
         *children, x = cshsx
         x = _known(x, children, self)
@@ -83,7 +83,7 @@ class NaryTreeLSTM(Chain):
         self.state_size = out_size
         self.n_ary = n_ary
 
-    def forward(self, *cshsx: Any) -> tuple[Variable, Variable]:
+    def forward(self, *cshsx: object) -> tuple[Variable, Variable]:
         """The node's ``(c, h)``."""
         *children, x = cshsx
         assert len(children) == 2 * self.n_ary, (

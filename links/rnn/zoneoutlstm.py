@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga._core import ops
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import zoneout
 from renga.links.connection.linear import Linear
@@ -37,7 +36,7 @@ class StatefulZoneoutLSTM(StatefulCell):
         out_size: int,
         c_ratio: float = 0.5,
         h_ratio: float = 0.5,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         check_unexpected_kwargs(
             kwargs, train="train: use renga.using_config('train', …)"
@@ -56,7 +55,7 @@ class StatefulZoneoutLSTM(StatefulCell):
         """Sets the state to ``c`` and ``h``, Variables."""
         self._set_states(c, h)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The new ``h``."""
         hidden = None if self.h is None else self.lateral(self.h)
         zeros = Variable(self.xp.zeros((len(x), self.state_size), x.dtype))

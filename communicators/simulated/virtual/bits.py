@@ -8,10 +8,11 @@ import numpy as np
 
 from renga import _core
 from renga.communicators.arrays import Array
+from renga.core.types import ArrayLike
 from renga.core.variable import as_array
 
 
-def sent_array(x: Any) -> Array:
+def sent_array(x: ArrayLike) -> Array:
     """The array of ``x``, or a copy of the bits of its bfloat16 numbers."""
     array: Array = as_array(x)
     if not _is_bfloat16(x):
@@ -20,7 +21,7 @@ def sent_array(x: Any) -> Array:
     return (bits >> 16).astype(np.uint16)
 
 
-def received_array(x: Any) -> Array:
+def received_array(x: ArrayLike) -> Array:
     """The memory of ``x``, which is contiguous, as an array that can be written to."""
     return np.asarray(_Bits(x)) if _is_bfloat16(x) else as_array(x)
 
@@ -32,7 +33,7 @@ def _is_bfloat16(x: Any) -> bool:
 class _Bits:
     """Tells NumPy where the bits of a Variable are, and keeps it alive."""
 
-    def __init__(self, x: Any) -> None:
+    def __init__(self, x: ArrayLike) -> None:
         self._x = x
         self.__array_interface__ = {
             "version": 3,

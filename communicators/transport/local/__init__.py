@@ -15,8 +15,8 @@ _this_thread = threading.local()
 
 
 def run(
-    function: Callable[..., Any],
-    *args: Any,
+    function: Callable[..., object],
+    *args: object,
     ranks: int,
     shared_memory: bool = True,
     nodes: int = 1,

@@ -132,7 +132,7 @@ class GoogLeNet(ImageModel):
             ]
         return steps
 
-    def caffe_layers(self) -> dict[str, Any]:
+    def caffe_layers(self) -> dict[str, object]:
         links = {caffe: self[name] for name, caffe in _OTHERS.items()}
         for name in _INCEPTIONS:
             for way, caffe in _WAYS.items():

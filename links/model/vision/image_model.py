@@ -80,11 +80,13 @@ class ImageModel(Chain):
         make: Any = cls
         weights.convert(make(pretrained_model=path_caffemodel), path_npz)
 
-    def caffe_layers(self) -> dict[str, Any]:
+    def caffe_layers(self) -> dict[str, object]:
         """Caffe's layers by the names of the links that have their weights."""
         raise NotImplementedError
 
-    def forward(self, x: Any, layers: Any = None, **kwargs: Any) -> dict[str, Variable]:
+    def forward(
+        self, x: Any, layers: Any = None, **kwargs: object
+    ) -> dict[str, Variable]:
         """The outputs of the steps ``layers``, the probabilities by default."""
         _refuse(kwargs)
         wanted = {"prob"} if layers is None else set(layers)
@@ -104,17 +106,17 @@ class ImageModel(Chain):
 
     def extract(
         self,
-        images: Sequence[Any],
+        images: Sequence[object],
         layers: Any = None,
         size: tuple[int, int] = (224, 224),
-        **kwargs: Any,
+        **kwargs: object,
     ) -> dict[str, Variable]:
         """The outputs of steps for images, which ``prepare_image`` describes."""
         _refuse(kwargs)
         x = Variable(self.xp.asarray(self._batch(images, size)))
         return self(x, layers=[self.extracted] if layers is None else layers)
 
-    def predict(self, images: Sequence[Any], oversample: bool = True) -> Variable:
+    def predict(self, images: Sequence[object], oversample: bool = True) -> Variable:
         """The probabilities of the classes for images, as for ``extract``.
 
         They are those of the centre crop, or with ``oversample`` the mean over ten

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from renga.core.link import Chain, ChainList
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import average, max_pooling_2d, relu
 from renga.initializers import HeNormal
@@ -56,7 +57,7 @@ class BasicBlock(_Block):
             self.bn2 = _normalization(width)
         self._add_downsample(inputs, width, stride)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The sum of both ways."""
         h = relu(self.bn1(self.conv1(x)))
         return relu(self.bn2(self.conv2(h)) + self._beside(x))
@@ -79,7 +80,7 @@ class Bottleneck(_Block):
             self.bn3 = _normalization(outputs)
         self._add_downsample(inputs, outputs, stride)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The sum of both ways."""
         h = relu(self.bn1(self.conv1(x)))
         h = relu(self.bn2(self.conv2(h)))
@@ -124,7 +125,7 @@ class ResidualNetwork(Chain):
                 setattr(self, f"layer{group + 1}", layers)
             self.fc = Linear(channels, num_classes)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The scores of the classes."""
         h = relu(self.bn1(self.conv1(x)))
         h = max_pooling_2d(h, 3, 2, 1, cover_all=False)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy
 
-from renga.core.link import Chain
+from renga.core.link import Chain, Link
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import average, max_pooling_2d, relu, softmax
 from renga.initializers import Constant, HeNormal
@@ -106,7 +107,7 @@ class ResNetLayers(ImageModel):
         else:
             super().convert_caffemodel_to_npz(path_caffemodel, path_npz)
 
-    def caffe_layers(self) -> dict[str, Any]:
+    def caffe_layers(self) -> dict[str, object]:
         # The bias of the first convolution is in the smallest network's file only.
         layers: dict[str, Any] = {
             "conv1": _arrays(self.conv1),
@@ -132,7 +133,7 @@ class BuildingBlock(Chain):
         mid_channels: int,
         out_channels: int,
         stride: int,
-        initialW: Any = None,
+        initialW: Initial | None = None,
         downsample_fb: bool = False,
     ) -> None:
         super().__init__()
@@ -147,7 +148,7 @@ class BuildingBlock(Chain):
         self.n_layer = n_layer
 
     @property
-    def layers(self) -> list[Any]:
+    def layers(self) -> list[Link]:
         """The blocks, in their order."""
         return [self.a, *(self[f"b{k}"] for k in range(1, self.n_layer))]
 
@@ -179,7 +180,7 @@ class _Bottleneck(Chain):
         h = relu(self.bn2(self.conv2(h)))
         return self.bn3(self.conv3(h))
 
-    def caffe_layers(self, name: str) -> dict[str, Any]:
+    def caffe_layers(self, name: str) -> dict[str, object]:
         """Caffe's layers of this block, called ``name``."""
         layers: dict[str, Any] = {}
         ways = {"branch2a": 1, "branch2b": 2, "branch2c": 3, "branch1": 4}
@@ -199,7 +200,7 @@ class BottleneckA(_Bottleneck):
         mid_channels: int,
         out_channels: int,
         stride: int = 2,
-        initialW: Any = None,
+        initialW: Initial | None = None,
         downsample_fb: bool = False,
     ) -> None:
         super().__init__()
@@ -212,7 +213,7 @@ class BottleneckA(_Bottleneck):
             )
             self.bn4 = BatchNormalization(out_channels)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The sum of the block and a convolution of ``x``."""
         return relu(self._residual(x) + self.bn4(self.conv4(x)))
 
@@ -221,12 +222,12 @@ class BottleneckB(_Bottleneck):
     """A block that keeps the shape."""
 
     def __init__(
-        self, in_channels: int, mid_channels: int, initialW: Any = None
+        self, in_channels: int, mid_channels: int, initialW: Initial | None = None
     ) -> None:
         super().__init__()
         self._convolutions((in_channels, mid_channels, in_channels), (1, 1), initialW)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The sum of the block and ``x``."""
         return relu(self._residual(x) + x)
 

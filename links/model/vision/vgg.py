@@ -72,7 +72,7 @@ class VGGLayers(ImageModel):
         steps["prob"] = [softmax]
         return steps
 
-    def caffe_layers(self) -> dict[str, Any]:
+    def caffe_layers(self) -> dict[str, object]:
         children: dict[str, Any] = {str(link.name): link for link in self.children()}
         return {name: (link.W.array, link.b.array) for name, link in children.items()}
 

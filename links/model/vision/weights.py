@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
+from renga.core.link import Link
 from renga.dataset.download import (
     cache_or_load_file,
     download,
@@ -58,7 +59,7 @@ def load(model: Any, path: str | os.PathLike[str]) -> None:
     )
 
 
-def convert(model: Any, path: str | os.PathLike[str]) -> None:
+def convert(model: Link, path: str | os.PathLike[str]) -> None:
     """Writes the weights of a model as an npz file."""
     save_npz(path, model, compression=False)
 

@@ -96,7 +96,7 @@ class ParallelMultiHeadAttention(MultiHeadAttention):
     @reads_own_shards
     def forward(
         self,
-        x: Any,
+        x: Variable,
         memory: Any = None,
         attn_mask: Any = None,
         is_causal: bool = False,

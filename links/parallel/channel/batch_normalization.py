@@ -13,6 +13,7 @@ from renga.backends import cuda
 from renga.communicators import Communicator
 from renga.core.backend import get_array_types
 from renga.core.serializer import Deserializer
+from renga.core.types import ArrayLike, DTypeLike, Initial
 from renga.core.variable import Variable, as_variable
 from renga.functions import fixed_batch_normalization
 from renga.initializers import with_dtype
@@ -71,13 +72,13 @@ class ParallelBatchNormalization(BatchNormalization):
         size: int,
         decay: float = 0.9,
         eps: float = 2e-5,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         use_gamma: bool = True,
         use_beta: bool = True,
-        initial_gamma: Any = None,
-        initial_beta: Any = None,
-        initial_avg_mean: Any = None,
-        initial_avg_var: Any = None,
+        initial_gamma: Initial | None = None,
+        initial_beta: Initial | None = None,
+        initial_avg_mean: Initial | None = None,
+        initial_avg_var: Initial | None = None,
         *,
         input_layout: str = "channel",
         output_layout: str = "channel",
@@ -186,7 +187,9 @@ class ParallelBatchNormalization(BatchNormalization):
         yield "output_layout", self.output_layout
 
     @reads_own_shards
-    def forward(self, x: Any, *, finetune: bool = False, **kwargs: Any) -> Variable:
+    def forward(
+        self, x: ArrayLike, *, finetune: bool = False, **kwargs: object
+    ) -> Variable:
         """The normalized ``x``."""
         x = as_variable(x)
         own = self._ranges[self.comm.rank]

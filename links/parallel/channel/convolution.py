@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from renga.communicators import Communicator
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions import concat
 from renga.functions.window import as_pair
@@ -172,7 +173,7 @@ class ParallelConvolution(ChannelLink):
         window = as_pair(self.ksize), self.stride, self.dilate
         return convolution_size(x, y, *window, self.groups)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The layer's output for ``x``."""
         x = as_variable(x)
         if self._sharding is None:

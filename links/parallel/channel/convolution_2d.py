@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.communicators import Communicator
+from renga.core.types import Initial
 from renga.core.variable import Variable
 from renga.functions import convolution_2d
 from renga.functions.window import as_pair
@@ -54,8 +55,8 @@ class ParallelConvolution2D(ParallelConvolution):
         stride: int | tuple[int, int] = 1,
         pad: int | tuple[int, int] = 0,
         nobias: bool = False,
-        initialW: Any = None,
-        initial_bias: Any = None,
+        initialW: Initial | None = None,
+        initial_bias: Initial | None = None,
         *,
         dilate: int | tuple[int, int] = 1,
         groups: int = 1,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.communicators import Communicator
+from renga.core.types import Initial
 from renga.core.variable import Variable
 from renga.functions import deconvolution_2d, reshape, swapaxes
 from renga.functions.window import as_pair
@@ -48,8 +49,8 @@ class ParallelDeconvolution2D(ParallelConvolution):
         pad: int | tuple[int, int] = 0,
         nobias: bool = False,
         outsize: tuple[int, int] | None = None,
-        initialW: Any = None,
-        initial_bias: Any = None,
+        initialW: Initial | None = None,
+        initial_bias: Initial | None = None,
         *,
         dilate: int | tuple[int, int] = 1,
         groups: int = 1,

@@ -6,6 +6,7 @@ from typing import Any
 
 from renga.communicators import Communicator
 from renga.core.link import Link
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import embed_id
 from renga.initializers import Normal, get_initializer
@@ -45,7 +46,7 @@ class ParallelEmbedID(Link):
         comm: Communicator,
         in_size: int,
         out_size: int,
-        initialW: Any = None,
+        initialW: Initial | None = None,
         ignore_label: int | None = None,
         *,
         output_layout: str = "replicated",
@@ -78,7 +79,7 @@ class ParallelEmbedID(Link):
         )
 
     @reads_own_shards
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The vectors of the words ``x``."""
         y = embed_id(x, self.W, ignore_label=self.ignore_label)
         source, sizes = Shard(y.ndim - 1), sizes_of(self._ranges)

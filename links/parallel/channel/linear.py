@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 
 from renga.communicators import Communicator
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable, as_variable
 from renga.functions import linear, reshape
 from renga.links.connection.linear import Linear
@@ -53,7 +54,7 @@ class ParallelLinear(ChannelLink):
         out_size: int | None = None,
         nobias: bool = False,
         initialW: Any = None,
-        initial_bias: Any = None,
+        initial_bias: Initial | None = None,
         *,
         input_layout: str = "replicated",
         output_layout: str = "replicated",
@@ -125,7 +126,7 @@ class ParallelLinear(ChannelLink):
     def _initialize_by(self, shape: tuple[int, ...]) -> None:
         self._initialize(shape[1])
 
-    def forward(self, x: Any, n_batch_axes: int = 1) -> Variable:
+    def forward(self, x: ArrayLike, n_batch_axes: int = 1) -> Variable:
         """The output for ``x``, whose first ``n_batch_axes`` axes are the batch's."""
         x = as_variable(x)
         batch = x.shape[:n_batch_axes]

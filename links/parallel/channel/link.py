@@ -8,7 +8,7 @@ from typing import Any
 
 from renga.communicators import Communicator
 from renga.core.link import Link
-from renga.core.serializer import Deserializer
+from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.core.variable import Variable
 from renga.links.parallel.channel.cost_model import LayerSize, cheapest_grid
 from renga.links.parallel.channel.overlap import number_of_chunks, run
@@ -55,7 +55,7 @@ def channel_placement(
 
 
 def require_channels(
-    link: Any, x: Any, axis: int, own: range, channels: int, placement: Placement
+    link: Any, x: Variable, axis: int, own: range, channels: int, placement: Placement
 ) -> None:
     """Checks the channels of ``x``.
 
@@ -77,7 +77,7 @@ def require_channels(
     raise InvalidType(f"{_name(link)}: expected x with {what}, got {x.shape}")
 
 
-def batch_ranges(link: Any, x: Any) -> tuple[range, ...]:
+def batch_ranges(link: Any, x: Variable) -> tuple[range, ...]:
     """Each rank's samples of a batch of which this rank has ``x``.
 
     Raises:
@@ -235,7 +235,7 @@ class ChannelLink(Link):
         gather = sharding.gather_summed_outputs(target)
         return y if gather is None else gather.apply(y)
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the whole parameters; every rank has to take part."""
         if not self.W.is_initialized and isinstance(serializer, Deserializer):
             data = serializer("W", None)

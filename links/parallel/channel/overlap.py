@@ -11,6 +11,7 @@ import numpy
 from renga._core import backprop_enabled
 from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode, grad
+from renga.core.types import Array
 from renga.core.variable import Variable
 from renga.functions.noise.seed import enable_random_streams
 from renga.parallel.placement import REPLICATE
@@ -30,8 +31,8 @@ _CORES = os.cpu_count() or 1  # asking takes as long as a short message
 def run(
     compute: Callable[..., Variable],
     x: Variable,
-    W: Any,
-    b: Any,
+    W: Variable,
+    b: Variable | None,
     before: RedistributionOf,
     after: RedistributionOf,
     chunks: int,
@@ -86,7 +87,7 @@ class OverlappedLayer(FunctionNode):
             self.random_stream = 0 if is_replicated else redistribution.comm.rank + 1
             enable_random_streams()
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         x, *weights = inputs
         self.retain_inputs(range(len(inputs)))
         self.ranges = [own for own in shard_ranges(len(x), self.chunks) if len(own)]

@@ -26,6 +26,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from renga.communicators import Communicator
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 from renga.functions import pad, reshape
 from renga.parallel.placement import (
     BATCH,
@@ -156,14 +158,16 @@ class WeightSharding:
             self.row_comm, CHANNEL, REPLICATE_SUMMED, source_sizes=sizes
         )
 
-    def take_input_block(self, x: Any, placement: Placement) -> Any:
+    def take_input_block(self, x: Variable, placement: Placement) -> Any:
         """This rank's block of the redistributed inputs."""
         if placement != REPLICATE or 1 in self.grid[:2]:
             return x
         block = self.input_block(self.comm.rank)
         return x[:, block[0].start : block[-1].stop]
 
-    def local_weights(self, W: Any, b: Any, out_axis: int) -> tuple[Any, Any]:
+    def local_weights(
+        self, W: Parameter, b: Parameter, out_axis: int
+    ) -> tuple[Variable, Variable]:
         """The weight that multiplies the block of inputs, and the bias to be added.
 
         Of outputs whose bias another rank adds, it is zero.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga.communicators import Communicator
+from renga.core.types import Initial
 from renga.core.variable import Variable, as_array
 from renga.functions import embed_id, linear
 from renga.links.connection.embed_id import EmbedID
@@ -58,7 +59,7 @@ class ParallelVocabEmbedID(EmbedID):
         comm: Communicator,
         in_size: int,
         out_size: int,
-        initialW: Any = None,
+        initialW: Initial | None = None,
         ignore_label: int | None = None,
         *,
         attend_layout: str = "replicated",

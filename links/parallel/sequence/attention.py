@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import rotary_embedding
 from renga.links.attention.key_value_cache import KeyValueCache
@@ -47,7 +48,7 @@ class SequenceMultiHeadAttention(SequenceLink, MultiHeadAttention):
 
     def forward(
         self,
-        x: Any,
+        x: ArrayLike,
         memory: Any = None,
         attn_mask: Any = None,
         is_causal: bool = False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from renga.core.types import ArrayLike
 from renga.links.parallel.replicated_link import ReplicatedLink
 from renga.links.parallel.sequence.tokens import TOKENS
 from renga.parallel.placement.tracker import current_tracker
@@ -26,7 +27,7 @@ class SequenceLink(ReplicatedLink):
         return None if param is None else with_summed_gradient(self.comm, param)
 
 
-def is_sharded(x: Any, least_axes: int = 3) -> bool:
+def is_sharded(x: ArrayLike, least_axes: int = 3) -> bool:
     """Whether ``x`` has this rank's tokens; outside of a tracked model, it always has.
 
     Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import (
     embed_id,
@@ -33,7 +34,7 @@ class SequenceLinear(SequenceLink, Linear):
         InvalidType: the axis of tokens is among the features.
     """
 
-    def forward(self, x: Any, n_batch_axes: int = 1) -> Variable:
+    def forward(self, x: ArrayLike, n_batch_axes: int = 1) -> Variable:
         """The output for ``x``."""
         if not is_sharded(x):
             return super().forward(x, n_batch_axes)
@@ -60,7 +61,7 @@ class SequenceLayerNormalization(SequenceLink, LayerNormalization):
         InvalidType: the axis of tokens is among those that are normalized.
     """
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The normalized ``x``."""
         if not is_sharded(x) or not self.gamma.is_initialized:
             return super().forward(x)
@@ -81,7 +82,7 @@ class SequenceRMSNormalization(SequenceLink, RMSNormalization):
         InvalidType: the axis of tokens is among those that are normalized.
     """
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The normalized ``x``."""
         if not is_sharded(x) or not self.gamma.is_initialized:
             return super().forward(x)

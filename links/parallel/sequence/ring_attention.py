@@ -20,6 +20,7 @@ from renga import functions as F
 from renga.communicators import Communicator, settings
 from renga.core.configuration import config
 from renga.core.function_node import FunctionNode, grad
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_array
 from renga.functions.array.cast import in_nominal_dtype
 from renga.functions.noise.seed import draw_seed, enable_random_streams
@@ -34,10 +35,10 @@ _LEAST = -1e30  # finite: the difference of two infinities is NaN
 
 def ring_attention(
     comm: Communicator,
-    query: Any,
-    key: Any,
-    value: Any,
-    attn_mask: Any = None,
+    query: ArrayLike,
+    key: ArrayLike,
+    value: Variable,
+    attn_mask: ArrayLike | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
@@ -111,7 +112,7 @@ class RingAttention(FunctionNode):
         self.random_stream, self.random_comm = comm.rank + 1, comm
         enable_random_streams()
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         q, k, v = inputs
         self.retain_inputs((0, 1, 2))
         # The first block has this rank's own keys.
@@ -128,7 +129,7 @@ class RingAttention(FunctionNode):
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Variable, ...]:
         q, k, v = self.get_retained_inputs()
         if _core.backprop_enabled():
             y = self._composed(q, k, v)

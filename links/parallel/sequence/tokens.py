@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga.communicators import Communicator
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions import permutate
 from renga.parallel.placement import REPLICATE, Shard
@@ -18,7 +19,7 @@ from renga.utils.type_check import InvalidType
 TOKENS = Shard(1)
 
 
-def scatter_sequence(comm: Communicator, x: Any) -> Any:
+def scatter_sequence(comm: Communicator, x: ArrayLike) -> Any:
     """This rank's tokens of sequences that every rank has.
 
     Rank r of n gets tokens r, n + r, 2 n + r, … of axis 1. In the backward pass, every

@@ -14,6 +14,7 @@ from renga._core import Locality
 from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode
 from renga.core.operations import operation_of
+from renga.core.variable import Variable
 from renga.parallel.placement.shard_ranges import shard_ranges
 from renga.utils.type_check import InvalidType
 
@@ -36,7 +37,7 @@ class ReplicatedFunction(FunctionNode):
     """A graph node whose result is a whole image on every rank."""
 
 
-def is_replicated_in_graph(x: Any) -> bool:
+def is_replicated_in_graph(x: Variable) -> bool:
     """Whether ``x`` depends, pixel by pixel, on a replicated image."""
     pending: list[Any] = [getattr(x, "creator_node", None)]
     while pending:
@@ -120,7 +121,7 @@ class SpatialGrid:
         ranges = [shard_ranges(extent, size) for extent, size in zip(extents, sizes)]
         return list(itertools.product(*ranges))
 
-    def whole_extents(self, name: str, x: Any) -> tuple[int, ...]:
+    def whole_extents(self, name: str, x: Variable) -> tuple[int, ...]:
         """The extents of the whole image of which ``x`` is this rank's shard.
 
         They follow from the graph where that has them on every rank. Otherwise the
@@ -141,7 +142,7 @@ class SpatialGrid:
             self.require_shard(name, x)
         return self._gathered_extents(name, x)
 
-    def require_shard(self, name: str, x: Any) -> None:
+    def require_shard(self, name: str, x: Variable) -> None:
         """Checks that ``x`` is no replicated image.
 
         Raises:
@@ -216,7 +217,7 @@ def once_per_grid(make: Callable[..., T]) -> Callable[..., T]:
     """
 
     @functools.wraps(make)
-    def kept(grid: SpatialGrid, *values: Any) -> T:
+    def kept(grid: SpatialGrid, *values: object) -> T:
         key = (make, *values)
         found: T | None = grid.plans.get(key)
         if found is None:

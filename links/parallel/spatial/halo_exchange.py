@@ -11,6 +11,7 @@ import numpy
 from renga import _core
 from renga.communicators import settings
 from renga.core.function_node import FunctionNode
+from renga.core.types import Array
 from renga.core.variable import Variable, as_variable
 from renga.links.parallel.spatial.grid import (
     Box,
@@ -166,7 +167,7 @@ class ExchangeHalo(FunctionNode):
         self.exchange = exchange
         self.fill = fill
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         return tuple(self.exchange.start(inputs[0], self.fill)())
 
     def backward(
@@ -190,7 +191,7 @@ class AccumulateHalo(FunctionNode):
         return ExchangeHalo(self.exchange).apply(grad_outputs)
 
 
-def exchange_halo(exchange: HaloExchange, x: Any, fill: float = 0) -> Variable:
+def exchange_halo(exchange: HaloExchange, x: Variable, fill: float = 0) -> Variable:
     """The one box that this rank requests, of an image of which ``x`` is its shard.
 
     It can be differentiated any number of times.

@@ -52,7 +52,7 @@ class HaloExchangePlan:
         )
         self.exchange = HaloExchange(grid, self.inputs, [[box] for box in self.needed])
 
-    def extend(self, x: Any, fill: float = 0) -> Variable:
+    def extend(self, x: Variable, fill: float = 0) -> Variable:
         """The box of inputs that this rank needs, from its shard ``x``."""
         return exchange_halo(self.exchange, x, fill)
 
@@ -117,7 +117,12 @@ def _overlap(computed: Box, own: Box) -> Box:
 
 
 def require(
-    held: bool, name: str, expected: str, grid: SpatialGrid, x: Any, extents: Extents
+    held: bool,
+    name: str,
+    expected: str,
+    grid: SpatialGrid,
+    x: Variable,
+    extents: Extents,
 ) -> None:
     """Raises an error that shows the rank, its shard and the whole image.
 

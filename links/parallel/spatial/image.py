@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -10,6 +11,7 @@ from renga import _core
 from renga import functions as F
 from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode
+from renga.core.types import Array
 from renga.core.variable import Variable, as_variable
 from renga.functions.noise.seed import enable_random_streams
 from renga.links.parallel.spatial.grid import (
@@ -37,13 +39,13 @@ class Scatter(FunctionNode):
         self.random_stream, self.random_comm = grid.rank + 1, grid.comm
         enable_random_streams()
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         own = self.grid.boxes(self.extents)[self.grid.rank]
         return (inputs[0][index_in(own, _whole(self.extents))],)
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
+    ) -> tuple[Variable, ...]:
         return Gather(self.grid, self.extents).apply(grad_outputs)
 
 
@@ -57,7 +59,7 @@ class Gather(ReplicatedFunction):
         self.extents = extents
         self.random_comm = grid.comm
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         owned = self.grid.boxes(self.extents)
         requested = [[_whole(self.extents)]] * self.grid.size
         (whole,) = HaloExchange(self.grid, owned, requested).start(inputs[0])()
@@ -66,8 +68,8 @@ class Gather(ReplicatedFunction):
         return (whole if whole.ndim < 4 else channels_last(whole),)
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
+    ) -> tuple[Variable, ...]:
         # All ranks compute the same from the image, and so have the same gradient.
         return Scatter(self.grid, self.extents).apply(grad_outputs)
 
@@ -125,7 +127,11 @@ def gather_image(
 
 
 @placed(REPLICATE)
-def spatial_sum(comm: Communicator | SpatialGrid, x: Any, axis: Any = None) -> Variable:
+def spatial_sum(
+    comm: Communicator | SpatialGrid,
+    x: Variable,
+    axis: Sequence[int] | int | None = None,
+) -> Variable:
     """The sum over axes of an image, the spatial ones among them.
 
     The result is replicated: all ranks have to compute the same from it.
@@ -147,7 +153,9 @@ def spatial_sum(comm: Communicator | SpatialGrid, x: Any, axis: Any = None) -> V
 
 @placed(REPLICATE)
 def spatial_average(
-    comm: Communicator | SpatialGrid, x: Any, axis: Any = None
+    comm: Communicator | SpatialGrid,
+    x: Variable,
+    axis: Sequence[int] | int | None = None,
 ) -> Variable:
     """The mean over axes of an image, the spatial ones among them.
 

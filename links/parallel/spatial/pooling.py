@@ -8,6 +8,7 @@ import numpy
 
 from renga import functions as F
 from renga.communicators import Communicator
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable, as_array, as_variable
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.halo_exchange_plan import (
@@ -23,10 +24,10 @@ from renga.parallel.placement.tracker import placed
 @placed()
 def spatial_max_pooling(
     comm: Communicator | SpatialGrid,
-    x: Any,
-    ksize: Any,
-    stride: Any = None,
-    pad: Any = 0,
+    x: Variable,
+    ksize: Extents,
+    stride: Extents | None = None,
+    pad: Extents = 0,
     cover_all: bool = True,
     return_indices: bool = False,
 ) -> Any:
@@ -63,7 +64,7 @@ def spatial_average_pooling(
     x: Any,
     ksize: Any,
     stride: Any = None,
-    pad: Any = 0,
+    pad: Extents = 0,
 ) -> Variable:
     """``average_pooling_nd`` of images that are sharded over a grid of ranks.
 
@@ -88,7 +89,7 @@ def spatial_unpooling(
     x: Any,
     ksize: Any,
     stride: Any = None,
-    pad: Any = 0,
+    pad: Extents = 0,
     outsize: tuple[int, ...] | None = None,
     cover_all: bool = True,
 ) -> Variable:
@@ -115,11 +116,11 @@ def spatial_unpooling(
 @placed()
 def spatial_upsampling_2d(
     comm: Communicator | SpatialGrid,
-    x: Any,
-    indexes: Any,
-    ksize: Any,
-    stride: Any = None,
-    pad: Any = 0,
+    x: Variable,
+    indexes: ArrayLike,
+    ksize: Extents,
+    stride: Extents | None = None,
+    pad: Extents = 0,
     outsize: tuple[int, ...] | None = None,
     cover_all: bool = True,
 ) -> Variable:

@@ -6,6 +6,7 @@ from typing import Any
 
 from renga.communicators import Communicator
 from renga.core.link import Link
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.pooling import (
@@ -28,9 +29,9 @@ class SpatialMaxPooling2D(Link):
     def __init__(
         self,
         comm: Communicator | SpatialGrid,
-        ksize: Any,
-        stride: Any = None,
-        pad: Any = 0,
+        ksize: Extents,
+        stride: Extents | None = None,
+        pad: Extents = 0,
         cover_all: bool = True,
     ) -> None:
         super().__init__()
@@ -59,14 +60,14 @@ class SpatialAveragePooling2D(Link):
     def __init__(
         self,
         comm: Communicator | SpatialGrid,
-        ksize: Any,
-        stride: Any = None,
-        pad: Any = 0,
+        ksize: Extents,
+        stride: Extents | None = None,
+        pad: Extents = 0,
     ) -> None:
         super().__init__()
         self.grid = SpatialGrid.of(comm)
         self.ksize, self.stride, self.pad = ksize, stride, pad
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """This rank's shard of the means."""
         return spatial_average_pooling(self.grid, x, self.ksize, self.stride, self.pad)

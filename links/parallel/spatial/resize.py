@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
 
 from renga import _core
 from renga.communicators import Communicator
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.array.resize_images import positions
 from renga.links.parallel.spatial.grid import Box, SpatialGrid
@@ -19,7 +19,7 @@ from renga.parallel.placement.tracker import placed
 @placed()
 def spatial_resize_images(
     comm: Communicator | SpatialGrid,
-    x: Any,
+    x: ArrayLike,
     output_shape: tuple[int, int],
     *,
     mode: str = "bilinear",

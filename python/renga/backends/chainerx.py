@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from renga.backends.cpu import CpuDevice
-from renga.backends.device import Device
+from renga.backends.device import Device, DeviceLike
 
 
 class ChainerxDevice(Device):
     """A device of ChainerX."""
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: DeviceLike) -> None:
         raise RuntimeError("chainerx: expected ChainerX, got renga")
 
     @property

@@ -8,6 +8,7 @@ import numpy
 
 from renga.backends import cuda
 from renga.backends.device import Device
+from renga.core.types import Array
 
 
 class CpuDevice(Device):
@@ -32,5 +33,5 @@ class CpuDevice(Device):
             else super()._send(array)
         )
 
-    def send_array(self, array: Any) -> numpy.ndarray:
+    def send_array(self, array: Array) -> numpy.ndarray:
         return numpy.asarray(array)

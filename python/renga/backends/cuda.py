@@ -21,6 +21,7 @@ from renga.backends.cuda_loader import (
 from renga.backends.cuda_loader import load_plugin as load_plugin
 from renga.backends.device import Device as _Device
 from renga.core.configuration import config
+from renga.core.types import DTypeLike
 
 _OF_CUPY = {
     "available",
@@ -121,7 +122,7 @@ class GpuDevice(_Device):
         """Makes this the device of the thread."""
         self.device.use()
 
-    def is_array_supported(self, array: Any) -> bool:
+    def is_array_supported(self, array: object) -> bool:
         """Whether ``array`` is on this device."""
         return isinstance(array, loaded().ndarray) and array.device.id == self.device.id
 
@@ -153,7 +154,7 @@ def get_device_from_id(device_id: int | None) -> Any:
     return loaded().Device(int(device_id))
 
 
-def get_device_from_array(*arrays: Any) -> Any:
+def get_device_from_array(*arrays: object) -> Any:
     """The device of the first CUDA array, else DummyDevice."""
     kind = loaded().ndarray
     return next((x.device for x in arrays if isinstance(x, kind)), DummyDevice)
@@ -213,7 +214,7 @@ def copy(
     return sent.copy() if sent is array else sent
 
 
-def get_array_module(*args: Any) -> Any:
+def get_array_module(*args: object) -> Any:
     """NumPy or CuPy, whichever the arrays or Variables belong to."""
     names = loaded()
     for arg in args:
@@ -234,7 +235,7 @@ def memoize(for_each_device: bool = False) -> Callable:
         _memos.append(kept)
 
         @functools.wraps(function)
-        def memoized(*args: Any, **kwargs: Any) -> Any:
+        def memoized(*args: object, **kwargs: object) -> Any:
             device = loaded().Device().id if for_each_device else None
             return kept(device, args, tuple(sorted(kwargs.items())))
 
@@ -265,7 +266,7 @@ def _kernel(kind: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def elementwise(
-    in_params: str, out_params: str, operation: str, name: str, **kwargs: Any
+    in_params: str, out_params: str, operation: str, name: str, **kwargs: object
 ) -> Any:
     """CuPy's ElementwiseKernel, compiled once for the same arguments."""
     return _kernel(
@@ -281,7 +282,7 @@ def reduce(
     post_map_expr: str,
     identity: Any,
     name: str,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """CuPy's ReductionKernel, compiled once for the same arguments."""
     expressions = (map_expr, reduce_expr, post_map_expr)
@@ -290,12 +291,12 @@ def reduce(
     )
 
 
-def raw(code: str, name: str, *args: Any, **kwargs: Any) -> Any:
+def raw(code: str, name: str, *args: object, **kwargs: object) -> Any:
     """CuPy's RawKernel, compiled once for the same arguments."""
     return _kernel("RawKernel", code, name, *args, **kwargs)
 
 
-def fuse(*args: Any, **kwargs: Any) -> Callable:
+def fuse(*args: object, **kwargs: object) -> Callable:
     """A decorator that makes one kernel of an element-wise function of CUDA arrays.
 
     On NumPy's arrays the function runs as it is.
@@ -307,7 +308,7 @@ def fuse(*args: Any, **kwargs: Any) -> Callable:
         fused: list[Callable] = []
 
         @functools.wraps(function)
-        def call(*xs: Any) -> Any:
+        def call(*xs: object) -> Any:
             if not any(isinstance(x, loaded().ndarray) for x in xs):
                 return function(*xs)
             if not fused:
@@ -342,7 +343,7 @@ def should_use_cudnn(level: str, lowest_version: int = 0) -> bool:
     return loaded().cudnn_enabled and config.use_cudnn in allowed
 
 
-def should_use_cudnn_tensor_core(dtype: Any) -> bool:
+def should_use_cudnn_tensor_core(dtype: DTypeLike) -> bool:
     """Whether cuDNN should use tensor cores for arrays of ``dtype``.
 
     That is ``config.use_cudnn_tensor_core``: "always", "never", or "auto" for float16.

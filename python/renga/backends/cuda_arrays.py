@@ -16,6 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from renga import _core
 from renga.backends.cuda_device import Device, current_device, number_of
+from renga.core.types import DTypeLike
 
 # Their signatures do not name this module's arrays.
 _untyped: Any = _core
@@ -30,7 +31,7 @@ class ndarray:
     __hash__ = None  # type: ignore[assignment]
     __slots__ = ("_owner", "_address", "shape", "strides", "dtype", "__weakref__")
 
-    def __init__(self, shape: Any, dtype: Any = float) -> None:
+    def __init__(self, shape: Any, dtype: DTypeLike = float) -> None:
         device = f"cuda:{current_device().id}"
         name = numpy.dtype(dtype).name
         self._describe(_core.empty_variable(_extents(shape), name, device))
@@ -106,7 +107,7 @@ class ndarray:
         """The only element as a Python number; waits for the device."""
         return self.get().item()
 
-    def astype(self, dtype: Any, copy: bool = True) -> ndarray:
+    def astype(self, dtype: DTypeLike, copy: bool = True) -> ndarray:
         """The elements in another dtype."""
         if not copy and self.dtype == dtype:
             return self
@@ -118,7 +119,7 @@ class ndarray:
         """A copy in fresh memory."""
         return self.astype(self.dtype)
 
-    def fill(self, value: Any) -> None:
+    def fill(self, value: object) -> None:
         """Sets every element to a number."""
         self[...] = value
 
@@ -265,52 +266,52 @@ def _address(x: numpy.ndarray) -> int:
     return address
 
 
-def empty(shape: Any, dtype: Any = float) -> ndarray:
+def empty(shape: Any, dtype: DTypeLike = float) -> ndarray:
     """An array whose elements are not set."""
     return ndarray(shape, dtype)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> ndarray:
+def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None) -> ndarray:
     """An array of one number."""
     new = ndarray(shape, numpy.asarray(fill_value).dtype if dtype is None else dtype)
     new[...] = fill_value
     return new
 
 
-def zeros(shape: Any, dtype: Any = float) -> ndarray:
+def zeros(shape: Any, dtype: DTypeLike = float) -> ndarray:
     """An array of zeros."""
     return full(shape, 0, dtype)
 
 
-def ones(shape: Any, dtype: Any = float) -> ndarray:
+def ones(shape: Any, dtype: DTypeLike = float) -> ndarray:
     """An array of ones."""
     return full(shape, 1, dtype)
 
 
-def empty_like(a: ndarray, dtype: Any = None) -> ndarray:
+def empty_like(a: ndarray, dtype: DTypeLike | None = None) -> ndarray:
     """An array of the shape and on the device of ``a``."""
     with a.device:
         return ndarray(a.shape, a.dtype if dtype is None else dtype)
 
 
-def full_like(a: ndarray, fill_value: Any, dtype: Any = None) -> ndarray:
+def full_like(a: ndarray, fill_value: Any, dtype: DTypeLike | None = None) -> ndarray:
     """The same, of one number."""
     new = empty_like(a, dtype)
     new[...] = fill_value
     return new
 
 
-def zeros_like(a: ndarray, dtype: Any = None) -> ndarray:
+def zeros_like(a: ndarray, dtype: DTypeLike | None = None) -> ndarray:
     """The same, of zeros."""
     return full_like(a, 0, dtype)
 
 
-def ones_like(a: ndarray, dtype: Any = None) -> ndarray:
+def ones_like(a: ndarray, dtype: DTypeLike | None = None) -> ndarray:
     """The same, of ones."""
     return full_like(a, 1, dtype)
 
 
-def asarray(a: Any, dtype: Any = None) -> ndarray:
+def asarray(a: Any, dtype: DTypeLike | None = None) -> ndarray:
     """An array on the device; ``a`` itself if it is one of this dtype."""
     if isinstance(a, ndarray):
         return a if dtype is None else a.astype(dtype, copy=False)
@@ -320,7 +321,7 @@ def asarray(a: Any, dtype: Any = None) -> ndarray:
     return new
 
 
-def array(a: Any, dtype: Any = None) -> ndarray:
+def array(a: Any, dtype: DTypeLike | None = None) -> ndarray:
     """A copy on the device."""
     new = asarray(a, dtype)
     return new.copy() if new is a else new

@@ -31,7 +31,7 @@ def check_cuda_available() -> None:
     load_plugin()
 
 
-def unavailable(*args: Any, **kwargs: Any) -> NoReturn:
+def unavailable(*args: object, **kwargs: object) -> NoReturn:
     """Raises RuntimeError, as every function that needs CuPy does without it."""
     check_cuda_available()
     raise RuntimeError("cuda: expected CuPy, which is not installed")

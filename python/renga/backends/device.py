@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import numbers
 from types import ModuleType
-from typing import Any
+from typing import Any, Union
 
 import numpy
 
@@ -49,7 +49,7 @@ class Device:
     def use(self) -> None:
         """Makes this the device of the thread."""
 
-    def is_array_supported(self, array: Any) -> bool:
+    def is_array_supported(self, array: object) -> bool:
         """Whether ``array`` is on this device."""
         return isinstance(array, self.supported_array_types)
 
@@ -77,3 +77,7 @@ class Device:
     def send_array(self, array: Any) -> Any:
         """One array on this device; itself if it is already there."""
         raise NotImplementedError
+
+
+DeviceLike = Union[Device, str, int]
+"""What ``get_device`` takes: a device, its name, or a GPU's number."""

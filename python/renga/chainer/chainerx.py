@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 
 def is_available() -> bool:
     """False: renga's own core replaces ChainerX."""
@@ -13,5 +11,5 @@ def is_available() -> bool:
 class ndarray:
     """The type of ChainerX's arrays; no array has it."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         raise RuntimeError("chainerx: expected ChainerX, got renga")

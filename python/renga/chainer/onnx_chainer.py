@@ -183,7 +183,7 @@ def _writer_of(converters: Mapping[str, Callable[..., Any]], version: int) -> Wr
         if converter is None:
             return None
 
-        def write(graph: Any, results: Any, *arguments: Any) -> list[str]:
+        def write(graph: Any, results: Any, *arguments: object) -> list[str]:
             inputs = [graph.name_of(x) for x in arguments if isinstance(x, Value)]
             outputs = [graph.fresh_name("external") for _ in results]
             given = (call.node or call, version, inputs, outputs, graph)

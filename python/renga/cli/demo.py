@@ -16,6 +16,7 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga.cli.drawn_digits import draw_digits
+from renga.core.types import ArrayLike
 
 _BATCH = 50
 
@@ -30,7 +31,7 @@ class Network(renga.Chain):
             self.conv2 = L.Convolution2D(16, 32, 3, pad=1)
             self.fc = L.Linear(None, 10)
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: ArrayLike) -> Any:
         """Scores.
 
         Shapes:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.utils.containers import leaves, map_leaves
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -40,9 +41,9 @@ class FunctionCall:
 
     def __init__(
         self,
-        function: Callable[..., Any],
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
+        function: Callable[..., object],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
         node: Any = None,
     ) -> None:
         self.label: str = function.__name__ if node is None else node.label
@@ -60,7 +61,7 @@ class FunctionCall:
         """Calls the function with the operands."""
         self.result = self.result_of(self.operands)
 
-    def result_of(self, operands: Sequence[Any]) -> Any:
+    def result_of(self, operands: Sequence[object]) -> Any:
         """What the function returns for other operands."""
         following = iter(operands)
         args, kwargs = map_variables(
@@ -112,7 +113,7 @@ def run_within(handler: Any, call: Any) -> None:
         handler(call)
 
 
-def tell_counted(function: str, counted: Callable[[], Any]) -> None:
+def tell_counted(function: str, counted: Callable[[], object]) -> None:
     """Says of which elements a function takes the mean, where others do not count.
 
     Who divides a batch, or trains on several, has to know that for each part.
@@ -167,7 +168,7 @@ def reads_elements(function: Function) -> Function:
     """
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         handler = _core.around_call()
         if handler is None:
             return function(*args, **kwargs)
@@ -185,7 +186,7 @@ def overridable(function: Function) -> Function:
     """
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         if _core.own_around_call() is None:
             return function(*args, **kwargs)
         overrides = getattr(inner_handler(), "overrides", None)
@@ -205,7 +206,7 @@ def variables_in(value: Any) -> list[Any]:
 def map_variables(function: Callable[[Any], Any], value: Any) -> Any:
     """``value`` with ``function(x)`` in place of each Variable in it, in order."""
 
-    def replaced(leaf: Any) -> Any:
+    def replaced(leaf: ArrayLike) -> Any:
         return function(leaf) if isinstance(leaf, _core.Variable) else leaf
 
     return map_leaves(replaced, value)

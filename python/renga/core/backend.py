@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
 
 import numpy
 
@@ -14,8 +13,9 @@ from renga.backends import cuda, intel64
 from renga.backends.chainerx import ChainerxDevice, from_chx, to_chx
 from renga.backends.cpu import CpuDevice
 from renga.backends.cuda import GpuDevice
-from renga.backends.device import Device
+from renga.backends.device import Device, DeviceLike
 from renga.backends.intel64 import Intel64Device
+from renga.core.types import Array, ArrayLike
 
 __all__ = [
     "ChainerxDevice",
@@ -39,7 +39,7 @@ __all__ = [
 _cpu = CpuDevice()
 
 
-def get_device(device_spec: Any) -> Device:
+def get_device(device_spec: DeviceLike) -> Device:
     """The device of a specifier: a Device, a GPU's number or a string.
 
     Strings are ``"@numpy"``, ``"@cupy:N"``, ``"@intel64"``, or a number; a negative
@@ -76,7 +76,7 @@ def _parse(spec: str) -> Device:
     return ChainerxDevice(spec)
 
 
-def get_device_from_array(*arrays: Any) -> Device:
+def get_device_from_array(*arrays: object) -> Device:
     """The device of the first array or Variable on a GPU, else the CPU.
 
     No element of a Variable is read: it may have none (in a pipeline), or be deferred.
@@ -91,7 +91,7 @@ def get_device_from_array(*arrays: Any) -> Device:
     return _cpu
 
 
-def get_array_module(*args: Any) -> ModuleType:
+def get_array_module(*args: ArrayLike) -> ModuleType:
     """NumPy, or CuPy if one of the arrays or Variables is on a GPU."""
     return get_device_from_array(*args).xp
 
@@ -106,7 +106,7 @@ def get_cpu_array_types() -> tuple[type, ...]:
     return CpuDevice.supported_array_types
 
 
-def using_device(device_spec: Any) -> contextlib.AbstractContextManager[Device]:
+def using_device(device_spec: DeviceLike) -> contextlib.AbstractContextManager[Device]:
     """Context in which a device is the current device of this thread.
 
     Raises, at once, what ``get_device`` does.
@@ -120,7 +120,7 @@ def _current(device: Device) -> Iterator[Device]:
         yield device
 
 
-def copyto(dst: Any, src: Any) -> None:
+def copyto(dst: Array, src: Array) -> None:
     """Copies ``src`` into the array ``dst``; TypeError if that is not an array."""
     device = get_device_from_array(dst)
     if not device.is_array_supported(dst):

@@ -264,7 +264,7 @@ config = LocalConfig(global_config)
 
 
 def using_config(
-    name: str, value: Any, config: LocalConfig | GlobalConfig = config
+    name: str, value: object, config: LocalConfig | GlobalConfig = config
 ) -> contextlib.AbstractContextManager[None]:
     """Context in which the setting ``name`` has ``value``, in this thread.
 
@@ -287,7 +287,7 @@ def using_config(
 
 @contextlib.contextmanager
 def override(
-    name: str, value: Any, config: LocalConfig | GlobalConfig = config
+    name: str, value: object, config: LocalConfig | GlobalConfig = config
 ) -> Iterator[None]:
     """``using_config`` for a setting that need not exist."""
     old = _own_value(config, name)

@@ -10,12 +10,13 @@ import numpy
 from renga.core.backend import get_array_types
 from renga.core.configuration import force_backprop_mode
 from renga.core.function_node import grad, requiring_graphs
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array
 from renga.utils.type_check import InvalidType
 
 
 def jvp(
-    function: Callable[..., Any], inputs: Iterable[Any], tangents: Iterable[Any]
+    function: Callable[..., object], inputs: Iterable[Any], tangents: Iterable[Any]
 ) -> tuple[Any, Any]:
     """What ``function(*inputs)`` returns, and its derivative along ``tangents``.
 
@@ -50,7 +51,7 @@ def jvp(
 
 
 def hvp(
-    function: Callable[..., Any], inputs: Iterable[Any], vectors: Iterable[Any]
+    function: Callable[..., object], inputs: Iterable[Any], vectors: Iterable[Any]
 ) -> list[Variable]:
     """The Hessian matrix of a loss times vectors; the matrix itself is not computed.
 
@@ -72,7 +73,7 @@ def hvp(
 
 
 def hessian(
-    function: Callable[..., Any], inputs: Iterable[Any]
+    function: Callable[..., object], inputs: Iterable[Any]
 ) -> list[list[Variable]]:
     """The Hessian matrix of a loss: a block for each pair of inputs.
 
@@ -109,7 +110,7 @@ def hessian(
 
 
 def per_sample_grad(
-    function: Callable[..., Any], inputs: Iterable[Any], *batch: Any
+    function: Callable[..., object], inputs: Iterable[Any], *batch: ArrayLike
 ) -> list[Variable]:
     """The gradients of the loss of each sample of a batch, stacked along a new axis 0.
 
@@ -164,7 +165,7 @@ class _Run:
     def __init__(
         self,
         name: str,
-        function: Callable[..., Any],
+        function: Callable[..., object],
         inputs: Iterable[Any],
         is_loss: bool = False,
     ) -> None:

@@ -9,6 +9,7 @@ import numpy
 import renga.functions as F
 from renga.core import backend
 from renga.core.dtypes import get_dtype
+from renga.core.types import Array, ArrayLike, Extents
 from renga.core.variable import Variable, as_variable
 
 
@@ -75,36 +76,36 @@ class Distribution:
         """In nats."""
         raise _missing(self, "entropy")
 
-    def perplexity(self, x: Any) -> Variable:
+    def perplexity(self, x: ArrayLike) -> Variable:
         """``exp(-log_prob(x))``: how surprising ``x`` is."""
         return F.exp(-self.log_prob(x))
 
-    def log_prob(self, x: Any) -> Variable:
+    def log_prob(self, x: ArrayLike) -> Variable:
         """The logarithm of the probability, or of its density, at ``x``."""
         raise _missing(self, "log_prob")
 
-    def prob(self, x: Any) -> Variable:
+    def prob(self, x: ArrayLike) -> Variable:
         return F.exp(self.log_prob(x))
 
-    def cdf(self, x: Any) -> Variable:
+    def cdf(self, x: ArrayLike) -> Variable:
         """The probability of a value up to ``x``."""
         raise _missing(self, "cdf")
 
-    def icdf(self, x: Any) -> Variable:
+    def icdf(self, x: ArrayLike) -> Variable:
         """The value below which a sample is with probability ``x``."""
         raise _missing(self, "icdf")
 
-    def log_cdf(self, x: Any) -> Variable:
+    def log_cdf(self, x: ArrayLike) -> Variable:
         return F.log(self.cdf(x))
 
-    def survival_function(self, x: Any) -> Variable:
+    def survival_function(self, x: ArrayLike) -> Variable:
         """The probability of a value over ``x``."""
         return 1 - self.cdf(x)
 
-    def log_survival_function(self, x: Any) -> Variable:
+    def log_survival_function(self, x: ArrayLike) -> Variable:
         return F.log1p(-self.cdf(x))
 
-    def sample(self, sample_shape: Any = ()) -> Variable:
+    def sample(self, sample_shape: Extents = ()) -> Variable:
         """Draws from NumPy's global generator; ``sample_shape`` is a shape or a number.
 
         Gradients reach the parameters of a distribution whose samples are a smooth
@@ -144,14 +145,14 @@ class Univariate(Distribution):
         return F.broadcast_to(parameter, self.batch_shape)
 
 
-def as_parameter(value: Any) -> Variable:
+def as_parameter(value: ArrayLike) -> Variable:
     """A Variable over ``value``, which may also be a number."""
     if numpy.isscalar(value):
         value = numpy.asarray(value, get_dtype())
     return as_variable(value)
 
 
-def within(inside: Any, value: Variable, outside: float = -numpy.inf) -> Variable:
+def within(inside: Array, value: Variable, outside: float = -numpy.inf) -> Variable:
     """``value`` where ``inside`` is true, ``outside`` elsewhere."""
     xp = backend.get_array_module(value)
     elsewhere = xp.full(value.shape, outside, value.dtype)

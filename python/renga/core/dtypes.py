@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga.core.configuration import config
+from renga.core.types import DTypeLike
 
 
 class _MixedPrecision:
     """Mixed precision: parameters in float32, computation in a narrower dtype."""
 
-    def __init__(self, name: str, dtype: Any) -> None:
+    def __init__(self, name: str, dtype: DTypeLike) -> None:
         self.name = name
         self.dtype = numpy.dtype(dtype)  # numpy.dtype(self) reads this
 
@@ -31,7 +30,9 @@ mixed16 = _MixedPrecision("mixed16", numpy.float16)
 mixed_bfloat16 = _MixedPrecision("mixed_bfloat16", numpy.float32)
 
 
-def get_dtype(dtype: Any = None, map_mixed16: Any = None) -> numpy.dtype:
+def get_dtype(
+    dtype: DTypeLike | None = None, map_mixed16: DTypeLike | None = None
+) -> numpy.dtype:
     """``dtype``, or ``config.dtype`` if it is None; mixed16 becomes ``map_mixed16``."""
     if dtype is None:
         dtype = config.dtype

@@ -16,6 +16,7 @@ from renga._runtime.nan_check import has_nan
 from renga.core.around_call import FunctionCall, require_own_graph
 from renga.core.configuration import config
 from renga.core.function_hook import FunctionHook, get_function_hooks
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.utils import type_check
 from renga.utils.type_check import InvalidType
@@ -120,7 +121,7 @@ class FunctionNode:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(f"{self.label}: expected apply(inputs), got a call")
 
-    def apply(self, inputs: Iterable[Any]) -> tuple[Variable, ...]:
+    def apply(self, inputs: Iterable[ArrayLike]) -> tuple[Variable, ...]:
         """Computes the outputs for Variables or arrays, and records the graph."""
         xs = tuple([as_variable(x) for x in inputs])
         handler = _core.around_call()
@@ -184,9 +185,9 @@ class FunctionNode:
     def backward_accumulate(
         self,
         target_input_indexes: tuple[int, ...],
-        grad_outputs: tuple[Any, ...],
-        grad_inputs: tuple[Any, ...],
-    ) -> tuple[Any, ...]:
+        grad_outputs: tuple[Variable | None, ...],
+        grad_inputs: tuple[Variable | None, ...],
+    ) -> tuple[Variable, ...]:
         """``grad_inputs`` plus the gradients from ``backward``."""
         hooks = tuple(self._hooks.values()) if self._hooks else ()
         arguments = self._hook_arguments(grad_outputs) if hooks else ()

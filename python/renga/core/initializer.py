@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 
 from renga.core import backend
+from renga.core.types import DTypeLike
 
 
 class Initializer:
@@ -18,7 +19,7 @@ class Initializer:
     type. A plain function of one array is an initializer too.
     """
 
-    def __init__(self, dtype: Any = None) -> None:
+    def __init__(self, dtype: DTypeLike | None = None) -> None:
         self.dtype = dtype
 
     def __call__(self, array: Any) -> None:

@@ -13,8 +13,8 @@ class _ForwardPreprocessCallbackArgs:
         self,
         link: Any,
         forward_name: str,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
     ) -> None:
         self.link = link
         self.forward_name = forward_name
@@ -33,8 +33,8 @@ class _ForwardPostprocessCallbackArgs(_ForwardPreprocessCallbackArgs):
         self,
         link: Any,
         forward_name: str,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
         out: Any,
     ) -> None:
         super().__init__(link, forward_name, args, kwargs)

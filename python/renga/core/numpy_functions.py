@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+from collections.abc import Mapping, Sequence
 from typing import Any, Callable
 
 import numpy
@@ -59,7 +60,7 @@ _UFUNCS_WITHOUT_DERIVATIVE = (
 
 
 def array_ufunc(
-    self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any
+    self: Variable, ufunc: Any, method: str, *inputs: object, **options: object
 ) -> Any:
     """A ufunc, as the operators of Variables and the functions of renga compute it.
 
@@ -85,7 +86,13 @@ def array_ufunc(
     raise _refusal(name if method == "__call__" else f"{name}.{method}")
 
 
-def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+def array_function(
+    self: Variable,
+    function: Any,
+    types: Sequence[type],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+) -> Any:
     """A NumPy function that is no ufunc.
 
     It is that of renga, if there is one and a Variable is of floats. Others get the
@@ -201,7 +208,7 @@ def _expand_dims(a: Any, axis: Any) -> Any:
 def _at_least(n: int) -> Callable[..., Any]:
     """numpy.atleast_nd: axes of one element are added in NumPy's places."""
 
-    def extended(*arys: Any) -> Any:
+    def extended(*arys: object) -> Any:
         ys = [
             F.reshape(x, numpy_function(numpy.empty(x.shape, bool)).shape)
             for x in map(_operand, arys)

@@ -11,8 +11,11 @@ import numpy
 
 from renga import _core, initializers
 from renga.backends import cuda
+from renga.backends.device import Device
 from renga.core import backend, variable
 from renga.core.dtypes import get_dtype
+from renga.core.serializer import AbstractSerializer
+from renga.core.types import Array
 from renga.core.variable import Variable
 
 if TYPE_CHECKING:
@@ -115,7 +118,7 @@ class Parameter(Variable):
         return get_dtype(getattr(self.initializer, "dtype", None))
 
     @property
-    def device(self) -> Any:
+    def device(self) -> Device:
         """The device of the array, or the one it will have."""
         device = self._initial_device
         if device is not None and (not self.is_initialized or _is_of_users(device)):
@@ -185,7 +188,7 @@ class Parameter(Variable):
             self.initialize(var.shape)
         super().addgrad(var)
 
-    def copydata(self, var: Any) -> None:
+    def copydata(self, var: Parameter) -> None:
         """Copies ``var``'s values; an uninitialised one gets the other's shape."""
         if not self.is_initialized:
             if not var.is_initialized:
@@ -211,15 +214,17 @@ class Parameter(Variable):
         """Whether it holds a shard of an array, of which other ranks have the rest."""
         return False
 
-    def full_array_serializer(self, serializer: Any) -> Any:
+    def full_array_serializer(
+        self, serializer: AbstractSerializer
+    ) -> AbstractSerializer:
         """A serializer of the full array, for a parameter that holds a shard of it."""
         return serializer
 
-    def full_array(self) -> Any:
+    def full_array(self) -> Array:
         """The full array, for a parameter that holds a shard of it."""
         return self.array
 
-    def part_of(self, array: Any) -> Any:
+    def part_of(self, array: Array) -> Array:
         """What this parameter holds of a full array."""
         return array
 
@@ -227,7 +232,7 @@ class Parameter(Variable):
         """The full array that this rank has loaded; None if it has loaded none."""
         return cuda.to_cpu(self.array) if self.is_initialized else None
 
-    def loaded_state(self, key: str, value: Any) -> Any:
+    def loaded_state(self, key: str, value: Any) -> Array:
         """The full array of which ``value``, a state that was loaded, is a shard."""
         return value
 
@@ -238,7 +243,7 @@ class Parameter(Variable):
         """What an operation reads that nothing gathers the numbers for."""
         return self
 
-    def draw(self, numbers: Callable[[tuple[int, ...]], Any]) -> Any:
+    def draw(self, numbers: Callable[[tuple[int, ...]], Any]) -> Array:
         """Random ``numbers(shape)`` for the array; of a shard, its part of the whole's.
 
         Ranks that hold one parameter get the numbers of one of them.

@@ -56,7 +56,7 @@ class Reporter:
         finally:
             self.observation = outer
 
-    def add_observer(self, name: str, observer: Any) -> None:
+    def add_observer(self, name: str, observer: object) -> None:
         """Sets the name of ``observer``, which prefixes the values it reports."""
         self._observer_names[id(observer)] = name
 
@@ -65,7 +65,7 @@ class Reporter:
         for name, observer in observers:
             self.add_observer(prefix + name, observer)
 
-    def report(self, values: MutableMapping[str, Any], observer: Any = None) -> None:
+    def report(self, values: MutableMapping[str, Any], observer: object = None) -> None:
         """Stores ``values`` in the observation, as observer's name/key if there is one.
 
         Variables are stored without their graph unless ``config.keep_graph_on_report``.
@@ -95,7 +95,7 @@ def get_current_reporter() -> Reporter:
     return _stack.reporters[-1]
 
 
-def report(values: MutableMapping[str, Any], observer: Any = None) -> None:
+def report(values: MutableMapping[str, Any], observer: object = None) -> None:
     """Reports ``values`` to the current reporter; does nothing when there is none."""
     if _stack.reporters:
         _stack.reporters[-1].report(values, observer)

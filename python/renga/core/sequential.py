@@ -10,6 +10,7 @@ from typing import Any, Callable
 from renga.core.link import ChainList, Link
 from renga.core.link.base import _Missing, shared_copy
 from renga.core.link.chain import format_children
+from renga.core.types import ArrayLike
 from renga.core.variable import attach
 
 
@@ -41,7 +42,7 @@ class Sequential(ChainList):
         self._layers = layers
         self._set_children(_in_order_of_names(layers))
 
-    def forward(self, *x: Any) -> Any:
+    def forward(self, *x: ArrayLike) -> Any:
         """Runs every layer; RuntimeError where there is none."""
         if not self._layers:
             raise RuntimeError("Sequential: expected a layer, got none")

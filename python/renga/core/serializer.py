@@ -39,7 +39,7 @@ class Deserializer(AbstractSerializer):
         """Load every value that ``obj.serialize`` requests."""
         obj.serialize(self)
 
-    def on_failure(self, undo: Callable[[], Any]) -> None:
+    def on_failure(self, undo: Callable[[], object]) -> None:
         """Have ``undo`` called if loading fails.
 
         The values passed to a deserializer are restored without this. It is for objects

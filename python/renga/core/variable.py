@@ -15,36 +15,37 @@ from renga import _core
 from renga.backends import cuda
 from renga.core import backend
 from renga.core.around_call import require_own_graph
+from renga.core.types import Array, ArrayLike, Operand
 
 Variable = _core.Variable
 VariableNode = _core.VariableNode
 
 
-def as_variable(obj: Any) -> Variable:
+def as_variable(obj: object) -> Variable:
     """``obj``; if it is an array, a Variable over it that requires no gradient."""
     if isinstance(obj, _core.Variable):
         return obj
     return _core.Variable(obj, requires_grad=False)
 
 
-def as_array(obj: Any) -> Any:
+def as_array(obj: object) -> Any:
     """The array of a Variable; anything else as it is."""
     return obj.array if isinstance(obj, _core.Variable) else obj
 
 
-def as_number(value: Any) -> float:
+def as_number(value: Variable | float) -> float:
     """A number, or the only element of a Variable, which is waited for."""
     return float(value.item() if isinstance(value, _core.Variable) else value)
 
 
-def as_factor(factor: Any, array: Any) -> Any:
+def as_factor(factor: Operand, array: Array) -> Array | float:
     """A number, or an array of the dtype of ``array``, by which it is multiplied."""
     if not isinstance(factor, _core.Variable):
         return factor
     return _core.ops.cast(factor, array.dtype).array
 
 
-def holds_numbers(x: Any) -> bool:
+def holds_numbers(x: ArrayLike) -> bool:
     """Whether functions compute with ``x``; Variables of other dtypes only hold them.
 
     Objects, strings, dates and complex numbers go through ``copy``, ``identity``,

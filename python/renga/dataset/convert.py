@@ -11,6 +11,7 @@ import numpy
 
 from renga import _core
 from renga.backends import cuda
+from renga.backends.device import DeviceLike
 from renga.core import backend
 
 
@@ -23,7 +24,7 @@ class Converter:
 
 
 class _FunctionConverter(Converter):
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         functools.update_wrapper(self, function)
         self._function = function
 
@@ -36,7 +37,7 @@ class _FunctionConverter(Converter):
         return self._function(*args, **kwargs)
 
 
-def converter() -> Callable[[Callable[..., Any]], Converter]:
+def converter() -> Callable[[Callable[..., object]], Converter]:
     """Decorator that makes a function of a batch and a Device a Converter."""
     return _FunctionConverter
 
@@ -55,7 +56,7 @@ def _call_converter(converter: Callable[..., Any], batch: Any, device: Any) -> A
 
 
 def arguments_from(
-    converter: Callable[..., Any], batch: Any, device: Any
+    converter: Callable[..., object], batch: Any, device: DeviceLike | None
 ) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
     """The arguments and keywords that a model gets for a list of examples."""
     arrays = _call_converter(converter, batch, device)
@@ -76,7 +77,7 @@ class Conveyor:
     ``get``. The host waits for neither; ``stream`` is not used.
     """
 
-    def __init__(self, device: Any = None, stream: Any = None) -> None:
+    def __init__(self, device: DeviceLike | None = None, stream: Any = None) -> None:
         self.device = _device_or_none(device)
         self._arrays: deque[Any] = deque()
 
@@ -101,7 +102,9 @@ def _is_gpu(device: Any) -> bool:
     return isinstance(device, backend.GpuDevice)
 
 
-def concat_examples_func(batch: Any, device: Any = None, padding: Any = None) -> Any:
+def concat_examples_func(
+    batch: Any, device: DeviceLike | None = None, padding: Any = None
+) -> Any:
     """Arrays with one more axis, one for every element of an example.
 
     Examples may be arrays or numbers, and tuples or dictionaries of them; the result

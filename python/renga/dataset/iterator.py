@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.serializer import AbstractSerializer
+
 
 class Iterator:
     """Returns mini-batches, as lists of examples.
@@ -47,5 +49,5 @@ class Iterator:
     def finalize(self) -> None:
         """Releases threads and the like; called at the end of a ``with`` block."""
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Save or load the position of the iteration."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import Any
 
 import numpy
 
+from renga.core.types import DTypeLike
 from renga.datasets.downloaded.images import ImageOptions, image_dataset
 from renga.datasets.tuple_dataset import TupleDataset
 
@@ -19,8 +19,8 @@ def get_digits(
     withlabel: bool = True,
     ndim: int = 1,
     scale: float = 1.0,
-    dtype: Any = None,
-    label_dtype: Any = numpy.int32,
+    dtype: DTypeLike | None = None,
+    label_dtype: DTypeLike = numpy.int32,
     rgb_format: bool = False,
     upscale: int | None = None,
 ) -> tuple[TupleDataset | numpy.ndarray, TupleDataset | numpy.ndarray]:

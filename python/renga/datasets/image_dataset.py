@@ -40,10 +40,8 @@ class ImageDataset(DatasetMixin):
     def __init__(
         self, paths: Path | Iterable[Path], root: Path = ".", dtype: Any = None
     ) -> None:
-        if isinstance(paths, (str, os.PathLike)):
-            self._paths: list[Path] = [*_lines(paths)]
-        else:
-            self._paths = list(paths)
+        names = _lines(paths) if isinstance(paths, (str, os.PathLike)) else paths
+        self._paths: list[Path] = [*names]
         self._root = root
         self._dtype = get_dtype(dtype)
 

@@ -8,6 +8,7 @@ import threading
 from multiprocessing import util
 from typing import IO, Any
 
+from renga.core.types import ArrayLike
 from renga.dataset import DatasetMixin
 from renga.serializers.errors import FileFormatError, name_of
 
@@ -21,7 +22,7 @@ class PickleDatasetWriter:
         self._writer = writer
         self._protocol = protocol
 
-    def write(self, x: Any) -> None:
+    def write(self, x: ArrayLike) -> None:
         """Append ``x``."""
         pickle.dump(x, self._writer, self._protocol)
 

@@ -111,7 +111,7 @@ def get_cross_validation_datasets(
     dataset: Any,
     n_folds: int | None = None,
     order: Order | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> list[tuple[SubDataset, SubDataset]]:
     """A training and a test set for each fold; the test sets partition the data set.
 
@@ -135,7 +135,7 @@ def get_cross_validation_datasets(
 
 
 def get_cross_validation_datasets_random(
-    dataset: Any, n_folds: int, seed: int | None = None, **kwargs: Any
+    dataset: Any, n_folds: int, seed: int | None = None, **kwargs: object
 ) -> list[tuple[SubDataset, SubDataset]]:
     """``get_cross_validation_datasets`` in random order; the same for the same seed."""
     order = _permutation(dataset, seed)

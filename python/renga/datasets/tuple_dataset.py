@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.types import ArrayLike
+
 
 class TupleDataset:
     """Example ``i`` is the tuple of the elements ``i`` of all data sets.
@@ -16,7 +18,7 @@ class TupleDataset:
         ValueError: there is no data set, or lengths differ.
     """
 
-    def __init__(self, *datasets: Any) -> None:
+    def __init__(self, *datasets: ArrayLike) -> None:
         if not datasets:
             raise ValueError("TupleDataset: expected data sets, got none")
         self._datasets = datasets

@@ -9,6 +9,7 @@ import numpy
 
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter, register_kl, within
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array, as_variable
 
 
@@ -51,13 +52,13 @@ class Bernoulli(Univariate):
     def entropy(self) -> Variable:
         return -_expected_log_prob(self.p, self.logit)
 
-    def prob(self, x: Any) -> Variable:
+    def prob(self, x: ArrayLike) -> Variable:
         if self.binary_check:
             return super().prob(x)
         x = F.cast(as_variable(x), self.p.dtype)
         return x * self.p + (1 - x) * (1 - self.p)
 
-    def log_prob(self, x: Any) -> Variable:
+    def log_prob(self, x: ArrayLike) -> Variable:
         values = as_array(x)
         x = F.cast(as_variable(x), self.p.dtype)
         value = _expected_log_prob(x, self.logit)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import renga.functions as F
 from renga.core.distribution import (
     Univariate,
@@ -11,6 +9,7 @@ from renga.core.distribution import (
     register_kl,
     within,
 )
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array
 
 
@@ -24,7 +23,7 @@ class Beta(Univariate):
     support = "[0, 1]"
     parameter_names = ("a", "b")
 
-    def __init__(self, a: Any, b: Any) -> None:
+    def __init__(self, a: ArrayLike, b: ArrayLike) -> None:
         self.a = as_parameter(a)
         self.b = as_parameter(b)
 
@@ -43,7 +42,7 @@ class Beta(Univariate):
         logs = (a - 1) * F.digamma(a) + (b - 1) * F.digamma(b)
         return _log_beta(a, b) - logs + (a + b - 2) * F.digamma(a + b)
 
-    def log_prob(self, x: Any) -> Variable:
+    def log_prob(self, x: ArrayLike) -> Variable:
         inside = (as_array(x) >= 0) & (as_array(x) <= 1)
         density = (self.a - 1) * F.log(x) + (self.b - 1) * F.log1p(-x)
         return within(inside, density - _log_beta(self.a, self.b))

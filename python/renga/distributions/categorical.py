@@ -25,7 +25,7 @@ class Categorical(Distribution):
 
     event_shape = ()
 
-    def __init__(self, p: Any = None, **kwargs: Any) -> None:
+    def __init__(self, p: Any = None, **kwargs: object) -> None:
         (logit,) = argument.parse_kwargs(kwargs, ("logit", None))
         if (p is None) == (logit is None):
             raise ValueError("Categorical: expected one of `p` and `logit` (not both)")

@@ -9,6 +9,7 @@ from typing import Any
 
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 
 
@@ -49,14 +50,14 @@ class Cauchy(Univariate):
     def entropy(self) -> Variable:
         return F.log(4 * math.pi * self._broadcast(self.scale))
 
-    def log_prob(self, x: Any) -> Variable:
+    def log_prob(self, x: ArrayLike) -> Variable:
         z = (x - self.loc) / self.scale
         return -F.log1p(F.square(z)) - F.log(math.pi * self.scale)
 
-    def cdf(self, x: Any) -> Variable:
+    def cdf(self, x: ArrayLike) -> Variable:
         return F.arctan((x - self.loc) / self.scale) / math.pi + 0.5
 
-    def icdf(self, x: Any) -> Variable:
+    def icdf(self, x: ArrayLike) -> Variable:
         return self.loc + self.scale * F.tan(math.pi * (as_variable(x) - 0.5))
 
     def sample_n(self, n: int) -> Variable:

@@ -7,6 +7,7 @@ from typing import Any
 
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter, within
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array
 
 
@@ -32,7 +33,7 @@ class Chisquare(Univariate):
         half = 0.5 * self.k
         return half + math.log(2) + F.lgamma(half) + (1 - half) * F.digamma(half)
 
-    def log_prob(self, x: Any) -> Variable:
+    def log_prob(self, x: ArrayLike) -> Variable:
         half = 0.5 * self.k
         density = (half - 1) * F.log(x) - 0.5 * x
         return within(as_array(x) >= 0, density - F.lgamma(half) - math.log(2) * half)

@@ -6,6 +6,7 @@ from typing import Any
 
 import renga.functions as F
 from renga.core.distribution import Distribution, as_parameter, register_kl
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 
 
@@ -58,7 +59,7 @@ class Dirichlet(Distribution):
         fractions = F.sum((self.alpha - 1) * F.digamma(self.alpha), axis=-1)
         return _log_beta(self.alpha) + (total - count) * F.digamma(total) - fractions
 
-    def log_prob(self, x: Any) -> Variable:
+    def log_prob(self, x: ArrayLike) -> Variable:
         logs = (self.alpha - 1) * F.log(as_variable(x))
         return F.sum(logs, axis=-1) - _log_beta(self.alpha)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter, register_kl, within
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array
 
 
@@ -30,13 +31,13 @@ class Exponential(Univariate):
     def entropy(self) -> Variable:
         return 1 - F.log(self.lam)
 
-    def log_prob(self, x: Any) -> Variable:
+    def log_prob(self, x: ArrayLike) -> Variable:
         return within(as_array(x) >= 0, F.log(self.lam) - self.lam * x)
 
-    def cdf(self, x: Any) -> Variable:
+    def cdf(self, x: ArrayLike) -> Variable:
         return -F.expm1(-self.lam * F.relu(x))
 
-    def icdf(self, x: Any) -> Variable:
+    def icdf(self, x: ArrayLike) -> Variable:
         return -F.log1p(-x) / self.lam
 
     def sample_n(self, n: int) -> Variable:

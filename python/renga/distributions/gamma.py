@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import renga.functions as F
 from renga.core.distribution import (
     Univariate,
@@ -11,6 +9,7 @@ from renga.core.distribution import (
     register_kl,
     within,
 )
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array
 
 
@@ -23,7 +22,7 @@ class Gamma(Univariate):
     support = "positive"
     parameter_names = ("k", "theta")
 
-    def __init__(self, k: Any, theta: Any) -> None:
+    def __init__(self, k: ArrayLike, theta: ArrayLike) -> None:
         self.k = as_parameter(k)
         self.theta = as_parameter(theta)
 
@@ -40,7 +39,7 @@ class Gamma(Univariate):
         k = self.k
         return k + F.log(self.theta) + F.lgamma(k) + (1 - k) * F.digamma(k)
 
-    def log_prob(self, x: Any) -> Variable:
+    def log_prob(self, x: ArrayLike) -> Variable:
         density = (self.k - 1) * F.log(x) - x / self.theta
         log_normalizer = F.lgamma(self.k) + self.k * F.log(self.theta)
         return within(as_array(x) >= 0, density - log_normalizer)

@@ -6,6 +6,7 @@ from typing import Any
 
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter, register_kl
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 
 
@@ -31,7 +32,7 @@ class Geometric(Univariate):
         q = 1 - self.p
         return -q / self.p * F.log1p(-self.p) - F.log(self.p)
 
-    def log_prob(self, x: Any) -> Variable:
+    def log_prob(self, x: ArrayLike) -> Variable:
         x = F.cast(as_variable(x), self.p.dtype)
         return (x - 1) * F.log1p(-self.p) + F.log(self.p)
 

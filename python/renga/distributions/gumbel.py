@@ -9,6 +9,7 @@ import numpy
 
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter, register_kl
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 
 
@@ -18,7 +19,7 @@ class Gumbel(Univariate):
     support = "real"
     parameter_names = ("loc", "scale")
 
-    def __init__(self, loc: Any, scale: Any) -> None:
+    def __init__(self, loc: ArrayLike, scale: ArrayLike) -> None:
         self.loc = as_parameter(loc)
         self.scale = as_parameter(scale)
 
@@ -44,10 +45,10 @@ class Gumbel(Univariate):
         z = (x - self.loc) / self.scale
         return -z - F.exp(-z) - F.log(self.scale)
 
-    def cdf(self, x: Any) -> Variable:
+    def cdf(self, x: ArrayLike) -> Variable:
         return F.exp(-F.exp((self.loc - x) / self.scale))
 
-    def icdf(self, x: Any) -> Variable:
+    def icdf(self, x: ArrayLike) -> Variable:
         return self.loc - self.scale * F.log(-F.log(as_variable(x)))
 
     def sample_n(self, n: int) -> Variable:

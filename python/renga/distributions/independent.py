@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import renga.functions as F
 from renga.core.distribution import Distribution, kl_divergence, register_kl
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 
 
@@ -98,16 +97,16 @@ class Independent(Distribution):
     def entropy(self) -> Variable:
         return self._sum(self.distribution.entropy)
 
-    def log_prob(self, x: Any) -> Variable:
+    def log_prob(self, x: ArrayLike) -> Variable:
         return self._sum(self.distribution.log_prob(x))
 
-    def cdf(self, x: Any) -> Variable:
+    def cdf(self, x: ArrayLike) -> Variable:
         return F.exp(self.log_cdf(x))
 
-    def log_cdf(self, x: Any) -> Variable:
+    def log_cdf(self, x: ArrayLike) -> Variable:
         return self._sum(self.distribution.log_cdf(x))
 
-    def icdf(self, x: Any) -> Variable:
+    def icdf(self, x: ArrayLike) -> Variable:
         raise RuntimeError(
             "Independent: the cumulative probability of several variables cannot be "
             "inverted"

@@ -7,6 +7,7 @@ from typing import Any
 
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter, register_kl
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array, as_variable
 
 
@@ -16,7 +17,7 @@ class Laplace(Univariate):
     support = "real"
     parameter_names = ("loc", "scale")
 
-    def __init__(self, loc: Any, scale: Any) -> None:
+    def __init__(self, loc: ArrayLike, scale: ArrayLike) -> None:
         self.loc = as_parameter(loc)
         self.scale = as_parameter(scale)
 
@@ -38,7 +39,7 @@ class Laplace(Univariate):
     def entropy(self) -> Variable:
         return 1 + F.log(2 * self._broadcast(self.scale))
 
-    def log_prob(self, x: Any) -> Variable:
+    def log_prob(self, x: ArrayLike) -> Variable:
         return -F.absolute(x - self.loc) / self.scale - F.log(2 * self.scale)
 
     def cdf(self, x: Any) -> Variable:
@@ -46,7 +47,7 @@ class Laplace(Univariate):
         tail = 0.5 * F.exp(-F.absolute(z))
         return F.where(z.array < 0, tail, 1 - tail)
 
-    def icdf(self, x: Any) -> Variable:
+    def icdf(self, x: ArrayLike) -> Variable:
         x = as_variable(x)
         signs = self.xp.sign(as_array(x) - 0.5)
         return self.loc - self.scale * signs * F.log1p(-F.absolute(2 * x - 1))

@@ -6,6 +6,7 @@ from typing import Any
 
 import renga.functions as F
 from renga.core.distribution import Univariate, kl_divergence, register_kl, within
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array
 from renga.distributions.normal import Normal
 
@@ -37,15 +38,15 @@ class LogNormal(Univariate):
     def entropy(self) -> Variable:
         return self._normal.entropy + self.mu
 
-    def log_prob(self, x: Any) -> Variable:
+    def log_prob(self, x: ArrayLike) -> Variable:
         positive = as_array(x) > 0
         z = F.log(within(positive, F.broadcast_to(x, positive.shape), 1))
         return within(positive, self._normal.log_prob(z) - z)
 
-    def cdf(self, x: Any) -> Variable:
+    def cdf(self, x: ArrayLike) -> Variable:
         return self._normal.cdf(F.log(F.relu(x)))
 
-    def icdf(self, x: Any) -> Variable:
+    def icdf(self, x: ArrayLike) -> Variable:
         return F.exp(self._normal.icdf(x))
 
     def sample_n(self, n: int) -> Variable:

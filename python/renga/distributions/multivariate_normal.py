@@ -7,6 +7,7 @@ from typing import Any
 
 import renga.functions as F
 from renga.core.distribution import Distribution, as_parameter, register_kl
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.utils import argument
 
@@ -25,7 +26,7 @@ class MultivariateNormal(Distribution):
 
     support = "real"
 
-    def __init__(self, loc: Any, **kwargs: Any) -> None:
+    def __init__(self, loc: Any, **kwargs: object) -> None:
         (scale_tril,) = argument.parse_kwargs(kwargs, ("scale_tril", None))
         if scale_tril is None:
             raise ValueError("MultivariateNormal: expected scale_tril, got None")
@@ -67,7 +68,7 @@ class MultivariateNormal(Distribution):
     def entropy(self) -> Variable:
         return self._log_det() + 0.5 * self.d * math.log(2 * math.pi * math.e)
 
-    def log_prob(self, x: Any) -> Variable:
+    def log_prob(self, x: ArrayLike) -> Variable:
         z = self._solve(F.expand_dims(x - self.loc, -1))
         distance = F.sum(F.square(z), axis=(-2, -1))
         log_normalizer = 0.5 * self.d * math.log(2 * math.pi)

@@ -7,6 +7,7 @@ from typing import Any
 
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter, register_kl
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.utils import argument
 
@@ -25,7 +26,7 @@ class Normal(Univariate):
     support = "real"
     parameter_names = ("loc", "scale")
 
-    def __init__(self, loc: Any, scale: Any = None, **kwargs: Any) -> None:
+    def __init__(self, loc: ArrayLike, scale: Any = None, **kwargs: object) -> None:
         (log_scale,) = argument.parse_kwargs(kwargs, ("log_scale", None))
         if (scale is None) == (log_scale is None):
             raise ValueError(
@@ -61,22 +62,22 @@ class Normal(Univariate):
     def _standard(self, x: Any) -> Variable:
         return (x - self.loc) / self.scale
 
-    def log_prob(self, x: Any) -> Variable:
+    def log_prob(self, x: ArrayLike) -> Variable:
         return -0.5 * F.square(self._standard(x)) - self.log_scale - _HALF_LOG_TAU
 
-    def cdf(self, x: Any) -> Variable:
+    def cdf(self, x: ArrayLike) -> Variable:
         return F.ndtr(self._standard(x))
 
-    def icdf(self, x: Any) -> Variable:
+    def icdf(self, x: ArrayLike) -> Variable:
         return self.loc + self.scale * F.ndtri(x)
 
-    def log_cdf(self, x: Any) -> Variable:
+    def log_cdf(self, x: ArrayLike) -> Variable:
         return F.log_ndtr(self._standard(x))
 
-    def survival_function(self, x: Any) -> Variable:
+    def survival_function(self, x: ArrayLike) -> Variable:
         return F.ndtr(-self._standard(x))
 
-    def log_survival_function(self, x: Any) -> Variable:
+    def log_survival_function(self, x: ArrayLike) -> Variable:
         return F.log_ndtr(-self._standard(x))
 
     def sample_n(self, n: int) -> Variable:

@@ -11,6 +11,7 @@ from renga.core.distribution import (
     kl_divergence,
     register_kl,
 )
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.distributions.categorical import Categorical, draw_classes, finite
 
@@ -51,7 +52,7 @@ class OneHotCategorical(Distribution):
     def entropy(self) -> Variable:
         return Categorical(self.p).entropy
 
-    def log_prob(self, x: Any) -> Variable:
+    def log_prob(self, x: ArrayLike) -> Variable:
         x = F.cast(as_variable(x), self.p.dtype)
         return F.sum(finite(self.log_p) * x, axis=-1)
 

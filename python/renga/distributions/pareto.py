@@ -12,6 +12,7 @@ from renga.core.distribution import (
     register_kl,
     within,
 )
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array, as_variable
 
 
@@ -44,15 +45,15 @@ class Pareto(Univariate):
     def entropy(self) -> Variable:
         return F.log(self.scale / self.alpha) + 1 / self.alpha + 1
 
-    def log_prob(self, x: Any) -> Variable:
+    def log_prob(self, x: ArrayLike) -> Variable:
         density = self.alpha * F.log(self.scale / x) + F.log(self.alpha / x)
         return within(as_array(x) >= self.scale.array, density)
 
-    def cdf(self, x: Any) -> Variable:
+    def cdf(self, x: ArrayLike) -> Variable:
         above = self.scale + F.relu(as_variable(x) - self.scale)
         return -F.expm1(self.alpha * F.log(self.scale / above))
 
-    def icdf(self, x: Any) -> Variable:
+    def icdf(self, x: ArrayLike) -> Variable:
         return self.scale * F.exp(-F.log1p(-x) / self.alpha)
 
     def sample_n(self, n: int) -> Variable:

@@ -6,6 +6,7 @@ from typing import Any
 
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter, register_kl
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 
 
@@ -24,7 +25,7 @@ class Poisson(Univariate):
 
     variance = mean
 
-    def log_prob(self, x: Any) -> Variable:
+    def log_prob(self, x: ArrayLike) -> Variable:
         x = F.cast(as_variable(x), self.lam.dtype)
         return x * F.log(self.lam) - F.lgamma(x + 1) - self.lam
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import renga.functions as F
 from renga.core.distribution import (
@@ -12,6 +11,7 @@ from renga.core.distribution import (
     register_kl,
     within,
 )
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array, as_variable
 from renga.utils import argument
 
@@ -27,7 +27,7 @@ class Uniform(Univariate):
 
     support = "[low, high]"
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, **kwargs: object) -> None:
         low, high, loc, scale = argument.parse_kwargs(
             kwargs, ("low", None), ("high", None), ("loc", None), ("scale", None)
         )
@@ -65,15 +65,15 @@ class Uniform(Univariate):
     def entropy(self) -> Variable:
         return F.log(self._broadcast(self.scale))
 
-    def log_prob(self, x: Any) -> Variable:
+    def log_prob(self, x: ArrayLike) -> Variable:
         x = as_array(x)
         inside = (x >= self.low.array) & (x <= self.high.array)
         return within(inside, F.broadcast_to(-F.log(self.scale), inside.shape))
 
-    def cdf(self, x: Any) -> Variable:
+    def cdf(self, x: ArrayLike) -> Variable:
         return F.clip((x - self.loc) / self.scale, 0.0, 1.0)
 
-    def icdf(self, x: Any) -> Variable:
+    def icdf(self, x: ArrayLike) -> Variable:
         return self.loc + self.scale * as_variable(x)
 
     def sample_n(self, n: int) -> Variable:

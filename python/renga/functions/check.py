@@ -8,11 +8,12 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike, Operand
 from renga.core.variable import as_array
 from renga.utils.type_check import IndexOutOfRange, InvalidType
 
 
-def check_arrays(name: str, *xs: Any) -> None:
+def check_arrays(name: str, *xs: Operand | None) -> None:
     """Raises TypeError unless all are Variables or arrays."""
     for x in xs:
         if hasattr(x, "dtype"):
@@ -38,7 +39,7 @@ def check_floats(name: str, *xs: Any, called: str = "floats") -> None:
         raise InvalidType(f"{name}: expected {called} of one float dtype, got {listed}")
 
 
-def array_of(name: str, what: str, x: Any) -> Any:
+def array_of(name: str, what: str, x: ArrayLike) -> Any:
     """The array of a Variable, or the array itself.
 
     Raises:
@@ -58,7 +59,7 @@ def check_alike(name: str, *xs: Any) -> None:
         raise InvalidType(f"{name}: expected arrays of one shape, got {listed}")
 
 
-def check_axis(name: str, x: Any, axis: Any) -> int:
+def check_axis(name: str, x: ArrayLike, axis: Any) -> int:
     """The axis counted from the front.
 
     Raises:
@@ -78,7 +79,7 @@ def check_axis(name: str, x: Any, axis: Any) -> int:
 
 
 def checked_indices(
-    name: str, what: str, indices: Any, n: int, ignored: int | None = None
+    name: str, what: str, indices: ArrayLike, n: int, ignored: int | None = None
 ) -> numpy.ndarray:
     """A copy of ``indices`` as int64, each from 0 to ``n - 1`` or ``ignored``.
 
@@ -102,7 +103,7 @@ def checked_indices(
     return indices.astype(numpy.int64)
 
 
-def check_written(name: str, what: str, array: Any) -> None:
+def check_written(name: str, what: str, array: ArrayLike) -> None:
     """Raises ValueError unless results can be written into ``array``.
 
     Raises:
@@ -113,7 +114,7 @@ def check_written(name: str, what: str, array: Any) -> None:
         _core.require_writable(array, f"{name}: {what}")
 
 
-def check_labels_shape(name: str, y: Any, t: Any) -> None:
+def check_labels_shape(name: str, y: ArrayLike, t: ArrayLike) -> None:
     """Raises InvalidType unless ``t`` has the shape of ``y`` without axis 1.
 
     Axes of one element at the end of ``y`` may be missing in ``t``.
@@ -125,14 +126,14 @@ def check_labels_shape(name: str, y: Any, t: Any) -> None:
     check_shape(name, fits, "(N, C, …) and (N, …)", y, t)
 
 
-def check_shape(name: str, condition: bool, expected: str, *xs: Any) -> None:
+def check_shape(name: str, condition: bool, expected: str, *xs: ArrayLike) -> None:
     """Raises InvalidType with the shapes of ``xs`` unless ``condition``."""
     if not condition:
         listed = " and ".join(str(x.shape) for x in xs)
         raise InvalidType(f"{name}: expected {expected}, got {listed}")
 
 
-def check_axes(name: str, x: Any, n: int) -> None:
+def check_axes(name: str, x: ArrayLike, n: int) -> None:
     """Raises ValueError unless ``x`` has ``n`` axes after its first two.
 
     Raises:

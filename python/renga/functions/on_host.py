@@ -9,6 +9,7 @@ from typing import Any, Callable, TypeVar
 import numpy
 
 from renga.backends import cuda
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.copy import copy
 from renga.utils.containers import map_leaves
@@ -24,7 +25,7 @@ def on_host(function: Function) -> Function:
     """
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         if "renga._cuda" not in sys.modules:
             return function(*args, **kwargs)
         moves = _Moves()
@@ -35,7 +36,7 @@ def on_host(function: Function) -> Function:
     return call  # type: ignore[return-value]
 
 
-def beside(x: Any, array: numpy.ndarray) -> Any:
+def beside(x: ArrayLike, array: numpy.ndarray) -> Array:
     """A constant of the host, on the device of ``x``."""
     if "renga._cuda" not in sys.modules:
         return array
@@ -53,7 +54,7 @@ class _Moves:
         self.device: Any = None
         self._copied: list[tuple[Any, numpy.ndarray, numpy.ndarray]] = []
 
-    def to_host(self, x: Any) -> Any:
+    def to_host(self, x: ArrayLike) -> Any:
         """An argument, on the host if it is an array or a Variable."""
         if isinstance(x, Variable):
             if not x._device_name.startswith("cuda:"):

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
+from renga.core.types import ArrayLike, Extents, Operand
+from renga.core.variable import Variable
 from renga.functions.check import check_axes
 from renga.utils.conv_nd import as_tuple
 from renga.utils.extents import is_number
@@ -46,17 +48,19 @@ def as_pair(x: Any) -> tuple[Any, Any]:
     return pair
 
 
-def window_2d(stride: Any, pad: Any, dilate: Any, groups: int) -> Window:
+def window_2d(stride: Extents, pad: Extents, dilate: Extents, groups: int) -> Window:
     """The window of a convolution of images; ValueError for other than two axes."""
     return Window(as_pair(stride), as_pair(pad), as_pair(dilate), groups)
 
 
-def window_nd(n: int, stride: Any, pad: Any, dilate: Any, groups: int) -> Window:
+def window_nd(
+    n: int, stride: Extents, pad: Extents, dilate: Extents, groups: int
+) -> Window:
     """The window of a convolution over ``n`` axes; AssertionError for others."""
     return Window(as_tuple(stride, n), as_tuple(pad, n), as_tuple(dilate, n), groups)
 
 
-def pooling_window_2d(ksize: Any, stride: Any, pad: Any) -> PoolingWindow:
+def pooling_window_2d(ksize: Extents, stride: Extents, pad: Extents) -> PoolingWindow:
     """The window of a pooling of images; ``stride`` is ``ksize`` if None."""
     step = ksize if stride is None else stride
     return PoolingWindow(as_pair(ksize), as_pair(step), as_pair(pad))
@@ -69,7 +73,7 @@ def over_axes(n: int, name: str, function: Function) -> Function:
     """
 
     @functools.wraps(function)
-    def call(x: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(x: ArrayLike, *args: Operand, **kwargs: object) -> Variable:
         check_axes(name, x, n)
         return function(x, *args, **kwargs)
 

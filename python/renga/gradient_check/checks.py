@@ -9,7 +9,8 @@ import numpy
 
 from renga import _core
 from renga.core.function_node import grad
-from renga.core.variable import as_array, as_variable
+from renga.core.types import ArrayLike, DTypeLike
+from renga.core.variable import Variable, as_array, as_variable
 from renga.gradient_check.numerical import Arrays, numerical_grad
 from renga.testing.array import assert_allclose
 
@@ -82,7 +83,7 @@ class _Line:
         x_data: Arrays,
         skip: Sequence[bool],
         params: Arrays,
-        dtype: Any,
+        dtype: DTypeLike | None,
     ) -> None:
         self.func = func
         self.skip = skip
@@ -161,7 +162,7 @@ def check_double_backward(
     second = _tuple(x_grad_grad) + _tuple(params_grad_grad)
     n = len(x_data)
 
-    def first_order(*inputs: Any) -> tuple[Any, ...]:
+    def first_order(*inputs: ArrayLike) -> tuple[Variable, ...]:
         xs, gys = inputs[:n], inputs[n:]
         ys = _tuple(func(*xs))
         _check_number(ys, gys)

@@ -52,7 +52,7 @@ class RecordedCalls:
     def __reduce__(self) -> tuple[Any, ...]:
         return RecordedCalls, ()
 
-    def call(self, method: Callable[..., Any], chain: Any, inputs: Any) -> Any:
+    def call(self, method: Callable[..., object], chain: Any, inputs: Any) -> Any:
         """``method(chain, *inputs)``."""
         xs = _variables_on_device(inputs)
         if xs is None:

@@ -60,7 +60,7 @@ class ScheduleManager:
 
 
 def static_graph(
-    *args: Any,
+    *args: object,
     force_test_define_by_run: bool = False,
     minimize_cache_size: bool = False,
     verbosity_level: int = 0,
@@ -83,7 +83,7 @@ def static_graph(
 
     def decorate(method: Any) -> Any:
         @functools.wraps(method)
-        def call(self: Any, *inputs: Any, **kwargs: Any) -> Any:
+        def call(self: Any, *inputs: object, **kwargs: object) -> Any:
             if config.use_static_graph and (
                 config.train or not force_test_define_by_run
             ):
@@ -102,7 +102,7 @@ def static_graph(
     return decorate(args[0]) if args and callable(args[0]) else decorate
 
 
-def static_code(*dec_args: Any, **dec_kwargs: Any) -> Any:
+def static_code(*dec_args: object, **dec_kwargs: object) -> Any:
     """Decorator of code rerun by static graphs: returns the code unchanged."""
     if len(dec_args) == 1 and callable(dec_args[0]) and not dec_kwargs:
         return dec_args[0]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy
 
 from renga._runtime.suggestions import suggest_names as _suggest_names
+from renga.backends.device import DeviceLike
 from renga.core import backend
 from renga.core.dtypes import get_dtype
+from renga.core.types import Array, DTypeLike, Initial
 from renga.initializers.constant import Constant as Constant
 from renga.initializers.constant import Identity as Identity
 from renga.initializers.constant import NaN as NaN
@@ -33,10 +36,10 @@ from renga.utils.extents import check_memory, is_number
 def generate_array(
     initializer: Any,
     shape: int | Sequence[int],
-    xp: Any,
-    dtype: Any = None,
-    device: Any = None,
-) -> Any:
+    xp: ModuleType,
+    dtype: DTypeLike | None = None,
+    device: DeviceLike | None = None,
+) -> Array:
     """A new array of ``shape`` filled by ``initializer``.
 
     Its dtype is ``dtype``, else the initializer's own, else the configured one.
@@ -81,7 +84,7 @@ def get_initializer(initializer: Any) -> Any:
 _get_initializer = get_initializer  # Chainer's name, which links of users call
 
 
-def with_dtype(initial: Any, dtype: Any) -> Any:
+def with_dtype(initial: Initial, dtype: DTypeLike) -> Any:
     """An initializer like ``initial`` that makes arrays of ``dtype``."""
     initializer = copy.copy(get_initializer(initial))
     initializer.dtype = dtype

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga.core import initializer
+from renga.core.types import DTypeLike
 
 
 class Constant(initializer.Initializer):
@@ -52,7 +53,7 @@ class NaN(_Fixed):
 class Identity(initializer.Initializer):
     """Fills a square matrix with ``scale`` times the identity."""
 
-    def __init__(self, scale: float = 1.0, dtype: Any = None) -> None:
+    def __init__(self, scale: float = 1.0, dtype: DTypeLike | None = None) -> None:
         self.scale = scale
         super().__init__(dtype)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from renga.core.types import DTypeLike
 from renga.initializers.random import FanInitializer, RandomInitializer
 
 
@@ -43,7 +44,7 @@ class HeNormal(FanInitializer, Normal):
     def __init__(
         self,
         scale: float = 1.0,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         fan_option: str = "fan_in",
         *,
         rng: Any = None,

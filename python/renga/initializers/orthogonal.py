@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from renga.core import backend
+from renga.core.types import DTypeLike
 from renga.initializers.random import RandomInitializer
 
 # The condition on a matrix of outputs × inputs in each mode.
@@ -34,7 +35,7 @@ class Orthogonal(RandomInitializer):
     def __init__(
         self,
         scale: float = 1.1,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         mode: str = "auto",
         *,
         rng: Any = None,

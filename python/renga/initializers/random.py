@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga.core import initializer
+from renga.core.types import DTypeLike
 
 
 class RandomInitializer(initializer.Initializer):
@@ -17,7 +18,7 @@ class RandomInitializer(initializer.Initializer):
     """
 
     def __init__(
-        self, scale: float = 0.05, dtype: Any = None, *, rng: Any = None
+        self, scale: float = 0.05, dtype: DTypeLike | None = None, *, rng: Any = None
     ) -> None:
         self.scale = scale
         self.rng = rng
@@ -38,7 +39,7 @@ class FanInitializer(RandomInitializer):
     """Draws from a distribution whose size follows from the shape of the weight."""
 
     def __init__(
-        self, scale: float = 1.0, dtype: Any = None, *, rng: Any = None
+        self, scale: float = 1.0, dtype: DTypeLike | None = None, *, rng: Any = None
     ) -> None:
         super().__init__(scale, dtype, rng=rng)
 

@@ -8,10 +8,13 @@ from typing import Any
 import numpy
 
 from renga.core import initializer
+from renga.core.types import DTypeLike
 
 
 class _Triangles(initializer.Initializer):
-    def __init__(self, interpolation: str = "linear", dtype: Any = None) -> None:
+    def __init__(
+        self, interpolation: str = "linear", dtype: DTypeLike | None = None
+    ) -> None:
         if interpolation != "linear":
             raise ValueError(f"expected interpolation 'linear', got {interpolation!r}")
         super().__init__(dtype)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy
 
+from renga.core.serializer import AbstractSerializer
+
 
 class OrderSampler:
     """Called at the start and whenever an epoch ends, for the order of the next."""
@@ -40,7 +42,7 @@ class ShuffleOrderSampler(OrderSampler):
         """A permutation of the indices."""
         return self._random.permutation(len(current_order))
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Save or load the generator, so that a resumed run draws the same orders."""
         if isinstance(self._random, numpy.random.RandomState):
             state = self._random.get_state(legacy=False)

@@ -7,6 +7,7 @@ from typing import Any, Callable, NamedTuple, Optional
 
 import numpy
 
+from renga.core.serializer import AbstractSerializer
 from renga.dataset import Iterator
 from renga.iterators.order_samplers import ShuffleOrderSampler
 from renga.utils.argument import check_count
@@ -96,7 +97,7 @@ class OrderedIterator(Iterator):
         self._state = _State(0, 0, False, order)
         self._previous_epoch_detail = -1.0
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Save or load the position, the order and, if it has one, the sampler's state.
 
         A resumed iterator continues with the same examples as an uninterrupted one. A

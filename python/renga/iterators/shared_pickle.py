@@ -25,7 +25,7 @@ class SharedPickle(NamedTuple):
 
 
 def write(
-    obj: Any, block: memoryview | None, dumps: Callable[..., bytes] = pickle.dumps
+    obj: object, block: memoryview | None, dumps: Callable[..., bytes] = pickle.dumps
 ) -> SharedPickle:
     """Pickles ``obj``, its arrays into ``block`` if they fit."""
     buffers: list[pickle.PickleBuffer] = []

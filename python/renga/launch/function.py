@@ -23,11 +23,11 @@ from renga.utils.exceptions import pack
 
 
 def launch(
-    function: Callable[..., Any],
-    *args: Any,
+    function: Callable[..., object],
+    *args: object,
     ranks: int = 2,
     gather: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """Calls ``function(*args, **kwargs)`` in ``ranks`` processes under mpiexec.
 

@@ -7,7 +7,9 @@ from typing import Any
 from renga import functions as F
 from renga.core.backend import get_array_module
 from renga.core.configuration import config
+from renga.core.link import Link
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array
 from renga.link_hooks.weight_hook import WeightHook
 
@@ -50,19 +52,19 @@ class SpectralNormalization(WeightHook):
         self.factor = factor
         self.vector_name = weight_name + "_u"
 
-    def added(self, link: Any) -> None:
+    def added(self, link: Link) -> None:
         # The weights of deconvolutions have their outputs on the second axis.
         transposed = any("Deconvolution" in base.__name__ for base in type(link).mro())
         self.axis = 1 if transposed else 0
         super().added(link)
 
-    def deleted(self, link: Any) -> None:
+    def deleted(self, link: Link) -> None:
         self._restore(link)
         for name in (self.vector_name, *(["gamma"] if self.use_gamma else [])):
             if hasattr(link, name):
                 delattr(link, name)
 
-    def prepare(self, link: Any) -> None:
+    def prepare(self, link: Link) -> None:
         W = self._weight(link)
         if W.shape[self.axis] == 0:
             raise ValueError(
@@ -76,7 +78,7 @@ class SpectralNormalization(WeightHook):
             with link.init_scope():
                 link.gamma = Parameter(largest.astype(W.dtype), ())
 
-    def reshape_W(self, W: Any) -> Variable:
+    def reshape_W(self, W: ArrayLike) -> Variable:
         """The weight as a matrix with a row for each output."""
         if self.axis:
             W = F.moveaxis(W, self.axis, 0)

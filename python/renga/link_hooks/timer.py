@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.link import Link
 from renga.core.link_hook import LinkHook
 from renga.function_hooks.call_times import CallTimes
 
@@ -18,7 +19,7 @@ class TimerHook(CallTimes, LinkHook):
     name = "TimerHook"
     _header = "LinkName"
 
-    def deleted(self, link: Any) -> None:
+    def deleted(self, link: Link) -> None:
         if link is None:
             self._running.clear()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.core.configuration import no_backprop_mode
+from renga.core.link import Link
 from renga.core.link_hook import LinkHook
 from renga.core.variable import Variable
 
@@ -37,7 +38,7 @@ class WeightHook(LinkHook):
             "WeightHook: expected Link.add_hook, got a with statement"
         )
 
-    def added(self, link: Any) -> None:
+    def added(self, link: Link) -> None:
         if getattr(link, self.weight_name, None) is None:
             raise ValueError(
                 f"WeightHook: expected a parameter, got {self.weight_name!r}"
@@ -45,10 +46,10 @@ class WeightHook(LinkHook):
         if self._weight(link).is_initialized:
             self.prepare(link)
 
-    def prepare(self, link: Any) -> None:
+    def prepare(self, link: Link) -> None:
         """Called once for a link, when its weight has a shape."""
 
-    def normalize_weight(self, link: Any) -> Variable:
+    def normalize_weight(self, link: Link) -> Variable:
         """The weight for one call."""
         raise NotImplementedError
 

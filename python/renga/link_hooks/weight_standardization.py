@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import functions as F
+from renga.core.link import Link
 from renga.core.variable import Variable
 from renga.link_hooks.weight_hook import WeightHook
 
@@ -29,7 +28,7 @@ class WeightStandardization(WeightHook):
         super().__init__(weight_name, name)
         self.eps = eps
 
-    def normalize_weight(self, link: Any) -> Variable:
+    def normalize_weight(self, link: Link) -> Variable:
         """The standardized weight of ``link``."""
         W = self._weight(link)
         xp = link.xp

@@ -37,7 +37,7 @@ class GradientClipping:
         for param in opt.target.params(include_uninit=False):
             _scale(param, rate)
 
-    def fused(self, opt: Any) -> Callable[[Any], None] | GradientChange | None:
+    def fused(self, opt: Any) -> Callable[[object], None] | GradientChange | None:
         """What is left for updates that follow directly, as a part of those if it can.
 
         None if nothing is.

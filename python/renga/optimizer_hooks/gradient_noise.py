@@ -5,18 +5,27 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any, Callable
 
 import numpy
 
 from renga.backends import cuda
+from renga.core.optimizer import Optimizer
+from renga.core.optimizer.update_rule import UpdateRule
+from renga.core.parameter import Parameter
+from renga.core.types import Array, DTypeLike
 from renga.optimizer_hooks.loss_scale import scale_of
 from renga.utils.argument import check_number
 
 
 def exponential_decay_noise(
-    xp: Any, shape: tuple[int, ...], dtype: Any, hook: Any, opt: Any
-) -> Any:
+    xp: ModuleType,
+    shape: tuple[int, ...],
+    dtype: DTypeLike,
+    hook: GradientNoise,
+    opt: Optimizer,
+) -> Array:
     """Normal noise of variance ``eta / (1 + t)^0.55``, where ``t`` counts updates.
 
     NumPy draws it for every device, so that a seed gives the same training.
@@ -61,13 +70,13 @@ class GradientNoise:
     timing = "pre"
 
     def __init__(
-        self, eta: float, noise_func: Callable[..., Any] = exponential_decay_noise
+        self, eta: float, noise_func: Callable[..., object] = exponential_decay_noise
     ) -> None:
         check_number("GradientNoise: eta", eta, 0)
         self.eta = eta
         self.noise_func = noise_func
 
-    def skip(self, rule: Any, param: Any) -> None:
+    def skip(self, rule: UpdateRule, param: Parameter) -> None:
         """Draws what it would add, so that the ranks' generators stay equal."""
         param.draw(lambda shape: self._noise(numpy, shape, param.dtype, rule))
 

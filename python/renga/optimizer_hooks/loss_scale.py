@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from renga.core.parameter import Parameter
 
 
-def scale_of(param: Any) -> float:
+def scale_of(param: Parameter) -> float:
     """The loss scale by which the gradient of ``param`` is multiplied."""
     return 1.0 if param._loss_scale is None else param._loss_scale

@@ -13,6 +13,7 @@ from renga.core.optimizer import (
     HyperparameterProxy,
     UpdateRule,
 )
+from renga.core.parameter import Parameter
 
 
 class AdamRule(FusedRule):
@@ -49,11 +50,11 @@ class AdamRule(FusedRule):
         grown = hp.gamma * self.t
         return final_lr * (1 - 1 / (grown + 1)), final_lr * (1 + 1 / grown)
 
-    def next_step(self, param: Any) -> Any:
+    def next_step(self, param: Parameter) -> Any:
         v = self.state["vhat" if self.hyperparam.amsgrad else "v"]
         return _core.optimizers.AdamMoments(self.state["m"], v, self.options_of(param))
 
-    def options_of(self, param: Any) -> dict[str, Any]:
+    def options_of(self, param: Parameter) -> dict[str, float]:
         options = super().options_of(param)
         options["alpha"] = self.alpha_t
         options["lower"], options["upper"] = self.bounds

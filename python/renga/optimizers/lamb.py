@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
 from renga.core.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
+from renga.core.parameter import Parameter
 from renga.core.variable import as_factor
 from renga.optimizer_hooks.norm import (
     is_above,
@@ -18,10 +17,10 @@ from renga.optimizer_hooks.norm import (
 class LAMBRule(UpdateRule):
     """The step of LAMB for one parameter."""
 
-    def init_state(self, param: Any) -> None:
+    def init_state(self, param: Parameter) -> None:
         self.init_zeros(param, "m", "v")
 
-    def update_core_cpu(self, param: Any) -> None:
+    def update_core_cpu(self, param: Parameter) -> None:
         hp, x = self.hyperparam, param.array
         step = _core.empty(x.shape, x.dtype, param._device_name)
         options = {

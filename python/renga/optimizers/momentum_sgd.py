@@ -11,6 +11,7 @@ from renga.core.optimizer import (
     HyperparameterProxy,
     UpdateRule,
 )
+from renga.core.parameter import Parameter
 
 
 class MomentumSGDRule(FusedRule):
@@ -18,7 +19,7 @@ class MomentumSGDRule(FusedRule):
 
     entry = _core.optimizers.entries["momentum_sgd"]
 
-    def next_step(self, param: Any) -> Any:
+    def next_step(self, param: Parameter) -> Any:
         return _core.optimizers.ScaledStep(self.state["v"], 1.0)
 
 

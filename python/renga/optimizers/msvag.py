@@ -11,6 +11,7 @@ from renga.core.optimizer import (
     HyperparameterProxy,
     UpdateRule,
 )
+from renga.core.parameter import Parameter
 
 
 class MSVAGRule(FusedRule):
@@ -22,7 +23,7 @@ class MSVAGRule(FusedRule):
     def is_maskable(self) -> bool:
         return False  # its step depends on the number of updates
 
-    def options_of(self, param: Any) -> dict[str, Any]:
+    def options_of(self, param: Parameter) -> dict[str, Any]:
         options = super().options_of(param)
         beta = options["beta"]
         power = beta**self.t

@@ -11,6 +11,7 @@ from renga.core.optimizer import (
     HyperparameterProxy,
     UpdateRule,
 )
+from renga.core.parameter import Parameter
 
 
 class NesterovAGRule(FusedRule):
@@ -18,7 +19,7 @@ class NesterovAGRule(FusedRule):
 
     entry = _core.optimizers.entries["nesterov_ag"]
 
-    def next_step(self, param: Any) -> Any:
+    def next_step(self, param: Parameter) -> Any:
         # A velocity that a constant gradient has settled, v = momentum v - lr g, makes
         # the update momentum² v - (1 + momentum) lr g
         # = momentum² v + (1 + momentum) (1 - momentum) v = v.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
 from renga.core.optimizer import (
     FusedRule,
@@ -11,6 +9,7 @@ from renga.core.optimizer import (
     HyperparameterProxy,
     UpdateRule,
 )
+from renga.core.parameter import Parameter
 
 
 class RMSpropRule(FusedRule):
@@ -19,7 +18,7 @@ class RMSpropRule(FusedRule):
     entry = _core.optimizers.entries["rmsprop"]
     shares_options = True
 
-    def options_of(self, param: Any) -> dict[str, Any]:
+    def options_of(self, param: Parameter) -> dict[str, float | bool]:
         eps = self.hyperparam.eps
         if eps != 0 and param.dtype.type(eps) == 0:
             raise ValueError(

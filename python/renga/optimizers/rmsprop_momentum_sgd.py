@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
+from renga.core.parameter import Parameter
 
 
 class RMSpropMomentumSGDRule(UpdateRule):
@@ -12,10 +11,10 @@ class RMSpropMomentumSGDRule(UpdateRule):
 
     is_elementwise = True
 
-    def init_state(self, param: Any) -> None:
+    def init_state(self, param: Parameter) -> None:
         self.init_zeros(param, "ms", "v")
 
-    def update_core_cpu(self, param: Any) -> None:
+    def update_core_cpu(self, param: Parameter) -> None:
         hp, g = self.hyperparam, param.grad
         ms, v = self.state["ms"], self.state["v"]
         ms += (1 - hp.alpha) * (g * g - ms)

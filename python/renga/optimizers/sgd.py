@@ -13,6 +13,7 @@ from renga.core.optimizer import (
     HyperparameterProxy,
     UpdateRule,
 )
+from renga.core.parameter import Parameter
 from renga.optimizer_hooks.loss_scale import scale_of
 
 
@@ -21,7 +22,7 @@ class SGDRule(FusedRule):
 
     entry = _core.optimizers.entries["sgd"]
 
-    def next_step(self, param: Any) -> Any:
+    def next_step(self, param: Parameter) -> Any:
         grad = param.grad
         if grad is None:
             return None

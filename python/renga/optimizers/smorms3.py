@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
 from renga.core.optimizer import (
     FusedRule,
@@ -11,6 +9,7 @@ from renga.core.optimizer import (
     HyperparameterProxy,
     UpdateRule,
 )
+from renga.core.parameter import Parameter
 
 
 class SMORMS3Rule(FusedRule):
@@ -18,7 +17,7 @@ class SMORMS3Rule(FusedRule):
 
     entry = _core.optimizers.entries["smorms3"]
 
-    def init_state(self, param: Any) -> None:
+    def init_state(self, param: Parameter) -> None:
         self.state["mem"] = param.xp.ones_like(param.array)
         self.init_zeros(param, "g", "g2")
 

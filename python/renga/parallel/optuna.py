@@ -156,7 +156,7 @@ class Trial:
         self.params: dict[str, Any] = {}
         self.user_attrs: dict[str, Any] = {}
 
-    def set_user_attr(self, key: str, value: Any) -> None:
+    def set_user_attr(self, key: str, value: object) -> None:
         """Stores rank 0's value with the trial."""
 
         def store() -> Any:

@@ -31,10 +31,10 @@ def parallelize(
     model: Link,
     comm: Ranks,
     strategy: str | Strategy = "channel",
-    *inputs: Any,
+    *inputs: object,
     input: str = "replicated",
     output: str = "replicated",
-    **options: Any,
+    **options: object,
 ) -> Any:
     """A copy of ``model`` whose links are sharded over the ranks of ``comm``.
 

@@ -78,7 +78,7 @@ def write_of_ranks(
         raise error
 
 
-def metadata(kind: str, pid: int, tid: int = 0, **args: Any) -> TraceEvent:
+def metadata(kind: str, pid: int, tid: int = 0, **args: object) -> TraceEvent:
     """An event that names or orders a process or a thread."""
     return {"name": kind, "ph": "M", "pid": pid, "tid": tid, "args": args}
 

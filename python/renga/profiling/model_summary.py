@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from renga.core.configuration import no_backprop_mode, using_config
 from renga.core.link import Link
+from renga.core.types import ArrayLike
 from renga.program import LinkCall, Recorder, Value
 from renga.utils.table import aligned, html_table
 
@@ -58,7 +58,7 @@ class ModelSummary:
         return f"{html_table(_TITLES, self._cells())}<p>{self._total()}</p>"
 
 
-def model_summary(model: Link, *args: Any, **kwargs: Any) -> ModelSummary:
+def model_summary(model: Link, *args: ArrayLike, **kwargs: object) -> ModelSummary:
     """Calls ``model(*args, **kwargs)`` once, in test mode, and lists the links.
 
     Uninitialized parameters are initialized by that.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from renga import _core
 from renga._core import Products
 from renga.core.operations import operation_of
+from renga.core.types import ArrayLike
 
 Shape = Sequence[int]
 
@@ -20,7 +21,7 @@ class OperationCost(NamedTuple):
     flops: int | None
 
 
-def forward_cost(function: Any, in_data: Sequence[Any]) -> OperationCost:
+def forward_cost(function: Any, in_data: Sequence[ArrayLike]) -> OperationCost:
     """The cost of what has just been computed from ``in_data``.
 
     Every input is read once and every output written once. The outputs of a
@@ -40,7 +41,7 @@ def forward_cost(function: Any, in_data: Sequence[Any]) -> OperationCost:
     return OperationCost(function.in_bytes + _bytes(ys), flops)
 
 
-def backward_cost(function: Any, out_grad: Sequence[Any]) -> OperationCost:
+def backward_cost(function: Any, out_grad: Sequence[ArrayLike]) -> OperationCost:
     """The cost of the gradients of a function's inputs, as it has just been paid."""
     if function.inputs is None:
         return OperationCost(None, None)

@@ -136,7 +136,7 @@ class Profile(FunctionHook):
         start: int,
         end: int,
         in_background: bool = False,
-        **details: Any,
+        **details: object,
     ) -> None:
         """Notes communication, or waiting for it, in nanoseconds of perf_counter_ns."""
         thread = 0 if in_background else threading.get_native_id()

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy
@@ -19,12 +19,13 @@ from renga.core.link import Link
 from renga.core.link_hook import LinkHook
 from renga.core.operations import operation_name, operation_of
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 from renga.core.variable import Variable
 from renga.program.program import Call, LinkCall, Program, Value
 from renga.utils.containers import leaves, map_leaves
 
 
-def record(model: Callable[..., Any], *inputs: Any, timed: bool = False) -> Program:
+def record(model: Callable[..., Any], *inputs: object, timed: bool = False) -> Program:
     """Calls ``model(*inputs)`` once, and returns the program that it has run.
 
     The modes of the thread are those of the run: for the program of a prediction,
@@ -255,10 +256,14 @@ class _BackwardClock(FunctionHook):
         self._now, self._values, self._calls = now, values, calls
         self._starts: list[float] = []
 
-    def backward_preprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
+    def backward_preprocess(
+        self, function: Any, in_data: Any, out_grad: Sequence[Array | None]
+    ) -> None:
         self._starts.append(self._now())
 
-    def backward_postprocess(self, function: Any, in_data: Any, out_grad: Any) -> None:
+    def backward_postprocess(
+        self, function: Any, in_data: Any, out_grad: Sequence[Array | None]
+    ) -> None:
         seconds = self._now() - self._starts.pop()
         if self._starts:  # inside of another function
             return

@@ -80,7 +80,7 @@ class HDF5Deserializer(EntryDeserializer):
         return child(self.group, key, self._h5py, self.file)
 
 
-def save_hdf5(filename: File, obj: Any, compression: Any = 4) -> None:
+def save_hdf5(filename: File, obj: object, compression: Any = 4) -> None:
     """Save ``obj`` to an HDF5 file, which is replaced atomically.
 
     Raises:
@@ -97,7 +97,7 @@ def save_hdf5(filename: File, obj: Any, compression: Any = 4) -> None:
         opened.write(content)
 
 
-def load_hdf5(filename: File, obj: Any) -> None:
+def load_hdf5(filename: File, obj: object) -> None:
     """Load ``obj`` from an HDF5 file, by its path or open.
 
     If loading fails, ``obj`` is unchanged. Links to other files are not followed. Files

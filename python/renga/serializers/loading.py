@@ -49,7 +49,7 @@ class EntryDeserializer(Deserializer):
                 stacklevel=3,
             )
 
-    def on_failure(self, undo: Callable[[], Any]) -> None:
+    def on_failure(self, undo: Callable[[], object]) -> None:
         if self._changes is not None:
             self._changes.callbacks.append(undo)
 
@@ -82,7 +82,7 @@ class _Changes:
         self._copies: dict[int, tuple[Any, Any]] = {}
         self.callbacks: list[Callable[[], Any]] = []
 
-    def record(self, key: str, value: Any) -> None:
+    def record(self, key: str, value: object) -> None:
         """Keeps ``value``, which is about to be changed."""
         self.found += 1
         self._values.setdefault(key, self._keep(value))
@@ -117,7 +117,7 @@ class _OldValues(Deserializer):
 
     def __init__(
         self,
-        values: dict[str, Any],
+        values: dict[str, object],
         callbacks: list[Callable[[], Any]],
         path: str = "",
     ) -> None:
@@ -129,7 +129,7 @@ class _OldValues(Deserializer):
         path = f"{self._path}{key.strip('/')}/"
         return _OldValues(self._values, self._callbacks, path)
 
-    def on_failure(self, undo: Callable[[], Any]) -> None:
+    def on_failure(self, undo: Callable[[], object]) -> None:
         self._callbacks.append(undo)
 
     def __call__(self, key: str, value: Any) -> Any:

@@ -53,7 +53,7 @@ class NpzDeserializer(EntryDeserializer):
 
     def __init__(
         self,
-        npz: Mapping[str, Any],
+        npz: Mapping[str, object],
         path: str = "",
         strict: bool = True,
         ignore_names: Ignored | Iterable[Ignored] | None = None,
@@ -94,14 +94,14 @@ class NpzDeserializer(EntryDeserializer):
         )
 
 
-def serialize(obj: Any) -> dict[str, numpy.ndarray]:
+def serialize(obj: object) -> dict[str, numpy.ndarray]:
     """The arrays that ``save_npz`` would write, by name."""
     serializer = DictionarySerializer()
     serializer.save(obj)
     return serializer.target
 
 
-def save_npz(file: File, obj: Any, compression: bool = True) -> None:
+def save_npz(file: File, obj: object, compression: bool = True) -> None:
     """Save ``obj`` to a file, which is replaced atomically, or to a file object.
 
     None is stored as NumPy stores it. An open file is written from its position.
@@ -113,7 +113,7 @@ def save_npz(file: File, obj: Any, compression: bool = True) -> None:
 
 def load_npz(
     file: File,
-    obj: Any,
+    obj: object,
     path: str = "",
     strict: bool = True,
     ignore_names: Ignored | Iterable[Ignored] | None = None,

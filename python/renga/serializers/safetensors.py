@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga.serializers.errors import FileFormatError
@@ -14,7 +12,7 @@ from renga.serializers.tensor_file import CHECKSUM, read_entries, with_checksum
 
 
 def save_safetensors(
-    file: File, obj: Any, metadata: dict[str, str] | None = None
+    file: File, obj: object, metadata: dict[str, str] | None = None
 ) -> None:
     """Save the arrays of a link to a file, which is replaced atomically.
 
@@ -48,7 +46,9 @@ def save_safetensors(
         opened.write(with_checksum(content))
 
 
-def load_safetensors(file: File, obj: Any, path: str = "", strict: bool = True) -> None:
+def load_safetensors(
+    file: File, obj: object, path: str = "", strict: bool = True
+) -> None:
     """Load a link from the arrays whose names begin with ``path``.
 
     Arrays of bfloat16 are read as float32, exactly. If loading fails, ``obj`` is

@@ -22,7 +22,7 @@ class Entry(NamedTuple):
     read: Callable[[], numpy.ndarray]
 
 
-def as_stored(key: str, value: Any) -> numpy.ndarray:
+def as_stored(key: str, value: object) -> numpy.ndarray:
     """``value`` as an array in main memory, and None as an array of None.
 
     Raises:
@@ -51,7 +51,7 @@ def entry_of(array: Any) -> Entry:
     return Entry(None if is_none(array) else array.shape, array.dtype, lambda: array)
 
 
-def restore(name: str, entry: Entry, value: Any) -> Any:
+def restore(name: str, entry: Entry, value: object) -> Any:
     """Fill the array ``value`` from ``entry``, or convert to the type of ``value``.
 
     An array that does not fit is not read. ``name`` is for messages.

@@ -7,6 +7,7 @@ from typing import IO, Any
 
 import numpy
 
+from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
 from renga.core.link.own_values import own_persistent
 from renga.serializers.errors import FileFormatError, name_of
@@ -30,7 +31,7 @@ _WRAPPERS = {"module": "DistributedDataParallel", "_orig_mod": "torch.compile"}
 _ZIP, _PICKLE = b"PK\x03\x04", b"\x80\x02\x8a\nl\xfc\x9cF"
 
 
-def load_torch_state_dict(link: Any, file: File) -> None:
+def load_torch_state_dict(link: Link, file: File) -> None:
     """Load a link from a ``state_dict`` of PyTorch in a safetensors file.
 
     ``layer1.0.conv1.weight`` is ``/layer1/0/conv1/W`` or ``…/gamma``, and ``bias``,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
+from renga.core.types import Array
 from renga.core.variable import as_array
 
 
 def assert_allclose(
-    x: Any, y: Any, atol: float = 1e-5, rtol: float = 1e-4, verbose: bool = True
+    x: Array, y: Array, atol: float = 1e-5, rtol: float = 1e-4, verbose: bool = True
 ) -> None:
     """Raises AssertionError unless ``|x - y| <= atol + rtol * |y|`` everywhere.
 

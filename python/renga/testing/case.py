@@ -10,6 +10,7 @@ from typing import Any, Callable, NoReturn
 import numpy
 
 from renga import gradient_check
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable
 from renga.testing.array import assert_allclose
 from renga.testing.backend import BackendConfig
@@ -21,7 +22,7 @@ class CaseError(AssertionError):
     """A function or a link differs from its test case's expectation."""
 
     @classmethod
-    def check(cls, expr: Any, message: str) -> None:
+    def check(cls, expr: object, message: str) -> None:
         """Raises unless ``expr`` is true."""
         if not expr:
             cls.fail(message)
@@ -136,7 +137,7 @@ class Case(unittest.TestCase):
                     raise
 
 
-def checked_arrays(name: str, arrays: Any) -> Arrays:
+def checked_arrays(name: str, arrays: Sequence[Array]) -> Arrays:
     """What a generator returned, if it is a tuple of NumPy arrays and None.
 
     Raises:
@@ -181,14 +182,14 @@ def arrays_of(outputs: Sequence[Variable]) -> Arrays:
     return tuple(numpy.asarray(y.array) for y in outputs)
 
 
-def random_like(templates: Sequence[Any]) -> Arrays:
+def random_like(templates: Sequence[ArrayLike]) -> Arrays:
     """Uniform numbers from -1 to 1 in the shapes and dtypes given."""
     return tuple(
         numpy.asarray(numpy.random.uniform(-1, 1, t.shape), t.dtype) for t in templates
     )
 
 
-def spread(array: Any) -> Any:
+def spread(array: Array) -> Array:
     """The same values in an array whose strides are negative, and which has gaps."""
     if array is None or array.size <= 1:
         return array
@@ -198,6 +199,6 @@ def spread(array: Any) -> Any:
     return view
 
 
-def variables_of(arrays: Sequence[Any]) -> tuple[Variable, ...]:
+def variables_of(arrays: Sequence[ArrayLike]) -> tuple[Variable, ...]:
     """Variables over arrays; those of floats require gradients."""
     return tuple(Variable(x, requires_grad=x.dtype.kind == "f") for x in arrays)

@@ -33,7 +33,7 @@ def repeat_with_success_at_least(times: int, min_success: int) -> Decorator:
 
     def decorate(test: Test) -> Test:
         @functools.wraps(test)
-        def run(*args: Any, **kwargs: Any) -> None:
+        def run(*args: object, **kwargs: object) -> None:
             passed = failed = 0
             while passed < min_success and passed + failed < times:
                 try:

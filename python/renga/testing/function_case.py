@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import gradient_check
+from renga.backends.device import Device
 from renga.core.variable import Variable
 from renga.testing.array import assert_allclose
 from renga.testing.backend import BackendConfig
@@ -39,7 +40,7 @@ class FunctionTestCase(Case):
         super().__init__(*args, **kwargs)
         self.check_double_backward_options = {}
 
-    def forward(self, inputs: tuple[Variable, ...], device: Any) -> Any:
+    def forward(self, inputs: tuple[Variable, ...], device: Device) -> Any:
         """The function of the inputs: a tuple of Variables."""
         raise NotImplementedError("forward() is not implemented")
 

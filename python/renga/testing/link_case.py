@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga import gradient_check, initializers
+from renga.backends.device import Device
 from renga.core.link import Link
 from renga.core.variable import Variable
 from renga.testing.backend import BackendConfig
@@ -54,7 +55,7 @@ class _LinkCase(Case):
         """The link with these initializers of the parameters."""
         raise NotImplementedError("create_link() is not implemented")
 
-    def forward(self, link: Link, inputs: tuple[Variable, ...], device: Any) -> Any:
+    def forward(self, link: Link, inputs: tuple[Variable, ...], device: Device) -> Any:
         """The outputs, a tuple of Variables; by default ``link(*inputs)``."""
         outputs = link(*inputs)
         return (outputs,) if isinstance(outputs, Variable) else outputs

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
+from renga.core.types import DTypeLike
 from renga.utils import argument
 
 
 def generate_matrix(
-    shape: tuple[int, ...], dtype: Any = float, **kwargs: Any
+    shape: tuple[int, ...], dtype: DTypeLike = float, **kwargs: object
 ) -> numpy.ndarray:
     """Random matrices with the singular values given.
 

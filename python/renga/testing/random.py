@@ -23,7 +23,7 @@ def generate_seed() -> int:
 
 def fix_random(
     *, setup_method: str = "setUp", teardown_method: str = "tearDown"
-) -> Callable[[Any], Any]:
+) -> Callable[[object], object]:
     """Decorator of a test, or of a case, that seeds NumPy's global generator.
 
     After the test the generator has its old state.
@@ -36,7 +36,7 @@ def fix_random(
             return decorated
 
         @functools.wraps(decorated)
-        def test(*args: Any, **kwargs: Any) -> Any:
+        def test(*args: object, **kwargs: object) -> Any:
             _seed()
             try:
                 return decorated(*args, **kwargs)

@@ -7,6 +7,7 @@ from typing import Any, Callable
 import numpy
 
 from renga import gradient_check
+from renga.core.types import ArrayLike
 from renga.core.variable import as_variable
 from renga.testing.array import assert_allclose
 from renga.testing.parameterized import parameterize, product
@@ -23,7 +24,7 @@ def unary_math_function_unittest(
     forward_options: Options | None = None,
     backward_options: Options | None = None,
     double_backward_options: Options | None = None,
-) -> Callable[[type], Any]:
+) -> Callable[[type], object]:
     """Decorator that gives a case tests of ``func`` in all float dtypes.
 
     ``func_expected`` is NumPy's function, by default that of the same name;
@@ -59,7 +60,7 @@ def unary_math_function_unittest(
 
         def test_double_backward(self: Any) -> None:
             # A function whose second derivative is 0 is squared.
-            def function(x: Any) -> Any:
+            def function(x: ArrayLike) -> Any:
                 y = func(x)
                 return y * y if is_linear else y
 

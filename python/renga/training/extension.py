@@ -61,8 +61,8 @@ def make_extension(
     priority: int | None = None,
     finalizer: Callable[[], Any] | None = None,
     initializer: Callable[[Trainer], Any] | None = None,
-    on_error: Callable[..., Any] | None = None,
-    **kwargs: Any,
+    on_error: Callable[..., object] | None = None,
+    **kwargs: object,
 ) -> Callable[[Callable], Callable]:
     """Decorator that gives a function of the trainer the attributes of an Extension."""
     argument.check_unexpected_kwargs(

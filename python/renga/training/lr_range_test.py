@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy
 
+from renga.core.optimizer import GradientMethod
 from renga.core.variable import Variable
 from renga.utils.argument import check_count, check_number
 
@@ -29,12 +30,12 @@ class LRRange:
 
 
 def lr_range_test(
-    optimizer: Any,
+    optimizer: GradientMethod,
     batches: Iterable[Any],
     low: float = 1e-6,
     high: float = 1.0,
     steps: int = 100,
-    loss_func: Callable[..., Any] | None = None,
+    loss_func: Callable[..., object] | None = None,
 ) -> LRRange:
     """Trains a copy of the model while its rate grows from ``low`` to ``high``.
 
@@ -99,7 +100,7 @@ def _update(optimizer: Any, loss_func: Callable[..., Any], batch: Any) -> float:
     """One update; the loss before it."""
     loss = math.nan
 
-    def observed(*args: Any, **kwargs: Any) -> Any:
+    def observed(*args: object, **kwargs: object) -> Any:
         nonlocal loss
         y = loss_func(*args, **kwargs)
         # The optimizer refuses what is no loss.

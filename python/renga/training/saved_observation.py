@@ -14,7 +14,7 @@ _KEY = "observation"
 
 
 def serialize_observation(
-    serializer: AbstractSerializer, observation: Mapping[str, Any]
+    serializer: AbstractSerializer, observation: Mapping[str, object]
 ) -> dict[str, Any]:
     """Saves the numbers of ``observation`` as JSON, or returns those of a file.
 

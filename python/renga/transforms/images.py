@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy
 
+from renga.core.types import Array
 from renga.utils.argument import check_count, check_number
 from renga.utils.type_check import InvalidType
 
 
-def check_images(transform: Any, x: Any) -> numpy.ndarray:
+def check_images(transform: Any, x: Array) -> numpy.ndarray:
     """``x`` as an array; InvalidType unless it has numbers and axes (N, C, H, W)."""
     name = type(transform).__name__
     array = as_batch(name, x)
@@ -24,7 +25,7 @@ def check_images(transform: Any, x: Any) -> numpy.ndarray:
     return array
 
 
-def as_batch(name: str, x: Any) -> numpy.ndarray:
+def as_batch(name: str, x: Array) -> numpy.ndarray:
     """``x`` as an array; InvalidType if it has examples of different shapes."""
     try:
         return numpy.asarray(x)
@@ -56,7 +57,7 @@ def check_sizes(transform: Any, size: Any) -> tuple[int, int]:
     return int(pair[0]), int(pair[1])
 
 
-def check_range(what: str, value: Any) -> tuple[float, float]:
+def check_range(what: str, value: object) -> tuple[float, float]:
     """(least, most); an error unless these are two positive numbers in this order."""
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise TypeError(f"{what}: expected the least and the most, got {value!r}")

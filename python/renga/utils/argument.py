@@ -14,7 +14,7 @@ import numpy
 from renga._runtime.suggestions import suggestion
 
 
-def check_unexpected_kwargs(kwargs: dict[str, Any], **unexpected: str) -> None:
+def check_unexpected_kwargs(kwargs: dict[str, object], **unexpected: str) -> None:
     """Raises ValueError with the message given for a keyword that is present."""
     for name, message in unexpected.items():
         if name in kwargs:
@@ -36,7 +36,7 @@ def parse_kwargs(
     return values
 
 
-def assert_kwargs_empty(kwargs: dict[str, Any]) -> None:
+def assert_kwargs_empty(kwargs: dict[str, object]) -> None:
     """Raises TypeError if any keyword was given."""
     _refuse(kwargs.keys())
 
@@ -51,7 +51,7 @@ def check_number(what: str, value: Any, low: float = -math.inf) -> None:
         raise ValueError(f"{what}: expected a number{bound}, got {value}")
 
 
-def check_count(what: str, value: Any, low: int = 1) -> None:
+def check_count(what: str, value: object, low: int = 1) -> None:
     """Raises TypeError unless ``value`` is an integer, ValueError unless >= low."""
     if not isinstance(value, numbers.Integral):
         raise TypeError(f"{what}: expected an integer, got {value!r}")

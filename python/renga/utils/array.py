@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy
 
+from renga.core.types import ArrayLike, DTypeLike
 
-def force_array(x: Any, dtype: Any = None) -> numpy.ndarray:
+
+def force_array(x: ArrayLike, dtype: DTypeLike | None = None) -> numpy.ndarray:
     """``x`` as an array, of ``dtype`` if given: scalars become 0-d."""
     if isinstance(x, numpy.ndarray):
         return x if dtype is None else x.astype(dtype, copy=False)

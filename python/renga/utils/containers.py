@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 
-def map_leaves(function: Callable[..., Any], value: Any, *others: Any) -> Any:
+def map_leaves(function: Callable[..., object], value: object, *others: object) -> Any:
     """``value`` with ``function(leaf, ...)`` in place of each leaf.
 
     Containers keep their types. Leaves at the same place of ``others``, which are built
@@ -42,7 +42,7 @@ def map_items(function: Callable[..., Any], value: Any, *others: Any) -> Any:
     return new
 
 
-def leaves(value: Any) -> Iterator[Any]:
+def leaves(value: object) -> Iterator[Any]:
     """What is in the containers, in order."""
     if isinstance(value, dict):
         value = list(value.values())
@@ -66,7 +66,7 @@ def leaves_by_place(
         yield place, value
 
 
-def is_named_tuple(value: Any) -> bool:
+def is_named_tuple(value: object) -> bool:
     """Whether it is an instance of a class made by ``namedtuple``."""
     return isinstance(value, tuple) and hasattr(value, "_fields")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy
 
 from renga.backends import cuda
+from renga.core.types import Array
 
 
 def get_conv_outsize(
@@ -125,7 +126,7 @@ col2im_cpu = col2im
 
 
 def im2col_gpu(
-    img: Any,
+    img: Array,
     kh: int,
     kw: int,
     sy: int,
@@ -143,7 +144,7 @@ def im2col_gpu(
 
 
 def col2im_gpu(
-    col: Any,
+    col: Array,
     sy: int,
     sx: int,
     ph: int,

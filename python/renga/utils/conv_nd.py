@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy
 
 from renga.backends import cuda
+from renga.core.types import Array
 from renga.utils.conv import get_conv_outsize
 from renga.utils.extents import is_number
 
@@ -98,7 +99,7 @@ col2im_nd_cpu = col2im_nd
 
 
 def im2col_nd_gpu(
-    img: Any,
+    img: Array,
     ksize: Sequence[int],
     stride: Sequence[int],
     pad: Sequence[int],
@@ -110,7 +111,7 @@ def im2col_nd_gpu(
 
 
 def col2im_nd_gpu(
-    col: Any,
+    col: Array,
     stride: Sequence[int],
     pad: Sequence[int],
     dims: Sequence[int],

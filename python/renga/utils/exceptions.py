@@ -62,7 +62,9 @@ class CallOutcome:
         function: that is called at once with the other arguments.
     """
 
-    def __init__(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, function: Callable[..., object], *args: object, **kwargs: object
+    ) -> None:
         self._value: Any = None
         self.error: BaseException | None = None
         try:

@@ -41,7 +41,7 @@ def check_real(name: str, what: str, value: Any) -> float:
 
 
 def check_count(
-    name: str, what: str, value: Any, least: int = 1, most: int | None = None
+    name: str, what: str, value: object, least: int = 1, most: int | None = None
 ) -> int:
     """An integer; TypeError for other types, ValueError if it is out of range."""
     value = check_integer(name, what, value)
@@ -64,7 +64,7 @@ def check_counts(
     return tuple(check_count(name, what, value, least) for value in counts)
 
 
-def check_window(name: str, n: int, **options: Any) -> list[tuple[int, ...]]:
+def check_window(name: str, n: int, **options: object) -> list[tuple[int, ...]]:
     """The options of a window (ksize, stride, pad, dilate) as ``n`` integers each.
 
     Raises:
@@ -93,6 +93,6 @@ def check_memory(name: str, shape: Iterable[Any], dtype: Any) -> tuple[int, ...]
     return extents
 
 
-def is_number(x: Any) -> bool:
+def is_number(x: object) -> bool:
     """Whether ``x`` is a scalar, not a sequence; NumPy's scalars can be indexed."""
     return not hasattr(x, "__getitem__") or getattr(x, "ndim", 1) == 0

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 
-def final(*args: Any, **kwargs: Any) -> Any:
+def final(*args: object, **kwargs: object) -> Any:
     """Decorator of methods that subclasses must not override, or should not.
 
     ``action`` is a Warning to issue or an exception (by default TypeError) to raise.

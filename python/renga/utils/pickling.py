@@ -16,7 +16,7 @@ _OWN_PICKLING = frozenset(
 
 
 def dumps(
-    obj: Any,
+    obj: object,
     protocol: int = pickle.HIGHEST_PROTOCOL,
     buffer_callback: Callable[[pickle.PickleBuffer], Any] | None = None,
 ) -> bytes:
@@ -42,7 +42,7 @@ def _pickler(outer: frozenset[int]) -> Any:
         base = cloudpickle.Pickler
 
     class Pickler(base):  # type: ignore[misc]
-        def reducer_override(self, obj: Any) -> Any:
+        def reducer_override(self, obj: object) -> Any:
             if isinstance(obj, BaseException) and not _pickles_itself(type(obj)):
                 return _load_exception, (type(obj), *_pickled_parts(obj, outer))
             # cloudpickle drops the file names of functions, and a traceback could not
@@ -73,7 +73,7 @@ def parts_of_exception(
 
 
 def build_exception(
-    kind: type, base: Any, arguments: tuple[Any, ...], attributes: dict[str, Any]
+    kind: type, base: Any, arguments: tuple[Any, ...], attributes: dict[str, object]
 ) -> BaseException:
     """An exception with these parts, without a call of its own constructor.
 

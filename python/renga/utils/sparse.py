@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga import _core
+from renga.core.types import Array
 
 
 class CooMatrix:
@@ -23,9 +22,9 @@ class CooMatrix:
 
     def __init__(
         self,
-        data: Any,
-        row: Any,
-        col: Any,
+        data: Array,
+        row: Array,
+        col: Array,
         shape: tuple[int, int],
         order: str | None = None,
         requires_grad: bool = False,
@@ -64,7 +63,7 @@ class CooMatrix:
         return y
 
 
-def to_coo(x: Any, ldnz: int | None = None, requires_grad: bool = False) -> CooMatrix:
+def to_coo(x: Array, ldnz: int | None = None, requires_grad: bool = False) -> CooMatrix:
     """The sparse form of a matrix (m, n) or of a batch of them (N, m, n).
 
     Each matrix has as many entries as the one with most, and at least ``ldnz``.
@@ -96,7 +95,7 @@ def _filled_up(values: numpy.ndarray, length: int, value: int) -> numpy.ndarray:
     return numpy.pad(values, (0, length - len(values)), constant_values=value)
 
 
-def get_order(row: Any, col: Any) -> str:
+def get_order(row: Array, col: Array) -> str:
     """ "C" if entries are sorted by rows, "F" if by columns, else "other".
 
     Raises:

@@ -16,6 +16,7 @@ from typing import Any, Callable
 import numpy
 
 from renga.core import backend
+from renga.core.types import ArrayLike, DTypeLike
 from renga.utils.type_expression import (
     COMPARISON,
     Atom,
@@ -140,7 +141,7 @@ for _name, _exp, _inv in [
 class TypeInfo:
     """The shape and dtype of one array."""
 
-    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
+    def __init__(self, shape: Sequence[int], dtype: DTypeLike) -> None:
         self.shape = shape
         self.dtype = dtype
         self.ndim = len(shape)
@@ -188,7 +189,7 @@ def in_light_mode() -> bool:
 
 
 def get_types(
-    data: Iterable[Any],
+    data: Iterable[ArrayLike],
     name: str,
     accept_none: bool,
     *,
@@ -213,7 +214,7 @@ def _get_type(
 
 
 def get_light_types(
-    data: Iterable[Any], *, shapes: Sequence[Sequence[int]] | None = None
+    data: Iterable[ArrayLike], *, shapes: Sequence[Sequence[int]] | None = None
 ) -> LightTypeInfoTuple:
     """The types of ``data`` as plain values."""
     if shapes is None:
@@ -259,7 +260,7 @@ def expect(*bool_exprs: Any) -> None:
             raise InvalidType(str(expression), str(evaluate(expression)))
 
 
-def expect_broadcast_shapes(*shape_types: Any) -> None:
+def expect_broadcast_shapes(*shape_types: object) -> None:
     """Raises InvalidType unless the shapes can be broadcast together."""
     shapes = [evaluate(shape) for shape in shape_types]
     try:
@@ -272,7 +273,7 @@ def expect_broadcast_shapes(*shape_types: Any) -> None:
         raise InvalidType("shapes that broadcast", ", ".join(names)) from None
 
 
-def make_variable(value: Any, name: str) -> Any:
+def make_variable(value: object, name: str) -> Any:
     """``value`` as an expression that prints as ``name``; itself in light mode."""
     if in_light_mode() or isinstance(value, Expr):
         return value
@@ -287,7 +288,7 @@ def prod(xs: Any) -> Any:
 _prod = Variable(math.prod, "prod")
 
 
-def same_types(*arrays: Any) -> bool:
+def same_types(*arrays: ArrayLike) -> bool:
     """Whether all are NumPy arrays, or all arrays on CUDA devices."""
     return any(
         all(isinstance(array, kind) for array in arrays)

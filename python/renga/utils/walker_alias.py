@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy
 
 from renga.core.device_resident import DeviceResident
+from renga.core.types import Array
 
 
 class WalkerAlias(DeviceResident):
@@ -47,7 +49,7 @@ class WalkerAlias(DeviceResident):
         self.threshold = visitor.visit_array(self.threshold)
         self.values = visitor.visit_array(self.values)
 
-    def sample(self, shape: int | tuple[int, ...]) -> Any:
+    def sample(self, shape: int | tuple[int, ...]) -> Array:
         """Integers in the given shape, drawn from the array module's generator."""
         return self.sample_xp(self.xp, shape)
 
@@ -55,7 +57,7 @@ class WalkerAlias(DeviceResident):
         """Integers on the GPU that the tables are on."""
         return self.sample_xp(self.xp, shape)
 
-    def sample_xp(self, xp: Any, shape: int | tuple[int, ...]) -> Any:
+    def sample_xp(self, xp: ModuleType, shape: int | tuple[int, ...]) -> Array:
         """Integers drawn from the generator of the array module ``xp``."""
         point = xp.random.uniform(0, len(self.threshold), shape)
         cell = point.astype(numpy.int64)

@@ -6,6 +6,7 @@ from typing import Any
 
 from renga import _core
 from renga.communicators import Communicator
+from renga.core.types import Extents
 from renga.core.variable import Variable, as_variable
 from renga.links.parallel.spatial.convolution.node import SpatialConvolution
 from renga.links.parallel.spatial.grid import SpatialGrid
@@ -22,12 +23,12 @@ def spatial_convolution(
     comm: Communicator | SpatialGrid,
     x: Any,
     W: Any,
-    b: Any = None,
-    stride: Any = 1,
-    pad: Any = 0,
+    b: Variable | None = None,
+    stride: Extents = 1,
+    pad: Extents = 0,
     cover_all: bool = False,
     *,
-    dilate: Any = 1,
+    dilate: Extents = 1,
     groups: int = 1,
     name: str = "spatial_convolution",
 ) -> Variable:
@@ -68,12 +69,12 @@ def spatial_deconvolution(
     comm: Communicator | SpatialGrid,
     x: Any,
     W: Any,
-    b: Any = None,
-    stride: Any = 1,
-    pad: Any = 0,
+    b: Variable | None = None,
+    stride: Extents = 1,
+    pad: Extents = 0,
     outsize: Any = None,
     *,
-    dilate: Any = 1,
+    dilate: Extents = 1,
     groups: int = 1,
     name: str = "spatial_deconvolution",
 ) -> Variable:

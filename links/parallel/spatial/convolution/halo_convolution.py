@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from renga import _core
+from renga.core.types import Array
 from renga.links.parallel.spatial.grid import (
     Box,
     SpatialGrid,
@@ -88,7 +89,12 @@ class HaloConvolution:
         )
 
     def run(
-        self, a: numpy.ndarray, W: Any, b: Any, groups: int, started: Any = None
+        self,
+        a: numpy.ndarray,
+        W: Array,
+        b: Array | None,
+        groups: int,
+        started: Any = None,
     ) -> tuple[numpy.ndarray, list[numpy.ndarray]]:
         """The own shard of the destination, and the halos.
 

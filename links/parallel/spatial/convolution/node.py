@@ -74,7 +74,7 @@ class SpatialConvolution(ShardedFunction):
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Variable, ...]:
         xs = self.get_retained_inputs()
         if not _core.backprop_enabled():
             arrays = [x.array for x in xs]

@@ -106,7 +106,7 @@ def name_creators() -> None:
 
 def _remembering(function: Any, name: str, class_name: str) -> Any:
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         is_seen = get_function_hooks() and not is_recording()
         if name not in _IMPURE and (is_seen or class_name in _WHOLE.get()):
             return _seen_as(class_name, function, args, kwargs)
@@ -136,7 +136,7 @@ def _seen_as(class_name: str, function: Any, args: Any, kwargs: Any) -> Any:
     """Calls the function as one node, which is what hooks see of it."""
     call, single = FunctionCall(function, args, kwargs), []
 
-    def compute(*given: Any) -> Any:
+    def compute(*given: object) -> Any:
         ys = call.result_of(given)
         single.append(isinstance(ys, Variable))
         return ys

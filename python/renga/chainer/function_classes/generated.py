@@ -236,7 +236,7 @@ def _class_of(module: str, name: str, options: str, inputs: str, text: str) -> t
     result = f"(lambda {', '.join(singles)}: {text})({converted})" if singles else text
     compute = eval(f"lambda self, {inputs}: {result}", {"F": F})
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self: Any, *args: object, **kwargs: object) -> None:
         vars(self).update(keep(*args, **kwargs))
 
     __init__.__signature__ = inspect.signature(keep)  # type: ignore[attr-defined]

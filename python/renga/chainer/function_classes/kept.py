@@ -16,6 +16,7 @@ import numpy
 from renga import functions as F
 from renga.core.configuration import config
 from renga.core.function_node import grad
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.cast import promoted
 from renga.functions.noise.seed import generator
@@ -26,13 +27,13 @@ from renga.program import is_recording
 _KEPT = "_creator_attributes"
 
 
-def keep(output: Variable, /, **attributes: Any) -> None:
+def keep(output: Variable, /, **attributes: object) -> None:
     """Leaves attributes of its creator with an output; functions are called if read."""
     if config.enable_backprop:
         vars(output)[_KEPT] = attributes
 
 
-def kept_by(y: Any) -> dict[str, Any] | None:
+def kept_by(y: ArrayLike) -> dict[str, Any] | None:
     """The attributes of the creator of ``y`` that were left with it."""
     return getattr(y, "__dict__", {}).get(_KEPT)
 
@@ -79,7 +80,9 @@ def _softmax_cross_entropy(function: Any) -> Any:
     caches = parameters.index("cache_score")
     twice = parameters.index("enable_double_backprop")
 
-    def softmax_cross_entropy(x: Any, t: Any, *args: Any, **kwargs: Any) -> Any:
+    def softmax_cross_entropy(
+        x: ArrayLike, t: ArrayLike, *args: object, **kwargs: object
+    ) -> Any:
         loss = function(x, t, *args, **kwargs)
         if args or kwargs:
             given = dict(zip(parameters[2:], args), **kwargs)
@@ -98,7 +101,7 @@ def _softmax_cross_entropy(function: Any) -> Any:
 
 
 def _dropout(function: Any) -> Any:
-    def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
+    def dropout(x: ArrayLike, ratio: float = 0.5, **kwargs: object) -> Any:
         if kwargs or not _needs_no_gradient(x) or not config.train:
             return function(x, ratio, **kwargs)
         y, mask = function(x, ratio, return_mask=True)
@@ -117,7 +120,9 @@ def _are_alike(h: Any, x: Any) -> bool:
 
 
 def _zoneout(function: Any) -> Any:
-    def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
+    def zoneout(
+        h: ArrayLike, x: ArrayLike, ratio: float = 0.5, **kwargs: object
+    ) -> Any:
         fits = not kwargs and _is_ratio(ratio) and _are_alike(h, x)
         if not config.train or not fits:
             return function(h, x, ratio, **kwargs)
@@ -131,9 +136,9 @@ def _zoneout(function: Any) -> Any:
 
 def _simplified_dropconnect(function: Any) -> Any:
     def simplified_dropconnect(
-        x: Any,
-        W: Any,
-        b: Any = None,
+        x: ArrayLike,
+        W: ArrayLike,
+        b: ArrayLike | None = None,
         ratio: float = 0.5,
         train: bool = True,
         mask: Any = None,

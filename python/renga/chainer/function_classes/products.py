@@ -8,6 +8,7 @@ import numpy
 
 from renga import functions as F
 from renga.chainer.function_classes.operation import OperationNode
+from renga.core.types import ArrayLike, DTypeLike
 from renga.utils.sparse import CooMatrix
 
 
@@ -26,7 +27,7 @@ class _Product(OperationNode):
         transa: bool = False,
         transb: bool = False,
         transc: bool = False,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         self.sp_row, self.sp_col = sp_row, sp_col
         self.sp_shape, self.sp_order = sp_shape, sp_order
@@ -37,7 +38,7 @@ class _Product(OperationNode):
         dtype = self.dtype or numpy.result_type(a.dtype, b.dtype)
         return F.cast(self.product(a, b), dtype)
 
-    def product(self, a: Any, b: Any) -> Any:
+    def product(self, a: Any, b: ArrayLike) -> Any:
         """The result in the dtype of the inputs."""
         raise NotImplementedError
 
@@ -45,7 +46,7 @@ class _Product(OperationNode):
 class CooMatMul(_Product):
     """The sparse matrix with the data ``a`` times the dense ``b``."""
 
-    def product(self, a: Any, b: Any) -> Any:
+    def product(self, a: Any, b: ArrayLike) -> Any:
         matrix = CooMatrix(
             a if isinstance(a, numpy.ndarray) else a.array,
             self.sp_row,
@@ -64,7 +65,7 @@ class CooMatMulGradSP(_Product):
     Data that only fill up the sparse matrix, at row or column -1, are zeros.
     """
 
-    def product(self, a: Any, b: Any) -> Any:
+    def product(self, a: Any, b: ArrayLike) -> Any:
         row, col = self.sp_row, self.sp_col
         if self.transc:
             row, col = col, row

@@ -8,6 +8,7 @@ import numpy
 
 from renga import functions as F
 from renga.chainer.function_classes.operation import OperationNode
+from renga.core.types import Extents
 from renga.core.variable import as_array
 
 
@@ -135,9 +136,9 @@ class MaxPoolingND(OperationNode):
     def __init__(
         self,
         ndim: int,
-        ksize: Any,
-        stride: Any = None,
-        pad: Any = 0,
+        ksize: Extents,
+        stride: Extents | None = None,
+        pad: Extents = 0,
         cover_all: bool = True,
         return_indices: bool = False,
     ) -> None:

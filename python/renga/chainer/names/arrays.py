@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy
 
+from renga.core.types import ArrayLike
+
 
 def _warn(name: str, instead: str) -> None:
     warnings.warn(
@@ -22,13 +24,13 @@ def as_vec(x: Any) -> Any:
     return x if x.ndim == 1 else x.ravel()
 
 
-def as_mat(x: Any) -> Any:
+def as_mat(x: ArrayLike) -> Any:
     """``x.reshape(len(x), -1)``."""
     _warn("as_mat", "numpy.reshape")
     return x if x.ndim == 2 else x.reshape(len(x), -1)
 
 
-def empty_like(x: Any) -> Any:
+def empty_like(x: ArrayLike) -> Any:
     """``numpy.empty_like(x)``."""
     _warn("empty_like", "numpy.empty_like")
     return numpy.empty_like(x)

@@ -6,6 +6,7 @@ from typing import Any
 
 from renga.communicators import create_communicator
 from renga.communicators.transport.mpi import MpiCommunicator
+from renga.core.link import Link
 
 #: The most elements that a message of MPI counts.
 INT_MAX = 2**31 - 1
@@ -70,21 +71,21 @@ def init_ranks(mpi_comm: Any) -> tuple[int, int, int, int, int]:
 
 
 def chunked_bcast_obj(
-    obj: Any, mpi_comm: Any, max_buf_len: int = 256 << 20, root: int = 0
+    obj: object, mpi_comm: Any, max_buf_len: int = 256 << 20, root: int = 0
 ) -> Any:
     """The root's object; ``max_buf_len``, which has no effect, is in (0, INT_MAX)."""
     assert 0 < max_buf_len < INT_MAX, f"expected a size of buffers, got {max_buf_len}"
     return create_communicator("naive", mpi_comm).bcast_obj(obj, root=root)
 
 
-def extract_params_set_data(model: Any) -> list[Any]:
+def extract_params_set_data(model: Link) -> list[Any]:
     """The parameters that have arrays, in the order of their names."""
     return [
         param for _, param in sorted(model.namedparams()) if param.array is not None
     ]
 
 
-def extract_params_set_grad(model: Any, zero_fill: bool) -> list[Any]:
+def extract_params_set_grad(model: Link, zero_fill: bool) -> list[Any]:
     """The parameters that have gradients, or with ``zero_fill`` arrays."""
     params = extract_params_set_data(model)
     return [param for param in params if zero_fill or param.grad is not None]

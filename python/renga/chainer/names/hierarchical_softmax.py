@@ -9,12 +9,13 @@ import numpy
 from renga.chainer.names.pickles import (
     BinaryHierarchicalSoftmaxFunction as BinaryHierarchicalSoftmaxFunction,
 )
+from renga.core.types import DTypeLike
 
 
 class TreeParser:
     """The path from the root to each leaf of a binary tree of tuples."""
 
-    def __init__(self, dtype: Any) -> None:
+    def __init__(self, dtype: DTypeLike) -> None:
         self.next_id = 0
         self.dtype = dtype
         self.paths: dict[Any, numpy.ndarray] = {}

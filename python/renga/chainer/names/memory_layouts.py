@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.types import ArrayLike
+
 CUDNN_CHANNEL_FIRST_X = None
 CUDNN_CHANNEL_LAST_X = "CUDNN_CHANNEL_LAST_X"
 CUDNN_CHANNEL_FIRST_W = None
 CUDNN_CHANNEL_LAST_W = "CUDNN_CHANNEL_LAST_W"
 
 
-def get_raw_shape(x: Any) -> tuple[int, ...]:
+def get_raw_shape(x: ArrayLike) -> tuple[int, ...]:
     """The shape of an array or Variable."""
     return x.shape
 
 
-def get_semantic_shape(x: Any, *, assumed_layout: Any = None) -> tuple[int, ...]:
+def get_semantic_shape(x: ArrayLike, *, assumed_layout: Any = None) -> tuple[int, ...]:
     """The shape of an array or Variable."""
     return x.shape

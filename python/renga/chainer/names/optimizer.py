@@ -16,7 +16,7 @@ def make_deprecation_message(module_name: str) -> str:
 def _deprecated(hook: Any) -> Any:
     name = hook.__name__
 
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+    def __init__(self: Any, *args: object, **kwargs: object) -> None:
         message = make_deprecation_message(name)
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         hook.__init__(self, *args, **kwargs)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 from renga import functions as F
 
 
-def l2normalize(xp: Any, v: Any, eps: float) -> Any:
+def l2normalize(xp: ModuleType, v: Any, eps: float) -> Any:
     """``v / (|v| + eps)``."""
     return v / (xp.linalg.norm(v) + eps)
 

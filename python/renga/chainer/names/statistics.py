@@ -6,19 +6,21 @@ from typing import Any
 
 import numpy
 
+from renga.core.types import ArrayLike, DTypeLike
+
 
 class Reservoir:
     """A uniform random sample of at most ``size`` arrays, in the order of indices."""
 
     def __init__(
-        self, size: int, data_shape: tuple[int, ...], dtype: Any = numpy.float32
+        self, size: int, data_shape: tuple[int, ...], dtype: DTypeLike = numpy.float32
     ) -> None:
         self.size = size
         self.data = numpy.zeros((size, *data_shape), dtype)
         self.idxs = numpy.zeros(size, numpy.int32)
         self.counter = 0
 
-    def add(self, x: Any, idx: int | None = None) -> None:
+    def add(self, x: ArrayLike, idx: int | None = None) -> None:
         """Keeps ``x`` with probability ``size`` by the number of arrays so far."""
         slot: int | None = self.counter
         if self.counter >= self.size:

@@ -92,7 +92,7 @@ def _check_backward_with_params(
     """``check_backward`` of ``func(inputs, params)``, both of which are tuples."""
     params = params if isinstance(params, (tuple, list)) else (params,)
 
-    def call(*xs: Any) -> Any:
+    def call(*xs: object) -> Any:
         return func(xs, tuple(params))
 
     check_backward(call, x_data, y_grad, params, *args, **kwargs)

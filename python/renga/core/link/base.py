@@ -15,12 +15,17 @@ import numpy
 
 from renga import initializers
 from renga.core import backend, link_hook
-from renga.core.device_resident import DeviceResident, check_overridden_moves
+from renga.core.device_resident import (
+    DeviceResident,
+    DeviceResidentsVisitor,
+    check_overridden_moves,
+)
 from renga.core.link.distinct_params import distinct_params
 from renga.core.link.hooked import Hooked
 from renga.core.link.stages import OneStage
 from renga.core.parameter import Parameter
-from renga.core.serializer import Deserializer
+from renga.core.serializer import AbstractSerializer, Deserializer
+from renga.core.types import DTypeLike, Initial
 
 
 class _Missing:
@@ -56,7 +61,7 @@ class Link(OneStage, Hooked, DeviceResident):
     _how_to_register = "to a Chain, within `with self.init_scope():`"
     name: str | None = None
 
-    def __init__(self, **params: Any) -> None:
+    def __init__(self, **params: object) -> None:
         super().__init__()
         self._params = set()
         self._persistent = set()
@@ -135,8 +140,8 @@ class Link(OneStage, Hooked, DeviceResident):
         self,
         name: str,
         shape: Any = None,
-        dtype: Any = numpy.float32,
-        initializer: Any = None,
+        dtype: DTypeLike = numpy.float32,
+        initializer: Initial | None = None,
     ) -> None:
         """Registers a new parameter, uninitialised if ``shape`` is None."""
         self._require_new("parameter", name)
@@ -146,7 +151,7 @@ class Link(OneStage, Hooked, DeviceResident):
         with self.init_scope():
             setattr(self, name, param)
 
-    def add_persistent(self, name: str, value: Any) -> None:
+    def add_persistent(self, name: str, value: object) -> None:
         """Registers a value that is saved with the link."""
         self._require_new("persistent value", name)
         self._persistent.add(name)
@@ -268,7 +273,7 @@ class Link(OneStage, Hooked, DeviceResident):
         """A persistent value that has been loaded, whole where this is a shard."""
         return vars(self)[name]
 
-    def copy(self, mode: str = "share") -> Any:
+    def copy(self, mode: str = "share") -> Link:
         """A copy: arrays shared (``share``), copied (``copy``) or redrawn (``init``).
 
         Parameters that are shared stay so: an array assigned to one of them, or that it
@@ -323,7 +328,7 @@ class Link(OneStage, Hooked, DeviceResident):
             if param.update_rule is not None:
                 param.update_rule.enabled = enabled
 
-    def device_resident_accept(self, visitor: Any) -> None:
+    def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
         """Passes the parameters and persistent arrays to ``visitor``."""
         super().device_resident_accept(visitor)
         mine = vars(self)
@@ -335,7 +340,7 @@ class Link(OneStage, Hooked, DeviceResident):
             elif isinstance(mine[name], DeviceResident):
                 mine[name].device_resident_accept(visitor)
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves the parameters and persistent values, or loads them."""
         mine = vars(self)
         for name in sorted(self._params):
@@ -347,7 +352,7 @@ class Link(OneStage, Hooked, DeviceResident):
                 serializer.on_failure(functools.partial(mine.__setitem__, name, old))
 
 
-def shared_copy(link: Link, memo: dict[int, Any]) -> Any:
+def shared_copy(link: Link, memo: dict[int, Any]) -> Link:
     """The copy of a child that shares its arrays; one for all places of the child."""
     if id(link) not in memo:
         has_own = type(link).copy is not Link.copy

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from renga.core.device_resident import DeviceResidentsVisitor
 from renga.core.link.base import Link, _Missing, shared_copy
 from renga.core.parameter import Parameter
+from renga.core.serializer import AbstractSerializer
 
 
 class Chain(Link):
@@ -110,12 +112,12 @@ class Chain(Link):
             vars(clone)[name] = child
         return clone
 
-    def device_resident_accept(self, visitor: Any) -> None:
+    def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
         super().device_resident_accept(visitor)
         for child in self.children():
             child.device_resident_accept(visitor)
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         super().serialize(serializer)
         for name in sorted(self._children):
             vars(self)[name].serialize(serializer[name])

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, MutableSequence
 from typing import Any
 
+from renga.core.device_resident import DeviceResidentsVisitor
 from renga.core.link.base import Link, _Missing, shared_copy
 from renga.core.link.chain import format_children, prefixed_links
 from renga.core.parameter import Parameter
+from renga.core.serializer import AbstractSerializer
 
 
 class ChainList(Link, MutableSequence[Link]):
@@ -92,7 +94,7 @@ class ChainList(Link, MutableSequence[Link]):
     def children(self) -> Iterator[Link]:
         return iter(self._children)
 
-    def addgrads(self, link: Any) -> None:
+    def addgrads(self, link: Link) -> None:
         self._require_as_many("addgrads", link)
         super().addgrads(link)
 
@@ -114,12 +116,12 @@ class ChainList(Link, MutableSequence[Link]):
         clone._set_children(shared_copy(child, memo) for child in self._children)
         return clone
 
-    def device_resident_accept(self, visitor: Any) -> None:
+    def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
         super().device_resident_accept(visitor)
         for child in self._children:
             child.device_resident_accept(visitor)
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         super().serialize(serializer)
         for position, child in enumerate(self._children):
             child.serialize(serializer[str(position)])

@@ -7,6 +7,7 @@ from typing import Any
 from renga.core.backend import get_array_types
 from renga.core.link.base import Link
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 
 
 def own_params(link: Link) -> dict[str, Parameter]:
@@ -21,7 +22,7 @@ def own_persistent(link: Link) -> dict[str, Any]:
     return {name: mine[name] for name in sorted(link._persistent)}
 
 
-def persistent_arrays(model: Any) -> dict[str, Any]:
+def persistent_arrays(model: Link) -> dict[str, Array]:
     """The persistent arrays of all links by their paths, in the order of these."""
     kinds: Any = get_array_types()
     return {

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from renga import _core
+from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
 from renga.core.link.own_values import own_persistent
 
@@ -20,7 +21,7 @@ class _ParallelModel:
         parallel: a copy of it, or what has its parameters.
     """
 
-    def __init__(self, serial: Any, parallel: Any) -> None:
+    def __init__(self, serial: Link, parallel: Link) -> None:
         self._models = [weakref.ref(serial), weakref.ref(parallel)]
         self._parts = [weakref.ref(part) for _, part in _parts(serial)]
 
@@ -28,13 +29,13 @@ class _ParallelModel:
     def is_in_use(self) -> bool:
         return self._models[1]() is not None
 
-    def is_of(self, model: Any) -> bool:
+    def is_of(self, model: Link) -> bool:
         """Whether it was made of a model, or is a part of it."""
         serial, parallel = (ref() for ref in self._models)
         links = [model, *model.links()]
         return model is serial or any(link is parallel for link in links)
 
-    def shared_with(self, model: Any) -> Iterator[str]:
+    def shared_with(self, model: Link) -> Iterator[str]:
         """The names of what the serial model has in common with another one."""
         here = [part for ref in self._parts if (part := ref()) is not None]
         keys = {key for part in here for key in _keys(part)}
@@ -54,7 +55,7 @@ class _OfThread(threading.local):
 _of_thread = _OfThread()
 
 
-def note_parallel_model(serial: Any, parallel: Any) -> None:
+def note_parallel_model(serial: Link, parallel: Link) -> None:
     """Has other models with links of ``serial`` refused, as long as both are in use."""
     _of_thread.models.append(_ParallelModel(serial, parallel))
     _of_thread.noted += 1
@@ -65,7 +66,7 @@ def number_of_parallel_models() -> int:
     return _of_thread.noted
 
 
-def require_own_parts(operation: str, model: Any) -> None:
+def require_own_parts(operation: str, model: Link) -> None:
     """Checks that no other model has parts of this one that ranks compute together.
 
     What two models share would be two things then.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from renga import _core
+from renga.core.link import Link
 from renga.core.link.distinct_params import DistinctParam, distinct_params
 from renga.core.parameter import Parameter
 
 
-def sharing_memory(model: Any) -> list[list[DistinctParam]]:
+def sharing_memory(model: Link) -> list[list[DistinctParam]]:
     """Groups of parameters whose arrays overlap, as those of ``link.copy("share")`` do.
 
     Each has a gradient and an update of its own, and the others see the update. Code
@@ -38,7 +38,7 @@ def overlapping(params: Sequence[DistinctParam]) -> list[list[DistinctParam]]:
     return sorted(shared, key=lambda group: group[0].name)
 
 
-def require_own_memory(operation: str, model: Any) -> None:
+def require_own_memory(operation: str, model: Link) -> None:
     """Raises ValueError if parameters share memory, which the operation separates."""
     for first, second, *_ in sharing_memory(model):
         raise ValueError(
@@ -47,7 +47,7 @@ def require_own_memory(operation: str, model: Any) -> None:
         )
 
 
-def share_arrays(model: Any, copied: Any) -> None:
+def share_arrays(model: Link, copied: Link) -> None:
     """Has the parameters of a copy share the arrays that those of the model share.
 
     Raises:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from renga.core.parameter import Parameter
+from renga.core.serializer import AbstractSerializer
 
 
 class OneStage:
@@ -34,7 +35,7 @@ class OneStage:
         """
 
     def serialized_parameters(
-        self, serializer: Any, optimizer: Any = None
+        self, serializer: AbstractSerializer, optimizer: Any = None
     ) -> contextlib.AbstractContextManager[None]:
         """A context in which this rank has the parameters of all stages.
 

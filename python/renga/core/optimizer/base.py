@@ -11,7 +11,7 @@ from renga.core.link.parallel_models import (
 )
 from renga.core.optimizer.hooks import Hookable
 from renga.core.optimizer.loss_scaling import LossScaling
-from renga.core.serializer import Deserializer
+from renga.core.serializer import AbstractSerializer, Deserializer
 
 
 class Optimizer(Hookable, LossScaling):
@@ -43,14 +43,17 @@ class Optimizer(Hookable, LossScaling):
         return self
 
     def add_hook(
-        self, hook: Callable[..., Any], name: str | None = None, timing: str = "auto"
+        self, hook: Callable[..., object], name: str | None = None, timing: str = "auto"
     ) -> None:
         """Adds a hook; RuntimeError before ``setup``, which removes all hooks."""
         super().add_hook(hook, name, timing)
         self.require_target("add_hook")
 
     def update(
-        self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any
+        self,
+        lossfun: Callable[..., object] | None = None,
+        *args: object,
+        **kwds: object,
     ) -> None:
         """Updates the parameters of the target."""
         raise NotImplementedError
@@ -88,7 +91,7 @@ class Optimizer(Hookable, LossScaling):
         for hook in self.update_hooks(timing).values():
             self.call_hook(hook)
 
-    def call_hook(self, hook: Callable[..., Any]) -> None:
+    def call_hook(self, hook: Callable[..., object]) -> None:
         """Calls one hook, for each parameter if ``call_for_each_param``."""
         if not getattr(hook, "call_for_each_param", False):
             hook(self)
@@ -99,7 +102,7 @@ class Optimizer(Hookable, LossScaling):
             elif hasattr(hook, "skip"):  # of a stage that another rank has
                 hook.skip(param.update_rule, param)
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the counts and the state of the update rules."""
         self.require_target("serialize")
         self._read_device_loss_scale()

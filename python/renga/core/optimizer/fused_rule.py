@@ -6,6 +6,7 @@ from typing import Any
 
 from renga.core import backend
 from renga.core.optimizer.update_rule import DISPATCHING, UpdateRule
+from renga.core.parameter import Parameter
 from renga.utils.meta import is_method_of
 
 _OVERRIDABLE = {*DISPATCHING, "update_core_cpu", "options_of", "entry"}
@@ -33,14 +34,14 @@ class FusedRule(UpdateRule):
     mask: Any = None
     _fused: tuple[float, float] | None = None
 
-    def init_state(self, param: Any) -> None:
+    def init_state(self, param: Parameter) -> None:
         self.init_zeros(param, *self.entry.states)
 
-    def options_of(self, param: Any) -> dict[str, Any]:
+    def options_of(self, param: Parameter) -> dict[str, float | bool]:
         """The options of the next update by their names, and other hyperparameters."""
         return self.hyperparam.get_dict()
 
-    def update_core_cpu(self, param: Any) -> None:
+    def update_core_cpu(self, param: Parameter) -> None:
         grad: Any = param.grad
         if self._fused is not None or self.mask is not None:
             fused, self._fused = self._fused or (1.0, 0.0), None
@@ -48,12 +49,12 @@ class FusedRule(UpdateRule):
             grad = (grad, *fused, *mask)
         self.entry.update(param.array, grad, self.state, self.options_of(param))
 
-    def update_core_gpu(self, param: Any) -> None:
+    def update_core_gpu(self, param: Parameter) -> None:
         if not is_method_of(self, FusedRule, "update_core_cpu"):
             raise NotImplementedError
         self.update_core_cpu(param)
 
-    def is_one_pass(self, param: Any) -> bool:
+    def is_one_pass(self, param: Parameter) -> bool:
         return (
             self._is_rule_of_core()
             and not self._use_fp32_update
@@ -64,12 +65,12 @@ class FusedRule(UpdateRule):
     def is_maskable(self) -> bool:
         return self._is_rule_of_core()
 
-    def fuse(self, param: Any, scale: float = 1.0, decay: float = 0.0) -> bool:
+    def fuse(self, param: Parameter, scale: float = 1.0, decay: float = 0.0) -> bool:
         can = param.grad is not None and self.is_one_pass(param)
         self._fused = (scale, decay) if can else None
         return can
 
-    def begins(self, param: Any) -> bool:
+    def begins(self, param: Parameter) -> bool:
         """Whether an update begins that is computed together with others.
 
         It does not where the user, a mask or a loss scale takes part. The caller has
@@ -87,7 +88,7 @@ class FusedRule(UpdateRule):
         ):
             return False
         if self._state is None or self._state_device != param._device_name:
-            self._prepare_state(param)
+            self.prepare_state(param)
         self.t += 1
         return True
 

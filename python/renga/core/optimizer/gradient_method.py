@@ -21,6 +21,8 @@ from renga.core.optimizer.joint_updates import update_params
 from renga.core.optimizer.loss_scaling import LossScaling
 from renga.core.optimizer.update_rule import UpdateRule, require_free_rules
 from renga.core.parameter import Parameter
+from renga.core.types import Array
+from renga.core.variable import Variable
 from renga.optimizer_hooks.gradient_clipping import GradientClipping
 from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
 from renga.optimizer_hooks.gradient_lars import GradientLARS
@@ -92,7 +94,9 @@ def _checked_init(cls: type) -> Callable[..., None]:
         return init
 
     @functools.wraps(init)
-    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+    def checked(
+        self: GradientMethod, *args: float | Variable | None, **kwargs: object
+    ) -> None:
         for given, name in (("lr", "alpha"), ("alpha", "lr")):
             if given in kwargs and given not in known and name in known:
                 raise TypeError(
@@ -164,7 +168,7 @@ class GradientMethod(Optimizer):
                 param.update_rule.use_fp32_update(flag)
 
     def update(
-        self, lossfun: Callable[..., Any] | None = None, *args: Any, **kwds: Any
+        self, lossfun: Callable[..., Any] | None = None, *args: object, **kwds: Any
     ) -> None:
         """Updates the parameters of the target by their gradients.
 
@@ -254,7 +258,7 @@ class GradientMethod(Optimizer):
         self.reallocate_cleared_grads()
         self._adapt_device_loss_scale(scale)
 
-    def predict(self, steps: int, outs: Sequence[Any] | None = None) -> list[Any]:
+    def predict(self, steps: int, outs: Sequence[Any] | None = None) -> list[Array]:
         """The values of the parameters expected after ``steps`` further updates.
 
         :meth:`UpdateRule.predict` of all ``target.params(include_uninit=False)``, in

@@ -14,7 +14,7 @@ class Hookable:
     _post_update_hooks: dict[str, Callable[..., Any]] | None = None
 
     def add_hook(
-        self, hook: Callable[..., Any], name: str | None = None, timing: str = "auto"
+        self, hook: Callable[..., object], name: str | None = None, timing: str = "auto"
     ) -> None:
         """Adds a function to run before (``pre``) or after (``post``) each update.
 

@@ -54,7 +54,7 @@ class JointUpdates:
             self._shares_options = _shares_options(kind[1])
         if not self._is_of_core or "update" in vars(param) or not rule.begins(param):
             return False
-        params, states = [param], [rule._state]
+        params, states = [param], [rule.state]
         self._calls.append((rule.entry, params, states, rule.options_of(param)))
         if self._shares_options:
             self._groups.append((params, states))
@@ -77,7 +77,7 @@ class JointUpdates:
 
 
 def update_params(
-    params: list[Any], before_update: Callable[[Any], None] | None
+    params: list[Parameter], before_update: Callable[[Any], None] | None
 ) -> None:
     """Updates parameters in their order, with what a hook does before each.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy
@@ -13,12 +13,15 @@ from renga import _core
 from renga.core import backend
 from renga.core.optimizer.hooks import Hookable
 from renga.core.optimizer.hyperparameter import Hyperparameter
-from renga.core.serializer import Deserializer
+from renga.core.serializer import AbstractSerializer, Deserializer
+from renga.core.types import Array
 from renga.core.variable import Variable, as_factor
 from renga.utils.argument import check_count
 
 DISPATCHING = ("update", "_update", "update_core", "update_core_gpu")
 # A class that overrides one of these changes what the next step is.
+MASTER = "fp32_param"
+"""The name in files of the float32 values of a float16 parameter."""
 _UPDATING = {*DISPATCHING, "update_core_cpu", "next_step"}
 
 
@@ -77,7 +80,17 @@ class RuleValues(NamedTuple):
 
     t: int = 0
     state: dict[str, Any] | None = None
-    master: Any = None
+    master: Array | None = None
+
+    def named(self) -> dict[str, Any]:
+        """The values of the state, and the float32 values as ``MASTER``."""
+        state = self.state or {}
+        return state.copy() if self.master is None else {**state, MASTER: self.master}
+
+    def with_named(self, values: Mapping[str, Any]) -> RuleValues:
+        """The same count with values by name; the same state if none of it is named."""
+        state = {name: value for name, value in values.items() if name != MASTER}
+        return RuleValues(self.t, state or self.state, values.get(MASTER))
 
 
 class UpdateRule(Hookable):
@@ -143,14 +156,14 @@ class UpdateRule(Hookable):
 
     def _update(self, param: Any) -> None:
         if param.is_initialized:
-            self._prepare_state(param)
+            self.prepare_state(param)
         for hook in self.update_hooks("pre").values():
             hook(self, param)
         self.update_core(param)
         for hook in self.update_hooks("post").values():
             hook(self, param)
 
-    def _prepare_state(self, param: Any) -> None:
+    def prepare_state(self, param: Any) -> None:
         """Makes the state, or sends it to the device of the parameter."""
         if self._state is None:
             self._state = {}
@@ -225,7 +238,7 @@ class UpdateRule(Hookable):
             state[...] = 0
             self.state[name] = state
 
-    def predict(self, param: Any, steps: int, out: Any = None) -> Any:
+    def predict(self, param: Any, steps: int, out: Array | None = None) -> Array:
         """The values of ``param`` expected after ``steps`` further updates.
 
         They are the present ones and ``steps`` times the next step, if the moments stay
@@ -298,7 +311,7 @@ class UpdateRule(Hookable):
         if not flag:
             self._fp32_param = None
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the count of updates and the state.
 
         Before its first update a rule has no state, and none is in the file.
@@ -311,7 +324,7 @@ class UpdateRule(Hookable):
         for name, value in (self._state or {}).items():
             serializer(name, value)
         if self._use_fp32_update:
-            serializer("fp32_param", self.get_values().master)
+            serializer(MASTER, self.get_values().master)
 
     def _load(self, serializer: Any) -> None:
         state = None if self._state is None else dict(self._state)
@@ -327,7 +340,7 @@ class UpdateRule(Hookable):
             self._state = None
         if self._use_fp32_update:
             master = self._fp32_param
-            array = serializer("fp32_param", None if master is None else master.array)
+            array = serializer(MASTER, None if master is None else master.array)
             if master is None or array is not master.array:
                 self._fp32_param = None if array is None else Variable(array)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -127,7 +128,9 @@ class Joined(Source):
     def mode(self) -> Mode:
         return next((d.mode for d in self._datasets if d.mode), tuple)
 
-    def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
+    def get_examples(
+        self, indices: Any, key_indices: Sequence[int] | None
+    ) -> tuple[Any, ...]:
         if key_indices is None:
             tables = [d.get_examples(indices, None) for d in self._datasets]
             return tuple(column for table in tables for column in table)

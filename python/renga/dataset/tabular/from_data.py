@@ -11,7 +11,7 @@ from renga.dataset.tabular.source import Mode
 from renga.dataset.tabular.tabular_dataset import TabularDataset
 
 
-def from_data(data: Any, *, size: int | None = None) -> TabularDataset:
+def from_data(data: object, *, size: int | None = None) -> TabularDataset:
     """A data set of columns.
 
     A column is an array or a list, or ``(key, column)``, or, computed on demand,

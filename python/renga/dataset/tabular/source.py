@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 Mode = Any  # tuple, dict or None
@@ -16,7 +17,7 @@ class Table(Protocol):
     @property
     def mode(self) -> Mode: ...
     def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]: ...
-    def convert(self, data: Any) -> Any: ...
+    def convert(self, data: object) -> Any: ...
 
 
 class Source:
@@ -36,8 +37,10 @@ class Source:
     def mode(self) -> Mode:
         return self.dataset.mode
 
-    def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
+    def get_examples(
+        self, indices: Any, key_indices: Sequence[int] | None
+    ) -> tuple[Any, ...]:
         return self.dataset.get_examples(indices, key_indices)
 
-    def convert(self, data: Any) -> Any:
+    def convert(self, data: object) -> Any:
         return self.dataset.convert(data)

@@ -106,7 +106,7 @@ class WithConverter(Source):
         super().__init__(dataset)
         self._converter = converter
 
-    def convert(self, data: Any) -> Any:
+    def convert(self, data: object) -> Any:
         if isinstance(data, tuple):
             return self._converter(*data)
         if isinstance(data, dict):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import tarfile
 from collections.abc import Sequence
-from typing import Any
 
 import numpy
 
+from renga.core.types import DTypeLike
 from renga.dataset import download
 from renga.datasets.downloaded.images import ImageOptions, cached_arrays, image_dataset
 from renga.datasets.tuple_dataset import TupleDataset
@@ -20,7 +20,10 @@ _LARGEST_MEMBER = 50_000 * (2 + _PIXELS)
 
 
 def get_cifar10(
-    withlabel: bool = True, ndim: int = 3, scale: float = 1.0, dtype: Any = None
+    withlabel: bool = True,
+    ndim: int = 3,
+    scale: float = 1.0,
+    dtype: DTypeLike | None = None,
 ) -> tuple[TupleDataset | numpy.ndarray, TupleDataset | numpy.ndarray]:
     """The 50 000 training and 10 000 test images of ten classes, with labels or alone.
 
@@ -42,7 +45,10 @@ def get_cifar10(
 
 
 def get_cifar100(
-    withlabel: bool = True, ndim: int = 3, scale: float = 1.0, dtype: Any = None
+    withlabel: bool = True,
+    ndim: int = 3,
+    scale: float = 1.0,
+    dtype: DTypeLike | None = None,
 ) -> tuple[TupleDataset | numpy.ndarray, TupleDataset | numpy.ndarray]:
     """The 50 000 training and 10 000 test images of a hundred classes.
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
+from renga.core.types import DTypeLike
 from renga.datasets.downloaded.idx import idx_datasets
 from renga.datasets.downloaded.images import ImageOptions
 from renga.datasets.tuple_dataset import TupleDataset
@@ -42,8 +41,8 @@ def get_fashion_mnist(
     withlabel: bool = True,
     ndim: int = 1,
     scale: float = 1.0,
-    dtype: Any = None,
-    label_dtype: Any = numpy.int32,
+    dtype: DTypeLike | None = None,
+    label_dtype: DTypeLike = numpy.int32,
     rgb_format: bool = False,
 ) -> tuple[TupleDataset | numpy.ndarray, TupleDataset | numpy.ndarray]:
     """The 60 000 training and the 10 000 test images, in the shapes of ``get_mnist``.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import numpy
 
+from renga.core.types import DTypeLike
 from renga.dataset import download
 from renga.datasets.downloaded.images import ImageOptions, cached_arrays, image_dataset
 from renga.datasets.tuple_dataset import TupleDataset
@@ -23,8 +23,8 @@ _CHECKSUMS = {
 def get_svhn(
     withlabel: bool = True,
     scale: float = 1.0,
-    dtype: Any = None,
-    label_dtype: Any = numpy.int32,
+    dtype: DTypeLike | None = None,
+    label_dtype: DTypeLike = numpy.int32,
     add_extra: bool = False,
 ) -> tuple[TupleDataset | numpy.ndarray, ...]:
     """The 73 257 training and 26 032 test digits; ``add_extra``, 531 131 easier ones.

@@ -28,7 +28,7 @@ def first_user(graph: Any, name: str) -> str:
     return f"{node.op_type}{node.doc_string}"
 
 
-def check_same(one: Any, other: Any) -> None:
+def check_same(one: Any, other: object) -> None:
     """Compares the graphs that two inputs of the same shape gave.
 
     Raises:

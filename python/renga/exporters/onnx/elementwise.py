@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import as_array
 from renga.exporters.onnx.registry import (
     OPERATORS,
@@ -20,14 +21,20 @@ from renga.program import Value
 def _operator(name: str) -> Writer:
     """A writer of the operator with the same operands and no attributes."""
 
-    def write(graph: Any, ys: Any, *xs: Any) -> Sequence[str]:
+    def write(graph: Any, ys: Sequence[Value], *xs: object) -> Sequence[str]:
         return [graph.node(name, *(_operand(x, ys[0].dtype) for x in xs))]
 
     return write
 
 
 def _reduction(name: str) -> Writer:
-    def write(graph: Any, ys: Any, x: Any, axis: Any, keepdims: Any) -> Sequence[str]:
+    def write(
+        graph: Any,
+        ys: Sequence[Value],
+        x: Value,
+        axis: Sequence[int] | None,
+        keepdims: bool,
+    ) -> Sequence[str]:
         return [graph.node(name, x, _axes(axis), keepdims=int(keepdims))]
 
     return write
@@ -71,7 +78,7 @@ def _log1p(graph: Any, ys: Any, x: Any) -> Sequence[str]:
 
 
 def _log_of_base(base: float) -> Writer:
-    def write(graph: Any, ys: Any, x: Any) -> Sequence[str]:
+    def write(graph: Any, ys: Any, x: ArrayLike) -> Sequence[str]:
         scale = numpy.asarray(1 / numpy.log(base), x.dtype)
         return [graph.node("Mul", graph.node("Log", x), scale)]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy
 
+from renga.core.types import ArrayLike
 from renga.exporters.onnx.registry import OPERATORS, Writer, writes, writes_function
 from renga.functions.array.get_item import PickItems, PutItems
 
@@ -36,7 +37,7 @@ def _select_item(graph: Any, ys: Any, x: Any, t: Any) -> Sequence[str]:
 
 
 def _extreme_index(op: str) -> Writer:
-    def write(graph: Any, ys: Any, x: Any, axis: Any) -> Sequence[str]:
+    def write(graph: Any, ys: Any, x: ArrayLike, axis: Any) -> Sequence[str]:
         import onnx
 
         x, axis = _line(graph, x, axis)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 
 
-def spread(name: str, x: Any, parameter: Any) -> Variable:
+def spread(name: str, x: ArrayLike, parameter: ArrayLike) -> Variable:
     """``parameter`` (shaped as axes 1, 2, … of ``x``), reshaped to broadcast to ``x``.
 
     Raises:

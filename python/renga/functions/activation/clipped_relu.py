@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_floats
 from renga.utils.extents import check_real
 
 
-def clipped_relu(x: Any, z: float = 20.0) -> Variable:
+def clipped_relu(x: ArrayLike, z: float = 20.0) -> Variable:
     """``min(max(x, 0), z)``.
 
     Raises:
@@ -21,7 +20,7 @@ def clipped_relu(x: Any, z: float = 20.0) -> Variable:
     return _core.ops.clipped_relu(x, check_real("clipped_relu", "z", z))
 
 
-def relu6(x: Any) -> Variable:
+def relu6(x: ArrayLike) -> Variable:
     """``min(max(x, 0), 6)``.
 
     Raises:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_axis, check_floats
 
 
-def crelu(x: Any, axis: int = 1) -> Variable:
+def crelu(x: ArrayLike, axis: int = 1) -> Variable:
     """``relu(x)`` and ``relu(-x)`` joined along an axis.
 
     Raises:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_axis, check_floats, check_shape
 from renga.utils.extents import check_count
 
 
-def maxout(x: Any, pool_size: int, axis: int = 1) -> Variable:
+def maxout(x: ArrayLike, pool_size: int, axis: int = 1) -> Variable:
     """The largest of every ``pool_size`` elements along an axis.
 
     Raises:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.activation.channelwise import spread
 
 
-def prelu(x: Any, W: Any) -> Variable:
+def prelu(x: ArrayLike, W: ArrayLike) -> Variable:
     """``x``, or ``W x`` where ``x`` is negative.
 
     Shapes:

@@ -8,6 +8,7 @@ import numpy
 
 from renga import _core
 from renga.core.configuration import config
+from renga.core.types import ArrayLike
 from renga.functions.check import check_arrays, check_floats, check_shape
 from renga.functions.noise.seed import draw_seed
 from renga.functions.on_host import beside
@@ -15,7 +16,12 @@ from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_real
 
 
-def rrelu(x: Any, l: float = 1.0 / 8, u: float = 1.0 / 3, **kwargs: Any) -> Any:  # noqa: E741
+def rrelu(
+    x: ArrayLike,
+    l: float = 1.0 / 8,  # noqa: E741
+    u: float = 1.0 / 3,
+    **kwargs: object,
+) -> Any:
     """``x``, or ``r x`` where ``x`` is negative, with ``r`` uniform in [l, u).
 
     Outside training ``r`` is ``(l + u) / 2``. The keyword ``r`` sets it;

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.utils.extents import check_real
 
 
 def selu(
-    x: Any, alpha: float = 1.6732632423543772, scale: float = 1.0507009873554805
+    x: ArrayLike, alpha: float = 1.6732632423543772, scale: float = 1.0507009873554805
 ) -> Variable:
     """``scale x``, or ``scale alpha (exp(x) - 1)`` where ``x`` is negative.
 

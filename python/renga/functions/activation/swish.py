@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.activation.channelwise import spread
 
 
-def swish(x: Any, beta: Any) -> Variable:
+def swish(x: ArrayLike, beta: ArrayLike) -> Variable:
     """``x sigmoid(beta x)``.
 
     Shapes:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_counts, check_integer, check_memory, is_number
 
 
 def as_strided(
-    x: Any,
+    x: ArrayLike,
     shape: Sequence[int],
     strides: Sequence[int],
     storage_offset: int | None = None,

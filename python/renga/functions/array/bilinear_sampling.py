@@ -9,10 +9,11 @@ import numpy
 from renga import _core
 from renga.core.around_call import reads_elements
 from renga.core.backend import get_array_module
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array, as_variable
 
 
-def sample_pixels(x: Any, rows: Any, columns: Any) -> Variable:
+def sample_pixels(x: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> Variable:
     """``x`` at points given in pixels, by bilinear interpolation; 0 outside.
 
     Shapes:

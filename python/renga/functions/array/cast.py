@@ -8,12 +8,13 @@ import numpy
 
 from renga import _core
 from renga.core.configuration import config
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array, as_variable, holds_numbers
 from renga.functions.check import check_arrays
 from renga.utils.type_check import InvalidType
 
 
-def cast(x: Any, typ: Any) -> Variable:
+def cast(x: ArrayLike, typ: Any) -> Variable:
     """``x`` in dtype ``typ``; itself if it has that already."""
     check_arrays("cast", x)
     # Not skipped for equal dtypes: the core's bfloat16 arrays report float32.
@@ -25,7 +26,9 @@ def cast(x: Any, typ: Any) -> Variable:
         return Variable(as_array(x).astype(typ), requires_grad=False)
 
 
-def cast_floats(name: str, x: Any, *ys: Any) -> list[Any]:
+def cast_floats(
+    name: str, x: ArrayLike, *ys: ArrayLike | None
+) -> list[ArrayLike | None]:
     """The arrays ``ys`` of floats in the dtype of ``x``; others, and None, as they are.
 
     Raises:
@@ -52,7 +55,7 @@ def with_cast_params(
     return function(x, *cast_floats(function.__name__, x, *params), **options)
 
 
-def promoted(*xs: Any) -> list[Any]:
+def promoted(*xs: ArrayLike) -> list[ArrayLike]:
     """The arrays, cast to the dtype that NumPy would compute with."""
     dtype = xs[0].dtype
     for x in xs[1:]:
@@ -60,6 +63,6 @@ def promoted(*xs: Any) -> list[Any]:
     return [x if x.dtype == dtype else cast(x, dtype) for x in xs]
 
 
-def in_nominal_dtype(x: Any) -> Variable:
+def in_nominal_dtype(x: ArrayLike) -> Variable:
     """``x`` in the dtype that Python sees; the core may hold it as bfloat16."""
     return _core.ops.cast(x, x.dtype)

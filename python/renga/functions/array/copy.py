@@ -8,12 +8,13 @@ from renga.backends.cuda import DummyDevice
 from renga.core.around_call import reads_elements
 from renga.core.backend import Device, get_device, get_device_from_array
 from renga.core.function_node import FunctionNode
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array, as_variable, holds_numbers
 from renga.functions.check import check_arrays
 
 
 @reads_elements
-def copy(x: Any, dst: Any) -> Variable:
+def copy(x: ArrayLike, dst: Any) -> Variable:
     """``x`` copied to a device: a number, a specifier, a Device or a ``DummyDevice``.
 
     Raises:

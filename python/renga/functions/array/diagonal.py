@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_arrays, check_axis
 from renga.utils.extents import check_integer
@@ -14,7 +13,7 @@ from renga.utils.type_check import InvalidType
 _FAR = 1 << 62
 
 
-def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
+def diagonal(x: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
     """The diagonal ``x[i, i + offset]`` of two axes, as the last axis.
 
     Raises:

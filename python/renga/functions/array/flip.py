@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_arrays, check_axis, check_shape
 
 
-def flip(x: Any, axis: int) -> Variable:
+def flip(x: ArrayLike, axis: int) -> Variable:
     """``x`` backwards along an axis.
 
     Raises:
@@ -32,7 +33,7 @@ def flipud(a: Any) -> Variable:
     return flip(a, 0)
 
 
-def fliplr(a: Any) -> Variable:
+def fliplr(a: ArrayLike) -> Variable:
     """``a`` backwards along axis 1.
 
     Raises:

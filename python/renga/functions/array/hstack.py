@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_arrays
 from renga.utils.type_check import InvalidType
 
 
-def hstack(xs: Sequence[Any]) -> Variable:
+def hstack(xs: Sequence[ArrayLike]) -> Variable:
     """Arrays joined along axis 1; along axis 0 if they have no other.
 
     Raises:
@@ -21,7 +22,7 @@ def hstack(xs: Sequence[Any]) -> Variable:
     return _core.ops.concat(_with_axes(axes, xs, (), 1), 0 if axes < 2 else 1)
 
 
-def vstack(xs: Sequence[Any]) -> Variable:
+def vstack(xs: Sequence[ArrayLike]) -> Variable:
     """Arrays joined along axis 0; those of one axis are rows.
 
     Raises:
@@ -31,7 +32,7 @@ def vstack(xs: Sequence[Any]) -> Variable:
     return _core.ops.concat(_with_axes(axes, xs, (1,), 2), 0)
 
 
-def dstack(xs: Sequence[Any]) -> Variable:
+def dstack(xs: Sequence[ArrayLike]) -> Variable:
     """Arrays joined along axis 2; those of one axis are rows, rows are flat.
 
     Raises:
@@ -58,7 +59,7 @@ def _with_axes(
     if axes >= n:
         return list(xs)
 
-    def extended(x: Any) -> Variable:
+    def extended(x: ArrayLike) -> Variable:
         shape = (*before, *x.shape)
         return _core.ops.reshape(x, (*shape, *(1,) * (n - len(shape))))
 

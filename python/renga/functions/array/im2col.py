@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_arrays, check_shape
@@ -14,12 +13,12 @@ from renga.utils.extents import check_memory, check_window
 
 
 def im2col(
-    x: Any,
-    ksize: Any,
-    stride: Any = 1,
-    pad: Any = 0,
+    x: ArrayLike,
+    ksize: Extents,
+    stride: Extents = 1,
+    pad: Extents = 0,
     cover_all: bool = False,
-    dilate: Any = 1,
+    dilate: Extents = 1,
 ) -> Variable:
     """The elements of every window, one window behind each output pixel.
 

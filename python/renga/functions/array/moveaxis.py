@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_axis
 
 
-def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
+def moveaxis(x: ArrayLike, source: Any, destination: Any) -> Variable:
     """``x`` with the axes ``source`` at ``destination``, the others in their order.
 
     Raises:

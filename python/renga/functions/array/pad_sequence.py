@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array
 from renga.functions.array.pad import pad
 from renga.functions.check import check_arrays
@@ -16,7 +17,7 @@ from renga.utils.type_check import InvalidType
 
 
 def pad_sequence(
-    xs: Sequence[Any], length: int | None = None, padding: float = 0
+    xs: Sequence[ArrayLike], length: int | None = None, padding: float = 0
 ) -> Variable:
     """Sequences padded at their ends to one length, the longest's if None.
 
@@ -44,7 +45,7 @@ def pad_sequence(
         return _without_gradient(xs, length, padding)
     check_memory("pad_sequence", (len(xs), length, *shapes[0][1:]), xs[0].dtype)
 
-    def padded(x: Any) -> Variable:
+    def padded(x: ArrayLike) -> Variable:
         rest = [0] * (x.ndim - 1)
         after = [length - x.shape[0], *rest]
         if x.dtype.kind != "f":

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga.core.configuration import config
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.array.get_item import get_item
 from renga.functions.check import array_of, check_axis, checked_indices
@@ -14,7 +13,9 @@ from renga.functions.on_host import on_host
 
 
 @on_host
-def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variable:
+def permutate(
+    x: ArrayLike, indices: ArrayLike, axis: int = 0, inv: bool = False
+) -> Variable:
     """``x[indices]`` along an axis; with ``inv`` the inverse permutation.
 
     Raises:

@@ -69,7 +69,7 @@ class PickedRows:
         return x
 
 
-def picked_rows(shape: tuple[int, ...], keys: tuple[Any, ...]) -> PickedRows | None:
+def picked_rows(shape: tuple[int, ...], keys: tuple[object, ...]) -> PickedRows | None:
     """How the keys pick elements of an array; None where only NumPy's rules tell."""
     every = _one_per_axis(shape, keys)
     if every is None:

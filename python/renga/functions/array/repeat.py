@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_arrays, check_axis
 from renga.utils.extents import check_count, check_memory
 
 
-def repeat(x: Any, repeats: int | tuple[int, ...], axis: int | None = None) -> Variable:
+def repeat(
+    x: ArrayLike, repeats: int | tuple[int, ...], axis: int | None = None
+) -> Variable:
     """Each element repeated along an axis; without one, of the flat array.
 
     Raises:

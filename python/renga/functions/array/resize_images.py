@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga import _core
 from renga.core.around_call import overridable
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 from renga.utils.extents import check_counts, check_memory
@@ -15,7 +14,7 @@ from renga.utils.extents import check_counts, check_memory
 
 @overridable
 def resize_images(
-    x: Any,
+    x: ArrayLike,
     output_shape: tuple[int, int],
     *,
     mode: str = "bilinear",

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_axis
 from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
 
 
-def rollaxis(x: Any, axis: int, start: int = 0) -> Variable:
+def rollaxis(x: ArrayLike, axis: int, start: int = 0) -> Variable:
     """``x`` with one axis moved before the axis ``start``.
 
     Raises:

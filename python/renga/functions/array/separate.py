@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_axis
 
 
-def separate(x: Any, axis: int = 0) -> tuple[Variable, ...]:
+def separate(x: ArrayLike, axis: int = 0) -> tuple[Variable, ...]:
     """The slices of ``x`` along an axis, without that axis.
 
     Raises:

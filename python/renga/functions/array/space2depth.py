@@ -6,12 +6,13 @@ import math
 from typing import Any
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_floats, check_shape
 from renga.utils.extents import check_count
 
 
-def space2depth(X: Any, r: int) -> Variable:
+def space2depth(X: ArrayLike, r: int) -> Variable:
     """Squares of ``r`` by ``r`` pixels as channels.
 
     Shapes:

@@ -15,7 +15,7 @@ from renga.utils.extents import check_counts, check_memory
 
 
 def spatial_transformer_grid(
-    theta: Any, output_shape: tuple[int, int], **kwargs: Any
+    theta: Any, output_shape: tuple[int, int], **kwargs: object
 ) -> Variable:
     """Points of an input image for the pixels of an output image (rows, columns).
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.bilinear_sampling import sample_pixels
 from renga.functions.array.cast import cast
@@ -12,7 +11,9 @@ from renga.functions.check import check_floats, check_shape
 from renga.utils.argument import parse_kwargs
 
 
-def spatial_transformer_sampler(x: Any, grid: Any, **kwargs: Any) -> Variable:
+def spatial_transformer_sampler(
+    x: ArrayLike, grid: ArrayLike, **kwargs: object
+) -> Variable:
     """``x`` at the points of ``grid``, by bilinear interpolation; 0 outside.
 
     Points are (x, y) with the image reaching from -1 to 1.

@@ -7,6 +7,7 @@ from typing import Any, Literal, overload
 
 from renga import _core
 from renga.core.configuration import config
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.check import check_axis
 from renga.utils.extents import check_integer
@@ -18,14 +19,17 @@ _MOST_EMPTY = 2**16
 
 @overload
 def split_axis(
-    x: Any, indices_or_sections: Any, axis: int, force_tuple: Literal[True] = True
+    x: ArrayLike,
+    indices_or_sections: Extents,
+    axis: int,
+    force_tuple: Literal[True] = True,
 ) -> tuple[Variable, ...]: ...
 @overload
 def split_axis(
-    x: Any, indices_or_sections: Any, axis: int, force_tuple: bool
+    x: ArrayLike, indices_or_sections: Extents, axis: int, force_tuple: bool
 ) -> tuple[Variable, ...] | Variable: ...
 def split_axis(
-    x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = True
+    x: ArrayLike, indices_or_sections: Extents, axis: int, force_tuple: bool = True
 ) -> tuple[Variable, ...] | Variable:
     """``x`` split before each of the indices, or into equal sections.
 

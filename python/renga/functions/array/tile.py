@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_count, check_memory
 
 
-def tile(x: Any, reps: int | tuple[int, ...]) -> Variable:
+def tile(x: ArrayLike, reps: int | tuple[int, ...]) -> Variable:
     """``x`` repeated as a block along each of the last axes.
 
     Raises:

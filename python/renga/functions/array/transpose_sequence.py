@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 
 
-def transpose_sequence(xs: Sequence[Any]) -> tuple[Variable, ...]:
+def transpose_sequence(xs: Sequence[ArrayLike]) -> tuple[Variable, ...]:
     """One array per time step, of the elements of all sequences that are long enough.
 
     Shapes:

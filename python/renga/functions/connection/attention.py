@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
 from renga.core.configuration import config
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_arrays
 from renga.functions.noise.seed import draw_seed
@@ -13,10 +12,10 @@ from renga.utils.type_check import InvalidType
 
 
 def scaled_dot_product_attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    attn_mask: Any = None,
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    attn_mask: ArrayLike | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,

@@ -6,12 +6,13 @@ import math
 from typing import Any
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 
 
 def bilinear(
-    e1: Any, e2: Any, W: Any, V1: Any = None, V2: Any = None, b: Any = None
+    e1: Any, e2: Any, W: ArrayLike, V1: Any = None, V2: Any = None, b: Any = None
 ) -> Variable:
     """``e1 W e2 + e1 V1 + e2 V2 + b``; axes after the first of e1 and e2 count as one.
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.window import window_2d
 from renga.utils.argument import parse_kwargs
@@ -13,13 +12,13 @@ DETERMINISTIC = "expected using_config('cudnn_deterministic', …), got determin
 
 
 def convolution_2d(
-    x: Any,
-    W: Any,
-    b: Any = None,
-    stride: Any = 1,
-    pad: Any = 0,
+    x: ArrayLike,
+    W: ArrayLike,
+    b: ArrayLike | None = None,
+    stride: Extents = 1,
+    pad: Extents = 0,
     cover_all: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Variable:
     """Convolution (cross-correlation) of images with filters.
 

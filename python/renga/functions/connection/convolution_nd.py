@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.types import Extents
 from renga.core.variable import Variable
 from renga.functions.array.cast import cast_floats
 from renga.functions.window import over_axes, window_nd
@@ -14,10 +15,10 @@ def convolution_nd(
     x: Any,
     W: Any,
     b: Any = None,
-    stride: Any = 1,
-    pad: Any = 0,
+    stride: Extents = 1,
+    pad: Extents = 0,
     cover_all: bool = False,
-    dilate: Any = 1,
+    dilate: Extents = 1,
     groups: int = 1,
 ) -> Variable:
     """Convolution (cross-correlation) of n-dimensional images with filters.

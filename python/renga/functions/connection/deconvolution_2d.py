@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.connection.convolution_2d import DETERMINISTIC
 from renga.functions.window import as_pair, window_2d
@@ -12,13 +11,13 @@ from renga.utils.argument import parse_kwargs
 
 
 def deconvolution_2d(
-    x: Any,
-    W: Any,
-    b: Any = None,
-    stride: Any = 1,
-    pad: Any = 0,
+    x: ArrayLike,
+    W: ArrayLike,
+    b: ArrayLike | None = None,
+    stride: Extents = 1,
+    pad: Extents = 0,
     outsize: tuple[int, int] | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Variable:
     """Transposed convolution: the gradient of a convolution with respect to its input.
 

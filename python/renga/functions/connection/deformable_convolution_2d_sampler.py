@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.array.bilinear_sampling import sample_pixels
 from renga.functions.array.cast import cast, cast_floats
@@ -19,7 +20,12 @@ from renga.utils.extents import check_window
 
 @on_host
 def deformable_convolution_2d_sampler(
-    x: Any, offset: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0
+    x: Any,
+    offset: ArrayLike,
+    W: Any,
+    b: ArrayLike | None = None,
+    stride: Extents = 1,
+    pad: Extents = 0,
 ) -> Variable:
     """Convolution whose kernel elements sample the image ``offset`` pixels away.
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.check import check_arrays, check_shape
 from renga.functions.connection.convolution_2d import convolution_2d
 
 
 def depthwise_convolution_2d(
-    x: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0
+    x: ArrayLike,
+    W: ArrayLike,
+    b: ArrayLike | None = None,
+    stride: Extents = 1,
+    pad: Extents = 0,
 ) -> Variable:
     """Convolution of each channel with M filters of its own.
 

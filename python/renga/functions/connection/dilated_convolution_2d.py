@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.connection.convolution_2d import convolution_2d
 
 
 def dilated_convolution_2d(
-    x: Any,
-    W: Any,
-    b: Any = None,
+    x: ArrayLike,
+    W: ArrayLike,
+    b: ArrayLike | None = None,
     stride: Any = 1,
     pad: Any = 0,
     dilate: Any = 1,

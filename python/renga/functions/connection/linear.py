@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_count
 from renga.utils.type_check import InvalidType
 
 
-def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
+def linear(
+    x: ArrayLike, W: ArrayLike, b: ArrayLike | None = None, n_batch_axes: int = 1
+) -> Variable:
     """``x W^T + b``; the axes of ``x`` after the batch axes count as one.
 
     Shapes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.array.cast import cast_floats
 from renga.functions.array.im2col import im2col
@@ -12,7 +13,9 @@ from renga.functions.check import check_floats, check_shape
 from renga.functions.window import as_pair
 
 
-def local_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1) -> Variable:
+def local_convolution_2d(
+    x: Any, W: Any, b: ArrayLike | None = None, stride: Extents = 1
+) -> Variable:
     """The product of every window with filters of its own.
 
     ``stride`` is a number or a pair (rows, columns).

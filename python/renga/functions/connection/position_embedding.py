@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
 from renga.core.around_call import overridable
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_integer
@@ -13,7 +12,7 @@ from renga.utils.type_check import InvalidType
 
 
 @overridable
-def position_embedding(W: Any, x: Any, position: int = 0) -> Variable:
+def position_embedding(W: ArrayLike, x: ArrayLike, position: int = 0) -> Variable:
     """The rows of ``W`` for the tokens of ``x``, of which the first is at ``position``.
 
     In a model that is parallel by ``sequence``, the rows for this rank's tokens.

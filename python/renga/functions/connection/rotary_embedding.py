@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_floats
 from renga.utils.extents import check_integer, check_real
@@ -17,7 +18,7 @@ _MOST = 2**31  # the angles of larger positions are no longer exact
 
 
 def rotary_embedding(
-    x: Any, position: int = 0, base: float = 10000.0, step: int = 1
+    x: ArrayLike, position: int = 0, base: float = 10000.0, step: int = 1
 ) -> Variable:
     """Rotates pairs of features by angles proportional to their position.
 

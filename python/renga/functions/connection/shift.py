@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 from renga.functions.window import as_pair
 from renga.utils.extents import check_window
 
 
-def shift(x: Any, ksize: Any = 3, dilate: Any = 1) -> Variable:
+def shift(x: ArrayLike, ksize: Extents = 3, dilate: Extents = 1) -> Variable:
     """Groups of channels, each shifted by an offset of a window, padded with zeros.
 
     The window has ``ksize`` positions, ``dilate`` pixels apart, both numbers or pairs

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga.core.around_call import reads_elements, tell_counted
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.check import array_of, check_floats, check_shape
 from renga.functions.on_host import on_host
@@ -15,7 +16,7 @@ from renga.utils.type_check import InvalidType
 
 @reads_elements
 @on_host
-def binary_accuracy(y: Any, t: Any) -> Variable:
+def binary_accuracy(y: ArrayLike, t: Any) -> Variable:
     """The fraction of scores whose sign agrees with the label; no gradient.
 
     Scores of 0 or more predict the label 1, others 0.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga.core.around_call import reads_elements
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.check import array_of, check_floats, check_labels_shape
 from renga.utils.extents import check_count, check_memory
@@ -50,7 +51,7 @@ def classification_summary(
     counted = t != ignore_label
     predicted, t = y.argmax(1).reshape(t.shape)[counted], t[counted]
 
-    def count(labels: Any) -> Any:
+    def count(labels: ArrayLike) -> Array:
         inside = labels[(labels >= 0) & (labels < label_num)]
         return numpy.bincount(inside, minlength=label_num)
 
@@ -67,7 +68,7 @@ def classification_summary(
 
 @reads_elements
 def precision(
-    y: Any, t: Any, label_num: int | None = None, ignore_label: int = -1
+    y: ArrayLike, t: ArrayLike, label_num: int | None = None, ignore_label: int = -1
 ) -> tuple[Variable, Variable]:
     """The fraction of correct predictions of each class, and its number of samples."""
     found, _, _, support = classification_summary(y, t, label_num, 1.0, ignore_label)
@@ -76,7 +77,7 @@ def precision(
 
 @reads_elements
 def recall(
-    y: Any, t: Any, label_num: int | None = None, ignore_label: int = -1
+    y: ArrayLike, t: ArrayLike, label_num: int | None = None, ignore_label: int = -1
 ) -> tuple[Variable, Variable]:
     """The fraction of each class's samples predicted correctly, and their number."""
     _, found, _, support = classification_summary(y, t, label_num, 1.0, ignore_label)
@@ -85,7 +86,7 @@ def recall(
 
 @reads_elements
 def f1_score(
-    y: Any, t: Any, label_num: int | None = None, ignore_label: int = -1
+    y: ArrayLike, t: ArrayLike, label_num: int | None = None, ignore_label: int = -1
 ) -> tuple[Variable, Variable]:
     """Harmonic mean of each class's precision and recall, and its number of samples."""
     _, _, score, support = classification_summary(y, t, label_num, 1.0, ignore_label)

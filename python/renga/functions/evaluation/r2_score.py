@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga.core.around_call import reads_elements
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.check import check_floats, check_shape
 from renga.functions.on_host import on_host
@@ -15,7 +16,7 @@ from renga.functions.on_host import on_host
 @reads_elements
 @on_host
 def r2_score(
-    pred: Any,
+    pred: ArrayLike,
     true: Any,
     sample_weight: Any = None,
     multioutput: str = "uniform_average",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.cast import in_nominal_dtype
 from renga.functions.check import check_alike
 
 
-def absolute_error(x0: Any, x1: Any) -> Variable:
+def absolute_error(x0: ArrayLike, x1: ArrayLike) -> Variable:
     """``|x0 - x1|``, element by element.
 
     Raises:

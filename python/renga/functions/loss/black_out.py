@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array
 from renga.functions.array.cast import promoted
 from renga.functions.check import (
@@ -20,7 +19,9 @@ from renga.functions.on_host import on_host
 
 
 @on_host
-def black_out(x: Any, t: Any, W: Any, samples: Any, reduce: str = "mean") -> Variable:
+def black_out(
+    x: ArrayLike, t: ArrayLike, W: ArrayLike, samples: ArrayLike, reduce: str = "mean"
+) -> Variable:
     """``-log p[t] - sum(log(1 - p[s]))``, p the softmax of ``x W`` over t and all s.
 
     ``x`` and ``W`` may have different float dtypes; the wider one is the result's.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga import _core
 from renga.core.around_call import reads_elements
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.cast import in_nominal_dtype
 from renga.functions.check import (
@@ -24,7 +23,7 @@ from renga.utils.type_check import InvalidType
 @reads_elements
 @on_host
 def contrastive(
-    x0: Any, x1: Any, y: Any, margin: float = 1, reduce: str = "mean"
+    x0: ArrayLike, x1: ArrayLike, y: ArrayLike, margin: float = 1, reduce: str = "mean"
 ) -> Variable:
     """Half of ``d ** 2`` where ``y`` is 1, else of ``max(margin - d, 0) ** 2``.
 

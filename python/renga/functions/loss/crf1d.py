@@ -10,6 +10,7 @@ import numpy
 
 from renga import _core
 from renga.core.around_call import reads_elements
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.check import check_arrays, check_floats, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
@@ -20,7 +21,10 @@ from renga.utils.type_check import InvalidType
 @reads_elements
 @on_host
 def crf1d(
-    cost: Any, xs: Sequence[Any], ys: Sequence[Any], reduce: str = "mean"
+    cost: ArrayLike,
+    xs: Sequence[ArrayLike],
+    ys: Sequence[ArrayLike],
+    reduce: str = "mean",
 ) -> Variable:
     """``-log p(ys | xs)`` of sequences of labels.
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.math.average import average
 
 
-def cross_covariance(y: Any, z: Any, reduce: str = "half_squared_sum") -> Variable:
+def cross_covariance(
+    y: ArrayLike, z: ArrayLike, reduce: str = "half_squared_sum"
+) -> Variable:
     """Half of the sum of the squared covariances of the units of ``y`` and ``z``.
 
     ``reduce="no"`` gives the covariances.

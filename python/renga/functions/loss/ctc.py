@@ -9,6 +9,7 @@ import numpy
 
 from renga import _core
 from renga.core.around_call import reads_elements
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.cast import cast
 from renga.functions.check import array_of, check_floats, checked_indices
@@ -20,8 +21,8 @@ from renga.utils.type_check import InvalidType
 @reads_elements
 @on_host
 def connectionist_temporal_classification(
-    x: Sequence[Any],
-    t: Any,
+    x: Sequence[ArrayLike],
+    t: ArrayLike,
     blank_symbol: int,
     input_length: Any = None,
     label_length: Any = None,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 from renga.functions.loss.cross_covariance import cross_covariance
@@ -14,7 +13,7 @@ from renga.functions.loss.reduction import check_reduce
 from renga.functions.on_host import beside
 
 
-def decov(h: Any, reduce: str = "half_squared_sum") -> Variable:
+def decov(h: ArrayLike, reduce: str = "half_squared_sum") -> Variable:
     """Half of the sum of the squared covariances of different units.
 
     ``reduce="no"`` gives the covariances, with 0 for those of a unit with itself.

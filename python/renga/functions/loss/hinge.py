@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.cast import in_nominal_dtype
 from renga.functions.check import (
@@ -22,7 +21,9 @@ from renga.utils.type_check import InvalidType
 
 
 @on_host
-def hinge(x: Any, t: Any, norm: str = "L1", reduce: str = "mean") -> Variable:
+def hinge(
+    x: ArrayLike, t: ArrayLike, norm: str = "L1", reduce: str = "mean"
+) -> Variable:
     """``max(0, 1 - x)`` for the class of the label, ``max(0, 1 + x)`` for the others.
 
     ``norm="L2"`` squares it. ``reduce="mean"`` divides the sum by N; ``"no"`` keeps one

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.cast import in_nominal_dtype
 from renga.functions.check import check_alike
@@ -13,7 +12,7 @@ from renga.utils.extents import check_real
 
 
 def huber_loss(
-    x: Any, t: Any, delta: float, reduce: str = "sum_along_second_axis"
+    x: ArrayLike, t: ArrayLike, delta: float, reduce: str = "sum_along_second_axis"
 ) -> Variable:
     """``d ** 2 / 2`` of the difference d, or ``delta (|d| - delta / 2)`` beyond delta.
 

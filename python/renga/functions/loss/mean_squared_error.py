@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.cast import in_nominal_dtype
 from renga.functions.check import check_alike
 from renga.functions.math.average import mean
 
 
-def mean_squared_error(x0: Any, x1: Any) -> Variable:
+def mean_squared_error(x0: ArrayLike, x1: ArrayLike) -> Variable:
     """The mean over all elements of ``(x0 - x1) ** 2``.
 
     Raises:

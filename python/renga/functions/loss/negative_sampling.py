@@ -7,6 +7,7 @@ from typing import Any, Callable
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.functions.check import array_of, check_floats, check_shape, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import on_host
@@ -17,13 +18,13 @@ from renga.utils.type_check import InvalidType
 
 @on_host
 def negative_sampling(
-    x: Any,
-    t: Any,
-    W: Any,
+    x: ArrayLike,
+    t: ArrayLike,
+    W: ArrayLike,
     sampler: Callable[[tuple[int, int]], Any],
     sample_size: int,
     reduce: str = "sum",
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """``-log sigmoid(x W[t]) - sum(log sigmoid(-x W[s]))`` over drawn classes s.
 

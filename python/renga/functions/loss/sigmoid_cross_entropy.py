@@ -8,6 +8,7 @@ import numpy
 
 from renga import _core
 from renga.core.around_call import reads_elements, tell_counted
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.cast import in_nominal_dtype
 from renga.functions.check import array_of, check_arrays, checked_indices
@@ -19,7 +20,7 @@ from renga.utils.type_check import InvalidType
 @reads_elements
 @on_host
 def sigmoid_cross_entropy(
-    x: Any, t: Any, normalize: bool = True, reduce: str = "mean"
+    x: ArrayLike, t: Any, normalize: bool = True, reduce: str = "mean"
 ) -> Variable:
     """``-log sigmoid(x)`` where the label is 1, ``-log(1 - sigmoid(x))`` where it is 0.
 

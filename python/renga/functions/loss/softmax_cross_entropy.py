@@ -8,6 +8,7 @@ import numpy
 
 from renga import _core
 from renga.core.around_call import tell_counted
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.cast import in_nominal_dtype, promoted
 from renga.functions.check import array_of, check_arrays
@@ -18,7 +19,7 @@ from renga.utils.type_check import InvalidType
 
 def softmax_cross_entropy(
     x: Any,
-    t: Any,
+    t: ArrayLike,
     normalize: bool = True,
     cache_score: bool = True,
     class_weight: Any = None,

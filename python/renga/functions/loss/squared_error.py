@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_alike
 
 
-def squared_difference(x1: Any, x2: Any) -> Variable:
+def squared_difference(x1: ArrayLike, x2: ArrayLike) -> Variable:
     """``(x1 - x2) ** 2``, element by element.
 
     Raises:
@@ -19,7 +18,7 @@ def squared_difference(x1: Any, x2: Any) -> Variable:
     return _core.ops.squared_difference(x1, x2)
 
 
-def squared_error(x0: Any, x1: Any) -> Variable:
+def squared_error(x0: ArrayLike, x1: ArrayLike) -> Variable:
     """``(x0 - x1) ** 2``, element by element.
 
     Raises:

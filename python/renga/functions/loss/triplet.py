@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.cast import in_nominal_dtype
 from renga.functions.check import check_alike
@@ -12,9 +11,9 @@ from renga.functions.loss.reduction import check_reduce, reduced
 
 
 def triplet(
-    anchor: Any,
-    positive: Any,
-    negative: Any,
+    anchor: ArrayLike,
+    positive: ArrayLike,
+    negative: ArrayLike,
     margin: float = 0.2,
     reduce: str = "mean",
 ) -> Variable:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.cast import in_nominal_dtype
 from renga.functions.check import check_floats
@@ -37,7 +38,7 @@ def gaussian_kl_divergence(mean: Any, ln_var: Any, reduce: str = "sum") -> Varia
     return reduced(loss, reduce)
 
 
-def bernoulli_nll(x: Any, y: Any, reduce: str = "sum") -> Variable:
+def bernoulli_nll(x: ArrayLike, y: ArrayLike, reduce: str = "sum") -> Variable:
     """``-x log p - (1 - x) log(1 - p)`` with ``p = sigmoid(y)``.
 
     ``x`` may be a number.
@@ -53,7 +54,9 @@ def bernoulli_nll(x: Any, y: Any, reduce: str = "sum") -> Variable:
     return reduced(loss, reduce)
 
 
-def gaussian_nll(x: Any, mean: Any, ln_var: Any, reduce: str = "sum") -> Variable:
+def gaussian_nll(
+    x: ArrayLike, mean: ArrayLike, ln_var: ArrayLike, reduce: str = "sum"
+) -> Variable:
     """``-log`` of the density at ``x`` of normal distributions.
 
     ``x`` and ``mean`` may be numbers.

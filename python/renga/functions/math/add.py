@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_arrays
 from renga.utils.type_check import InvalidType
 
 
-def add(*xs: Any) -> Variable:
+def add(*xs: ArrayLike) -> Variable:
     """The sum of all the arrays and numbers, by ``+``.
 
     Raises:

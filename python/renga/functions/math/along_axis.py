@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
 from renga.core.configuration import config
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_arrays, check_shape
 from renga.utils.extents import check_integer
 
 
-def aligned(name: str, x: Any, y: Any, axis: int) -> Variable:
+def aligned(name: str, x: ArrayLike, y: ArrayLike, axis: int) -> Variable:
     """``y`` in a shape that broadcasts to that of ``x``, its first axis at ``axis``.
 
     Raises:

@@ -7,6 +7,7 @@ from typing import Any
 
 from renga import _core
 from renga.core.around_call import overridable
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, attach
 from renga.functions.array.cast import cast
 from renga.functions.check import check_arrays, check_axis
@@ -15,9 +16,9 @@ from renga.utils.type_check import InvalidType
 
 @overridable
 def average(
-    x: Any,
+    x: ArrayLike,
     axis: int | tuple[int, ...] | None = None,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     keepdims: bool = False,
 ) -> Variable:
     """The mean over axes; with ``weights``, ``sum(x weights) / sum(weights)``.

@@ -6,12 +6,13 @@ import warnings
 from typing import Any
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 
 
 def batch_matmul(
-    a: Any, b: Any, transa: bool = False, transb: bool = False
+    a: Any, b: ArrayLike, transa: bool = False, transb: bool = False
 ) -> Variable:
     """The product of each pair of matrices; samples of one axis are columns.
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 
 
-def cholesky(a: Any) -> Variable:
+def cholesky(a: ArrayLike) -> Variable:
     """The lower triangular L with ``L L^T = a``; its gradient is symmetric.
 
     Shapes:

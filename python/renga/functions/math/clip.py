@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_real
 from renga.utils.type_check import InvalidType
 
 
-def clip(x: Any, x_min: float | None, x_max: float | None) -> Variable:
+def clip(x: ArrayLike, x_min: float | None, x_max: float | None) -> Variable:
     """``x`` limited to [x_min, x_max]; None means no limit.
 
     Raises:

@@ -16,7 +16,7 @@ from renga.functions.math.subscripts import Labels, parse
 from renga.utils.type_check import InvalidType
 
 
-def einsum(*operands: Any) -> Variable:
+def einsum(*operands: object) -> Variable:
     """Sums of products of arrays named by labels, as ``numpy.einsum``.
 
     Takes ``("ij,jk->ik", a, b)`` or ``(a, [0, 1], b, [1, 2], [0, 2])``.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_floats
 
 
-def fmod(x: Any, divisor: Any) -> Variable:
+def fmod(x: ArrayLike, divisor: ArrayLike) -> Variable:
     """The remainder of division, with the sign of ``x``.
 
     Raises:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array
 from renga.functions.check import check_arrays, check_floats
 from renga.utils.type_check import InvalidType
 
 
-def polygamma(n: Any, x: Any) -> Variable:
+def polygamma(n: Any, x: ArrayLike) -> Variable:
     """The ``n``-th derivative of ``digamma(x)``; it has a gradient in ``x`` only.
 
     Shapes:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array, holds_numbers
 from renga.functions.check import check_arrays
 from renga.utils.type_check import InvalidType
 
 
-def identity(*inputs: Any) -> Variable | tuple[Variable, ...]:
+def identity(*inputs: ArrayLike) -> Variable | tuple[Variable, ...]:
     """New variables with the values of the inputs; one alone is no tuple."""
     check_arrays("identity", *inputs)
     try:

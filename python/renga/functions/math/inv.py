@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_arrays, check_floats, check_shape
 
 
-def inv(a: Any) -> Variable:
+def inv(a: ArrayLike) -> Variable:
     """The inverse of a matrix.
 
     Shapes:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_alike
 
 
-def linear_interpolate(p: Any, x: Any, y: Any) -> Variable:
+def linear_interpolate(p: ArrayLike, x: ArrayLike, y: ArrayLike) -> Variable:
     """``p x + (1 - p) y``.
 
     Raises:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.math.along_axis import aligned
 
 
-def scale(x: Any, y: Any, axis: int = 1) -> Variable:
+def scale(x: ArrayLike, y: ArrayLike, axis: int = 1) -> Variable:
     """``x y``, the first axis of ``y`` at ``axis`` of ``x``.
 
     Raises:

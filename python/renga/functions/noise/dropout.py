@@ -8,6 +8,7 @@ import numpy
 
 from renga import _core
 from renga.core.configuration import config
+from renga.core.types import ArrayLike
 from renga.core.variable import as_variable
 from renga.functions.array.cast import promoted
 from renga.functions.check import check_arrays
@@ -17,7 +18,7 @@ from renga.utils.extents import check_real
 from renga.utils.type_check import InvalidType
 
 
-def dropout(x: Any, ratio: float = 0.5, **kwargs: Any) -> Any:
+def dropout(x: ArrayLike, ratio: float = 0.5, **kwargs: object) -> Any:
     """Sets elements to 0 with probability ``ratio`` and scales up the others.
 
     Does so only while ``config.train`` is true. The keyword ``mask`` sets the

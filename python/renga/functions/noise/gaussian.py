@@ -13,7 +13,7 @@ from renga.functions.noise.seed import draw_seed
 from renga.utils.argument import parse_kwargs
 
 
-def gaussian(mean: Any, ln_var: Any, **kwargs: Any) -> Any:
+def gaussian(mean: Any, ln_var: Any, **kwargs: object) -> Any:
     """Normal numbers ``mean + exp(ln_var / 2) eps``, differentiable in both.
 
     The keyword ``eps`` sets the standard normal numbers; with ``return_eps=True`` the

@@ -10,6 +10,7 @@ from typing import Any, Callable
 import numpy
 
 from renga.core.computational_graph import functions_before
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 
 # An odd number near 2**53 / the golden ratio: multiples are far apart.
@@ -31,7 +32,7 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
-def draw_seed(x: Any) -> int:
+def draw_seed(x: ArrayLike) -> int:
     """53 bits from NumPy's global generator, so seeding NumPy reproduces a run.
 
     Ranks that compute ``x`` together use what rank 0 draws, whatever the states of
@@ -55,7 +56,7 @@ def record_seeds(add: Callable[[int, int], None] | None) -> None:
     _thread.add = add
 
 
-def generator(x: Any) -> Any:
+def generator(x: ArrayLike) -> Any:
     """What draws random numbers of the shape of ``x``: NumPy's global generator.
 
     For a replicated variable, all ranks get the numbers of rank 0. For a sharded one,
@@ -84,13 +85,13 @@ class _Rank0Generator:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         draw = getattr(numpy.random, name)
 
-        def draw_on_rank_0(*args: Any, **kwargs: Any) -> Any:
+        def draw_on_rank_0(*args: object, **kwargs: object) -> Any:
             return self._comm.broadcast(numpy.asarray(draw(*args, **kwargs)))
 
         return draw_on_rank_0
 
 
-def copy_stream(leaf: Any, x: Any) -> None:
+def copy_stream(leaf: Any, x: ArrayLike) -> None:
     """Gives ``leaf``, which has no graph, the random stream of ``x``."""
     if _streams_exist:
         owner = _owner_of(x)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.cast import cast_floats
 from renga.functions.check import array_of, check_floats, check_shape
@@ -18,7 +19,7 @@ from renga.utils.extents import check_real
 def simplified_dropconnect(
     x: Any,
     W: Any,
-    b: Any = None,
+    b: ArrayLike | None = None,
     ratio: float = 0.5,
     train: bool = True,
     mask: Any = None,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
 from renga.core.configuration import config
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.array.cast import promoted
 from renga.functions.check import check_arrays, check_shape
@@ -14,7 +13,9 @@ from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_real
 
 
-def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:
+def zoneout(
+    h: ArrayLike, x: ArrayLike, ratio: float = 0.5, **kwargs: object
+) -> Variable:
     """Elements of ``h`` with probability ``ratio``, of ``x`` elsewhere.
 
     Outside training it is ``x``.

@@ -10,6 +10,7 @@ import numpy
 from renga import _core
 from renga.core.around_call import reads_elements
 from renga.core.configuration import config
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array
 from renga.functions.array.cast import cast
 from renga.functions.check import array_of, check_floats, check_shape, check_written
@@ -85,7 +86,12 @@ def batch_renormalization(
 
 
 def fixed_batch_renormalization(
-    x: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float = 2e-5
+    x: ArrayLike,
+    gamma: ArrayLike,
+    beta: ArrayLike,
+    mean: ArrayLike,
+    var: ArrayLike,
+    eps: float = 2e-5,
 ) -> Variable:
     """Deprecated: ``fixed_batch_normalization``, of which it warns.
 
@@ -107,7 +113,9 @@ def fixed_batch_renormalization(
     )
 
 
-def check_parameters(name: str, x: Any, gamma: Any, beta: Any) -> tuple[int, ...]:
+def check_parameters(
+    name: str, x: ArrayLike, gamma: ArrayLike, beta: ArrayLike
+) -> tuple[int, ...]:
     """The axes that gamma and beta lack; InvalidType unless they fit."""
     check_floats(name, x)
     check_floats(name, gamma, beta)

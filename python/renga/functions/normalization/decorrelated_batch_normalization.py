@@ -9,6 +9,7 @@ import numpy
 from renga import _core
 from renga.core.around_call import reads_elements
 from renga.core.configuration import config
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.cast import cast
 from renga.functions.check import check_arrays, check_floats, check_shape, check_written
@@ -80,7 +81,7 @@ def decorrelated_batch_normalization(x: Any, **kwargs: Any) -> Variable:
 
 
 def fixed_decorrelated_batch_normalization(
-    x: Any, mean: Any, projection: Any, groups: int = 16
+    x: ArrayLike, mean: Any, projection: Any, groups: int = 16
 ) -> Variable:
     """``projection (x - mean)`` in groups of channels.
 

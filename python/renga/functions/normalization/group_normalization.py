@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 from renga.utils.extents import check_integer
 
 
 def group_normalization(
-    x: Any, groups: int, gamma: Any, beta: Any, eps: float = 1e-5
+    x: ArrayLike, groups: int, gamma: ArrayLike, beta: ArrayLike, eps: float = 1e-5
 ) -> Variable:
     """``(x - mean) / sqrt(variance + eps) gamma + beta``, moments over each group.
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_axis, check_floats
 
 
-def normalize(x: Any, eps: float = 1e-5, axis: int | tuple[int, ...] = 1) -> Variable:
+def normalize(
+    x: ArrayLike, eps: float = 1e-5, axis: int | tuple[int, ...] = 1
+) -> Variable:
     """``x / (|x| + eps)``, lengths taken over the axes.
 
     The gradient at a vector of zeros is ``gy / eps``.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_floats
 
 
-def layer_normalization(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Variable:
+def layer_normalization(
+    x: ArrayLike, gamma: ArrayLike, beta: ArrayLike, eps: float = 1e-5
+) -> Variable:
     """``(x - mean) / sqrt(variance + eps) gamma + beta``, moments over the last axes.
 
     Shapes:

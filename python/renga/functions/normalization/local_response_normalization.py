@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
 
 from renga import _core
 from renga.core.around_call import overridable
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape
@@ -18,7 +18,7 @@ from renga.utils.extents import check_count, check_real
 
 @overridable
 def local_response_normalization(
-    x: Any, n: int = 5, k: float = 2, alpha: float = 1e-4, beta: float = 0.75
+    x: ArrayLike, n: int = 5, k: float = 2, alpha: float = 1e-4, beta: float = 0.75
 ) -> Variable:
     """``x / (k + alpha s) ** beta``, s the sum of squares of ``n`` adjacent channels.
 

@@ -6,13 +6,14 @@ from typing import Any
 
 from renga import _core
 from renga.core.around_call import overridable
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.window import pooling_window_2d
 
 
 @overridable
 def average_pooling_2d(
-    x: Any, ksize: Any, stride: Any = None, pad: Any = 0
+    x: ArrayLike, ksize: Any, stride: Any = None, pad: Any = 0
 ) -> Variable:
     """The mean of each window of an image; padding counts as zeros.
 

@@ -6,6 +6,8 @@ import math
 from typing import Any, Callable
 
 from renga import _core
+from renga.core.types import ArrayLike, Extents
+from renga.core.variable import Variable
 from renga.functions.check import check_arrays, check_floats
 from renga.functions.window import PoolingWindow
 from renga.utils.conv_nd import as_tuple
@@ -17,7 +19,7 @@ Pool = Callable[[Any, PoolingWindow], tuple[Any, ...]]
 
 
 def pooling_window_nd(
-    name: str, x: Any, ksize: Any, stride: Any, pad: Any
+    name: str, x: ArrayLike, ksize: Extents, stride: Extents, pad: Extents
 ) -> PoolingWindow:
     """The window over the axes of ``x``; ``stride`` is ``ksize`` if None.
 
@@ -60,7 +62,9 @@ def pool_rows_and_columns(x: Any, window: PoolingWindow, pool: Pool) -> tuple[An
     )
 
 
-def pool_axis(x: Any, axis: int, window: PoolingWindow, pool: Pool) -> tuple[Any, ...]:
+def pool_axis(
+    x: ArrayLike, axis: int, window: PoolingWindow, pool: Pool
+) -> tuple[Variable, ...]:
     """``x`` with one axis pooled; the axes after it count as one."""
     ops = _core.ops
     ksize, stride, pad = (option[axis - 2] for option in window)
@@ -73,11 +77,11 @@ def pool_axis(x: Any, axis: int, window: PoolingWindow, pool: Pool) -> tuple[Any
 
 
 def pool_all(
-    x: Any, window: PoolingWindow, pool: Callable[[Any, PoolingWindow], Any]
-) -> Any:
+    x: ArrayLike, window: PoolingWindow, pool: Callable[[Any, PoolingWindow], Any]
+) -> Variable:
     """``x`` with all axes after the first two pooled, the last ones first."""
 
-    def pool_image(image: Any, window: PoolingWindow) -> tuple[Any]:
+    def pool_image(image: ArrayLike, window: PoolingWindow) -> tuple[Any]:
         return (pool(image, window),)
 
     (y,) = pool_rows_and_columns(x, window, pool_image)

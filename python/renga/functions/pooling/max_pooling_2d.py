@@ -9,13 +9,14 @@ import numpy
 
 from renga import _core
 from renga.core.around_call import overridable, reads_elements
+from renga.core.types import ArrayLike
 from renga.functions.check import check_axes
 from renga.functions.window import pooling_window_2d
 
 
 @overridable
 def max_pooling_2d(
-    x: Any,
+    x: ArrayLike,
     ksize: Any,
     stride: Any = None,
     pad: Any = 0,

@@ -11,6 +11,7 @@ import numpy
 from renga import _core
 from renga.core.around_call import overridable, reads_elements
 from renga.core.backend import get_array_module
+from renga.core.types import ArrayLike
 from renga.functions.pooling.axes import (
     pool_all,
     pool_axis,
@@ -54,7 +55,7 @@ def max_pooling_nd(
 def _with_indices(
     x: Any, window: PoolingWindow, cover_all: bool
 ) -> tuple[Any, numpy.ndarray]:
-    def pool(image: Any, window: PoolingWindow) -> tuple[Any, ...]:
+    def pool(image: ArrayLike, window: PoolingWindow) -> tuple[ArrayLike, ...]:
         return _core.ops.max_pooling_2d_with_indices(image, window, cover_all)
 
     if math.prod(window.ksize) >= 2**63:

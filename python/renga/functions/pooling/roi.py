@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import as_array
 from renga.functions.check import check_arrays, checked_indices
 from renga.utils.extents import check_memory
@@ -16,7 +17,12 @@ PIXELS = [-1, -1]
 
 
 def checked_regions(
-    name: str, x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: Any
+    name: str,
+    x: ArrayLike,
+    rois: Any,
+    roi_indices: ArrayLike,
+    outsize: Extents,
+    spatial_scale: Any,
 ) -> tuple[numpy.ndarray, numpy.ndarray, tuple[int, int]]:
     """The regions in pixels, their images, and the rows and columns they become.
 
@@ -62,7 +68,7 @@ def checked_regions(
     return regions, images, sizes
 
 
-def as_positive_pair(name: str, option: str, value: Any) -> tuple[int, int]:
+def as_positive_pair(name: str, option: str, value: Extents) -> tuple[int, int]:
     """(rows, columns); TypeError unless both are integers above 0."""
     pair = value if isinstance(value, (tuple, list)) else (value, value)
     if len(pair) != 2 or not all(_is_integer(v) and v > 0 for v in pair):

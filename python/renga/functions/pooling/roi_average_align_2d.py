@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.on_host import on_host
 from renga.functions.pooling.roi import as_ratios, checked_regions
@@ -12,10 +13,10 @@ from renga.functions.pooling.roi import as_ratios, checked_regions
 
 @on_host
 def roi_average_align_2d(
-    x: Any,
-    rois: Any,
-    roi_indices: Any,
-    outsize: Any,
+    x: ArrayLike,
+    rois: ArrayLike,
+    roi_indices: ArrayLike,
+    outsize: Extents,
     spatial_scale: float,
     sampling_ratio: Any = None,
 ) -> Variable:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.on_host import on_host
 from renga.functions.pooling.roi import PIXELS, checked_regions
@@ -12,7 +11,11 @@ from renga.functions.pooling.roi import PIXELS, checked_regions
 
 @on_host
 def roi_average_pooling_2d(
-    x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: float
+    x: ArrayLike,
+    rois: ArrayLike,
+    roi_indices: ArrayLike,
+    outsize: Extents,
+    spatial_scale: float,
 ) -> Variable:
     """The mean of the pixels that each of equal cells of regions of images touches.
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from renga import _core
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.on_host import on_host
 from renga.functions.pooling.roi import as_ratios, checked_regions
@@ -13,10 +14,10 @@ from renga.functions.pooling.roi import as_ratios, checked_regions
 
 @on_host
 def roi_max_align_2d(
-    x: Any,
+    x: ArrayLike,
     rois: Any,
     roi_indices: Any,
-    outsize: Any,
+    outsize: Extents,
     spatial_scale: float,
     sampling_ratio: Any = None,
 ) -> Variable:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.check import array_of, check_shape
 from renga.functions.on_host import on_host
@@ -16,7 +17,11 @@ from renga.functions.pooling.roi import PIXELS, checked_regions
 
 @on_host
 def roi_max_pooling_2d(
-    x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: float
+    x: ArrayLike,
+    rois: ArrayLike,
+    roi_indices: ArrayLike,
+    outsize: Extents,
+    spatial_scale: float,
 ) -> Variable:
     """The largest of the pixels that each of equal cells of regions of images touches.
 
@@ -43,7 +48,7 @@ def roi_max_pooling_2d(
 
 @on_host
 def roi_pooling_2d(
-    x: Any, rois: Any, outh: int, outw: int, spatial_scale: float
+    x: ArrayLike, rois: Any, outh: int, outw: int, spatial_scale: float
 ) -> Variable:
     """``roi_max_pooling_2d`` of regions (image, left, top, right, bottom).
 

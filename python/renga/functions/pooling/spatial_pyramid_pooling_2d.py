@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
 from renga.core.around_call import overridable
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 from renga.functions.pooling.max_pooling_2d import max_pooling_2d
@@ -14,7 +13,7 @@ from renga.utils.extents import check_count, check_memory
 
 @overridable
 def spatial_pyramid_pooling_2d(
-    x: Any, pyramid_height: int, pooling: str | None = None
+    x: ArrayLike, pyramid_height: int, pooling: str | None = None
 ) -> Variable:
     """The largest elements of 1, 4, 16, … equal cells of an image, as channels.
 

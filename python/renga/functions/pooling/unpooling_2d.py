@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core.around_call import overridable
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 from renga.functions.pooling.unpooling_nd import unpooling_nd
@@ -12,10 +11,10 @@ from renga.functions.pooling.unpooling_nd import unpooling_nd
 
 @overridable
 def unpooling_2d(
-    x: Any,
-    ksize: Any,
-    stride: Any = None,
-    pad: Any = 0,
+    x: ArrayLike,
+    ksize: Extents,
+    stride: Extents | None = None,
+    pad: Extents = 0,
     outsize: tuple[int, int] | None = None,
     cover_all: bool = True,
 ) -> Variable:

@@ -8,6 +8,7 @@ from typing import Any
 
 from renga import _core
 from renga.core.around_call import overridable
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_shape
 from renga.functions.pooling.axes import pool_all, pooling_window_nd
@@ -55,7 +56,7 @@ def unpooling_nd(
     check_memory("unpooling_nd", (*x.shape[:2], *outs), x.dtype)
     extents = _extents_of_images(outs)
 
-    def unpool(image: Any, window: PoolingWindow) -> Any:
+    def unpool(image: ArrayLike, window: PoolingWindow) -> Variable:
         return _core.ops.unpooling_2d(image, window, next(extents))
 
     return pool_all(x, window, unpool)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
 from renga.core.around_call import overridable
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.check import check_arrays, check_floats, check_shape
 from renga.functions.window import as_pair
@@ -15,11 +14,11 @@ from renga.utils.extents import check_counts, check_memory, check_window
 
 @overridable
 def upsampling_2d(
-    x: Any,
-    indexes: Any,
-    ksize: Any,
-    stride: Any = None,
-    pad: Any = 0,
+    x: ArrayLike,
+    indexes: ArrayLike,
+    ksize: Extents,
+    stride: Extents | None = None,
+    pad: Extents = 0,
     outsize: tuple[int, int] | None = None,
     cover_all: bool = True,
 ) -> Variable:

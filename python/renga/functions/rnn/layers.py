@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Callable
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.functions.array.separate import separate
 from renga.functions.noise.dropout import dropout
 from renga.utils.extents import check_integer
@@ -21,9 +22,9 @@ def run_layers(
     name: str,
     n_layers: int,
     dropout_ratio: float,
-    states: Sequence[Any],
+    states: Sequence[ArrayLike],
     layers: Sequence[Layer],
-    xs: Sequence[Any],
+    xs: Sequence[ArrayLike],
     bidirectional: bool,
 ) -> tuple[list[Any], tuple[Any, ...]]:
     """The last states, and the outputs of each step of the last layer.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 
 
-def lstm(c_prev: Any, x: Any) -> tuple[Variable, Variable]:
+def lstm(c_prev: ArrayLike, x: ArrayLike) -> tuple[Variable, Variable]:
     """New cell and output ``(c, h)`` from the old cell and the gates' inputs.
 
     ``c = tanh(a) sigmoid(i) + c_prev sigmoid(f)`` and ``h = tanh(c) sigmoid(o)``, with
@@ -28,7 +27,7 @@ def lstm(c_prev: Any, x: Any) -> tuple[Variable, Variable]:
     return _core.ops.lstm(c_prev, x)
 
 
-def interleaved(x: Any) -> list[Variable]:
+def interleaved(x: ArrayLike) -> list[Variable]:
     """Four arrays (N, C, …), interleaved along axis 1 of (N, 4 C, …)."""
     ops = _core.ops
     shape = (x.shape[0], x.shape[1] // 4, *x.shape[2:])

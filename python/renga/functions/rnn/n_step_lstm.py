@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.rnn.layers import Layer, run_layers
 from renga.functions.rnn.weights import check_kwargs, check_weights
@@ -15,12 +16,12 @@ from renga.functions.rnn.weights import check_kwargs, check_weights
 def n_step_lstm(
     n_layers: int,
     dropout_ratio: float,
-    hx: Any,
-    cx: Any,
+    hx: ArrayLike,
+    cx: ArrayLike,
     ws: Sequence[Sequence[Any]],
     bs: Sequence[Sequence[Any]],
-    xs: Sequence[Any],
-    **kwargs: Any,
+    xs: Sequence[ArrayLike],
+    **kwargs: object,
 ) -> tuple[Variable, Variable, tuple[Variable, ...]]:
     """The last outputs, the last cells, and the outputs of every step.
 
@@ -48,12 +49,12 @@ def n_step_lstm(
 def n_step_bilstm(
     n_layers: int,
     dropout_ratio: float,
-    hx: Any,
-    cx: Any,
+    hx: ArrayLike,
+    cx: ArrayLike,
     ws: Sequence[Sequence[Any]],
     bs: Sequence[Sequence[Any]],
     xs: Sequence[Any],
-    **kwargs: Any,
+    **kwargs: object,
 ) -> tuple[Variable, Variable, tuple[Variable, ...]]:
     """``n_step_lstm`` in both directions; the outputs of both side by side.
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.rnn.layers import Layer, run_layers
 from renga.functions.rnn.weights import check_kwargs, check_weights
@@ -15,12 +16,12 @@ from renga.functions.rnn.weights import check_kwargs, check_weights
 def n_step_rnn(
     n_layers: int,
     dropout_ratio: float,
-    hx: Any,
+    hx: ArrayLike,
     ws: Sequence[Sequence[Any]],
     bs: Sequence[Sequence[Any]],
-    xs: Sequence[Any],
+    xs: Sequence[ArrayLike],
     activation: str = "tanh",
-    **kwargs: Any,
+    **kwargs: object,
 ) -> tuple[Variable, tuple[Variable, ...]]:
     """The last outputs and the outputs of every step.
 
@@ -47,12 +48,12 @@ def n_step_rnn(
 def n_step_birnn(
     n_layers: int,
     dropout_ratio: float,
-    hx: Any,
+    hx: ArrayLike,
     ws: Sequence[Sequence[Any]],
     bs: Sequence[Sequence[Any]],
     xs: Sequence[Any],
     activation: str = "tanh",
-    **kwargs: Any,
+    **kwargs: object,
 ) -> tuple[Variable, tuple[Variable, ...]]:
     """``n_step_rnn`` in both directions; the outputs of both side by side.
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 from renga.functions.rnn.lstm import interleaved
 
 
-def slstm(c_prev1: Any, c_prev2: Any, x1: Any, x2: Any) -> tuple[Variable, Variable]:
+def slstm(
+    c_prev1: ArrayLike, c_prev2: ArrayLike, x1: ArrayLike, x2: ArrayLike
+) -> tuple[Variable, Variable]:
     """New cell and output ``(c, h)`` of a node of a tree with two children.
 
     ``c = sum(tanh(a) sigmoid(i) + c_prev sigmoid(f))`` over both children and

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from renga.core.types import ArrayLike
 from renga.functions.check import check_arrays, check_floats, check_shape
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from renga.utils.type_check import InvalidType
 
 
-def check_kwargs(name: str, kwargs: dict[str, Any]) -> None:
+def check_kwargs(name: str, kwargs: dict[str, object]) -> None:
     """Raises ValueError for keywords of old Chainer versions, TypeError for others."""
     if kwargs:
         check_unexpected_kwargs(
@@ -24,10 +25,10 @@ def check_kwargs(name: str, kwargs: dict[str, Any]) -> None:
 def check_weights(
     name: str,
     n: int,
-    states: Sequence[Any],
+    states: Sequence[ArrayLike],
     ws: Sequence[Sequence[Any]],
     bs: Sequence[Sequence[Any]],
-    xs: Sequence[Any],
+    xs: Sequence[ArrayLike],
     bidirectional: bool,
 ) -> None:
     """Raises InvalidType unless each layer has ``n`` weights and biases that fit."""

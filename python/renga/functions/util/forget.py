@@ -8,13 +8,14 @@ from renga import _core
 from renga.core.around_call import inner_handler
 from renga.core.computational_graph import functions_before
 from renga.core.function_node import FunctionNode, grad
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_arrays
 from renga.functions.util.link_states import detached
 from renga.functions.util.recomputation import Recomputation
 
 
-def forget(func: Callable[..., Any], *xs: Any) -> Any:
+def forget(func: Callable[..., object], *xs: ArrayLike) -> Any:
     """``func(*xs)``, recomputed in the backward pass instead of kept in memory.
 
     Gradients reach ``xs`` and all other leaves that ``func`` uses, such as a link's
@@ -45,7 +46,7 @@ class _Checkpoint(FunctionNode):
 
     label = "Forget"
 
-    def __init__(self, func: Callable[..., Any]) -> None:
+    def __init__(self, func: Callable[..., object]) -> None:
         self._func = func
         self._recomputation = Recomputation(func)
 
@@ -69,7 +70,7 @@ class _Checkpoint(FunctionNode):
         states.put(results[n_results:])
         return results[0] if n_results == 1 else results[:n_results]
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         self.retain_inputs(range(self._n_args + self._n_states))
         outputs, self._outputs = self._outputs, ()
         self._signature = [(y.shape, y.dtype) for y in outputs]

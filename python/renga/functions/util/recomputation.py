@@ -31,7 +31,7 @@ class Recomputation:
     attributes (the state of an LSTM, a loss) are further inputs and outputs.
     """
 
-    def __init__(self, func: Callable[..., Any]) -> None:
+    def __init__(self, func: Callable[..., object]) -> None:
         self._func = func
         self._values: list[Any] = []
         self.states = LinkStates()
@@ -81,7 +81,7 @@ class _Tapes(threading.local):
 _tapes = _Tapes()
 
 
-def remembered(compute: Callable[[], Any]) -> Any:
+def remembered(compute: Callable[[], object]) -> Any:
     """``compute()``; when recomputed, its value in the first run.
 
     For values that do not depend on inputs alone, such as running statistics.

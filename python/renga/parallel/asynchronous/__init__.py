@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Callable
 
 from renga.communicators import Communicator
+from renga.core.optimizer import GradientMethod
 from renga.parallel.asynchronous import arguments
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.parallel.asynchronous.elastic_averaging import ElasticAveragingOptimizer
@@ -58,7 +59,7 @@ __all__ = [
 
 
 def create_server_optimizer(
-    actual_optimizer: Any,
+    actual_optimizer: GradientMethod,
     communicator: Communicator,
     staleness: float = 4,
     shards: int | None = None,
@@ -120,7 +121,7 @@ def create_server_optimizer(
 
 
 def create_local_sgd_optimizer(
-    actual_optimizer: Any,
+    actual_optimizer: GradientMethod,
     communicator: Communicator,
     every: int = 16,
     begin: tuple[int, str] = (0, "iteration"),
@@ -151,7 +152,7 @@ def create_local_sgd_optimizer(
 
 
 def create_gossip_optimizer(
-    actual_optimizer: Any,
+    actual_optimizer: GradientMethod,
     communicator: Communicator,
     method: str = "sgp",
     graph: Graph | None = None,
@@ -199,7 +200,7 @@ def create_gossip_optimizer(
 
 
 def create_elastic_averaging_optimizer(
-    actual_optimizer: Any,
+    actual_optimizer: GradientMethod,
     communicator: Communicator,
     every: int = 10,
     beta: float = 0.9,
@@ -225,7 +226,7 @@ def create_elastic_averaging_optimizer(
 
 
 def create_hogwild_optimizer(
-    actual_optimizer: Any, communicator: Communicator
+    actual_optimizer: GradientMethod, communicator: Communicator
 ) -> HogwildOptimizer:
     """An optimizer whose ranks update the same memory without locks.
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from renga.core.optimizer import Optimizer
+from renga.communicators import Communicator
+from renga.core.optimizer import GradientMethod, Optimizer
 from renga.parallel.asynchronous.graphs import Graph
 from renga.utils.argument import check_count, check_number
 
 
-def check_participants(function: str, optimizer: Any, communicator: Any) -> None:
+def check_participants(
+    function: str, optimizer: Optimizer, communicator: Communicator
+) -> None:
     """Raises TypeError unless they are an optimizer and a communicator."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{function}: expected an optimizer, got {optimizer!r}")
@@ -44,7 +47,7 @@ def check_rows(function: str, rows: Any) -> None:
         )
 
 
-def check_begin(function: str, begin: Any) -> None:
+def check_begin(function: str, begin: Sequence[int | str]) -> None:
     """Raises TypeError or ValueError unless it is a count and its unit."""
     if not isinstance(begin, (tuple, list)) or len(begin) != 2:
         raise TypeError(
@@ -59,7 +62,7 @@ def check_begin(function: str, begin: Any) -> None:
         )
 
 
-def check_outer(function: str, outer: Any) -> None:
+def check_outer(function: str, outer: GradientMethod | None) -> None:
     """Raises TypeError unless it is an optimizer or None."""
     if outer is not None and not isinstance(outer, Optimizer):
         raise TypeError(f"{function}: outer: expected an optimizer, got {outer!r}")

@@ -12,11 +12,13 @@ import numpy
 from renga.communicators import Communicator
 from renga.communicators.arrays import Array
 from renga.core.configuration import using_config
+from renga.core.link import Link
 from renga.core.link.distinct_params import DistinctParam, distinct_params
 from renga.core.link.own_values import persistent_arrays
 from renga.core.link.traces import without_traces
+from renga.core.optimizer import GradientMethod
 from renga.core.optimizer.update_rule import require_own_rules
-from renga.core.serializer import Deserializer
+from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.parallel.asynchronous.packed import PackedParameters, distance, reduce
 from renga.parallel.data.optimizers.wrapped_optimizer import WrappedOptimizer
 from renga.parallel.data.replicas.first_pass import have_no_shapes
@@ -50,7 +52,9 @@ class AsynchronousOptimizer(WrappedOptimizer):
     it or the loss is a mean over something else, such as labels that are not ignored.
     """
 
-    def __init__(self, actual_optimizer: Any, communicator: Communicator) -> None:
+    def __init__(
+        self, actual_optimizer: GradientMethod, communicator: Communicator
+    ) -> None:
         vars(self).update(
             actual_optimizer=actual_optimizer,
             communicator=communicator,
@@ -71,7 +75,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
         else:
             super().__setattr__(name, value)
 
-    def setup(self: _Self, link: Any) -> _Self:
+    def setup(self: _Self, link: Link) -> _Self:
         """Sets the actual optimizer up with ``link``, in which the ranks begin anew.
 
         What servers have of the last model comes home in the first update after.
@@ -83,10 +87,10 @@ class AsynchronousOptimizer(WrappedOptimizer):
 
     def update(
         self,
-        lossfun: Callable[..., Any] | None = None,
-        *args: Any,
+        lossfun: Callable[..., object] | None = None,
+        *args: Array,
         samples: int | None = None,
-        **kwds: Any,
+        **kwds: object,
     ) -> None:
         """Makes one update of this rank's parameters.
 
@@ -290,7 +294,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
     def _saved_optimizer(self) -> Any:
         return self.actual_optimizer
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the actual optimizer and what is kept beside it."""
         self._saved_optimizer.serialize(serializer)
         self._loaded = isinstance(serializer, Deserializer)

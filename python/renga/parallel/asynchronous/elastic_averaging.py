@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.communicators import Communicator
 from renga.communicators.arrays import Array
+from renga.core.optimizer import GradientMethod
+from renga.core.serializer import AbstractSerializer
 from renga.parallel.asynchronous.packed import reduce
 from renga.parallel.asynchronous.periodic import (
     Meeting,
@@ -29,7 +29,11 @@ class ElasticAveragingOptimizer(PeriodicOptimizer):
     _center: list[Array]
 
     def __init__(
-        self, actual_optimizer: Any, communicator: Communicator, every: int, beta: float
+        self,
+        actual_optimizer: GradientMethod,
+        communicator: Communicator,
+        every: int,
+        beta: float,
     ) -> None:
         super().__init__(actual_optimizer, communicator, every)
         vars(self).update(_alpha=beta / communicator.size, _center=[])
@@ -76,7 +80,7 @@ class ElasticAveragingOptimizer(PeriodicOptimizer):
     def _average(self) -> list[Array]:
         return self.center()
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the actual optimizer and the center."""
         super().serialize(serializer)
         own = serializer[self._name]

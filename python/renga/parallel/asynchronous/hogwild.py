@@ -12,6 +12,7 @@ from renga import _communicators, _core
 from renga.communicators import Communicator
 from renga.communicators.arrays import Array
 from renga.core.link.sharing_memory import require_own_memory
+from renga.core.optimizer import GradientMethod
 from renga.core.parameter import Parameter
 from renga.optimizers.sgd import SGD
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
@@ -40,7 +41,9 @@ class HogwildOptimizer(AsynchronousOptimizer):
     _shared: list[Array]
     _addresses: Any
 
-    def __init__(self, actual_optimizer: Any, communicator: Communicator) -> None:
+    def __init__(
+        self, actual_optimizer: GradientMethod, communicator: Communicator
+    ) -> None:
         if type(actual_optimizer) is not SGD:
             raise TypeError(
                 "create_hogwild_optimizer: expected an SGD, got "

@@ -10,8 +10,9 @@ import numpy
 from renga.communicators import Communicator
 from renga.communicators.arrays import Array
 from renga.core.link import Link
+from renga.core.optimizer import GradientMethod
 from renga.core.parameter import Parameter
-from renga.core.serializer import Deserializer
+from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.optimizers.sgd import SGD
 from renga.parallel.asynchronous.packed import reduce
 from renga.parallel.asynchronous.periodic import (
@@ -42,7 +43,7 @@ class LocalSGDOptimizer(PeriodicOptimizer):
 
     def __init__(
         self,
-        actual_optimizer: Any,
+        actual_optimizer: GradientMethod,
         communicator: Communicator,
         every: int,
         begin: tuple[int, str],
@@ -68,10 +69,10 @@ class LocalSGDOptimizer(PeriodicOptimizer):
 
     def update(
         self,
-        lossfun: Callable[..., Any] | None = None,
-        *args: Any,
+        lossfun: Callable[..., object] | None = None,
+        *args: Array,
         samples: int | None = None,
-        **kwds: Any,
+        **kwds: object,
     ) -> None:
         """Makes one update, of all ranks before ``begin`` and of this one after."""
         if self._is_synchronous:
@@ -141,10 +142,10 @@ class LocalSGDOptimizer(PeriodicOptimizer):
         for anchor in self._anchors():
             comm.broadcast(anchor.array, root)
         rules: list[Any] = [anchor.update_rule for anchor in self._anchors()]
-        states = [(rule.t, rule._state) for rule in rules]
+        states = [rule.get_values() for rule in rules]
         self._outer.t, states = comm.bcast_obj((self._outer.t, states), root=root)
-        for rule, (t, state) in zip(rules, states):
-            rule.t, rule._state = t, state
+        for rule, values in zip(rules, states):
+            rule.set_values(values)
 
     def join(self) -> None:
         """Averages with the other ranks until all of them call this."""
@@ -153,7 +154,7 @@ class LocalSGDOptimizer(PeriodicOptimizer):
         else:
             super().join()
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the optimizers, the anchor and the count of local updates."""
         super().serialize(serializer)
         own = serializer[self._name]

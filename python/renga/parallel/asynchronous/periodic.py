@@ -8,7 +8,8 @@ import numpy
 
 from renga.communicators import Communicator
 from renga.communicators.arrays import Array
-from renga.core.serializer import Deserializer
+from renga.core.optimizer import GradientMethod
+from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.parallel.asynchronous.parameter_watch import ParameterWatch
 from renga.parallel.data.sample_weighting import UNKNOWN_SAMPLES
@@ -42,7 +43,7 @@ class PeriodicOptimizer(AsynchronousOptimizer):
     _left: list[Array]
 
     def __init__(
-        self, actual_optimizer: Any, communicator: Communicator, every: int
+        self, actual_optimizer: GradientMethod, communicator: Communicator, every: int
     ) -> None:
         super().__init__(actual_optimizer, communicator)
         vars(self).update(
@@ -122,7 +123,7 @@ class PeriodicOptimizer(AsynchronousOptimizer):
         """Exchanges parameters; every rank calls it."""
         raise NotImplementedError
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the actual optimizer and what counts for the next meeting."""
         super().serialize(serializer)
         own = serializer[self._name]
@@ -137,7 +138,9 @@ class PeriodicOptimizer(AsynchronousOptimizer):
             self._left = found
 
 
-def serialize_arrays(serializer: Any, name: str, arrays: list[Array]) -> list[Array]:
+def serialize_arrays(
+    serializer: AbstractSerializer, name: str, arrays: list[Array]
+) -> list[Array]:
     """Saves or loads any number of arrays; those that are in the file then."""
     count = serializer(f"{name}s", len(arrays))
     if isinstance(serializer, Deserializer):

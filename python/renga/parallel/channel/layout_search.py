@@ -101,7 +101,7 @@ def _layouts(traced: Trace, call: CalledLink, choice: _Choice) -> tuple[str, str
 
 
 def cost_of_call(
-    link: Any, comm: Communicator, layouts: tuple[str, str], call: CalledLink
+    link: Link, comm: Communicator, layouts: tuple[str, str], call: CalledLink
 ) -> StepCost:
     """What a step of a link costs, forward and backward, for the inputs of a call."""
     grids, placements = process_grids(comm.size), [LAYOUTS[a] for a in layouts]

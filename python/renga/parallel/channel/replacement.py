@@ -50,7 +50,7 @@ class ChannelReplacer(Replacer):
         self,
         model: Link,
         comm: Communicator,
-        inputs: Sequence[Any],
+        inputs: Sequence[object],
         choices: Mapping[str, LinkChoice] | None = None,
         output: str = "replicated",
     ) -> None:
@@ -136,7 +136,7 @@ class ChannelReplacer(Replacer):
 
 def trace_channels(
     model: Link,
-    inputs: Sequence[Any],
+    inputs: Sequence[object],
     output: str = "replicated",
     follows_states: bool = False,
 ) -> Trace:

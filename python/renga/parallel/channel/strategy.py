@@ -56,7 +56,7 @@ class ChannelStrategy(LinkStrategy):
         self.choices = choices
 
     def divide(
-        self, model: Link, comm: Any, example: Sequence[Any]
+        self, model: Link, comm: Communicator, example: Sequence[object]
     ) -> tuple[list[LinkReplacement], ChannelRun]:
         replacer = ChannelReplacer(model, comm, example, self.choices, self.output)
         found = replacer.replacements()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from renga.communicators.work import Work
-from renga.core.serializer import Deserializer
+from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.parallel.compression.state import State
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class CompressionHook:
                 state.update(arrays)
             self._agreed.update(state.name for state in new)
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the states of this rank's node.
 
         States that another node has saved are not loaded: what they have kept back is

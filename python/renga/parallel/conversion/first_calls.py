@@ -44,7 +44,7 @@ class FirstCalls:
         self._serial = serial
         self._root, self._expected = id(model), {id(link) for link in model.links()}
 
-    def begin(self, link: Any) -> Callable[[Any, Any], None] | None:
+    def begin(self, link: Link) -> Callable[[object, object], None] | None:
         """Before a call of a link from outside: what compares it; None for later calls.
 
         It is called with the arguments, after the call, in which parameters may have

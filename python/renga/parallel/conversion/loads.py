@@ -9,6 +9,7 @@ from typing import Any
 
 from renga.communicators import Communicator
 from renga.core.link import Link
+from renga.core.optimizer import Optimizer
 from renga.core.serializer import Deserializer
 from renga.parallel.placement.loaded_values import (
     UnknownWhole,
@@ -41,7 +42,7 @@ class Loads:
         """Sets the model whose links the ranks know by their paths."""
         self._model = weakref.ref(model)
 
-    def add_optimizer(self, optimizer: Any) -> None:
+    def add_optimizer(self, optimizer: Optimizer) -> None:
         """Takes note of an optimizer; ranks know it by the order of these calls."""
         if all(reference() is not optimizer for reference in self._optimizers):
             self._optimizers.append(weakref.ref(optimizer))

@@ -66,11 +66,11 @@ class Replacer:
         """Why a link stays; empty if it is replaced."""
         return "" if type(link) in self.forms else self.others
 
-    def make(self, link: Any) -> Any:
+    def make(self, link: Link) -> Any:
         """The parallel link."""
         return self.forms[type(link)].from_link(link, self.comm)
 
-    def cost(self, link: Any) -> StepCost | None:
+    def cost(self, link: Link) -> StepCost | None:
         """Of a step with inputs like the example, if that is known."""
         raise NotImplementedError
 
@@ -83,7 +83,7 @@ def copy_with_replacements(
     model: Link,
     replacements: Mapping[int, Link],
     class_of: Callable[[Link], type[Link]] = type,
-) -> Any:
+) -> Link:
     """A deep copy of a model in which some links are replaced.
 
     Links of the model that share a parameter, or the array of one, do so in the copy,

@@ -47,7 +47,7 @@ class Strategy:
     input = output = "replicated"
 
     def apply(
-        self, model: Link, comm: Ranks, example: Sequence[Any], **options: Any
+        self, model: Link, comm: Ranks, example: Sequence[object], **options: object
     ) -> Applied | None:
         """The model on the ranks of ``comm``; every rank calls it.
 
@@ -66,13 +66,13 @@ class LinkStrategy(Strategy):
     """A strategy that replaces links of a model by parallel ones."""
 
     def divide(
-        self, model: Link, comm: Any, example: Sequence[Any]
+        self, model: Link, comm: Any, example: Sequence[object]
     ) -> tuple[list[LinkReplacement], Run]:
         """What replaces each link with parameters, and how the new model runs."""
         raise NotImplementedError
 
     def apply(
-        self, model: Link, comm: Ranks, example: Sequence[Any], **options: Any
+        self, model: Link, comm: Ranks, example: Sequence[Any], **options: object
     ) -> Applied | None:
         device, links = model.device, len(list(model.links()))
         # Weights are cut in the memory of the host.

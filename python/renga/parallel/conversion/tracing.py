@@ -94,7 +94,7 @@ class Trace(NamedTuple):
 
 def trace(
     model: Link,
-    inputs: Sequence[Any],
+    inputs: Sequence[object],
     kinds: tuple[type, ...],
     output: str = "replicated",
     follows_states: bool = False,

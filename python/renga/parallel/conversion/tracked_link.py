@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from renga.core.link import Link
-from renga.core.serializer import Deserializer
+from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.links.parallel.forms import is_form
 from renga.parallel.placement.tracker import current_tracker
 
@@ -17,7 +17,7 @@ class LoadedLink(Link):
 
     _run_model: Any  # a Run
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         super().serialize(serializer)
         if isinstance(serializer, Deserializer):
             self._run_model.loads.add(self, serializer)
@@ -40,7 +40,7 @@ class TrackedLink(LoadedLink):
     and replaces or checks functions until the call returns.
     """
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: object, **kwargs: object) -> Any:
         return self._track(super().forward, args, kwargs)  # type: ignore[misc]
 
     @contextlib.contextmanager

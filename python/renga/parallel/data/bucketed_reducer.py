@@ -140,7 +140,7 @@ class BucketedReducer(Reducer):
             _core.set_gradient_buffers([], [])
             _core.remove_gradient_ready_hook(hook)
 
-    def add(self, param: Any) -> None:
+    def add(self, param: Parameter) -> None:
         """Launches the buckets that ``param`` completes, once all ranks are in step."""
         i = self._index.get(id(param))
         if i is None or i in self._ready:

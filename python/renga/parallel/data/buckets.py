@@ -42,7 +42,7 @@ class Bucket:
     gradients: list[Array]
     loss_scale: float | None = None
 
-    def means_of(self, result: Any) -> list[Array]:
+    def means_of(self, result: Sequence[Array]) -> list[Array]:
         """The result of a hook's Work.
 
         Raises:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
+from renga.core.parameter import Parameter
 from renga.parallel.data.synchronization import SyncRequest
 
 
@@ -44,7 +44,7 @@ class Reducer:
         """The context in which ``backward()`` runs and ``add`` is called."""
         return contextlib.nullcontext()
 
-    def add(self, param: Any) -> None:
+    def add(self, param: Parameter) -> None:
         """Takes note that ``backward()`` has completed this rank's gradient."""
 
     def finalize(self, weight: float) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from renga.communicators import Communicator
 from renga.core.link.distinct_params import DistinctParam, distinct_params
+from renga.core.optimizer import Optimizer
+from renga.core.variable import Variable
 from renga.optimizer_hooks.gradient_noise import noise_of_rank_0
 from renga.parallel.compression.hook import CompressionHook
 from renga.parallel.data.bucketed_reducer import BucketedReducer
@@ -34,7 +35,7 @@ class Reducers:
     def __init__(
         self,
         comm: Communicator,
-        optimizer: Any,
+        optimizer: Optimizer,
         zero_fill: bool,
         sharding: StateSharding | None = None,
         delayed: DelayedReducer | None = None,
@@ -118,7 +119,7 @@ class Reducers:
         if self.sharding is not None and self.sharding.includes_parameters:
             self._divide(self.sharding, None)
 
-    def require_own_graph(self, loss: Any) -> None:
+    def require_own_graph(self, loss: Variable | None) -> None:
         """Raises RuntimeError for a loss of before the parameters were divided."""
         if self.sharding is not None:
             self.sharding.require_own_graph(loss)

@@ -14,7 +14,9 @@ from renga.core.around_call import hearing_counted
 UNKNOWN_SAMPLES = -1
 
 
-def number_of_samples(args: Sequence[Any], kwargs: Mapping[str, Any]) -> int | None:
+def number_of_samples(
+    args: Sequence[object], kwargs: Mapping[str, object]
+) -> int | None:
     """The number of samples in the arguments of a loss function.
 
     It is the length of the first axis of the first array, which may be inside
@@ -106,13 +108,13 @@ class IgnoredLabels:
         self._found = ""
         self._has_warned = self._has_looked = False
 
-    def noted(self, lossfun: Callable[..., Any]) -> Callable[..., Any]:
+    def noted(self, lossfun: Callable[..., object]) -> Callable[..., object]:
         """A loss function, with a look at what it takes means of."""
         if self._has_warned:
             return lossfun
 
         @functools.wraps(lossfun, updated=())
-        def noting(*args: Any, **kwds: Any) -> Any:
+        def noting(*args: object, **kwds: object) -> Any:
             with hearing_counted(self._note):
                 return lossfun(*args, **kwds)
 

@@ -11,7 +11,7 @@ import numpy
 from renga import _core
 from renga.communicators import Communicator
 from renga.communicators.data_parallel import sharded_update
-from renga.core.optimizer import GradientMethod
+from renga.core.optimizer import GradientMethod, Optimizer
 from renga.core.parameter import Parameter
 from renga.parallel.data.gradients import take_gradient
 from renga.parallel.data.reducer import Reducer
@@ -39,7 +39,7 @@ class UpdatingReducer(Reducer):
     """
 
     def __init__(
-        self, comm: Communicator, optimizer: Any, params: Sequence[Parameter]
+        self, comm: Communicator, optimizer: Optimizer, params: Sequence[Parameter]
     ) -> None:
         self._comm = comm
         self._optimizer = optimizer

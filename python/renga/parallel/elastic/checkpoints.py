@@ -20,6 +20,7 @@ from renga.parallel.elastic.intervals import Pace
 from renga.parallel.elastic.run import Leave, is_asked_to_leave
 from renga.serializers.npz import save_npz, serialize
 from renga.training import extension
+from renga.training.trainer import Trainer
 from renga.utils.argument import check_count
 
 
@@ -98,7 +99,7 @@ class Checkpoints(extension.Extension):
                 f"{self.folder!r}, which rank 0 has made and ranks {blind} do not see"
             )
 
-    def initialize(self, trainer: Any) -> None:
+    def initialize(self, trainer: Trainer) -> None:
         """Goes on from the newest checkpoint, if there is one."""
         self.load(trainer)
 

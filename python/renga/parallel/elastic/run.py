@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from renga.communicators import create_communicator
 from renga.parallel.elastic import membership
@@ -41,7 +41,7 @@ def run(function: Callable[..., _Result]) -> Callable[..., _Result]:
         raise TypeError(f"elastic.run: expected a function, got {function!r}")
 
     @functools.wraps(function)
-    def train(*args: Any, **kwargs: Any) -> _Result:
+    def train(*args: object, **kwargs: object) -> _Result:
         comm = create_communicator()
         member = membership.current()
         if member is None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga.communicators import Communicator
+from renga.core.serializer import AbstractSerializer
 from renga.dataset import Iterator
 from renga.utils.argument import check_count
 
@@ -103,7 +104,7 @@ class StreamIterator(Iterator):
         positions = range(first, first + self.batch_size)
         return [self.dataset[self._index(position)] for position in positions]
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the position in the stream; it is the same on all ranks."""
         self._start = serializer("start", self._start)
         self._end = serializer("end", self._end)

@@ -71,7 +71,7 @@ class CommunicationChain(threading.local):
         )
 
 
-def token_for(delegate: Any) -> Variable:
+def token_for(delegate: Variable) -> Variable:
     """An empty variable that depends on ``delegate``, if that requires a gradient."""
     if delegate is None or not as_variable(delegate).requires_grad:
         return Variable(empty_token())

@@ -14,6 +14,7 @@ import numpy
 
 from renga import functions as F
 from renga.communicators import Communicator
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable
 from renga.parallel.functions.communication import Communication, Result
 
@@ -37,7 +38,7 @@ class AllReduce(_Collective):
 
 
 class ReduceScatter(_Collective):
-    def exchange(self, xs: tuple[Any, ...]) -> Sequence[Any]:
+    def exchange(self, xs: tuple[Array, ...]) -> Sequence[Array]:
         return [self.comm.reduce_scatter(numpy.stack(xs))]
 
     def adjoint(self, token: Variable, gys: list[Variable]) -> Result:
@@ -45,7 +46,7 @@ class ReduceScatter(_Collective):
 
 
 class AllGather(_Collective):
-    def exchange(self, xs: tuple[Any, ...]) -> Sequence[Any]:
+    def exchange(self, xs: tuple[Array, ...]) -> Sequence[Array]:
         return self.comm.allgather(xs[0])
 
     def adjoint(self, token: Variable, gys: list[Variable]) -> Result:
@@ -55,7 +56,7 @@ class AllGather(_Collective):
 
 
 class AllToAll(_Collective):
-    def exchange(self, xs: tuple[Any, ...]) -> Sequence[Any]:
+    def exchange(self, xs: tuple[Array, ...]) -> Sequence[Array]:
         return self.comm.alltoall(xs)
 
     def adjoint(self, token: Variable, gys: list[Variable]) -> Result:
@@ -88,7 +89,7 @@ class Scatter(_Collective):
         return Gather(self.comm, self.root).communicate(gys, token)
 
 
-def allreduce(comm: Communicator, x: Any) -> Variable:
+def allreduce(comm: Communicator, x: ArrayLike) -> Variable:
     """The sum of the ranks' ``x``, on every rank.
 
     Shapes:
@@ -97,7 +98,7 @@ def allreduce(comm: Communicator, x: Any) -> Variable:
     return AllReduce(comm).communicate([x])[1][0]
 
 
-def reduce_scatter(comm: Communicator, xs: Sequence[Any]) -> Variable:
+def reduce_scatter(comm: Communicator, xs: Sequence[ArrayLike]) -> Variable:
     """The sum of the ranks' ``xs[rank]``, where rank is this rank.
 
     Shapes:
@@ -106,12 +107,12 @@ def reduce_scatter(comm: Communicator, xs: Sequence[Any]) -> Variable:
     return ReduceScatter(comm).communicate(xs)[1][0]
 
 
-def allgather(comm: Communicator, x: Any) -> tuple[Variable, ...]:
+def allgather(comm: Communicator, x: Variable) -> tuple[Variable, ...]:
     """The ranks' ``x``, of any shapes, on every rank."""
     return tuple(AllGather(comm).communicate([x])[1])
 
 
-def alltoall(comm: Communicator, xs: Sequence[Any]) -> tuple[Variable, ...]:
+def alltoall(comm: Communicator, xs: Sequence[ArrayLike]) -> tuple[Variable, ...]:
     """Each rank's ``xs[rank]``, where rank is this rank.
 
     Raises:
@@ -130,7 +131,7 @@ def bcast(comm: Communicator, x: Any, root: int = 0) -> Variable:
     return ys[0]
 
 
-def gather(comm: Communicator, x: Any, root: int = 0) -> Any:
+def gather(comm: Communicator, x: ArrayLike, root: int = 0) -> Any:
     """The ranks' ``x``, of any shapes, as a tuple on the root.
 
     On other ranks a delegate: an empty variable, to be a root of the backward pass or

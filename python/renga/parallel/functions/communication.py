@@ -10,6 +10,7 @@ import numpy
 from renga import functions as F
 from renga.core.backend import get_array_module
 from renga.core.function_node import FunctionNode
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable
 from renga.parallel.functions.chain import communication_chain, empty_token
 
@@ -25,7 +26,9 @@ class Communication(FunctionNode):
     if it sends or receives nothing that requires a gradient.
     """
 
-    def communicate(self, xs: Sequence[Any], delegate: Any = None) -> Result:
+    def communicate(
+        self, xs: Sequence[ArrayLike], delegate: Variable | None = None
+    ) -> Result:
         """A token and what is received for ``xs``, computed after ``delegate``."""
         token, *ys = self.apply((communication_chain.join(delegate), *xs))
         communication_chain.append(self, token)
@@ -39,7 +42,7 @@ class Communication(FunctionNode):
         """A token and the gradients of what was sent, computed after ``token``."""
         raise NotImplementedError
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         try:
             ys = self.exchange(inputs[1:])
         except TimeoutError as error:
@@ -53,8 +56,10 @@ class Communication(FunctionNode):
         return (token, *super()._checked_outputs(tuple(ys))) if ys else outputs
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+        self,
+        target_input_indexes: tuple[int, ...],
+        grad_outputs: tuple[Variable | None, ...],
+    ) -> tuple[Variable, ...]:
         # The other ranks wait for this one even if no gradient has reached an output.
         metadata = [(numpy, (0,), numpy.float32), *self._outputs_metadata]
         gtoken, *gys = (

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from renga.communicators import Communicator
+from renga.core.types import Array
 from renga.core.variable import Variable
 from renga.parallel.functions.communication import Communication, Result
 
@@ -31,7 +32,7 @@ class Send(_Message):
 
 
 class Recv(_Message):
-    def exchange(self, xs: tuple[Any, ...]) -> Sequence[Any]:
+    def exchange(self, xs: tuple[Any, ...]) -> Sequence[Array]:
         received = self.comm.recv(self.peer_rank, self.peer_tag)
         return received if isinstance(received, tuple) else (received,)
 

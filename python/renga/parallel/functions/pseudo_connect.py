@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from renga.core.types import Array
 from renga.core.variable import Variable
 from renga.parallel.functions.chain import token_for
 from renga.parallel.functions.communication import Communication, Result
@@ -15,7 +16,7 @@ class PseudoConnect(Communication):
         token, *ys = self.apply((token_for(delegate), *xs))
         return token, ys
 
-    def exchange(self, xs: tuple[Any, ...]) -> Sequence[Any]:
+    def exchange(self, xs: tuple[Array, ...]) -> Sequence[Array]:
         return xs
 
     def adjoint(self, token: Variable, gys: list[Variable]) -> Result:
@@ -23,7 +24,7 @@ class PseudoConnect(Communication):
 
 
 def pseudo_connect(
-    delegate_variable: Any, *actual_variables: Any
+    delegate_variable: Variable, *actual_variables: Variable
 ) -> tuple[Variable, ...]:
     """``actual_variables`` unchanged, but dependent on a delegate: always a tuple.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 
 from renga.communicators import Communicator
+from renga.core.optimizer import Optimizer
 from renga.core.parameter import Parameter
 from renga.parallel.pipeline.schedule import rank_of_stage
 
@@ -156,7 +157,7 @@ def _difference(calls: Sequence[str]) -> str:
     )
 
 
-def hyperparameters_of(optimizer: Any) -> str:
+def hyperparameters_of(optimizer: Optimizer) -> str:
     """The hyperparameters, the hooks and the loss scale of an optimizer, as text."""
     hyperparam = getattr(optimizer, "hyperparam", None)
     values = sorted(hyperparam.get_dict().items()) if hyperparam is not None else []

@@ -79,8 +79,8 @@ def owners(model: Link) -> dict[int, str]:
 
 def measure(
     model: Link,
-    program: Callable[..., Any],
-    inputs: Sequence[Any],
+    program: Callable[..., object],
+    inputs: Sequence[object],
     micro_batches: int = 1,
     now: Callable[[], float] = time.perf_counter,
     least: int = 1,

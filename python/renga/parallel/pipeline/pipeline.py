@@ -16,8 +16,9 @@ from renga.communicators import Communicator
 from renga.core import reporter
 from renga.core.link import Link
 from renga.core.link.parallel_models import note_parallel_model, require_own_parts
+from renga.core.optimizer import GradientMethod, Optimizer
 from renga.core.parameter import Parameter
-from renga.core.serializer import Deserializer
+from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.core.variable import as_number
 from renga.parallel.pipeline import measurement, preparation
 from renga.parallel.pipeline.agreement import (
@@ -93,7 +94,7 @@ class Pipeline(Link):
         self,
         model: Link,
         comm: Communicator,
-        *inputs: Any,
+        *inputs: object,
         micro_batches: int = 1,
         schedule: str = "1f1b",
         weights: str = "flush",
@@ -217,7 +218,7 @@ class Pipeline(Link):
             )
         return float(self.comm.all_reduce(numpy.array([as_number(value)]))[0])
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the whole model, as a single process does.
 
         Every rank has to call it to save, even if only one of them writes. Where some
@@ -228,7 +229,7 @@ class Pipeline(Link):
 
     @contextlib.contextmanager
     def serialized_parameters(
-        self, serializer: Any, optimizer: Any = None
+        self, serializer: AbstractSerializer, optimizer: Optimizer | None = None
     ) -> Iterator[None]:
         """A context in which this rank has all parameters, to save or to load them.
 
@@ -251,7 +252,7 @@ class Pipeline(Link):
             self._has_all = before
 
     @contextlib.contextmanager
-    def gathered_parameters(self, optimizer: Any = None) -> Iterator[None]:
+    def gathered_parameters(self, optimizer: Optimizer | None = None) -> Iterator[None]:
         """A context in which every rank has all parameters; every rank enters it.
 
         What one rank alone changes in it, only that rank's stages keep; what it loads,
@@ -320,7 +321,7 @@ class Pipeline(Link):
         if 0 < len(loaders) < len(flags):
             self._parameters.take_states_from(loaders[0], optimizer, replicas)
 
-    def forward(self, *inputs: Any, **named_inputs: Any) -> Any:
+    def forward(self, *inputs: object, **named_inputs: object) -> Any:
         """The model's result for a batch, computed in micro-batches, on every rank."""
         program, values = _positional(self.model, inputs, named_inputs)
         shapes = micro_batches.signature(values)
@@ -333,7 +334,7 @@ class Pipeline(Link):
 
     def train_batch(
         self,
-        optimizer: Any,
+        optimizer: GradientMethod,
         program: Callable[..., Any],
         inputs: Sequence[Any] | Mapping[str, Any],
     ) -> None:
@@ -351,8 +352,8 @@ class Pipeline(Link):
 
     def train_batches(
         self,
-        optimizer: Any,
-        program: Callable[..., Any],
+        optimizer: Optimizer,
+        program: Callable[..., object],
         batches: Sequence[Sequence[Any] | Mapping[str, Any]],
     ) -> None:
         """:meth:`train_batch` with the gradient of several batches, as of one."""
@@ -400,7 +401,7 @@ def _positional(
     names, n = list(named), len(args)
 
     @functools.wraps(program, updated=())
-    def call(*values: Any) -> Any:
+    def call(*values: object) -> Any:
         return program(*values[:n], **dict(zip(names, values[n:])))
 
     return call, (*args, *named.values())

@@ -81,7 +81,7 @@ class Options(NamedTuple):
             )
 
 
-def serial_model(model: Any) -> Link:
+def serial_model(model: Link) -> Link:
     """The whole model; of a MultiNodeChainList each rank has only its own links."""
     if hasattr(model, "serial_model"):
         whole: Link = model.serial_model()
@@ -98,7 +98,7 @@ def serial_model(model: Any) -> Link:
 def cut(
     model: Link,
     comm: Communicator,
-    inputs: Sequence[Any],
+    inputs: Sequence[object],
     n_stages: int,
     stages: int | Sequence[str],
     options: Options,

@@ -15,6 +15,7 @@ from renga.core.configuration import config, no_backprop_mode, using_config
 from renga.core.dtypes import mixed_bfloat16
 from renga.core.link import Link
 from renga.core.link.traces import traces_of
+from renga.core.optimizer import Optimizer
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.functions.util.recomputation import random_states, set_random_states
@@ -102,8 +103,8 @@ class Runner:
 
     def forward(
         self,
-        program: Callable[..., Any],
-        inputs: Sequence[Any],
+        program: Callable[..., object],
+        inputs: Sequence[object],
         look: Look,
     ) -> Any:
         """The program's result for a batch, on every rank.
@@ -141,9 +142,9 @@ class Runner:
 
     def train(
         self,
-        optimizer: Any,
+        optimizer: Optimizer,
         params: Sequence[Parameter],
-        program: Callable[..., Any],
+        program: Callable[..., object],
         batches: Sequence[Sequence[Any]],
         look: Look,
     ) -> None:
@@ -190,7 +191,7 @@ class Runner:
             raise
 
     def look(
-        self, program: Callable[..., Any], batches: Sequence[Sequence[Any]]
+        self, program: Callable[..., object], batches: Sequence[Sequence[Any]]
     ) -> Look:
         """What has to be looked at before batches are computed in micro-batches."""
         options = self._options

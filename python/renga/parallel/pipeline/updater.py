@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.optimizer import GradientMethod
+from renga.core.serializer import AbstractSerializer
 from renga.parallel.pipeline.pipeline import Pipeline
 from renga.training.updaters import StandardUpdater
 from renga.training.updaters.accumulation import next_batches
@@ -26,7 +28,7 @@ class PipelineUpdater(StandardUpdater):
         TypeError: the optimizer's target is no Pipeline.
     """
 
-    def __init__(self, iterator: Any, optimizer: Any, **kwargs: Any) -> None:
+    def __init__(self, iterator: Any, optimizer: GradientMethod, **kwargs: Any) -> None:
         super().__init__(iterator, optimizer, **kwargs)
         target = self._optimizers["main"].target
         if not isinstance(target, Pipeline):
@@ -53,7 +55,7 @@ class PipelineUpdater(StandardUpdater):
         self._optimizers["main"].target.drain()
         super().finalize()
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or restores the state of a single process; every rank takes part.
 
         Batches on their way are completed before.

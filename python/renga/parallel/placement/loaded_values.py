@@ -13,11 +13,10 @@ from renga.backends import cuda
 from renga.core.backend import get_array_types
 from renga.core.link import Link
 from renga.core.link.own_values import own_params, own_persistent
+from renga.core.optimizer import GradientMethod, Optimizer
 from renga.core.optimizer.update_rule import RuleValues
 from renga.core.parameter import Parameter
 from renga.utils.containers import map_leaves
-
-_MASTER = "fp32_param"  # the float32 values of a float16 parameter
 
 
 class UnknownWhole(Exception):
@@ -65,7 +64,7 @@ def set_link(link: Link, values: dict[str, Any]) -> None:
             mine[name] = copy.deepcopy(value)
 
 
-def values_of_optimizer(optimizer: Any) -> tuple[Any, ...]:
+def values_of_optimizer(optimizer: Optimizer) -> tuple[Any, ...]:
     """The counts of an optimizer, and its update rules' by the names of parameters.
 
     Raises:
@@ -81,15 +80,12 @@ def values_of_optimizer(optimizer: Any) -> tuple[Any, ...]:
 
 def _values_of_rule(param: Parameter) -> RuleValues:
     rule: Any = param.update_rule
-    t, state, master = rule.get_values()
-    if state is not None:
-        state = {key: param.loaded_state(key, _on_host(x)) for key, x in state.items()}
-    if master is not None:
-        master = param.loaded_state(_MASTER, _on_host(master))
-    return RuleValues(t, state, master)
+    values: RuleValues = rule.get_values()
+    loaded = {k: param.loaded_state(k, _on_host(x)) for k, x in values.named().items()}
+    return values.with_named(loaded)
 
 
-def set_optimizer(optimizer: Any, values: tuple[Any, ...]) -> None:
+def set_optimizer(optimizer: GradientMethod, values: tuple[Any, ...]) -> None:
     """Sets what :func:`values_of_optimizer` returned on rank 0."""
     optimizer.t, optimizer.epoch, rules = values
     for name, param in optimizer.target.namedparams():

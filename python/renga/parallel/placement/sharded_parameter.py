@@ -14,6 +14,7 @@ from renga.communicators import Communicator
 from renga.core.backend import get_array_types
 from renga.core.parameter import Parameter
 from renga.core.serializer import Deserializer, Serializer
+from renga.core.types import Array
 from renga.core.variable import Variable, as_number
 from renga.functions.noise.seed import enable_random_streams
 from renga.parallel.placement.loaded_values import UnknownWhole
@@ -128,7 +129,7 @@ class ShardedParameter(Parameter):
         is_shard = self.shard_of is not None and self._is_block(value)
         return self._whole_of(key, value) if is_shard else value
 
-    def loaded_statistic(self, key: str, value: Any) -> Any:
+    def loaded_statistic(self, key: str, value: object) -> Any:
         """The same of a persistent value of a link; None if it has not been loaded."""
         is_loaded = self.shard_of is None or key in self._loaded
         is_array = isinstance(value, get_array_types())
@@ -326,7 +327,7 @@ class _Loading(Deserializer):
         return loaded
 
 
-def like(array: Any, block: numpy.ndarray) -> Any:
+def like(array: Any, block: numpy.ndarray) -> Array:
     """The block on the device of an array."""
     on_gpu = isinstance(array, cuda.ndarray)
     return cuda.to_gpu(block, array.device) if on_gpu else block

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike
+from renga.core.variable import Variable
 from renga.parallel.placement import REPLICATE, Placement, Shard
 from renga.utils.type_check import InvalidType
 
@@ -55,15 +57,15 @@ class PlacementTracker:
         ):
             self._uniform[id(y)] = y
 
-    def is_uniform(self, x: Any) -> bool:
+    def is_uniform(self, x: Variable) -> bool:
         """Whether ``x`` has been broadcast along the axes that may be sharded."""
         return id(x) in self._uniform
 
-    def record(self, x: Any, placement: Placement) -> None:
+    def record(self, x: ArrayLike, placement: Placement) -> None:
         """Takes note of how ``x`` is placed."""
         self._recorded[id(x)] = (x, placement)
 
-    def placement_of(self, x: Any, least_axes: int = 3) -> Placement:
+    def placement_of(self, x: ArrayLike, least_axes: int = 3) -> Placement:
         """How ``x`` is placed.
 
         Args:
@@ -108,7 +110,7 @@ def current_tracker() -> PlacementTracker | None:
     return _thread.tracker
 
 
-def is_replicated(x: Any) -> bool:
+def is_replicated(x: Variable) -> bool:
     """Whether an image is known to be the same on every rank."""
     tracker = _thread.tracker
     return tracker is not None and tracker.placement_of(x) == REPLICATE
@@ -131,7 +133,7 @@ def placed(
 
     def declare(function: Function) -> Function:
         @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> Any:
             tracker = _thread.tracker
             if tracker is None or tracker.is_paused:
                 return function(*args, **kwargs)

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from renga.core.around_call import inner_handler, set_inner_handler, surrounding
 from renga.core.function_node import FunctionNode
+from renga.core.types import Array
 from renga.core.variable import Variable
 
 # Modules of functions that compute with shapes, before they call operations.
@@ -99,7 +100,7 @@ def reads_own_shards(function: Function) -> Function:
     """Declares that a function knows that parameters are shards, and wants these."""
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         reads = _reads_of(inner_handler())
         if not isinstance(reads, WholeReads):
             return function(*args, **kwargs)
@@ -121,7 +122,7 @@ class GatherBlocks(FunctionNode):
     def __init__(self, param: Any) -> None:
         self.param, self.random_comm = param, param.comm
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Array, ...]:
         return (self.param.whole(inputs[0]),)
 
     def backward(

@@ -119,7 +119,7 @@ class Plan(Strategy):
         return self.stages is not None
 
     def apply(
-        self, model: Link, comm: Any, example: Sequence[Any], **options: Any
+        self, model: Link, comm: Any, example: Sequence[object], **options: Any
     ) -> Applied | None:
         """What ``parallelize`` makes of a model.
 

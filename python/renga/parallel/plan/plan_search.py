@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from renga.core.link import Link
+from renga.core.types import Array
 from renga.parallel.plan.cluster import Cluster
 from renga.parallel.plan.costs import Costs
 from renga.parallel.plan.drawing import Bar
@@ -29,7 +30,7 @@ _SWEEPS = 3  # over the choices of a described network, each of which takes long
 
 def search(
     model: Link | Graph,
-    x: Any,
+    x: Array,
     cluster: Cluster,
     costs: Costs,
     seconds: float = 10.0,

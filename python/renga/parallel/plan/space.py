@@ -58,7 +58,7 @@ def take(space: Space, choices: Sequence[Any]) -> float:
     return space.seconds()
 
 
-def others(space: Space, variable: int, own: Any) -> list[Any]:
+def others(space: Space, variable: int, own: str) -> list[str]:
     """The other choices of a variable; a sample, always the same, of many."""
     found = [choice for choice in space.choices(variable) if choice != own]
     if len(found) > _COMPARED:

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy
 
 from renga import _core
 from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.noise.seed import enable_random_streams
 from renga.parallel.placement import (
@@ -96,7 +97,7 @@ def _of(x: Variable, placement: Placement) -> Placement:
     return placement
 
 
-def with_summed_gradient(comm: Communicator, x: Any) -> Variable:
+def with_summed_gradient(comm: Communicator, x: Variable) -> Variable:
     """A replicated variable, as a weight, for each rank to use with its own data.
 
     Its gradient is the sum of what all ranks find, on every rank.
@@ -127,7 +128,7 @@ class Redistribution(NamedTuple):
             self.comm, source, target, self.target_sizes, self.source_sizes
         )
 
-    def apply(self, x: Any) -> Variable:
+    def apply(self, x: Variable) -> Variable:
         """The variable ``x`` with the other placement."""
         if self.comm.size == 1:
             return as_variable(x)
@@ -192,7 +193,7 @@ def _require_possible(source: Placement, target: Placement) -> None:
         )
 
 
-def all_gather_size(x: Any, comm: Communicator, axis: int) -> list[int]:
+def all_gather_size(x: ArrayLike, comm: Communicator, axis: int) -> list[int]:
     """The ranks' sizes of an axis; every rank calls it."""
     sizes: list[int] = comm.all_gather(numpy.array(x.shape[axis])).tolist()
     return sizes
@@ -219,12 +220,12 @@ class Redistribute(FunctionNode):
         self.random_stream = 0 if is_replicated else redistribution.comm.rank + 1
         enable_random_streams()
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         return (self.redistribution.start(inputs[0], wait=True)(),)
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
+    ) -> tuple[Variable, ...]:
         adjoint, gy = self.redistribution.adjoint(), grad_outputs[0]
         if _core.backprop_enabled():
             return (adjoint.apply(gy),)

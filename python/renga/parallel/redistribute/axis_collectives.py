@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 
 from renga.communicators import Communicator
+from renga.core.types import Array
 from renga.parallel.placement.memory_format import (
     axis_in_memory_order,
     empty_beside,
@@ -100,7 +101,7 @@ def all_to_all(
     return _wait_and_copy(work, wait, y, zip(shards, rows))
 
 
-def split_axis(x: Any, axis: int, sizes: Sequence[int]) -> list[Any]:
+def split_axis(x: Array, axis: int, sizes: Sequence[int]) -> list[Array]:
     """Views of successive shards of an axis."""
     ends = numpy.cumsum([0, *sizes]).tolist()
     leading = (slice(None),) * axis

@@ -10,6 +10,7 @@ from renga import _core
 from renga import functions as F
 from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode, grad
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.array.cast import in_nominal_dtype
 from renga.parallel.placement import (
@@ -28,7 +29,7 @@ from renga.utils.type_check import IndexOutOfRange, InvalidType
 
 def softmax_cross_entropy(
     comm: Communicator,
-    x: Any,
+    x: ArrayLike,
     t: Any,
     layout: str | Placement = "channel",
     normalize: bool = True,
@@ -112,7 +113,7 @@ class ShardedClassesLoss(FunctionNode):
         self.rows = numpy.flatnonzero(own >= 0)
         self.labels = own[self.rows]
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         (x,) = inputs
         self.retain_inputs((0,))
         top = x.max(1, initial=-numpy.inf)
@@ -128,7 +129,7 @@ class ShardedClassesLoss(FunctionNode):
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Variable, ...]:
         if _core.backprop_enabled():
             (x,) = self.get_retained_inputs()
             y = self._composed(x)

@@ -8,6 +8,7 @@ from typing import Any
 
 from renga.communicators import Communicator
 from renga.core.link import Link
+from renga.core.types import Array
 from renga.core.variable import Variable
 from renga.functions import reshape
 from renga.links.normalization.batch_normalization import BatchNormalization
@@ -77,7 +78,7 @@ class SampleRun(Run):
         split = create_groups(comm, data=groups, channel=comm.size // groups)
         return cls(comm, split.data, split.channel, stacked)
 
-    def shards(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    def shards(self, inputs: Sequence[Any]) -> tuple[Array, ...]:
         """This rank's samples of arrays."""
         samples = _samples("parallelize", inputs, self.data.size)
         own = as_slice(shard_range(samples, self.data.size, self.data.rank))
@@ -90,7 +91,7 @@ class SampleRun(Run):
         sizes = sizes_of(shard_ranges(samples, data.size))
         own = as_slice(shard_range(samples, data.size, data.rank))
 
-        def shard(x: Any) -> Any:
+        def shard(x: Array) -> Any:
             is_sharded = x.ndim > 0 and len(x) == samples
             if not isinstance(x, Variable):
                 return x[own] if is_sharded else x
@@ -181,7 +182,7 @@ class SampleStrategy(LinkStrategy):
         self.inner, self.groups, self.stacked = inner, groups, stacked
 
     def divide(
-        self, model: Link, comm: Any, example: Sequence[Any]
+        self, model: Link, comm: Communicator, example: Sequence[object]
     ) -> tuple[list[LinkReplacement], SampleRun]:
         run = SampleRun.create(comm, self.groups, self.stacked)
         found, _ = self.inner.divide(model, run.inner, run.shards(example))

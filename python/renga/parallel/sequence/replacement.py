@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from renga.communicators import Communicator
 from renga.core.link import Link
@@ -27,7 +26,9 @@ class SequenceReplacer(Replacer):
     strategy = "sequence"
     others = "its functions are checked when it runs"
 
-    def __init__(self, model: Link, comm: Communicator, inputs: Sequence[Any]) -> None:
+    def __init__(
+        self, model: Link, comm: Communicator, inputs: Sequence[object]
+    ) -> None:
         kinds = (MultiHeadAttention,)
         super().__init__(model, comm, trace(model, inputs, kinds).calls)
         self._has_example = bool(inputs)

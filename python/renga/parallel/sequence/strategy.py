@@ -10,6 +10,7 @@ from typing import Any
 from renga.communicators import Communicator
 from renga.core.around_call import surrounding
 from renga.core.link import Link
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable
 from renga.functions import get_item
 from renga.links.parallel.sequence.tokens import (
@@ -50,13 +51,13 @@ class SequenceRun(Run):
         scatter = functools.partial(scatter_sequence, comm)
         tracker = PlacementTracker(scatter, TOKENS)
 
-        def shard(x: Any) -> Any:
+        def shard(x: Array) -> Any:
             is_sequence = x.ndim > 1
             x = scatter(x) if is_sequence and self.is_replicated else x
             tracker.record(x, TOKENS if is_sequence else REPLICATE)
             return x
 
-        def replicate(x: Any) -> Any:
+        def replicate(x: ArrayLike) -> Any:
             tracker.record(x, REPLICATE)
             return x
 
@@ -114,7 +115,7 @@ class SequenceStrategy(LinkStrategy):
     inputs = ("replicated", "sharded")
 
     def divide(
-        self, model: Link, comm: Any, example: Sequence[Any]
+        self, model: Link, comm: Communicator, example: Sequence[object]
     ) -> tuple[list[LinkReplacement], SequenceRun]:
         found = SequenceReplacer(model, comm, example).replacements()
         return found, SequenceRun(comm, self.input == "replicated")

@@ -34,13 +34,13 @@ class SpatialReplacer(Replacer):
     others = "correct only for inputs that are replicated"
 
     def __init__(
-        self, model: Link, comm: Communicator | SpatialGrid, inputs: Sequence[Any]
+        self, model: Link, comm: Communicator | SpatialGrid, inputs: Sequence[object]
     ) -> None:
         kinds = tuple(FORMS["spatial"])
         calls = trace(model, inputs, kinds).calls
         super().__init__(model, SpatialGrid.of(comm), calls)
 
-    def cost(self, link: Any) -> StepCost | None:
+    def cost(self, link: Link) -> StepCost | None:
         """Of a step: halo exchanges, and the all-reduce of the gradients."""
         if not self.calls_of(link):
             return None

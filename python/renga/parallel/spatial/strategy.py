@@ -50,7 +50,7 @@ class SpatialStrategy(LinkStrategy):
     takes_grids = True
 
     def divide(
-        self, model: Link, comm: Any, example: Sequence[Any]
+        self, model: Link, comm: Any, example: Sequence[object]
     ) -> tuple[list[LinkReplacement], SpatialRun]:
         found = SpatialReplacer(model, comm, example).replacements()
         return found, SpatialRun(SpatialGrid.of(comm), self.input == "replicated")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from renga.core.variable import Variable
 from renga.functions import reshape
 from renga.links.parallel.spatial.grid import SpatialGrid, extents_of
 from renga.links.parallel.spatial.image import spatial_average
@@ -43,7 +44,7 @@ def substitutes(grid: SpatialGrid, tracker: PlacementTracker) -> dict[str, Subst
 
 
 def _for_shards(tracker: PlacementTracker, substitute: Substitute) -> Substitute:
-    def call(function: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(function: Any, x: Variable, *args: Any, **kwargs: object) -> Any:
         if tracker.is_paused or tracker.placement_of(x) != SPATIAL:
             return function(x, *args, **kwargs)
         return substitute(function, x, *args, **kwargs)

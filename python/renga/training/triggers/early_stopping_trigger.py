@@ -36,7 +36,7 @@ class EarlyStoppingTrigger:
         mode: str = "auto",
         verbose: bool = False,
         max_trigger: Any = (100, "epoch"),
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         (patients,) = argument.parse_kwargs(kwargs, ("patients", None))
         if patience is not None and patients is not None:

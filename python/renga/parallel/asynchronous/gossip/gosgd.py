@@ -8,6 +8,8 @@ import numpy
 
 from renga.communicators import Communicator
 from renga.communicators.arrays import Array
+from renga.core.optimizer import GradientMethod
+from renga.core.serializer import AbstractSerializer
 from renga.parallel.asynchronous.gossip.random_gossip import RandomGossip
 from renga.parallel.asynchronous.graphs import Graph
 
@@ -26,7 +28,7 @@ class GoSGDOptimizer(RandomGossip):
 
     def __init__(
         self,
-        actual_optimizer: Any,
+        actual_optimizer: GradientMethod,
         communicator: Communicator,
         graph: Graph,
         timeout: float,
@@ -75,7 +77,7 @@ class GoSGDOptimizer(RandomGossip):
         """The mean of x weighted by a; messages on their way are not in it."""
         return self._weighted_mean(self._weight)
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the actual optimizer and the weight."""
         super().serialize(serializer)
         self._weight = serializer["gossip"]("weight", self._weight)

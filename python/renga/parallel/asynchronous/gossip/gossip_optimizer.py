@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
 
 import numpy
 
 from renga.communicators import Communicator, RankFailed
 from renga.communicators.arrays import Array
+from renga.core.optimizer import GradientMethod
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.parallel.asynchronous.graphs import Graph
 from renga.parallel.asynchronous.packed import PackedParameters, reduce
@@ -30,7 +30,7 @@ class GossipOptimizer(AsynchronousOptimizer):
 
     def __init__(
         self,
-        actual_optimizer: Any,
+        actual_optimizer: GradientMethod,
         communicator: Communicator,
         graph: Graph,
         timeout: float,

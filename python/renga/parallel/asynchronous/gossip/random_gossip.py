@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import collections
-from typing import Any
 
 import numpy
 
 from renga.communicators import Communicator, RankFailed
 from renga.communicators.arrays import Array
+from renga.core.optimizer import GradientMethod
 from renga.parallel.asynchronous.gossip.gossip_optimizer import GossipOptimizer
 from renga.parallel.asynchronous.graphs import Graph
 
@@ -20,7 +20,7 @@ class RandomGossip(GossipOptimizer):
 
     def __init__(
         self,
-        actual_optimizer: Any,
+        actual_optimizer: GradientMethod,
         communicator: Communicator,
         graph: Graph,
         timeout: float,

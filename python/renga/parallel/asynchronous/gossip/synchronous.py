@@ -8,6 +8,8 @@ import numpy
 
 from renga.communicators import Communicator
 from renga.communicators.arrays import Array
+from renga.core.optimizer import GradientMethod
+from renga.core.serializer import AbstractSerializer
 from renga.parallel.asynchronous.gossip.gossip_optimizer import GossipOptimizer
 from renga.parallel.asynchronous.graphs import Graph, is_doubly_stochastic
 
@@ -23,7 +25,7 @@ class SynchronousGossip(GossipOptimizer):
 
     def __init__(
         self,
-        actual_optimizer: Any,
+        actual_optimizer: GradientMethod,
         communicator: Communicator,
         graph: Graph,
         timeout: float,
@@ -77,7 +79,7 @@ class SynchronousGossip(GossipOptimizer):
                 pass
         self._left.clear()
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the actual optimizer and the number of the step.
 
         Loaded between updates, that stays as it is: ranks that have not loaded a file
@@ -103,7 +105,7 @@ class DPSGDOptimizer(SynchronousGossip):
 
     def __init__(
         self,
-        actual_optimizer: Any,
+        actual_optimizer: GradientMethod,
         communicator: Communicator,
         graph: Graph,
         timeout: float,
@@ -191,7 +193,7 @@ class PushSumOptimizer(SynchronousGossip):
         """The mean of x, which is that of z weighted by w."""
         return self._weighted_mean(self._weight)
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the actual optimizer, the step and the weight."""
         super().serialize(serializer)
         self._weight = serializer["gossip"]("weight", self._weight)

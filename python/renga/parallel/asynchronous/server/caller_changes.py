@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
 
+from renga.core.optimizer import GradientMethod
 from renga.core.parameter import Parameter
 from renga.parallel.asynchronous.parameter_watch import ParameterWatch
 from renga.parallel.asynchronous.server.client import Client
@@ -23,7 +23,7 @@ class CallerChanges:
     """
 
     def __init__(
-        self, optimizer: Any, shards: Shards, client: Client | SharedClient
+        self, optimizer: GradientMethod, shards: Shards, client: Client | SharedClient
     ) -> None:
         self._optimizer = optimizer
         self._shards = shards

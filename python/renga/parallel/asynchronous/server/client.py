@@ -11,6 +11,8 @@ import numpy
 
 from renga.communicators import Communicator
 from renga.communicators.arrays import Array
+from renga.core.optimizer import Optimizer
+from renga.core.optimizer.update_rule import UpdateRule
 from renga.parallel.asynchronous.server import service
 from renga.parallel.asynchronous.server.gradient import Gradient
 from renga.parallel.asynchronous.server.results import layout_of
@@ -61,7 +63,7 @@ class Client:
         # Of the first settings, which all ranks have; None before.
         self._known_hooks: list[HookSettings] | None = None
 
-    def initialize(self, optimizer: Any, has_loaded: bool) -> None:
+    def initialize(self, optimizer: Optimizer, has_loaded: bool) -> None:
         """Sends the servers what to begin with.
 
         Args:
@@ -193,14 +195,14 @@ class Client:
         for shard in range(self._shards.count):
             self._receive(shard)
 
-    def pull_states(self, rules: Sequence[Any]) -> None:
+    def pull_states(self, rules: Sequence[UpdateRule | None]) -> None:
         """Installs the parameters and puts the servers' states into update rules."""
         self.wait()
         for shard in range(self._shards.count):
             self._request(shard, service.STATE)
         self._receive_states(rules)
 
-    def finish(self, rules: Sequence[Any]) -> None:
+    def finish(self, rules: Sequence[UpdateRule | None]) -> None:
         """Tells the servers that no more gradients come.
 
         Installs the last parameters, and the states of their rules, which are sent when

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy
 
 from renga.communicators import Communicator
+from renga.core.link import Link
+from renga.core.optimizer import GradientMethod
+from renga.core.optimizer.update_rule import UpdateRule
 from renga.core.parameter import Parameter
 from renga.parallel.asynchronous.packed import PackedParameters
 from renga.parallel.asynchronous.server.gradient import Gradient
 from renga.parallel.asynchronous.server.settings import numbers_of
-from renga.parallel.asynchronous.server.shard_optimizer import set_state, state_of
 from renga.parallel.data.gradients import take_gradient
 from renga.parallel.data.sample_weighting import (
     UNKNOWN_SAMPLES,
@@ -48,16 +49,16 @@ class Leaf:
         """The number of the first worker."""
         return number if self._comm.size == 1 else self._comm.bcast_obj(number)
 
-    def share_states(self, rules: Sequence[Any]) -> None:
+    def share_states(self, rules: Sequence[UpdateRule | None]) -> None:
         """Gives all workers the states of the first one's update rules."""
         if self._comm.size > 1:
-            states = [None if rule is None else state_of(rule) for rule in rules]
+            states = [None if rule is None else rule.get_values() for rule in rules]
             states = self._comm.bcast_obj(states)
-            for rule, state in zip(rules, states):
+            for rule, values in zip(rules, states):
                 if rule is not None:
-                    set_state(rule, *state)
+                    rule.set_values(values)
 
-    def average_gradients(self, model: Any, samples: int | None) -> int:
+    def average_gradients(self, model: Link, samples: int | None) -> int:
         """Replaces the gradients by the workers' mean over samples.
 
         Args:
@@ -86,7 +87,10 @@ class Leaf:
 
 
 def take_gradient_of(
-    params: Sequence[Parameter], optimizer: Any, leaf: Leaf, samples: int | None
+    params: Sequence[Parameter],
+    optimizer: GradientMethod,
+    leaf: Leaf,
+    samples: int | None,
 ) -> Gradient:
     """The mean gradient of a leaf's workers; the parameters have none afterwards.
 

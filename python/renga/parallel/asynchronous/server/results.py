@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from renga.communicators import Communicator
+from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
+from renga.core.optimizer import Optimizer
 from renga.parallel.asynchronous.server.shards import Shards
 from renga.parallel.data.sharded_states.layout import Piece
 
@@ -19,7 +21,7 @@ class Layout(NamedTuple):
     pieces: list[Sequence[Piece]]
 
 
-def layout_of(model: Any, shards: Shards) -> Layout:
+def layout_of(model: Link, shards: Shards) -> Layout:
     """The layout of a worker's model."""
     names = [found.name for found in distinct_params(model, include_uninit=False)]
     shapes = [param.shape for param in shards.params]
@@ -28,7 +30,7 @@ def layout_of(model: Any, shards: Shards) -> Layout:
 
 def put_results(
     servers: Communicator,
-    optimizer: Any,
+    optimizer: Optimizer,
     layout: Layout | None,
     states: dict[int, Any],
 ) -> None:

@@ -97,7 +97,7 @@ class RowsOfBatch:
     def __bool__(self) -> bool:
         return bool(self._functions)
 
-    def find(self, args: tuple[Any, ...], kwds: dict[str, Any]) -> dict[int, Array]:
+    def find(self, args: tuple[Any, ...], kwds: dict[str, object]) -> dict[int, Array]:
         """The sorted rows of a batch, by the index of the parameter.
 
         Raises:

@@ -10,8 +10,9 @@ from typing import Any, Callable
 from renga.communicators import Communicator
 from renga.communicators.arrays import Array
 from renga.core.link.sharing_memory import require_own_memory
+from renga.core.optimizer import GradientMethod
 from renga.core.optimizer.update_rule import require_own_rules
-from renga.core.serializer import Deserializer
+from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.parallel.asynchronous.packed import PackedParameters
 from renga.parallel.asynchronous.server.caller_changes import CallerChanges
@@ -69,7 +70,7 @@ class ServerOptimizer(AsynchronousOptimizer):
 
     def __init__(
         self,
-        actual_optimizer: Any,
+        actual_optimizer: GradientMethod,
         communicator: Communicator,
         servers: int | None,
         shards: int | None,
@@ -145,10 +146,10 @@ class ServerOptimizer(AsynchronousOptimizer):
 
     def update(
         self,
-        lossfun: Callable[..., Any] | None = None,
-        *args: Any,
+        lossfun: Callable[..., object] | None = None,
+        *args: Array,
         samples: int | None = None,
-        **kwds: Any,
+        **kwds: object,
     ) -> None:
         """Pushes the gradients of a loss, or those that the parameters have.
 
@@ -414,7 +415,7 @@ class ServerOptimizer(AsynchronousOptimizer):
         """How often this rank's gradients were computed so many clocks behind."""
         return dict(self._histogram or {})
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the states, which a worker gets from the servers first."""
         if not isinstance(serializer, Deserializer) and self._client is not None:
             self._send_changes()

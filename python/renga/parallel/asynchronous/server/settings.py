@@ -7,7 +7,7 @@ import pickle
 from collections.abc import Sequence
 from typing import Any, Callable, NamedTuple
 
-from renga.core.optimizer import UpdateRule
+from renga.core.optimizer import GradientMethod, Optimizer, UpdateRule
 from renga.core.optimizer.hooks import Hookable
 from renga.core.parameter import Parameter
 
@@ -80,7 +80,7 @@ class SettingsReader:
         params: the parameters that it updates.
     """
 
-    def __init__(self, optimizer: Any, params: Sequence[Parameter]) -> None:
+    def __init__(self, optimizer: GradientMethod, params: Sequence[Parameter]) -> None:
         self._optimizer = optimizer
         self._params = list(params)
         self._kind = type(optimizer.create_update_rule())
@@ -127,7 +127,7 @@ class SettingsReader:
         return None
 
 
-def hook_finder(optimizer: Any) -> Callable[[HookSettings], Any]:
+def hook_finder(optimizer: Optimizer) -> Callable[[HookSettings], Any]:
     """A function that returns the hook for settings from any rank.
 
     Equal hooks of several ranks are one, which keeps its state when others change. One
@@ -153,7 +153,7 @@ def hook_finder(optimizer: Any) -> Callable[[HookSettings], Any]:
 
 
 def use_settings(
-    settings: Settings, optimizer: Any, find_hook: Callable[..., Any]
+    settings: Settings, optimizer: GradientMethod, find_hook: Callable[..., object]
 ) -> None:
     """Gives a copy of an optimizer, and the rules of its parameters, settings.
 
@@ -176,7 +176,7 @@ def use_settings(
         _set_hooks(rule, of_rule.hooks, find_hook)
 
 
-def numbers_of(optimizer: Any) -> dict[str, float]:
+def numbers_of(optimizer: GradientMethod) -> dict[str, float]:
     """The numbers among the hyperparameters of an optimizer."""
     values: dict[str, Any] = optimizer.hyperparam.get_dict()
     return {

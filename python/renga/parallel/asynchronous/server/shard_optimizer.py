@@ -9,13 +9,11 @@ from typing import Any, Callable, NamedTuple
 
 from renga.communicators.arrays import Array
 from renga.core.link import Link
-from renga.core.optimizer import Optimizer
+from renga.core.optimizer import GradientMethod, Optimizer
+from renga.core.optimizer.update_rule import RuleValues
 from renga.core.parameter import Parameter
-from renga.core.variable import Variable
 from renga.parallel.asynchronous.server.gradient import Gradient
 from renga.parallel.asynchronous.server.settings import Settings, use_settings
-
-MASTER = "fp32_param"  # key of the float32 values of a float16 parameter
 
 
 class Change(NamedTuple):
@@ -24,12 +22,12 @@ class Change(NamedTuple):
     Attributes:
         weights: for each piece a mask of the changed elements, and their values; None
             if there are none.
-        states: the count of the optimizer's updates, and for each piece that of its
-            rule and its state; None if none were loaded.
+        states: the count of the optimizer's updates, and for each piece the values of
+            its rule; None if none were loaded.
     """
 
     weights: Sequence[tuple[Array, Array]] | None
-    states: tuple[int, Sequence[tuple[int, Any]]] | None
+    states: tuple[int, Sequence[RuleValues]] | None
 
 
 class ShardOptimizer:
@@ -40,7 +38,7 @@ class ShardOptimizer:
         optimizer: of which this is a copy, without states.
     """
 
-    def __init__(self, arrays: Iterable[Array], optimizer: Any) -> None:
+    def __init__(self, arrays: Iterable[Array], optimizer: GradientMethod) -> None:
         self._optimizer = _optimizer_of(arrays, optimizer)
         self._params = list(self._optimizer.target.params())
         self._settings: Settings | None = None
@@ -50,7 +48,7 @@ class ShardOptimizer:
         """The pieces."""
         return [param.array for param in self._params]
 
-    def use(self, settings: Settings, find_hook: Callable[..., Any]) -> None:
+    def use(self, settings: Settings, find_hook: Callable[..., object]) -> None:
         """Updates by these settings, of the rules of the pieces, from now on."""
         if settings is not self._settings:
             use_settings(settings, self._optimizer, find_hook)
@@ -107,28 +105,28 @@ class ShardOptimizer:
             param.update_rule.t = t
 
     def states(self) -> dict[str, Any]:
-        """Copies of the pieces and of the states of their rules, to be sent."""
+        """Copies of the pieces and of the values of their rules, to be sent."""
         return {
             "arrays": [x.copy() for x in self.arrays],
             "t": self._optimizer.t,
-            "rules": [state_of(param.update_rule) for param in self._params],
+            "rules": [
+                copy.deepcopy(param.update_rule.get_values()) for param in self._params
+            ],
         }
 
-    def set_states(self, t: int, rules: Iterable[tuple[int, Any]]) -> None:
-        """Takes a count of updates, and those and the states of the rules."""
+    def set_states(self, t: int, rules: Iterable[RuleValues]) -> None:
+        """Takes a count of updates, and the values of the rules."""
         self._optimizer.t = t
-        for param, (of_rule, arrays) in zip(self._params, rules):
-            set_state(param.update_rule, of_rule, arrays)
+        for param, values in zip(self._params, rules):
+            param.update_rule.set_values(values)
 
     def all_arrays(self) -> list[Array]:
         """The pieces, each with the arrays of its rule's state."""
         found = []
         for param in self._params:
-            rule = param.update_rule
-            if rule.state is None:
-                rule._state = {}
-                rule.init_state(param)
-            found += [param.array, *(x for _, x in sorted(rule.state.items()))]
+            param.update_rule.prepare_state(param)
+            state = param.update_rule.state
+            found += [param.array, *(x for _, x in sorted(state.items()))]
         return found
 
     def use_memory(self, arrays: Iterable[Array]) -> None:
@@ -137,26 +135,8 @@ class ShardOptimizer:
         for param in self._params:
             param.array = next(left)
             rule = param.update_rule
-            rule._state = {name: next(left) for name in sorted(rule.state)}
-            rule._state_device = param._device_name
-
-
-def state_of(rule: Any) -> tuple[int, dict[str, Any] | None]:
-    """The count of updates of a rule and a copy of its state, if it has one."""
-    if rule.state is None:
-        return rule.t, None
-    arrays = copy.deepcopy(rule.state)
-    if rule._fp32_param is not None:
-        arrays[MASTER] = rule._fp32_param.array.copy()
-    return rule.t, arrays
-
-
-def set_state(rule: Any, t: int, arrays: Mapping[str, Any] | None) -> None:
-    """Gives a rule what ``state_of`` has returned."""
-    state = None if arrays is None else dict(arrays)
-    master = None if state is None else state.pop(MASTER, None)
-    rule.t, rule._state, rule._state_device = t, state, None
-    rule._fp32_param = None if master is None else Variable(master)
+            state = {name: next(left) for name in sorted(rule.state)}
+            rule.set_values(rule.get_values()._replace(state=state))
 
 
 def rate_name(values: Mapping[str, float]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from renga.parallel.asynchronous.server.gradient import Gradient, mean_of
 from renga.parallel.asynchronous.server.settings import Settings
@@ -62,7 +62,7 @@ class ShardServer:
     def __init__(
         self,
         optimizer: ShardOptimizer,
-        find_hook: Callable[..., Any],
+        find_hook: Callable[..., object],
         workers: Iterable[int],
         staleness: float,
         staleness_aware: bool,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 from collections.abc import Sequence
 from typing import Any
@@ -9,18 +10,14 @@ from typing import Any
 import numpy
 
 from renga.communicators.arrays import Array
+from renga.core.optimizer import Optimizer
+from renga.core.optimizer.update_rule import MASTER, RuleValues, UpdateRule
 from renga.core.parameter import Parameter
-from renga.core.variable import Variable
 from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
 from renga.optimizer_hooks.lasso import Lasso
 from renga.optimizer_hooks.weight_decay import WeightDecay
 from renga.parallel.asynchronous.server.settings import Settings
-from renga.parallel.asynchronous.server.shard_optimizer import (
-    MASTER,
-    Change,
-    set_state,
-    state_of,
-)
+from renga.parallel.asynchronous.server.shard_optimizer import Change
 from renga.parallel.data.sharded_states.layout import Piece, ShardLayout
 
 # Hooks that give the same result on a part of a parameter as on all of it.
@@ -35,7 +32,7 @@ class Needs(enum.IntEnum):
     ONE_SHARD = 2  # with all of them
 
 
-def needs_of(optimizer: Any, params: Sequence[Parameter]) -> Needs:
+def needs_of(optimizer: Optimizer, params: Sequence[Parameter]) -> Needs:
     """The needs of the present hooks and update rules.
 
     Rules that work element by element, and hooks that do, need parts only.
@@ -95,7 +92,7 @@ class Shards:
             divided[0].append(Piece(i, 0, 0, 0))  # without elements
         return divided
 
-    def check(self, optimizer: Any) -> None:
+    def check(self, optimizer: Optimizer) -> None:
         """Checks that the present hooks can be called for these shards.
 
         Raises:
@@ -115,7 +112,7 @@ class Shards:
                 "whole parameters, to be added before the first update, got it later"
             )
 
-    def fits(self, optimizer: Any) -> bool:
+    def fits(self, optimizer: Optimizer) -> bool:
         """Whether the present hooks can be called for these shards."""
         least = Needs.PARTS if self._cuts else Needs.WHOLE_PARAMETERS
         return not self._has_several or needs_of(optimizer, self.params) <= least
@@ -172,62 +169,60 @@ class Shards:
             states = t, self.states(shard, rules)
         return Change(weights, states)
 
-    def states(self, shard: int, rules: Sequence[Any]) -> list[tuple[int, Any]]:
-        """Counts of updates and states of a shard's pieces; None where there are none.
+    def states(
+        self, shard: int, rules: Sequence[UpdateRule | None]
+    ) -> list[RuleValues]:
+        """What the rules of a shard's pieces have, in copies.
 
         Args:
             rules: the update rules of the parameters.
         """
         return [self._state(piece, rules[piece.param]) for piece in self.pieces(shard)]
 
-    def _state(self, piece: Piece, rule: Any) -> tuple[int, Any]:
-        if rule is None:
-            return 0, None
-        t, arrays = state_of(rule)
-        if arrays is None:
-            return t, None
+    def _state(self, piece: Piece, rule: Any) -> RuleValues:
+        values = RuleValues() if rule is None else rule.get_values()
         size = self.params[piece.param].size
-        return t, {
-            key: x.reshape(-1)[piece.start : piece.stop].copy()
-            if getattr(x, "size", -1) == size
-            else x
-            for key, x in arrays.items()
-        }
+        return values.with_named(
+            {
+                key: x.reshape(-1)[piece.start : piece.stop].copy()
+                if getattr(x, "size", -1) == size
+                else copy.deepcopy(x)
+                for key, x in values.named().items()
+            }
+        )
 
     def put_states(
-        self, shard: int, states: Sequence[tuple[int, Any]], rules: Sequence[Any]
+        self,
+        shard: int,
+        states: Sequence[RuleValues],
+        rules: Sequence[UpdateRule | None],
     ) -> None:
         """Puts what ``states`` has returned, or a shard's server, into the rules."""
-        for piece, (t, arrays) in zip(self.pieces(shard), states):
+        for piece, values in zip(self.pieces(shard), states):
             if rules[piece.param] is not None:
-                self._put_state(piece, rules[piece.param], t, arrays)
+                self._put_state(piece, rules[piece.param], values)
 
-    def _put_state(self, piece: Piece, rule: Any, t: int, arrays: Any) -> None:
+    def _put_state(self, piece: Piece, rule: Any, values: RuleValues) -> None:
         param = self.params[piece.param]
-        if arrays is None or piece.stop - piece.start == param.size:
+        if values.state is None or piece.stop - piece.start == param.size:
             whole = {
                 key: x.reshape(param.shape)
                 if getattr(x, "size", -1) == param.size
                 else x
-                for key, x in (arrays or {}).items()
+                for key, x in values.named().items()
             }
-            set_state(rule, t, None if arrays is None else whole)
+            rule.set_values(values.with_named(whole))
             return
-        if rule.state is None:
-            rule._state = {}
-            rule.init_state(param)
-        if MASTER in arrays and rule._fp32_param is None:
-            rule._fp32_param = Variable(param.array.astype(numpy.float32))
-        for key, x in arrays.items():
-            if key == MASTER:
-                whole = rule._fp32_param.array
-            else:
-                whole = rule.state[key]
+        rule.prepare_state(param)
+        whole = rule.get_values().named()
+        if values.master is not None:
+            whole.setdefault(MASTER, param.array.astype(numpy.float32))
+        for key, x in values.named().items():
             if isinstance(x, numpy.ndarray) and x.size == piece.stop - piece.start:
-                whole.reshape(-1)[piece.start : piece.stop] = x
+                whole[key].reshape(-1)[piece.start : piece.stop] = x
             else:
-                rule.state[key] = x
-        rule.t = t
+                whole[key] = x
+        rule.set_values(values.with_named(whole))
 
 
 def _rules(params: Sequence[Parameter]) -> list[Any]:

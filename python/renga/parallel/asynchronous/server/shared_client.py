@@ -13,6 +13,8 @@ import numpy
 
 from renga.communicators import Communicator, RankFailed
 from renga.communicators.arrays import Array
+from renga.core.optimizer import GradientMethod, Optimizer
+from renga.core.optimizer.update_rule import UpdateRule
 from renga.parallel.asynchronous.server.gradient import Gradient
 from renga.parallel.asynchronous.server.settings import Settings
 from renga.parallel.asynchronous.server.shard_optimizer import ShardOptimizer
@@ -113,7 +115,7 @@ class SharedClient:
     def __init__(
         self,
         comm: Communicator,
-        optimizer: Any,
+        optimizer: Optimizer,
         shards: Shards,
         shared: Sequence[SharedShard],
         hosts: Sequence[int],
@@ -225,7 +227,7 @@ class SharedClient:
                 self._install(shard)
         self._least = least
 
-    def pull_states(self, rules: Sequence[Any]) -> None:
+    def pull_states(self, rules: Sequence[UpdateRule | None]) -> None:
         """Installs the parameters and puts the shards' states into update rules."""
         for shard, shared in enumerate(self._shared):
             with shared:
@@ -233,7 +235,7 @@ class SharedClient:
                 states = shared.states()
             self._shards.put_states(shard, states["rules"], rules)
 
-    def finish(self, rules: Sequence[Any]) -> None:
+    def finish(self, rules: Sequence[UpdateRule | None]) -> None:
         """Tells that no more gradients come; waits for the last ones.
 
         Installs the last parameters and the states of their rules.
@@ -320,7 +322,7 @@ class SharedClient:
 
 def connect(
     comm: Communicator,
-    optimizer: Any,
+    optimizer: GradientMethod,
     shards: Shards,
     hosts: Sequence[int],
     workers: Sequence[int],

@@ -10,7 +10,7 @@ import numpy
 from renga import _communicators
 from renga.communicators import Communicator
 from renga.communicators.arrays import Array
-from renga.core.optimizer import GradientMethod
+from renga.core.optimizer import GradientMethod, Optimizer
 from renga.core.parameter import Parameter
 from renga.optimizer_hooks.gradient_clipping import GradientClipping
 from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
@@ -152,7 +152,7 @@ def allocate(
     return shards
 
 
-def can_share(optimizer: Any, params: Sequence[Parameter]) -> bool:
+def can_share(optimizer: Optimizer, params: Sequence[Parameter]) -> bool:
     """Whether all that updates remember is in arrays and in counts of updates."""
     hooks = [
         *optimizer.update_hooks("pre").values(),

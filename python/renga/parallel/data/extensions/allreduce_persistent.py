@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga.communicators import Communicator
+from renga.core.link import Link
 from renga.core.link.own_values import persistent_arrays
 from renga.training import extension
 
@@ -26,7 +27,7 @@ class AllreducePersistent(extension.Extension):
     trigger = (1, "epoch")
     priority = extension.PRIORITY_WRITER + 1
 
-    def __init__(self, model: Any, comm: Communicator) -> None:
+    def __init__(self, model: Link, comm: Communicator) -> None:
         self.model = model
         self.comm = comm
 

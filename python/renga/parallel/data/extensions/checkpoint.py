@@ -11,9 +11,11 @@ import warnings
 from typing import Any
 
 from renga.communicators import Communicator
+from renga.core.optimizer import Optimizer
 from renga.parallel.data.extensions import resized
 from renga.serializers import npz
 from renga.training import extension
+from renga.training.trainer import Trainer
 
 
 def create_multi_node_checkpointer(
@@ -71,7 +73,7 @@ class MultiNodeCheckpointer(extension.Extension):
             self.path = trainer.out
         self.save(trainer, trainer.updater.iteration)
 
-    def save(self, target: Any, iteration: int) -> None:
+    def save(self, target: Trainer, iteration: int) -> None:
         """Saves ``target`` for an iteration; every rank has to call it."""
         self.stats.start()
         os.makedirs(self._folder, exist_ok=True)
@@ -84,8 +86,8 @@ class MultiNodeCheckpointer(extension.Extension):
 
     def maybe_load(
         self,
-        trainer: Any,
-        optimizer: Any = None,
+        trainer: Trainer,
+        optimizer: Optimizer | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> None:
         """Loads the newest complete checkpoint, if there is one; all ranks call it.

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
+from renga.backends.device import DeviceLike
 from renga.communicators import Communicator
 from renga.core import configuration
 from renga.core import reporter as reporter_module
@@ -39,10 +40,10 @@ class GenericMultiNodeEvaluator(extension.Extension):
         comm: Communicator,
         iterator: Any,
         target: Any,
-        device: Any = None,
-        converter: Callable[..., Any] = convert.concat_examples,
+        device: DeviceLike | None = None,
+        converter: Callable[..., object] = convert.concat_examples,
         root: int = 0,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         (self._progress_hook,) = argument.parse_kwargs(kwargs, ("progress_hook", None))
         self.comm = comm
@@ -52,7 +53,7 @@ class GenericMultiNodeEvaluator(extension.Extension):
         self.converter = converter
         self.root = root
 
-    def calc_local(self, *args: Any, **kwargs: Any) -> Any:
+    def calc_local(self, *args: object, **kwargs: object) -> Any:
         """The result of the arrays of a batch; it has to be picklable.
 
         By default that of the target.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.communicators import Communicator
+from renga.core.serializer import AbstractSerializer
 from renga.parallel.data.extensions.observation_aggregator import ObservationAggregator
 from renga.training.triggers import EarlyStoppingTrigger
 
@@ -30,7 +31,7 @@ class MultiNodeEarlyStoppingTrigger:
         verbose: bool = False,
         max_trigger: Any = (100, "epoch"),
         suffix: str = "_aggregated",
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         key = monitor + suffix
         self._aggregator = ObservationAggregator(
@@ -45,7 +46,7 @@ class MultiNodeEarlyStoppingTrigger:
         self._aggregator(trainer)
         return self._trigger(trainer)
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the state of both parts."""
         self._aggregator.serialize(serializer["aggregator"])
         self._trigger.serialize(serializer["trigger"])

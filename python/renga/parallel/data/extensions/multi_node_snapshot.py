@@ -16,10 +16,12 @@ from renga.extensions.snapshots.snapshot_writers import State, Writer
 from renga.parallel.data.extensions import resized
 from renga.serializers.npz import open_archive
 from renga.training import extension
+from renga.training.extension import Extension
+from renga.training.trainer import Trainer
 
 
 def multi_node_snapshot(
-    comm: Communicator, snapshot: Any, replica_sets: Sequence[int | Sequence[int]]
+    comm: Communicator, snapshot: Extension, replica_sets: Sequence[int | Sequence[int]]
 ) -> MultiNodeSnapshot:
     """An extension that takes ``snapshot`` once for each set of ranks.
 
@@ -106,7 +108,9 @@ class MultiNodeSnapshot(extension.Extension):
         """Takes the snapshot on all ranks; one rank of each set writes it."""
         self.snapshot(trainer)
 
-    def on_error(self, trainer: Any, exc: Exception, tb: TracebackType | None) -> None:
+    def on_error(
+        self, trainer: Trainer, exc: Exception, tb: TracebackType | None
+    ) -> None:
         """As the snapshot does."""
         self.snapshot.on_error(trainer, exc, tb)
 

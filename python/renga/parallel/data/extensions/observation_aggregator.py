@@ -9,8 +9,9 @@ from typing import Any
 import numpy
 
 from renga.communicators import Communicator
-from renga.core.serializer import Deserializer
+from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.training import extension
+from renga.training.trainer import Trainer
 from renga.training.util import get_trigger
 from renga.utils.exceptions import CallOutcome
 
@@ -52,7 +53,7 @@ class ObservationAggregator(extension.Extension):
         if summary is not None:
             trainer.observation[self.aggregated_key] = summary
 
-    def compute_summary(self, trainer: Any) -> Any:
+    def compute_summary(self, trainer: Trainer) -> Any:
         """The aggregated value; None if not triggered.
 
         Raises:
@@ -68,7 +69,7 @@ class ObservationAggregator(extension.Extension):
         outcome = None if gathered is None else CallOutcome(self.aggregator, gathered)
         return self.comm.bcast_obj(outcome).get()
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the observations since the last time, and the trigger."""
         if hasattr(self.comm_trigger, "serialize"):
             self.comm_trigger.serialize(serializer["comm_trigger"])

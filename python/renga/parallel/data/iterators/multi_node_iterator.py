@@ -6,6 +6,7 @@ import contextlib
 from typing import Any
 
 from renga.communicators import Communicator
+from renga.core.serializer import AbstractSerializer
 from renga.dataset import Iterator
 from renga.utils.exceptions import CallOutcome
 
@@ -78,7 +79,7 @@ class _MultiNodeIteratorMaster(Iterator):
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.actual_iterator, name, value)
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the actual iterator."""
         self.actual_iterator.serialize(serializer)
 
@@ -118,7 +119,7 @@ class _MultiNodeIteratorSlave(Iterator):
         """Starts again; the master has to do so, too."""
         self._attributes = dict(_STATE)
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the last known attributes and order of the master's."""
         try:
             self._attributes = {

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.communicators import Communicator
+from renga.core.optimizer import GradientMethod
 from renga.parallel.compression import CompressionHook, Compressor
 from renga.parallel.data.optimizers.double_buffering_optimizer import (
     DoubleBufferingOptimizer,
@@ -17,7 +16,7 @@ _SHARDS = ("states", "gradients", "parameters")
 
 
 def create_multi_node_optimizer(
-    actual_optimizer: Any,
+    actual_optimizer: GradientMethod,
     communicator: Communicator,
     double_buffering: bool = False,
     zero_fill: bool = True,

@@ -9,7 +9,8 @@ import numpy
 
 from renga.communicators import Communicator
 from renga.core.link.distinct_params import DistinctParam, distinct_params
-from renga.core.serializer import Deserializer
+from renga.core.optimizer import GradientMethod
+from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.parallel.data.delayed_reducer import DelayedReducer
 from renga.parallel.data.optimizers.multi_node_optimizer import MultiNodeOptimizer
 
@@ -24,13 +25,16 @@ class DoubleBufferingOptimizer(MultiNodeOptimizer):
     _delayed: DelayedReducer
 
     def __init__(
-        self, actual_optimizer: Any, communicator: Communicator, zero_fill: bool = True
+        self,
+        actual_optimizer: GradientMethod,
+        communicator: Communicator,
+        zero_fill: bool = True,
     ) -> None:
         delayed = DelayedReducer(communicator, zero_fill)
         vars(self)["_delayed"] = delayed
         super().__init__(actual_optimizer, communicator, zero_fill, delayed=delayed)
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the actual optimizer and the gradients in flight."""
         super().serialize(serializer)
         params = distinct_params(self.target)

@@ -6,7 +6,8 @@ import contextlib
 from typing import Any, Callable
 
 from renga.communicators import Communicator
-from renga.core.serializer import Deserializer
+from renga.core.optimizer import GradientMethod
+from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.parallel.data.accumulation import Accumulation
 from renga.parallel.data.buckets import BucketHook
 from renga.parallel.data.delayed_reducer import DelayedReducer
@@ -33,7 +34,7 @@ class MultiNodeOptimizer(WrappedOptimizer):
 
     def __init__(
         self,
-        actual_optimizer: Any,
+        actual_optimizer: GradientMethod,
         communicator: Communicator,
         zero_fill: bool = True,
         shard: str | None = None,
@@ -141,10 +142,10 @@ class MultiNodeOptimizer(WrappedOptimizer):
 
     def update(
         self,
-        lossfun: Callable[..., Any] | None = None,
-        *args: Any,
+        lossfun: Callable[..., object] | None = None,
+        *args: object,
         samples: int | None = None,
-        **kwds: Any,
+        **kwds: object,
     ) -> None:
         """Updates by the mean of the ranks' gradients of ``lossfun(*args, **kwds)``.
 
@@ -192,7 +193,7 @@ class MultiNodeOptimizer(WrappedOptimizer):
             pass
         self._steps.reducers.restore_states()
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the actual optimizer and the state of a bucket hook.
 
         Where all ranks load the same parameters, none are sent at the next update, and

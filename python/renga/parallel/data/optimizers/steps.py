@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from renga.communicators import Communicator
+from renga.core.optimizer import Optimizer
 from renga.parallel.data.accumulation import Accumulation, gradients_kept
 from renga.parallel.data.buckets import BucketHook
 from renga.parallel.data.delayed_reducer import DelayedReducer
@@ -49,7 +50,7 @@ class Steps:
     def __init__(
         self,
         comm: Communicator,
-        optimizer: Any,
+        optimizer: Optimizer,
         zero_fill: bool,
         shard: str | None,
         delayed: DelayedReducer | None,
@@ -72,7 +73,7 @@ class Steps:
 
     def by_loss(
         self,
-        forward: Callable[[], Any],
+        forward: Callable[[], object],
         count: Callable[[], int | None],
         is_last: bool = False,
     ) -> None:
@@ -158,7 +159,7 @@ class Steps:
         return False
 
     def prepare(
-        self, forward: Callable[[], Any], samples: int | None, source: GradientSource
+        self, forward: Callable[[], object], samples: int | None, source: GradientSource
     ) -> bool:
         """Has all ranks agree on parameters and the unit of samples, once.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from renga.core.link import Link
+
 _Self = TypeVar("_Self", bound="WrappedOptimizer")
 
 
@@ -23,7 +25,7 @@ class WrappedOptimizer:
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.actual_optimizer, name, value)
 
-    def setup(self: _Self, link: Any) -> _Self:
+    def setup(self: _Self, link: Link) -> _Self:
         """Sets the actual optimizer up with ``link``."""
         self.actual_optimizer.setup(link)
         return self

@@ -17,7 +17,7 @@ from renga.core.parameter import Parameter
 def initialize(
     comm: Communicator,
     models: Sequence[Link],
-    forward: Callable[[], Any],
+    forward: Callable[[], object],
     is_first: bool,
 ) -> None:
     """Has a forward pass in test mode initialize parameters that have no shape.

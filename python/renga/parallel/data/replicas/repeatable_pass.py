@@ -32,7 +32,7 @@ class RepeatablePass:
         """Finds out anew which links keep something: there may be others."""
         self._passes = 0
 
-    def run(self, model: Link, forward: Callable[[], Any]) -> Any:
+    def run(self, model: Link, forward: Callable[[], object]) -> Any:
         """The result of a pass."""
         is_first = self._passes < _FIRST_PASSES
         links = model.links() if is_first else ()

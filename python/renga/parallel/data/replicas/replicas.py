@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from typing import Any
 
 from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.core.link.distinct_params import DistinctParam, distinct_params
+from renga.core.optimizer import Optimizer
 from renga.core.parameter import Parameter
 from renga.parallel.data.replicas.first_pass import (
     require_all_loaded,
@@ -35,7 +35,7 @@ class Replicas(SharedModel):
         optimizer: which each of them has.
     """
 
-    def __init__(self, comm: Communicator, optimizer: Any) -> None:
+    def __init__(self, comm: Communicator, optimizer: Optimizer) -> None:
         super().__init__(comm, optimizer)
         self._comm = comm
         self._shared: list[tuple[str, int]] | None = None  # names and identities

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from renga.communicators import Communicator
 from renga.core.link.distinct_params import DistinctParam
+from renga.core.optimizer import Optimizer
 from renga.core.optimizer.hooks import Hookable
 from renga.core.parameter import Parameter
 
@@ -30,7 +31,7 @@ class Setting(NamedTuple):
         return f"{where}{self.name or self.kind}"
 
 
-def fingerprint_of(optimizer: Any, params: Iterable[Parameter]) -> int:
+def fingerprint_of(optimizer: Optimizer, params: Iterable[Parameter]) -> int:
     """A number that differs, mostly, where settings do; cheap enough for every step.
 
     It covers numbers among the hyperparameters, hooks of this library, and which
@@ -78,7 +79,9 @@ def _number_of(name: str) -> int:
     return zlib.crc32(name.encode())
 
 
-def settings_of(optimizer: Any, params: Sequence[DistinctParam]) -> dict[Setting, Any]:
+def settings_of(
+    optimizer: Optimizer, params: Sequence[DistinctParam]
+) -> dict[Setting, Any]:
     """All settings of an optimizer and of the update rules of parameters."""
     found: dict[Setting, Any] = {Setting("", "optimizer"): type(optimizer).__name__}
     hyperparam = getattr(optimizer, "hyperparam", None)
@@ -120,7 +123,7 @@ def _is_plain(value: Any) -> bool:
 
 def require_equal_settings(
     comm: Communicator,
-    optimizer: Any,
+    optimizer: Optimizer,
     params: Sequence[DistinctParam],
     joined: Sequence[bool],
 ) -> None:

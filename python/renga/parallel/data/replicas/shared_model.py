@@ -9,6 +9,7 @@ from typing import Any
 from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
+from renga.core.optimizer import Optimizer
 from renga.parallel.data.replicas.checksum import checksum_of
 
 # By the communicator that those of the models are groups of, in the order in which
@@ -29,7 +30,7 @@ class SharedModel:
     """
 
     def __init__(
-        self, comm: Communicator, optimizer: Any, keeps_loaded: bool = False
+        self, comm: Communicator, optimizer: Optimizer, keeps_loaded: bool = False
     ) -> None:
         self.comm: Communicator | None = comm
         self._origin = comm.origin

@@ -12,17 +12,17 @@ from renga.communicators import Communicator
 from renga.communicators.arrays import Array
 from renga.core.backend import get_array_types
 from renga.core.link.distinct_params import DistinctParam
+from renga.core.optimizer import Optimizer
+from renga.core.optimizer.update_rule import MASTER, RuleValues
 from renga.core.parameter import Parameter
-from renga.core.variable import Variable
 from renga.parallel.data.replicas.checksum import checksum_of
 
-_MASTER = "fp32_param"  # key of the float32 values of a float16 parameter
 _COUNTS = ("t", "epoch")
 _LOSS_SCALING = ("loss_scale", "_loss_scaling_isnan_ever")
 
 
 def broadcast_states(
-    comm: Communicator, optimizer: Any, params: Sequence[DistinctParam]
+    comm: Communicator, optimizer: Optimizer, params: Sequence[DistinctParam]
 ) -> None:
     """Overwrites counts, a dynamic loss scale and states by those of rank 0.
 
@@ -40,7 +40,7 @@ def broadcast_states(
             _broadcast_state(comm, distinct.param, *description)
 
 
-def states_checksum(optimizer: Any, params: Sequence[DistinctParam]) -> int:
+def states_checksum(optimizer: Optimizer, params: Sequence[DistinctParam]) -> int:
     """A checksum of counts and states, by which ranks compare what they loaded."""
     counts = repr([getattr(optimizer, name) for name in _COUNTS])
     described = repr([_describe(d.param) for d in params])
@@ -53,14 +53,9 @@ def states_checksum(optimizer: Any, params: Sequence[DistinctParam]) -> int:
 def _arrays_of(rule: Any) -> dict[str, Array]:
     if rule is None:
         return {}
-    array_types = get_array_types()
-    state = rule._state or {}
-    arrays: dict[str, Any] = {
-        key: x for key, x in state.items() if isinstance(x, array_types)
-    }
-    if rule._fp32_param is not None:
-        arrays[_MASTER] = rule._fp32_param.array
-    return arrays
+    array_types: Any = get_array_types()
+    values = rule.get_values().named()
+    return {key: x for key, x in values.items() if isinstance(x, array_types)}
 
 
 def _describe(param: Parameter) -> tuple[int, bool, dict[str, Any]] | None:
@@ -75,9 +70,9 @@ def _describe(param: Parameter) -> tuple[int, bool, dict[str, Any]] | None:
         key: (x.shape, x.dtype) for key, x in sorted(_arrays_of(rule).items())
     }
     numbers = (bool, int, float, complex, numpy.generic)
-    state = sorted((rule._state or {}).items())
+    state = sorted((rule.state or {}).items())
     values.update((key, x) for key, x in state if isinstance(x, numbers))
-    return rule.t, rule._state is not None, values
+    return rule.t, rule.state is not None, values
 
 
 def _broadcast_state(
@@ -88,7 +83,10 @@ def _broadcast_state(
     values: dict[str, Any],
 ) -> None:
     rule: Any = param.update_rule
-    state, arrays = dict(rule._state or {}), _arrays_of(rule)
+    state = rule.get_values().named() if has_state else {}
+    arrays = _arrays_of(rule)
+    if MASTER not in values:
+        state.pop(MASTER, None)
     for key, value in values.items():
         if not isinstance(value, tuple):
             state[key] = value
@@ -97,15 +95,8 @@ def _broadcast_state(
         if x is None or (x.shape, x.dtype) != value:
             x = param.xp.empty(*value)
         comm.broadcast(x)
-        if key == _MASTER:
-            rule._fp32_param = Variable(x)
-        else:
-            state[key] = x
-    rule.t = t
-    rule._state = state if has_state else None
-    rule._state_device = None
-    if _MASTER not in values:
-        rule._fp32_param = None
+        state[key] = x
+    rule.set_values(RuleValues(t, {} if has_state else None).with_named(state))
 
 
 def require_equal_arrays(

@@ -11,7 +11,9 @@ from renga import _core
 from renga.communicators import Communicator
 from renga.communicators.arrays import Array
 from renga.core.link.stages import OneStage
+from renga.core.optimizer import Optimizer
 from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 from renga.parallel.data import buckets
 from renga.parallel.data.sharded_parameters.gathered_unit import (
     GatheredUnit,
@@ -64,7 +66,7 @@ class GatheredParameters(ShardedStates):
         comm: Communicator,
         service: RowService,
         lock: Any,
-        optimizer: Any,
+        optimizer: Optimizer,
         params: Sequence[Parameter],
         assigned: Sequence[Sequence[int]],
     ) -> None:
@@ -116,7 +118,7 @@ class GatheredParameters(ShardedStates):
             unit.place()
         self._reads.end_step()
 
-    def require_own_graph(self, loss: Any) -> None:
+    def require_own_graph(self, loss: Variable | None) -> None:
         if getattr(loss, "creator_node", None) is not None:
             if not self._reads.has_read:
                 raise RuntimeError(
@@ -180,7 +182,9 @@ def _bytes_of(param: Parameter) -> int:
     return int(param.size * param.dtype.itemsize)
 
 
-def may_gather(comm: Communicator, optimizer: Any, params: Sequence[Parameter]) -> bool:
+def may_gather(
+    comm: Communicator, optimizer: Optimizer, params: Sequence[Parameter]
+) -> bool:
     """Whether parameters are gathered from other ranks; every rank calls it.
 
     They are not where all ranks share memory and keep them once, nor in a model that

@@ -181,7 +181,7 @@ class GatheredUnit:
         for work in works:
             work.wait()
 
-    def read(self, param: Any) -> Array:
+    def read(self, param: Parameter) -> Array:
         """The numbers of a parameter, of which another thread has gathered its own."""
         if not self._reads.is_of_this_thread:
             return self._read_apart(param)

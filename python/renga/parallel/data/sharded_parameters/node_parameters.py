@@ -11,6 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 from renga import _core
 from renga.communicators import Communicator
 from renga.communicators.arrays import Array
+from renga.core.optimizer import Optimizer
 from renga.core.parameter import Parameter
 from renga.parallel.data.sharded_parameters.node_parameter import (
     is_at,
@@ -51,7 +52,7 @@ class NodeParameters(ShardedStates):
         comm: Communicator,
         node: Communicator,
         lock: Any,
-        optimizer: Any,
+        optimizer: Optimizer,
         params: Sequence[Parameter],
         buckets: Sequence[Sequence[int]],
     ) -> None:

@@ -6,14 +6,14 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from renga.core.optimizer import UpdateRule
+from renga.core.optimizer import GradientMethod, Optimizer, UpdateRule
 from renga.core.parameter import Parameter
 
 _GATHERING = "gathering of the parameters"  # the name of a hook
 
 
 def update_own(
-    optimizer: Any,
+    optimizer: Optimizer,
     params: Sequence[Parameter],
     own: Sequence[Parameter],
     gather: Callable[[], None],
@@ -31,7 +31,7 @@ def update_own(
     """
     waiting = [gather]
 
-    def gather_once(_: Any = None) -> None:
+    def gather_once(_: GradientMethod | None = None) -> None:
         if waiting:
             waiting.pop()()
 
@@ -63,7 +63,7 @@ def _elsewhere(rule: UpdateRule) -> UpdateRule:
 @functools.cache
 def _elsewhere_class(cls: Any) -> Any:
     class Elsewhere(cls):  # type: ignore[misc]
-        def update(self, param: Any) -> None:
+        def update(self, param: Parameter) -> None:
             if not self.enabled or not param.is_initialized:
                 return
             self.t += 1
@@ -72,7 +72,9 @@ def _elsewhere_class(cls: Any) -> Any:
                     if hasattr(hook, "skip"):
                         hook.skip(self, param)
 
-        def fuse(self, param: Any, scale: float = 1.0, decay: float = 0.0) -> bool:
+        def fuse(
+            self, param: Parameter, scale: float = 1.0, decay: float = 0.0
+        ) -> bool:
             return True
 
     return Elsewhere

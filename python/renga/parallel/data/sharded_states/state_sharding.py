@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from renga.communicators import Communicator
-from renga.core.optimizer.update_rule import require_own_rules
+from renga.core.optimizer import Optimizer
+from renga.core.optimizer.update_rule import RuleValues, require_own_rules
 from renga.core.parameter import Parameter
+from renga.core.variable import Variable
 from renga.parallel.data import buckets
 from renga.parallel.data.bucketed_reducer import BucketedReducer
 from renga.parallel.data.reducer import Reducer
@@ -37,7 +39,7 @@ class StateSharding:
             between steps ("gradients"), also the parameters ("parameters").
     """
 
-    def __init__(self, comm: Communicator, optimizer: Any, shard: str) -> None:
+    def __init__(self, comm: Communicator, optimizer: Optimizer, shard: str) -> None:
         self._comm = comm
         self._optimizer = optimizer
         self._shard = shard
@@ -122,7 +124,7 @@ class StateSharding:
             self._states.take_slices()
         self._states.update()
 
-    def require_own_graph(self, loss: Any) -> None:
+    def require_own_graph(self, loss: Variable | None) -> None:
         """Raises RuntimeError for a loss whose graph has parameters without numbers."""
         if self._states is not None:
             self._states.require_own_graph(loss)
@@ -155,7 +157,7 @@ class StateSharding:
         self._states = None
         for param in self._optimizer.target.params():
             if param.update_rule is not None:
-                param.update_rule._state = param.update_rule._fp32_param = None
+                param.update_rule.set_values(RuleValues(param.update_rule.t))
                 param.update_rule.is_exclusive = False
 
     def restore(self) -> None:

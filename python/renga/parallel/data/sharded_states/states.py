@@ -11,7 +11,8 @@ from renga import _core
 from renga.communicators import Communicator
 from renga.communicators.arrays import Array
 from renga.core.link import Link
-from renga.core.optimizer.update_rule import require_own_rules
+from renga.core.optimizer import Optimizer
+from renga.core.optimizer.update_rule import RuleValues, require_own_rules
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable, as_number
 from renga.optimizer_hooks.gradient_clipping import GradientClipping
@@ -23,7 +24,6 @@ from renga.parallel.data.sharded_states.layout import Piece, ShardLayout
 from renga.parallel.data.sharded_states.own_updates import update_own
 
 _ON_GPU = "__cuda_array_interface__"
-_MASTER = "fp32_param"  # key of the float32 values of a float16 parameter
 # Hooks that give the same result on a part of a parameter as on all of it.
 _ELEMENTWISE_HOOKS = (GradientClipping, GradientHardClipping, Lasso, WeightDecay)
 
@@ -52,7 +52,7 @@ class ShardedStates:
     def __init__(
         self,
         comm: Communicator,
-        optimizer: Any,
+        optimizer: Optimizer,
         params: Sequence[Parameter],
         buckets: Sequence[Sequence[int]],
     ) -> None:
@@ -85,7 +85,7 @@ class ShardedStates:
         self._link = _Pieces([comm, *self._model_comms], optimizer.target, pieces)
         self.divide()
 
-    def require_own_graph(self, loss: Any) -> None:
+    def require_own_graph(self, loss: Variable | None) -> None:
         """Raises RuntimeError for a loss of before the parameters were divided."""
 
     def _allocate(self) -> None:
@@ -208,15 +208,13 @@ class ShardedStates:
                 continue
             rule.is_exclusive = True
             if i not in own:
-                rule._state = rule._fp32_param = None
+                rule.set_values(RuleValues(rule.t))
             elif self.cuts:
-                if rule._state is not None:
-                    rule._state = {
-                        key: part_of(x, own[i]).copy() for key, x in rule._state.items()
-                    }
-                if rule._fp32_param is not None:
-                    array = part_of(rule._fp32_param.array, own[i]).copy()
-                    rule._fp32_param = Variable(array)
+                values = rule.get_values()
+                parts = {
+                    k: part_of(x, own[i]).copy() for k, x in values.named().items()
+                }
+                rule.set_values(values.with_named(parts))
 
     def restore(self) -> None:
         """Gives the rules whole states again; every rank calls it."""
@@ -236,9 +234,7 @@ class ShardedStates:
                 part_of(states[key], piece)[...] = x
         for i, states in whole.items():
             rule: Any = self._params[i].update_rule
-            master = states.pop(_MASTER, None)
-            rule._state = states or rule._state
-            rule._fp32_param = None if master is None else Variable(master)
+            rule.set_values(rule.get_values().with_named(states))
 
     def release(self) -> None:
         """Gives this rank whole parameters, too; every rank calls it."""
@@ -248,10 +244,7 @@ class ShardedStates:
             rule: Any = part.update_rule
             if rule is None:
                 continue
-            arrays = dict(rule._state or {})
-            if rule._fp32_param is not None:
-                arrays[_MASTER] = rule._fp32_param.array
-            yield piece, rule.t, arrays
+            yield piece, rule.t, rule.get_values().named()
 
 
 class _PieceParameter(Parameter):
@@ -274,7 +267,7 @@ class _Pieces(Link):
     """
 
     def __init__(
-        self, comms: Sequence[Communicator], model: Any, pieces: Sequence[Parameter]
+        self, comms: Sequence[Communicator], model: Link, pieces: Sequence[Parameter]
     ) -> None:
         super().__init__()
         self._comms = comms
@@ -303,7 +296,7 @@ def _model_comms(params: Sequence[Parameter]) -> list[Any]:
     return list({id(comm): comm for comm in comms}.values())
 
 
-def is_elementwise(optimizer: Any, params: Sequence[Parameter]) -> bool:
+def is_elementwise(optimizer: Optimizer, params: Sequence[Parameter]) -> bool:
     """Whether updates of parts of parameters are parts of the updates."""
     hooks = [
         *optimizer.update_hooks("pre").values(),

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy
 
+from renga.core.types import Array
 from renga.core.variable import Variable
 from renga.utils import containers
 from renga.utils.type_check import InvalidType
 
 
 def split(
-    inputs: Sequence[Any], parts: int, axis: int = 0
+    inputs: Sequence[object], parts: int, axis: int = 0
 ) -> list[tuple[int, tuple[Any, ...]]]:
     """Micro-batches of the arguments of a model, each with its number of samples.
 
@@ -39,7 +40,7 @@ def split(
     return _slices(inputs, samples, axis, _bounds(inputs, samples, parts, axis))
 
 
-def pairs(inputs: Sequence[Any], parts: int, axis: int = 0) -> list[tuple[Any, ...]]:
+def pairs(inputs: Sequence[object], parts: int, axis: int = 0) -> list[tuple[Any, ...]]:
     """The same micro-batches, two by two as one; the last one may be in two pairs.
 
     A single micro-batch is a pair by itself, and so is an empty batch.
@@ -89,7 +90,7 @@ def signature(inputs: Any) -> tuple[Any, ...]:
     )
 
 
-def kinds(inputs: Any) -> frozenset[Any]:
+def kinds(inputs: Sequence[float | Array | Mapping[str, Array]]) -> frozenset[Any]:
     """The numbers of axes and the dtypes of the arrays in containers."""
     return frozenset(each and (len(each[0]), each[1]) for each in signature(inputs))
 

@@ -106,7 +106,7 @@ def weights_of(reduction: str | None, counts: Sequence[float]) -> list[float]:
 
 
 def reductions_of(
-    whole: Mapping[str, Any],
+    whole: Mapping[str, object],
     parts: Sequence[Mapping[str, Any]],
     sizes: Sequence[int],
     counts: Sequence[float],

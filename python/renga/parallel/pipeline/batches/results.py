@@ -12,6 +12,7 @@ import numpy
 from renga.core.backend import get_array_types
 from renga.core.configuration import config
 from renga.core.function_node import FunctionNode
+from renga.core.types import Array
 from renga.core.variable import Variable, as_array, as_variable
 from renga.utils.containers import leaves, map_items, map_leaves
 
@@ -29,7 +30,7 @@ ELSEWHERE = _Place.ELSEWHERE
 def arrays_of(y: Any) -> Any:
     """``y`` with arrays in place of Variables, ELSEWHERE for those of other ranks."""
 
-    def array_of(x: Any) -> Any:
+    def array_of(x: Variable) -> Any:
         if not isinstance(x, Variable):
             return x
         return ELSEWHERE if x.is_meta else x.array
@@ -40,7 +41,7 @@ def arrays_of(y: Any) -> Any:
 def merged(ys: Sequence[Any]) -> Any:
     """A result of which each of ``ys`` has some of the arrays."""
 
-    def present(*values: Any) -> Any:
+    def present(*values: object) -> Any:
         return next((y for y in values if y is not ELSEWHERE), ELSEWHERE)
 
     return map_leaves(present, *ys)
@@ -56,7 +57,7 @@ def variables_of(y: Any) -> Any:
     arrays: Any = get_array_types()
     start = Variable(numpy.zeros(1), requires_grad=True)
 
-    def variable_of(x: Any) -> Any:
+    def variable_of(x: Array) -> Any:
         if not isinstance(x, arrays):
             return x
         is_float = x.dtype.kind == "f" and config.enable_backprop and config.train
@@ -68,7 +69,7 @@ def variables_of(y: Any) -> Any:
 class _NoGradient(FunctionNode):
     """The first input; a backward pass raises an error, instead of doing nothing."""
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Any, ...]:
         return inputs[:1]
 
     def backward(

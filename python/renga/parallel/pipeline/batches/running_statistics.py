@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from renga.core.configuration import config
+from renga.core.link import Link
 from renga.core.link_hook import LinkHook
 from renga.links.normalization.batch_normalization import BatchNormalization
 
@@ -35,11 +36,11 @@ class RunningStatistics(LinkHook):
         self._next = 0
         self._kept: tuple[float, Any, Any] | None = None
 
-    def added(self, link: Any) -> None:
+    def added(self, link: Link) -> None:
         """Begins a pass."""
         self._next = 0
 
-    def deleted(self, link: Any) -> None:
+    def deleted(self, link: Link) -> None:
         """Ends a pass."""
         self._kept = None
 

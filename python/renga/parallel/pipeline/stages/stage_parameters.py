@@ -13,6 +13,7 @@ from renga.core.backend import get_array_types
 from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
 from renga.core.link.own_values import own_persistent
+from renga.core.optimizer import Optimizer
 from renga.core.optimizer.update_rule import RuleValues
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
@@ -128,7 +129,7 @@ class StageParameters:
             _broadcast_persistent(link, root, comm)
 
     def take_states_from(
-        self, root: int, optimizer: Any, replicas: Communicator | None = None
+        self, root: int, optimizer: Optimizer, replicas: Communicator | None = None
     ) -> None:
         """The same for the states of an optimizer, and its counts unless it is None."""
         comm = self._comm if replicas is None else replicas

@@ -17,6 +17,7 @@ from renga.core.backend import get_array_types
 from renga.core.configuration import no_backprop_mode
 from renga.core.function_node import backward
 from renga.core.parameter import as_operand
+from renga.core.types import Array
 from renga.core.variable import Variable
 from renga.functions.util.recomputation import Recomputation
 from renga.parallel.pipeline.stages.messages import (
@@ -257,7 +258,7 @@ class StageRun:
         """Whether other stages compute parts of the program."""
         return self._messages.stages > 1
 
-    def note_counted(self, function: str, counted: Any) -> None:
+    def note_counted(self, function: str, counted: Array) -> None:
         """Is told of which elements a function takes the mean."""
         self.counted.append((function, int(counted.sum())))
 

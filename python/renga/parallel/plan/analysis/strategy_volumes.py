@@ -43,7 +43,7 @@ class Recorded(NamedTuple):
 
 def layers_of(
     model: Link,
-    inputs: Sequence[Any],
+    inputs: Sequence[object],
     found: Sequence[Recorded],
     strategies: Sequence[str],
     ranks: int,

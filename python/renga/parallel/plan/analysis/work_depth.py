@@ -19,6 +19,7 @@ from renga import _core
 from renga.core.configuration import using_config
 from renga.core.link import Link
 from renga.core.link.own_values import own_params
+from renga.core.types import ArrayLike
 from renga.parallel.plan.analysis.strategy_volumes import Layer, Recorded, layers_of
 from renga.parallel.plan.drawing import metadata
 from renga.profiling.operation_cost import forward_flops
@@ -115,7 +116,7 @@ class WorkDepth:
 
 def work_depth(
     model: Link,
-    x: Any,
+    x: ArrayLike,
     strategies: Sequence[str] = STRATEGIES,
     ranks: int = 4,
 ) -> WorkDepth:
@@ -164,7 +165,9 @@ def function_depth(operation: _core.Operation, arguments: Sequence[Any], y: Any)
     return depth
 
 
-def products_of(operation: _core.Operation, arguments: Sequence[Any], y: Any) -> int:
+def products_of(
+    operation: _core.Operation, arguments: Sequence[Any], y: ArrayLike
+) -> int:
     """How many products are summed for an element of the result."""
     flops = operation.flops
     if flops.products == _core.Products.none:

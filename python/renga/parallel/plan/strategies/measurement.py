@@ -18,6 +18,7 @@ from renga.core.around_call import variables_in
 from renga.core.configuration import using_config
 from renga.core.function_node import backward, grad
 from renga.core.link import Link
+from renga.core.types import Array
 from renga.core.variable import Variable
 from renga.links.convolution.deconvolution_2d import Deconvolution2D
 from renga.links.parallel.channel.process_grid import process_grids
@@ -34,7 +35,7 @@ _REPETITIONS, _MOST_REPETITIONS, _SECONDS = 3, 10, 0.5
 
 def measure(
     model: Link,
-    x: Any,
+    x: Array,
     comm: Communicator,
     cache: str | os.PathLike[str] | None = None,
 ) -> Costs:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from renga.communicators import Communicator, simulated
+from renga.communicators.simulated.simulated_communicator import SimulatedCommunicator
+from renga.core.link import Link
 from renga.core.link.own_values import own_params
 from renga.links.connection.embed_id import EmbedID
 from renga.links.connection.linear import Linear
@@ -57,13 +59,13 @@ NONE = Messages(0.0, 0.0, 0, 0)
 
 
 @functools.cache
-def simulated_ranks(cluster: Cluster, rank: int = 0) -> Any:
+def simulated_ranks(cluster: Cluster, rank: int = 0) -> SimulatedCommunicator:
     """A rank of a cluster; each is made once, as its groups are known by it."""
     return simulated.connect(cluster.ranks, rank, **vars(cluster.machine))
 
 
 def link_messages(
-    link: Any,
+    link: Link,
     call: CalledLink,
     layouts: tuple[str, str],
     algorithm: str,
@@ -107,7 +109,7 @@ def link_messages(
 
 
 def parameter_sizes(
-    link: Any, call: CalledLink, algorithm: str, cluster: Cluster
+    link: Link, call: CalledLink, algorithm: str, cluster: Cluster
 ) -> list[int]:
     """The elements of each parameter of a replaced link on rank 0."""
     ranks = cluster.ranks

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy
 
@@ -20,7 +19,7 @@ def lower_quartile(times: Iterable[float]) -> float:
     return ordered[len(ordered) // 4]
 
 
-def cache_filler() -> Callable[[], Any]:
+def cache_filler() -> Callable[[], object]:
     """A function that fills the caches of a core with memory that it has written to."""
     memory = numpy.ones(_CACHES // 4, numpy.float32)
     return lambda: numpy.add(memory, 1, out=memory)

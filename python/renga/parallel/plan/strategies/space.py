@@ -11,6 +11,7 @@ from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.channel.choice import LinkChoice
 from renga.links.parallel.channel.process_grid import requested_grids
 from renga.parallel.channel.layout_search import choose_layouts
+from renga.parallel.conversion.tracing import CalledLink
 from renga.parallel.plan.cluster import Cluster
 from renga.parallel.plan.configuration import Configuration
 from renga.parallel.plan.costs import Costs, share_of
@@ -164,7 +165,7 @@ class LinkSpace:
         """The variables on which the times of a call depend."""
         return [v for v, users in enumerate(self._users) if index in users]
 
-    def layouts(self, call: Any) -> tuple[str, str]:
+    def layouts(self, call: CalledLink) -> tuple[str, str]:
         """Of a call's input and output."""
         if self._is_by_heads(call.link):
             return _OF_PROJECTIONS[call.link is self._attention(call.link).in_proj][1]

@@ -47,7 +47,7 @@ class TracedModel:
         ValueError: the model calls no link that can be parallel.
     """
 
-    def __init__(self, model: Link, inputs: Sequence[Any]) -> None:
+    def __init__(self, model: Link, inputs: Sequence[object]) -> None:
         self.trace: Trace = trace_channels(model, inputs)
         paths = {id(link): path for path, link in reversed(list(model.namedlinks()))}
         kept = self.trace.kept

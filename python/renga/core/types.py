@@ -1,0 +1,32 @@
+"""The types that annotations name: arrays, what stands for one, and their shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Callable, Protocol, Union
+
+import numpy
+
+from renga import _core
+
+Array = numpy.ndarray
+"""An array of any shape and dtype; one on a CUDA device has the same interface."""
+ArrayLike = Union[_core.Variable, numpy.ndarray]
+"""A Variable or an array: what functions and links compute with."""
+Operand = Union[_core.Variable, numpy.ndarray, float]
+"""A Variable, an array, or a number in place of all elements."""
+Initial = Union[Callable[[Array], object], numpy.ndarray, float]
+"""An initializer, which fills an array, or a parameter's first values or value."""
+Shape = tuple[int, ...]
+Extents = Union[int, Sequence[int]]
+"""A number for each axis, or one for all of them."""
+
+
+class HasDType(Protocol):
+    """What NumPy makes a dtype of, as it has one; mixed16 has."""
+
+    dtype: numpy.dtype
+
+
+DTypeLike = Union[numpy.dtype, type, str, HasDType]
+"""A NumPy dtype, or its class or name; "bfloat16" names one that NumPy lacks."""
