@@ -65,17 +65,17 @@ class TransformerBlock(Chain):
     def forward(
         self,
         x: ArrayLike,
-        attn_mask: Any = None,
+        attn_mask: ArrayLike | None = None,
         is_causal: bool = False,
         cache: KeyValueCache | None = None,
     ) -> Variable:
         """The output for ``x``; the options are those of the attention."""
         h = self.norm1(x) if self.norm_first else x
-        x = x + dropout(
+        y = x + dropout(
             self.attention(h, None, attn_mask, is_causal, cache), self.dropout
         )
-        x = x if self.norm_first else self.norm1(x)
-        h = self.norm2(x) if self.norm_first else x
+        y = y if self.norm_first else self.norm1(y)
+        h = self.norm2(y) if self.norm_first else y
         h = self.activation(self.up(h, n_batch_axes=2))
-        x = x + dropout(self.down(h, n_batch_axes=2), self.dropout)
-        return x if self.norm_first else self.norm2(x)
+        y = y + dropout(self.down(h, n_batch_axes=2), self.dropout)
+        return y if self.norm_first else self.norm2(y)

@@ -50,7 +50,8 @@ class _Convolution(_SpatialConvolution):
         That of replicated images of one pixel is replicated.
         """
         if is_replicated(x) and set(x.shape[2:]) == {1} and self.W.is_initialized:
-            return super().forward(x)  # type: ignore[misc]
+            y: Variable = super().forward(x)  # type: ignore[misc]
+            return y
         return self._apply(spatial_convolution, x, self.cover_all)
 
 
