@@ -54,8 +54,8 @@ QUESTIONS = {
     },
 }
 
-# Pages that are generated, tables of differences, and notes on measurements. A page that
-# is rewritten leaves this list.
+# Pages that are generated, tables of differences, and notes on measurements. Pages that
+# are rewritten leave this list.
 OTHERS = (
     *("operations", "coming_from_chainer", "parallel/combinations", "cpp/concepts"),
     *("measurements/", "reference/", "_build/"),
