@@ -57,7 +57,8 @@ QUESTIONS = {
 # Pages that are generated, tables of differences, and notes on measurements. Pages that
 # are rewritten leave this list.
 OTHERS = (
-    *("operations", "coming_from_chainer", "parallel/combinations", "cpp/concepts"),
+    *("operations", "coming_from_chainer", "cpp/concepts"),
+    *("parallel/combinations", "parallel/scale"),
     *("measurements/", "reference/", "_build/"),
 )
 PAGES = [str(page.relative_to(DOCS)) for page in sorted(DOCS.rglob("*.md"))]
