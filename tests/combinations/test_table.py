@@ -27,7 +27,7 @@ tied parameter / one link under two names / parameter used beside its link /
 lazily shaped parameter / empty parameter / 0-d parameter /
 parameter that some steps do not use / parameter that some ranks do not use /
 frozen before the first update / frozen and unfrozen later / rate of one parameter /
-hyperparameter of one parameter / rate changed on the way / weight decay /
+hyperparameter of one parameter / LoRA / rate changed on the way / weight decay /
 weight decay, later / gradient clipping / gradient clipping, later /
 weights changed in place / weights replaced / weights loaded between updates /
 copyparams between updates / batch normalization / dropout / uneven batches /

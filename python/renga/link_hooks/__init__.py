@@ -1,5 +1,6 @@
 """Hooks that run around the calls of links."""
 
+from renga.link_hooks.lora import LoRA as LoRA
 from renga.link_hooks.spectral_normalization import (
     SpectralNormalization as SpectralNormalization,
 )

@@ -8,6 +8,7 @@ import numpy
 
 import renga
 from renga.serializers import load_npz, save_npz
+from tests.combinations.networks import Drawn
 from tests.combinations.row import STEPS, Row
 
 
@@ -86,6 +87,16 @@ class OwnHook(Row):
 
 def shrink(rule, param):
     param.grad += 0.1 * param.array
+
+
+class LowRank(Row):
+    """A link hook trains two small matrices in place of a weight."""
+
+    name = "LoRA"
+
+    def build(self, model):
+        model.b.add_hook(renga.link_hooks.LoRA(2, 3))
+        Drawn(7)(model.b.W_A.array)
 
 
 class ScaledByHand(Row):
