@@ -1,6 +1,8 @@
 """The course on transformers, on Python's documentation and on digits."""
 
+import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,8 @@ from pathlib import Path
 import numpy
 import pytest
 
+import renga
+import renga.links as L
 from renga.launch import mpiexec_command, mpiexec_environment
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -62,6 +66,39 @@ def test_strategies_compute_the_same(tmp_path):
                 numpy.testing.assert_allclose(
                     found[name], value, 1e-3, 2e-5, err_msg=name
                 )
+
+
+@pytest.mark.skipif("OMPI_COMM_WORLD_RANK" in os.environ, reason="starts mpiexec")
+def test_a_gpt_is_fine_tuned_by_two_ranks(tmp_path, monkeypatch):
+    folder = EXAMPLES / "11_transformers"
+    monkeypatch.syspath_prepend(str(folder))
+    *_, alphabet = runpy.run_path(str(folder / "train_gpt.py"))["load"]()
+    gpt = L.GPT2(len(alphabet), 128, 32, 1, 4)
+    renga.serializers.save_npz(tmp_path / "gpt.npz", gpt)
+    options = ["--model", tmp_path / "gpt.npz", "--rank", 4, "--iteration", 40]
+    options += ["--out", tmp_path, "--batchsize", 2]
+    command = [*mpiexec_command(2), sys.executable, folder / "fine_tune_gpt.py"]
+    done = subprocess.run(
+        list(map(str, [*command, *options])),
+        env=mpiexec_environment(2) | {"OMP_NUM_THREADS": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    (before,) = (
+        float(line.split()[-1])
+        for line in done.stdout.splitlines()
+        if line.startswith("perplexity of code before")
+    )
+    log = json.loads((tmp_path / "log").read_text())
+    assert log[-1]["validation/main/perplexity"] < 0.9 * before
+    with numpy.load(tmp_path / "adapters.npz") as adapters:
+        found = dict(adapters)
+    linears = "attention/in_proj attention/out_proj up down".split()
+    expected = {f"blocks/0/{n}/W_{k}" for n in linears for k in "AB"}
+    assert found.keys() == expected
+    assert found["blocks/0/up/W_A"].shape == (4, 32) and found["blocks/0/up/W_B"].any()
 
 
 def test_images_are_classified(run_offline):
