@@ -4,6 +4,7 @@ import re
 
 project = "renga"
 author = "the renga authors"
+project_copyright = "2026, the renga authors"
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",

@@ -52,6 +52,21 @@ QUESTIONS = {
         "What do I change?": "takes the place of `create_multi_node_optimizer`",
         "Which method?": "| the network is slow | local SGD, DiLoCo |",
     },
+    "parallel/compression.md": {
+        "When does it help?": "joined by a slow network",
+        "Which compressor do I take?": "| `Auto()` | the fastest of no compression",
+        "Do the ranks stay equal?": "All ranks have the same bits",
+    },
+    "parallel/elastic.md": {
+        "What is left after a failure?": "go on from the last checkpoint",
+        "How do I start such a job?": "renga run -n 1:2 train.py",
+        "Which data does it continue with?": "each epoch has every example once",
+    },
+    "parallel/transformers.md": {
+        "What is divided?": "it divides weights and optimizer states",
+        "Do I change my model?": 'model = parallelize(gpt, comm, "channel", texts)',
+        "What is sent?": "an all-reduce of (N, L, E)",
+    },
 }
 
 # Pages that are generated, tables of differences, and notes on measurements. Pages that
