@@ -25,8 +25,6 @@ import renga.links as L
 from renga import Link, Parameter, planning
 from renga.communicators import local
 from renga.parallel.data.buckets import assign_buckets
-from renga.parallel.pipeline.schedule import Stream, flush_schedule
-from renga.pipeline.timeline import timeline
 from renga.planning.networks import alexnet
 
 BLUE, ORANGE, GREEN, GREY = "#cfe2f3", "#fce5cd", "#d9ead3", "#eeeeee"
@@ -249,43 +247,6 @@ def data_parallel() -> Picture:
     return p
 
 
-def schedules() -> Picture:
-    """Four ranks and eight micro-batches, for each kind of pipeline."""
-    ranks, m = 4, 8
-    picture = Picture(9.2, 7.4)
-    top = 7.0
-    for kind, chunks in (
-        ("gpipe", 1),
-        ("1f1b", 1),
-        ("interleaved", 2),
-        ("pipedream", 1),
-    ):
-        if kind == "pipedream":
-            streams = [Stream(rank, ranks, 1) for rank in range(ranks)]
-            # Further batches follow; the picture ends where the others do.
-            actions = [
-                [a for _ in range(2 * m) for a in s.next_batch()] for s in streams
-            ]
-        else:
-            actions = flush_schedule(kind, ranks, m, chunks)
-        seconds = {"F": 1 / chunks, "B": 2 / chunks, "U": 0}
-        passes = timeline(actions, ranks * chunks, lambda a, s=seconds: s[a.kind])
-        picture.text(0.5, top + 0.12, kind, 10)
-        for p in passes:
-            if p.action.kind == "U" or p.end > 3 * (m + ranks - 1):
-                continue
-            color = BLUE if p.action.kind == "F" else GREEN
-            if p.action.stage >= ranks:
-                color = ORANGE if p.action.kind == "F" else GREY
-            x, width = 0.9 + p.start * 0.24, (p.end - p.start) * 0.24
-            y = top - 0.32 * (p.rank + 1)
-            picture.box(x, y, width, 0.3, str(p.action.micro_batch), color, 6)
-        for rank in range(ranks):
-            picture.text(0.5, top - 0.32 * (rank + 1) + 0.15, f"rank {rank}", 7)
-        top -= 1.8
-    return picture
-
-
 def save_plan(path: pathlib.Path) -> None:
     """The simulated step of a plan for AlexNet on four ranks."""
     matplotlib.rcParams["svg.hashsalt"] = "renga"
@@ -381,7 +342,6 @@ PICTURES = {
     "data_parallel": data_parallel,
     "devices": devices,
     "shared_segment": shared_segment,
-    "schedules": schedules,
 }
 
 
