@@ -235,12 +235,12 @@ def data_parallel() -> Picture:
             x += width
             ends[layer] = x  # the later rank's, as buckets wait for both
         p.box(7.45, y, 0.95, 0.4, "update", ORANGE, 8)
-    p.text(0.15, 1.525, "messages", 9, align="left")
+    p.text(0.15, 1.525, "buckets", 9, align="left")
     free = 0.0
     for number, bucket in enumerate(buckets):
         begin = max(ends[bucket[-1]], free)
         free = begin + 0.12 * sum(sizes[layer] for layer in bucket)
-        mean = p.box(begin, 1.325, free - begin, 0.4, f"bucket {number}", GREY, 6)
+        mean = p.box(begin, 1.325, free - begin, 0.4, str(number), GREY, 8)
         p.arrow((ends[bucket[-1]] - 0.1, 0.87), (mean["left"][0] + 0.1, 1.325))
     p.text(4.6, 2.85, "backward: a gradient is complete after each layer", 8, DIM)
     p.text(4.6, 0.15, "a full bucket is averaged while the pass goes on", 8, DIM)
