@@ -69,11 +69,10 @@ QUESTIONS = {
     },
 }
 
-# Pages that are generated, tables of differences, and notes on measurements. Pages that
-# are rewritten leave this list.
+# Pages that are generated, tables and notes of measurements. Pages that are rewritten
+# leave this list.
 OTHERS = (
-    *("operations", "coming_from_chainer", "cpp/concepts"),
-    *("parallel/combinations", "parallel/scale"),
+    *("operations", "cpp/concepts", "parallel/combinations", "parallel/scale"),
     *("measurements/", "reference/", "_build/"),
 )
 PAGES = [str(page.relative_to(DOCS)) for page in sorted(DOCS.rglob("*.md"))]
