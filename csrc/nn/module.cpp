@@ -6,8 +6,6 @@
 namespace renga::nn {
 namespace {
 
-thread_local bool training = true;
-
 // Numbers, which layers of a Sequential have as names, are in their own order.
 std::pair<std::size_t, std::string> sort_key(const std::string& name) {
   return {name[0] >= '0' && name[0] <= '9' ? name.size() : 0, name};
@@ -89,10 +87,5 @@ void Module::to_device(Device device) const {
     if (grad.defined()) grad = Variable(renga::to_device(grad.array(), device));
   }
 }
-
-bool is_training() { return training; }
-
-Evaluation::Evaluation() : before_(std::exchange(training, false)) {}
-Evaluation::~Evaluation() { training = before_; }
 
 }  // namespace renga::nn

@@ -58,20 +58,10 @@ class Module {
   std::vector<std::pair<std::string, const Module*>> children_;
 };
 
-// Whether this thread trains; dropout and batch normalization differ otherwise.
-bool is_training();
-
 // Evaluation within a scope: as using_config("train", False) and no_backprop_mode() in Python.
-class Evaluation {
- public:
-  Evaluation();
-  ~Evaluation();
-  Evaluation(const Evaluation&) = delete;
-  Evaluation& operator=(const Evaluation&) = delete;
-
- private:
-  const bool before_;
-  SettingScope<bool> no_backprop_{&Settings::backprop, false};
+struct Evaluation {
+  SettingScope<bool> no_training{&Settings::training, false};
+  SettingScope<bool> no_backprop{&Settings::backprop, false};
 };
 
 }  // namespace nn

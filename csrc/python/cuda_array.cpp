@@ -133,6 +133,15 @@ void bind_device_arrays(py::module_& m) {
       py::arg("x"), py::arg("requires_grad") = false,
       "A copy on the same device, in the same order in memory, outside the graph.");
   m.def(
+      "lent",
+      [](const Variable& x) {
+        const Array& array = x.array();
+        return Variable(Array(make_ref<Storage>(array.storage()), array.data(), array.shape(),
+                              array.strides(), array.dtype()));
+      },
+      py::arg("x"),
+      "A Variable outside the graph over the same memory, which is its own as long as it lives.");
+  m.def(
       "addresses",
       [](const std::vector<Variable>& xs) {
         std::vector<std::uintptr_t> all;

@@ -24,6 +24,7 @@ void list_settings(const Visit& visit) {
   visit("cudnn", &Settings::cudnn);
   visit("cudnn_deterministic", &Settings::deterministic);
   visit("autotune", &Settings::autotune);
+  visit("training", &Settings::training);
 }
 
 struct ProcessSettings {
@@ -41,11 +42,11 @@ struct ProcessSettings {
 struct ThreadSettings {
   template <class T>
   static std::optional<T> get(Choice<T> Settings::*setting) {
-    return thread_settings != nullptr ? (thread_settings->*setting).get() : std::nullopt;
+    return (thread_settings.*setting).get();
   }
   template <class T>
   static void set(Choice<T> Settings::*setting, std::optional<T> value) {
-    (make_thread_settings().*setting).set(value);
+    (thread_settings.*setting).set(value);
   }
 };
 

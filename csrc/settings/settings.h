@@ -45,34 +45,34 @@ struct Settings {
   // Of convolutions on CUDA: whether they run on cuDNN; whether sums have one order; whether the
   // engine is the fastest one of a first run, not the one that cuDNN expects to be.
   Choice<bool> cudnn, deterministic, autotune;
+  // Modules of C++ programs train: dropout drops, and batch normalizations use the statistics of
+  // the batch.
+  Choice<bool> training;
 };
 
 extern constinit Settings default_settings;
-// Those that this thread has set itself; nullptr as long as it has set none. initial-exec: the
-// address is an offset from the thread register, without a call.
-[[gnu::tls_model("initial-exec")]] extern constinit thread_local Settings* thread_settings;
-// The same, made if there are none. They end with the thread.
-Settings& make_thread_settings();
+// Those that this thread has set itself. initial-exec: the address is an offset from the thread
+// register, without a call.
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local Settings thread_settings;
 
 // A setting of this thread: its own value, else the process's.
 template <class T>
 T current(Choice<T> Settings::*setting) {
-  if (thread_settings != nullptr) {
-    if (const std::optional<T> own = (thread_settings->*setting).get()) return *own;
-  }
-  return *(default_settings.*setting).get();
+  const std::optional<T> own = (thread_settings.*setting).get();
+  return own ? *own : *(default_settings.*setting).get();
 }
 
 inline bool backprop_enabled() { return current(&Settings::backprop); }
 inline Precision compute_precision() { return current(&Settings::precision); }
 inline bool bfloat16_activations() { return current(&Settings::bfloat16_activations); }
+inline bool is_training() { return current(&Settings::training); }
 
 // Sets one of this thread's settings for a scope.
 template <class T>
 class SettingScope {
  public:
   SettingScope(Choice<T> Settings::*setting, T value)
-      : setting_(make_thread_settings().*setting), before_(setting_.get()) {
+      : setting_(thread_settings.*setting), before_(setting_.get()) {
     setting_.set(value);
   }
   ~SettingScope() { setting_.set(before_); }

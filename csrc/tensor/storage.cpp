@@ -13,7 +13,11 @@ Storage::Storage(void* data, std::size_t bytes, Device device, std::function<voi
     : data_(static_cast<std::byte*>(data)),
       bytes_(bytes),
       device_(device),
-      forget_(std::move(forget)) {}
+      forget_(std::move(forget)),
+      is_borrowed_(true) {}
+
+Storage::Storage(const Ref<Storage>& owner)
+    : data_(owner->data()), bytes_(owner->bytes()), device_(owner->device()), forget_([owner] {}) {}
 
 Storage::~Storage() {
   if (forget_) {

@@ -17,13 +17,15 @@ class Storage final : public RefCounted {
   Storage(std::size_t bytes, Device device);
   // Memory of another owner, which keeps it alive until `forget` is called.
   Storage(void* data, std::size_t bytes, Device device, std::function<void()> forget);
+  // The memory of `owner`, which lends it to this storage alone and does not use it meanwhile.
+  explicit Storage(const Ref<Storage>& owner);
   ~Storage() override;
 
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
   Device device() const { return device_; }
-  // Whether another owner allocated the memory, such as NumPy.
-  bool is_borrowed() const { return static_cast<bool>(forget_); }
+  // Whether another owner, such as NumPy, allocated the memory and may use it.
+  bool is_borrowed() const { return is_borrowed_; }
 
   // Counts how often the memory was handed to code outside the core, which may write to it at any
   // time from then on.
@@ -41,6 +43,7 @@ class Storage final : public RefCounted {
   mutable std::atomic<std::uint32_t> exposures_{0};
   mutable std::atomic<int> deferred_reads_{0};
   std::function<void()> forget_;
+  bool is_borrowed_ = false;
 };
 
 }  // namespace renga

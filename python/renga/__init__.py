@@ -115,6 +115,7 @@ from renga.core.variable import as_variable as as_variable
 from renga.core.variable import from_dlpack as from_dlpack
 from renga.graph_optimizations.static_graph import static_code as static_code
 from renga.graph_optimizations.static_graph import static_graph as static_graph
+from renga.graph_optimizations.static_step import static_step as static_step
 from renga.launch import launch as launch
 from renga.profiling.model_summary import model_summary as model_summary
 from renga.profiling.profiler import Profile as Profile

@@ -6,7 +6,8 @@ after the other, so that a machine whose speed drifts is the same for both; a si
 time is the median of its rounds' medians. PyTorch is taken at the better of plain
 and channels-last memory. ``--dtype mixed`` is renga's mixed_bfloat16 and PyTorch's
 bfloat16 autocast, ``--device @cupy:0`` a GPU for both. ``dcgan-graphs`` and
-``vgg-graphs`` are renga's networks as graphs of CUDA, beside PyTorch's as they are.
+``vgg-graphs`` are renga's networks as graphs of CUDA, beside PyTorch's as they are;
+``STATIC=1`` in the environment has renga record whole steps of classifiers.
 """
 
 import argparse

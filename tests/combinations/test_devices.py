@@ -9,7 +9,9 @@ import pytest
 import renga
 from renga.backends import cuda
 from renga.communicators.nccl.staged import StagedCommunicator
+from tests.combinations.column import Column
 from tests.combinations.comparison import check, check_refused
+from tests.combinations.rows import ROWS as ALL_ROWS
 from tests.combinations.table import CELLS
 
 pytestmark = pytest.mark.skipif(
@@ -82,3 +84,51 @@ def test_cell(cell, monkeypatch):
         check_refused(cell.row, column, cell.refused)
     else:
         check(cell.row, column)
+
+
+class RecordedSteps(Column):
+    """One process, whose steps are recorded as graphs of CUDA."""
+
+    name = "static_step"
+    ranks = 1
+
+    def wrap(self, comm, model, optimizer, example, row):
+        model.to_device("@cupy:0")
+        self.steps = {}
+        return model, model, optimizer.setup(model)
+
+    def update(self, trained, loss, args, kwargs):
+        if not args and not kwargs:  # a closure is another one in each step
+            trained.optimizer.update(loss)
+            return
+        step = self.steps.get(trained.optimizer)
+        if step is None:
+            step = renga.static_step(loss, trained.optimizer)
+            self.steps[trained.optimizer] = step
+        step(*args, **kwargs)
+
+    def batches(self, x, t):
+        return [(cuda.to_gpu(x), cuda.to_gpu(t))]
+
+    def evaluate(self, trained, x):
+        return cuda.to_cpu(trained.model(cuda.to_gpu(x)).array)
+
+
+REFUSED = {
+    "stateful recurrent link": "'h', which the call before has set",
+    "two networks with two optimizers": "a variable that is not the chain's",
+}
+# These are not about one process and a device.
+ELSEWHERE = ("two parameters with one array", "save and resume, other ranks")
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in ALL_ROWS if row.name not in ELSEWHERE], ids=str
+)
+def test_recorded_steps(row):
+    cuda.load_plugin()
+    column = RecordedSteps()
+    if row.name in REFUSED:
+        check_refused(row, column, REFUSED[row.name])
+    else:
+        check(row, column)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import importlib.util
@@ -58,6 +59,7 @@ def loaded() -> SimpleNamespace:
         Device=_Nothing,
         Stream=_Nothing,
         Event=_Nothing,
+        computing_on=lambda stream, device: contextlib.nullcontext(),
     )
     if importlib.util.find_spec("renga._cuda") is None:
         names.reason = "expected a renga built with RENGA_CUDA (`make cuda`), got none"
@@ -89,6 +91,7 @@ def loaded() -> SimpleNamespace:
         names.cupy, names.ndarray = cupy, cupy.ndarray
         names.Device = cupy.cuda.Device
         names.Stream, names.Event = cupy.cuda.Stream, cupy.cuda.Event
+        names.computing_on = arrays.computing_on
         make, owner, follow = arrays.make, arrays.owner, arrays.follow
         cupy.cuda.set_allocator(arrays.allocate)
     _core.set_device_arrays(names.ndarray, make, owner, follow)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -22,6 +24,7 @@ class CupyArrays:
         self._plugin = plugin
         self._followed = _Followed()
         self._with_memory = _StreamsWithMemory(plugin)
+        self._streams_of_core: set[int] = set()
 
     def make(self, variable: Any) -> Any:
         """CuPy's array over a Variable's memory."""
@@ -44,6 +47,17 @@ class CupyArrays:
         """Begins to compute on CuPy's current stream on the device of an array."""
         self._follow(array.data.device_id)
 
+    @contextlib.contextmanager
+    def computing_on(self, stream: int, device: int) -> Iterator[None]:
+        """A context in which CuPy computes on a stream of the core's own."""
+        cuda = self._cupy.cuda
+        self._streams_of_core.add(stream)
+        try:
+            with cuda.Device(device), cuda.ExternalStream(stream):
+                yield
+        finally:
+            self._streams_of_core.discard(stream)
+
     def allocate(self, size: int) -> Any:
         """Memory for CuPy's arrays from the core, so that there is one pool of it."""
         device = self._cupy.cuda.Device().id
@@ -63,7 +77,8 @@ class CupyArrays:
         if stream.ptr != (0 if before is None else before.ptr):
             self._plugin.set_stream(stream.ptr, device)
             streams[device] = stream
-            self._with_memory.keep(stream, device)
+            if stream.ptr not in self._streams_of_core:
+                self._with_memory.keep(stream, device)
 
     def _pointer(self, variable: Any, size: int) -> Any:
         cuda = self._cupy.cuda

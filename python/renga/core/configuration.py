@@ -75,6 +75,10 @@ def _follow_dtype(value: Any, core: Any) -> None:
     core.bfloat16_activations = None if value is None else is_bfloat16
 
 
+def _follow_train(value: Any, core: Any) -> None:
+    core.training = None if value is None else bool(value)
+
+
 def _follow_use_cudnn(value: Any, core: Any) -> None:
     core.cudnn = None if value is None else value != "never"
 
@@ -128,6 +132,7 @@ class Settings(GlobalConfig):
         "Links and functions behave as in training: dropout drops, and batch "
         "normalization uses the statistics of the batch.",
         (False, True),
+        _follow_train,
     )
     type_check = Setting(
         True, "Functions in Python check the types of their inputs.", (False, True)

@@ -6,13 +6,14 @@ is one launch. Where a call cannot be recorded, the chain runs as it is.
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import logging
 import sys
 import threading
+import traceback
+import warnings
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Callable
 
 import numpy
@@ -20,12 +21,22 @@ import numpy
 from renga import _core
 from renga.backends.cuda_device import number_of
 from renga.backends.cuda_loader import load_plugin, loaded
+from renga.core.around_call import variables_in
 from renga.core.computational_graph import functions_before
 from renga.core.configuration import config
 from renga.core.function_hook import get_function_hooks
 from renga.core.function_node import FunctionNode
+from renga.core.parameter import Parameter
 from renga.core.variable import Variable, as_variable
 from renga.functions.noise.seed import draw_seeds, record_seeds
+from renga.graph_optimizations.call_effects import (
+    Attributes,
+    Copies,
+    Effects,
+    Reports,
+    SetAttributes,
+    attributes_of,
+)
 
 _LOG = logging.getLogger(__name__)
 # Ordinary calls select algorithms, load kernels and create what is kept.
@@ -44,13 +55,22 @@ _thread = _Thread()
 
 
 class RecordedCalls:
-    """The recorded calls of one chain; a copy of the chain has none."""
+    """The recorded calls of one chain; a copy of the chain has none.
 
-    def __init__(self) -> None:
+    Args:
+        are_steps: whether each call is a whole step of training, which ends with a
+            backward pass before the next one begins. A step may set attributes of
+            links, its gradients are in the memory of the graph, and a step that
+            cannot be recorded is an error.
+    """
+
+    def __init__(self, are_steps: bool = False) -> None:
+        self._are_steps = are_steps
+        self._has_warned = False
         self._kinds: dict[Any, _Kind] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return RecordedCalls, ()
+        return RecordedCalls, (self._are_steps,)
 
     def call(self, method: Callable[..., object], chain: Any, inputs: Any) -> Any:
         """``method(chain, *inputs)``."""
@@ -58,16 +78,26 @@ class RecordedCalls:
         if xs is None:
             return method(chain, *inputs)
         settings = [getattr(config, name) for name in _SETTINGS]
-        described = [(x.shape, x.dtype, x.requires_grad) for x in xs]
+        described = [
+            (isinstance(given, Variable), x.shape, x.dtype, x.requires_grad)
+            for given, x in zip(inputs, xs)
+        ]
         key = method, xs[0]._device_name, str(settings), str(described)
-        if key not in self._kinds and len(self._kinds) == _MOST_KINDS:
-            return method(chain, *inputs)
-        kind = self._kinds.setdefault(key, _Kind())
-        if kind.is_refused or kind.ordinary_calls < _ORDINARY_CALLS:
-            kind.ordinary_calls += 1
-            return method(chain, *inputs)
-        recorded = kind.find(method, chain, xs)
-        return method(chain, *inputs) if recorded is None else recorded.replay(xs)
+        if key not in self._kinds:
+            if len(self._kinds) == _MOST_KINDS:
+                return self._of_one_kind_more(method, chain, inputs)
+            self._kinds[key] = _Kind(self._are_steps)
+        return self._kinds[key].call(method, chain, inputs, xs)
+
+    def _of_one_kind_more(self, method: Any, chain: Any, inputs: Any) -> Any:
+        if self._are_steps and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"static_step: expected inputs of at most {_MOST_KINDS} kinds (shapes, "
+                "dtypes and settings): steps of further ones are not recorded",
+                stacklevel=5,
+            )
+        return method(chain, *inputs)
 
 
 def _variables_on_device(inputs: Sequence[Any]) -> list[Variable] | None:
@@ -91,56 +121,109 @@ def _variables_on_device(inputs: Sequence[Any]) -> list[Variable] | None:
 class _Kind:
     """Calls with inputs of the same shapes and dtypes, with the same settings."""
 
-    def __init__(self) -> None:
-        self.ordinary_calls = 0
-        self.is_refused = False
+    def __init__(self, are_steps: bool) -> None:
+        self._are_steps = are_steps
+        self._ordinary_calls = 0
+        self._set_attributes = SetAttributes()
+        self._leaves: list[Variable] = []  # of the ordinary calls, of others
         self._recorded: list[_RecordedCall] = []
+        self._is_refused = self._has_warned = False
 
-    def find(self, method: Any, chain: Any, xs: list[Variable]) -> _RecordedCall | None:
+    def call(self, method: Any, chain: Any, inputs: Any, xs: list[Variable]) -> Any:
+        """``method(chain, *inputs)``; ``xs`` are the inputs as Variables."""
+        if self._is_refused:
+            return method(chain, *inputs)
+        if self._ordinary_calls < _ORDINARY_CALLS:
+            self._ordinary_calls += 1
+            y = self._set_attributes.watch(chain, lambda: method(chain, *inputs))
+            if self._are_steps:
+                self._leaves += _leaves_of_others(variables_in(y), [*chain.params()])
+            return y
+        recorded = self._find(method, chain, inputs, xs)
+        return method(chain, *inputs) if recorded is None else recorded.replay(xs)
+
+    def _find(
+        self, method: Any, chain: Any, inputs: Any, xs: list[Variable]
+    ) -> _RecordedCall | None:
         """A recorded call that is not in use, or a new one."""
-        self._recorded = [each for each in self._recorded if not each.is_stale()]
-        for each in self._recorded:
-            if not each.is_in_use():
+        for each in tuple(self._recorded):
+            if each.is_stale():
+                self._recorded.remove(each)
+            elif each.begins_alike() and not each.is_in_use():
                 return each
         if len(self._recorded) == _MOST_GRAPHS:
+            self._warn_of_many_graphs()
             return None
         state = numpy.random.get_state()
         try:
-            self._recorded.append(_RecordedCall(method, chain, xs))
+            with self._set_attributes.hidden():
+                call = _RecordedCall(method, chain, inputs, xs, self._are_steps)
+                call.require_own_leaves(self._leaves)
+            self._recorded.append(call)
         except Exception as error:  # of the call itself, too, which is made once more
-            self.is_refused = True
-            name = f"{type(chain).__name__}.{method.__name__}"
+            self._is_refused = True
+            name = type(chain).__name__
+            if self._are_steps:
+                raise RuntimeError(
+                    f"static_step: a step of {name} cannot be recorded: "
+                    f"{error}{_place_of(error)}"
+                ) from error
+            name = f"{name}.{method.__name__}"
             _LOG.info("static_graph: %s runs as it is: %s", name, error)
             return None
         finally:
             numpy.random.set_state(state)
         return self._recorded[-1]
 
+    def _warn_of_many_graphs(self) -> None:
+        if self._are_steps and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"static_step: expected at most {_MOST_GRAPHS} different values of "
+                "the attributes of links: steps with others are not recorded",
+                stacklevel=7,
+            )
+
+
+def _place_of(error: Exception) -> str:
+    """Where the user's program has called what raised an error."""
+    place = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        if package not in ("renga", "cupy", "numpy"):
+            place = f", at {frame.f_code.co_filename}:{line}"
+    return place
+
 
 class _RecordedCall:
     """A call and its backward pass, which run again on the same memory."""
 
-    def __init__(self, method: Any, chain: Any, xs: list[Variable]) -> None:
+    def __init__(
+        self, method: Any, chain: Any, inputs: Any, xs: list[Variable], is_step: bool
+    ) -> None:
+        self._is_step = is_step
         self._device = number_of(xs[0])
         self._recording = load_plugin().Recording(self._device)
         self._streams: list[int] = []  # those of random numbers, by seed
         self._inputs: list[Any] = [_core.copy_of(x, x.requires_grad) for x in xs]
-        params = chain.params(include_uninit=False)
-        self._params = [p for p in params if p.requires_grad]
+        self._arguments = [
+            x if isinstance(given, Variable) else x.array
+            for x, given in zip(self._inputs, inputs)
+        ]
+        self._all_params = list(chain.params(include_uninit=False))
+        self._required = [p.requires_grad for p in self._all_params]
+        self._params = [p for p in self._all_params if p.requires_grad]
         self._node: Callable[[], Any] = lambda: None
-        before = _attributes(chain)
-        results, self._forward = self._record(lambda: self._call(method, chain), True)
+        before, reports = attributes_of(chain), Reports()
+        with reports:
+            results, self._forward = self._record(
+                lambda: self._call(method, chain), True
+            )
         self._type = type(results)
         self._outputs = [results] if isinstance(results, Variable) else list(results)
-        after = _attributes(chain)
-        _require_same(before, after)
-        kinds = (Variable, loaded().ndarray)
-        self._kept = [
-            (values, {k: v for k, v in kept.items() if isinstance(v, kinds)})
-            for values, kept in after
-        ]
+        self._effects = Effects(before, reports.all, is_step)
+        self._attributes = Attributes(chain, self._effects.places)
         self._targets = [x for x in self._inputs if x.requires_grad] + self._params
-        _require_leaves(self._outputs, self._targets)
         self._addresses = _core.addresses(self._params)
         self._roots = [i for i, y in enumerate(self._outputs) if y.requires_grad]
         self._grad_outputs: list[Any] = [
@@ -149,18 +232,35 @@ class _RecordedCall:
         self._backward: dict[tuple[int, ...], Any] = {}
         self._backward_of(tuple(range(len(self._targets))))
 
+    def require_own_leaves(self, earlier: list[Variable]) -> None:
+        """Checks that results depend on no variables but the chain's and the call's.
+
+        Args:
+            earlier: on which ordinary calls of a step have depended, too.
+        """
+        for leaf in _leaves_of_others(self._outputs, self._targets):
+            of_call = self._is_step and not isinstance(leaf, Parameter)
+            if not of_call or any(leaf is x for x in earlier):
+                raise RuntimeError("it uses a variable that is not the chain's")
+
     def is_in_use(self) -> bool:
         """Whether the last call may yet be differentiated."""
         return self._node() is not None
 
     def is_stale(self) -> bool:
         """Whether parameters or persistent values were replaced since."""
-        same = all(
-            values.get(name) is value
-            for values, kept in self._kept
-            for name, value in kept.items()
+        return (
+            self._attributes.have_other_arrays()
+            or _core.addresses(self._params) != self._addresses
         )
-        return not same or _core.addresses(self._params) != self._addresses
+
+    def begins_alike(self) -> bool:
+        """Whether all that the call may read of its links is as it was."""
+        return (
+            self._attributes.are_same()
+            and self._effects.can_repeat()
+            and [p.requires_grad for p in self._all_params] == self._required
+        )
 
     def replay(self, xs: list[Variable]) -> Any:
         """The results for other inputs, in memory of their own."""
@@ -170,7 +270,9 @@ class _RecordedCall:
         self._recording.launch(self._forward)
         node = _StaticGraph(self)
         used = [x for x, copied in zip(xs, self._inputs) if copied.requires_grad]
-        results = [_core.copy_of(y) for y in self._outputs]
+        copies = Copies()
+        self._effects.repeat(copies)
+        results = [copies(y) for y in self._outputs]
         ys = _core.record_python(node, used + self._params, results)
         self._node = weakref.ref(node)
         return ys[0] if issubclass(self._type, Variable) else self._type(ys)
@@ -184,7 +286,8 @@ class _RecordedCall:
             else:
                 _core.copy_array(gys[i], copied)
         self._recording.launch(graph)
-        return tuple([None if g is None else _core.copy_of(g) for g in gradients])
+        given = _core.lent if self._is_step else _core.copy_of
+        return tuple([None if g is None else given(g) for g in gradients])
 
     def _backward_of(self, targets: tuple[int, ...]) -> tuple[int, list[Any]]:
         """The backward pass to some of the targets: its graph and what it computes."""
@@ -202,7 +305,7 @@ class _RecordedCall:
 
     def _call(self, method: Any, chain: Any) -> Any:
         before = numpy.random.get_state()
-        results = method(chain, *self._inputs)
+        results = method(chain, *self._arguments)
         after = numpy.random.get_state()
         numpy.random.set_state(before)
         draw_seeds(self._streams)
@@ -227,7 +330,7 @@ class _RecordedCall:
         try:
             _thread.is_recording = True
             record_seeds(add)
-            with _computing_on(recording.stream, self._device):
+            with loaded().computing_on(recording.stream, self._device):
                 results = run()
                 computed = [results] if isinstance(results, Variable) else results
                 _core.addresses([x for x in computed if x is not None])  # not deferred
@@ -262,35 +365,14 @@ def _is_same_state(state: Any, other: Any) -> bool:
     return numpy.array_equal(state[1], other[1]) and state[2:] == other[2:]
 
 
-@contextlib.contextmanager
-def _computing_on(stream: int, device: int) -> Iterator[None]:
-    """Has CuPy, if there is one, compute on a stream."""
-    external = getattr(getattr(loaded().cupy, "cuda", None), "ExternalStream", None)
-    if external is None:
-        yield
-        return
-    with loaded().Device(device), external(stream):
-        yield
-
-
-def _attributes(chain: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """The attributes of a chain's links, and what they are now."""
-    return [(vars(link), dict(vars(link))) for link in chain.links()]
-
-
-def _require_same(before: Any, after: Any) -> None:
-    """Raises RuntimeError for a call that a replay would not be like."""
-    for (_, values), (_, others) in zip(before, after):
-        for name, value in others.items():
-            if values.get(name) is not value:
-                raise RuntimeError(f"it sets {name!r}")
-
-
-def _require_leaves(outputs: Any, targets: list[Variable]) -> None:
-    """Raises RuntimeError if results depend on variables that are not the chain's."""
-    known = {id(x) for x in targets}
+def _leaves_of_others(
+    outputs: Sequence[Any], targets: Sequence[Variable]
+) -> list[Variable]:
+    """The variables to which gradients would flow, but the targets."""
+    found, known = [], {id(x) for x in targets}
     for function in functions_before(y.node for y in outputs):
         for x in function.inputs:
             leaf = x.get_variable_or_none() if x.creator_node is None else None
             if leaf is not None and leaf.requires_grad and id(leaf) not in known:
-                raise RuntimeError("it uses a variable that is not the chain's")
+                found.append(leaf)
+    return found

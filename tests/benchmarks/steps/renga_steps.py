@@ -14,6 +14,8 @@ if os.environ.get("DTYPE") == "mixed":
     renga.global_config.dtype = renga.mixed_bfloat16
 
 DEVICE = renga.get_device(os.environ.get("DEVICE", "@numpy"))
+# Whether steps of classifiers are recorded as graphs of CUDA.
+STATIC = os.environ.get("STATIC") == "1"
 
 
 class MLP(renga.Chain):
@@ -134,6 +136,9 @@ def classifier(network, optimizer, x, hook=None, classes=10, labels=None, **opti
         optimizer.add_hook(hook)
     t = np.random.randint(0, classes, labels or (len(x),)).astype("i")
     x, t = DEVICE.send((x, t))
+    if STATIC:
+        step = renga.static_step(lambda x, t: model(x, t, **options), optimizer)
+        return lambda: step(x, t)
     return lambda: optimizer.update(model, x, t, **options)
 
 

@@ -23,7 +23,7 @@ TEST_CASE("a thread follows the process until it has a setting of its own") {
     CHECK(compute_precision() == Precision::high);
     CHECK(backprop_enabled());
   }
-  CHECK_FALSE(thread_settings->precision.get());
+  CHECK_FALSE(thread_settings.precision.get());
   default_settings.precision.set(Precision::highest);
   CHECK(compute_precision() == Precision::highest);
 }

@@ -7,6 +7,7 @@ and arrays become NumPy's only by ``get()``.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from typing import Any
 
@@ -39,6 +40,15 @@ def asnumpy(a: Any, stream: Any = None) -> numpy.ndarray:
 
 def empty(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:
     return ndarray(shape, dtype)
+
+
+def zeros(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:
+    """Sets the memory on the current stream, as CuPy does."""
+    new = ndarray(shape, dtype)
+    address, size = ctypes.c_void_p(new.data.ptr), ctypes.c_size_t(new.nbytes)
+    stream = ctypes.c_void_p(cuda.get_current_stream().ptr)
+    cuda.check(cuda.runtime.cudaMemsetAsync(address, 0, size, stream))
+    return new
 
 
 def empty_like(a: ndarray, dtype: Any = None) -> ndarray:

@@ -167,6 +167,10 @@ class ndarray:
         layout = self._layout()
         return self._at(layout, layout.transpose(*axes))
 
+    def swapaxes(self, axis1: int, axis2: int) -> ndarray:
+        layout = self._layout()
+        return self._at(layout, layout.swapaxes(axis1, axis2))
+
     def reshape(self, *shape: Any) -> ndarray:
         if self.flags.c_contiguous:
             layout = numpy.broadcast_to(numpy.empty((), self.dtype), self.shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from renga.communicators import Communicator, doctor
 from renga.communicators.simulated import Machine
@@ -62,7 +62,7 @@ def _measured(comm: Communicator) -> Machine:
     nodes = comm.allgather_obj(comm.inter_rank)
     for rank, latency, bandwidth in doctor.links(comm):
         found[nodes[rank] == nodes[0]].append((latency, bandwidth))
-    options: dict[str, float] = {}
+    options: dict[str, Any] = {}
     for prefix, measured in (("node_", found[True]), ("", found[False])):
         if measured:
             latencies, bandwidths = (sorted(values) for values in zip(*measured))

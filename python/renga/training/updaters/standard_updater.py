@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from renga.core import backend
 from renga.core.serializer import AbstractSerializer
 from renga.dataset import convert
+from renga.graph_optimizations.static_step import static_step
 from renga.training.updaters.accumulation import (
     accumulate_gradients,
     for_each_share,
@@ -41,6 +42,8 @@ class StandardUpdater(Updater):
         input_device: device of the arrays if it differs from ``device``.
         accumulate: number of batches in an iteration; the last iteration may have
             fewer if the iterator does not repeat.
+        static: whether steps are those of :func:`renga.static_step`, which is for CUDA
+            devices. Each iteration has one batch then.
     """
 
     def __init__(
@@ -54,10 +57,15 @@ class StandardUpdater(Updater):
         auto_new_epoch: bool = True,
         **kwargs: Any,
     ) -> None:
-        input_device, self.accumulate = argument.parse_kwargs(
-            kwargs, ("input_device", None), ("accumulate", 1)
+        input_device, self.accumulate, static = argument.parse_kwargs(
+            kwargs, ("input_device", None), ("accumulate", 1), ("static", False)
         )
         argument.check_count("StandardUpdater: accumulate", self.accumulate)
+        if static and self.accumulate > 1:
+            raise ValueError(
+                "StandardUpdater: expected static=False for several batches in an "
+                f"iteration, got accumulate={self.accumulate}"
+            )
         self._iterators = iterator if isinstance(iterator, dict) else {"main": iterator}
         if not isinstance(optimizer, dict):
             optimizer = {"main": optimizer}
@@ -81,6 +89,10 @@ class StandardUpdater(Updater):
                 each.set_loss_scale(loss_scale)
             if auto_new_epoch:
                 each.use_auto_new_epoch = True
+        self._step: Callable[..., Any] | None = None
+        if static:
+            main = self._optimizers["main"]
+            self._step = static_step(loss_func or main.target, main)
 
     @property
     def device(self) -> Any:
@@ -165,7 +177,10 @@ class StandardUpdater(Updater):
 
     def _update_by(self, optimizer: Any, loss_func: Callable, batch: Any) -> None:
         args, kwargs = self._arguments(batch)
-        optimizer.update(loss_func, *args, **kwargs)
+        if self._step is not None:
+            self._step(*args, **kwargs)
+        else:
+            optimizer.update(loss_func, *args, **kwargs)
 
     def _arguments(self, batch: Any) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
         return convert.arguments_from(self.converter, batch, self.input_device)
