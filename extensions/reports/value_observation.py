@@ -9,7 +9,7 @@ from renga.training.trainer import Trainer
 
 
 def observe_value(
-    observation_key: str, target_func: Callable[[Trainer], Any]
+    observation_key: str, target_func: Callable[[Trainer], object]
 ) -> Callable[[Trainer], None]:
     """An extension that observes ``target_func(trainer)`` under ``observation_key``."""
 

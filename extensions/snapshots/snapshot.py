@@ -70,7 +70,7 @@ def snapshot(
 
 
 def snapshot_object(
-    target: Any,
+    target: object,
     filename: Filename,
     savefun: Callable[[str, Any], Any] | None = None,
     **kwargs: Any,

@@ -46,8 +46,8 @@ class Writer:
         self,
         filename: str,
         outdir: str,
-        target: Any,
-        savefun: Callable[..., Any],
+        target: object,
+        savefun: Callable[..., object],
         **kwds: Any,
     ) -> None:
         """Calls ``savefun(path, target, **kwds)``: the file is replaced atomically.
@@ -67,7 +67,10 @@ class Writer:
 
 
 def save_atomically(
-    path: str, target: Any, savefun: Callable[..., Any], kwds: Mapping[str, Any]
+    path: str,
+    target: object,
+    savefun: Callable[..., object],
+    kwds: Mapping[str, object],
 ) -> None:
     """Calls ``savefun`` so that ``path`` is replaced atomically."""
     if type(target) is dict:
@@ -133,7 +136,7 @@ class StandardWriter(SimpleWriter):
         return {**vars(self), "_worker": None}
 
     def create_worker(
-        self, filename: str, outdir: str, target: Any, **kwds: Any
+        self, filename: str, outdir: str, target: object, **kwds: Any
     ) -> Any:
         """What writes the file: an object with ``start()`` and ``join()``."""
         raise NotImplementedError
@@ -168,7 +171,7 @@ class _ExecutorWriter(StandardWriter):
         raise NotImplementedError
 
     def create_worker(
-        self, filename: str, outdir: str, target: Any, **kwds: Any
+        self, filename: str, outdir: str, target: object, **kwds: Any
     ) -> Worker:
         if self._executor is None:
             self._executor = self.create_executor()
@@ -264,7 +267,7 @@ class QueueWriter(Writer):
         vars(self).update(state)
         self._begin()
 
-    def create_task(self, savefun: Callable[..., Any]) -> Any:
+    def create_task(self, savefun: Callable[..., object]) -> Any:
         """What the consumer calls with (filename, outdir, target)."""
         return SimpleWriter(savefun)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from renga.core.link import Link
 from renga.core.parameter import Parameter
@@ -56,7 +55,7 @@ class SimplifiedDropconnect(Link):
         self,
         x: ArrayLike,
         train: bool = True,
-        mask: Any = None,
+        mask: ArrayLike | None = None,
         use_batchwise_mask: bool = True,
     ) -> Variable:
         """The output for ``x``; ``mask`` sets which weights are kept."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from renga.core.link import Link
 from renga.core.parameter import Parameter
-from renga.core.types import Initial
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import bilinear
 from renga.initializers import get_initializer
@@ -63,7 +63,7 @@ class Bilinear(Link):
             self.V2 = Parameter(get_initializer(V2), (right_size, out_size))
             self.b = Parameter(get_initializer(b), out_size)
 
-    def forward(self, e1: Any, e2: Any) -> Variable:
+    def forward(self, e1: ArrayLike, e2: ArrayLike) -> Variable:
         """The output for ``e1`` and ``e2``."""
         if self.nobias:
             return bilinear(e1, e2, self.W)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core.link import Link
 from renga.core.parameter import Parameter
 from renga.core.types import ArrayLike, Initial
@@ -40,7 +38,7 @@ class EmbedID(Link):
             self.W = Parameter(initializer, (in_size, out_size))
 
     @classmethod
-    def from_params(cls, W: Any, ignore_label: int | None = None) -> EmbedID:
+    def from_params(cls, W: ArrayLike, ignore_label: int | None = None) -> EmbedID:
         """A lookup in the given rows."""
         in_size, out_size = W.shape
         return cls(in_size, out_size, as_array(W), ignore_label)

@@ -9,7 +9,7 @@ from typing import Any
 from renga import initializers
 from renga.core.link import Link
 from renga.core.parameter import Parameter
-from renga.core.types import Initial
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable, as_array
 from renga.functions import linear
 from renga.functions.array.cast import with_cast_params
@@ -65,7 +65,9 @@ class Linear(Link):
         yield "nobias", self.b is None
 
     @classmethod
-    def from_params(cls, W: Any, b: Any = None, nobias: bool = False) -> Linear:
+    def from_params(
+        cls, W: ArrayLike, b: ArrayLike | None = None, nobias: bool = False
+    ) -> Linear:
         """A layer with the given parameter values."""
         out_size, in_size = W.shape
         return cls(
@@ -76,7 +78,7 @@ class Linear(Link):
             initial_bias=as_array(b),
         )
 
-    def forward(self, x: Any, n_batch_axes: int = 1) -> Variable:
+    def forward(self, x: ArrayLike, n_batch_axes: int = 1) -> Variable:
         """The output for ``x``, whose first ``n_batch_axes`` axes are the batch's."""
         if not self.W.is_initialized:
             self._initialize_weight(math.prod(x.shape[n_batch_axes:]))

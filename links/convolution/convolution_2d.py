@@ -63,8 +63,8 @@ class Convolution2D(GroupedFilters2D):
     @classmethod
     def from_params(
         cls,
-        W: Any,
-        b: Any = None,
+        W: ArrayLike,
+        b: ArrayLike | None = None,
         stride: int | tuple[int, int] = 1,
         pad: int | tuple[int, int] = 0,
         nobias: bool = False,

@@ -53,8 +53,8 @@ class ConvolutionND(GroupedFiltersND):
     @classmethod
     def from_params(
         cls,
-        W: Any,
-        b: Any = None,
+        W: ArrayLike,
+        b: ArrayLike | None = None,
         stride: int | tuple[int, ...] = 1,
         pad: int | tuple[int, ...] = 0,
         nobias: bool = False,

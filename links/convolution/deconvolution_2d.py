@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.core.types import Initial
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import deconvolution_2d
 from renga.functions.array.cast import with_cast_params
@@ -55,7 +55,7 @@ class Deconvolution2D(GroupedFilters2D):
         )
         self.outsize = None if outsize is None else as_pair(outsize)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The deconvolution of ``x``."""
         self._ensure_filters(x)
         options: dict[str, Any] = {

@@ -114,7 +114,7 @@ class DeformableConvolution2DSampler(Filters):
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
         return (self.out_channels, in_channels, *as_pair(self.ksize))
 
-    def forward(self, x: ArrayLike, offset: Any) -> Variable:
+    def forward(self, x: ArrayLike, offset: ArrayLike) -> Variable:
         """The convolution of ``x`` with sampling offsets ``offset``."""
         self._ensure_filters(x)
         return deformable_convolution_2d_sampler(

@@ -25,7 +25,7 @@ class ReplicatedLink(Link):
         self._broadcast()
 
     @classmethod
-    def from_link(cls: type[_Self], link: Link, comm: Any) -> _Self:
+    def from_link(cls: type[_Self], link: Link, comm: Communicator) -> _Self:
         """A copy of a serial link, for these ranks."""
         new = cls.__new__(cls)
         vars(new).update(vars(copy.deepcopy(link)))

@@ -166,7 +166,7 @@ class NStepPlainRNNBase(NStepRNNBase):
     n_weights = 2
     activation: ClassVar[str]
 
-    def rnn(self, *args: object) -> tuple[Any, ...]:
+    def rnn(self, *args: Any) -> tuple[Any, ...]:
         function = n_step_birnn if self.use_bi_direction else n_step_rnn
         return functools.partial(function, activation=self.activation)(*args)
 

@@ -10,6 +10,7 @@ from renga.backends import cuda
 from renga.core.configuration import no_backprop_mode, using_config
 from renga.core.link import Chain, ChainList
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array
 from renga.functions import dropout, gelu, position_embedding, reshape
 from renga.initializers import Normal
@@ -97,7 +98,11 @@ class BERT(Chain):
             self.b = Parameter(0, vocabulary)
 
     def forward(
-        self, x: Any, kinds: Any = None, mask: Any = None, places: Any = None
+        self,
+        x: ArrayLike,
+        kinds: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        places: ArrayLike | None = None,
     ) -> Variable:
         """The scores of the word in each place; arguments as for ``encode``.
 
@@ -109,7 +114,12 @@ class BERT(Chain):
         h = gelu(self.transform(h, n_batch_axes=h.ndim - 1))
         return self.tokens.attend(self.last_norm(h)) + self.b
 
-    def encode(self, x: Any, kinds: Any = None, mask: Any = None) -> Variable:
+    def encode(
+        self,
+        x: ArrayLike,
+        kinds: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+    ) -> Variable:
         """The vectors of the tokens.
 
         Args:
@@ -130,7 +140,7 @@ class BERT(Chain):
             h = block(h, mask)
         return h
 
-    def predict(self, x: Any, masked: int = 103) -> Any:
+    def predict(self, x: ArrayLike, masked: int = 103) -> Any:
         """``x`` with the likeliest words in place of the tokens ``masked``.
 
         Shapes:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy
 
 from renga.core.link import ChainList
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import dropout, gelu, position_embedding
 from renga.initializers import Normal
@@ -89,7 +89,7 @@ class GPT2(LanguageModel):
             self.norm = LayerNormalization(embed_dim, 1e-5)
 
     def forward(
-        self, x: Any, caches: Sequence[KeyValueCache] | None = None
+        self, x: ArrayLike, caches: Sequence[KeyValueCache] | None = None
     ) -> Variable:
         """The scores of the token after each.
 

@@ -10,6 +10,7 @@ import numpy
 from renga.backends import cuda
 from renga.core.configuration import no_backprop_mode, using_config
 from renga.core.link import Chain, ChainList
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array
 from renga.functions import softmax
 from renga.links.attention.key_value_cache import KeyValueCache
@@ -21,7 +22,7 @@ class LanguageModel(Chain):
     blocks: ChainList
 
     def forward(
-        self, x: Any, caches: Sequence[KeyValueCache] | None = None
+        self, x: ArrayLike, caches: Sequence[KeyValueCache] | None = None
     ) -> Variable:
         """The scores of the token after each.
 
@@ -34,7 +35,7 @@ class LanguageModel(Chain):
         """
         raise NotImplementedError
 
-    def generate(self, x: Any, length: int, temperature: float = 1.0) -> Any:
+    def generate(self, x: ArrayLike, length: int, temperature: float = 1.0) -> Any:
         """``x`` with ``length`` more tokens, drawn one after the other.
 
         Scores are divided by the temperature: at 1 tokens have the model's

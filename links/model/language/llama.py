@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga.core.link import Chain, ChainList
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import silu
 from renga.initializers import Normal
@@ -63,7 +64,7 @@ class LlamaBlock(Chain):
             self.up = Linear(embed_dim, hidden, True, W)
             self.down = Linear(hidden, embed_dim, True, W)
 
-    def forward(self, x: Any, cache: KeyValueCache | None = None) -> Variable:
+    def forward(self, x: ArrayLike, cache: KeyValueCache | None = None) -> Variable:
         """The output for ``x``, with positions in the ``cache`` before."""
         x = x + self.attention(self.norm1(x), is_causal=True, cache=cache)
         h = self.norm2(x)
@@ -126,7 +127,7 @@ class Llama(LanguageModel):
             self.out = None if tied else Linear(embed_dim, vocabulary, True, W)
 
     def forward(
-        self, x: Any, caches: Sequence[KeyValueCache] | None = None
+        self, x: ArrayLike, caches: Sequence[KeyValueCache] | None = None
     ) -> Variable:
         """The scores of the token after each, as those of ``LanguageModel``."""
         h = self.tokens(x)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga.core.link import Chain
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import average, average_pooling_2d, concat, max_pooling_2d, relu
 from renga.initializers import HeNormal
@@ -47,7 +48,7 @@ class DenseLayer(Chain):
             self.norm2 = _normalization(inner)
             self.conv2 = _convolution(inner, growth, 3)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The channels of ``x`` and the added ones."""
         h = self.conv1(relu(self.norm1(x)))
         return concat((x, self.conv2(relu(self.norm2(h)))), 1)
@@ -62,7 +63,7 @@ class Transition(Chain):
             self.norm = _normalization(inputs)
             self.conv = _convolution(inputs, inputs // 2, 1)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The smaller image."""
         return average_pooling_2d(self.conv(relu(self.norm(x))), 2)
 
@@ -115,7 +116,7 @@ class DenseNet(Chain):
             self.features = features
             self.classifier = Linear(channels, num_classes)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The scores of the classes."""
         features: Any = self.features
         h = relu(features.norm0(features.conv0(x)))

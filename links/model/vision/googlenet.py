@@ -58,7 +58,7 @@ _OTHERS = {
 }
 
 
-def prepare(image: Any, size: tuple[int, int] | None = (224, 224)) -> numpy.ndarray:
+def prepare(image: object, size: tuple[int, int] | None = (224, 224)) -> numpy.ndarray:
     """An image in this model's input format; see ``prepare_image``."""
     return prepare_image(image, size, _MEAN)
 

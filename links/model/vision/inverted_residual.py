@@ -7,6 +7,7 @@ from typing import Any, Callable
 
 from renga.core.link import Chain
 from renga.core.sequential import Sequential
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import average, dropout, reshape
 from renga.initializers import HeNormal
@@ -116,7 +117,7 @@ class InvertedResidual(Chain):
         with self.init_scope():
             self.block = Sequential(*layers)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The narrowed channels, with ``x`` added where its shape allows."""
         h = self.block(x)
         if not self.is_residual:
@@ -145,7 +146,7 @@ class InvertedResidualNetwork(Chain):
             self.features = Sequential(*features)
             self.classifier = Sequential(*top[:-1], drop, top[-1])
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The scores of the classes."""
         return self.classifier(average(self.features(x), axis=(2, 3)))
 

@@ -24,7 +24,7 @@ _URL = "https://github.com/KaimingHe/deep-residual-networks"
 _BLOCKS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
 
 
-def prepare(image: Any, size: tuple[int, int] | None = (224, 224)) -> numpy.ndarray:
+def prepare(image: object, size: tuple[int, int] | None = (224, 224)) -> numpy.ndarray:
     """An image in these models' input format; see ``prepare_image``."""
     return prepare_image(image, size, _MEAN)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy
 
 from renga.core.link import Chain
 from renga.core.sequential import Sequential
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import concat, max_pooling_2d, relu
 from renga.links.convolution.convolution_2d import Convolution2D
@@ -71,7 +71,7 @@ class UNet(Chain):
                 channels = width
             self.last = Convolution2D(channels, num_classes, 1)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The scores of each pixel's classes."""
         images = [self["down0"](x)]
         for k in range(1, self.depth + 1):

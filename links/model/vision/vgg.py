@@ -18,7 +18,7 @@ _MEAN = (103.939, 116.779, 123.68)
 _URL = "https://www.robots.ox.ac.uk/%7Evgg/software/very_deep/caffe/{}.caffemodel"
 
 
-def prepare(image: Any, size: tuple[int, int] | None = (224, 224)) -> numpy.ndarray:
+def prepare(image: object, size: tuple[int, int] | None = (224, 224)) -> numpy.ndarray:
     """An image in these models' input format; see ``prepare_image``."""
     return prepare_image(image, size, _MEAN)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga.core.link import Chain, ChainList
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import (
     broadcast_to,
@@ -101,7 +100,7 @@ class VisionTransformer(Chain):
             self.norm = LayerNormalization(hidden_dim, 1e-6)
             self.head = Linear(hidden_dim, num_classes)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The scores of the classes."""
         if x.shape[2:] != (self.image_size, self.image_size):
             raise InvalidType(

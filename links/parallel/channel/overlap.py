@@ -110,7 +110,7 @@ class OverlappedLayer(FunctionNode):
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Variable | None, ...]:
         if backprop_enabled():
             return self._differentiable(target_input_indexes, grad_outputs)
         gy = grad_outputs[0].array

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 from renga.communicators import Communicator
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import pad, reshape
 from renga.parallel.placement import (
@@ -220,7 +221,7 @@ class GatheredWeight(WeightSharding):
         batch = sizes_of(shard_ranges(samples, self.comm.size))
         return Redistribution(self.comm, placement, BATCH, sizes, batch)
 
-    def local_weights(self, W: Any, b: Any, out_axis: int) -> tuple[Any, Any]:
+    def local_weights(self, W: ArrayLike, b: Any, out_axis: int) -> tuple[Any, Any]:
         sizes = sizes_of(self.output_ranges)
         if b is not None:
             gather = Redistribution(self.comm, Shard(0), REPLICATE_SUMMED, sizes)

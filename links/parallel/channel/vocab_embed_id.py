@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga.communicators import Communicator
-from renga.core.types import Initial
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable, as_array
 from renga.functions import embed_id, linear
 from renga.links.connection.embed_id import EmbedID
@@ -94,7 +92,7 @@ class ParallelVocabEmbedID(EmbedID):
         )
 
     @reads_own_shards
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The vectors of the integers ``x``.
 
         Raises:

@@ -100,7 +100,7 @@ class SequenceEmbedID(SequenceLink, EmbedID):
         y: (N, tokens of this rank, out_size)
     """
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The rows with the indices ``x``."""
         if not is_sharded(x, 2):
             return super().forward(x)

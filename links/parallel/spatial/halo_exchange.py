@@ -172,7 +172,7 @@ class ExchangeHalo(FunctionNode):
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Variable | None, ...]:
         return AccumulateHalo(self.exchange).apply(grad_outputs)
 
 
@@ -182,12 +182,12 @@ class AccumulateHalo(FunctionNode):
     def __init__(self, exchange: HaloExchange) -> None:
         self.exchange = exchange
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         return (self.exchange.accumulate(inputs),)
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Variable | None, ...]:
         return ExchangeHalo(self.exchange).apply(grad_outputs)
 
 

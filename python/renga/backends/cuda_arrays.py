@@ -16,7 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from renga import _core
 from renga.backends.cuda_device import Device, current_device, number_of
-from renga.core.types import DTypeLike
+from renga.core.types import Array, DTypeLike
 
 # Their signatures do not name this module's arrays.
 _untyped: Any = _core
@@ -271,7 +271,9 @@ def empty(shape: Any, dtype: DTypeLike = float) -> ndarray:
     return ndarray(shape, dtype)
 
 
-def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None) -> ndarray:
+def full(
+    shape: Any, fill_value: float | Array, dtype: DTypeLike | None = None
+) -> ndarray:
     """An array of one number."""
     new = ndarray(shape, numpy.asarray(fill_value).dtype if dtype is None else dtype)
     new[...] = fill_value
@@ -294,7 +296,9 @@ def empty_like(a: ndarray, dtype: DTypeLike | None = None) -> ndarray:
         return ndarray(a.shape, a.dtype if dtype is None else dtype)
 
 
-def full_like(a: ndarray, fill_value: Any, dtype: DTypeLike | None = None) -> ndarray:
+def full_like(
+    a: ndarray, fill_value: float | Array, dtype: DTypeLike | None = None
+) -> ndarray:
     """The same, of one number."""
     new = empty_like(a, dtype)
     new[...] = fill_value

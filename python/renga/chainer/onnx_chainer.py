@@ -42,7 +42,7 @@ class FunctionConverterParams(NamedTuple):
 
 
 def export(
-    model: Any,
+    model: Callable[..., object],
     args: Any,
     filename: Any = None,
     export_params: bool = True,

@@ -9,7 +9,7 @@ import numpy
 import renga.functions as F
 from renga.core import backend
 from renga.core.dtypes import get_dtype
-from renga.core.types import Array, ArrayLike, Extents
+from renga.core.types import Array, ArrayLike, Extents, Operand
 from renga.core.variable import Variable, as_variable
 
 
@@ -145,7 +145,7 @@ class Univariate(Distribution):
         return F.broadcast_to(parameter, self.batch_shape)
 
 
-def as_parameter(value: ArrayLike) -> Variable:
+def as_parameter(value: Operand) -> Variable:
     """A Variable over ``value``, which may also be a number."""
     if numpy.isscalar(value):
         value = numpy.asarray(value, get_dtype())

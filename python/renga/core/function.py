@@ -49,8 +49,10 @@ class FunctionAdapter(FunctionNode):
         return self._function.forward(inputs)
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+        self,
+        target_input_indexes: tuple[int, ...],
+        grad_outputs: tuple[Variable | None, ...],
+    ) -> tuple[Variable | None, ...]:
         in_data = [None] * len(self.inputs or ())
         for i, x in zip(self._inputs_to_retain, self._retained_inputs):
             in_data[i] = x.data
@@ -97,8 +99,10 @@ class _Gradients(FunctionNode):
         return tuple(arrays)
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+        self,
+        target_input_indexes: tuple[int, ...],
+        grad_outputs: tuple[Variable | None, ...],
+    ) -> tuple[Variable | None, ...]:
         raise RuntimeError(
             f'cannot twice-differentiate an old style Function "{self._function}": '
             "write it as a FunctionNode, whose backward computes with Variables"

@@ -74,7 +74,7 @@ class DictSummary:
     def __init__(self) -> None:
         self._summaries: dict[str, Summary] = {}
 
-    def add(self, d: Mapping[str, Any]) -> None:
+    def add(self, d: Mapping[str, object]) -> None:
         """Adds the scalars of ``d``, or (scalar, weight) pairs; ignores the rest.
 
         Raises:

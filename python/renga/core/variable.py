@@ -7,7 +7,7 @@ The class is defined in the core; this module adds the methods written in Python
 from __future__ import annotations
 
 import warnings
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar, overload
 
 import numpy
 
@@ -19,6 +19,7 @@ from renga.core.types import Array, ArrayLike, Operand
 
 Variable = _core.Variable
 VariableNode = _core.VariableNode
+_T = TypeVar("_T")
 
 
 def as_variable(obj: object) -> Variable:
@@ -28,7 +29,11 @@ def as_variable(obj: object) -> Variable:
     return _core.Variable(obj, requires_grad=False)
 
 
-def as_array(obj: object) -> Any:
+@overload
+def as_array(obj: Variable) -> Array: ...
+@overload
+def as_array(obj: _T) -> _T: ...
+def as_array(obj: object) -> object:
     """The array of a Variable; anything else as it is."""
     return obj.array if isinstance(obj, _core.Variable) else obj
 

@@ -13,6 +13,7 @@ from typing import Any, Union
 import numpy
 
 from renga.core.dtypes import get_dtype
+from renga.core.types import DTypeLike
 from renga.dataset import DatasetMixin
 from renga.serializers.errors import FileFormatError, parsing
 
@@ -161,7 +162,7 @@ class _Archive:
                 self._opened = os.getpid(), zipfile.ZipFile(opened)
         return self._opened[1]
 
-    def read(self, name: str, dtype: Any) -> numpy.ndarray:
+    def read(self, name: str, dtype: DTypeLike) -> numpy.ndarray:
         archive = self.open()
         if name not in archive.NameToInfo:
             raise KeyError(f"{name} is not in the archive {os.fspath(self._path)!r}")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
 
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter, register_kl, within
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Operand
 from renga.core.variable import Variable, as_array, as_variable
 
 
@@ -28,14 +27,17 @@ class Bernoulli(Univariate):
     parameter_names = ("logit",)
 
     def __init__(
-        self, p: Any = None, logit: Any = None, binary_check: bool = False
+        self,
+        p: Operand | None = None,
+        logit: Operand | None = None,
+        binary_check: bool = False,
     ) -> None:
         if (p is None) == (logit is None):
             raise ValueError("Bernoulli: expected one of `p` and `logit` (not both)")
-        if logit is None:
+        if p is not None:
             self.p = as_parameter(p)
             self.logit = F.log(self.p) - F.log1p(-self.p)
-        else:
+        elif logit is not None:
             self.logit = as_parameter(logit)
             self.p = F.sigmoid(self.logit)
         self.binary_check = binary_check

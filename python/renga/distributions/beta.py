@@ -9,7 +9,7 @@ from renga.core.distribution import (
     register_kl,
     within,
 )
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Operand
 from renga.core.variable import Variable, as_array
 
 
@@ -23,7 +23,7 @@ class Beta(Univariate):
     support = "[0, 1]"
     parameter_names = ("a", "b")
 
-    def __init__(self, a: ArrayLike, b: ArrayLike) -> None:
+    def __init__(self, a: Operand, b: Operand) -> None:
         self.a = as_parameter(a)
         self.b = as_parameter(b)
 

@@ -7,6 +7,7 @@ from typing import Any
 import renga.functions as F
 from renga.core import backend
 from renga.core.distribution import Distribution, as_parameter, register_kl, within
+from renga.core.types import ArrayLike, Operand
 from renga.core.variable import Variable, as_array
 from renga.functions.check import checked_indices
 from renga.utils import argument
@@ -25,11 +26,11 @@ class Categorical(Distribution):
 
     event_shape = ()
 
-    def __init__(self, p: Any = None, **kwargs: object) -> None:
+    def __init__(self, p: Operand | None = None, **kwargs: object) -> None:
         (logit,) = argument.parse_kwargs(kwargs, ("logit", None))
         if (p is None) == (logit is None):
             raise ValueError("Categorical: expected one of `p` and `logit` (not both)")
-        if logit is None:
+        if p is not None:
             self.p = as_parameter(p)
             self.log_p = F.log(self.p)
         else:
@@ -48,7 +49,7 @@ class Categorical(Distribution):
     def entropy(self) -> Variable:
         return -F.sum(self.p * finite(self.log_p), axis=-1)
 
-    def log_prob(self, x: Any) -> Variable:
+    def log_prob(self, x: ArrayLike) -> Variable:
         x = as_array(x)
         classes = self.p.shape[-1]
         xp = backend.get_array_module(x)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from typing import Any
 
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Operand
 from renga.core.variable import Variable, as_variable
 
 
@@ -22,7 +21,7 @@ class Cauchy(Univariate):
     support = "real"
     parameter_names = ("loc", "scale")
 
-    def __init__(self, loc: Any, scale: Any) -> None:
+    def __init__(self, loc: Operand, scale: Operand) -> None:
         self.loc = as_parameter(loc)
         self.scale = as_parameter(scale)
 

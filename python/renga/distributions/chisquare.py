@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter, within
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Operand
 from renga.core.variable import Variable, as_array
 
 
@@ -17,7 +16,7 @@ class Chisquare(Univariate):
     support = "positive"
     parameter_names = ("k",)
 
-    def __init__(self, k: Any) -> None:
+    def __init__(self, k: Operand) -> None:
         self.k = as_parameter(k)
 
     @property

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import renga.functions as F
 from renga.core.distribution import Distribution, as_parameter, register_kl
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Operand
 from renga.core.variable import Variable, as_variable
 
 
@@ -24,7 +22,7 @@ class Dirichlet(Distribution):
 
     support = "[0, 1]"
 
-    def __init__(self, alpha: Any) -> None:
+    def __init__(self, alpha: Operand) -> None:
         self.alpha = as_parameter(alpha)
 
     @property

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter, register_kl, within
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Operand
 from renga.core.variable import Variable, as_array
 
 
@@ -16,7 +14,7 @@ class Exponential(Univariate):
     support = "positive"
     parameter_names = ("lam",)
 
-    def __init__(self, lam: Any) -> None:
+    def __init__(self, lam: Operand) -> None:
         self.lam = as_parameter(lam)
 
     @property

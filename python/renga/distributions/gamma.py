@@ -9,7 +9,7 @@ from renga.core.distribution import (
     register_kl,
     within,
 )
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Operand
 from renga.core.variable import Variable, as_array
 
 
@@ -22,7 +22,7 @@ class Gamma(Univariate):
     support = "positive"
     parameter_names = ("k", "theta")
 
-    def __init__(self, k: ArrayLike, theta: ArrayLike) -> None:
+    def __init__(self, k: Operand, theta: Operand) -> None:
         self.k = as_parameter(k)
         self.theta = as_parameter(theta)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter, register_kl
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Operand
 from renga.core.variable import Variable, as_variable
 
 
@@ -16,7 +14,7 @@ class Geometric(Univariate):
     support = "positive integer"
     parameter_names = ("p",)
 
-    def __init__(self, p: Any) -> None:
+    def __init__(self, p: Operand) -> None:
         self.p = as_parameter(p)
 
     @property

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
 
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter, register_kl
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Operand
 from renga.core.variable import Variable, as_variable
 
 
@@ -19,7 +18,7 @@ class Gumbel(Univariate):
     support = "real"
     parameter_names = ("loc", "scale")
 
-    def __init__(self, loc: ArrayLike, scale: ArrayLike) -> None:
+    def __init__(self, loc: Operand, scale: Operand) -> None:
         self.loc = as_parameter(loc)
         self.scale = as_parameter(scale)
 
@@ -41,8 +40,8 @@ class Gumbel(Univariate):
         scale = self._broadcast(self.scale)
         return F.log(scale) + (1 + numpy.euler_gamma)
 
-    def log_prob(self, x: Any) -> Variable:
-        z = (x - self.loc) / self.scale
+    def log_prob(self, x: ArrayLike) -> Variable:
+        z = (as_variable(x) - self.loc) / self.scale
         return -z - F.exp(-z) - F.log(self.scale)
 
     def cdf(self, x: ArrayLike) -> Variable:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter, register_kl
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Operand
 from renga.core.variable import Variable, as_array, as_variable
 
 
@@ -17,7 +16,7 @@ class Laplace(Univariate):
     support = "real"
     parameter_names = ("loc", "scale")
 
-    def __init__(self, loc: ArrayLike, scale: ArrayLike) -> None:
+    def __init__(self, loc: Operand, scale: Operand) -> None:
         self.loc = as_parameter(loc)
         self.scale = as_parameter(scale)
 
@@ -42,8 +41,8 @@ class Laplace(Univariate):
     def log_prob(self, x: ArrayLike) -> Variable:
         return -F.absolute(x - self.loc) / self.scale - F.log(2 * self.scale)
 
-    def cdf(self, x: Any) -> Variable:
-        z = (x - self.loc) / self.scale
+    def cdf(self, x: ArrayLike) -> Variable:
+        z = (as_variable(x) - self.loc) / self.scale
         tail = 0.5 * F.exp(-F.absolute(z))
         return F.where(z.array < 0, tail, 1 - tail)
 

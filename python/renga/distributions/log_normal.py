@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import renga.functions as F
 from renga.core.distribution import Univariate, kl_divergence, register_kl, within
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Operand
 from renga.core.variable import Variable, as_array
 from renga.distributions.normal import Normal
 
@@ -17,7 +15,7 @@ class LogNormal(Univariate):
     support = "positive"
     parameter_names = ("mu", "sigma")
 
-    def __init__(self, mu: Any, sigma: Any) -> None:
+    def __init__(self, mu: Operand, sigma: Operand) -> None:
         self._normal = Normal(mu, sigma)
         self.mu = self._normal.loc
         self.sigma = self._normal.scale

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import renga.functions as F
 from renga.core.distribution import Distribution, as_parameter, register_kl
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Operand
 from renga.core.variable import Variable
 from renga.utils import argument
 
@@ -26,7 +25,7 @@ class MultivariateNormal(Distribution):
 
     support = "real"
 
-    def __init__(self, loc: Any, **kwargs: object) -> None:
+    def __init__(self, loc: Operand, **kwargs: object) -> None:
         (scale_tril,) = argument.parse_kwargs(kwargs, ("scale_tril", None))
         if scale_tril is None:
             raise ValueError("MultivariateNormal: expected scale_tril, got None")

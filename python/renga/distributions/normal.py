@@ -7,7 +7,7 @@ from typing import Any
 
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter, register_kl
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Operand
 from renga.core.variable import Variable
 from renga.utils import argument
 
@@ -26,14 +26,16 @@ class Normal(Univariate):
     support = "real"
     parameter_names = ("loc", "scale")
 
-    def __init__(self, loc: ArrayLike, scale: Any = None, **kwargs: object) -> None:
+    def __init__(
+        self, loc: Operand, scale: Operand | None = None, **kwargs: object
+    ) -> None:
         (log_scale,) = argument.parse_kwargs(kwargs, ("log_scale", None))
         if (scale is None) == (log_scale is None):
             raise ValueError(
                 "Normal: expected one of `scale` and `log_scale` (not both)"
             )
         self.loc = as_parameter(loc)
-        if log_scale is None:
+        if scale is not None:
             self.scale = as_parameter(scale)
             self.log_scale = F.log(self.scale)
         else:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import renga.functions as F
 from renga.core.distribution import (
     Distribution,
@@ -11,7 +9,7 @@ from renga.core.distribution import (
     kl_divergence,
     register_kl,
 )
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Operand
 from renga.core.variable import Variable, as_variable
 from renga.distributions.categorical import Categorical, draw_classes, finite
 
@@ -24,7 +22,7 @@ class OneHotCategorical(Distribution):
         samples: ``sample_shape + batch_shape + (classes,)``
     """
 
-    def __init__(self, p: Any) -> None:
+    def __init__(self, p: Operand) -> None:
         self.p = as_parameter(p)
         self.log_p = F.log(self.p)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import renga.functions as F
 from renga.core.distribution import (
@@ -12,7 +11,7 @@ from renga.core.distribution import (
     register_kl,
     within,
 )
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Operand
 from renga.core.variable import Variable, as_array, as_variable
 
 
@@ -22,7 +21,7 @@ class Pareto(Univariate):
     support = "[scale, inf]"
     parameter_names = ("scale", "alpha")
 
-    def __init__(self, scale: Any, alpha: Any) -> None:
+    def __init__(self, scale: Operand, alpha: Operand) -> None:
         self.scale = as_parameter(scale)
         self.alpha = as_parameter(alpha)
 

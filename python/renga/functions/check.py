@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.core.types import ArrayLike, Operand
+from renga.core.types import Array, ArrayLike, Operand
 from renga.core.variable import as_array
 from renga.utils.type_check import IndexOutOfRange, InvalidType
 
@@ -39,7 +39,7 @@ def check_floats(name: str, *xs: Any, called: str = "floats") -> None:
         raise InvalidType(f"{name}: expected {called} of one float dtype, got {listed}")
 
 
-def array_of(name: str, what: str, x: ArrayLike) -> Any:
+def array_of(name: str, what: str, x: ArrayLike) -> Array:
     """The array of a Variable, or the array itself.
 
     Raises:

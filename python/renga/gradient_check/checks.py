@@ -24,7 +24,7 @@ def check_backward(
     atol: float = 1e-5,
     rtol: float = 1e-4,
     no_grads: Sequence[bool] | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     detect_nondifferentiable: bool = False,
 ) -> None:
     """Checks the gradients of ``func`` at ``x_data`` against numerical ones.
@@ -145,7 +145,7 @@ def check_double_backward(
     atol: float = 1e-4,
     rtol: float = 1e-3,
     no_grads: Sequence[bool] | None = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     detect_nondifferentiable: bool = False,
 ) -> None:
     """Checks the gradients of the gradients of ``func`` against numerical ones.

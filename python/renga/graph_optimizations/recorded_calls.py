@@ -351,7 +351,9 @@ class _StaticGraph(FunctionNode):
     def __init__(self, call: _RecordedCall) -> None:
         self._call = call
 
-    def backward(self, targets: tuple[int, ...], grad_outputs: Any) -> tuple[Any, ...]:
+    def backward(
+        self, targets: tuple[int, ...], grad_outputs: Any
+    ) -> tuple[Variable | None, ...]:
         if _core.backprop_enabled():
             raise RuntimeError(
                 "static_graph: expected one backward pass, got double backprop, for "

@@ -22,7 +22,7 @@ _OURS = ("grad", "sum_over_shards")
 _BOOL = numpy.dtype(numpy.bool_)
 
 
-def squared_norm(param: Any, x: Any) -> Any:
+def squared_norm(param: Parameter, x: Any) -> Any:
     """The sum of the squares of an array of a parameter.
 
     For a parameter sharded over ranks it is that of the full array: a collective call.

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import os
 from collections.abc import Iterator
-from typing import Any
 
 
 class FileFormatError(ValueError):
@@ -17,7 +16,7 @@ class FileFormatError(ValueError):
     """
 
 
-def name_of(file: Any) -> str:
+def name_of(file: object) -> str:
     """The name of a path or a file object in messages."""
     if isinstance(file, (str, bytes, os.PathLike)):
         return os.fsdecode(file)
@@ -27,7 +26,7 @@ def name_of(file: Any) -> str:
 
 @contextlib.contextmanager
 def parsing(
-    expected: str, file: Any, passing: type[Exception] | tuple[()] = ()
+    expected: str, file: object, passing: type[Exception] | tuple[()] = ()
 ) -> Iterator[None]:
     """Context of a parser: its exceptions become a FileFormatError.
 

@@ -6,14 +6,14 @@ import contextlib
 import io
 import os
 from collections.abc import Iterator
-from typing import IO, Any, Union
+from typing import IO, Union
 
 from renga.serializers.atomic import atomic_write
 
 File = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]", IO[bytes]]
 
 
-def is_path(file: Any) -> bool:
+def is_path(file: object) -> bool:
     """Whether ``file`` is a path, and not an open file."""
     return isinstance(file, (str, bytes, os.PathLike))
 

@@ -11,6 +11,7 @@ from unittest import mock
 
 from renga.core.serializer import AbstractSerializer
 from renga.training.trainer import Trainer
+from renga.training.triggers.interval_trigger import TriggerLike
 
 
 def _counting_updater(iter_per_epoch: int) -> mock.Mock:
@@ -45,7 +46,7 @@ def _counting_updater(iter_per_epoch: int) -> mock.Mock:
 
 
 def get_trainer_with_mock_updater(
-    stop_trigger: Any = (10, "iteration"),
+    stop_trigger: TriggerLike = (10, "iteration"),
     iter_per_epoch: int = 10,
     extensions: Iterable[Any] | None = None,
 ) -> Trainer:

@@ -12,6 +12,7 @@ from renga.training.entry import PRIORITY_READER as PRIORITY_READER
 from renga.training.entry import PRIORITY_SNAPSHOT as PRIORITY_SNAPSHOT
 from renga.training.entry import PRIORITY_WRITER as PRIORITY_WRITER
 from renga.training.trainer import Trainer
+from renga.training.triggers.interval_trigger import TriggerLike
 from renga.utils import argument
 
 
@@ -56,11 +57,11 @@ class Extension:
 
 
 def make_extension(
-    trigger: Any = None,
+    trigger: TriggerLike | None = None,
     default_name: str | None = None,
     priority: int | None = None,
-    finalizer: Callable[[], Any] | None = None,
-    initializer: Callable[[Trainer], Any] | None = None,
+    finalizer: Callable[[], object] | None = None,
+    initializer: Callable[[Trainer], object] | None = None,
     on_error: Callable[..., object] | None = None,
     **kwargs: object,
 ) -> Callable[[Callable], Callable]:

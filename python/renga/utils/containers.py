@@ -22,7 +22,7 @@ def map_leaves(function: Callable[..., object], value: object, *others: object) 
     return map_items(functools.partial(map_leaves, function), value, *others)
 
 
-def map_items(function: Callable[..., Any], value: Any, *others: Any) -> Any:
+def map_items(function: Callable[..., object], value: Any, *others: Any) -> Any:
     """The same for the items of one container.
 
     Raises:

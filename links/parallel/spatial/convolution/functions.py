@@ -6,7 +6,7 @@ from typing import Any
 
 from renga import _core
 from renga.communicators import Communicator
-from renga.core.types import Extents
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable, as_variable
 from renga.links.parallel.spatial.convolution.node import SpatialConvolution
 from renga.links.parallel.spatial.grid import SpatialGrid
@@ -21,8 +21,8 @@ ops = _core.ops
 @placed()
 def spatial_convolution(
     comm: Communicator | SpatialGrid,
-    x: Any,
-    W: Any,
+    x: ArrayLike,
+    W: ArrayLike,
     b: Variable | None = None,
     stride: Extents = 1,
     pad: Extents = 0,
@@ -67,8 +67,8 @@ def spatial_convolution(
 @placed()
 def spatial_deconvolution(
     comm: Communicator | SpatialGrid,
-    x: Any,
-    W: Any,
+    x: ArrayLike,
+    W: ArrayLike,
     b: Variable | None = None,
     stride: Extents = 1,
     pad: Extents = 0,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.convolution.convolution_nd import ConvolutionND
@@ -58,7 +59,7 @@ class _Convolution(_SpatialConvolution):
 class _Deconvolution(_SpatialConvolution):
     outsize: Any
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """This rank's shard of the deconvolution."""
         return self._apply(spatial_deconvolution, x, self.outsize)
 

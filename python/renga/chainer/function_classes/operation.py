@@ -10,6 +10,7 @@ from renga import _core
 from renga.core.configuration import using_config
 from renga.core.function_hook import get_function_hooks
 from renga.core.function_node import FunctionNode, grad
+from renga.core.types import Array
 from renga.core.variable import Variable
 
 
@@ -28,15 +29,17 @@ class OperationNode(FunctionNode):
         """The outputs, of arrays or of Variables of the graph."""
         raise NotImplementedError
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         """The outputs as arrays."""
         self.retain_inputs(range(len(inputs)))
         with using_config("enable_backprop", False), _without_hooks():
             return tuple(y.array for y in _tuple(self.compute(*inputs)))
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+        self,
+        target_input_indexes: tuple[int, ...],
+        grad_outputs: tuple[Variable | None, ...],
+    ) -> tuple[Variable | None, ...]:
         """The gradients, which can be differentiated again."""
         xs = self.get_retained_inputs()
         self.again = True

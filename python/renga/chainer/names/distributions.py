@@ -9,6 +9,7 @@ import numpy
 
 from renga import functions as F
 from renga.core.function_node import FunctionNode
+from renga.core.types import Array
 from renga.core.variable import Variable, as_array, as_variable
 from renga.distributions import Bernoulli, Laplace
 from renga.utils.type_check import InvalidType
@@ -23,13 +24,13 @@ def _bernoulli_log_prob(logit: Any, x: Any, binary_check: bool = False) -> Varia
 class _NoDerivativeAtInfinity(FunctionNode):
     """The input; gradients of infinite elements are NaN."""
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         self.retain_inputs((0,))
         return inputs
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Variable | None, ...]:
         (x,) = self.get_retained_inputs()
         nan = numpy.full(x.shape, numpy.nan, x.dtype)
         return (F.where(numpy.isinf(x.array), nan, grad_outputs[0]),)
@@ -72,14 +73,16 @@ def _triangular_inv(x: Any, lower: bool = True) -> Variable:
 class _ModifiedXLogX(FunctionNode):
     """``x log x``; its gradient is 0 at 0, which a warning says."""
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         self.retain_inputs((0,))
         (x,) = inputs
         return (x * numpy.log(numpy.where(x == 0, numpy.ones_like(x), x)),)
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+        self,
+        target_input_indexes: tuple[int, ...],
+        grad_outputs: tuple[Variable | None, ...],
+    ) -> tuple[Variable | None, ...]:
         (x,) = self.get_retained_inputs()
         vanishes = x.array == 0
         if vanishes.any():

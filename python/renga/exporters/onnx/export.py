@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Union
+from typing import Any, Callable, Union
 
 import numpy
 
@@ -16,7 +16,7 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 def export(
-    model: Any,
+    model: Callable[..., object],
     args: Any,
     filename: Path | None = None,
     input_names: Sequence[str] | None = None,

@@ -105,7 +105,9 @@ def _initialize(model: Any, args: Any) -> None:
         model.copyparams(first)
 
 
-def run_model(model: Any, args: Any, inputs: Sequence[Variable]) -> Any:
+def run_model(
+    model: Callable[..., object], args: Any, inputs: Sequence[Variable]
+) -> Any:
     """What the model computes of the Variables, which have the form of ``args``."""
     if isinstance(args, Mapping):
         return model(**dict(zip(args, inputs)))

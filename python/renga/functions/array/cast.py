@@ -26,9 +26,7 @@ def cast(x: ArrayLike, typ: Any) -> Variable:
         return Variable(as_array(x).astype(typ), requires_grad=False)
 
 
-def cast_floats(
-    name: str, x: ArrayLike, *ys: ArrayLike | None
-) -> list[ArrayLike | None]:
+def cast_floats(name: str, x: ArrayLike, *ys: ArrayLike | None) -> list[Any]:
     """The arrays ``ys`` of floats in the dtype of ``x``; others, and None, as they are.
 
     Raises:
@@ -43,7 +41,7 @@ def cast_floats(
 
 
 def with_cast_params(
-    error: InvalidType, function: Any, x: Any, *params: Any, **options: Any
+    error: InvalidType, function: Any, x: ArrayLike, *params: Any, **options: Any
 ) -> Variable:
     """``function(x, *params)`` after an error, the parameters in the dtype of ``x``.
 
@@ -55,7 +53,7 @@ def with_cast_params(
     return function(x, *cast_floats(function.__name__, x, *params), **options)
 
 
-def promoted(*xs: ArrayLike) -> list[ArrayLike]:
+def promoted(*xs: ArrayLike) -> list[Any]:
     """The arrays, cast to the dtype that NumPy would compute with."""
     dtype = xs[0].dtype
     for x in xs[1:]:

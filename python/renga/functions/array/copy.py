@@ -8,7 +8,7 @@ from renga.backends.cuda import DummyDevice
 from renga.core.around_call import reads_elements
 from renga.core.backend import Device, get_device, get_device_from_array
 from renga.core.function_node import FunctionNode
-from renga.core.types import ArrayLike
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_array, as_variable, holds_numbers
 from renga.functions.check import check_arrays
 
@@ -34,11 +34,11 @@ class Copy(FunctionNode):
     def __init__(self, device: Device) -> None:
         self._device = device
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         self._source = get_device_from_array(*inputs)
         return (self._device.send(inputs[0]),)
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Variable | None, ...]:
         return (copy(grad_outputs[0], self._source),)

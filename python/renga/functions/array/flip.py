@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.array.get_item import get_item
@@ -22,7 +20,7 @@ def flip(x: ArrayLike, axis: int) -> Variable:
     return get_item(as_variable(x), (slice(None),) * axis + (backwards,))
 
 
-def flipud(a: Any) -> Variable:
+def flipud(a: ArrayLike) -> Variable:
     """``a`` backwards along axis 0.
 
     Raises:

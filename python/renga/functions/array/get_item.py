@@ -8,6 +8,7 @@ import numpy
 
 from renga import _core
 from renga.core.function_node import FunctionNode
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_array, holds_numbers
 from renga.functions.array.picked_rows import PickedRows, picked_rows
 from renga.functions.check import check_arrays
@@ -15,7 +16,7 @@ from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
 
 
-def get_item(x: Any, slices: Any) -> Variable:
+def get_item(x: ArrayLike, slices: Any) -> Variable:
     """``x[slices]``: integers, slices, None, Ellipsis, and arrays of indices or bools.
 
     As in Chainer, a list of anything but Python's integers is taken for a tuple.
@@ -40,7 +41,7 @@ def _picked(x: Any, keys: tuple[Any, ...]) -> Variable:
     return _by_rules(x, keys) if single is None else _core.ops.take(x, *single)
 
 
-def taken_axis(x: Any, keys: tuple[Any, ...]) -> tuple[Any, int] | None:
+def taken_axis(x: ArrayLike, keys: tuple[Any, ...]) -> tuple[Any, int] | None:
     """The indices, and the axis of which they take elements; None for other keys."""
     while keys and type(keys[-1]) is slice and keys[-1] == _ALL:
         keys = keys[:-1]
@@ -103,7 +104,7 @@ class PickItems(FunctionNode):
     def label(self) -> str:
         return "GetItem"
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         (x,) = inputs
         self._shape = x.shape
         self._rows = self._rows or picked_rows(x.shape, self.keys)
@@ -112,7 +113,7 @@ class PickItems(FunctionNode):
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Variable | None, ...]:
         return PutItems(self.keys, self._shape, self._rows).apply(grad_outputs)
 
 
@@ -133,7 +134,7 @@ class PutItems(FunctionNode):
     def label(self) -> str:
         return "GetItemGrad"
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         (gy,) = inputs
         self._rows = self._rows or picked_rows(self.shape, self.keys)
         if self._rows is not None and gy.shape == self._rows.shape:
@@ -147,7 +148,7 @@ class PutItems(FunctionNode):
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Variable | None, ...]:
         return PickItems(self.keys, self._rows).apply(grad_outputs)
 
 

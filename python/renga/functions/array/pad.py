@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_count, check_memory
@@ -15,7 +16,7 @@ from renga.utils.extents import check_count, check_memory
 _COPYING = ("edge", "reflect", "symmetric", "wrap")
 
 
-def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
+def pad(x: ArrayLike, pad_width: Any, mode: str, **keywords: Any) -> Variable:
     """``x`` with elements added at both ends of every axis, as ``numpy.pad``.
 
     Modes are constant (0, or ``constant_values``), edge, reflect, symmetric and wrap.

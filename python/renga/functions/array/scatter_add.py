@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.array.cast import cast, promoted
 from renga.functions.array.get_item import PutItems, as_keys, own_keys, taken_axis
@@ -15,7 +16,7 @@ from renga.functions.check import check_arrays
 from renga.functions.on_host import on_host
 
 
-def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
+def scatter_add(a: ArrayLike, slices: Any, b: ArrayLike) -> Variable:
     """``a`` with ``b`` added to ``a[slices]``; elements picked twice get both.
 
     The result has the dtype of ``a``.

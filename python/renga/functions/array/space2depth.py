@@ -33,7 +33,7 @@ def space2depth(X: ArrayLike, r: int) -> Variable:
     return _regrouped(X, y, ((0,), (3, 5, 1), (2,), (4,)))
 
 
-def depth2space(X: Any, r: int) -> Variable:
+def depth2space(X: ArrayLike, r: int) -> Variable:
     """Channels as squares of ``r`` by ``r`` pixels: the inverse of space2depth.
 
     Shapes:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 from renga.functions.on_host import beside
@@ -15,7 +14,7 @@ from renga.utils.extents import check_counts, check_memory
 
 
 def spatial_transformer_grid(
-    theta: Any, output_shape: tuple[int, int], **kwargs: object
+    theta: ArrayLike, output_shape: tuple[int, int], **kwargs: object
 ) -> Variable:
     """Points of an input image for the pixels of an output image (rows, columns).
 

@@ -12,7 +12,12 @@ from renga.functions.check import check_floats, check_shape
 
 
 def bilinear(
-    e1: Any, e2: Any, W: ArrayLike, V1: Any = None, V2: Any = None, b: Any = None
+    e1: Any,
+    e2: Any,
+    W: ArrayLike,
+    V1: ArrayLike | None = None,
+    V2: ArrayLike | None = None,
+    b: ArrayLike | None = None,
 ) -> Variable:
     """``e1 W e2 + e1 V1 + e2 V2 + b``; axes after the first of e1 and e2 count as one.
 
@@ -46,6 +51,6 @@ def bilinear(
     pairs = ops.multiply(ops.reshape(e1, (n, j, 1)), ops.reshape(e2, (n, 1, k)))
     W = ops.reshape(W, (j * k, W.shape[2]))
     y = ops.matmul(ops.reshape(pairs, (n, j * k)), W)
-    if not extra:
+    if V1 is None or V2 is None or b is None:
         return y
     return y + ops.matmul(e1, V1) + ops.matmul(e2, V2) + b

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
-from renga.core.types import Extents
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.array.cast import cast_floats
 from renga.functions.window import over_axes, window_nd
 
 
 def convolution_nd(
-    x: Any,
-    W: Any,
-    b: Any = None,
+    x: ArrayLike,
+    W: ArrayLike,
+    b: ArrayLike | None = None,
     stride: Extents = 1,
     pad: Extents = 0,
     cover_all: bool = False,

@@ -20,9 +20,9 @@ from renga.utils.extents import check_window
 
 @on_host
 def deformable_convolution_2d_sampler(
-    x: Any,
+    x: ArrayLike,
     offset: ArrayLike,
-    W: Any,
+    W: ArrayLike,
     b: ArrayLike | None = None,
     stride: Extents = 1,
     pad: Extents = 0,

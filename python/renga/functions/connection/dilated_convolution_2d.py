@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.connection.convolution_2d import convolution_2d
 
@@ -13,9 +11,9 @@ def dilated_convolution_2d(
     x: ArrayLike,
     W: ArrayLike,
     b: ArrayLike | None = None,
-    stride: Any = 1,
-    pad: Any = 0,
-    dilate: Any = 1,
+    stride: Extents = 1,
+    pad: Extents = 0,
+    dilate: Extents = 1,
     cover_all: bool = False,
 ) -> Variable:
     """``convolution_2d`` with the arguments in another order.

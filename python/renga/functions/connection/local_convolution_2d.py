@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
 from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
@@ -14,7 +12,7 @@ from renga.functions.window import as_pair
 
 
 def local_convolution_2d(
-    x: Any, W: Any, b: ArrayLike | None = None, stride: Extents = 1
+    x: ArrayLike, W: ArrayLike, b: ArrayLike | None = None, stride: Extents = 1
 ) -> Variable:
     """The product of every window with filters of its own.
 

@@ -9,6 +9,7 @@ import numpy
 
 from renga import _core
 from renga.core.around_call import reads_elements, tell_counted
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.check import array_of, check_labels_shape
 from renga.utils.type_check import InvalidType
@@ -17,7 +18,7 @@ _INT64, _FLOAT64 = numpy.dtype(numpy.int64), numpy.dtype(numpy.float64)
 
 
 @reads_elements
-def accuracy(y: Any, t: Any, ignore_label: int | None = None) -> Variable:
+def accuracy(y: ArrayLike, t: ArrayLike, ignore_label: int | None = None) -> Variable:
     """The fraction of samples whose largest score is that of the label; no gradient.
 
     Labels equal to ``ignore_label`` do not count; 0 if all are.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga.core.around_call import reads_elements, tell_counted
@@ -16,7 +14,7 @@ from renga.utils.type_check import InvalidType
 
 @reads_elements
 @on_host
-def binary_accuracy(y: ArrayLike, t: Any) -> Variable:
+def binary_accuracy(y: ArrayLike, t: ArrayLike) -> Variable:
     """The fraction of scores whose sign agrees with the label; no gradient.
 
     Scores of 0 or more predict the label 1, others 0.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga.core.around_call import reads_elements
@@ -16,8 +14,8 @@ from renga.utils.type_check import InvalidType
 
 @reads_elements
 def classification_summary(
-    y: Any,
-    t: Any,
+    y: ArrayLike,
+    t: ArrayLike,
     label_num: int | None = None,
     beta: float = 1.0,
     ignore_label: int = -1,

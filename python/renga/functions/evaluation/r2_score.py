@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga.core.around_call import reads_elements
@@ -17,8 +15,8 @@ from renga.functions.on_host import on_host
 @on_host
 def r2_score(
     pred: ArrayLike,
-    true: Any,
-    sample_weight: Any = None,
+    true: ArrayLike,
+    sample_weight: ArrayLike | None = None,
     multioutput: str = "uniform_average",
 ) -> Variable:
     """``1 - sum((pred - true) ** 2) / sum((true - mean) ** 2)``; it has no gradient.

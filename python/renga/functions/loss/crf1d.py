@@ -73,7 +73,9 @@ def crf1d(
 
 @reads_elements
 @on_host
-def argmax_crf1d(cost: Any, xs: Sequence[Any]) -> tuple[Variable, list[numpy.ndarray]]:
+def argmax_crf1d(
+    cost: ArrayLike, xs: Sequence[ArrayLike]
+) -> tuple[Variable, list[numpy.ndarray]]:
     """The highest scores and, for each step, the labels that have them.
 
     The gradient of a score is that of the sum over its labels.

@@ -24,8 +24,8 @@ def connectionist_temporal_classification(
     x: Sequence[ArrayLike],
     t: ArrayLike,
     blank_symbol: int,
-    input_length: Any = None,
-    label_length: Any = None,
+    input_length: ArrayLike | None = None,
+    label_length: ArrayLike | None = None,
     reduce: str = "mean",
 ) -> Variable:
     """``-log p(t | x)``, where p is a sum over all alignments of labels and steps.

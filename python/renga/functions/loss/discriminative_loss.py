@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga import _core
 from renga.core.around_call import reads_elements
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array
 from renga.functions.check import check_arrays, check_floats, check_shape
 from renga.functions.on_host import on_host
@@ -17,8 +16,8 @@ from renga.utils.extents import check_count, check_real
 @reads_elements
 @on_host
 def discriminative_margin_based_clustering_loss(
-    embeddings: Any,
-    labels: Any,
+    embeddings: ArrayLike,
+    labels: ArrayLike,
     delta_v: float,
     delta_d: float,
     max_embedding_dim: int,

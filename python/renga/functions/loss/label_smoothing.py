@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
@@ -14,7 +12,7 @@ from renga.utils.extents import check_real
 
 
 def label_smoothing_cross_entropy(
-    x: ArrayLike, t: Any, epsilon: float = 0.1, ignore_label: int = -1
+    x: ArrayLike, t: ArrayLike, epsilon: float = 0.1, ignore_label: int = -1
 ) -> Variable:
     """``softmax_cross_entropy`` with probability ``epsilon`` spread over all classes.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from renga import _core
 from renga.core.variable import Variable
@@ -19,7 +18,7 @@ def check_reduce(
         raise ValueError(f"{name}: expected reduce {listed}, got {reduce!r}")
 
 
-def reduced(loss: Any, reduce: str) -> Variable:
+def reduced(loss: Variable, reduce: str) -> Variable:
     """The sum or the mean of the losses, or the losses themselves."""
     if reduce == "sum":
         return _core.ops.sum(loss)

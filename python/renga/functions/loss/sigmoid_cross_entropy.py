@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga import _core
@@ -20,7 +18,7 @@ from renga.utils.type_check import InvalidType
 @reads_elements
 @on_host
 def sigmoid_cross_entropy(
-    x: ArrayLike, t: Any, normalize: bool = True, reduce: str = "mean"
+    x: ArrayLike, t: ArrayLike, normalize: bool = True, reduce: str = "mean"
 ) -> Variable:
     """``-log sigmoid(x)`` where the label is 1, ``-log(1 - sigmoid(x))`` where it is 0.
 

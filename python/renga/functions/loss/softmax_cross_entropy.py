@@ -9,7 +9,7 @@ import numpy
 from renga import _core
 from renga.core.around_call import tell_counted
 from renga.core.types import ArrayLike
-from renga.core.variable import Variable
+from renga.core.variable import Variable, as_array
 from renga.functions.array.cast import in_nominal_dtype, promoted
 from renga.functions.check import array_of, check_arrays
 from renga.functions.loss.reduction import check_reduce
@@ -18,11 +18,11 @@ from renga.utils.type_check import InvalidType
 
 
 def softmax_cross_entropy(
-    x: Any,
+    x: ArrayLike,
     t: ArrayLike,
     normalize: bool = True,
     cache_score: bool = True,
-    class_weight: Any = None,
+    class_weight: ArrayLike | None = None,
     ignore_label: int | None = -1,
     reduce: str = "mean",
     enable_double_backprop: bool = False,
@@ -53,7 +53,7 @@ def softmax_cross_entropy(
     check_reduce("softmax_cross_entropy", reduce)
     if class_weight is not None:
         _check_class_weight(class_weight)
-        class_weight = class_weight.astype(x.dtype, copy=False)
+        class_weight = as_array(class_weight).astype(x.dtype, copy=False)
     if soft_target_loss not in ("cross-entropy", "kl-divergence"):
         raise ValueError(
             "softmax_cross_entropy: expected soft_target_loss 'cross-entropy' or "

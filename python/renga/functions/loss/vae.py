@@ -18,7 +18,9 @@ from renga.functions.on_host import beside as on_device_of
 REDUCTIONS = ("sum", "mean", "no")
 
 
-def gaussian_kl_divergence(mean: Any, ln_var: Any, reduce: str = "sum") -> Variable:
+def gaussian_kl_divergence(
+    mean: ArrayLike, ln_var: ArrayLike, reduce: str = "sum"
+) -> Variable:
     """Divergence of normal distributions from the standard one.
 
     ``mean`` may be a number.

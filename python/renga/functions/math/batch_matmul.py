@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 from renga import _core
 from renga.core.types import ArrayLike
@@ -12,7 +11,7 @@ from renga.functions.check import check_floats, check_shape
 
 
 def batch_matmul(
-    a: Any, b: ArrayLike, transa: bool = False, transb: bool = False
+    a: ArrayLike, b: ArrayLike, transa: bool = False, transb: bool = False
 ) -> Variable:
     """The product of each pair of matrices; samples of one axis are columns.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
@@ -26,7 +24,7 @@ def det(a: ArrayLike) -> Variable:
     return _core.ops.det(a)
 
 
-def batch_det(a: Any) -> Variable:
+def batch_det(a: ArrayLike) -> Variable:
     """The determinant of each matrix of a batch.
 
     Shapes:

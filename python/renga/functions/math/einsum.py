@@ -72,7 +72,7 @@ class _Term:
             term = _Term(x, (*(term.labels[i] for i in rest), twice))
         return term
 
-    def summed(self, kept: set[Any]) -> _Term:
+    def summed(self, kept: set[object]) -> _Term:
         """Summed over the labels that are not in ``kept``."""
         axes = tuple(i for i, a in enumerate(self.labels) if a not in kept)
         if not axes:

@@ -29,7 +29,7 @@ def polygamma(n: Any, x: ArrayLike) -> Variable:
     return _core.ops.polygamma(n, x)
 
 
-def zeta(x: Any, q: Any) -> Variable:
+def zeta(x: ArrayLike, q: ArrayLike) -> Variable:
     """``sum((k + q) ** -x)`` for k = 0, 1, …; it has a gradient in ``q`` only.
 
     Raises:

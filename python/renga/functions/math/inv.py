@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
@@ -26,7 +24,7 @@ def inv(a: ArrayLike) -> Variable:
     return _core.ops.inv(a)
 
 
-def batch_inv(a: Any) -> Variable:
+def batch_inv(a: ArrayLike) -> Variable:
     """The inverse of each matrix of a batch.
 
     Shapes:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_integer
 
 
-def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
+def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> Variable:
     """``a`` times ``b`` summed over axes, as ``numpy.tensordot``.
 
     ``axes`` is how many of the last axes of ``a`` and first of ``b``, or a pair: the

@@ -7,13 +7,14 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_arrays
 from renga.functions.noise.seed import draw_seed
 from renga.utils.argument import parse_kwargs
 
 
-def gaussian(mean: Any, ln_var: Any, **kwargs: object) -> Any:
+def gaussian(mean: ArrayLike, ln_var: ArrayLike, **kwargs: object) -> Any:
     """Normal numbers ``mean + exp(ln_var / 2) eps``, differentiable in both.
 
     The keyword ``eps`` sets the standard normal numbers; with ``return_eps=True`` the

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_axis, check_floats
 from renga.functions.noise.seed import draw_seed
@@ -14,7 +13,7 @@ from renga.functions.on_host import beside
 from renga.utils.extents import check_real
 
 
-def gumbel_softmax(log_pi: Any, tau: float = 0.1, axis: int = 1) -> Variable:
+def gumbel_softmax(log_pi: ArrayLike, tau: float = 0.1, axis: int = 1) -> Variable:
     """``softmax((log_pi + g) / tau)`` with Gumbel noise g: nearly one-hot samples.
 
     Raises:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from renga import _core
 from renga.core.types import ArrayLike
@@ -17,12 +16,12 @@ from renga.utils.extents import check_real
 
 @on_host
 def simplified_dropconnect(
-    x: Any,
-    W: Any,
+    x: ArrayLike,
+    W: ArrayLike,
     b: ArrayLike | None = None,
     ratio: float = 0.5,
     train: bool = True,
-    mask: Any = None,
+    mask: ArrayLike | None = None,
     use_batchwise_mask: bool = True,
 ) -> Variable:
     """``x (m W)^T + b``, m being 0 with probability ``ratio``.

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 from renga import _core
 from renga._core.ops import fixed_batch_normalization as fixed_batch_normalization
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable
 
 
 def batch_normalization(
-    x: Any,
-    gamma: Any,
-    beta: Any,
+    x: ArrayLike,
+    gamma: ArrayLike,
+    beta: ArrayLike,
     eps: float = 2e-5,
-    running_mean: Any = None,
-    running_var: Any = None,
+    running_mean: Array | None = None,
+    running_var: Array | None = None,
     decay: float = 0.9,
     axis: int | Sequence[int] | None = None,
 ) -> Variable:

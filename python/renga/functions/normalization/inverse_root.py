@@ -8,10 +8,11 @@ import numpy
 
 from renga import _core
 from renga.core.function_node import FunctionNode
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable
 
 
-def inverse_root(a: Any) -> Variable:
+def inverse_root(a: ArrayLike) -> Variable:
     """P with ``P P a = 1`` for symmetric positive matrices in the last two axes."""
     return _InverseRoot().apply((a,))[0]
 
@@ -19,7 +20,7 @@ def inverse_root(a: Any) -> Variable:
 class _InverseRoot(FunctionNode):
     label = "InverseRoot"
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         (a,) = inputs
         self.retain_inputs((0,))
         self.retain_outputs((0,))
@@ -46,7 +47,7 @@ class _Lyapunov(FunctionNode):
 
     label = "Lyapunov"
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         q, c = inputs
         self.retain_inputs((0,))
         self.retain_outputs((0,))
@@ -57,7 +58,7 @@ class _Lyapunov(FunctionNode):
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Variable | None, ...]:
         matmul = _core.ops.matmul
         (q,), (x,) = self.get_retained_inputs(), self.get_retained_outputs()
         (gc,) = _Lyapunov().apply((q, grad_outputs[0]))

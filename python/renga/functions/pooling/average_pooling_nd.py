@@ -8,6 +8,7 @@ import numpy
 
 from renga import _core
 from renga.core.around_call import overridable, reads_elements
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.on_host import beside
 from renga.functions.pooling.axes import pool_all, pooling_window_nd
@@ -17,7 +18,11 @@ from renga.functions.window import PoolingWindow, over_axes
 @overridable
 @reads_elements
 def average_pooling_nd(
-    x: Any, ksize: Any, stride: Any = None, pad: Any = 0, pad_value: int | None = 0
+    x: ArrayLike,
+    ksize: Extents,
+    stride: Extents | None = None,
+    pad: Extents = 0,
+    pad_value: int | None = 0,
 ) -> Variable:
     """The mean of each window of an n-dimensional image.
 

@@ -19,7 +19,7 @@ Pool = Callable[[Any, PoolingWindow], tuple[Any, ...]]
 
 
 def pooling_window_nd(
-    name: str, x: ArrayLike, ksize: Extents, stride: Extents, pad: Extents
+    name: str, x: ArrayLike, ksize: Extents, stride: Extents | None, pad: Extents
 ) -> PoolingWindow:
     """The window over the axes of ``x``; ``stride`` is ``ksize`` if None.
 

@@ -11,7 +11,7 @@ import numpy
 from renga import _core
 from renga.core.around_call import overridable, reads_elements
 from renga.core.backend import get_array_module
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Extents
 from renga.functions.pooling.axes import (
     pool_all,
     pool_axis,
@@ -24,10 +24,10 @@ from renga.functions.window import PoolingWindow, over_axes
 @overridable
 @reads_elements
 def max_pooling_nd(
-    x: Any,
-    ksize: Any,
-    stride: Any = None,
-    pad: Any = 0,
+    x: ArrayLike,
+    ksize: Extents,
+    stride: Extents | None = None,
+    pad: Extents = 0,
     cover_all: bool = True,
     return_indices: bool = False,
 ) -> Any:

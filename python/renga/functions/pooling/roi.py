@@ -19,7 +19,7 @@ PIXELS = [-1, -1]
 def checked_regions(
     name: str,
     x: ArrayLike,
-    rois: Any,
+    rois: ArrayLike,
     roi_indices: ArrayLike,
     outsize: Extents,
     spatial_scale: Any,

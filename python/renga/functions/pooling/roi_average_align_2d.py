@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
 from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
@@ -18,7 +16,7 @@ def roi_average_align_2d(
     roi_indices: ArrayLike,
     outsize: Extents,
     spatial_scale: float,
-    sampling_ratio: Any = None,
+    sampling_ratio: ArrayLike | None = None,
 ) -> Variable:
     """The mean of bilinear samples in each of equal cells of regions of images.
 

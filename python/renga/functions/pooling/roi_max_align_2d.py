@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from renga import _core
 from renga.core.types import ArrayLike, Extents
@@ -15,11 +14,11 @@ from renga.functions.pooling.roi import as_ratios, checked_regions
 @on_host
 def roi_max_align_2d(
     x: ArrayLike,
-    rois: Any,
-    roi_indices: Any,
+    rois: ArrayLike,
+    roi_indices: ArrayLike,
     outsize: Extents,
     spatial_scale: float,
-    sampling_ratio: Any = None,
+    sampling_ratio: ArrayLike | None = None,
 ) -> Variable:
     """The largest of bilinear samples in each of equal cells of regions of images.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
 
@@ -48,7 +47,7 @@ def roi_max_pooling_2d(
 
 @on_host
 def roi_pooling_2d(
-    x: ArrayLike, rois: Any, outh: int, outw: int, spatial_scale: float
+    x: ArrayLike, rois: ArrayLike, outh: int, outw: int, spatial_scale: float
 ) -> Variable:
     """``roi_max_pooling_2d`` of regions (image, left, top, right, bottom).
 

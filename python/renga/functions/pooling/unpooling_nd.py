@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 from renga import _core
 from renga.core.around_call import overridable
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_shape
 from renga.functions.pooling.axes import pool_all, pooling_window_nd
@@ -20,10 +19,10 @@ from renga.utils.extents import check_counts, check_memory
 
 @overridable
 def unpooling_nd(
-    x: Any,
-    ksize: Any,
-    stride: Any = None,
-    pad: Any = 0,
+    x: ArrayLike,
+    ksize: Extents,
+    stride: Extents | None = None,
+    pad: Extents = 0,
     outsize: tuple[int, ...] | None = None,
     cover_all: bool = True,
 ) -> Variable:

@@ -17,8 +17,8 @@ def n_step_gru(
     n_layers: int,
     dropout_ratio: float,
     hx: ArrayLike,
-    ws: Sequence[Sequence[Any]],
-    bs: Sequence[Sequence[Any]],
+    ws: Sequence[Sequence[ArrayLike]],
+    bs: Sequence[Sequence[ArrayLike]],
     xs: Sequence[ArrayLike],
     **kwargs: object,
 ) -> tuple[Variable, tuple[Variable, ...]]:
@@ -49,9 +49,9 @@ def n_step_bigru(
     n_layers: int,
     dropout_ratio: float,
     hx: ArrayLike,
-    ws: Sequence[Sequence[Any]],
-    bs: Sequence[Sequence[Any]],
-    xs: Sequence[Any],
+    ws: Sequence[Sequence[ArrayLike]],
+    bs: Sequence[Sequence[ArrayLike]],
+    xs: Sequence[ArrayLike],
     **kwargs: object,
 ) -> tuple[Variable, tuple[Variable, ...]]:
     """``n_step_gru`` in both directions; the outputs of both side by side.

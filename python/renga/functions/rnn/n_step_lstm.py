@@ -18,8 +18,8 @@ def n_step_lstm(
     dropout_ratio: float,
     hx: ArrayLike,
     cx: ArrayLike,
-    ws: Sequence[Sequence[Any]],
-    bs: Sequence[Sequence[Any]],
+    ws: Sequence[Sequence[ArrayLike]],
+    bs: Sequence[Sequence[ArrayLike]],
     xs: Sequence[ArrayLike],
     **kwargs: object,
 ) -> tuple[Variable, Variable, tuple[Variable, ...]]:
@@ -51,9 +51,9 @@ def n_step_bilstm(
     dropout_ratio: float,
     hx: ArrayLike,
     cx: ArrayLike,
-    ws: Sequence[Sequence[Any]],
-    bs: Sequence[Sequence[Any]],
-    xs: Sequence[Any],
+    ws: Sequence[Sequence[ArrayLike]],
+    bs: Sequence[Sequence[ArrayLike]],
+    xs: Sequence[ArrayLike],
     **kwargs: object,
 ) -> tuple[Variable, Variable, tuple[Variable, ...]]:
     """``n_step_lstm`` in both directions; the outputs of both side by side.

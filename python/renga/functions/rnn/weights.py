@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from renga.core.types import ArrayLike
 from renga.functions.check import check_arrays, check_floats, check_shape
@@ -26,8 +25,8 @@ def check_weights(
     name: str,
     n: int,
     states: Sequence[ArrayLike],
-    ws: Sequence[Sequence[Any]],
-    bs: Sequence[Sequence[Any]],
+    ws: Sequence[Sequence[ArrayLike]],
+    bs: Sequence[Sequence[ArrayLike]],
     xs: Sequence[ArrayLike],
     bidirectional: bool,
 ) -> None:

@@ -68,7 +68,7 @@ class LinkStates(LinkHook):
                     self.outputs.append(value)
         self._before.clear()
 
-    def inputs(self, leaves: set[Any]) -> list[tuple[Variable, Variable]]:
+    def inputs(self, leaves: set[object]) -> list[tuple[Variable, Variable]]:
         """The Variables used, each with the leaf that replaced it.
 
         ``leaves`` are the variable nodes that the outputs depend on. Attributes that

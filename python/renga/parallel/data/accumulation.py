@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
 
 from renga.core.link import Link
+from renga.core.variable import Variable
 from renga.parallel.data.sample_weighting import GradientWeight
 
 
@@ -58,7 +58,7 @@ class Accumulation:
         )
 
     def add(
-        self, loss: Any, samples: int | None, unit: float, loss_scale: float | None
+        self, loss: Variable, samples: int | None, unit: float, loss_scale: float | None
     ) -> None:
         """Adds the gradients of a loss, a mean over ``samples``.
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 
 from renga.communicators import Communicator
+from renga.core.link import Link
 from renga.extensions.snapshots.snapshot_writers import State
 from renga.parallel.data.extensions import resized
 from renga.parallel.elastic.index import Index, Parts, digest_of, share_out
@@ -112,7 +113,7 @@ class Checkpoints(extension.Extension):
             with self._pace.saving(iteration):
                 self.save(trainer, iteration)
 
-    def save(self, target: Any, iteration: int) -> None:
+    def save(self, target: Link, iteration: int) -> None:
         """Saves ``target`` in the background; every rank calls it.
 
         It waits for the previous checkpoint. In a job that ``elastic.run`` was asked to

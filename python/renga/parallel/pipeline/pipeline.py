@@ -335,7 +335,7 @@ class Pipeline(Link):
     def train_batch(
         self,
         optimizer: GradientMethod,
-        program: Callable[..., Any],
+        program: Callable[..., object],
         inputs: Sequence[Any] | Mapping[str, Any],
     ) -> None:
         """Computes the gradient of one batch and updates the parameters.

@@ -127,7 +127,7 @@ class GatherBlocks(FunctionNode):
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Variable | None, ...]:
         return TakeBlock(self.param).apply(grad_outputs)
 
 
@@ -138,10 +138,10 @@ class TakeBlock(FunctionNode):
         self.param, self.random_comm = param, param.comm
         self.random_stream = param.comm.rank + 1
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Array, ...]:
         return (self.param.block_of(inputs[0]),)
 
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Variable | None, ...]:
         return GatherBlocks(self.param).apply(grad_outputs)

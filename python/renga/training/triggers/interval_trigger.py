@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Union
 
 from renga.core.serializer import AbstractSerializer
 from renga.training.triggers.progress import Progress, Training
 from renga.utils.argument import check_number
 
 Trigger = Callable[[Any], bool]  # of a Trainer
+TriggerLike = Union[Trigger, tuple[float, str]]
+"""What ``get_trigger`` makes a trigger of: one, or (period, unit)."""
 
 
 class IntervalTrigger:
@@ -45,7 +47,7 @@ class IntervalTrigger:
         return f"IntervalTrigger({self.period}, {self.unit!r})"
 
 
-def get_trigger(trigger: Any) -> Trigger:
+def get_trigger(trigger: TriggerLike | None) -> Trigger:
     """A trigger from itself, from (period, unit), or from None: one that never fires.
 
     Raises:

@@ -11,9 +11,10 @@ import numpy
 
 from renga.core import reporter
 from renga.core.variable import as_array
+from renga.dataset.iterator import Iterator
 
 
-def next_batches(iterator: Any, count: int) -> list[Any]:
+def next_batches(iterator: Iterator, count: int) -> list[Any]:
     """The next ``count`` batches, fewer at the end; StopIteration if there is none."""
     batches = [iterator.next()]
     with contextlib.suppress(StopIteration):

@@ -9,38 +9,40 @@ import numpy
 
 from renga.backends import cuda
 from renga.core import backend
+from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
+from renga.core.types import Array
 
 
-def size_num_grads(link: Any) -> tuple[int, int]:
+def size_num_grads(link: Link) -> tuple[int, int]:
     """The number of elements of a link's parameters, and of those that have any."""
     sizes = [param.size for param in link.params() if param.size]
     return sum(sizes), len(sizes)
 
 
-def gather_grads(link: Any) -> Any:
+def gather_grads(link: Link) -> Any:
     """The gradients of a link on a GPU in one array; RuntimeError on the CPU."""
     _require_gpu("gather_grads", link)
     return gather(link, "grad")
 
 
-def gather_params(link: Any) -> Any:
+def gather_params(link: Link) -> Any:
     """The parameters of a link on a GPU in one array; RuntimeError on the CPU."""
     _require_gpu("gather_params", link)
     return gather(link, "data")
 
 
-def scatter_grads(link: Any, array: Any) -> None:
+def scatter_grads(link: Link, array: Array) -> None:
     """Writes what ``gather_grads`` gathered into the gradients of a link."""
     scatter(link, array, "grad")
 
 
-def scatter_params(link: Any, array: Any) -> None:
+def scatter_params(link: Link, array: Array) -> None:
     """Writes what ``gather_params`` gathered into the parameters of a link."""
     scatter(link, array, "data")
 
 
-def gather(link: Any, attribute: str) -> Any:
+def gather(link: Link, attribute: str) -> Any:
     """The ``data`` or ``grad`` of all parameters in the order of their names.
 
     Gradients that are None count as zeros. The dtype is float32, or float64 if any
@@ -56,7 +58,7 @@ def gather(link: Any, attribute: str) -> Any:
     return gathered
 
 
-def scatter(link: Any, array: Any, attribute: str) -> None:
+def scatter(link: Link, array: Array, attribute: str) -> None:
     """Writes an array of ``gather`` back; creates gradients that are None."""
     with backend.using_device(link.device):
         for param, where in _slices(link):

@@ -13,6 +13,7 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
+from renga.core.types import Array
 from renga.utils.exceptions import MAIN_GUARD, SentException
 
 # Seconds until NCCL gives up, as for communicators.
@@ -23,7 +24,7 @@ class WorkerError(RuntimeError):
     """The failure of a worker; its cause is the traceback."""
 
 
-def tell(pipe: Any, message: Any) -> None:
+def tell(pipe: Any, message: object) -> None:
     """Sends a message to a worker; if it has ended, the next ``receive`` raises."""
     with contextlib.suppress(ConnectionError):
         pipe.send(message)
@@ -54,19 +55,19 @@ class PipeExchange:
     def __init__(self, pipes: Sequence[Any]) -> None:
         self._pipes = pipes
 
-    def send_gradients(self, gradients: Any) -> None:
+    def send_gradients(self, gradients: Array) -> None:
         self._pipes[0].send(gradients)
 
-    def receive_parameters(self, parameters: Any) -> Any:
+    def receive_parameters(self, parameters: Array) -> Any:
         return self._pipes[0].recv()
 
-    def add_gradients(self, gradients: Any) -> Any:
+    def add_gradients(self, gradients: Array) -> Any:
         """The sum over processes, in rank order."""
         for pipe in self._pipes:
             gradients += receive(pipe)
         return gradients
 
-    def send_parameters(self, parameters: Any) -> None:
+    def send_parameters(self, parameters: Array) -> None:
         for pipe in self._pipes:
             tell(pipe, parameters)
 
@@ -80,22 +81,22 @@ class NcclExchange:
         self._pipes = pipes
         self._group = native().NcclGroup(unique_id, rank, size, device, _TIMEOUT)
 
-    def send_gradients(self, gradients: Any) -> None:
+    def send_gradients(self, gradients: Array) -> None:
         self._pipes[0].send("ready")
         self._sum(gradients)
 
-    def receive_parameters(self, parameters: Any) -> Any:
+    def receive_parameters(self, parameters: Array) -> Any:
         self._broadcast(parameters)
         return parameters
 
-    def add_gradients(self, gradients: Any) -> Any:
+    def add_gradients(self, gradients: Array) -> Any:
         """The sum over processes, in the order that NCCL chooses."""
         for pipe in self._pipes:
             receive(pipe)
         self._sum(gradients)
         return gradients
 
-    def send_parameters(self, parameters: Any) -> None:
+    def send_parameters(self, parameters: Array) -> None:
         self._broadcast(parameters)
 
     def _sum(self, x: Any) -> None:

@@ -60,7 +60,7 @@ class GenericMultiNodeEvaluator(extension.Extension):
         """
         return self._targets["main"](*args, **kwargs)
 
-    def aggregate(self, results: list[Any]) -> Any:
+    def aggregate(self, results: list[object]) -> Any:
         """The result, from all batches': first batches first, in rank order.
 
         A dict is reported. By default the results themselves.

@@ -74,7 +74,7 @@ class MultiNodeSnapshot(extension.Extension):
         """Whether ``initialize`` resumes, and so comes before other extensions'."""
         return bool(self.snapshot.autoload)
 
-    def initialize(self, trainer: Any) -> None:
+    def initialize(self, trainer: Trainer) -> None:
         """Resumes if the snapshot has ``autoload``; then prepares it for writing."""
         if self.snapshot.autoload:
             self._resume(trainer)

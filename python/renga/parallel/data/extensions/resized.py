@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from renga.core.serializer import AbstractSerializer
 from renga.serializers import npz
 from renga.serializers.stored import entry_of, restore
 
@@ -71,7 +72,7 @@ class Marked:
         self._target = target
         self._ranks = ranks
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves both."""
         self._target.serialize(serializer)
         serializer(RANKS, self._ranks)

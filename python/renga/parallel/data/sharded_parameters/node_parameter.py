@@ -98,8 +98,10 @@ class _Copy(FunctionNode):
     """A copy of a parameter, whose gradient is the parameter's."""
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+        self,
+        target_input_indexes: tuple[int, ...],
+        grad_outputs: tuple[Variable | None, ...],
+    ) -> tuple[Variable | None, ...]:
         return grad_outputs
 
 

@@ -69,12 +69,14 @@ def variables_of(y: Any) -> Any:
 class _NoGradient(FunctionNode):
     """The first input; a backward pass raises an error, instead of doing nothing."""
 
-    def forward(self, inputs: tuple[Array, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         return inputs[:1]
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+        self,
+        target_input_indexes: tuple[int, ...],
+        grad_outputs: tuple[Variable | None, ...],
+    ) -> tuple[Variable | None, ...]:
         raise RuntimeError(
             "Pipeline: expected a backward pass by train_batch() or a PipelineUpdater, "
             "got one from the result of a direct call, which has no graph"

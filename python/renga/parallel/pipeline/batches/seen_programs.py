@@ -22,7 +22,7 @@ class SeenPrograms:
     def __init__(self) -> None:
         self._programs: dict[Any, SeenProgram] = {}
 
-    def of(self, program: Callable[..., Any], inputs: Sequence[Any]) -> SeenProgram:
+    def of(self, program: Callable[..., object], inputs: Sequence[Any]) -> SeenProgram:
         """What is known of a program, which may be nothing yet."""
         meaning = _definition(program)
         key = (*map(id, meaning), micro_batches.kinds(inputs))

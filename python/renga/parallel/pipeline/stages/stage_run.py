@@ -84,7 +84,7 @@ class StageRun:
         self._postponed = _core.PostponedGradients()
 
     def forward(
-        self, program: Callable[..., Any], inputs: Sequence[Any], recompute: bool
+        self, program: Callable[..., object], inputs: Sequence[Any], recompute: bool
     ) -> None:
         """Runs the program, and sets ``result``, ``observation`` and ``counted``.
 
