@@ -78,18 +78,24 @@ def ring(levels: Levels, size: int) -> float:
     ranks = count(levels)
     part = size / ranks
     rings = max(1, max(level.links for level in levels))
-    below, times = ranks, []  # of the hops of a round
+    below, hops = ranks, []  # of a round: what each takes, and their number
     for level in levels:
         above = below // level.size
-        hops = below - above if above > 1 else below * (level.size > 1)
+        number = below - above if above > 1 else below * (level.size > 1)
         bandwidth = level.bandwidth * min(1, level.links)
-        times += [level.latency + part / rings / bandwidth] * hops
+        hops.append((level.latency + part / rings / bandwidth, number))
         below = above
-    steps = 2 * (ranks - 1)
-    rounds, rest = divmod(steps, ranks)
-    slowest = min((own for own in levels if own.size > 1), key=lambda own: own.capacity)
-    busy = steps * part / slowest.capacity + slowest.latency
-    return max(rounds * sum(times) + sum(sorted(times)[-rest:]) * (rest > 0), busy)
+    # Each sum and each part of it make 2 (ranks - 1) of the hops of two rounds.
+    path = 2 * sum(seconds * number for seconds, number in hops)
+    shortest = [
+        seconds for seconds, number in sorted(hops) for _ in range(min(2, number))
+    ]
+    path -= sum(shortest[:2])
+    narrowest = min(
+        (own for own in levels if own.size > 1), key=lambda own: own.capacity
+    )
+    busy = 2 * (ranks - 1) * part / narrowest.capacity + narrowest.latency
+    return max(path, busy)
 
 
 def tree(levels: Levels, size: int) -> float:

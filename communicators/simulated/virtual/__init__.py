@@ -56,6 +56,7 @@ def run(
     ranks: int,
     machine: Machine | None = None,
     seconds_of: Callable[[int, Any], float] | None = None,
+    moves: bool = True,
 ) -> Outcome:
     """Calls ``function(comm)`` for each rank: exact results, predicted times.
 
@@ -68,6 +69,8 @@ def run(
             takes. Then nothing else takes time but ``comm.compute(seconds)`` and
             communication, and the times are the same in every run. By default
             computation takes the time that it really takes.
+        moves: whether collectives compute and write their results. If not, they only
+            take their time, and the memory of large arrays is never touched.
 
     Raises:
         BaseException: the first exception that a rank raised, with its rank; all other
@@ -79,7 +82,7 @@ def run(
     if ranks < 1:
         raise ValueError(f"simulated.run: expected at least one rank, got {ranks}")
     machine.check_ranks(ranks)
-    scheduler = Scheduler(ranks, seconds_of)
+    scheduler = Scheduler(ranks, seconds_of, moves)
     world = Group(scheduler, VirtualNetwork(machine, ranks), range(ranks))
     results: list[Any] = [None] * ranks
 

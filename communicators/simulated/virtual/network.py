@@ -11,6 +11,9 @@ from renga.communicators.simulated.machine import Machine
 class VirtualNetwork:
     """Every rank sends one message at a time and receives one at a time.
 
+    So do the adapters that the ranks of a node share, and the links of switches: a
+    message takes the first of them that is free, from its start to its end.
+
     Args:
         machine: on whose nodes the ranks are, ``intra_size`` consecutive ones on each.
         ranks: their number.
@@ -20,6 +23,17 @@ class VirtualNetwork:
         self.machine = machine
         self._sends_until = [0.0] * ranks  # seconds
         self._receives_until = [0.0] * ranks
+        # Of the shared links of nodes and of leaves: their number at each level.
+        self._links = [
+            (machine.intra_size, machine.adapters, machine.bandwidth, machine.latency)
+        ]
+        below, size = machine.intra_size, machine.leaf_nodes
+        for level in machine.switches:
+            below *= size
+            own = below, int(level.links), level.bandwidth, level.latency
+            self._links.append(own)
+            size = level.size
+        self._until: dict[tuple[int, int, bool], list[float]] = {}
 
     def node_of(self, rank: int) -> int:
         """The number of the node that a rank is on."""
@@ -30,14 +44,33 @@ class VirtualNetwork:
         if source == destination:
             return 0.0
         same_node = self.node_of(source) == self.node_of(destination)
-        return self.machine.message(size, same_node)
+        seconds = self.machine.message(size, same_node)
+        for below, _, bandwidth, latency in self._links[1:]:
+            if source // below != destination // below:
+                seconds = max(seconds, latency + size / bandwidth)
+        return seconds
+
+    def _shared(self, source: int, destination: int) -> list[tuple[list[float], int]]:
+        """The links on the way of a message: of which child, and the first free one."""
+        found = []
+        for level, (below, links, *_) in enumerate(self._links):
+            ends = source // below, destination // below
+            if links and ends[0] != ends[1]:
+                for child, sends in zip(ends, (True, False)):
+                    own = self._until.setdefault((level, child, sends), [0.0] * links)
+                    found.append((own, own.index(min(own))))
+        return found
 
     def send(self, now: float, source: int, destination: int, size: int) -> float:
         """The time at which a message of ``size`` bytes that is sent now arrives."""
         if source == destination:
             return now
         links = self._sends_until[source], self._receives_until[destination]
-        arrival = max(now, *links) + self.message_seconds(source, destination, size)
+        shared = self._shared(source, destination)
+        start = max(now, *links, *(own[i] for own, i in shared))
+        arrival = start + self.message_seconds(source, destination, size)
+        for own, i in shared:
+            own[i] = arrival
         self._sends_until[source] = self._receives_until[destination] = arrival
         return arrival
 

@@ -214,12 +214,16 @@ class Scheduler:
         ranks: their number.
         seconds_of: the seconds that a task takes on a rank; None if computation takes
             the time that it really takes.
+        moves: whether collectives compute and write their results.
     """
 
     def __init__(
-        self, ranks: int, seconds_of: Callable[[int, Any], float] | None
+        self,
+        ranks: int,
+        seconds_of: Callable[[int, Any], float] | None,
+        moves: bool = True,
     ) -> None:
-        self.seconds_of = seconds_of
+        self.seconds_of, self.moves = seconds_of, moves
         seeds = np.random.randint(2**32, size=ranks, dtype=np.uint64).tolist()
         self.threads = [VirtualThread(self, r, seed) for r, seed in enumerate(seeds)]
         self.errors: list[tuple[int, BaseException]] = []  # with the numbers of ranks

@@ -48,7 +48,8 @@ class VirtualNative(SimulatedRank):
         def execute(joined: CollectiveEvent) -> float:
             operands: list[tuple[CollectiveCall, Cost]] = joined.operands
             calls = [each for each, _ in operands]
-            move(calls)
+            if self._group.scheduler.moves:
+                move(calls)
             if call.collective == "all_to_allv":
                 return self._exchange_seconds([each.xs for each in calls])
             # Ranks may gather different amounts: the slowest counts.

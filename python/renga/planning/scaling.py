@@ -9,5 +9,15 @@ from renga.parallel.plan.scaling import (
     predict,
     transformer,
 )
+from renga.parallel.plan.virtual_step import simulate
 
-__all__ = ["Job", "Layer", "Step", "fitted", "layers_of", "predict", "transformer"]
+__all__ = [
+    "Job",
+    "Layer",
+    "Step",
+    "fitted",
+    "layers_of",
+    "predict",
+    "simulate",
+    "transformer",
+]

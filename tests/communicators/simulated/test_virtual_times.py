@@ -3,6 +3,8 @@
 On ``MACHINE`` a message of n thousand bytes takes 1 + n milliseconds.
 """
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -346,3 +348,43 @@ def test_invalid_times_are_refused(seconds):
             comm.compute(seconds)
 
     simulated.run(act, 1)
+
+
+def test_ranks_of_a_node_share_its_adapters():
+    """Three ranks of a node send 2 kB each to another node, by two adapters."""
+
+    def act(comm):
+        if comm.rank < 3:
+            comm.send(kilobytes(2), comm.rank + 3)
+        else:
+            comm.recv(comm.rank - 3)
+
+    shared = dataclasses.replace(NODES, intra_size=3, adapters=2)
+    np.testing.assert_allclose(sorted(times(act, 6, shared)[1]), [3, 3, 3, 3, 6, 6])
+    own = dataclasses.replace(shared, adapters=0)
+    np.testing.assert_allclose(times(act, 6, own)[1], 3)
+
+
+def test_leaves_share_their_links():
+    """Nodes of one rank; two under each leaf, and one link of 1 + 4 n ms above it."""
+    spine = simulated.levels.Level(2, 1e6 / 4, 1e-3)
+    machine = dataclasses.replace(MACHINE, leaf_nodes=2, switches=(spine,))
+
+    def act(comm):
+        if comm.rank < 2:
+            comm.send(kilobytes(2), comm.rank + 2)
+        else:
+            comm.recv(comm.rank - 2)
+
+    np.testing.assert_allclose(sorted(times(act, 4, machine)[1]), [9, 9, 18, 18])
+
+
+def test_collectives_that_move_nothing_take_their_time():
+    def act(comm):
+        x = np.full(1000, comm.rank, np.float32)
+        return comm.all_reduce(x, out=x)[0]
+
+    moved = simulated.run(act, 4, MACHINE, lambda *_: 0.0)
+    clocks = simulated.run(act, 4, MACHINE, lambda *_: 0.0, moves=False)
+    assert moved.seconds == clocks.seconds and moved.results == [6, 6, 6, 6]
+    assert clocks.results == [0, 1, 2, 3]

@@ -4,6 +4,8 @@ import dataclasses
 import importlib
 import json
 import pathlib
+import statistics
+import time
 
 import numpy
 import pytest
@@ -191,3 +193,24 @@ def test_published_points_have_sources_and_are_predicted(monkeypatch):
     within = sum(abs(error) <= 0.1 for error in errors)
     page = (EXAMPLE.parents[1] / "docs/parallel/scale.md").read_text(encoding="utf-8")
     assert f"{within} of {len(errors)} points" in page
+
+
+def test_a_thousand_virtual_ranks_take_what_is_predicted():
+    layers = scaling.layers_of(networks.resnet(1, (3, 4, 6, 3)))
+    machine = Machine(8, 1e-5, 12e9, 3e-6, 2e11, 1, algorithms=("ring", "double tree"))
+    device = planning.Device(6e13, 1e12)
+    job = scaling.Job(layers, 32 * 1024, data=1024)
+    cluster = planning.Cluster(1024, machine, device=device)
+    before = time.process_time()
+    seconds = scaling.simulate(job, cluster)
+    assert time.process_time() - before < 60
+    expected = scaling.predict(job, cluster)
+    assert expected.gradients > 0
+    assert seconds == pytest.approx(expected.seconds, rel=1e-9)
+    slow = dataclasses.replace(cluster.with_ranks(64), stragglers=0.05)
+    job = dataclasses.replace(job, batch=32 * 64, data=64)
+    drawn = [scaling.simulate(job, slow, seed=seed) for seed in range(8)]
+    predicted = scaling.predict(job, slow).seconds
+    assert statistics.mean(drawn) == pytest.approx(predicted, rel=0.03)
+    with pytest.raises(ValueError, match="'late' gradients"):
+        scaling.simulate(dataclasses.replace(job, gradients="late"), slow)
