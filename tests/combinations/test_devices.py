@@ -28,14 +28,19 @@ COLUMNS = (
     *("multi-node optimizer", "double buffering", 'shard="states"', "accumulate(2)"),
     *('shard="parameters"', "local SGD, every=1", "elastic averaging", "channel"),
 )
+# In which steps may be recorded: the others wrap the model's operations.
+STATIC_COLUMNS = (
+    *("multi-node optimizer", "double buffering", 'shard="states"'),
+    *("local SGD, every=1", "elastic averaging"),
+)
 
 OPEN: dict[str, str] = {}
 
 
-def on_devices(column):
-    """The column with a device for each rank."""
+def on_devices(column, *others):
+    """The column with a device for each rank, and with what other classes change."""
 
-    class OnDevices(type(column)):
+    class OnDevices(*others, type(column)):
         def on_rank(self, comm, *args):
             comm = StagedCommunicator(comm.native)
             device = device_of(comm.rank)
@@ -65,47 +70,57 @@ def device_of(rank):
     return renga.get_device(f"@cupy:{rank}")
 
 
-def parameters():
+def parameters(columns=COLUMNS):
     """The cells, of which those that are open have to fail."""
     for each in CELLS:
-        if each.row.name in ROWS and each.column.name in COLUMNS:
+        if each.row.name in ROWS and each.column.name in columns:
             marks = []
             if each.name in OPEN:
                 marks.append(pytest.mark.xfail(reason=OPEN[each.name], strict=True))
             yield pytest.param(each, id=each.name, marks=marks)
 
 
+class StaticSteps:
+    """Updates by a loss are recorded as graphs of CUDA."""
+
+    def update(self, trained, loss, args, kwargs):
+        if loss is None or not (args or kwargs):  # a closure is another one each time
+            super().update(trained, loss, args, kwargs)
+            return
+        step = getattr(trained, "step", None)
+        if step is None:
+            step = trained.step = renga.static_step(loss, trained.optimizer)
+        step(*args, **kwargs)
+
+
 @pytest.mark.parametrize("cell", list(parameters()))
 def test_cell(cell, monkeypatch):
+    check_on_devices(cell, monkeypatch)
+
+
+@pytest.mark.parametrize("cell", list(parameters(STATIC_COLUMNS)))
+def test_cell_with_static_steps(cell, monkeypatch):
+    check_on_devices(cell, monkeypatch, StaticSteps)
+
+
+def check_on_devices(cell, monkeypatch, *others):
     monkeypatch.setenv("RENGA_TIMEOUT", "20")
     cuda.load_plugin()
-    column = on_devices(cell.column)
+    column = on_devices(cell.column, *others)
     if cell.refused is not None:
         check_refused(cell.row, column, cell.refused)
     else:
         check(cell.row, column)
 
 
-class RecordedSteps(Column):
-    """One process, whose steps are recorded as graphs of CUDA."""
+class OneDevice(StaticSteps, Column):
+    """One process."""
 
-    name = "static_step"
     ranks = 1
 
     def wrap(self, comm, model, optimizer, example, row):
         model.to_device("@cupy:0")
-        self.steps = {}
         return model, model, optimizer.setup(model)
-
-    def update(self, trained, loss, args, kwargs):
-        if not args and not kwargs:  # a closure is another one in each step
-            trained.optimizer.update(loss)
-            return
-        step = self.steps.get(trained.optimizer)
-        if step is None:
-            step = renga.static_step(loss, trained.optimizer)
-            self.steps[trained.optimizer] = step
-        step(*args, **kwargs)
 
     def batches(self, x, t):
         return [(cuda.to_gpu(x), cuda.to_gpu(t))]
@@ -127,7 +142,7 @@ ELSEWHERE = ("two parameters with one array", "save and resume, other ranks")
 )
 def test_recorded_steps(row):
     cuda.load_plugin()
-    column = RecordedSteps()
+    column = OneDevice()
     if row.name in REFUSED:
         check_refused(row, column, REFUSED[row.name])
     else:
