@@ -68,6 +68,12 @@ VariableBody::~VariableBody() {
   if (node_->variable == this) node_->variable = nullptr;
 }
 
+const Array& VariableBody::writable_array() {
+  if (cache) cache->clear();
+  expose(array());
+  return array_;
+}
+
 void VariableBody::set_array(const Array& array) {
   drop_deferred();
   array_ = array;

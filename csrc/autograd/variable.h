@@ -133,6 +133,9 @@ class VariableBody final : public RefCounted {
   const Deferred* deferred() const {
     return deferred_ && !deferred_->is_done() ? deferred_.get() : nullptr;
   }
+  // The array, for code that changes its elements: what was derived from them is dropped, and
+  // pending computations that read them run first.
+  const Array& writable_array();
   // Replaces the array and drops the host view of the old one.
   void set_array(const Array& array);
   // Replaces the gradient, or clears it.

@@ -64,9 +64,7 @@ Array changed_array(VariableBody& x) {
   if (x.host_view || !known.device().is_host() || known.dtype() == Dtype::bfloat16) {
     return python_array(x).cast<OutputArray>().array;
   }
-  if (x.cache) x.cache->clear();
-  expose(x.array());
-  return x.array();
+  return x.writable_array();
 }
 
 // Binds every listed rule.

@@ -370,10 +370,9 @@ const Array& known_metadata(const VariableBody& body) {
 py::object python_array(VariableBody& body) {
   if (const py::handle kept = kept_array(body)) return py::reinterpret_borrow<py::object>(kept);
   if (!body.metadata().defined()) return py::none();
-  if (body.cache) body.cache->clear();
-  expose(body.array());
+  const Array& x = body.writable_array();
   const bool is_new = !body.host_view;
-  if (is_new) body.host_view = std::make_unique<PythonHostView>(to_python(body.array()));
+  if (is_new) body.host_view = std::make_unique<PythonHostView>(to_python(x));
   const py::object& view = static_cast<PythonHostView&>(*body.host_view).array;
   if (!is_new && device_arrays != nullptr && device_arrays->is(view)) device_arrays->follow(view);
   return view;
