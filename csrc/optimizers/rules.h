@@ -126,6 +126,26 @@ struct Adam {
   C alpha, gain1, gain2, eps, eta, decay, lower, upper;
 };
 
+// `sgd_share` of the step is that of momentum SGD, the rest that of RMSprop.
+template <class C>
+struct RmsPropMomentumSgd {
+  RmsPropMomentumSgd(double lr, double momentum, double alpha, double eps, double rmsprop_rate,
+                     double sgd_share)
+      : lr(C(lr)),
+        momentum(C(momentum)),
+        gain(C(1 - alpha)),
+        eps(C(eps)),
+        share(C(sgd_share)),
+        rest(C((1 - sgd_share) * rmsprop_rate)) {}
+  RENGA_HOST_DEVICE void operator()(C& x, C g, C& ms, C& v) const {
+    ms += gain * (g * g - ms);
+    const C adaptive = rest == 0 ? C(0) : rest / (std::sqrt(ms) + eps);
+    v = momentum * v - (share + adaptive) * g;
+    x += lr * v;
+  }
+  C lr, momentum, gain, eps, share, rest;
+};
+
 template <class C>
 struct CorrectedMomentumSgd {
   CorrectedMomentumSgd(double lr, double momentum) : lr(C(lr)), momentum(C(momentum)) {}
@@ -266,6 +286,12 @@ constexpr void list_update_rules(Visit&& visit) {
       "adam with vhat = max(vhat, v) in the place of v in the step"));
   visit(rule<CorrectedMomentumSgd>("corrected_momentum_sgd", names("v"), names("lr", "momentum"),
                                    "v = momentum v - grad;  x += lr v"));
+  visit(rule<RmsPropMomentumSgd>(
+      "rmsprop_momentum_sgd", names("ms", "v"),
+      names("lr", "momentum", "alpha", "eps", "rmsprop_rate", "sgd_share"),
+      "ms += (1 - alpha) (grad² - ms);  "
+      "v = momentum v - (s + (1 - s) rmsprop_rate / (√ms + eps)) grad with s = sgd_share;  "
+      "x += lr v"));
   visit(rule<AdaGrad>("adagrad", names("h"), names("lr", "eps"),
                       "h += grad²;  x -= lr grad / (√h + eps)"));
   visit(rule<AdaDelta>("adadelta", names("msg", "msdx"), names("rho", "eps"),

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from renga.core.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
-from renga.core.parameter import Parameter
+from renga import _core
+from renga.core.optimizer import (
+    FusedRule,
+    GradientMethod,
+    HyperparameterProxy,
+    UpdateRule,
+)
 
 
-class RMSpropMomentumSGDRule(UpdateRule):
-    """``v = momentum v - (share + (1 - share) rate / (√ms + eps)) g; x += lr v``."""
+class RMSpropMomentumSGDRule(FusedRule):
+    """The step of the blend for one parameter."""
 
-    is_elementwise = True
-
-    def init_state(self, param: Parameter) -> None:
-        self.init_zeros(param, "ms", "v")
-
-    def update_core_cpu(self, param: Parameter) -> None:
-        hp, g = self.hyperparam, param.grad
-        ms, v = self.state["ms"], self.state["v"]
-        ms += (1 - hp.alpha) * (g * g - ms)
-        v *= hp.momentum
-        v -= hp.sgd_share * g
-        if hp.sgd_share < 1:
-            rate = (1 - hp.sgd_share) * hp.rmsprop_rate
-            v -= rate * g / (param.xp.sqrt(ms) + hp.eps)
-        param.array[...] += hp.lr * v
-
-    update_core_gpu = update_core_cpu
+    entry = _core.optimizers.entries["rmsprop_momentum_sgd"]
 
 
 class RMSpropMomentumSGD(GradientMethod):

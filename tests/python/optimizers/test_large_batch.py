@@ -24,28 +24,9 @@ def lamb(x, grads, alpha, beta1, beta2, eps, decay):
     return x
 
 
-def rmsprop_momentum_sgd(x, grads, lr, momentum, alpha, eps, rate, share):
-    ms = v = 0.0
-    for g in grads:
-        ms = alpha * ms + (1 - alpha) * g**2
-        v = momentum * v - (share + (1 - share) * rate / (np.sqrt(ms) + eps)) * g
-        x = x + lr * v
-    return x
-
-
 CASES = {
     "lamb": (optimizers.LAMB, lamb, (0.01, 0.8, 0.9, 1e-6, 0.1)),
     "lamb without decay": (optimizers.LAMB, lamb, (0.1, 0.9, 0.99, 1e-3, 0.0)),
-    "half rmsprop": (
-        optimizers.RMSpropMomentumSGD,
-        rmsprop_momentum_sgd,
-        (0.1, 0.9, 0.99, 1e-6, 0.03, 0.5),
-    ),
-    "momentum sgd": (
-        optimizers.RMSpropMomentumSGD,
-        rmsprop_momentum_sgd,
-        (0.1, 0.9, 0.99, 1e-6, 0.03, 1.0),
-    ),
 }
 
 

@@ -29,6 +29,16 @@ def nesterov_ag(x, grads, lr, momentum):
     return x
 
 
+def rmsprop_momentum_sgd(x, grads, lr, momentum, alpha, eps, rmsprop_rate, sgd_share):
+    square = velocity = 0
+    for g in grads:
+        square = alpha * square + (1 - alpha) * g**2
+        adaptive = (1 - sgd_share) * rmsprop_rate / (square**0.5 + eps)
+        velocity = momentum * velocity - (sgd_share + adaptive) * g
+        x = x + lr * velocity
+    return x
+
+
 def rmsprop(x, grads, lr, alpha, eps, eps_inside_sqrt=False):
     square = 0
     for g in grads:
@@ -132,6 +142,7 @@ def msvag(x, grads, lr, beta, eta=1.0, weight_decay_rate=0.0):
 
 ADAM = {"alpha": 0.01, "beta1": 0.8, "beta2": 0.9, "eps": 1e-3}
 BOUND = {"final_lr": 0.05, "gamma": 0.5}
+BLEND = {"lr": 0.1, "momentum": 0.7, "alpha": 0.9, "eps": 1e-3, "rmsprop_rate": 0.03}
 CASES = [
     (O.SGD, sgd, {"lr": 0.1}, {}),
     (O.MomentumSGD, momentum_sgd, {"lr": 0.1, "momentum": 0.7}, {}),
@@ -150,6 +161,13 @@ CASES = [
     (O.AdaBound, adam, {**ADAM, **BOUND}, {"adabound": True}),
     (O.AMSBound, adam, {**ADAM, **BOUND}, {"adabound": True, "amsgrad": True}),
     (O.CorrectedMomentumSGD, corrected_momentum_sgd, {"lr": 0.1, "momentum": 0.7}, {}),
+    (
+        O.RMSpropMomentumSGD,
+        rmsprop_momentum_sgd,
+        {**BLEND, "sgd_share": 0.5},
+        {},
+    ),
+    (O.RMSpropMomentumSGD, rmsprop_momentum_sgd, {**BLEND, "sgd_share": 1.0}, {}),
     (O.AdaGrad, adagrad, {"lr": 0.1, "eps": 1e-3}, {}),
     (O.AdaDelta, adadelta, {"rho": 0.7, "eps": 1e-3}, {}),
     (O.SMORMS3, smorms3, {"lr": 0.1, "eps": 1e-3}, {}),
