@@ -1,6 +1,7 @@
 #include "nn/named_arrays.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace renga {
 namespace {
@@ -15,11 +16,11 @@ bool fits(Dtype stored, Dtype wanted) {
   return is_float(wanted) || (!is_float(stored) && wanted != Dtype::bool_) || stored == wanted;
 }
 
-// Finds the arrays of a module in `stored` by the names that `name_of` makes of theirs.
+// Finds arrays in `stored` by the names that `name_of` makes of theirs, and writes to them.
 template <class NameOf>
-void load(const nn::Module& module, const NamedArrays& stored, const NameOf& name_of) {
+void load(const StoredArrays& of, const NamedArrays& stored, const NameOf& name_of) {
   std::vector<std::pair<Array, Variable>> found;
-  for (const auto& [path, x] : module.arrays()) {
+  for (const auto& [path, x] : of.arrays) {
     const std::string name = name_of(path);
     const auto entry = stored.find(name);
     require<std::out_of_range>(entry != stored.end(), "serializer: expected an array called ", name,
@@ -33,35 +34,32 @@ void load(const nn::Module& module, const NamedArrays& stored, const NameOf& nam
                                    array.dtype());
     found.emplace_back(array, x);
   }
-  for (const auto& [array, x] : found) {
-    x.body()->set_array(to_device(renga::copy_of(cast(array, x.dtype())), x.device()));
-  }
+  for (const auto& [array, x] : found) copy(array, x.body()->writable_array());
 }
 
-NamedArrays arrays_of(const nn::Module& module) {
+template <class NameOf>
+NamedArrays by_name(const StoredArrays& of, const NameOf& name_of) {
   NamedArrays arrays;
-  for (const auto& [path, x] : module.arrays()) arrays[path] = x.array();
+  for (const auto& [path, x] : of.arrays) arrays[name_of(path)] = x.array();
   return arrays;
 }
 
 }  // namespace
 
-void save_npz(const nn::Module& module, const std::string& file) {
-  write_npz(file, arrays_of(module));
+void save_npz(const StoredArrays& of, const std::string& file) {
+  write_npz(file, by_name(of, std::identity()));
 }
 
-void load_npz(const nn::Module& module, const std::string& file) {
-  load(module, read_npz(file), [](const std::string& path) { return path; });
+void load_npz(const StoredArrays& of, const std::string& file) {
+  load(of, read_npz(file), std::identity());
 }
 
-void save_safetensors(const nn::Module& module, const std::string& file) {
-  NamedArrays arrays;
-  for (const auto& [path, x] : arrays_of(module)) arrays[with_dots(path)] = x;
-  write_safetensors(file, arrays);
+void save_safetensors(const StoredArrays& of, const std::string& file) {
+  write_safetensors(file, by_name(of, with_dots));
 }
 
-void load_safetensors(const nn::Module& module, const std::string& file) {
-  load(module, read_safetensors(file), with_dots);
+void load_safetensors(const StoredArrays& of, const std::string& file) {
+  load(of, read_safetensors(file), with_dots);
 }
 
 }  // namespace renga

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "nn/module.h"
 
@@ -18,11 +19,22 @@ NamedArrays read_npz(const std::string& file);
 void write_safetensors(const std::string& file, const NamedArrays& arrays);
 NamedArrays read_safetensors(const std::string& file);
 
-// The same for the parameters and persistent arrays of a module. Loading throws std::out_of_range
-// for a name that is missing, and changes nothing if it throws.
-void save_npz(const nn::Module& module, const std::string& file);
-void load_npz(const nn::Module& module, const std::string& file);
-void save_safetensors(const nn::Module& module, const std::string& file);
-void load_safetensors(const nn::Module& module, const std::string& file);
+// What files hold of a module or an optimizer, which is passed where this is an argument.
+struct StoredArrays {
+  template <class Owner>
+  requires requires(const Owner& owner) { owner.arrays(); }
+  // NOLINTNEXTLINE(google-explicit-constructor): it stands for its owner.
+  StoredArrays(const Owner& owner) : arrays(owner.arrays()) {}
+
+  std::vector<NamedVariable> arrays;
+};
+
+// The same for the parameters and persistent arrays of a module, or the states of an optimizer.
+// Loading writes to its arrays. It throws std::out_of_range for a name that is missing, and changes
+// nothing if it throws.
+void save_npz(const StoredArrays& of, const std::string& file);
+void load_npz(const StoredArrays& of, const std::string& file);
+void save_safetensors(const StoredArrays& of, const std::string& file);
+void load_safetensors(const StoredArrays& of, const std::string& file);
 
 }  // namespace renga

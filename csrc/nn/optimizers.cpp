@@ -1,74 +1,119 @@
 #include "nn/optimizers.h"
 
 #include <cmath>
-#include <limits>
 
 #include "autograd/backward.h"
-#include "lazy/deferred.h"
+#include "nn/numpy_random.h"
 #include "ops/elementwise/elementwise.h"
 #include "optimizers/norms.h"
 
 namespace renga {
 namespace {
 
-// The array of a variable, to be changed in place.
-Array changed(const Variable& x) {
-  VariableBody& body = *x.body();
-  if (body.cache) body.cache->clear();
-  expose(body.array());
-  return body.array();
+const Array& changed(const Variable& x) { return x.body()->writable_array(); }
+
+double norm_of(const Array& x) { return std::sqrt(squared_norm(to_device(x, {}))); }
+
+void require_number(const char* what, double value, double low) {
+  require<std::invalid_argument>(value >= low, what, ": expected a number >= ", low, ", got ",
+                                 value);
+}
+
+void require_beta(const char* optimizer, const char* name, double beta) {
+  require<std::invalid_argument>(beta >= 0 && beta < 1, optimizer, ": ", name,
+                                 ": expected a number in [0, 1), got ", beta);
+}
+
+// Replaces the gradient of each parameter by `change(gradient, parameter)`.
+template <class Change>
+OptimizerHook replacing(const Change& change) {
+  return [change](const std::vector<Variable>& parameters, std::int64_t /*t*/) {
+    for (const Variable& x : parameters) {
+      VariableBody& grad = *x.body()->grad.body();
+      grad.set_array(change(grad.array(), x.array()));
+    }
+  };
 }
 
 }  // namespace
 
 OptimizerHook weight_decay(double rate) {
-  return [rate](const std::vector<Variable>& parameters) {
-    for (const Variable& x : parameters) {
-      add_scaled(changed(x.body()->grad), x.array(), rate);
-    }
+  return [rate](const std::vector<Variable>& parameters, std::int64_t /*t*/) {
+    for (const Variable& x : parameters) add_scaled(changed(x.body()->grad), x.array(), rate);
   };
 }
 
 OptimizerHook gradient_clipping(double threshold) {
-  require<std::invalid_argument>(threshold >= 0,
-                                 "GradientClipping: threshold: expected a number of at least 0, "
-                                 "got ",
-                                 threshold);
-  return [threshold](const std::vector<Variable>& parameters) {
+  require_number("GradientClipping: threshold", threshold, 0);
+  return [threshold](const std::vector<Variable>& parameters, std::int64_t t) {
     double square = 0;
     for (const Variable& x : parameters) {
       square += squared_norm(to_device(x.body()->grad.array(), {}));
     }
     const double norm = std::sqrt(square);
     if (norm <= threshold) return;
-    for (const Variable& x : parameters) {
-      VariableBody& grad = *x.body()->grad.body();
-      grad.set_array(apply(Unary::multiply, grad.array(), threshold / norm));
-    }
+    replacing([rate = threshold / norm](const Array& grad, const Array&) {
+      return apply(Unary::multiply, grad, rate);
+    })(parameters, t);
   };
 }
 
 OptimizerHook gradient_hard_clipping(double lower, double upper) {
-  return [=](const std::vector<Variable>& parameters) {
+  return replacing([=](const Array& grad, const Array& /*x*/) {
+    return apply(Unary::clip, grad, lower, upper);
+  });
+}
+
+OptimizerHook lasso(double rate) {
+  return [rate](const std::vector<Variable>& parameters, std::int64_t /*t*/) {
     for (const Variable& x : parameters) {
-      VariableBody& grad = *x.body()->grad.body();
-      grad.set_array(apply(Unary::clip, grad.array(), lower, upper));
+      add_scaled(changed(x.body()->grad), apply(Unary::sign, x.array()), rate);
     }
   };
 }
 
+OptimizerHook gradient_noise(double eta) {
+  require_number("GradientNoise: eta", eta, 0);
+  return [eta](const std::vector<Variable>& parameters, std::int64_t t) {
+    const double variance = eta / std::pow(1 + static_cast<double>(t), 0.55);
+    const Initializer draw = initializers::normal(std::pow(variance, 0.5));
+    for (const Variable& x : parameters) {
+      const Array noise = empty_like(x.array());
+      draw(noise);
+      add_scaled(changed(x.body()->grad), noise, 1);
+    }
+  };
+}
+
+OptimizerHook gradient_lars(double threshold, double weight_decay, double eps) {
+  return replacing([=](const Array& grad, const Array& x) {
+    const double x_norm = norm_of(x), g_norm = norm_of(grad);
+    const double rate = x_norm > threshold ? x_norm / (eps + g_norm + weight_decay * x_norm) : 1;
+    const Array decayed = apply("add", Binary::add, grad, apply(Unary::multiply, x, weight_decay));
+    return apply(Unary::multiply, decayed, rate);
+  });
+}
+
 OptimizerBase::OptimizerBase(const nn::Module& model, std::vector<const char*> states,
-                             double first_state)
-    : parameters_(model.parameters()), state_names_(std::move(states)), first_state_(first_state) {
+                             std::size_t stored, double first_state)
+    : parameters_(model.parameters()), state_names_(std::move(states)), stored_(stored) {
   require<std::invalid_argument>(!parameters_.empty(),
                                  "Optimizer: expected a module with parameters, got none");
+  for (const auto& [name, x] : parameters_) {
+    auto& arrays = states_.emplace_back();
+    for (std::size_t k = 0; k < state_names_.size(); ++k) {
+      arrays.push_back(full(x.shape(), k == 0 ? first_state : 0, x.dtype(), x.device()));
+    }
+  }
 }
 
 std::vector<NamedVariable> OptimizerBase::arrays() const {
-  std::vector<NamedVariable> all;
+  std::vector<NamedVariable> all{{"t", Variable(t_)}, {"epoch", Variable(epoch_)}};
   for (std::size_t i = 0; i < states_.size(); ++i) {
-    for (std::size_t k = 0; k < state_names_.size(); ++k) {
-      all.emplace_back(parameters_[i].first + "/" + state_names_[k], Variable(states_[i][k]));
+    const std::string path = parameters_[i].first + "/";
+    all.emplace_back(path + "t", Variable(t_));
+    for (std::size_t k = 0; k < stored_; ++k) {
+      all.emplace_back(path + state_names_[k], Variable(states_[i][k]));
     }
   }
   return all;
@@ -81,29 +126,27 @@ void OptimizerBase::begin_update() {
     if (!grad.defined()) grad = Variable(zeros(x.shape(), x.dtype(), x.device()));
     variables.push_back(x);
   }
-  for (const OptimizerHook& hook : hooks_) hook(variables);
-  ++t_;
+  for (const OptimizerHook& hook : hooks_) hook(variables, t());
+  ++*t_.as<std::int64_t>();
   free_propagated_graphs(variables);
 }
 
-void OptimizerBase::apply(RuleIndex rule, std::span<const double> options) {
-  if (states_.empty()) {
-    for (const auto& [name, x] : parameters_) {
-      auto& states = states_.emplace_back();
-      for (std::size_t k = 0; k < state_names_.size(); ++k) {
-        states.push_back(full(x.shape(), k == 0 ? first_state_ : 0, x.dtype(), x.device()));
-      }
-    }
-  }
+void OptimizerBase::apply(RuleIndex rule, std::span<const double> options,
+                          const std::function<void(const Array&, const Array&)>& finish) {
   std::vector<std::pair<Array, Gradient>> arrays;
   std::vector<UpdateCall> calls;
   arrays.reserve(parameters_.size());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Variable& x = parameters_[i].second;
+    for (Array& state : states_[i]) {
+      if (state.device() != x.device()) state = to_device(state, x.device());
+    }
     arrays.emplace_back(changed(x), changed(x.body()->grad));
     calls.push_back({arrays[i].first, arrays[i].second, states_[i].data(), options.data()});
   }
   update_all(rule, calls, state_names_.size(), options.size());
+  if (!finish) return;
+  for (std::size_t i = 0; i < calls.size(); ++i) finish(calls[i].x, states_[i].back());
 }
 
 namespace hyperparameters {
@@ -114,12 +157,26 @@ std::array<double, 6> Msvag::at(std::int64_t t) const {
   return {lr, beta, 1 - power, rho, eta, weight_decay_rate};
 }
 
-std::array<double, 8> adam_options(double alpha, double beta1, double beta2, double eps, double eta,
-                                   double weight_decay_rate, std::int64_t t) {
+std::array<double, 8> AdamMoments::at(const char* optimizer, std::int64_t t) const {
+  require_beta(optimizer, "beta1", beta1);
+  require_beta(optimizer, "beta2", beta2);
   const auto n = static_cast<double>(t);
   const double correction = std::sqrt(1 - std::pow(beta2, n)) / (1 - std::pow(beta1, n));
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  return {alpha * correction, beta1, beta2, eps, eta, weight_decay_rate, 0, kInfinity};
+  return {alpha * correction, beta1, beta2, eps, eta, weight_decay_rate, lower, upper};
+}
+
+std::array<double, 6> Lamb::at(std::int64_t t) const {
+  require_beta("LAMB", "beta1", beta1);
+  require_beta("LAMB", "beta2", beta2);
+  const auto n = static_cast<double>(t);
+  return {beta1, beta2, eps, weight_decay_rate, 1 - std::pow(beta1, n), 1 - std::pow(beta2, n)};
+}
+
+void Lamb::move(const Array& x, const Array& direction) const {
+  const double x_norm = norm_of(x), norm = norm_of(direction);
+  const double trust = x_norm * norm > 0 ? x_norm / norm : 1;
+  // The product is rounded before the sum, as in Python.
+  add_scaled(x, apply(Unary::multiply, direction, alpha * trust), -1);
 }
 
 }  // namespace hyperparameters

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,8 +18,9 @@
 
 namespace renga {
 
-// Called before an update with all parameters; it changes their gradients.
-using OptimizerHook = std::function<void(const std::vector<Variable>& parameters)>;
+// Called before an update with all parameters, whose gradients it changes, and the number of
+// updates before.
+using OptimizerHook = std::function<void(const std::vector<Variable>& parameters, std::int64_t t)>;
 
 // Adds rate x to the gradient of each parameter x: the gradient of an L2 penalty.
 OptimizerHook weight_decay(double rate);
@@ -26,31 +28,44 @@ OptimizerHook weight_decay(double rate);
 OptimizerHook gradient_clipping(double threshold);
 // Limits each element of gradients.
 OptimizerHook gradient_hard_clipping(double lower, double upper);
+// Adds rate sign(x) to the gradient of each parameter x: the gradient of an L1 penalty.
+OptimizerHook lasso(double rate);
+// Adds normal numbers of variance eta / (1 + t)^0.55 from numpy_random() (Neelakantan et al.,
+// 2015).
+OptimizerHook gradient_noise(double eta);
+// Scales the gradient of each parameter x to its norm, for very large batches (You et al., 2017):
+// g = rate (g + weight_decay x) with rate = |x| / (eps + |g| + weight_decay |x|), or 1 where |x| is
+// not above the threshold.
+OptimizerHook gradient_lars(double threshold = 1e-2, double weight_decay = 0, double eps = 1e-9);
 
 // The parameters of a module with the states of a rule; the arguments of a rule but its options.
 class OptimizerBase {
  public:
   void add_hook(OptimizerHook hook) { hooks_.push_back(std::move(hook)); }
   // How many updates there were.
-  std::int64_t t() const { return t_; }
-  // The states, by the names of Python's files, such as hidden/W/m.
+  std::int64_t t() const { return *t_.as<std::int64_t>(); }
+  // The number of updates and the states, by the names of Python's files, such as hidden/W/m.
   std::vector<NamedVariable> arrays() const;
 
  protected:
-  // Initially, the first state has one value, and the others are zeros.
-  OptimizerBase(const nn::Module& model, std::vector<const char*> states, double first_state);
+  // Initially, the first state has one value, and the others are zeros. Files have the first
+  // `stored` of them.
+  OptimizerBase(const nn::Module& model, std::vector<const char*> states, std::size_t stored,
+                double first_state);
   // Counts an update and calls the hooks.
   void begin_update();
-  void apply(RuleIndex rule, std::span<const double> options);
-
-  std::vector<NamedVariable> parameters_;
+  // Updates all parameters, each of which is then passed to `finish` with its last state.
+  void apply(RuleIndex rule, std::span<const double> options,
+             const std::function<void(const Array& x, const Array& state)>& finish = {});
 
  private:
+  std::vector<NamedVariable> parameters_;
   std::vector<const char*> state_names_;
-  double first_state_;
-  std::vector<std::vector<Array>> states_;  // of each parameter, made at the first update
+  std::size_t stored_;
+  std::vector<std::vector<Array>> states_;  // of each parameter
   std::vector<OptimizerHook> hooks_;
-  std::int64_t t_ = 0;
+  Array t_ = zeros({}, Dtype::int64);
+  Array epoch_ = zeros({}, Dtype::int64);  // which Python counts
 };
 
 // An optimizer whose hyperparameters are `Options`: with a name of a rule, of the list entry, and
@@ -59,12 +74,17 @@ template <class Options>
 class Optimizer : public OptimizerBase {
  public:
   explicit Optimizer(const nn::Module& model, const Options& options = {})
-      : OptimizerBase(model, state_names(), first_state()), options(options) {}
+      : OptimizerBase(model, state_names(), stored_states(), first_state()), options(options) {}
 
   // Updates the parameters by their gradients, which count as zeros where there are none.
   void update() {
     begin_update();
-    apply(kRule, options.at(t()));
+    if constexpr (requires { &Options::move; }) {
+      apply(kRule, options.at(t()),
+            [this](const Array& x, const Array& step) { options.move(x, step); });
+    } else {
+      apply(kRule, options.at(t()));
+    }
   }
 
   Options options;
@@ -76,6 +96,10 @@ class Optimizer : public OptimizerBase {
   static constexpr double first_state() {
     if constexpr (requires { Options::first_state; }) return Options::first_state;
     return 0;
+  }
+  // A rule with a move() computes the last state for it.
+  static std::size_t stored_states() {
+    return state_names().size() - (requires { &Options::move; } ? 1 : 0);
   }
   static std::vector<const char*> state_names() {
     std::vector<const char*> names;
@@ -97,6 +121,12 @@ struct Sgd {
   auto at(std::int64_t) const { return std::array{lr}; }
 };
 
+// A rule of the list, and its optimizer, which errors name.
+struct Name {
+  const char* rule;
+  const char* optimizer;
+};
+
 // Of rules with a momentum.
 template <auto& kName>
 struct Momentum {
@@ -112,6 +142,16 @@ struct RmsProp {
   double lr = 0.01, alpha = 0.99, eps = 1e-8;
   bool eps_inside_sqrt = false;
   auto at(std::int64_t) const { return std::array{lr, alpha, eps, eps_inside_sqrt ? 1.0 : 0.0}; }
+};
+
+// A blend of momentum SGD and RMSprop, a warm-up for very large batches (Akiba et al., 2017).
+struct RmsPropMomentumSgd {
+  static constexpr const char* rule = "rmsprop_momentum_sgd";
+  double lr = 0.01, momentum = 0.9, alpha = 0.99, eps = 1e-8, rmsprop_rate = 0.0003;
+  double sgd_share = 1;
+  auto at(std::int64_t) const {
+    return std::array{lr, momentum, alpha, eps, rmsprop_rate, sgd_share};
+  }
 };
 
 struct AdaGrad {
@@ -145,18 +185,51 @@ struct Msvag {
   std::array<double, 6> at(std::int64_t t) const;
 };
 
+// What the rules of Adam take: the hyperparameters and the bounds of an element's step.
+struct AdamMoments {
+  double alpha, beta1, beta2, eps, eta, weight_decay_rate = 0;
+  double lower = 0, upper = std::numeric_limits<double>::infinity();
+  std::array<double, 8> at(const char* optimizer, std::int64_t t) const;
+};
 // Of Adam and its variants.
-std::array<double, 8> adam_options(double alpha, double beta1, double beta2, double eps, double eta,
-                                   double weight_decay_rate, std::int64_t t);
-template <auto& kName>
+template <const Name& kName>
 struct Adam {
-  static constexpr const char* rule = kName;
+  static constexpr const char* rule = kName.rule;
   double alpha = 0.001, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, eta = 1, weight_decay_rate = 0;
   auto at(std::int64_t t) const {
-    return adam_options(alpha, beta1, beta2, eps, eta, weight_decay_rate, t);
+    return AdamMoments{alpha, beta1, beta2, eps, eta, weight_decay_rate}.at(kName.optimizer, t);
   }
 };
-inline constexpr char kAdam[] = "adam", kAmsGrad[] = "amsgrad";
+// With bounds of the steps, which converge to final_lr (Luo et al., 2019).
+template <const Name& kName>
+struct AdaBound {
+  static constexpr const char* rule = kName.rule;
+  double alpha = 0.001, beta1 = 0.9, beta2 = 0.999, final_lr = 0.1, gamma = 1e-3, eps = 1e-8;
+  double eta = 1;
+  double initial_alpha = alpha;  // the bounds follow alpha, relative to this
+  auto at(std::int64_t t) const {
+    const double last = final_lr * alpha / initial_alpha, grown = gamma * static_cast<double>(t);
+    return AdamMoments{.alpha = alpha,
+                       .beta1 = beta1,
+                       .beta2 = beta2,
+                       .eps = eps,
+                       .eta = eta,
+                       .lower = last * (1 - 1 / (grown + 1)),
+                       .upper = last * (1 + 1 / grown)}
+        .at(kName.optimizer, t);
+  }
+};
+inline constexpr Name kAdam{"adam", "Adam"}, kAmsGrad{"amsgrad", "AMSGrad"};
+inline constexpr Name kAdaBound{"adam", "AdaBound"}, kAmsBound{"amsgrad", "AMSBound"};
+
+// Adam whose step is scaled to the norm of each parameter, for very large batches (You et al.,
+// 2020).
+struct Lamb {
+  static constexpr const char* rule = "lamb_direction";
+  double alpha = 0.001, beta1 = 0.9, beta2 = 0.999, eps = 1e-6, weight_decay_rate = 0.01;
+  std::array<double, 6> at(std::int64_t t) const;
+  void move(const Array& x, const Array& direction) const;
+};
 
 }  // namespace hyperparameters
 
@@ -166,12 +239,17 @@ using NesterovAG = Optimizer<hyperparameters::Momentum<hyperparameters::kNestero
 using CorrectedMomentumSGD =
     Optimizer<hyperparameters::Momentum<hyperparameters::kCorrectedMomentumSgd>>;
 using RMSprop = Optimizer<hyperparameters::RmsProp>;
+using RMSpropMomentumSGD = Optimizer<hyperparameters::RmsPropMomentumSgd>;
 using AdaGrad = Optimizer<hyperparameters::AdaGrad>;
 using AdaDelta = Optimizer<hyperparameters::AdaDelta>;
 using RMSpropGraves = Optimizer<hyperparameters::RmsPropGraves>;
 using SMORMS3 = Optimizer<hyperparameters::Smorms3>;
 using MSVAG = Optimizer<hyperparameters::Msvag>;
 using Adam = Optimizer<hyperparameters::Adam<hyperparameters::kAdam>>;
+using AdamW = Adam;  // with a weight_decay_rate
 using AMSGrad = Optimizer<hyperparameters::Adam<hyperparameters::kAmsGrad>>;
+using AdaBound = Optimizer<hyperparameters::AdaBound<hyperparameters::kAdaBound>>;
+using AMSBound = Optimizer<hyperparameters::AdaBound<hyperparameters::kAmsBound>>;
+using LAMB = Optimizer<hyperparameters::Lamb>;
 
 }  // namespace renga
