@@ -16,7 +16,7 @@ Array rows(const Array& x, const Array& ids) {
   shape[0] = ids.size();
   const Array table =
       reshape_view(all, {1, x.shape(0), x.size() / std::max<std::int64_t>(x.shape(0), 1)});
-  return reshape_view(gather(table, ids), shape);
+  return reshape_view(gather(table, to_device(ids, x.device())), shape);
 }
 
 }  // namespace

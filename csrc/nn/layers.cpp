@@ -3,13 +3,25 @@
 #include <string>
 
 #include "nn/numpy_random.h"
-#include "tensor/views.h"
 
 namespace renga::nn {
 namespace {
 
 std::optional<Variable> when(bool wanted, const auto& make) {
   return wanted ? std::optional<Variable>(make()) : std::nullopt;
+}
+
+// x Wᵀ + b for x with some axes of samples.
+Variable linear_of(const Variable& x, const Variable& W, const std::optional<Variable>& b,
+                   int batch_axes) {
+  if (x.ndim() == 2 && batch_axes == 1) return linear(x, W, b);
+  Shape batch, rows{1, W.shape(1)};
+  for (int axis = 0; axis < batch_axes; ++axis) {
+    batch.push_back(x.shape(axis));
+    rows[0] *= x.shape(axis);
+  }
+  batch.push_back(W.shape(0));
+  return reshape(linear(reshape(x, rows), W, b), batch);
 }
 
 // Options of a convolution's window, and the shape of its weight: (first, second, kernel...).
@@ -43,14 +55,7 @@ Linear::Linear(Module& parent, const std::string& name, const LinearOptions& opt
       b(when(options.bias, [&] { return parameter("b", {options.out}, options.b); })) {}
 
 Variable Linear::operator()(const Variable& x, int batch_axes) const {
-  if (x.ndim() == 2 && batch_axes == 1) return linear(x, W, b);
-  Shape batch, rows{1, W.shape(1)};
-  for (int axis = 0; axis < batch_axes; ++axis) {
-    batch.push_back(x.shape(axis));
-    rows[0] *= x.shape(axis);
-  }
-  batch.push_back(W.shape(0));
-  return reshape(linear(reshape(x, rows), W, b), batch);
+  return linear_of(x, W, b, batch_axes);
 }
 
 Embedding::Embedding(Module& parent, const std::string& name, const EmbeddingOptions& options)
@@ -127,33 +132,6 @@ Variable GroupNormalization::operator()(const Variable& x) const {
   return group_normalization(x, groups_, gamma, beta, eps_);
 }
 
-LstmCell::LstmCell(Module& parent, const std::string& name, const LstmOptions& options)
-    : Module(parent, name),
-      upward(*this, "upward",
-             {.in = options.in, .out = 4 * options.out, .W = initializers::constant(0)}),
-      lateral(*this, "lateral",
-              {.in = options.out,
-               .out = 4 * options.out,
-               .bias = false,
-               .W = initializers::constant(0)}) {
-  for (std::int64_t gate = 0; gate < 4; ++gate) {
-    const std::int64_t first = gate * options.out;
-    options.W(slice_view(lateral.W.array(), 0, first, options.out));
-    options.W(slice_view(upward.W.array(), 0, first, options.out));
-  }
-  // The gates a, i, f, o alternate.
-  fill(slice_view(upward.b->array(), 0, 2, options.out, 4), options.forget_bias);
-}
-
-LstmCell::State LstmCell::operator()(const State& before, const Variable& x) const {
-  const Variable c = before.c.defined()
-                         ? before.c
-                         : Variable(zeros({x.shape(0), lateral.W.shape(1)}, x.dtype(), x.device()));
-  const auto hidden = when(before.h.defined(), [&] { return lateral(before.h); });
-  auto [next, h] = lstm(c, upward(x), hidden);
-  return {next, h};
-}
-
 Attention::Attention(Module& parent, const std::string& name, const AttentionOptions& options)
     : Module(parent, name),
       in_proj(*this, "in_proj",
@@ -170,15 +148,34 @@ Attention::Attention(Module& parent, const std::string& name, const AttentionOpt
 
 Variable Attention::operator()(const Variable& x, bool is_causal,
                                const std::optional<Variable>& mask) const {
-  const std::int64_t n = x.shape(0), length = x.shape(1), size = x.shape(2);
-  const auto heads = [&](const Variable& all) {  // (N, L, E) as (N, H, L, E / H)
-    return transpose(reshape(all, {n, length, heads_, size / heads_}), Axes{0, 2, 1, 3});
-  };
+  const std::int64_t size = x.shape(2);
   const auto qkv = split_axis(in_proj(x, 2), {size, 2 * size}, 2);
+  return attend(qkv[0], qkv[1], qkv[2], is_causal, mask);
+}
+
+Variable Attention::operator()(const Variable& x, const Variable& memory, bool is_causal,
+                               const std::optional<Variable>& mask) const {
+  const std::int64_t size = x.shape(2);
+  const auto W = split_axis(in_proj.W, {size}, 0);
+  const auto b = in_proj.b ? split_axis(*in_proj.b, {size}, 0) : std::vector<Variable>();
+  const auto project = [&](const Variable& from, std::size_t part) {
+    return linear_of(from, W[part], when(!b.empty(), [&] { return b[part]; }), 2);
+  };
+  const Variable q = project(x, 0);
+  const auto kv = split_axis(project(memory, 1), {size}, 2);
+  return attend(q, kv[0], kv[1], is_causal, mask);
+}
+
+Variable Attention::attend(const Variable& q, const Variable& k, const Variable& v, bool is_causal,
+                           const std::optional<Variable>& mask) const {
+  const std::int64_t n = q.shape(0), length = q.shape(1), size = q.shape(2);
+  const auto heads = [&](const Variable& all) {  // (N, L, E) as (N, H, L, E / H)
+    return transpose(reshape(all, {n, all.shape(1), heads_, size / heads_}), Axes{0, 2, 1, 3});
+  };
   const double ratio = is_training() ? dropout_ : 0;
   const std::uint64_t seed = ratio > 0 ? numpy_random().draw_seed() : 0;
-  const Variable y = scaled_dot_product_attention(heads(qkv[0]), heads(qkv[1]), heads(qkv[2]), mask,
-                                                  ratio, is_causal, {}, seed);
+  const Variable y =
+      scaled_dot_product_attention(heads(q), heads(k), heads(v), mask, ratio, is_causal, {}, seed);
   return out_proj(reshape(transpose(y, Axes{0, 2, 1, 3}), {n, length, size}), 2);
 }
 

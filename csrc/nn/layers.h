@@ -5,7 +5,6 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -156,43 +155,29 @@ class GroupNormalization : public Module {
   double eps_;
 };
 
-struct LstmOptions {
-  std::int64_t in, out;
-  Initializer W = initializers::lecun_normal();  // of one gate
-  double forget_bias = 1;
-};
-
-// A step of long short-term memory; StatelessLSTM in Python.
-class LstmCell : public Module {
- public:
-  // (N, out); an undefined one stands for zeros.
-  struct State {
-    Variable c, h;
-  };
-
-  LstmCell(Module& parent, const std::string& name, const LstmOptions& options);
-  State operator()(const State& before, const Variable& x) const;
-
-  Linear upward, lateral;
-};
-
 struct AttentionOptions {
   std::int64_t embed_dim, heads;
   double dropout = 0;
   bool bias = true;
 };
 
-// Self-attention of several heads with projections; MultiHeadAttention in Python.
+// Attention of several heads with projections; MultiHeadAttention in Python.
 class Attention : public Module {
  public:
   Attention(Module& parent, const std::string& name, const AttentionOptions& options);
-  // x and the result are (N, L, embed_dim).
+  // Of x to itself, or to a memory (N, S, embed_dim). x and the result are (N, L, embed_dim).
   Variable operator()(const Variable& x, bool is_causal = false,
+                      const std::optional<Variable>& mask = {}) const;
+  Variable operator()(const Variable& x, const Variable& memory, bool is_causal = false,
                       const std::optional<Variable>& mask = {}) const;
 
   Linear in_proj, out_proj;
 
  private:
+  // Of projected queries, keys and values.
+  Variable attend(const Variable& q, const Variable& k, const Variable& v, bool is_causal,
+                  const std::optional<Variable>& mask) const;
+
   std::int64_t heads_;
   double dropout_;
 };

@@ -8,6 +8,8 @@
 #include "nn/named_arrays.h"
 #include "nn/numpy_random.h"
 #include "nn/optimizers.h"
+#include "nn/recurrent.h"
+#include "nn/schedules.h"
 #include "ops/ops.h"
 #include "settings/settings.h"
 #include "tensor/views.h"

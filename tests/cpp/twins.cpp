@@ -82,6 +82,54 @@ void lstm_cell() {
   keep_step("lstm", made, x, made(first, x).h);
 }
 
+void gru_cell() {
+  const Variable x = input({4, 5});
+  numpy_random().seed(4);
+  nn::Module parent;
+  const nn::GruCell made(parent, "layer", {.in = 5, .out = 3});
+  keep_step("gru_cell", made, x, made(made({}, x), x));
+}
+
+void cross_attention() {
+  const Variable x = input({2, 5, 8});
+  numpy_random().seed(4);
+  nn::Module parent;
+  const nn::Attention made(parent, "layer", {.embed_dim = 8, .heads = 2, .dropout = 0.3});
+  const Variable memory = tanh(slice(x, {{0, 2, 1}, {0, 3, 1}, {0, 8, 1}}));
+  keep_step("cross_attention", made, x, made(x, memory));
+}
+
+// Sequences of 3, 5 and 2 steps.
+std::vector<Variable> sequences(const Variable& x) {
+  return split_axis(x, std::vector<std::int64_t>{3, 8}, 0);
+}
+
+void recurrent_layers() {
+  const nn::RecurrentOptions options{
+      .layers = 2, .in = 4, .out = 3, .dropout = 0.3, .bidirectional = true};
+  {
+    const Variable x = input({10, 4});
+    numpy_random().seed(4);
+    nn::Module parent;
+    const nn::Lstm made(parent, "layer", options);
+    const auto first = made(sequences(x));
+    const auto [h, c, ys] = made(sequences(x), first.h, first.c);
+    keep("lstm_layers/h", h);
+    keep("lstm_layers/c", c);
+    keep_step("lstm_layers", made, x, concat(ys, 0));
+  }
+  {
+    const Variable x = input({10, 4});
+    numpy_random().seed(4);
+    nn::Module parent;
+    const nn::Gru made(parent, "layer",
+                       {.layers = 2, .in = 4, .out = 3, .b = initializers::normal()});
+    const auto [h, ys] = made(sequences(x));
+    keep("gru_layers/h", h);
+    keep_step("gru_layers", made, x, concat(ys, 0));
+  }
+}
+
 void sequential() {
   const Variable x = input({4, 5});
   numpy_random().seed(4);
@@ -121,6 +169,9 @@ void optimizer(const std::string& name, const std::vector<OptimizerHook>& hooks 
   nn::Module parent;
   const nn::Linear model(parent, "layer", {.in = 5, .out = 3});
   O made(model);
+  if (name == "RMSpropMomentumSGD") {
+    if constexpr (requires { made.options.sgd_share; }) made.options.sgd_share = 0.25;
+  }
   for (const auto& hook : hooks) made.add_hook(hook);
   for (int step = 0; step < 5; ++step) {
     model.cleargrads();
@@ -130,6 +181,45 @@ void optimizer(const std::string& name, const std::vector<OptimizerHook>& hooks 
   }
   for (const auto& [path, array] : model.arrays()) keep("optimizer/" + name + "/" + path, array);
   for (const auto& [path, array] : made.arrays()) keep("optimizer/" + name + "/" + path, array);
+}
+
+// Loads an optimizer that Python has saved, makes an update, and saves it.
+void optimizer_in_files(const std::string& folder) {
+  numpy_random().seed(4);
+  nn::Module parent;
+  const nn::Linear model(parent, "layer", {.in = 5, .out = 3});
+  Adam npz(model), safetensors(model);
+  load_npz(npz, folder + "/optimizer_python.npz");
+  load_safetensors(safetensors, folder + "/optimizer_python.safetensors");
+  for (Adam* loaded : {&npz, &safetensors}) {
+    const Variable x = input({4, 5});
+    model.cleargrads();
+    const Variable y = tanh(model(x));
+    backward(sum(multiply(y, y)));
+    loaded->update();
+  }
+  for (const auto& [path, array] : model.arrays()) keep("resumed/" + path, array);
+  save_npz(npz, folder + "/optimizer.npz");
+  save_safetensors(safetensors, folder + "/optimizer.safetensors");
+}
+
+void all_schedules() {
+  const std::pair<const char*, Schedule> table[] = {
+      {"ExponentialShift", schedules::exponential(0.3, 0.9, 0.2)},
+      {"StepShift", schedules::step(0.3, 0.5, 4)},
+      {"MultistepShift", schedules::multistep(0.3, 0.5, {3, 7})},
+      {"PolynomialShift", schedules::polynomial(0.3, 1.5, 9)},
+      {"InverseShift", schedules::inverse(0.3, 0.4, 0.75)},
+      {"LinearShift", schedules::linear({0.3, 0.1}, {2, 8})},
+      {"CosineShift", schedules::cosine(0.3, 9, 0.01)},
+      {"OneCycleShift", schedules::one_cycle(0.3, 9)},
+      {"WarmupShift", schedules::warmup(0.1, 5, [](std::int64_t) { return 0.3; })},
+  };
+  for (const auto& [name, value] : table) {
+    const Array values = empty({12}, Dtype::float64);
+    for (std::int64_t t = 0; t < values.size(); ++t) values.as<double>()[t] = value(t);
+    results[std::string("schedule/") + name] = values;
+  }
 }
 
 void optimizers() {
@@ -145,9 +235,16 @@ void optimizers() {
   optimizer<MSVAG>("MSVAG");
   optimizer<Adam>("Adam");
   optimizer<AMSGrad>("AMSGrad");
+  optimizer<AdaBound>("AdaBound");
+  optimizer<AMSBound>("AMSBound");
+  optimizer<LAMB>("LAMB");
+  optimizer<RMSpropMomentumSGD>("RMSpropMomentumSGD");
   optimizer<SGD>("WeightDecay", {weight_decay(0.01)});
   optimizer<Adam>("GradientClipping", {gradient_clipping(0.1)});
   optimizer<SGD>("GradientHardClipping", {gradient_hard_clipping(-0.01, 0.02)});
+  optimizer<SGD>("Lasso", {lasso(0.01)});
+  optimizer<SGD>("GradientNoise", {gradient_noise(0.3)});
+  optimizer<SGD>("GradientLARS", {gradient_lars(0.01, 0.1)});
 }
 
 // Numbers of a permutation, and files of Python's copied by C++.
@@ -170,9 +267,14 @@ int main(int /*argc*/, char** argv) {
   layers();
   embedding();
   lstm_cell();
+  gru_cell();
+  cross_attention();
+  recurrent_layers();
   sequential();
   all_initializers();
   optimizers();
+  all_schedules();
+  optimizer_in_files(argv[1]);
   rest(argv[1]);
   write_npz(std::string(argv[1]) + "/twins.npz", results);
 }

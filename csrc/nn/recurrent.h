@@ -1,0 +1,121 @@
+// Recurrent layers: a step at a time, or over whole sequences.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nn/layers.h"
+
+namespace renga::nn {
+
+struct LstmCellOptions {
+  std::int64_t in, out;
+  Initializer W = initializers::lecun_normal();  // of one gate
+  double forget_bias = 1;
+};
+
+// A step of long short-term memory; StatelessLSTM in Python.
+class LstmCell : public Module {
+ public:
+  // (N, out); an undefined one stands for zeros.
+  struct State {
+    Variable c, h;
+  };
+
+  LstmCell(Module& parent, const std::string& name, const LstmCellOptions& options);
+  State operator()(const State& before, const Variable& x) const;
+
+  Linear upward, lateral;
+};
+
+struct GruCellOptions {
+  std::int64_t in, out;
+  // Of the layers of the input, of those of the state, and of the biases of both.
+  Initializer W = initializers::lecun_normal(), U = initializers::lecun_normal();
+  Initializer b = initializers::constant(0);
+};
+
+// A step of a gated recurrent unit; StatelessGRU in Python.
+class GruCell : public Module {
+ public:
+  GruCell(Module& parent, const std::string& name, const GruCellOptions& options);
+  // The state (N, out) after `h`; an undefined one stands for zeros.
+  Variable operator()(const Variable& h, const Variable& x) const;
+
+  Linear W_r, U_r, W_z, U_z, W, U;
+};
+
+struct RecurrentOptions {
+  std::int64_t layers = 1, in, out;
+  double dropout = 0;          // between layers
+  bool bidirectional = false;  // outputs of both directions are side by side
+  Initializer W = initializers::lecun_normal(), b = initializers::constant(0);
+};
+
+// Layers over sequences (length, in) of any lengths above 0. States are (layers directions, number
+// of sequences, out), undefined ones stand for zeros, and outputs are sequences (length, directions
+// out). A child has the weights w0, w1, ... and biases b0, ... of one layer and direction, those of
+// the input first.
+class RecurrentLayers : public Module {
+ protected:
+  struct Layer : Module {
+    Layer(Module& parent, const std::string& name, int weights, std::int64_t below,
+          const RecurrentOptions& options);
+    std::vector<Variable> w, b;
+  };
+
+  RecurrentLayers(Module& parent, const std::string& name, const RecurrentOptions& options,
+                  int weights);
+  // The last states, and the outputs.
+  std::pair<std::vector<Variable>, std::vector<Variable>> run(
+      std::vector<Variable> states, const std::vector<Variable>& xs) const;
+  // The outputs and last states of one layer over sequences sorted by length.
+  virtual std::vector<Variable> run_layer(const Layer& layer, const Variable& x,
+                                          std::span<const Variable> states, const Lengths& lengths,
+                                          bool backwards) const = 0;
+
+ private:
+  std::vector<std::unique_ptr<Layer>> layers_;
+  std::int64_t out_;
+  int directions_;
+  double dropout_;
+};
+
+// Long short-term memory: NStepLSTM and NStepBiLSTM in Python.
+class Lstm : public RecurrentLayers {
+ public:
+  struct Result {
+    Variable h, c;
+    std::vector<Variable> ys;
+  };
+
+  Lstm(Module& parent, const std::string& name, const RecurrentOptions& options);
+  Result operator()(const std::vector<Variable>& xs, const Variable& h = {},
+                    const Variable& c = {}) const;
+
+ private:
+  std::vector<Variable> run_layer(const Layer& layer, const Variable& x,
+                                  std::span<const Variable> states, const Lengths& lengths,
+                                  bool backwards) const override;
+};
+
+// Gated recurrent units: NStepGRU and NStepBiGRU in Python.
+class Gru : public RecurrentLayers {
+ public:
+  struct Result {
+    Variable h;
+    std::vector<Variable> ys;
+  };
+
+  Gru(Module& parent, const std::string& name, const RecurrentOptions& options);
+  Result operator()(const std::vector<Variable>& xs, const Variable& h = {}) const;
+
+ private:
+  std::vector<Variable> run_layer(const Layer& layer, const Variable& x,
+                                  std::span<const Variable> states, const Lengths& lengths,
+                                  bool backwards) const override;
+};
+
+}  // namespace renga::nn
