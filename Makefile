@@ -136,6 +136,7 @@ peer:
 docs: EXTRAS := docs,onnx
 docs: renga
 	$(BIN)/python docs/scripts/make_operations.py > docs/operations.md
+	$(BIN)/python docs/scripts/make_cpp_operations.py > docs/cpp/operations.md
 	$(BIN)/python docs/scripts/make_combinations.py > docs/parallel/combinations.md
 	$(BIN)/python docs/scripts/make_reference.py docs/reference
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs

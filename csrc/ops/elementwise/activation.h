@@ -10,17 +10,17 @@ namespace renga {
 Variable sigmoid(const Variable& x);
 Variable tanh(const Variable& x);
 Variable relu(const Variable& x);
-Variable leaky_relu(const Variable& x, double slope);
-Variable elu(const Variable& x, double alpha);
+Variable leaky_relu(const Variable& x, double slope = 0.2);
+Variable elu(const Variable& x, double alpha = 1);
 // scale times elu(x, alpha).
 Variable selu(const Variable& x, double alpha, double scale);
-Variable softplus(const Variable& x, double beta);
-Variable clipped_relu(const Variable& x, double z);
+Variable softplus(const Variable& x, double beta = 1);
+Variable clipped_relu(const Variable& x, double z = 20);
 Variable hard_sigmoid(const Variable& x);
 Variable hard_swish(const Variable& x);
-// `approximate` is "none" or "tanh".
 // `slope` broadcasts to x.
 Variable prelu(const Variable& x, const Variable& slope);
+// `approximate` is "none" or "tanh".
 Variable gelu(const Variable& x, const std::string& approximate = "none");
 Variable silu(const Variable& x);
 Variable mish(const Variable& x);

@@ -53,15 +53,17 @@ Variable embed_id(const Array& ids, const Variable& w,
 Variable select_item(const Variable& x, const Array& t);
 // Elements of an axis by integers of any shape, which replaces it; negative ones count from the
 // end.
-Variable take(const Variable& x, const Array& indices, std::int64_t axis);
+Variable take(const Variable& x, const Array& indices, std::int64_t axis = 0);
 // x with y, of the shape of take(x, indices, axis), added there, in order.
-Variable index_add(const Variable& x, const Array& indices, const Variable& y, std::int64_t axis);
+Variable index_add(const Variable& x, const Array& indices, const Variable& y,
+                   std::int64_t axis = 0);
 // The product of a sparse matrix, which has data at rows `targets` and columns `sources`, and of
 // the dense matrix x; entries with index -1 are left out.
 Variable sparse_product(const Variable& data, const Array& sources, const Array& targets,
                         const Variable& x, std::int64_t rows);
 // A view of the elements first + sum(index * strides), counted in row-major order.
-Variable as_strided(const Variable& x, const Shape& shape, const Dims& strides, std::int64_t first);
+Variable as_strided(const Variable& x, const Shape& shape, const Dims& strides,
+                    std::int64_t first = 0);
 
 template <class Visit>
 void list_indexing_ops(Visit&& visit) {

@@ -26,8 +26,8 @@ struct LossKernels {
 extern KernelTable<LossKernels> loss_kernels;
 
 // A loss per sample (and position): -class_weight[t] log softmax(x)[t].
-Variable softmax_nll(const Variable& x, const Array& t, const std::optional<Array>& class_weight,
-                     std::int64_t ignore_label);
+Variable softmax_nll(const Variable& x, const Array& t,
+                     const std::optional<Array>& class_weight = {}, std::int64_t ignore_label = -1);
 // The sum of these, divided by the number of labels that are not ignored if `normalize`, else by N.
 Variable softmax_cross_entropy(const Variable& x, const Array& t, bool normalize = true,
                                const std::optional<Array>& class_weight = {},

@@ -18,15 +18,15 @@ Variable broadcast_to(const Variable& x, const Shape& shape);
 Variable expand_dims(const Variable& x, std::int64_t axis);
 Variable squeeze(const Variable& x, const std::optional<Axes>& axes = {});
 Variable flatten(const Variable& x);
-Variable concat(const std::vector<Variable>& xs, std::int64_t axis);
-Variable stack(const std::vector<Variable>& xs, std::int64_t axis);
+Variable concat(const std::vector<Variable>& xs, std::int64_t axis = 1);
+Variable stack(const std::vector<Variable>& xs, std::int64_t axis = 0);
 // Splits x before each of `indices`.
 std::vector<Variable> split_axis(const Variable& x, const std::vector<std::int64_t>& indices,
                                  std::int64_t axis);
 // The slices of x along an axis, without it.
-std::vector<Variable> separate(const Variable& x, std::int64_t axis);
+std::vector<Variable> separate(const Variable& x, std::int64_t axis = 0);
 // `before` and `after` are the numbers of elements added at both ends of every axis.
-Variable pad(const Variable& x, const Dims& before, const Dims& after, double value);
+Variable pad(const Variable& x, const Dims& before, const Dims& after, double value = 0);
 Shape padded_shape(const Variable& x, const Dims& before, const Dims& after);
 // Elements added that copy others of their axis, one axis after the other: the first and last one
 // (edge), all of them again (wrap) or backwards, with those at the ends twice (symmetric) or once
@@ -43,7 +43,8 @@ struct Range {
 };
 Variable slice(const Variable& x, const std::vector<Range>& ranges);
 // x[i, i + offset] of two axes, as the last axis.
-Variable diagonal(const Variable& x, std::int64_t offset, std::int64_t axis1, std::int64_t axis2);
+Variable diagonal(const Variable& x, std::int64_t offset = 0, std::int64_t axis1 = 0,
+                  std::int64_t axis2 = 1);
 
 template <class Visit>
 void list_manipulation_ops(Visit&& visit) {
