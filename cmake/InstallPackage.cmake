@@ -9,7 +9,7 @@ install(FILES cmake/renga-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/renga-config-
 # Installed headers include each other by names that begin with renga/, so that they cannot be
 # mistaken for a program's own.
 set(folders "renga|settings|devices|tensor|simd|lazy|autograd|ops|optimizers|nn|transport|context")
-set(folders "${folders}|shared_memory|collectives|data_parallel|spatial|communicator|work|world")
+set(folders "${folders}|shared_memory|collectives|channel|data_parallel|spatial|communicator|work|world")
 install(CODE "
   set(folders [[${folders}]])
   set(sources [[${CMAKE_CURRENT_SOURCE_DIR}/csrc;${CMAKE_CURRENT_SOURCE_DIR}/communicators]])")
