@@ -1,2 +1,3 @@
-# Targets: renga::renga and, with MPI or without, renga::communicators.
+# Targets: renga::renga and, with MPI or without, renga::communicators; renga::cuda in a build with
+# RENGA_CUDA.
 include(${CMAKE_CURRENT_LIST_DIR}/renga-targets.cmake)

@@ -26,8 +26,8 @@ INCLUDES = {
     "planning": {"tensor"},
     "nn": {"ops", "optimizers", "autograd", "lazy", "tensor"},
     # What C++ programs include.
-    "renga": {"nn", "ops", "autograd", "settings", "tensor"}
-    | {"data_parallel", "spatial", "world.h"},
+    "renga": {"nn", "ops", "autograd", "settings", "tensor", "devices"}
+    | {"channel", "data_parallel", "spatial", "world.h"},
     "python": {"settings", "planning", "compression"}
     | {"optimizers", "ops", "autograd", "lazy", "tensor", "devices"},
 }
@@ -63,6 +63,7 @@ COMMUNICATORS = {
     "": {"collectives", "shared_memory", "context", "transport"},
     "data_parallel": {"", "collectives", "shared_memory", "optimizers"}
     | {"autograd", "nn"},
+    "channel": {"", "collectives", "autograd", "ops", "nn"},
     "spatial": {"", "autograd"},
     "nccl": {"", "transport"},
 }

@@ -18,6 +18,7 @@ import renga.functions as F
 import renga.links as L
 from renga import initializers, optimizer_hooks, optimizers, serializers
 from renga.launch import mpiexec_command, mpiexec_environment
+from renga.training import extensions
 
 _EXAMPLES = pathlib.Path(__file__).parents[2] / "examples/cpp"
 _PROGRAMS = os.environ.get("RENGA_CPP_PROGRAMS")
@@ -52,6 +53,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Any:
     numpy.savez_compressed(folder / "python.npz", **arrays)
     del arrays["fortran"]
     safetensors.numpy.save_file(arrays, folder / "python.safetensors")
+    optimizer = _optimizer_after_updates()
+    serializers.save_npz(folder / "optimizer_python.npz", optimizer)
+    serializers.save_safetensors(folder / "optimizer_python.safetensors", optimizer)
     _run("twins", folder, ".")
     return folder, dict(numpy.load(folder / "twins.npz"))
 
@@ -139,6 +143,39 @@ def test_lstm(results: Any) -> None:
     _assert_same(results[1], "lstm/", _step(link, x, link(c, h, x)[1]))
 
 
+def test_gru_cell(results: Any) -> None:
+    x = _input((4, 5))
+    link = L.StatelessGRU(5, 3)
+    h = link(numpy.zeros((4, 3), numpy.float32), x)
+    _assert_same(results[1], "gru_cell/", _step(link, x, link(h, x)))
+
+
+def test_cross_attention(results: Any) -> None:
+    x = _input((2, 5, 8))
+    link = L.MultiHeadAttention(8, 2, dropout=0.3)
+    y = link(x, F.tanh(x[:, :3]))
+    _assert_same(results[1], "cross_attention/", _step(link, x, y))
+
+
+def test_lstm_layers(results: Any) -> None:
+    x = _input((10, 4))
+    link = L.NStepBiLSTM(2, 4, 3, 0.3)
+    xs = F.split_axis(x, [3, 8], 0)
+    h, c, _ = link(None, None, xs)
+    h, c, ys = link(h, c, F.split_axis(x, [3, 8], 0))
+    expected = _step(link, x, F.concat(ys, 0))
+    expected.update(h=h.array, c=c.array)
+    _assert_same(results[1], "lstm_layers/", expected)
+
+
+def test_gru_layers(results: Any) -> None:
+    x = _input((10, 4))
+    link = L.NStepGRU(2, 4, 3, 0.0, initial_bias=initializers.Normal())
+    h, ys = link(None, F.split_axis(x, [3, 8], 0))
+    expected = {**_step(link, x, F.concat(ys, 0)), "h": h.array}
+    _assert_same(results[1], "gru_layers/", expected)
+
+
 def test_sequential_is_named_as_a_list(results: Any) -> None:
     x = _input((4, 5))
     link = renga.ChainList(L.Linear(5, 8), L.Linear(8, 2))
@@ -166,7 +203,9 @@ def test_initializers(results: Any) -> None:
     [
         *("SGD", "MomentumSGD", "NesterovAG", "CorrectedMomentumSGD", "RMSprop"),
         *("AdaGrad", "AdaDelta", "RMSpropGraves", "SMORMS3", "MSVAG", "Adam"),
-        *("AMSGrad", "WeightDecay", "GradientClipping", "GradientHardClipping"),
+        *("AMSGrad", "AdaBound", "AMSBound", "LAMB", "RMSpropMomentumSGD"),
+        *("WeightDecay", "GradientClipping", "GradientHardClipping", "Lasso"),
+        *("GradientNoise", "GradientLARS"),
     ],
 )
 def test_optimizers(name: str, results: Any) -> None:
@@ -174,23 +213,83 @@ def test_optimizers(name: str, results: Any) -> None:
         "WeightDecay": ("SGD", (0.01,)),
         "GradientClipping": ("Adam", (0.1,)),
         "GradientHardClipping": ("SGD", (-0.01, 0.02)),
+        "Lasso": ("SGD", (0.01,)),
+        "GradientNoise": ("SGD", (0.3,)),
+        "GradientLARS": ("SGD", (0.01, 0.1)),
     }
     x = _input((4, 5))
     model = L.Linear(5, 3)
     rule, arguments = hooks.get(name, (name, ()))
     optimizer = getattr(optimizers, rule)().setup(model)
+    if name == "RMSpropMomentumSGD":
+        optimizer.sgd_share = 0.25
     if name in hooks:
         optimizer.add_hook(getattr(optimizer_hooks, name)(*arguments))
     for _ in range(5):
-        model.cleargrads()
-        y = F.tanh(model(x))
-        F.sum(y * y).backward()
-        optimizer.update()
-    expected = serializers.npz.serialize(model)
-    for path, param in model.namedparams():
-        for state, array in param.update_rule.state.items():
-            expected[f"{path[1:]}/{state}"] = array
+        _train(model, optimizer, x)
+    expected = serializers.npz.serialize(model) | serializers.npz.serialize(optimizer)
     _assert_same(results[1], f"optimizer/{name}/", expected)
+
+
+def _train(model: Any, optimizer: Any, x: Any) -> None:
+    model.cleargrads()
+    y = F.tanh(model(x))
+    F.sum(y * y).backward()
+    optimizer.update()
+
+
+def _optimizer_after_updates() -> Any:
+    x = _input((4, 5))
+    model = L.Linear(5, 3)
+    optimizer = optimizers.Adam().setup(model)
+    for _ in range(3):
+        _train(model, optimizer, x)
+    optimizer.new_epoch()
+    return optimizer
+
+
+def test_optimizers_in_files(results: Any) -> None:
+    folder, found = results
+    x = _input((4, 5))
+    model = L.Linear(5, 3)
+    resumed = optimizers.Adam().setup(model)
+    for kind in ("npz", "safetensors"):
+        getattr(serializers, f"load_{kind}")(
+            folder / f"optimizer_python.{kind}", resumed
+        )
+        _train(model, resumed, x)
+        stored = optimizers.Adam().setup(L.Linear(5, 3))
+        getattr(serializers, f"load_{kind}")(folder / f"optimizer.{kind}", stored)
+        expected = serializers.npz.serialize(resumed)
+        _assert_same(serializers.npz.serialize(stored), "", expected)
+        assert (stored.t, stored.epoch) == (4, 1)
+    _assert_same(found, "resumed/", serializers.npz.serialize(model))
+
+
+_SHIFTS: dict[str, Any] = {
+    "ExponentialShift": ((0.9, 0.3, 0.2), {}),
+    "StepShift": ((0.5, 4, 0.3), {}),
+    "MultistepShift": ((0.5, [3, 7], 0.3), {}),
+    "PolynomialShift": ((1.5, 9, 0.3), {}),
+    "InverseShift": ((0.4, 0.75, 0.3), {}),
+    "LinearShift": (((0.3, 0.1), (2, 8)), {}),
+    "CosineShift": ((9, 0.01, 0.3), {}),
+    "OneCycleShift": ((9,), {"init": 0.3}),
+    "WarmupShift": ((0.1, 5, 0.3), {}),
+}
+
+
+@pytest.mark.parametrize("name", _SHIFTS)
+def test_schedules(name: str, results: Any) -> None:
+    arguments, named = _SHIFTS[name]
+    optimizer = optimizers.SGD().setup(L.Linear(2, 2))
+    shift = getattr(extensions, name)("lr", *arguments, optimizer=optimizer, **named)
+    values = []
+    shift.initialize(None)
+    for _ in range(12):
+        values.append(optimizer.lr)
+        shift(None)
+    numpy.testing.assert_array_equal(results[1][f"schedule/{name}"], values)
 
 
 def test_permutation(results: Any) -> None:
@@ -232,6 +331,16 @@ def test_digits_on_two_processes(digits: Any) -> None:
     assert found.keys() == expected.keys()
     for name, array in expected.items():
         numpy.testing.assert_allclose(found[name], array, rtol=0, atol=1e-6)
+
+
+def test_a_network_moves_to_a_cuda_device(tmp_path: pathlib.Path) -> None:
+    assert _PROGRAMS is not None
+    if not (pathlib.Path(_PROGRAMS) / "on_cuda").exists():
+        pytest.skip("a build without the stand-in")
+    printed = _run("on_cuda", tmp_path)
+    ((difference,),) = _numbers(printed, r"difference (\S+) on cuda")
+    assert difference < 1e-5
+    assert re.search(r"cuda: expected a device below \d, got 99$", printed.strip())
 
 
 def test_dcgan(digits: Any) -> None:
