@@ -11,25 +11,33 @@ std::optional<Variable> when(bool wanted, const auto& make) {
   return wanted ? std::optional<Variable>(make()) : std::nullopt;
 }
 
-// x Wᵀ + b for x with some axes of samples.
+// x Wᵀ + b for x with some axes of samples; the others count as one.
 Variable linear_of(const Variable& x, const Variable& W, const std::optional<Variable>& b,
                    int batch_axes) {
   if (x.ndim() == 2 && batch_axes == 1) return linear(x, W, b);
-  Shape batch, rows{1, W.shape(1)};
-  for (int axis = 0; axis < batch_axes; ++axis) {
-    batch.push_back(x.shape(axis));
-    rows[0] *= x.shape(axis);
+  require(x.ndim() > batch_axes, "linear: expected x of more than n_batch_axes=", batch_axes,
+          " axes, got ", x.shape());
+  Shape rows{1, 1}, batch;
+  for (int axis = 0; axis < x.ndim(); ++axis) {
+    rows[axis < batch_axes ? 0 : 1] *= x.shape(axis);
+    if (axis < batch_axes) batch.push_back(x.shape(axis));
   }
+  require(rows[1] == W.shape(1), "linear: expected x with ", W.shape(1),
+          " elements per sample for W of ", W.shape(), ", got ", rows[1], ": x of ", x.shape(),
+          " with n_batch_axes=", batch_axes);
   batch.push_back(W.shape(0));
   return reshape(linear(reshape(x, rows), W, b), batch);
 }
 
 // Options of a convolution's window, and the shape of its weight: (first, second, kernel...).
 Window window_of(const ConvolutionOptions& o) {
-  require<std::invalid_argument>(
-      o.groups > 0 && o.in % o.groups == 0 && o.out % o.groups == 0,
-      "convolution: expected channels divisible by the number of groups, got ", o.in, ", ", o.out,
-      " and ", o.groups);
+  require<std::invalid_argument>(o.groups >= 1, "convolution: groups: expected at least 1, got ",
+                                 o.groups);
+  for (const auto& [kind, channels] : {std::pair{"output", o.out}, std::pair{"input", o.in}}) {
+    require<std::invalid_argument>(channels % o.groups == 0, "convolution: expected ", kind,
+                                   " channels divisible by the number of groups, got ", channels,
+                                   " and ", o.groups);
+  }
   return {o.stride.of(o.axes), o.pad.of(o.axes), o.dilate.of(o.axes), o.groups};
 }
 
