@@ -28,24 +28,21 @@ template <class V>
 [[gnu::always_inline]] inline LogarithmParts<V> logarithm_parts(const V& x) {
   using C = typename V::value_type;
   constexpr bool is_double = std::is_same_v<C, double>;
-  constexpr int digits = std::numeric_limits<C>::digits - 1;
   // Subnormal numbers are made normal first.
   constexpr int shift = is_double ? 54 : 24;
   const auto is_small = x < V(std::numeric_limits<C>::min());
-  BitsOf<V> bits = bits_of(select(is_small, x * V(C(std::int64_t{1} << shift)), x));
-  V exponent;
+  const V normal = select(is_small, x * V(C(std::int64_t{1} << shift)), x);
+  V m, exponent;
   if constexpr (is_double) {
-    constexpr std::int64_t bias = 1023, root_of_half = 0x3fe6a09e667f3bcd;
-    const BitsOf<V> k = (bits - root_of_half + (bias << digits)) >> digits;  // and the bias
-    bits -= (k << digits) - (bias << digits);
-    exponent = from_bits<V>(k | 0x4330000000000000) - V(0x1p52 + bias);
+    const Mantissa<V> parts = mantissa(normal);
+    m = parts.m, exponent = parts.exponent;
   } else {
     constexpr std::int32_t root_of_half = 0x3f3504f3;
-    const BitsOf<V> k = (bits - root_of_half) >> digits;
-    bits -= k << digits;
+    const BitsOf<V> k = (bits_of(normal) - root_of_half) >> 23;
+    m = from_bits<V>(bits_of(normal) - (k << 23));
     exponent = V(__builtin_convertvector(k, typename V::V));
   }
-  const V f = from_bits<V>(bits) - V(1);
+  const V f = m - V(1);
   exponent = select(is_small, exponent - V(shift), exponent);
   const V half_square = f * f * V(C(0.5));
   if constexpr (is_double) {

@@ -1,5 +1,5 @@
 // Powers, angles and remainders of vectors. Those of floats are computed in double, whose results
-// are rounded once: within 0.6 units in the last place. Those of doubles are computed one by one.
+// are rounded once: within 0.6 units in the last place. Those of doubles are within 2 units.
 #pragma once
 
 #include <cmath>
@@ -62,12 +62,30 @@ template <class D>
 [[gnu::always_inline]] inline D from_bits(const BitsOf<D>& bits) {
   return D(reinterpret_cast<typename D::V>(bits));
 }
-inline constexpr std::int64_t kSign = std::numeric_limits<std::int64_t>::min();
+// That of the sign.
+template <class D>
+inline constexpr auto kSign = std::numeric_limits<std::decay_t<decltype(BitsOf<D>{}[0])>>::min();
 
 // |x| with the sign of y.
 template <class D>
 [[gnu::always_inline]] inline D with_sign(const D& x, const D& y) {
-  return from_bits<D>((bits_of(x) & ~kSign) | (bits_of(y) & kSign));
+  return from_bits<D>((bits_of(x) & ~kSign<D>) | (bits_of(y) & kSign<D>));
+}
+
+// What rounding the product a b to `product` loses.
+template <class D>
+[[gnu::always_inline]] inline D lost_by_product(const D& a, const D& b, const D& product) {
+  D y = a;
+#if defined(__FMA__)
+  if constexpr (std::is_same_v<typename D::value_type, double>) {
+    asm("vfmsub213pd %2, %1, %0" : "+v"(y.v) : "v"(b.v), "v"(product.v));
+  } else {
+    asm("vfmsub213ps %2, %1, %0" : "+v"(y.v) : "v"(b.v), "v"(product.v));
+  }
+#else
+  for (int k = 0; k < D::width; ++k) y.v[k] = std::fma(a.v[k], b.v[k], -product.v[k]);
+#endif
+  return y;
 }
 
 // Added and subtracted again, it leaves the nearest integer of numbers up to 2^51.
@@ -82,14 +100,25 @@ template <class D>
   return select(n > x, n - D(1), n);
 }
 
-// Of positive normal doubles, with a relative error of 2^-38: x = m 2^k, where m is between the
-// roots of 1/2 and of 2, and log m = 2 artanh((m - 1) / (m + 1)) by its series.
+// m 2^exponent, where m is between the roots of 1/2 and of 2.
+template <class D>
+struct Mantissa {
+  D m, exponent;
+};
+// Of positive normal doubles.
+template <class D>
+[[gnu::always_inline]] inline Mantissa<D> mantissa(const D& x) {
+  constexpr std::int64_t bias = 1023, root_of_half = 0x3fe6a09e667f3bcd;
+  const BitsOf<D> k = (bits_of(x) - root_of_half + (bias << 52)) >> 52;  // and the bias
+  return {from_bits<D>(bits_of(x) - (k << 52) + (bias << 52)),
+          from_bits<D>(k | 0x4330000000000000) - D(0x1p52 + bias)};
+}
+
+// Of positive normal doubles, with a relative error of 2^-38: log m = 2 artanh((m - 1) / (m + 1))
+// by its series.
 template <class D>
 [[gnu::always_inline]] inline D logarithm_to_base_2(const D& x) {
-  constexpr std::int64_t bias = 1024, root_of_half = 0x3fe6a09e667f3bcd;
-  const BitsOf<D> k = (bits_of(x) - root_of_half + (bias << 52)) >> 52;  // and the bias
-  const D m = from_bits<D>(bits_of(x) - (k << 52) + (bias << 52));
-  const D exponent = from_bits<D>(k | 0x4330000000000000) - D(0x1p52 + bias);
+  const auto [m, exponent] = mantissa(x);
   const D s = (m - D(1)) / (m + D(1)), z = s * s;
   D p = z * D(1.0 / 13) + D(1.0 / 11);
   p = p * z + D(1.0 / 9);
@@ -178,24 +207,96 @@ template <class D>
   return select(abs(x) < D(1e-300), x, half + half);
 }
 
-// x^y of doubles that are floats, with the exceptions of the C standard.
+// A number and what its rounding loses.
 template <class D>
-[[gnu::always_inline]] inline D power_of_floats(const D& x, const D& y) {
+struct Sum {
+  D high, low;
+};
+
+// a b, of which both have parts.
+template <class D>
+[[gnu::always_inline]] inline Sum<D> product(const Sum<D>& a, const Sum<D>& b) {
+  const D high = a.high * b.high;
+  return {high, lost_by_product(a.high, b.high, high) + (a.high * b.low + a.low * b.high)};
+}
+
+// The logarithm to base 2 of positive finite doubles with a relative error of 2^-63: log m is
+// 2 artanh s for s = (m - 1) / (m + 1), by s + s³ (1/3 + s² (1/5 + …)).
+template <class D>
+[[gnu::always_inline]] inline Sum<D> exact_logarithm_to_base_2(const D& x) {
+  constexpr double kSeries[] = {1.0 / 25, 1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15,
+                                1.0 / 13, 1.0 / 11, 1.0 / 9,  1.0 / 7,  1.0 / 5};
+  constexpr double third = 1.0 / 3, rest_of_third = 0x1.5555555555555p-56;
+  constexpr double scale = 0x1.71547652b82fep1, rest_of_scale = 0x1.777d0ffda0d24p-55;  // 2 / log 2
+  const auto is_small = x < D(std::numeric_limits<double>::min());
+  const auto [m, power] = mantissa(D(select(is_small, x * D(0x1p54), x)));
+  const D exponent = select(is_small, power - D(54), power);
+  const D numerator = m - D(1), denominator = m + D(1), inverse = D(1) / denominator;
+  Sum<D> s = {numerator * inverse, D()};
+  const D product_of_s = s.high * denominator;
+  const D lost = lost_by_product(s.high, denominator, product_of_s);
+  s.low = (numerator - product_of_s - lost - s.high * (m - (denominator - D(1)))) * inverse;
+  const Sum<D> square = product(s, s);
+  const D tail = square.high * polynomial(square.high, kSeries), slope = D(third) + tail;
+  const Sum<D> cube =
+      product(s, product(square, {slope, (D(third) - slope) + tail + D(rest_of_third)}));
+  const D sum = s.high + cube.high;
+  const Sum<D> log = product<D>({sum, (s.high - sum) + cube.high + (s.low + cube.low)},
+                                {D(scale), D(rest_of_scale)});
+  const D total = exponent + log.high;
+  return {total, (exponent - total) + log.high + log.low};
+}
+
+// y log x, given the logarithm of |x|, with the exceptions of powers: 1 for 1^y and x^0, also if
+// the other number is NaN.
+template <class D>
+[[gnu::always_inline]] inline D exponent_of_power(const D& x, const D& y, const D& log_of_size) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const D size = abs(x);
-  D log = logarithm_to_base_2(size);
-  log = select(size == D(0), D(-infinity), select(size == D(infinity), D(infinity), log));
-  D t = select(log == D(0), D(0), y * log);
-  t = select(y == D(0), D(0), select(isnan(x), x, t));
+  const D log =
+      select(size == D(0), D(-infinity), select(size == D(infinity), D(infinity), log_of_size));
+  const D t = select(log == D(0), D(0), y * log);
+  return select(y == D(0), D(0), select(isnan(x), x, t));
+}
+
+// x^y, given |x|^y and which numbers are even or other integers, with the exceptions of the C
+// standard.
+template <class D, class M>
+[[gnu::always_inline]] inline D power_with_sign(const D& x, const D& positive, const M& is_even,
+                                                const M& is_integer) {
+  const D odd = from_bits<D>(bits_of(positive) ^ (bits_of(x) & kSign<D>));
+  const D undefined = D(std::numeric_limits<double>::quiet_NaN());
+  const D other =
+      select((x < D(0)) && (x > D(-std::numeric_limits<double>::infinity())), undefined, positive);
+  return select(is_even, positive, select(is_integer, odd, other));
+}
+
+// x^y of doubles that are floats.
+template <class D>
+[[gnu::always_inline]] inline D power_of_floats(const D& x, const D& y) {
+  const D t = exponent_of_power(x, y, logarithm_to_base_2(D(abs(x))));
   // As a float, the power is 0 or infinite beyond the limits. NaN stays.
   const D power = power_of_2(min(D(300), max(D(-300), t)));
-  const D positive = select(isnan(t), t, power);
   // Even and odd integers; floats from 2^24 on are even.
   const D whole = min(D(0x1p30), abs(y)), half = whole * D(0.5);
-  const D odd = from_bits<D>(bits_of(positive) ^ (bits_of(x) & kSign));
-  const D undefined = D(std::numeric_limits<double>::quiet_NaN());
-  const D other = select((x < D(0)) && (x > D(-infinity)), undefined, positive);
-  return select(nearest(half) == half, positive, select(nearest(whole) == whole, odd, other));
+  return power_with_sign(x, select(isnan(t), t, power), nearest(half) == half,
+                         nearest(whole) == whole);
+}
+
+template <class D>
+[[gnu::always_inline]] inline D power_of_doubles(const D& x, const D& y) {
+  const Sum<D> log = exact_logarithm_to_base_2(D(abs(x)));
+  const D t = exponent_of_power(x, y, log.high), limited = min(D(1100), max(D(-1100), t));
+  // What is lost of exponents within the limits.
+  const D lost = select(abs(t) <= D(1100), lost_by_product(y, log.high, t) + y * log.low, D(0));
+  const D n = nearest(limited);
+  const D z = ((limited - n) + select(t == D(0), D(0), lost)) * D(std::numbers::ln2);
+  const D p = (polynomial(z, kExponentialRest) * z + D(1)) * z + D(1);
+  const D positive = select(isnan(t), t, times_power_of_2(p, n));
+  if (all(x > D(0))) return positive;
+  const D size = abs(y), half = size * D(0.5);
+  const auto is_integer = floor(size) == size;
+  return power_with_sign(x, positive, (floor(half) == half) && is_integer, is_integer);
 }
 
 template <class Target, class C>
@@ -207,7 +308,7 @@ template <class Target, class C>
             __attribute__((always_inline)) { return power_of_floats(a, b); },
         x, y);
   } else {
-    return one_by_one([](C a, C b) { return std::pow(a, b); }, x, y);
+    return power_of_doubles(x, y);
   }
 }
 
@@ -229,6 +330,43 @@ template <class D>
   return select(isnan(y), y, select(isnan(x), x, with_sign(angle, y)));
 }
 
+// π / 4 in two parts, of which products of the first with integers up to 4 are exact.
+inline constexpr double kEighth = 0x1.921fb54442d18p-1, kRestOfEighth = 0x1.1a62633145c07p-55;
+inline constexpr double kTangentOfSixteenth = 0.41421356237309503;
+
+// eighths π / 4 + sign atan(u), where |u| is at most the tangent of a sixteenth of a turn.
+template <class D>
+[[gnu::always_inline]] inline D angle_from(const D& eighths, const D& u, const D& sign) {
+  constexpr double kSeries[] = {-0.01917627151752634,  0.039231155619872305,  -0.050854323376990767,
+                                0.058581455876282017,  -0.066645110645993717, 0.076921831636508939,
+                                -0.090909045769541168, 0.11111111015227571,   -0.14285714284666185,
+                                0.19999999999995519,   -0.3333333333333333};
+  const D square = u * u, angle = u + u * square * polynomial(square, kSeries);
+  return eighths * D(kEighth) + (eighths * D(kRestOfEighth) + angle * sign);
+}
+
+template <class D>
+[[gnu::always_inline]] inline D angle_of_doubles(const D& y, const D& x) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const D height = abs(y), width = abs(x), most = max(height, width), least = min(height, width);
+  // As (1, 0), (1, 1) or their reflections if a number is infinite; (0, 0) as (1, 0).
+  const auto is_infinite = most == D(infinity);
+  const D finite = select(is_infinite, D(1), select(most == D(0), D(1), most));
+  const D scale = select(finite > D(1), D(0.25), D(1)), longer = finite * scale;  // finite sums
+  const D shorter = select(is_infinite, select(least == most, D(1), D(0)), least * scale);
+  const auto is_between = shorter > longer * D(kTangentOfSixteenth);
+  const D u =
+      select(is_between, shorter - longer, shorter) / select(is_between, shorter + longer, longer);
+  const auto is_steep = height > width;
+  const D upright = with_sign(D(1), x);
+  const auto is_left = upright < D(0);
+  const D first = select(is_between, D(1), D(0));
+  const D second = select(is_steep, D(2) - first, first);
+  const D eighths = select(is_left, D(4) - second, second);
+  const D angle = angle_from(eighths, u, select(is_steep, -upright, upright));
+  return select(isnan(y), y, select(isnan(x), x, with_sign(angle, y)));
+}
+
 template <class Target, class C>
 [[gnu::always_inline]] inline Vector<Target, C> atan2(const Vector<Target, C>& y,
                                                       const Vector<Target, C>& x) {
@@ -238,38 +376,35 @@ template <class Target, class C>
             __attribute__((always_inline)) { return angle_of_floats(a, b); },
         y, x);
   } else {
-    return one_by_one([](C a, C b) { return std::atan2(a, b); }, y, x);
+    return angle_of_doubles(y, x);
   }
 }
 
-// f(a, b) of floats by vectors of doubles where all quotients are below a limit, up to which a
-// double does not round the quotient of two floats to an integer; else by `other`, one by one.
-template <class Target, class F, class Other>
-[[gnu::always_inline]] inline Vector<Target, float> by_quotients(const Vector<Target, float>& a,
-                                                                 const Vector<Target, float>& b,
-                                                                 const F& f, const Other& other) {
-  using V = Vector<Target, float>;
-  constexpr float limit = 0x1p24f, largest = std::numeric_limits<float>::max();
+// f(a, b) by vectors of doubles where all quotients are below a limit, up to which integers next to
+// them are found; else by `other`, one by one.
+template <class Target, class C, class F, class Other>
+[[gnu::always_inline]] inline Vector<Target, C> by_quotients(const Vector<Target, C>& a,
+                                                             const Vector<Target, C>& b, const F& f,
+                                                             const Other& other) {
+  using V = Vector<Target, C>;
+  constexpr C limit = std::is_same_v<C, float> ? 0x1p24 : 0x1p51;
+  constexpr C largest = std::numeric_limits<C>::max();
   if (all((abs(a / b) < V(limit)) && (abs(b) <= V(largest)))) {
     return in_doubles(f, a, b);
   }
   return one_by_one(other, a, b);
 }
 
+// Remainders u - n v are exact. Where a quotient is rounded up to an integer, n is too large by 1.
 template <class Target, class C>
 [[gnu::always_inline]] inline Vector<Target, C> fmod(const Vector<Target, C>& a,
                                                      const Vector<Target, C>& b) {
-  const auto of_numbers = [](C u, C v) { return std::fmod(u, v); };
-  if constexpr (std::is_same_v<C, float>) {
-    return by_quotients(
-        a, b, [](const auto& u, const auto& v) __attribute__((always_inline)) {
-          const auto remainder = abs(u) - rounded_down(abs(u / v)) * abs(v);
-          return with_sign(remainder, u);
-        },
-        of_numbers);
-  } else {
-    return one_by_one(of_numbers, a, b);
-  }
+  return by_quotients(
+      a, b, []<class D>(const D& u, const D& v) __attribute__((always_inline)) {
+        const D size = abs(v), remainder = abs(u) - rounded_down(D(abs(u / v))) * size;
+        return with_sign(select(remainder < D(0), remainder + size, remainder), u);
+      },
+      [](C u, C v) { return std::fmod(u, v); });
 }
 
 // floor(a / b), which `of_numbers` computes of single ones.
@@ -277,16 +412,13 @@ template <class Target, class C, class Other>
 [[gnu::always_inline]] inline Vector<Target, C> floor_quotient(const Vector<Target, C>& a,
                                                                const Vector<Target, C>& b,
                                                                const Other& of_numbers) {
-  if constexpr (std::is_same_v<C, float>) {
-    return by_quotients(
-        a, b, [](const auto& u, const auto& v) __attribute__((always_inline)) {
-          const auto quotient = u / v;
-          return with_sign(rounded_down(quotient), quotient);
-        },
-        of_numbers);
-  } else {
-    return one_by_one(of_numbers, a, b);
-  }
+  return by_quotients(
+      a, b, []<class D>(const D& u, const D& v) __attribute__((always_inline)) {
+        const D quotient = u / v, n = rounded_down(quotient);
+        const D remainder = from_bits<D>(bits_of(u - n * v) ^ (bits_of(v) & kSign<D>));
+        return with_sign(select(remainder < D(0), n - D(1), n), quotient);
+      },
+      of_numbers);
 }
 
 }  // namespace renga::simd

@@ -41,35 +41,6 @@ RENGA_INLINE V softplus(const V& x, const V& beta) {
   return (max(V(0), z) + log1p_exp(V(-abs(z)))) / beta;
 }
 
-// For vectors of floats, within 1.1 units in the last place: near 0 by a polynomial in v², and
-// 1 - e^p(|v|) from 1 on, where p approximates the logarithm of 1 - erf (both minimax polynomials).
-template <class V>
-RENGA_INLINE V erf_of_floats(const V& v) {
-  const V t = min(abs(v), V(4));  // beyond, erf is 1
-  V p = V(-2.16865102e-5f) * t + V(4.41332703e-4f);
-  p = p * t + V(-4.20454594e-3f);
-  p = p * t + V(2.52082216e-2f);
-  p = p * t + V(-1.08418537e-1f);
-  p = p * t + V(-6.33219913e-1f);
-  p = p * t + V(-1.12957842f);
-  p = p * t + V(1.88042579e-4f);
-  const V far = V(1) - exp_of_negative(p);
-  // Neither comparison holds for NaN.
-  const V outer = select(v < V(0), V(-far), far);
-  return select(t < V(1), erf_near_0(v), V(select(isnan(v), v, outer)));
-}
-
-template <class V>
-RENGA_INLINE V error_function(const V& v) {
-  if constexpr (std::is_arithmetic_v<V>) {
-    return erf(v);
-  } else if constexpr (std::is_same_v<element_of<V>, float>) {
-    return erf_of_floats(v);
-  } else {
-    return Erf{}(v);
-  }
-}
-
 template <class V>
 RENGA_INLINE V erf_slope(const V& v) {
   using C = element_of<V>;
@@ -96,7 +67,7 @@ RENGA_INLINE V hard_swish_slope(const V& v) {
 template <class V>
 RENGA_INLINE V normal_cdf(const V& v) {
   using C = element_of<V>;
-  return V(C(0.5)) * (V(1) + error_function(V(v * V(C(std::numbers::sqrt2 / 2)))));
+  return V(C(0.5)) * (V(1) + erf(V(v * V(C(std::numbers::sqrt2 / 2)))));
 }
 
 template <class V>
@@ -185,63 +156,6 @@ inline constexpr Unary kLastUnary = Unary::mish;
 inline constexpr Binary kLastBinary = Binary::zeta;
 inline constexpr Quaternary kLastQuaternary = Quaternary::difference;
 
-// Of floats, made of arithmetic, comparisons, exponentials and powers alone: vectors of any target
-// compute it, as all functions of two. The others are computed by xsimd, in vectors of one width.
-constexpr bool is_of_any_width(Unary map) {
-  switch (map) {
-    case Unary::negative:
-    case Unary::absolute:
-    case Unary::square:
-    case Unary::cube:
-    case Unary::add:
-    case Unary::multiply:
-    case Unary::subtract_from:
-    case Unary::divide_into:
-    case Unary::power:
-    case Unary::power_of:
-    case Unary::floor_divide:
-    case Unary::floor_divide_into:
-    case Unary::clip:
-    case Unary::sqrt:
-    case Unary::rsqrt:
-    case Unary::sin:
-    case Unary::cos:
-    case Unary::arctan:
-    case Unary::exp:
-    case Unary::expm1:
-    case Unary::arctanh:
-    case Unary::elu:
-    case Unary::softplus:
-    case Unary::tanh:
-    case Unary::erf:
-    case Unary::erfc:
-    case Unary::ndtr:
-    case Unary::erfinv:
-    case Unary::erfcinv:
-    case Unary::ndtri:
-    case Unary::erfcx:
-    case Unary::log_ndtr:
-    case Unary::lgamma:
-    case Unary::digamma:
-    case Unary::log:
-    case Unary::log2:
-    case Unary::log10:
-    case Unary::sigmoid:
-    case Unary::relu:
-    case Unary::leaky_relu:
-    case Unary::clipped_relu:
-    case Unary::hard_sigmoid:
-    case Unary::hard_swish:
-    case Unary::gelu:
-    case Unary::gelu_tanh:
-    case Unary::silu:
-    case Unary::mish:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // The function with parameters p and q of a vector or number.
 template <Unary map, class V>
 RENGA_INLINE V unary(const V& v, element_of<V> p, element_of<V> q) {
@@ -282,7 +196,7 @@ RENGA_INLINE V unary(const V& v, element_of<V> p, element_of<V> q) {
   if constexpr (map == Unary::sinh) return sinh(v);
   if constexpr (map == Unary::cosh) return cosh(v);
   if constexpr (map == Unary::tanh) return tanh(v);
-  if constexpr (map == Unary::erf) return error_function(v);
+  if constexpr (map == Unary::erf) return erf(v);
   if constexpr (map >= Unary::erfc && map <= Unary::ndtri) return special<map>(v);
   if constexpr (map == Unary::erfcx) return in_doubles(ScaledErfc{}, v);
   if constexpr (map == Unary::log_ndtr) return in_doubles(LogNormalCdf{}, v);

@@ -72,7 +72,8 @@ RENGA_INLINE D exp_of_square(const D& x, double factor) {
   const D high = (x + D(round)) - D(round);
   const D low = (x - high) * (x + high) * D(factor);
   const D power = exp(D(high * high * D(factor)));
-  return select(abs(x) < D(60), D(power * (D(1) + (low + low * low * D(0.5)))), power);
+  return select(abs(x) < D(60), D(power * (D(1) + (low + low * low * (D(0.5) + low * D(1.0 / 6))))),
+                power);
 }
 
 struct ScaledErfc {
@@ -98,54 +99,46 @@ struct LogNormalCdf {
   }
 };
 
+// Of vectors of doubles, beyond 28 of which erfc is 0.
 struct Erfc {
   template <class D>
   RENGA_INLINE D operator()(const D& x) const {
-    const D tail = scaled_upper_erfc(D(abs(x))) * exp_of_square(x, -1);
+    const D tail = scaled_erfc(D(min(D(28), D(abs(x))))) * exp_of_square(x, -1);
     return select(x < D(0), D(D(2) - tail), tail);
   }
 };
 struct NormalCdf {
   template <class D>
   RENGA_INLINE D operator()(const D& x) const {
-    const D size = abs(x) * D(1 / std::numbers::sqrt2);
-    const D tail = scaled_upper_erfc(size) * exp_of_square(x, -0.5) * D(0.5);
+    const D size = min(D(28), D(abs(x) * D(1 / std::numbers::sqrt2)));
+    const D tail = scaled_erfc(size) * exp_of_square(x, -0.5) * D(0.5);
     return select(x > D(0), D(D(1) - tail), tail);
   }
 };
 
-// erf for |x| <= 0.5, in double, by Maclaurin's series.
-template <class D>
-RENGA_INLINE D double_erf_near_0(const D& x) {
-  constexpr double kSeries[] = {
-      9.422759064650411e-11, -1.2290555301717928e-9, 1.4807192815879218e-8, -1.6365844691234924e-7,
-      1.6462114365889248e-6, -1.492565035840625e-5,  1.2055332981789664e-4, -8.548327023450853e-4,
-      5.223977625442188e-3,  -2.6866170645131252e-2, 0.11283791670955126,   -0.37612638903183754,
-      1.1283791670955126};
-  return x * polynomial(D(x * x), kSeries);
-}
-
-struct Erf {
-  template <class D>
-  RENGA_INLINE D operator()(const D& x) const {
-    const D size = min(D(6), D(abs(x)));  // beyond, it is 1; NaN stays
-    const D far = D(1) - scaled_upper_erfc(size) * exp_of_square(size, -1);
-    return select(size > D(0.5), D(select(x < D(0), D(-far), far)), double_erf_near_0(x));
-  }
-};
-
-// y of erf(y) = x where 1 - |x| = rest: a step of Newton's method from an approximation, which
-// `start` makes of -log(1 - x²) to 2^-29, for the logarithm of the tail, or near 0 for erf itself.
+// y of erf(y) = x where 1 - |x| = rest: by a minimax polynomial of w = -log(1 - x²) up to 5;
+// beyond, by a step of Newton's method for the logarithm of the tail from an approximation, which
+// `start` makes of w to 2^-29.
 template <class D, class Start>
 RENGA_INLINE D inverse_erf_of_doubles(const D& x, const D& rest, const Start& start) {
   constexpr double kHalfRootOfPi = 0.5 / std::numbers::inv_sqrtpi;
-  const D y = abs(x) * start(-log(D(rest * (D(2) - rest))));
-  const D upper = scaled_upper_erfc(y);
-  const D far = y + D(kHalfRootOfPi) * upper * (log(upper) - y * y - log(rest));
-  const D near = y - D(kHalfRootOfPi) * exp(D(y * y)) * (double_erf_near_0(y) - abs(x));
-  const D size = select(rest < D(0.5), far, near);
+  constexpr double kCenter[] = {
+      -3.9169363297916481e-11, 3.8674172387654632e-11, 4.4650677608736675e-10,
+      -9.7602047131968517e-10, -1.9880707100189076e-9, 1.1040417909061025e-8,
+      -6.7081093264838198e-9,  -7.08985061397636e-8,   1.9953933232996817e-7,
+      1.3583392473566449e-7,   -1.8538705541053269e-6, 2.8516528170608338e-6,
+      8.652721877484877e-6,    -4.1432071450377934e-5, 2.047241783942081e-5,
+      2.9219068513421632e-4,   -8.3413564369264816e-4, -4.8789839832521548e-4,
+      8.5254009509398913e-3,   -1.9573561059547376e-2, -2.6108235777397649e-2,
+      0.6166006918604175,      1.5014093511107919};
+  const D w = -log(D(rest * (D(2) - rest)));
+  const D center = x * polynomial(D(w * D(0.4) - D(1)), kCenter);
+  const auto is_near = w < D(5);
+  if (all(is_near)) return center;
+  const D y = abs(x) * start(w), upper = scaled_upper_erfc(y);
+  const D size = y + D(kHalfRootOfPi) * upper * (log(upper) - y * y - log(rest));
   const D limit = select(rest == D(0), D(std::numeric_limits<double>::infinity()), size);
-  return select(x < D(0), -limit, limit);
+  return select(is_near, center, D(select(x < D(0), D(-limit), limit)));
 }
 
 template <Unary map, class C>

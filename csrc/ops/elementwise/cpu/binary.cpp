@@ -2,8 +2,10 @@
 
 #include "devices/gil_release.h"
 #include "ops/elementwise/cpu/kernels.h"
-#include "ops/elementwise/cpu/map_floats.h"
 #include "ops/elementwise/integer_maps.h"
+#include "ops/elementwise/maps.h"
+#include "simd/blocked_loop.h"
+#include "simd/special.h"
 
 namespace renga::elementwise_cpu {
 namespace {
@@ -13,7 +15,7 @@ using simd::Rows;
 template <Binary map, class T>
 [[gnu::noinline]] void float_binary(Compute<T> p, const Rows<const T>& a, const Rows<const T>& b,
                                     const Rows<T>& y, std::int64_t rows, std::int64_t n) {
-  map_floats<true>(
+  simd::map_vectors(
       y, rows, n,
       [=](const auto& u, const auto& v)
           __attribute__((always_inline)) { return maps::binary<map>(u, v, p); },

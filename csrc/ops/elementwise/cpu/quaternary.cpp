@@ -1,6 +1,8 @@
 #include "devices/gil_release.h"
 #include "ops/elementwise/cpu/kernels.h"
-#include "ops/elementwise/cpu/map_floats.h"
+#include "ops/elementwise/maps.h"
+#include "simd/blocked_loop.h"
+#include "simd/special.h"
 
 namespace renga::elementwise_cpu {
 
@@ -16,7 +18,7 @@ void quaternary(Quaternary map, const Array& a, const Array& b, const Array& c, 
           const auto f = [](const auto&... in) __attribute__((always_inline)) {
             return maps::quaternary<m>(in...);
           };
-          map_floats<true>(to, rows, n, f, u, v, w, x);
+          simd::map_vectors(to, rows, n, f, u, v, w, x);
         });
       };
       simd::map_blocks<T>(y, 2, kernel, a, b, c, d);

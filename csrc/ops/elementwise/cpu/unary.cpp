@@ -1,7 +1,9 @@
 #include "devices/gil_release.h"
 #include "ops/elementwise/cpu/kernels.h"
-#include "ops/elementwise/cpu/map_floats.h"
 #include "ops/elementwise/integer_maps.h"
+#include "ops/elementwise/maps.h"
+#include "simd/blocked_loop.h"
+#include "simd/special.h"
 
 namespace renga::elementwise_cpu {
 namespace {
@@ -9,7 +11,7 @@ namespace {
 template <Unary map, class T>
 [[gnu::noinline]] void float_unary(Compute<T> p, Compute<T> q, const simd::Rows<const T>& x,
                                    const simd::Rows<T>& y, std::int64_t rows, std::int64_t n) {
-  map_floats<maps::is_of_any_width(map)>(
+  simd::map_vectors(
       y, rows,
       n, [=](const auto& v) __attribute__((always_inline)) { return maps::unary<map>(v, p, q); },
       x);

@@ -32,27 +32,32 @@ constexpr bool sums_halves =
 // 16-bit floats are summed up in float32, so many at a time, whose sums are added in double.
 constexpr int kNear = 8;
 
-// The sums of blocks of 256 adjoining numbers in 16 partial results.
-constexpr std::int64_t kNearBlock = 32 * kNear;
+// The sums of adjoining numbers in 16 partial results, of n rounded down to a multiple of 32.
+constexpr std::int64_t kNearLanes = 32, kNearBlock = kNear * kNearLanes;
 template <class T>
-void add_near_blocks(const T* x, std::int64_t blocks, double* partials) {
+void add_near_blocks(const T* x, std::int64_t n, double* partials) {
   simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
     using V = simd::Vector<decltype(target), float>;
-    constexpr int lanes = 32, count = lanes / V::width;
-    for (const T* from = x; from < x + blocks * kNearBlock; from += kNearBlock) {
+    constexpr int count = kNearLanes / V::width;
+    const auto add = [=](const T* from, std::int64_t rows) __attribute__((always_inline)) {
       V near[count];
       for (int k = 0; k < count; ++k) near[k] = V(V::load(from + k * V::width));
 #pragma GCC unroll 8
-      for (int row = 1; row < kNear; ++row) {
+      for (std::int64_t row = 1; row < rows; ++row) {
 #pragma GCC unroll 4
         for (int k = 0; k < count; ++k) {
-          near[k] = near[k] + V(V::load(from + row * lanes + k * V::width));
+          near[k] = near[k] + V(V::load(from + row * kNearLanes + k * V::width));
         }
       }
-      float sums[lanes];
+      float sums[kNearLanes];
       for (int k = 0; k < count; ++k) V::store(near[k], sums + k * V::width);
-      for (int l = 0; l < lanes; ++l) partials[l % (lanes / 2)] += static_cast<double>(sums[l]);
-    }
+      for (int l = 0; l < kNearLanes; ++l) {
+        partials[l % (kNearLanes / 2)] += static_cast<double>(sums[l]);
+      }
+    };
+    std::int64_t i = 0;
+    for (; i + kNearBlock <= n; i += kNearBlock) add(x + i, kNear);
+    if (n - i >= kNearLanes) add(x + i, (n - i) / kNearLanes);
   });
 }
 // Adds rows of n numbers, so many at a time, to n results; returns how many rows are left.
@@ -107,9 +112,9 @@ typename R::Value fold_run(const std::byte* x, std::int64_t step, std::int64_t n
     if (step == kItem) {
       Value all = R::start;
       if constexpr (sums_halves<R>) {
-        const std::int64_t blocks = n / kNearBlock, whole = blocks * kNearBlock;
+        const std::int64_t whole = n / kNearLanes * kNearLanes;
         double partials[kPartials] = {};
-        add_near_blocks(reinterpret_cast<const T*>(x), blocks, partials);
+        add_near_blocks(reinterpret_cast<const T*>(x), whole, partials);
         for (int half = kPartials / 2; half > 0; half /= 2) {
           for (int l = 0; l < half; ++l) partials[l] += partials[l + half];
         }

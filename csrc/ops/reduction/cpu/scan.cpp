@@ -1,6 +1,8 @@
 #include "ops/reduction/scan.h"
 
 #include "devices/gil_release.h"
+#include "simd/dispatch.h"
+#include "simd/vector.h"
 #include "tensor/convert.h"
 #include "tensor/strided_loop.h"
 
@@ -14,14 +16,12 @@ struct Lines {
   std::int64_t line_steps[3], steps[3];
 };
 
-// `count` lines of n elements, together: each line's elements depend on each other. Lines that
-// adjoin are vectors.
-template <class T, bool adjoin, int count>
+// `count` lines of n elements, together: each line's elements depend on each other.
+template <class T, int count>
 void recur_lines(const Lines& lines, std::int64_t n) {
   using C = Compute<T>;
-  std::int64_t apart[3];
-  for (int k = 0; k < 3; ++k) apart[k] = adjoin ? std::int64_t{sizeof(T)} : lines.line_steps[k];
   std::byte *y = lines.data[0], *b = lines.data[1], *a = lines.data[2];
+  const auto& apart = lines.line_steps;
   C totals[count];
   for (int j = 0; j < count; ++j) {
     const T first = *reinterpret_cast<const T*>(b + j * apart[1]);
@@ -38,6 +38,37 @@ void recur_lines(const Lines& lines, std::int64_t n) {
       *reinterpret_cast<T*>(y + j * apart[0]) = T(totals[j]);
     }
   }
+}
+
+// So many lines that adjoin, in vectors; a may repeat one number for all of them.
+constexpr int kAdjoiningLines = 64;
+template <class T>
+void recur_columns(const Lines& lines, std::int64_t n) {
+  simd::dispatch_for<T>([ =, &lines ](auto target) __attribute__((always_inline)) {
+    using V = simd::Vector<decltype(target), Compute<T>>;
+    constexpr int width = V::width;
+    const auto at = [&](int operand, std::int64_t i) __attribute__((always_inline)) {
+      return reinterpret_cast<T*>(lines.data[operand] + i * lines.steps[operand]);
+    };
+    const bool repeats = lines.line_steps[2] == 0;
+    V totals[kAdjoiningLines / width];
+    for (std::int64_t i = 0; i < n; ++i) {
+      const T* const b = at(1, i);
+      const T* const a = at(2, std::max<std::int64_t>(i - 1, 0));
+      T* const y = at(0, i);
+      const V factor(i > 0 && repeats ? static_cast<Compute<T>>(*a) : Compute<T>(0));
+#pragma GCC unroll 16
+      for (int k = 0; k < kAdjoiningLines / width; ++k) {
+        const V more(V::load(b + k * width));
+        if (i == 0) {
+          totals[k] = more;
+        } else {
+          totals[k] = (repeats ? factor : V(V::load(a + k * width))) * totals[k] + more;
+        }
+        V::store(totals[k], y + k * width);
+      }
+    }
+  });
 }
 
 template <class T>
@@ -57,14 +88,15 @@ void recur(const Array& a, const Array& b, int axis, bool reverse, const Array& 
                 [&](std::int64_t m, const auto& p, const auto& s) {
                   Lines at = lines;
                   for (int k = 0; k < 3; ++k) at.line_steps[k] = s[k];
-                  const bool adjoin = s[0] == sizeof(T) && s[1] == sizeof(T) && s[2] == sizeof(T);
+                  const bool adjoin =
+                      s[0] == sizeof(T) && s[1] == sizeof(T) && (s[2] == sizeof(T) || s[2] == 0);
                   for (std::int64_t j = 0; j < m;) {
                     for (int k = 0; k < 3; ++k) at.data[k] = p[k] + j * s[k];
-                    const bool is_vector = adjoin && m - j >= 64;
-                    const int count = is_vector ? 64 : (m - j >= 8 ? 8 : 1);
-                    const auto recur_all = is_vector    ? recur_lines<T, true, 64>
-                                           : count == 8 ? recur_lines<T, false, 8>
-                                                        : recur_lines<T, false, 1>;
+                    const bool is_vector = adjoin && m - j >= kAdjoiningLines;
+                    const int count = is_vector ? kAdjoiningLines : (m - j >= 8 ? 8 : 1);
+                    const auto recur_all = is_vector    ? recur_columns<T>
+                                           : count == 8 ? recur_lines<T, 8>
+                                                        : recur_lines<T, 1>;
                     recur_all(at, n);
                     j += count;
                   }

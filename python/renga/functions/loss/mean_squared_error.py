@@ -17,4 +17,4 @@ def mean_squared_error(x0: ArrayLike, x1: ArrayLike) -> Variable:
         InvalidType: shapes or dtypes differ, or are not floats.
     """
     check_alike("mean_squared_error", x0, x1)
-    return mean(_core.ops.square(_core.ops.subtract(in_nominal_dtype(x0), x1)))
+    return mean(_core.ops.squared_difference(in_nominal_dtype(x0), x1))
