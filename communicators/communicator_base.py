@@ -34,7 +34,7 @@ class CommunicatorBase:
 
     @property
     def origin(self) -> Any:
-        """What it was split from, by one or several splits; itself if by none."""
+        """The communicator that it was split from first; itself if from none."""
         return self if self._origin is None else self._origin
 
     @property

@@ -75,7 +75,7 @@ class SimulatedCommunicator(OnMachine):
         return tuple(self.all_gather(x))
 
     def alltoall(self, xs: Sequence[ArrayLike]) -> tuple[Array, ...]:
-        """What this rank sends: it receives the same."""
+        """The arrays that this rank sends, which it receives, too."""
         xs = self._operands("alltoall", xs)
         ys = [np.empty_like(x, order="C") for x in xs]
         self.native.call("all_to_allv", xs, ys, called="alltoall")

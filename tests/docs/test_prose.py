@@ -107,6 +107,10 @@ def sentences(paragraph: str) -> list[str]:
     return re.split(r"(?<=[.!?:]) +(?=[A-Z])", paragraph)
 
 
+def fragments(paragraph: str) -> list[str]:
+    return [s for s in sentences(paragraph) if _FRAGMENT.match(s)]
+
+
 def faults(page: str) -> list[str]:
     """What is too long on a page, and what is no sentence."""
     paragraphs, cells = parts(page)
@@ -120,7 +124,7 @@ def faults(page: str) -> list[str]:
     found += [
         f"a cell of more than 25 words: {c}" for c in cells if len(c.split()) > 25
     ]
-    found += [f"no sentence: {s}" for s in every if _FRAGMENT.match(s)]
+    found += [f"no sentence: {s}" for p in paragraphs for s in fragments(p)]
     if words > 16 * len(every):
         found.append(f"sentences of {words / len(every):.1f} words on average, not 16")
     return found

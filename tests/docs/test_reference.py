@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+from test_prose import fragments, parts
 
 import renga
 
@@ -39,9 +40,9 @@ def test_pages_build_without_a_warning(tmp_path):
     assert "Convolution2D" in links and "in_channels" in links
 
 
-def examples():
-    """Every example in a docstring of the reference."""
-    finder, seen = doctest.DocTestFinder(), set()
+def docstrings():
+    """Every docstring of the reference, as doctest finds it."""
+    finder, seen = doctest.DocTestFinder(exclude_empty=False), set()
     for name in make_reference.MODULES:
         module = importlib.import_module(name)
         for member in make_reference.public(module):
@@ -49,16 +50,27 @@ def examples():
             if id(obj) in seen or not (inspect.isclass(obj) or inspect.isfunction(obj)):
                 continue
             seen.add(id(obj))
-            found = finder.find(obj, member, module=sys.modules[obj.__module__])
-            yield from (each for each in found if each.examples)
+            yield from finder.find(obj, member, module=sys.modules[obj.__module__])
 
 
-EXAMPLES = list(examples())
+DOCSTRINGS = list(docstrings())
+EXAMPLES = [each for each in DOCSTRINGS if each.examples]
 PAGES = [page for page in DOCS.rglob("*.md") if ">>> " in page.read_text("utf-8")]
 
 
 def test_there_are_examples():
     assert {"Chain", "Sequential", "grad", "export"} <= {each.name for each in EXAMPLES}
+
+
+def test_docstrings_have_no_fragments():
+    found = {
+        f"{each.name}: {sentence}"
+        for each in DOCSTRINGS
+        if "._" not in each.name
+        for paragraph in parts(each.docstring or "")[0]
+        for sentence in fragments(paragraph)
+    }
+    assert len(DOCSTRINGS) > 1000 and not found
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.name)

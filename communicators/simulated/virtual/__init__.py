@@ -37,7 +37,7 @@ __all__ = ["Deadlock", "Outcome", "VirtualCommunicator", "run"]
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What the ranks returned, and predictions; each list is in rank order.
+    """The ranks' results, and predictions; each list is in rank order.
 
     Args:
         results: what the function returned.

@@ -18,7 +18,7 @@ from renga.utils.type_check import InvalidType
 def jvp(
     function: Callable[..., object], inputs: Iterable[Any], tangents: Iterable[Any]
 ) -> tuple[Any, Any]:
-    """What ``function(*inputs)`` returns, and its derivative along ``tangents``.
+    """The results of ``function(*inputs)``, and their derivative along ``tangents``.
 
     The derivative is the Jacobian matrix times the tangents. It takes two backward
     passes: gradients are linear in the vectors that the first one starts from, and

@@ -225,7 +225,7 @@ class Parameter(Variable):
         return self.array
 
     def part_of(self, array: Array) -> Array:
-        """What this parameter holds of a full array."""
+        """This parameter's part of a full array."""
         return array
 
     def loaded_array(self) -> Any:
@@ -240,7 +240,7 @@ class Parameter(Variable):
         """Drops full arrays that are kept for the other ranks."""
 
     def as_operand(self) -> Variable:
-        """What an operation reads that nothing gathers the numbers for."""
+        """The operand for an operation before which nothing gathers numbers."""
         return self
 
     def draw(self, numbers: Callable[[tuple[int, ...]], Any]) -> Array:

@@ -140,7 +140,7 @@ class Sequential(ChainList):
         return sum(_type_name(layer) == type_name for layer in self._layers)
 
     def flatten(self) -> Sequential:
-        """The same layers, with every nested Sequential replaced by its layers."""
+        """A Sequential in which each nested Sequential is replaced by its layers."""
         layers: list[Any] = []
         for layer in self._layers:
             layers += layer.flatten() if isinstance(layer, Sequential) else [layer]

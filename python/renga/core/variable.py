@@ -304,7 +304,7 @@ class _VariableMethods:
         return (array if on_host else cuda.to_cpu(array)).item()
 
     def reshape(self: Any, *shape: Any) -> Variable:
-        """The same elements in another shape, given as numbers or as a tuple."""
+        """Its elements in another shape, given as numbers or as a tuple."""
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = tuple(shape[0])
         return _core.ops.reshape(self, shape)

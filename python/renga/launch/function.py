@@ -31,7 +31,7 @@ def launch(
 ) -> Any:
     """Calls ``function(*args, **kwargs)`` in ``ranks`` processes under mpiexec.
 
-    What rank 0 prints is streamed, and it reads the standard input of this program. The
+    Rank 0's output is streamed, and it reads the standard input of this program. The
     function is pickled by value, so it may come from a notebook; it creates its
     communicator itself. The ranks end with this program.
 

@@ -38,9 +38,9 @@ class GradientClipping:
             _scale(param, rate)
 
     def fused(self, opt: Any) -> Callable[[object], None] | GradientChange | None:
-        """What is left for updates that follow directly, as a part of those if it can.
+        """Scales as a part of the updates that follow directly, if it can.
 
-        None if nothing is.
+        None if gradients stay as they are.
         """
         rate = self._rate(opt)
         if rate is None:

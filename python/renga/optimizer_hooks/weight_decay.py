@@ -28,5 +28,5 @@ class WeightDecay:
         _core.optimizers.add_scaled(param.grad, param.array, rate)
 
     def fused(self, opt: Any) -> GradientChange:
-        """The same as a part of the updates that follow directly."""
+        """Decays as a part of the updates that follow directly."""
         return GradientChange(lambda param: self(None, param), decay=self.rate)

@@ -120,7 +120,7 @@ class Adam(GradientMethod):
 
     @property
     def lr(self) -> float:
-        """The same as ``alpha_t``; to change it, set ``alpha``."""
+        """Another name of ``alpha_t``; to change it, set ``alpha``."""
         return self.alpha_t
 
     @lr.setter

@@ -169,8 +169,8 @@ class Profile(FunctionHook):
         With a communicator, rank 0 writes those of all ranks' profiles into one file,
         where each rank is a process: every rank calls it. The ranks of a pipeline are
         named after their stages, their passes enclose the operations, and arrows show
-        the messages between them. Of data-parallel training, buckets are shown while
-        they are averaged, and where a rank waits. Times are those of rank 0's clock:
+        the messages between them. Data-parallel training has a lane of buckets while
+        they are averaged, and of waiting. Times are those of rank 0's clock:
         exact on its node, otherwise wrong by half of the fastest of ten round trips at
         most.
 

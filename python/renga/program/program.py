@@ -120,7 +120,7 @@ class Call:
 
     @property
     def bytes(self) -> int:
-        """What it reads and writes: each operand and each result once."""
+        """The bytes that it reads and writes: each operand and each result once."""
         return sum(value.nbytes for value in (*self.operands, *self.results))
 
     @property

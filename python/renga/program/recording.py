@@ -127,7 +127,7 @@ class Recorder(LinkHook):
             self._add_input(x)
 
     def with_values(self, tree: Any) -> Any:
-        """The same containers, with Values in place of Variables and input arrays."""
+        """Equal containers, with Values in place of Variables and input arrays."""
         return map_leaves(self._leaf, tree)
 
     def _run(self, call: Any) -> None:

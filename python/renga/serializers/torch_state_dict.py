@@ -38,8 +38,8 @@ def load_torch_state_dict(link: Link, file: File) -> None:
     ``running_mean``, ``running_var``, ``in_proj_weight`` and ``in_proj_bias`` are
     found likewise; other names are the same here, and numbers are positions. A link
     whose names differ has the method ``torch_state(state)``, which takes a dictionary
-    of arrays and returns one with the names of the link's parts. Of a tied parameter,
-    or a link with several names, the file needs one name. If loading fails, ``link``
+    of arrays and returns one with the names of the link's parts. The file needs one
+    name of a tied parameter or of a link with several names. If loading fails, ``link``
     is unchanged.
 
     In PyTorch ``safetensors.torch.save_file(model.state_dict(), file)`` writes such a

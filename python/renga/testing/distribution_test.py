@@ -70,7 +70,7 @@ class distribution_unittest(unittest.TestCase):
 
     @property
     def gpu_dist(self) -> Any:
-        """The same on a GPU."""
+        """The distribution on a GPU."""
         cuda.check_cuda_available()
 
     def scipy_onebyone_params_iter(self) -> Any:

@@ -70,11 +70,11 @@ class TabularDataset(DatasetMixin):
         return _as_array(data)
 
     def astuple(self) -> TabularDataset:
-        """The same with rows as tuples."""
+        """A data set whose rows are tuples."""
         return self._with_mode(tuple)
 
     def asdict(self) -> TabularDataset:
-        """The same with rows as dictionaries."""
+        """A data set whose rows are dictionaries."""
         return self._with_mode(dict)
 
     def concat(self, *datasets: TabularDataset) -> TabularDataset:
@@ -95,11 +95,11 @@ class TabularDataset(DatasetMixin):
         return DelegateDataset(Transformed(self, keys, transform))
 
     def transform_batch(self, keys: Any, transform_batch: Callable) -> TabularDataset:
-        """The same by a function of entire columns."""
+        """A data set that is transformed by a function of entire columns."""
         return DelegateDataset(TransformedByBatch(self, keys, transform_batch))
 
     def with_converter(self, converter: Callable) -> TabularDataset:
-        """The same with ``converter`` called with the columns in ``convert``."""
+        """A data set whose ``convert`` calls ``converter`` with the columns."""
         return DelegateDataset(WithConverter(self, converter))
 
     def get_example(self, i: int) -> Any:

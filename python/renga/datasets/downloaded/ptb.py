@@ -22,8 +22,8 @@ _END_OF_SENTENCE = "<eos>"
 def get_ptb_words() -> tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
     """The words of the training, validation and test texts, as identifiers.
 
-    Sentences follow each other, each with a mark at its end. What Chainer has prepared
-    in the folder of data sets is used.
+    Sentences follow each other, each with a mark at its end. A file that Chainer
+    has prepared in the folder of data sets is used.
 
     Shapes:
         return: (words,) of int32 for each array

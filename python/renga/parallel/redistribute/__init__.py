@@ -53,7 +53,7 @@ def redistribute(
     target: str | Placement,
     extent: int | None = None,
 ) -> Variable:
-    """The same variable with another placement; every rank calls it.
+    """A variable with another placement; every rank calls it.
 
     It can be differentiated any number of times.
 
