@@ -19,6 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cluster", required=True, help="a file that describes it")
     parser.add_argument("--ranks", type=int, help="at most; those of the cluster")
     parser.add_argument("--epoch", type=int, default=1_281_167, help="its samples")
+    parser.add_argument("--save", type=float, default=30, help="s of a checkpoint")
+    parser.add_argument("--restart", type=float, default=60, help="s after a failure")
     parser.add_argument("--draw", metavar="FILE", help="a picture, SVG or PNG")
 
 
@@ -28,7 +30,14 @@ def main(chosen: argparse.Namespace) -> int:
         cluster = planning.Cluster.load(chosen.cluster)
         if chosen.ranks is not None:
             cluster = cluster.with_ranks(chosen.ranks)
-        table = planning.scale(chosen.model, chosen.batch, cluster, epoch=chosen.epoch)
+        table = planning.scale(
+            chosen.model,
+            chosen.batch,
+            cluster,
+            epoch=chosen.epoch,
+            save=chosen.save,
+            restart=chosen.restart,
+        )
     except (OSError, ValueError) as error:
         print(f"renga plan: {error}", file=sys.stderr)
         return 2

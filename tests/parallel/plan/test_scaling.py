@@ -153,6 +153,23 @@ def test_a_table_has_each_way_on_more_and_more_ranks(way, tmp_path):
     assert b"resnet50" in (tmp_path / "plan.svg").read_bytes() or way != "data"
 
 
+def test_failures_leave_a_part_of_the_time():
+    """A failure of 4 ranks each hour, half a minute to save."""
+    machine = Machine(4, 1e-5, 1e10, 1e-6, 1e11)
+    cluster = planning.Cluster(
+        4, machine, device=DEVICE, hours_between_failures=4.0, price=1.0
+    )
+    table = planning.scale("resnet50", 8, cluster, epoch=1000, save=30, restart=60)
+    (row,) = [r for r in table.rows if r.way == "data" and r.ranks == 4]
+    # Young's 465 s: saves, half of an interval for each failure, and the restart.
+    lost = 30 / 465 + 465 / 2 / 3600 + 60 / 3600
+    assert 1 / row.useful == pytest.approx(1 + lost, rel=0.02)
+    assert row.dollars == pytest.approx(
+        4 * 1000 / row.step.throughput / row.useful / 3600
+    )
+    assert "useful" in str(table)
+
+
 def test_the_command_prints_the_table_and_names_what_is_wrong(capsys, tmp_path):
     path = str(tmp_path / "cluster.json")
     command = ["plan", "--model", "resnet50", "--cluster", path]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from renga.core.link import Link
+from renga.parallel.elastic.intervals import expected_seconds, interval
 from renga.parallel.plan.cluster import Cluster
 from renga.parallel.plan.drawing import figure
 from renga.parallel.plan.graph import Graph
@@ -46,7 +48,8 @@ class Row(NamedTuple):
     ranks: int
     step: Step
     efficiency: float  # of the ranks, beside one
-    dollars: float  # of an epoch
+    useful: float  # the part of the time that failures and checkpoints leave
+    dollars: float  # of an epoch, with them
 
 
 class ScalingTable(NamedTuple):
@@ -58,8 +61,10 @@ class ScalingTable(NamedTuple):
     def __str__(self) -> str:
         parts = list(self.rows[0].step.parts)
         has_price = any(row.dollars for row in self.rows)
+        has_failures = any(row.useful < 1 for row in self.rows)
         lines = [
             ("way", "ranks", "samples/s", "efficiency", "memory")
+            + ("useful",) * has_failures
             + ("dollars",) * has_price
             + tuple(parts)
         ]
@@ -73,6 +78,7 @@ class ScalingTable(NamedTuple):
                     f"{step.throughput:.4g}",
                     f"{row.efficiency:.0%}",
                     f"{step.memory / 1e9:.2f} GB",
+                    *[f"{row.useful:.1%}"] * has_failures,
                     *[f"{row.dollars:.2f}"] * has_price,
                     *shares,
                 )
@@ -99,6 +105,8 @@ def scale(
     cluster: Cluster,
     x: Any = None,
     epoch: int = 0,
+    save: float = 30.0,
+    restart: float = 60.0,
 ) -> ScalingTable:
     """Predicts the steps of each way on 1, 2, 4, … ranks of a cluster.
 
@@ -108,6 +116,8 @@ def scale(
         cluster: with a device, and a price if dollars are to be known.
         x: with what a model is called.
         epoch: its samples.
+        save, restart: seconds of a checkpoint, and from a failure until training goes
+            on, if the cluster says how often its ranks fail.
 
     Raises:
         ValueError: there is no such model, or the cluster has no device.
@@ -131,18 +141,22 @@ def scale(
             found.append((way, ranks, predict(job, own)))
     alone = found[0][2].throughput
     found.sort(key=lambda row: (_WAYS.index(row[0]), row[1]))
-    hourly = cluster.price / 3600
-    rows = [
-        Row(
-            way,
-            ranks,
-            step,
-            step.throughput / ranks / alone,
-            hourly * ranks * epoch / step.throughput,
-        )
-        for way, ranks, step in found
-    ]
+    rows = []
+    for way, ranks, step in found:
+        useful = _useful(3600 * cluster.hours_between_failures / ranks, save, restart)
+        hours = epoch / step.throughput / useful / 3600
+        efficiency = step.throughput / ranks / alone
+        dollars = cluster.price * ranks * hours
+        rows.append(Row(way, ranks, step, efficiency, useful, dollars))
     return ScalingTable(f"{name}, {batch} samples a rank, {cluster}", rows)
+
+
+def _useful(between_failures: float, save: float, restart: float) -> float:
+    """The part of the time that is left with the best interval of checkpoints."""
+    if math.isinf(between_failures):
+        return 1.0
+    best = interval(save, between_failures)
+    return 1 / expected_seconds(1.0, best, save, restart, between_failures)
 
 
 _WAYS = ("data", "channel", "spatial", "pipeline", "hybrid", "asynchronous")
