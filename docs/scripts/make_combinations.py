@@ -17,15 +17,19 @@ INTRODUCTION = """# Combinations
 
 A feature of a model or of its training, beside a way to run it on ranks, gives the
 numbers of one process, or an error that names the combination before any parameter of
-the step changes. Each cell of these tables is a test of `tests/combinations`: after
+the step changes. Each cell of these tables is a test of `tests/combinations`. After
 five updates parameters, states of optimizers, losses and files are within 1e-9 in
-float64 and 1e-5 in float32 of the reference, and equal ranks are so to the bit.
+float64 and 1e-5 in float32 of the reference. Ranks that should be equal are so to the
+bit.
 
-The reference is one process that runs what the way is defined to do: the plain program;
-the shards of a batch one after another, whose gradients are added by samples, for
-statistics of shards and micro-batches; gradients one update late for double buffering;
-replicas by their published formulas for local SGD, DiLoCo, elastic averaging and
-D-PSGD.
+The reference is one process that runs what the way is defined to do:
+
+- the plain program;
+- for statistics of shards and micro-batches, the shards of a batch one after another,
+  whose gradients are added by samples;
+- for double buffering, gradients one update late;
+- for local SGD, DiLoCo, elastic averaging and D-PSGD, replicas by their published
+  formulas.
 
 | | |
 |---|---|

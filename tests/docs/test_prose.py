@@ -72,7 +72,7 @@ QUESTIONS = {
 # Pages that are generated, tables and notes of measurements. Pages that are rewritten
 # leave this list.
 OTHERS = (
-    *("operations", "cpp/concepts", "parallel/combinations", "parallel/scale"),
+    *("operations", "cpp/concepts", "parallel/scale"),
     *("measurements/", "reference/", "_build/"),
 )
 PAGES = [str(page.relative_to(DOCS)) for page in sorted(DOCS.rglob("*.md"))]
