@@ -141,7 +141,7 @@ class _Snapshot(extension.Extension):
             filename = self.filename(trainer)
         else:
             filename = self.filename.format(trainer)
-        state = snapshot_writers.State(serializer.target)
+        state = snapshot_writers.TakenState(serializer.target)
         self.writer(filename, trainer.out, state)
 
     def finalize(self) -> None:

@@ -20,7 +20,7 @@ from renga.utils.exceptions import MAIN_GUARD, CallOutcome
 _SECONDS_PER_WAIT = 0.02
 
 
-class State(dict[str, Any]):
+class TakenState(dict[str, Any]):
     """Named arrays that are serialized like the object they were copied from."""
 
     def serialize(self, serializer: AbstractSerializer) -> None:
@@ -74,7 +74,7 @@ def save_atomically(
 ) -> None:
     """Calls ``savefun`` so that ``path`` is replaced atomically."""
     if type(target) is dict:
-        target = State(target)
+        target = TakenState(target)
     try:
         with atomic_write(path) as file:
             savefun(file.name, target, **kwds)
@@ -224,7 +224,7 @@ def _copy(target: Any) -> Any:
     """A copy of named arrays, because training changes the originals."""
     if not isinstance(target, Mapping):
         return target
-    return State((key, numpy.array(value)) for key, value in target.items())
+    return TakenState((key, numpy.array(value)) for key, value in target.items())
 
 
 class QueueWriter(Writer):

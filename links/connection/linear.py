@@ -48,14 +48,14 @@ class Linear(Link):
         with self.init_scope():
             self.W = Parameter(initializers.get_initializer(initialW))
             if in_size is not None:
-                self._initialize_weight(in_size)
+                self.initialize_weight(in_size)
             if nobias:
                 self.b = None
             else:
                 bias = 0 if initial_bias is None else initial_bias
                 self.b = Parameter(initializers.get_initializer(bias), out_size)
 
-    def _initialize_weight(self, in_size: int) -> None:
+    def initialize_weight(self, in_size: int) -> None:
         self.W.initialize((self.out_size, in_size))
 
     @property
@@ -81,7 +81,7 @@ class Linear(Link):
     def forward(self, x: ArrayLike, n_batch_axes: int = 1) -> Variable:
         """The output for ``x``, whose first ``n_batch_axes`` axes are the batch's."""
         if not self.W.is_initialized:
-            self._initialize_weight(math.prod(x.shape[n_batch_axes:]))
+            self.initialize_weight(math.prod(x.shape[n_batch_axes:]))
         try:
             return linear(x, self.W, self.b, n_batch_axes=n_batch_axes)
         except InvalidType as error:

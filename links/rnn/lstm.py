@@ -62,7 +62,7 @@ class LSTMBase(Chain):
 
     def _upward(self, x: Any) -> Variable:
         if not self.upward.W.is_initialized:
-            self.upward._initialize_weight(math.prod(x.shape[1:]))
+            self.upward.initialize_weight(math.prod(x.shape[1:]))
             self._initialize_gates()
         return self.upward(x)
 

@@ -167,7 +167,7 @@ class ParallelBatchNormalization(BatchNormalization):
         is_array = isinstance(value, get_array_types())
         return like(value, self._statistics.whole(value)) if is_array else value
 
-    def _own_part(self, name: str, array: Any) -> Any:
+    def own_part_of(self, name: str, array: Any) -> Any:
         whole = cuda.to_cpu(array)
         self._statistics.keep_loaded(name, whole)
         return like(array, self._statistics.block_of(whole))
@@ -176,7 +176,7 @@ class ParallelBatchNormalization(BatchNormalization):
         super().forget_loaded()
         self._statistics.forget_loaded()
 
-    def _loaded_persistent(self, name: str) -> Any:
+    def loaded_persistent(self, name: str) -> Any:
         return self._statistics.loaded_statistic(name, vars(self)[name])
 
     @property

@@ -44,7 +44,7 @@ class SequenceLinear(SequenceLink, Linear):
                 f"this rank's tokens, got {n_batch_axes} for {x.shape}"
             )
         if not self.W.is_initialized:
-            self._initialize_weight(math.prod(x.shape[n_batch_axes:]))
+            self.initialize_weight(math.prod(x.shape[n_batch_axes:]))
         with unchecked():
             W, b = self._summed(self.W), self._summed(self.b)
             return linear(x, W, b, n_batch_axes=n_batch_axes)

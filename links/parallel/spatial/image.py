@@ -30,7 +30,7 @@ from renga.parallel.redistribute import (
 )
 
 
-class Scatter(FunctionNode):
+class ScatterImages(FunctionNode):
     """This rank's shard of a replicated image."""
 
     def __init__(self, grid: SpatialGrid, extents: tuple[int, ...]) -> None:
@@ -46,10 +46,10 @@ class Scatter(FunctionNode):
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
     ) -> tuple[Variable, ...]:
-        return Gather(self.grid, self.extents).apply(grad_outputs)
+        return GatherImages(self.grid, self.extents).apply(grad_outputs)
 
 
-class Gather(ReplicatedFunction):
+class GatherImages(ReplicatedFunction):
     """The whole image of which each rank has a shard."""
 
     random_stream = 0  # the same random numbers on every rank
@@ -71,7 +71,7 @@ class Gather(ReplicatedFunction):
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
     ) -> tuple[Variable, ...]:
         # All ranks compute the same from the image, and so have the same gradient.
-        return Scatter(self.grid, self.extents).apply(grad_outputs)
+        return ScatterImages(self.grid, self.extents).apply(grad_outputs)
 
 
 @placed(x=REPLICATE)
@@ -93,7 +93,7 @@ def scatter_image(
     x = as_variable(x)
     if grid.size == 1:
         return x
-    return _core.in_dtype_of(Scatter(grid, x.shape[2:]).apply((x,))[0], x)
+    return _core.in_dtype_of(ScatterImages(grid, x.shape[2:]).apply((x,))[0], x)
 
 
 @placed(REPLICATE)
@@ -121,7 +121,7 @@ def gather_image(
     if grid.size == 1 or getattr(x, "is_whole_image", False):
         return x
     extents = grid.whole_extents("gather_image", x)
-    y: Variable = _core.in_dtype_of(Gather(grid, extents).apply((x,))[0], x)
+    y: Variable = _core.in_dtype_of(GatherImages(grid, extents).apply((x,))[0], x)
     vars(y)["is_whole_image"] = True
     return y
 

@@ -253,7 +253,7 @@ def clear_memo() -> None:
         memo.cache_clear()
 
 
-def _cupy(name: str) -> Any:
+def cupy_function(name: str) -> Any:
     """A member of CuPy; RuntimeError without CuPy."""
     check_cuda_available()
     found = getattr(loaded().cupy, name, None)
@@ -262,7 +262,7 @@ def _cupy(name: str) -> Any:
 
 @memoize()
 def _kernel(kind: str, *args: Any, **kwargs: Any) -> Any:
-    return _cupy(kind)(*args, **kwargs)
+    return cupy_function(kind)(*args, **kwargs)
 
 
 def elementwise(
@@ -315,7 +315,7 @@ def fuse(*args: object, **kwargs: object) -> Callable:
                 # CuPy names the kernel after the function, a lambda too.
                 named = function.__name__.isidentifier()
                 own = {} if named else {"kernel_name": f"fused_{id(function)}"}
-                fused.append(_cupy("fuse")(**{**own, **kwargs})(function))
+                fused.append(cupy_function("fuse")(**{**own, **kwargs})(function))
             return fused[0](*xs)
 
         return call

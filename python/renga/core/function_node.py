@@ -24,11 +24,11 @@ from renga.utils.type_check import InvalidType
 Arrays = tuple[Any, ...]
 
 
-class _Thread(threading.local):
+class _ApplyingThread(threading.local):
     requires_graphs = ""  # by whom
 
 
-_thread = _Thread()
+_thread = _ApplyingThread()
 
 
 @contextlib.contextmanager
@@ -201,7 +201,7 @@ class FunctionNode:
             self._check_gradients(target_input_indexes, gxs)
         if _thread.requires_graphs:
             self._require_graph(grad_outputs, gxs)
-        return tuple(map(_sum_of_known, grad_inputs, gxs))
+        return tuple(map(sum_of_known, grad_inputs, gxs))
 
     def _gradients_asked_for(self, gxs: Any, indexes: tuple[int, ...]) -> Sequence[Any]:
         """The gradients of some inputs, which ``backward`` may return for all."""
@@ -449,7 +449,7 @@ def backward(
     roots: dict[int, Variable] = {}
     for y, gy in zip(outputs, grad_outputs):
         if gy is not None:
-            y.grad_var = _sum_of_known(y.grad_var if id(y) in roots else None, gy)
+            y.grad_var = sum_of_known(y.grad_var if id(y) in roots else None, gy)
             roots[id(y)] = y
     found = list(roots.values())
     _core.backward(found, retain_grad, enable_double_backprop, loss_scale)
@@ -469,7 +469,7 @@ def _taken_gradient(y: Variable) -> Variable | None:
     return gy
 
 
-def _sum_of_known(a: Any, b: Any) -> Any:
+def sum_of_known(a: Any, b: Any) -> Any:
     if a is None or b is None:
         return b if a is None else a
     return _core.ops.add(a, b)

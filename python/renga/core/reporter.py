@@ -60,6 +60,10 @@ class Reporter:
         """Sets the name of ``observer``, which prefixes the values it reports."""
         self._observer_names[id(observer)] = name
 
+    def name_of(self, observer: object) -> str | None:
+        """The name under which ``observer`` reports; None if it was not added."""
+        return self._observer_names.get(id(observer))
+
     def add_observers(self, prefix: str, observers: Iterable[tuple[str, Any]]) -> None:
         """Names every observer of the pairs (name, observer), after ``prefix``."""
         for name, observer in observers:
@@ -75,7 +79,7 @@ class Reporter:
         """
         prefix = ""
         if observer is not None:
-            name = self._observer_names.get(id(observer))
+            name = self.name_of(observer)
             if name is None:
                 raise KeyError(f"report: {observer!r} is not registered as an observer")
             prefix = f"{name}/"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Callable
 
 from renga.core.link import ChainList, Link
-from renga.core.link.base import _Missing, shared_copy
+from renga.core.link.base import Missing, shared_copy
 from renga.core.link.chain import format_children
 from renga.core.types import ArrayLike
 from renga.core.variable import attach
@@ -29,7 +29,7 @@ class Sequential(ChainList):
     ['/0', '/1']
     """
 
-    _layers: list[Callable[..., Any]] = _Missing()  # type: ignore[assignment]
+    _layers: list[Callable[..., Any]] = Missing()  # type: ignore[assignment]
 
     def __init__(self, *layers: Callable[..., Any]) -> None:
         super().__init__()

@@ -19,7 +19,7 @@ class CUDAProfileHook(FunctionHook):
     name = "CUDAProfileHook"
 
     def __init__(self) -> None:
-        nvtx = getattr(cuda._cupy("cuda"), "nvtx", None)
+        nvtx = getattr(cuda.cupy_function("cuda"), "nvtx", None)
         if nvtx is None:
             raise RuntimeError("CUDAProfileHook: expected a CuPy with NVTX")
         self._nvtx = nvtx

@@ -92,7 +92,7 @@ class _Line:
         self.x_data = [self._cast(x) for x in x_data]
         self.p_data = [p.array for p in params]
         moving = [x for x, s in zip(x_data, skip) if not s] + self.p_data
-        self.directions = _unit_vectors([x.shape for x in moving])
+        self.directions = unit_vectors([x.shape for x in moving])
 
     def outputs(self, step: numpy.ndarray) -> list[Any]:
         """The function's arrays at the point ``step`` along the line."""
@@ -119,7 +119,7 @@ class _Line:
         return x.astype(self.dtype, copy=False)
 
 
-def _unit_vectors(shapes: Sequence[tuple[int, ...]]) -> list[numpy.ndarray]:
+def unit_vectors(shapes: Sequence[tuple[int, ...]]) -> list[numpy.ndarray]:
     """A random unit vector in pieces, none of whose elements is close to 0.
 
     A hundredth of its squared length is spread evenly over the elements, so that a

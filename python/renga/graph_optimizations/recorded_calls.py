@@ -47,11 +47,11 @@ _MOST_KINDS = 8
 _SETTINGS = ("compute_precision", "dtype", "use_cudnn", "cudnn_deterministic")
 
 
-class _Thread(threading.local):
+class _RecordingThread(threading.local):
     is_recording = False
 
 
-_thread = _Thread()
+_thread = _RecordingThread()
 
 
 class RecordedCalls:

@@ -35,11 +35,11 @@ def exponential_decay_noise(
     return noise if xp is numpy else cuda.to_gpu(noise)
 
 
-class _Thread(threading.local):
+class _NoiseOfThread(threading.local):
     comm: Any = None
 
 
-_thread = _Thread()
+_thread = _NoiseOfThread()
 
 
 @contextlib.contextmanager

@@ -79,7 +79,7 @@ def parallelize(
     )
     note_parallel_model(model, new)
     if input == output == "replicated" and isinstance(new, LoadedLink):
-        new._run_model.first_calls.expect(new, serial)
+        new.parallel_run.first_calls.expect(new, serial)
     if comm.rank == 0:
         print(report, flush=True)
     return new

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.core.function_node import FunctionNode, _sum_of_known
+from renga.core.function_node import FunctionNode, sum_of_known
 
 
 class GradTable:
@@ -40,7 +40,7 @@ def _reduce(grad_list: list[Any]) -> Any:
         return None
     total = None
     for grad in grad_list:
-        total = _sum_of_known(total, grad)
+        total = sum_of_known(total, grad)
     grad_list[:] = [total]
     return total
 

@@ -11,7 +11,7 @@ import numpy
 
 from renga.core.backend import get_array_types
 from renga.core.initializer import Initializer
-from renga.gradient_check.checks import _unit_vectors, check_backward
+from renga.gradient_check.checks import check_backward, unit_vectors
 
 # chainer.utils
 
@@ -78,7 +78,7 @@ class _CheckBackward:
     @staticmethod
     def _sample_unit_vector(size: int, xp: Any) -> Any:
         """A random vector of length 1, none of whose elements is close to 0."""
-        return xp.asarray(_unit_vectors([(size,)])[0])
+        return xp.asarray(unit_vectors([(size,)])[0])
 
 
 def _check_backward_with_params(

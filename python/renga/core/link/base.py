@@ -28,7 +28,7 @@ from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.core.types import DTypeLike, Initial
 
 
-class _Missing:
+class Missing:
     """An attribute set by ``Link.__init__``; reading it before that raises."""
 
     def __get__(self, link: Any, cls: type) -> Any:
@@ -37,7 +37,7 @@ class _Missing:
         raise RuntimeError("Link.__init__() has not been called.")
 
 
-class _MissingHooks(_Missing):
+class _MissingHooks(Missing):
     """None in links that pickles of Chainer have made, which have no such attribute."""
 
     def __get__(self, link: Any, cls: type) -> Any:
@@ -54,8 +54,8 @@ class Link(OneStage, Hooked, DeviceResident):
     arguments are shapes, or pairs of a shape and a dtype, of parameters to add.
     """
 
-    _params: set[str] = _Missing()  # type: ignore[assignment]
-    _persistent: set[str] = _Missing()  # type: ignore[assignment]
+    _params: set[str] = Missing()  # type: ignore[assignment]
+    _persistent: set[str] = Missing()  # type: ignore[assignment]
     _link_hooks: Any = _MissingHooks()
     _within_init_scope = False
     _how_to_register = "to a Chain, within `with self.init_scope():`"
@@ -251,7 +251,7 @@ class Link(OneStage, Hooked, DeviceResident):
             return
         for name in sorted(self._persistent):
             if isinstance(mine[name], backend.get_array_types()):
-                value = self._own_part(name, link._full_persistent(name))
+                value = self.own_part_of(name, link._full_persistent(name))
                 mine[name][...] = self.device.send(value)
             else:
                 mine[name] = copy.deepcopy(source[name])
@@ -260,7 +260,7 @@ class Link(OneStage, Hooked, DeviceResident):
         """A persistent array, whole where this link holds a shard of it."""
         return vars(self)[name]
 
-    def _own_part(self, name: str, array: Any) -> Any:
+    def own_part_of(self, name: str, array: Any) -> Any:
         """What this link holds of a whole persistent array."""
         return array
 
@@ -269,7 +269,7 @@ class Link(OneStage, Hooked, DeviceResident):
         for name in self._params:
             vars(self)[name].forget_loaded()
 
-    def _loaded_persistent(self, name: str) -> Any:
+    def loaded_persistent(self, name: str) -> Any:
         """A persistent value that has been loaded, whole where this is a shard."""
         return vars(self)[name]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from renga.core.device_resident import DeviceResidentsVisitor
-from renga.core.link.base import Link, _Missing, shared_copy
+from renga.core.link.base import Link, Missing, shared_copy
 from renga.core.parameter import Parameter
 from renga.core.serializer import AbstractSerializer
 
@@ -31,7 +31,7 @@ class Chain(Link):
     ['/hidden/W', '/hidden/b', '/out/W', '/out/b']
     """
 
-    _children: set[str] = _Missing()  # type: ignore[assignment]
+    _children: set[str] = Missing()  # type: ignore[assignment]
     _how_to_register = "within `with self.init_scope():`"
 
     def __init__(self, **links: Link) -> None:

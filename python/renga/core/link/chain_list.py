@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, MutableSequence
 from typing import Any
 
 from renga.core.device_resident import DeviceResidentsVisitor
-from renga.core.link.base import Link, _Missing, shared_copy
+from renga.core.link.base import Link, Missing, shared_copy
 from renga.core.link.chain import format_children, prefixed_links
 from renga.core.parameter import Parameter
 from renga.core.serializer import AbstractSerializer
@@ -15,7 +15,7 @@ from renga.core.serializer import AbstractSerializer
 class ChainList(Link, MutableSequence[Link]):
     """A model made of a list of links; their names are their positions."""
 
-    _children: list[Link] = _Missing()  # type: ignore[assignment]
+    _children: list[Link] = Missing()  # type: ignore[assignment]
     _how_to_register = "to a Chain, or append it to the list"
 
     def __init__(self, *links: Link) -> None:

@@ -44,7 +44,7 @@ class _ParallelModel:
                 yield name
 
 
-class _OfThread(threading.local):
+class _ModelsOfThread(threading.local):
     """Those of a rank."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class _OfThread(threading.local):
         self.noted = 0  # how many there have been
 
 
-_of_thread = _OfThread()
+_of_thread = _ModelsOfThread()
 
 
 def note_parallel_model(serial: Link, parallel: Link) -> None:

@@ -13,7 +13,7 @@ from renga.core.serializer import AbstractSerializer
 class OneStage:
     """A link whose rank has all of its parameters."""
 
-    _run_model: Any = None  # how ranks run it together; None: each by itself
+    parallel_run: Any = None  # how ranks run it together; None: each by itself
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
         """The parameters of this rank."""

@@ -46,7 +46,7 @@ mean = average
 
 
 @attach(Variable)
-class _VariableMethods:
+class _Mean:
     """The method of Variable."""
 
     def mean(

@@ -19,7 +19,7 @@ _STRIDE = 5566755282872655
 _streams_exist = False
 
 
-class _Thread(threading.local):
+class _StreamsOfThread(threading.local):
     first_stream = 0
     # The communicator whose ranks run one model; None outside of such a model.
     comm: Any = None
@@ -29,7 +29,7 @@ class _Thread(threading.local):
     repeated: Sequence[int] = ()  # to be drawn first
 
 
-_thread = _Thread()
+_thread = _StreamsOfThread()
 
 
 def draw_seed(x: ArrayLike) -> int:

@@ -75,7 +75,7 @@ def _reason(link: Any, shared: str, leaves: Collection[int]) -> str:
         return "its parameters are used outside of it"
     if not all(param.is_initialized for param in params.values()):
         return "its parameters have no shape yet: pass an example of the input"
-    if link._link_hooks or not params.keys() | persistent.keys() <= _NAMES:
+    if link.local_link_hooks or not params.keys() | persistent.keys() <= _NAMES:
         return "it has hooks or values of its own"
     if any(callable(getattr(type(link), name, None)) for name in vars(link)):
         return "a method of it has been replaced"

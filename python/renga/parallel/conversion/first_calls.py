@@ -84,7 +84,7 @@ class FirstCalls:
             undo()  # such as an update of running statistics
             with using_config("train", False):
                 differ = _differ(serial, link, args, kwargs)
-        if any(link._run_model.comm.allgather_obj(bool(differ))):
+        if any(link.parallel_run.comm.allgather_obj(bool(differ))):
             raise ValueError(
                 f"{type(link).__name__}: expected the parallel model to compute what "
                 "the serial one does, got other outputs: it reads shapes or elements "
@@ -107,7 +107,7 @@ class FirstCalls:
 
 def _serial_class(link: Link) -> type[Link]:
     kind = type(link)
-    return kind.__bases__[-1] if "_run_model" in vars(kind) else kind
+    return kind.__bases__[-1] if "parallel_run" in vars(kind) else kind
 
 
 def _differ(serial: Any, link: Any, args: Any, kwargs: Any) -> bool | None:
@@ -120,7 +120,7 @@ def _differ(serial: Any, link: Any, args: Any, kwargs: Any) -> bool | None:
     expected = _outputs(serial, args, kwargs)
     is_random = not _same_states(numbers, numpy.random.get_state())
     numpy.random.set_state(numbers)
-    if any(link._run_model.comm.allgather_obj(is_random)):
+    if any(link.parallel_run.comm.allgather_obj(is_random)):
         return None
     found = _outputs(link, args, kwargs)
     numpy.random.set_state(numbers)

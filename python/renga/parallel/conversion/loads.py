@@ -193,6 +193,6 @@ class Loads:
 
 def _is_parallel(model: Link) -> bool:
     """Whether all parameters of a model are those of parallel models in it."""
-    parallel = [link for link in model.links() if link._run_model is not None]
+    parallel = [link for link in model.links() if link.parallel_run is not None]
     inside = {id(param) for link in parallel for param in link.params()}
     return all(id(param) in inside for param in model.params())

@@ -15,22 +15,22 @@ from renga.parallel.placement.tracker import current_tracker
 class LoadedLink(Link):
     """A link of a model that all ranks run together, which notes what it has loaded."""
 
-    _run_model: Any  # a Run
+    parallel_run: Any  # a Run
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         super().serialize(serializer)
         if isinstance(serializer, Deserializer):
-            self._run_model.loads.add(self, serializer)
+            self.parallel_run.loads.add(self, serializer)
 
     def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
         super().copyparams(link, copy_persistent)
-        self._run_model.loads.add(self)
+        self.parallel_run.loads.add(self)
 
     def note_optimizer(self, optimizer: Any, serializer: Any = None) -> None:
         super().note_optimizer(optimizer, serializer)
-        self._run_model.loads.add_optimizer(optimizer)
+        self.parallel_run.loads.add_optimizer(optimizer)
         if serializer is not None:
-            self._run_model.loads.add(optimizer, serializer)
+            self.parallel_run.loads.add(optimizer, serializer)
 
 
 class TrackedLink(LoadedLink):
@@ -64,8 +64,8 @@ class TrackedLink(LoadedLink):
         if current_tracker() is not None:
             return run(*args, **kwargs)
         self._require_own_links()
-        compare = self._run_model.first_calls.begin(self)
-        result = self._run_model(self, run, args, kwargs)
+        compare = self.parallel_run.first_calls.begin(self)
+        result = self.parallel_run(self, run, args, kwargs)
         if compare is not None:
             compare(args, kwargs)
         return result
@@ -77,7 +77,7 @@ class TrackedLink(LoadedLink):
                 continue
             for child in link.children():
                 # Parallel links may have links of their own.
-                if child._run_model is None and not is_form(link):
+                if child.parallel_run is None and not is_form(link):
                     raise ValueError(
                         f"{type(self).__name__}: expected the links that the ranks "
                         "share since parallelize, got another one at "
@@ -113,7 +113,7 @@ def loaded_class(link: Link, run_model: Any) -> type[Link]:
 
 def _derived(kind: type, bases: tuple[type, ...], run_model: Any) -> type[Link]:
     names = {
-        "_run_model": run_model,
+        "parallel_run": run_model,
         "__module__": kind.__module__,
         "__qualname__": kind.__qualname__,
     }

@@ -14,7 +14,7 @@ import numpy
 
 from renga.communicators import Communicator
 from renga.core.link import Link
-from renga.extensions.snapshots.snapshot_writers import State
+from renga.extensions.snapshots.snapshot_writers import TakenState
 from renga.parallel.data.extensions import resized
 from renga.parallel.elastic.index import Index, Parts, digest_of, share_out
 from renga.parallel.elastic.intervals import Pace
@@ -211,7 +211,7 @@ class _Write(threading.Thread):
 
     def run(self) -> None:
         try:
-            save_npz(self._path, State(self._part), compression=False)
+            save_npz(self._path, TakenState(self._part), compression=False)
             if self._index is not None:
                 self._index.write(self._folder)
                 Index.remove_old(self._folder, self._kept)

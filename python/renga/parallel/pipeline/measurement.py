@@ -132,9 +132,9 @@ def _step(
     inputs: Sequence[Any],
     micro_batches: int,
     now: Callable[[], float],
-) -> _Step:
+) -> _MeasuredStep:
     """The times of the micro-batches of a step together, and what crosses segments."""
-    step = _Step(model)
+    step = _MeasuredStep(model)
     model.cleargrads()
     for param in model.params():
         _ = param.array  # may have been written to from now on, as by an update
@@ -150,7 +150,7 @@ def _step(
     return step
 
 
-class _Step:
+class _MeasuredStep:
     """The sums of the times of programs, by segments.
 
     Attributes:

@@ -387,7 +387,7 @@ class Pipeline(Link):
         """Makes the model report under the name of the Pipeline."""
         with contextlib.suppress(IndexError):
             current = reporter.get_current_reporter()
-            name = current._observer_names.get(id(self))
+            name = current.name_of(self)
             if name is not None:
                 current.add_observer(name, self.model)
 

@@ -31,7 +31,7 @@ def values_of_link(link: Link) -> dict[str, Any]:
     """
     values = {name: x.loaded_array() for name, x in own_params(link).items()}
     for name in own_persistent(link):
-        values[name] = _on_host(link._loaded_persistent(name))
+        values[name] = _on_host(link.loaded_persistent(name))
     return values
 
 
@@ -59,7 +59,7 @@ def set_link(link: Link, values: dict[str, Any]) -> None:
                 param.allocate(value.shape)
             param.array[...] = param.device.send(param.part_of(value))
         elif isinstance(mine[name], get_array_types()):
-            mine[name][...] = link.device.send(link._own_part(name, value))
+            mine[name][...] = link.device.send(link.own_part_of(name, value))
         else:
             mine[name] = copy.deepcopy(value)
 

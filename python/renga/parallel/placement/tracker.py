@@ -88,11 +88,11 @@ class PlacementTracker:
             self.is_paused = before
 
 
-class _Thread(threading.local):
+class _TrackedThread(threading.local):
     tracker: PlacementTracker | None = None
 
 
-_thread = _Thread()
+_thread = _TrackedThread()
 
 
 @contextlib.contextmanager

@@ -136,14 +136,14 @@ class SampleRun(Run):
 class _OverSamples(BatchNormalization):
     """Batch normalization by the statistics of all ranks' samples."""
 
-    _run_model: SampleRun
+    parallel_run: SampleRun
 
     def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
         return multi_node_batch_normalization(
             x,
             gamma,
             beta,
-            self._run_model.data,
+            self.parallel_run.data,
             self.eps,
             self.avg_mean,
             self.avg_var,

@@ -17,7 +17,7 @@ from renga.parallel.asynchronous.server import service
 from renga.parallel.asynchronous.server.gradient import Gradient
 from renga.parallel.asynchronous.server.results import layout_of
 from renga.parallel.asynchronous.server.rows import ShardRows
-from renga.parallel.asynchronous.server.settings import HookSettings, Settings
+from renga.parallel.asynchronous.server.settings import HookSettings, UpdateSettings
 from renga.parallel.asynchronous.server.shards import Shards
 
 _SECONDS_PER_CHECK = 0.5
@@ -84,7 +84,7 @@ class Client:
             }
             self._comm.send_obj(state, host, service.FIRST_TAG + 3 * shard)
 
-    def configure(self, settings: Settings) -> None:
+    def configure(self, settings: UpdateSettings) -> None:
         """Tells the servers the settings of this worker's updates.
 
         Raises:

@@ -54,7 +54,7 @@ class RuleSettings(NamedTuple):
     hooks: list[HookSettings]
 
 
-class Settings(NamedTuple):
+class UpdateSettings(NamedTuple):
     """Of an optimizer and of the update rules of its parameters.
 
     Of the optimizer's hyperparameters, ``numbers`` are the names of those that come
@@ -87,11 +87,11 @@ class SettingsReader:
         self._disabled = RuleSettings(None, {"enabled": False}, {}, [])
         self._unpicklable: dict[int, Any] = {}  # hooks, by identity
 
-    def read(self) -> Settings:
+    def read(self) -> UpdateSettings:
         """The settings as they are."""
         values = _own(self._optimizer.hyperparam)
         numbers = list(numbers_of(self._optimizer))
-        return Settings(
+        return UpdateSettings(
             numbers,
             {name: x for name, x in values.items() if name not in numbers},
             self._hooks(self._optimizer),
@@ -153,7 +153,9 @@ def hook_finder(optimizer: Optimizer) -> Callable[[HookSettings], Any]:
 
 
 def use_settings(
-    settings: Settings, optimizer: GradientMethod, find_hook: Callable[..., object]
+    settings: UpdateSettings,
+    optimizer: GradientMethod,
+    find_hook: Callable[..., object],
 ) -> None:
     """Gives a copy of an optimizer, and the rules of its parameters, settings.
 

@@ -13,7 +13,7 @@ from renga.core.optimizer import GradientMethod, Optimizer
 from renga.core.optimizer.update_rule import RuleValues
 from renga.core.parameter import Parameter
 from renga.parallel.asynchronous.server.gradient import Gradient
-from renga.parallel.asynchronous.server.settings import Settings, use_settings
+from renga.parallel.asynchronous.server.settings import UpdateSettings, use_settings
 
 
 class Change(NamedTuple):
@@ -41,14 +41,14 @@ class ShardOptimizer:
     def __init__(self, arrays: Iterable[Array], optimizer: GradientMethod) -> None:
         self._optimizer = _optimizer_of(arrays, optimizer)
         self._params = list(self._optimizer.target.params())
-        self._settings: Settings | None = None
+        self._settings: UpdateSettings | None = None
 
     @property
     def arrays(self) -> list[Array]:
         """The pieces."""
         return [param.array for param in self._params]
 
-    def use(self, settings: Settings, find_hook: Callable[..., object]) -> None:
+    def use(self, settings: UpdateSettings, find_hook: Callable[..., object]) -> None:
         """Updates by these settings, of the rules of the pieces, from now on."""
         if settings is not self._settings:
             use_settings(settings, self._optimizer, find_hook)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from renga.parallel.asynchronous.server.gradient import Gradient, mean_of
-from renga.parallel.asynchronous.server.settings import Settings
+from renga.parallel.asynchronous.server.settings import UpdateSettings
 from renga.parallel.asynchronous.server.shard_optimizer import ShardOptimizer
 
 LOG_SIZE = 1024  # updates of a shard that are remembered
@@ -74,7 +74,7 @@ class ShardServer:
         self.log: collections.deque[Update] = collections.deque(maxlen=LOG_SIZE)
         self.staleness: collections.Counter[int] = collections.Counter()
         self._find_hook = find_hook
-        self._settings: dict[int, Settings] = {}  # by worker
+        self._settings: dict[int, UpdateSettings] = {}  # by worker
         self._clocks = dict.fromkeys(workers, 0)
         self._bound = staleness
         self._aware = staleness_aware
@@ -102,7 +102,7 @@ class ShardServer:
         self._clocks[worker] = min(others, default=self.version)
         return self._clocks[worker]
 
-    def configure(self, worker: int, settings: Settings) -> None:
+    def configure(self, worker: int, settings: UpdateSettings) -> None:
         """Updates by gradients of a worker have these settings from now on."""
         self._settings[worker] = settings
 

@@ -16,7 +16,7 @@ from renga.core.parameter import Parameter
 from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
 from renga.optimizer_hooks.lasso import Lasso
 from renga.optimizer_hooks.weight_decay import WeightDecay
-from renga.parallel.asynchronous.server.settings import Settings
+from renga.parallel.asynchronous.server.settings import UpdateSettings
 from renga.parallel.asynchronous.server.shard_optimizer import Change
 from renga.parallel.data.sharded_states.layout import Piece, ShardLayout
 
@@ -140,7 +140,7 @@ class Shards:
         for p, x in zip(self.pieces(shard), pieces):
             arrays[p.param].reshape(-1)[p.start : p.stop] = x
 
-    def settings(self, shard: int, settings: Settings) -> Settings:
+    def settings(self, shard: int, settings: UpdateSettings) -> UpdateSettings:
         """Those of the rules of a shard's pieces, from those of all parameters."""
         rules = [settings.rules[piece.param] for piece in self.pieces(shard)]
         return settings._replace(rules=rules)

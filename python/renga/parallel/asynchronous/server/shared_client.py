@@ -16,7 +16,7 @@ from renga.communicators.arrays import Array
 from renga.core.optimizer import GradientMethod, Optimizer
 from renga.core.optimizer.update_rule import UpdateRule
 from renga.parallel.asynchronous.server.gradient import Gradient
-from renga.parallel.asynchronous.server.settings import Settings
+from renga.parallel.asynchronous.server.settings import UpdateSettings
 from renga.parallel.asynchronous.server.shard_optimizer import ShardOptimizer
 from renga.parallel.asynchronous.server.shard_server import LOG_SIZE, Update
 from renga.parallel.asynchronous.server.shards import Shards
@@ -151,7 +151,7 @@ class SharedClient:
         self._board.work(self.clock)
         self.pull()
 
-    def configure(self, settings: Settings) -> None:
+    def configure(self, settings: UpdateSettings) -> None:
         """Makes this worker's updates by these settings, with its own hooks."""
         rules = (param.update_rule for param in self._shards.params)
         owners = [self._optimizer, *(rule for rule in rules if rule is not None)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
 from renga.backends.device import DeviceLike
@@ -94,14 +94,9 @@ class GenericMultiNodeEvaluator(extension.Extension):
         else:
             iterator = copy.copy(iterator)
         for batch in iterator:
-            arrays = convert._call_converter(self.converter, batch, self.device)
+            args, kwargs = convert.arguments_from(self.converter, batch, self.device)
             with configuration.no_backprop_mode():
-                if isinstance(arrays, tuple):
-                    yield self.calc_local(*arrays)
-                elif isinstance(arrays, Mapping):
-                    yield self.calc_local(**arrays)
-                else:
-                    yield self.calc_local(arrays)
+                yield self.calc_local(*args, **kwargs)
             if self.comm.rank == self.root and self._progress_hook is not None:
                 self._progress_hook(batch)
 

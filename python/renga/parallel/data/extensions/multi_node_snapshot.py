@@ -12,7 +12,7 @@ import numpy
 
 from renga.communicators import Communicator
 from renga.extensions.snapshots.files import find_snapshots
-from renga.extensions.snapshots.snapshot_writers import State, Writer
+from renga.extensions.snapshots.snapshot_writers import TakenState, Writer
 from renga.parallel.data.extensions import resized
 from renga.serializers.npz import open_archive
 from renga.training import extension
@@ -129,7 +129,7 @@ class _WriterOfOneRank(Writer):
 
     def __call__(self, filename: str, outdir: str, target: Any) -> None:
         if self._writer is not None:
-            marked = State(target)
+            marked = TakenState(target)
             marked[resized.RANKS] = numpy.array(self._ranks)
             self._writer(filename, outdir, marked)
 

@@ -75,9 +75,9 @@ def share_loads(model: Link, has_loaded: bool) -> bool | None:
         RuntimeError: on all ranks, as its ``loads.share``.
     """
     runs: dict[int, Any] = {
-        id(link._run_model): link._run_model
+        id(link.parallel_run): link.parallel_run
         for link in model.links()
-        if link._run_model is not None
+        if link.parallel_run is not None
     }
     result = None
     for run in runs.values():

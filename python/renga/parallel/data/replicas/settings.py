@@ -19,7 +19,7 @@ _ENABLED = "enabled"
 _HOOKS = "renga.optimizer_hooks"  # a user's hook may well be on one rank alone
 
 
-class Setting(NamedTuple):
+class RankSetting(NamedTuple):
     """The name of a value: of a parameter's update rule, or of the optimizer."""
 
     param: str  # empty for the optimizer
@@ -81,40 +81,45 @@ def _number_of(name: str) -> int:
 
 def settings_of(
     optimizer: Optimizer, params: Sequence[DistinctParam]
-) -> dict[Setting, Any]:
+) -> dict[RankSetting, Any]:
     """All settings of an optimizer and of the update rules of parameters."""
-    found: dict[Setting, Any] = {Setting("", "optimizer"): type(optimizer).__name__}
+    found: dict[RankSetting, Any] = {
+        RankSetting("", "optimizer"): type(optimizer).__name__
+    }
     hyperparam = getattr(optimizer, "hyperparam", None)
     if hyperparam is not None:
         found.update(_named("", hyperparam.get_dict()))
     found.update(_hooks_of("", optimizer))
     is_dynamic = getattr(optimizer, "_loss_scaling_is_dynamic", False)
     scale = "dynamic" if is_dynamic else getattr(optimizer, "loss_scale", None)
-    found[Setting("", "loss scale")] = scale
+    found[RankSetting("", "loss scale")] = scale
     for distinct in params:
         name, rule = distinct.name, distinct.param.update_rule
-        found[Setting(name, "update rule")] = type(rule).__name__
+        found[RankSetting(name, "update rule")] = type(rule).__name__
         if rule is not None:
-            found[Setting(name, _ENABLED)] = rule.enabled
-            found[Setting(name, "updates in float32")] = rule._use_fp32_update
+            found[RankSetting(name, _ENABLED)] = rule.enabled
+            found[RankSetting(name, "updates in float32")] = rule._use_fp32_update
             own = vars(rule.hyperparam)
             found.update(_named(name, {k: v for k, v in own.items() if k[0] != "_"}))
             found.update(_hooks_of(name, rule))
     return found
 
 
-def _named(param: str, values: Mapping[str, Any]) -> Iterator[tuple[Setting, Any]]:
+def _named(param: str, values: Mapping[str, Any]) -> Iterator[tuple[RankSetting, Any]]:
     for name, value in values.items():
         if _is_plain(value):
-            yield Setting(param, _HYPERPARAMETER, name), value
+            yield RankSetting(param, _HYPERPARAMETER, name), value
 
 
-def _hooks_of(param: str, hookable: Hookable) -> Iterator[tuple[Setting, Any]]:
+def _hooks_of(param: str, hookable: Hookable) -> Iterator[tuple[RankSetting, Any]]:
     for timing in ("pre", "post"):
         for name, hook in hookable.update_hooks(timing).items():
             if type(hook).__module__.startswith(_HOOKS):
                 plain = {k: v for k, v in vars(hook).items() if _is_plain(v)}
-                yield Setting(param, "hook", name), (type(hook).__name__, timing, plain)
+                yield (
+                    RankSetting(param, "hook", name),
+                    (type(hook).__name__, timing, plain),
+                )
 
 
 def _is_plain(value: Any) -> bool:
@@ -163,7 +168,9 @@ def _text(value: Any) -> str:
 
 
 def _take_over(
-    settings: Mapping[Setting, Any], optimizer: Any, params: Sequence[DistinctParam]
+    settings: Mapping[RankSetting, Any],
+    optimizer: Any,
+    params: Sequence[DistinctParam],
 ) -> None:
     targets: dict[str, Any] = {d.name: d.param.update_rule for d in params}
     targets[""] = optimizer

@@ -32,7 +32,7 @@ class BackwardLadder:
         """Has the next pass begin with a function of ``rank`` at least."""
         while len(self._steps) <= rank:
             below = self._steps[-1] if self._steps else self._leaf
-            step = _Step(len(self._steps), self._run)
+            step = _LadderStep(len(self._steps), self._run)
             (output,) = _core.record_python(step, [below], [_token()])
             self._steps.append(output)
         self._take_part()
@@ -47,7 +47,7 @@ class BackwardLadder:
         _core.set_extra_root("ladder", self._steps[-1], self._leaf)
 
 
-class _Step(FunctionNode):
+class _LadderStep(FunctionNode):
     """One function of a ladder."""
 
     def __init__(self, rank: int, run: Callable[[int], None]) -> None:

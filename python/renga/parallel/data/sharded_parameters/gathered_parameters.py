@@ -210,7 +210,9 @@ def _is_run_here(link: Any) -> bool:
     """Whether this rank computes all of a link and of those under it, by itself."""
     is_whole = is_method_of(link, OneStage, "params_of_all_stages")
     return (
-        is_whole and link._run_model is None and all(map(_is_run_here, link.children()))
+        is_whole
+        and link.parallel_run is None
+        and all(map(_is_run_here, link.children()))
     )
 
 

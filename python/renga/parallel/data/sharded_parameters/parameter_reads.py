@@ -238,11 +238,11 @@ class ParameterReads:
         return set().union(*found)
 
 
-class _OfThread(threading.local):
+class _ReadsOfThread(threading.local):
     reads: ParameterReads | None = None
 
 
-_of_thread = _OfThread()
+_of_thread = _ReadsOfThread()
 
 
 class _OtherThreads:
