@@ -46,7 +46,7 @@ def count(levels: Levels) -> int:
 
 
 def oversubscription(levels: Levels) -> list[float]:
-    """Of each level but the first: what its children's ranks can send, to its links."""
+    """The ratio of what the ranks below a child can send to its links, by level."""
     found, below = [], levels[0].size * levels[0].capacity
     for level in levels[1:]:
         found.append(below / level.capacity)
@@ -126,7 +126,7 @@ def two_level(levels: Levels, size: int) -> float:
 
 
 def two_dimensional(levels: Levels, size: int) -> float:
-    """The same in the rows and then in the columns of a grid of the top's children."""
+    """Reduce-scatter in rows, then in columns of the top's children, and back."""
     top = levels[-1]
     rows = next(n for n in range(math.isqrt(top.size), 0, -1) if top.size % n == 0)
     row = top._replace(size=top.size // rows)

@@ -62,7 +62,7 @@ def simulated_seconds(
     between_failures: float,
     seed: int = 0,
 ) -> float:
-    """The same of one job, with failures that are drawn."""
+    """The time of one job, whose failures are drawn at random."""
     generator = random.Random(seed)
     now = done = 0.0
     failure = generator.expovariate(1 / between_failures)

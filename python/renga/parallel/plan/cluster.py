@@ -196,11 +196,11 @@ class Cluster:
         return self.stragglers * statistics.NormalDist().inv_cdf(part)
 
     def with_ranks(self, ranks: int) -> Cluster:
-        """The same machine, with another number of ranks."""
+        """This machine with another number of ranks."""
         return dataclasses.replace(self.without_ranks, ranks=ranks)
 
     def to_json(self) -> dict[str, Any]:
-        """What :meth:`from_json` takes; what has its default is left out."""
+        """Fields for :meth:`from_json`; those with their defaults are left out."""
         found = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
@@ -258,9 +258,9 @@ def _rate_and_time(bandwidth: float, latency: float) -> str:
     return f"{bandwidth * 8 / 1e9:.3g} Gbit/s, {latency * 1e6:.3g} µs"
 
 
-def _network(parts: Sequence[str], prefix: str) -> dict[str, float]:
+def _network(parts: Sequence[str], prefix: str) -> dict[str, Any]:
     """``bandwidth`` and ``latency`` from parts of a description."""
-    found: dict[str, float] = {}
+    found: dict[str, Any] = {}
     for part in parts:
         match = _QUANTITY.fullmatch(part.strip())
         unit = match.group(2).lower() if match else ""

@@ -1,4 +1,4 @@
-"""What a rank computes with, measured."""
+"""Measures what a rank computes with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a training step takes on 1 to thousands of ranks, and what limits it.
+"""Training steps on 1 to thousands of ranks, and what limits them.
 
 A layer is what it computes, reads and writes, its parameters and its messages. A rank's
 time is that of a model of its device, and messages take what the described network's
@@ -49,7 +49,7 @@ class Layer(NamedTuple):
     halo: float = 0.0
 
     def seconds(self, device: Device, tensor: int = 1) -> float:
-        """Of a sample; products and memory one after the other."""
+        """The time of a sample: of products, then of memory."""
         moved = self.moved / tensor + self.whole
         return self.flops / tensor / device.flops + moved / device.bandwidth
 
@@ -183,7 +183,7 @@ class Job:
 
     @property
     def samples(self) -> float:
-        """Of a micro-batch."""
+        """The samples of a micro-batch."""
         return self.batch / self.data / self.micro_batches
 
 
@@ -206,7 +206,7 @@ class Step(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Of all parts."""
+        """The sum of all parts."""
         return sum(self[:6])
 
     @property
@@ -216,7 +216,7 @@ class Step(NamedTuple):
 
     @property
     def limit(self) -> str:
-        """What takes most of the time in which a rank does not compute."""
+        """The part that takes most of the time in which a rank does not compute."""
         parts = self.parts
         del parts["computing"]
         name = max(parts, key=parts.__getitem__)
@@ -368,8 +368,8 @@ def _gradients(job: Job, cluster: Cluster, stage: Sequence[Layer]) -> float:
     forward = _forward(job, cluster.device, stage)
     if job.gradients in ("server", "node server", "asynchronous"):
         traffic = _by_server(cluster, sum(sizes), job.gradients == "node server")
-        hidden = _PASSES - (job.gradients != "asynchronous")
-        return max(0.0, traffic - hidden * forward * job.micro_batches)
+        passes = _PASSES - (job.gradients != "asynchronous")
+        return max(0.0, traffic - passes * forward * job.micro_batches)
     if job.gradients != "overlapped":
         seconds = seconds_of(sum(sizes))
         hidden = _PASSES * forward * job.micro_batches

@@ -53,7 +53,7 @@ class Row(NamedTuple):
 
 
 class ScalingTable(NamedTuple):
-    """What :func:`scale` predicts; ``str`` of it is a table."""
+    """The predictions of :func:`scale`; ``str`` makes a table of them."""
 
     title: str
     rows: list[Row]
