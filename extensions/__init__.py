@@ -22,6 +22,7 @@ from renga.extensions.reports import (
     value_observation,
     variable_statistics_plot,
 )
+from renga.extensions.reports.html_report import HtmlReport
 from renga.extensions.reports.log_report import LogReport
 from renga.extensions.reports.micro_average import MicroAverage
 from renga.extensions.reports.parameter_statistics import ParameterStatistics
@@ -64,6 +65,7 @@ __all__ = [
     "ExponentialMovingAverage",
     "ExponentialShift",
     "FailOnNonNumber",
+    "HtmlReport",
     "InverseShift",
     "LinearShift",
     "BatchSizeShift",

@@ -123,7 +123,7 @@ LAYERS = [
     "numpy_functions",
     "link sequential link_hooks distribution distributions",
     "serializers",
-    "kernels runtime_info profiling program",
+    "kernels runtime_info profiling program run_report",
     "optimizer_hooks optimizer optimizers",
     "statistics reporter",
     "graph_optimizations",
@@ -444,7 +444,7 @@ def test_no_module_imports_itself_through_others():
 # What functions may import: packages that need not be installed, modules that need not
 # be built, and what takes too long to import for those who do not use it.
 OPTIONAL = {"IPython", "PIL", "cloudpickle", "h5py", "matplotlib", "mpi4py", "onnx"}
-OPTIONAL |= {"optuna", "pytest", "safetensors", "scipy", "sklearn", "tqdm"}
+OPTIONAL |= {"optuna", "plotly", "pytest", "safetensors", "scipy", "sklearn", "tqdm"}
 SLOW = {"http.client", "importlib.metadata", "urllib.request"} | {
     f"renga.{name}"
     for name in (

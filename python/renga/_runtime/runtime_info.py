@@ -18,7 +18,13 @@ def print_runtime_info(out: Any = None) -> None:
 
     ``out`` is a file, by default the standard output.
     """
-    lines = {
+    for name, value in runtime_info().items():
+        print(f"{name}: {value}", file=out or sys.stdout)
+
+
+def runtime_info() -> dict[str, Any]:
+    """By name, the versions of renga and its dependencies, and the platform."""
+    return {
         "Platform": platform.platform(),
         "Python": platform.python_version(),
         "renga": _core.__version__,
@@ -31,8 +37,6 @@ def print_runtime_info(out: Any = None) -> None:
         "oneDNN": _version("onednn-cpu-gomp", otherwise="within the wheel of renga"),
         **{name: _version(name) for name in _OPTIONAL},
     }
-    for name, value in lines.items():
-        print(f"{name}: {value}", file=out or sys.stdout)
 
 
 def _cuda() -> str:

@@ -6,7 +6,7 @@ import argparse
 import pathlib
 
 from renga import _core
-from renga.cli import demo, doctor, info, plan, run
+from renga.cli import demo, doctor, info, plan, report, run
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
         help="print where find_package(renga) of CMake finds it, and exit",
     )
     commands = parser.add_subparsers(metavar="command", required=True)
-    for module in (run, info, doctor, plan, demo):
+    for module in (run, info, doctor, plan, report, demo):
         name = module.__name__.rpartition(".")[2]
         text = (module.__doc__ or "").splitlines()[0]
         command = commands.add_parser(name, help=text, description=module.__doc__)
