@@ -1,6 +1,7 @@
 #include "ops/reduction/reduction.h"
 
 #include <array>
+#include <cstring>
 #include <vector>
 
 #include "devices/gil_release.h"
@@ -32,6 +33,20 @@ constexpr bool sums_halves =
 // 16-bit floats are summed up in float32, so many at a time, whose sums are added in double.
 constexpr int kNear = 8;
 
+// Adds the numbers of a vector to as many in double.
+template <class Target>
+[[gnu::always_inline]] inline void add_in_double(const simd::Vector<Target, float>& x, double* to) {
+  using D = simd::Vector<Target, double>;
+  using Half [[gnu::vector_size(2 * Target::width)]] = float;
+  Half parts[2];
+  std::memcpy(parts, &x.v, sizeof parts);
+  for (int k = 0; k < 2; ++k) {
+    double* const at = to + k * D::width;
+    D::store(D::load(at) + __builtin_convertvector(parts[k], typename D::V), at);
+  }
+}
+inline void add_in_double(float x, double* to) { *to += static_cast<double>(x); }
+
 // The sums of adjoining numbers in 16 partial results, of n rounded down to a multiple of 32.
 constexpr std::int64_t kNearLanes = 32, kNearBlock = kNear * kNearLanes;
 template <class T>
@@ -49,10 +64,8 @@ void add_near_blocks(const T* x, std::int64_t n, double* partials) {
           near[k] = near[k] + V(V::load(from + row * kNearLanes + k * V::width));
         }
       }
-      float sums[kNearLanes];
-      for (int k = 0; k < count; ++k) V::store(near[k], sums + k * V::width);
-      for (int l = 0; l < kNearLanes; ++l) {
-        partials[l % (kNearLanes / 2)] += static_cast<double>(sums[l]);
+      for (int k = 0; k < count; ++k) {
+        add_in_double(near[k], partials + k * V::width % (kNearLanes / 2));
       }
     };
     std::int64_t i = 0;
@@ -73,9 +86,7 @@ std::int64_t add_near_rows(const std::byte* x, std::int64_t row_step, std::int64
       auto near = at(0);
 #pragma GCC unroll 8
       for (int row = 1; row < kNear; ++row) near = near + at(row);
-      float sums[V::width];
-      V::store(near, sums);
-      for (int l = 0; l < V::width; ++l) to[k + l] += static_cast<double>(sums[l]);
+      add_in_double(near, to + k);
     };
     using V = simd::Vector<decltype(target), float>;
     for (std::int64_t row = 0; row + kNear <= rows; row += kNear) {

@@ -53,7 +53,6 @@ class ColumnBuffer {
       if (in_place(count)) return {reinterpret_cast<T*>(data), step_ / static_cast<int>(sizeof(T))};
     }
     numbers_.resize(static_cast<std::size_t>(n_ * kColumns));
-    position_.resize(static_cast<std::size_t>(n_));
     return {numbers_.data(), kColumns};
   }
   Columns<const C> read(std::byte* data, std::int64_t count) {
@@ -64,10 +63,7 @@ class ColumnBuffer {
         simd::gather<T>(data + i * step_, position_step_, count, to.row(i));
       }
     } else {
-      for (std::int64_t j = 0; j < count; ++j) {
-        simd::gather<T>(data + j * position_step_, step_, n_, position_.data());
-        for (std::int64_t i = 0; i < n_; ++i) to.row(i)[j] = position_[static_cast<std::size_t>(i)];
-      }
+      visit_positions(data, count, [](C& number, T& element) { number = static_cast<C>(element); });
     }
     return {to.data, to.step};
   }
@@ -78,13 +74,7 @@ class ColumnBuffer {
         simd::scatter<T>(numbers_.data() + i * kColumns, data + i * step_, position_step_, count);
       }
     } else {
-      for (std::int64_t j = 0; j < count; ++j) {
-        for (std::int64_t i = 0; i < n_; ++i) {
-          position_[static_cast<std::size_t>(i)] =
-              numbers_[static_cast<std::size_t>(i * kColumns + j)];
-        }
-        simd::scatter<T>(position_.data(), data + j * position_step_, step_, n_);
-      }
+      visit_positions(data, count, [](C& number, T& element) { element = T(number); });
     }
   }
 
@@ -94,9 +84,18 @@ class ColumnBuffer {
   }
   // Memory is visited in its order.
   bool is_row_by_row() const { return step_ >= position_step_; }
+  template <class Visit>
+  void visit_positions(std::byte* data, std::int64_t count, const Visit& visit) {
+    for (std::int64_t j = 0; j < count; ++j) {
+      for (std::int64_t i = 0; i < n_; ++i) {
+        visit(numbers_[static_cast<std::size_t>(i * kColumns + j)],
+              *reinterpret_cast<T*>(data + i * step_ + j * position_step_));
+      }
+    }
+  }
 
   std::int64_t step_, position_step_, n_;
-  std::vector<C> numbers_, position_;
+  std::vector<C> numbers_;
 };
 
 namespace softmax_columns {
