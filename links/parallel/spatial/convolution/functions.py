@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
+
+import numpy
 
 from renga import _core
 from renga.communicators import Communicator
-from renga.core.types import ArrayLike, Extents
+from renga.core.configuration import using_config
+from renga.core.function_node import grad
+from renga.core.types import ArrayLike, Extents, Shape
 from renga.core.variable import Variable, as_variable
-from renga.links.parallel.spatial.convolution.node import SpatialConvolution
-from renga.links.parallel.spatial.grid import SpatialGrid
-from renga.links.parallel.spatial.halo_exchange_plan import require
+from renga.functions.noise.seed import enable_random_streams
+from renga.links.parallel.spatial.convolution.halo_convolution import halo_convolution
+from renga.links.parallel.spatial.grid import ShardedFunction, SpatialGrid
+from renga.links.parallel.spatial.halo_exchange_plan import (
+    plan_transposed_window,
+    plan_window,
+    require,
+)
 from renga.links.parallel.spatial.window import SpatialWindow
+from renga.parallel.placement.memory_format import channels_last
 from renga.parallel.placement.tracker import placed
+from renga.parallel.redistribute import with_summed_gradient
 from renga.utils.type_check import InvalidType
 
 ops = _core.ops
@@ -161,3 +173,113 @@ def _check(
     require(fits, name, f"images with {channels} channels", grid, x, inputs)
     expected = f"images no smaller than the kernel, whose result is not {outputs},"
     require(min(outputs) > 0, name, expected, grid, x, inputs)
+
+
+class SpatialConvolution(ShardedFunction):
+    """Of (x, W) or (x, W, b); W and b are replicated.
+
+    In the backward pass, the halo of gy is exchanged while the gradient of W is
+    computed, and the latter is all-reduced while the gradient of x is computed.
+
+    Args:
+        extents: of the whole images, of x and of the result.
+        transposed: whether it is the transposed convolution.
+        in_bfloat16: whether products are of numbers rounded to bfloat16.
+    """
+
+    def __init__(
+        self,
+        grid: SpatialGrid,
+        window: SpatialWindow,
+        groups: int,
+        extents: tuple[Shape, Shape],
+        transposed: bool = False,
+        in_bfloat16: bool = False,
+    ) -> None:
+        self.grid, self.window, self.groups = grid, window, groups
+        self.extents, self.transposed = extents, transposed
+        self.result_extents = extents[1]
+        self.in_bfloat16 = in_bfloat16
+        self.convolution = halo_convolution(grid, window, *extents, transposed)
+        # Random numbers drawn for shards differ between ranks.
+        self.random_stream, self.random_comm = grid.rank + 1, grid.comm
+        enable_random_streams()
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        x, W, b = (*inputs, None)[:3]
+        self.retain_inputs(range(len(inputs)))
+        image = _in_kernel_format(x)
+        self.converted = None if image is x else image
+        with self._precision():
+            W = _cast_like(x, W)
+            y, self.halos = self.convolution.run(image, W, b, self.groups)
+        return (y,)
+
+    def _precision(self) -> Any:
+        """The context in which products have the node's precision."""
+        if not self.in_bfloat16:
+            return contextlib.nullcontext()
+        return using_config("compute_precision", "medium")
+
+    def backward(
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+    ) -> tuple[Variable, ...]:
+        xs = self.get_retained_inputs()
+        if not _core.backprop_enabled():
+            arrays = [x.array for x in xs]
+            if self.converted is not None:
+                arrays[0] = self.converted
+            with self._precision():
+                gy = _in_kernel_format(grad_outputs[0].array)
+                return self._gradients(target_input_indexes, arrays, gy)
+        y, targets = self.compose(*xs), [xs[i] for i in target_input_indexes]
+        return tuple(grad([y], targets, grad_outputs, enable_double_backprop=True))
+
+    def _gradients(
+        self, wanted: tuple[int, ...], arrays: list[Any], gy: numpy.ndarray
+    ) -> tuple[Any, ...]:
+        x, W = arrays[0], _cast_like(arrays[0], arrays[1])
+        found: dict[int, numpy.ndarray] = {}
+        if 0 in wanted:
+            adjoint = halo_convolution(
+                self.grid, self.window, *self.extents[::-1], not self.transposed
+            )
+            started = adjoint.exchange.start(gy)
+        if 1 in wanted:
+            found[1] = self.convolution.weight_grad(x, self.halos, gy, W, self.groups)
+        if 2 in wanted:
+            axes = (0, *range(2, gy.ndim))
+            found[2] = ops.sum(gy, axes).array
+        sums = list(found.values())
+        work = self.grid.comm.all_reduce(sums, out=sums, wait=False) if sums else None
+        if 0 in wanted:
+            found[0], _ = adjoint.run(gy, W, None, self.groups, started)
+        if work is not None:
+            work.wait()
+        return tuple(Variable(_cast_like(arrays[i], found[i])) for i in wanted)
+
+    def compose(self, x: Variable, W: Variable, b: Any = None) -> Variable:
+        """The same by differentiable functions, for derivatives of higher order."""
+        options = (self.window.stride, (0,) * len(self.window.pad), self.window.dilate)
+        W = W if W.dtype == x.dtype else ops.cast(W, x.dtype)
+        W = with_summed_gradient(self.grid.comm, W)
+        plan_for = plan_transposed_window if self.transposed else plan_window
+        plan = plan_for(self.grid, self.window, *self.extents)
+        convolve = ops.deconvolution_nd if self.transposed else ops.convolution_nd
+        y = plan.crop(convolve(plan.extend(x), W, None, (*options, self.groups)))
+        if b is None:
+            return y
+        b = with_summed_gradient(self.grid.comm, b)
+        b = ops.reshape(b, (-1,) + (1,) * len(options[0]))
+        return ops.add(y, ops.broadcast_to(b, y.shape))
+
+
+def _in_kernel_format(x: numpy.ndarray) -> numpy.ndarray:
+    """``x`` in the memory format of float32 kernels, so that none has to convert it."""
+    is_converted = x.dtype == numpy.float32 and x.ndim == 4
+    return channels_last(x) if is_converted else x
+
+
+def _cast_like(x: numpy.ndarray, W: numpy.ndarray) -> numpy.ndarray:
+    """W in the dtype of x."""
+    return W if W.dtype == x.dtype else W.astype(x.dtype)
