@@ -95,6 +95,8 @@ class Communicator {
   void abort(int code) { transport_->abort(code); }
 
  private:
+  // Whether a collective runs on the caller's thread.
+  bool runs_at_once(const LaunchOptions& options) const;
   // Throws if this process or thread may not call collectives now.
   void check_usable(const Call& call) const;
   template <class Run>

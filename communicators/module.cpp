@@ -153,10 +153,11 @@ void bind_collectives(py::module_& m, py::class_<Communicator, std::shared_ptr<C
          py::handle op, const std::string& communication_dtype, std::optional<std::int64_t> root,
          bool wait, const char* called) {
         const char* const name = *called ? called : collective;
-        // Kept until here so that, of a short collective, the background thread seldom has to wait
-        // for the GIL to give back the arrays' memory.
-        const Arguments arguments = arguments_of(name, xs, ys, op, communication_dtype, root);
-        return self.call(collective_named(collective), name, arguments, launch_options(self, wait));
+        Arguments arguments = arguments_of(name, xs, ys, op, communication_dtype, root);
+        // In the background, kept until here so that the thread seldom has to wait for the GIL to
+        // give back the memory of a short collective's arrays.
+        return self.call(collective_named(collective), name,
+                         wait ? std::move(arguments) : arguments, launch_options(self, wait));
       },
       py::arg("collective"), py::arg("xs"), py::arg("ys"), py::arg("op") = "sum",
       py::arg("communication_dtype") = "", py::arg("root") = py::none(), py::arg("wait") = true,

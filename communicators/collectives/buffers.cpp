@@ -1,5 +1,7 @@
 #include "collectives/buffers.h"
 
+#include <algorithm>
+
 #include "tensor/overlap.h"
 
 namespace renga {
@@ -11,6 +13,10 @@ bool is_identical(const Array& x, const Array& y) {
 }
 
 }  // namespace
+
+bool are_direct(const std::vector<Array>& xs, IsDirect is_direct) {
+  return std::ranges::all_of(xs, [=](const Array& x) { return !x.defined() || is_direct(x); });
+}
 
 std::vector<Array> send_buffers(std::vector<Array> xs, IsDirect is_direct) {
   for (Array& x : xs) {

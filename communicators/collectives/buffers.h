@@ -12,6 +12,8 @@ using IsDirect = bool (*)(const Array& x);
 
 inline bool is_contiguous(const Array& x) { return x.is_contiguous(); }
 
+// Whether all arrays that are defined are direct.
+bool are_direct(const std::vector<Array>& xs, IsDirect is_direct);
 // The arrays themselves where they are direct, contiguous copies otherwise.
 std::vector<Array> send_buffers(std::vector<Array> xs, IsDirect is_direct);
 // The arrays themselves where they are direct, new contiguous ones otherwise.

@@ -40,13 +40,11 @@ StridedLoop<1> row_major_loop(const Array& x) {
 FlatBucket::FlatBucket(std::span<const Array> arrays, std::optional<Dtype> communication_dtype) {
   if (!arrays.empty()) array_dtype_ = communication_dtype_ = arrays[0].dtype();
   if (communication_dtype) communication_dtype_ = *communication_dtype;
-  arrays_.reserve(arrays.size());
-  ends_.reserve(arrays.size());
+  parts_.reserve(arrays.size());
   std::int64_t end = 0;
   for (const Array& x : arrays) {
     end += x.size() * size_of(communication_dtype_);
-    arrays_.push_back(row_major_loop(x));
-    ends_.push_back(end);
+    parts_.push_back({row_major_loop(x), end});
   }
 }
 
@@ -60,12 +58,12 @@ bool FlatBucket::has_long_runs(const Array& x) {
 template <class Visit>
 void FlatBucket::visit_runs(std::int64_t offset, std::int64_t length, const Visit& visit) const {
   const std::int64_t itemsize = size_of(communication_dtype_);
-  auto i = static_cast<std::size_t>(std::ranges::upper_bound(ends_, offset) - ends_.begin());
-  for (const std::int64_t end = offset + length; offset < end; ++i) {
-    const std::int64_t begin = i == 0 ? 0 : ends_[i - 1];
-    const std::int64_t bytes = std::min(end, ends_[i]) - offset;
+  auto part = std::ranges::upper_bound(parts_, offset, {}, &Part::end);
+  for (const std::int64_t end = offset + length; offset < end; ++part) {
+    const std::int64_t begin = part == parts_.begin() ? 0 : std::prev(part)->end;
+    const std::int64_t bytes = std::min(end, part->end) - offset;
     const std::int64_t first = (offset - begin) / itemsize;
-    for_each_run(arrays_[i], first, first + bytes / itemsize,
+    for_each_run(part->array, first, first + bytes / itemsize,
                  [&](std::int64_t n, const auto& p, const auto& step) {
                    if (step[0] == size_of(array_dtype_)) return visit(p[0], n * itemsize);
                    for (std::int64_t k = 0; k < n; ++k) visit(p[0] + k * step[0], itemsize);

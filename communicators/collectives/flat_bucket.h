@@ -25,7 +25,7 @@ class FlatBucket {
   // making the array contiguous first.
   static bool has_long_runs(const Array& x);
 
-  std::int64_t bytes() const { return ends_.empty() ? 0 : ends_.back(); }
+  std::int64_t bytes() const { return parts_.empty() ? 0 : parts_.back().end; }
   void read(std::int64_t offset, std::int64_t length, std::byte* to) const;
   void write(std::int64_t offset, std::int64_t length, const std::byte* from) const;
   // Where a range is in memory, if it is contiguous there and of the communication dtype; or null.
@@ -36,8 +36,11 @@ class FlatBucket {
   template <class Visit>
   void visit_runs(std::int64_t offset, std::int64_t length, const Visit& visit) const;
 
-  std::vector<StridedLoop<1>> arrays_;
-  std::vector<std::int64_t> ends_;  // the offset at which each array ends
+  struct Part {
+    StridedLoop<1> array;
+    std::int64_t end;  // its offset in the vector
+  };
+  std::vector<Part> parts_;
   Dtype array_dtype_ = Dtype::uint8;
   Dtype communication_dtype_ = Dtype::uint8;
 };
