@@ -157,8 +157,8 @@ class Communicator(ArrayCommunicator):
         sent = [None if x is None else header(name, x) for x in xs]
         self.native.call(collective, sent, heads, "sum", "", root, True, name)
         ys = [None if head is None else headers.empty_array(head) for head in heads]
-        sent = [None if x is None else as_bytes(x) for x in xs]
-        received = [None if y is None else as_bytes(y) for y in ys]
+        sent = [None if x is None else headers.as_known(x) for x in xs]
+        received = [None if y is None else headers.as_known(y) for y in ys]
         self.native.call(collective, sent, received, "sum", "", root, True, name)
         return ys
 
@@ -180,7 +180,7 @@ class Communicator(ArrayCommunicator):
         """The root's array and its kind; the others' arguments are ignored."""
         root = self._root(name, root)
         is_root = self.rank == root
-        head = header(name, x, kind).copy() if is_root else headers.empty_header()
+        head = header(name, x, kind) if is_root else headers.empty_header()
         self._broadcast_bytes(name, head, root)
         kind = headers.kind_of(head)
         y = x if is_root else headers.empty_array(head, kind)

@@ -15,6 +15,8 @@ _MAX_AXES = 16
 # Kind of message, number of axes, dtype, shape.
 _LAYOUT = struct.Struct(f"=4si24s{_MAX_AXES}q")
 _BYTE = np.dtype(np.uint8)
+# Of the elements that the core has.
+_KNOWN = frozenset(map(np.dtype, "?bBhHiIlLqQefd"))
 
 # Bytes of arrays from the core's allocator: NumPy's would return their memory to the
 # system each time, and to touch fresh memory takes longer than to receive into it.
@@ -31,18 +33,23 @@ _ARRAYS = (ARRAY, DEVICE)
 
 
 def header(name: str, x: Array, kind: bytes = ARRAY) -> Array:
-    """The header of ``x``, as bytes; ``name`` is the method's, for errors.
+    """The header of ``x``, as bytes that are read-only.
+
+    Args:
+        name: the method's, for errors.
+        x: an array.
+        kind: of the message.
 
     Raises:
         TypeError: if the elements are Python objects or have fields.
         ValueError: if there are too many axes.
     """
-    return np.frombuffer(_packed(name, kind, x.dtype, x.shape), _BYTE)
+    return _packed(name, kind, x.dtype, x.shape)
 
 
 # Kept: the layout takes longer to write and to read than to send.
 @functools.lru_cache(maxsize=256)
-def _packed(name: str, kind: bytes, dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
+def _packed(name: str, kind: bytes, dtype: np.dtype, shape: tuple[int, ...]) -> Array:
     text = dtype.str.encode()
     if dtype.hasobject or dtype.fields is not None or len(text) > 24:
         raise TypeError(
@@ -52,7 +59,7 @@ def _packed(name: str, kind: bytes, dtype: np.dtype, shape: tuple[int, ...]) -> 
     if len(shape) > _MAX_AXES:
         raise ValueError(f"{name}: expected at most {_MAX_AXES} axes, got {len(shape)}")
     extents = shape + (0,) * (_MAX_AXES - len(shape))
-    return _LAYOUT.pack(kind, len(shape), text, *extents)
+    return np.frombuffer(_LAYOUT.pack(kind, len(shape), text, *extents), _BYTE)
 
 
 def empty_header() -> Array:
@@ -117,6 +124,11 @@ def _unpacked(header: bytes) -> tuple[tuple[int, ...], np.dtype, int]:
 def kind_of(received: Array) -> bytes:
     """The kind of message in a header: ARRAY, DEVICE, TUPLE or OBJECT."""
     return received.tobytes()[:3]
+
+
+def as_known(x: Array) -> Array:
+    """``x``, or its bytes if the core lacks its dtype."""
+    return x if x.dtype in _KNOWN else as_bytes(x)
 
 
 def as_bytes(x: Array) -> Array:
