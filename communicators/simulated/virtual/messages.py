@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from renga.communicators.arrays import Array
-from renga.communicators.messages.headers import as_bytes
 from renga.communicators.simulated.virtual.scheduler import Event, Scheduler
 
 # Up to this size a message is buffered and its sender need not wait for the receive, as
@@ -17,7 +16,7 @@ _EAGER_BYTES = 1 << 16
 
 
 class SendEvent(Event):
-    """Arrays sent together; happens when the sender may go on."""
+    """Messages sent together; happens when the sender may go on."""
 
     def __init__(self, description: str, arrival: float) -> None:
         super().__init__(description)
@@ -27,7 +26,7 @@ class SendEvent(Event):
 
 
 class ReceiveEvent(Event):
-    """Arrays to receive into; happens when all have arrived.
+    """Bytes to receive into; happens when all have arrived.
 
     If the first is not ``expected``, the others are not written to.
     """
@@ -56,7 +55,7 @@ class ReceiveEvent(Event):
         if part.nbytes != y.nbytes:
             self._refuse(f"expected {y.nbytes} bytes, got {part.nbytes}")
             return
-        as_bytes(y)[...] = part
+        y[...] = part
         if expected is not None and not np.array_equal(y, expected):
             self._refuse("the header is not the expected one")
 
@@ -103,15 +102,15 @@ class Channel:
         )
 
     def send(self, xs: Sequence[Array], send: SendEvent) -> None:
-        """Adds copies of arrays."""
-        self._sent.extend((as_bytes(x).copy(), send) for x in xs)
+        """Adds copies of arrays of bytes."""
+        self._sent.extend((x.copy(), send) for x in xs)
         send.unbuffered = sum(x.nbytes > _EAGER_BYTES for x in xs)
         if not send.unbuffered:
             self._scheduler.complete(send, send.arrival)
         self._match()
 
     def receive(self, ys: Sequence[Array], receive: ReceiveEvent) -> None:
-        """Adds arrays to receive into, which are contiguous."""
+        """Adds arrays of bytes to receive into."""
         self._posted.extend((y, receive) for y in ys)
         self._match()
 

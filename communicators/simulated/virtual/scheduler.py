@@ -346,10 +346,7 @@ class Scheduler:
 
     def complete(self, event: Event, at: float) -> None:
         """Sets the time of an event and queues the threads that wait for it."""
-        self._tests = 0
-        event.time = at
-        for thread in event.waiting:
-            self.enqueue(thread, min(max(at, thread.clock), thread.deadline))
+        self.bring_forward(event, at)
         event.waiting.clear()
 
     def bring_forward(self, event: Event, at: float) -> None:

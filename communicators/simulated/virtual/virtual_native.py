@@ -7,6 +7,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any, Callable
 
+from renga import _communicators
 from renga.communicators.array_communicator import checked_rank
 from renga.communicators.arrays import Array
 from renga.communicators.messages import headers
@@ -14,10 +15,6 @@ from renga.communicators.simulated import costs
 from renga.communicators.simulated.collectives import CollectiveCall, move
 from renga.communicators.simulated.costs import Cost
 from renga.communicators.simulated.simulated_rank import SimulatedRank
-from renga.communicators.simulated.virtual.bits import (
-    received_array,
-    sent_array,
-)
 from renga.communicators.simulated.virtual.group import CollectiveEvent, Group
 from renga.communicators.simulated.virtual.messages import ReceiveEvent, SendEvent
 from renga.communicators.simulated.virtual.scheduler import Event, VirtualThread
@@ -129,7 +126,7 @@ class VirtualNative(SimulatedRank):
         self, xs: Sequence[Array], to: int, tag: int, wait: bool = True
     ) -> VirtualWork | None:
         """Takes the time of one message with the data, without headers."""
-        xs = [sent_array(x) for x in xs]
+        xs = [_communicators.sent_bytes(x) for x in xs]
         to, tag = checked_rank("send", to, self.size), _checked_tag("send", tag)
         size = sum(x.nbytes for x in xs if not headers.is_header(x))
         group, members = self._group, self._group.members
@@ -154,7 +151,7 @@ class VirtualNative(SimulatedRank):
         wait: bool = True,
         expected: Array | None = None,
     ) -> VirtualWork | None:
-        xs = [received_array(x) for x in xs]
+        xs = [_communicators.received_bytes(x) for x in xs]
         source, tag = checked_rank("recv", source, self.size), _checked_tag("recv", tag)
         with self.thread as thread:
             begin = thread.clock
