@@ -148,8 +148,8 @@ class ArrayCommunicator(CommunicatorBase):
                 received = [view for y in ys for view in dtype_views.views(y, op)]
         native = None
         if sent or received:
-            dtype_name = "" if dtype is None else _dtype_name(dtype)
-            native = self.native.call(name, sent, received, op, dtype_name, root, wait)
+            sent_as = "" if dtype is None else dtype_name(dtype)
+            native = self.native.call(name, sent, received, op, sent_as, root, wait)
         return unpack(ys) if wait else Work(native, lambda: unpack(ys))
 
     def shares_memory(self) -> bool:
@@ -265,7 +265,12 @@ def _result(name: str, x: Array, out: Array | None, size: int) -> Array:
     return np.empty(shape, dtype) if out is None else out
 
 
-def _dtype_name(dtype: DtypeLike) -> str:
+def dtype_name(dtype: DtypeLike) -> str:
+    """The name of a communication dtype.
+
+    Raises:
+        TypeError: if it is no dtype.
+    """
     try:
         return dtype if isinstance(dtype, str) else np.dtype(dtype).name
     except TypeError:

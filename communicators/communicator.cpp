@@ -17,6 +17,41 @@ bool is_small(const std::vector<Array>& xs) {
   return bytes <= shared_memory::kSmallBytes;
 }
 
+// The device of the arrays.
+Device device_of(const char* name, const Arguments& arguments) {
+  std::optional<Device> device;
+  for (const std::vector<Array>* const arrays : {&arguments.xs, &arguments.ys}) {
+    for (const Array& x : *arrays) {
+      if (!x.defined()) continue;
+      if (x.device() != device.value_or(x.device())) {
+        fail<std::invalid_argument>(name, ": expected arrays on one device, got ",
+                                    to_string(*device), " and ", to_string(x.device()));
+      }
+      device = x.device();
+    }
+  }
+  return device.value_or(Device{});
+}
+
+const DeviceLibrary& library_for(const char* name, Device device) {
+  require<std::runtime_error>(device_library != nullptr, name, ": expected NCCL for arrays on ",
+                              to_string(device), ", got none");
+  return *device_library;
+}
+
+// Buffers take the place of arrays that are not direct; the other arrays stay in `arguments`, as a
+// caller that has the GIL gives their memory back faster.
+void run_on_buffers(Collectives& collectives, const Collective& collective,
+                    const CollectiveContext& context, Arguments& arguments, IsDirect is_direct) {
+  std::vector<Array> ys;  // the caller's, if there are buffers
+  arguments.xs = send_buffers(std::move(arguments.xs), is_direct);
+  if (!are_direct(arguments.ys, is_direct)) {
+    ys = std::exchange(arguments.ys, receive_buffers(arguments.ys, is_direct));
+  }
+  (collectives.*collective.run)(context, arguments);
+  copy_received(arguments.ys, ys);
+}
+
 // Marks a communicator as busy while a caller is in a collective.
 class BusyScope {
  public:
@@ -132,25 +167,58 @@ Communicator::Result Communicator::launch(Call call, const LaunchOptions& option
 Communicator::Result Communicator::call(const Collective& collective, const char* called,
                                         Arguments arguments, const LaunchOptions& options) {
   Call call = collective.check(called, arguments, topology());
+  if (const Device device = device_of(called, arguments); !device.is_host()) {
+    return call_on_device(collective, device, call, std::move(arguments), options);
+  }
   arguments.algorithm = algorithm_;
   if (arguments.in_place && segment() != nullptr && !algorithm_ && !is_small(arguments.xs)) {
     Windows::Found found = windows_.find(arguments.xs);
     call.in_windows(found.layout);
     arguments.peers = std::move(found.peers);
   }
-  auto body = [this, run = collective.run,
-               direct = std::move(arguments)](const CollectiveContext& context) mutable {
-    std::vector<Array> ys;  // the caller's, unless they are used themselves
-    direct.xs = send_buffers(std::move(direct.xs), FlatBucket::has_long_runs);
-    if (!are_direct(direct.ys, FlatBucket::has_long_runs)) {
-      ys = std::exchange(direct.ys, receive_buffers(direct.ys, FlatBucket::has_long_runs));
-    }
-    (collectives_.get()->*run)(context, direct);
-    copy_received(direct.ys, ys);
+  auto body = [this, &collective,
+               arguments = std::move(arguments)](const CollectiveContext& context) mutable {
+    run_on_buffers(*collectives_, collective, context, arguments, FlatBucket::has_long_runs);
   };
   // Of a short collective, a copy on the heap would take a tenth of the time.
   if (runs_at_once(options)) return launch(call, options, std::ref(body));
   return launch(call, options, std::move(body));
+}
+
+Communicator::Result Communicator::call_on_device(const Collective& collective, Device device,
+                                                  Call call, Arguments arguments,
+                                                  const LaunchOptions& options) {
+  check_usable(call);
+  if (device_collectives_ == nullptr) {
+    const DeviceLibrary& library = library_for(call.op, device);
+    const Array id = empty({library.id_bytes}, Dtype::uint8);
+    if (rank() == 0) library.create_id(id.data());
+    Arguments sent{{}, {}};
+    (rank() == 0 ? sent.xs : sent.ys) = {id};
+    sent.root = 0;
+    this->call(collective_named("broadcast"), "broadcast", std::move(sent), {});
+    connect_devices({id.data(), static_cast<std::size_t>(id.size())}, device);
+  }
+  require<std::invalid_argument>(device == device_collectives_->device(), call.op,
+                                 ": expected arrays on GPU ", device_collectives_->device().index,
+                                 ", which rank ", rank(), " uses, got one on GPU ", device.index);
+  const CollectiveContext context{*transport_, call.at(options.call_site), timeout_seconds_};
+  std::vector<Array> arrays = arguments.xs;
+  arrays.insert(arrays.end(), arguments.ys.begin(), arguments.ys.end());
+  Result work = device_collectives_->start(context, std::move(arrays), [&] {
+    run_on_buffers(*device_collectives_, collective, context, arguments, is_contiguous);
+  });
+  if (!options.wait) return work;
+  work->wait(0);
+  return nullptr;
+}
+
+void Communicator::connect_devices(std::span<const std::byte> id, Device device) {
+  const DeviceLibrary& library = library_for("connect_devices", device);
+  require<std::invalid_argument>(std::ssize(id) == library.id_bytes,
+                                 "connect_devices: expected an id of ", library.id_bytes,
+                                 " bytes, got ", id.size());
+  device_collectives_ = library.connect(id.data(), rank(), size(), device, timeout_seconds_);
 }
 
 bool Communicator::all_reduce_small(std::byte* x, const Shape& shape, Dtype dtype,
@@ -182,6 +250,7 @@ all_reduce::NetworkModel Communicator::measure_network(const LaunchOptions& opti
 }
 
 void Communicator::barrier(const LaunchOptions& options) {
+  if (device_collectives_ != nullptr) device_collectives_->throw_failure();
   launch(Call("barrier"), options,
          [this](const CollectiveContext& context) { collectives_->barrier(context); });
 }

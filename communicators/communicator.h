@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,9 +47,13 @@ class Communicator {
   std::shared_ptr<Communicator> split(std::optional<int> color, int key,
                                       const LaunchOptions& options);
 
-  // Checks the arguments and runs the collective. `called`: its name in errors and traffic.
+  // Checks the arguments and runs the collective. `called`: its name in errors and traffic. Arrays
+  // on devices are communicated by the devices' library (see DeviceCollectives).
   Result call(const Collective& collective, const char* called, Arguments arguments,
               const LaunchOptions& options);
+  // Connects the ranks' devices by an id of the library's, which they have got on another way; else
+  // their first collective does.
+  void connect_devices(std::span<const std::byte> id, Device device);
   // all_reduce of a small contiguous array in place, waited for. Does nothing and returns false if
   // call() would take another path or is required to check the arguments.
   bool all_reduce_small(std::byte* x, const Shape& shape, Dtype dtype, ReduceOp reduction,
@@ -99,6 +104,8 @@ class Communicator {
   bool runs_at_once(const LaunchOptions& options) const;
   // Throws if this process or thread may not call collectives now.
   void check_usable(const Call& call) const;
+  Result call_on_device(const Collective& collective, Device device, Call call, Arguments arguments,
+                        const LaunchOptions& options);
   template <class Run>
   void run_collective(const CollectiveContext& context, const Run& run);
   // The same, and counts what the collective sends.
@@ -112,7 +119,7 @@ class Communicator {
   std::shared_ptr<Transport> transport_;
   std::shared_ptr<Traffic> traffic_;
   std::unique_ptr<SharedSegment> node_segment_;
-  std::unique_ptr<Collectives> collectives_;
+  std::unique_ptr<HostCollectives> collectives_;
   double timeout_seconds_;
   bool debug_;
   std::int64_t sequence_ = 0;
@@ -122,6 +129,7 @@ class Communicator {
   std::vector<Result> sends_;       // not waited for
   Windows windows_;
   std::optional<all_reduce::Algorithm> algorithm_;
+  std::shared_ptr<DeviceCollectives> device_collectives_;             // since their first use
   std::unique_ptr<WorkQueue> queue_ = std::make_unique<WorkQueue>();  // destroyed before the others
 };
 

@@ -186,6 +186,14 @@ void bind_collectives(py::module_& m, py::class_<Communicator, std::shared_ptr<C
       py::arg("collective"), py::arg("xs"), py::arg("ys"), py::arg("op"),
       py::arg("communication_dtype"), py::arg("root"), py::arg("called"), py::arg("rank"),
       py::arg("size"), "Checks the arguments; the description that ranks compare.");
+  c.def(
+      "connect_devices",
+      [](Communicator& self, const py::bytes& id, const std::string& device) {
+        const std::string_view bytes = id;
+        self.connect_devices(std::as_bytes(std::span(bytes)), device_from_string(device));
+      },
+      py::arg("id"), py::arg("device"),
+      "Connects the ranks' devices by an id of NCCL's; else their first collective does.");
   c.def("all_reduce_in_place", &all_reduce_in_place, py::arg("x"), py::arg("op"));
   c.def("barrier", [](Communicator& self) { self.barrier(launch_options(self, true)); });
 }
@@ -224,12 +232,29 @@ void reduce_operands(const std::vector<Arrays>& operands, const Arrays& results,
   });
 }
 
+// The bytes of a contiguous array as an ndarray in its memory.
+py::object bytes_of(const Array& x) {
+  const Shape bytes{x.size() * x.itemsize()};
+  return python::to_numpy(Array(x.storage(), x.data(), bytes, Strides{1}, Dtype::uint8));
+}
+
 // What simulated ranks share with the compiled communicator.
 void bind_simulated(py::module_& m) {
   m.def(
       "check_algorithm", [](const std::string& name) { all_reduce::algorithm_from_string(name); },
       py::arg("name"));
   m.def("call_site", &describe_call_site);
+  m.def(
+      "sent_bytes", [](const Array& x) { return bytes_of(contiguous(x)); }, py::arg("x"),
+      "The bytes that a message has: those of x, or of a copy if it is not contiguous.");
+  m.def(
+      "received_bytes",
+      [](py::handle x) {
+        const Array y = python::writable_array(x, "recv: out");
+        require(y.is_contiguous(), "recv: expected a contiguous result, got strides ", y.strides());
+        return bytes_of(y);
+      },
+      py::arg("x"), "Where the bytes of a message are written.");
   m.def(
       "reduce",
       [](const std::vector<Arrays>& operands, const py::iterable& results, const std::string& op,

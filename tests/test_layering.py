@@ -65,7 +65,7 @@ COMMUNICATORS = {
     | {"autograd", "nn"},
     "channel": {"", "collectives", "autograd", "ops", "nn"},
     "spatial": {"", "autograd"},
-    "nccl": {"", "transport"},
+    "nccl": {"", "collectives", "transport"},
 }
 
 # The packages, and what each may import besides itself. Where values are on the ranks

@@ -27,7 +27,7 @@ std::vector<Array> send_buffers(std::vector<Array> xs, IsDirect is_direct) {
 
 std::vector<Array> receive_buffers(std::vector<Array> ys, IsDirect is_direct) {
   for (Array& y : ys) {
-    if (y.defined() && !is_direct(y)) y = empty(y.shape(), y.dtype());
+    if (y.defined() && !is_direct(y)) y = empty(y.shape(), y.dtype(), y.device());
   }
   return ys;
 }

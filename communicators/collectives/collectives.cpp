@@ -7,6 +7,8 @@
 
 namespace renga {
 
+const DeviceLibrary* device_library = nullptr;
+
 namespace {
 
 // (ranks, …)

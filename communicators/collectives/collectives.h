@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +18,8 @@
 #include "shared_memory/windows.h"
 
 namespace renga {
+
+class Work;
 
 // One rank's arguments of a collective.
 struct Arguments {
@@ -35,8 +39,7 @@ struct Arguments {
 };
 
 // The collectives of one group of ranks. All ranks call the same in the same order, with arguments
-// that have been checked. Throws CallMismatch on all ranks, and moves nothing, if their calls
-// differ. Arrays have long contiguous runs (see FlatBucket).
+// that have been checked.
 class Collectives {
  public:
   virtual ~Collectives() = default;
@@ -50,6 +53,12 @@ class Collectives {
   virtual void all_to_all(const CollectiveContext& context, const Arguments& arguments) = 0;
   // ys[0] receives xs[0] of the root, which has no ys; the other ranks have no xs.
   virtual void broadcast(const CollectiveContext& context, const Arguments& arguments) = 0;
+};
+
+// Those of arrays in the host's memory, which have long contiguous runs (see FlatBucket). Throw
+// CallMismatch on all ranks, and move nothing, if their calls differ.
+class HostCollectives : public Collectives {
+ public:
   // Returns when every rank has called it.
   virtual void barrier(const CollectiveContext& context) = 0;
   // Around each collective.
@@ -58,6 +67,31 @@ class Collectives {
   // The memory of all ranks, if they are on one node and share memory.
   virtual SharedSegment* segment() { return nullptr; }
 };
+
+// Those of contiguous arrays on one device of each rank: they launch what the devices do. Calls are
+// not compared.
+class DeviceCollectives : public Collectives {
+ public:
+  // Calls `launch`, which calls one of the methods. The device does that after what this thread has
+  // had it do so far, and beside what follows; what follows a wait() of the Work comes after it.
+  // The host waits for nothing, unless wait() is given a time-out. The Work keeps `arrays`.
+  virtual std::shared_ptr<Work> start(const CollectiveContext& context, std::vector<Array> arrays,
+                                      const std::function<void()>& launch) = 0;
+  // Throws why no collective can be called any more, if there is a reason.
+  virtual void throw_failure() = 0;
+  virtual Device device() const = 0;
+};
+
+// A library of such collectives.
+struct DeviceLibrary {
+  std::int64_t id_bytes;
+  // Of a group: one rank creates the id, and all pass it to `connect`, which all call.
+  void (*create_id)(std::byte* id);
+  std::shared_ptr<DeviceCollectives> (*connect)(const std::byte* id, int rank, int size,
+                                                Device device, double timeout_seconds);
+};
+// Null until its module is imported.
+extern const DeviceLibrary* device_library;
 
 // A row of the table.
 struct Collective {

@@ -76,7 +76,7 @@ void exchange(const CollectiveContext& context, const std::vector<Array>& sent,
   copy_received(buffers, received);
 }
 
-class Messages : public Collectives {
+class Messages : public HostCollectives {
  public:
   void all_reduce(const CollectiveContext& context, const Arguments& arguments) override {
     const Dtype dtype = arguments.communication_dtype();
@@ -198,9 +198,9 @@ void all_reduce(const CollectiveContext& context, const NetworkModel& network,
   });
 }
 
-std::unique_ptr<Collectives> messages() { return std::make_unique<Messages>(); }
+std::unique_ptr<HostCollectives> messages() { return std::make_unique<Messages>(); }
 
-std::unique_ptr<Collectives> two_levels(SharedSegment& segment) {
+std::unique_ptr<HostCollectives> two_levels(SharedSegment& segment) {
   return std::make_unique<TwoLevels>(segment);
 }
 

@@ -15,9 +15,9 @@ void all_reduce(const CollectiveContext& context, const all_reduce::NetworkModel
                 const FlatBucket& y, Dtype dtype, ReduceOp reduction);
 
 // Of ranks that only send messages.
-std::unique_ptr<Collectives> messages();
+std::unique_ptr<HostCollectives> messages();
 // The same, but reductions are made on two levels where that is faster: within nodes, whose ranks
 // share `segment`, then between them.
-std::unique_ptr<Collectives> two_levels(SharedSegment& segment);
+std::unique_ptr<HostCollectives> two_levels(SharedSegment& segment);
 
 }  // namespace renga::point_to_point

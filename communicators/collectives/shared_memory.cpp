@@ -115,7 +115,7 @@ void all_reduce(const CollectiveContext& context, SharedSegment& segment, const 
 
 namespace {
 
-class SharedMemory final : public Collectives {
+class SharedMemory final : public HostCollectives {
  public:
   explicit SharedMemory(SharedSegment& segment) : segment_(segment) {}
 
@@ -243,7 +243,7 @@ class SharedMemory final : public Collectives {
 
 }  // namespace
 
-std::unique_ptr<Collectives> collectives(SharedSegment& segment) {
+std::unique_ptr<HostCollectives> collectives(SharedSegment& segment) {
   return std::make_unique<SharedMemory>(segment);
 }
 

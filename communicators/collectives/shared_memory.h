@@ -20,6 +20,6 @@ void all_reduce(const CollectiveContext& context, SharedSegment& segment, const 
                 const FlatBucket& y, Dtype dtype, ReduceOp reduction);
 
 // Of ranks that share `segment`.
-std::unique_ptr<Collectives> collectives(SharedSegment& segment);
+std::unique_ptr<HostCollectives> collectives(SharedSegment& segment);
 
 }  // namespace renga::shared_memory

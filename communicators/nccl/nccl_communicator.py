@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from typing import Any, Callable
 
-import numpy as np
-
+from renga import _core
 from renga.backends import cuda
 from renga.backends.cuda_loader import load_plugin
-from renga.communicators import settings
-from renga.communicators.array_communicator import result_shape
+from renga.communicators.array_communicator import dtype_name, result_shape
 from renga.communicators.nccl.staged import StagedCommunicator, on_gpu
 from renga.communicators.transport.mpi import MpiCommunicator
 from renga.communicators.work import Work
@@ -28,43 +25,12 @@ class NcclCollectives(StagedCommunicator):
     """
 
     has_nccl = True
-    _nccl_group: Any = None
-    _gpu: int | None = None
-
-    def _nccl(self, x: Any) -> Any:
-        """NCCL's ranks for ``x``, created at the first use, a collective call."""
-        gpu = int(x.device.id)
-        if self._nccl_group is None:
-            native = importlib.import_module("renga._communicators_nccl")
-            unique_id = self.bcast_obj(
-                native.create_unique_id() if self.rank == 0 else None
-            )
-            load_plugin()
-            self._gpu = gpu
-            self._nccl_group = native.NcclGroup(
-                unique_id, self.rank, self.size, gpu, settings.timeout()
-            )
-        if gpu != self._gpu:
-            raise ValueError(
-                f"nccl: expected arrays on GPU {self._gpu}, which rank {self.rank} "
-                f"uses, got one on GPU {gpu}"
-            )
-        return self._nccl_group
-
-    def _uses_nccl(self, x: Any) -> bool:
-        return self.has_nccl and on_gpu(x)
 
     def split(self, color: int | None, key: int) -> Any:
         group = super().split(color, key)
         if group is not None:
             group.has_nccl = self.has_nccl
         return group
-
-    def barrier(self) -> None:
-        """Returns when every rank has called it; raises the error of a collective."""
-        if self._nccl_group is not None:
-            self._nccl_group.throw_failure()
-        super().barrier()
 
     def _collective(
         self,
@@ -78,77 +44,32 @@ class NcclCollectives(StagedCommunicator):
         root: int | None = None,
     ) -> Any:
         """NCCL chooses the order of the operands."""
-        if not xs or not self._uses_nccl(xs[0]):
+        if not (self.has_nccl and on_gpu(list(xs[:1]))):
             return super()._collective(name, xs, outs, unpack, wait, op, dtype, root)
-        sent = [_contiguous(x if dtype is None else _cast(x, dtype)) for x in xs]
-        received = sent
-        if root is None and dtype is None:
-            shapes = [result_shape(name, x.shape, self.size) for x in sent]
-            received = list(map(_result_memory, outs, shapes, sent))
-        native = self._nccl(xs[0]).call(
+        load_plugin()
+        ys = [
+            y if y is not None else _new(name, x, self.size) for x, y in zip(xs, outs)
+        ]
+        sent = xs if root in (None, self.rank) else []
+        received = ys if root != self.rank else []
+        native = self.native.call(
             name,
-            [_described(x) for x in sent],
-            [_described(y) for y in received],
+            [_core.Variable(x, requires_grad=False) for x in sent],
+            [_core.Variable(y, requires_grad=False) for y in received],
             op,
-            root or 0,
+            "" if dtype is None else dtype_name(dtype),
+            root,
+            wait,
         )
-        # Called when the work is complete; keeps its arrays.
-        work = Work(
-            native, lambda: unpack(list(map(_result, received, outs, xs, sent)))
-        )
-        return work.wait() if wait else work
+        return unpack(ys) if wait else Work(native, lambda: unpack(ys))
 
 
 class NcclCommunicator(NcclCollectives, MpiCommunicator):
     """Uses NCCL for arrays in GPU memory and MPI for everything else."""
 
 
-def _described(x: Any) -> tuple[int, int, str]:
-    return int(x.__cuda_array_interface__["data"][0]), x.size, x.dtype.name
-
-
-def _copy(x: Any) -> Any:
-    """A copy on the device of ``x``; CuPy's are on the current one."""
+def _new(name: str, x: Any, size: int) -> Any:
+    """Memory for the result of a collective, on the device of its operand."""
     with x.device:
-        return x.copy()
-
-
-def _cast(x: Any, dtype: Any) -> Any:
-    with x.device:
-        return x.astype(dtype)
-
-
-def _contiguous(x: Any) -> Any:
-    strides = x.__cuda_array_interface__.get("strides")
-    expected = np.empty(x.shape, np.int8).strides
-    packed = strides is None or tuple(strides) == tuple(
-        step * x.dtype.itemsize for step in expected
-    )
-    return x if packed else _copy(x)
-
-
-def _result_memory(out: Any, shape: tuple[int, ...], like: Any) -> Any:
-    """``out`` if it is contiguous, else new memory of the shape and dtype of ``like``.
-
-    Raises:
-        ValueError: if ``out`` has another shape or dtype.
-    """
-    if out is not None:
-        if (out.shape, out.dtype) != (shape, like.dtype):
-            raise ValueError(
-                f"nccl: expected a result of {like.dtype} {shape}, "
-                f"got {out.dtype} {out.shape}"
-            )
-        if _contiguous(out) is out:
-            return out
-    with like.device:
-        return cuda.get_array_module(like).empty(shape, like.dtype)
-
-
-def _result(received: Any, out: Any, x: Any, sent: Any) -> Any:
-    """``received``, copied into ``out`` if there is one, in the dtype of ``x``."""
-    if out is None:
-        return received if received.dtype == x.dtype else _cast(received, x.dtype)
-    if received is not out:
-        out[...] = received
-    return out
+        shape = result_shape(name, x.shape, size)
+        return cuda.get_array_module(x).empty(shape, x.dtype)

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <iterator>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
+#include "collectives/buffers.h"
 #include "devices/cuda/event.h"
 #include "devices/gil_release.h"
 #include "transport/errors.h"
@@ -20,24 +20,13 @@ namespace {
 
 constexpr std::chrono::microseconds kPollInterval{50};
 
-std::size_t size_of(ncclDataType_t dtype) {
-  switch (dtype) {
-    case ncclInt8:
-    case ncclUint8:
-      return 1;
-    case ncclFloat16:
-    case ncclBfloat16:
-      return 2;
-    case ncclInt64:
-    case ncclUint64:
-    case ncclFloat64:
-      return 8;
-    default:
-      return 4;
-  }
-}
-
 bool has_failed(ncclResult_t result) { return result != ncclSuccess && result != ncclInProgress; }
+
+// Throws std::runtime_error with the error text of NCCL.
+void check(ncclResult_t result, const char* call) {
+  if (!has_failed(result)) return;
+  throw std::runtime_error(std::string(call) + ": " + ncclGetErrorString(result));
+}
 
 // Calls call(i) for i < n as one group, until one fails.
 template <class Call>
@@ -49,72 +38,85 @@ ncclResult_t in_group(std::size_t n, const Call& call) {
   return has_failed(result) ? result : end;
 }
 
-// What NCCL's functions take besides the arrays.
-struct Ranks {
-  ncclComm_t comm;
-  cudaStream_t stream;
-  int size;
-};
-
-void* address(const DeviceArray& x, std::size_t offset = 0) {
-  return reinterpret_cast<void*>(x.data + offset);
+// Throws InvalidType for one that NCCL does not reduce.
+ncclDataType_t reduced_dtype(const char* name, Dtype dtype) {
+  switch (dtype) {
+    case Dtype::bool_:
+    case Dtype::uint8:
+      return ncclUint8;
+    case Dtype::uint32:
+      return ncclUint32;
+    case Dtype::uint64:
+      return ncclUint64;
+    case Dtype::int8:
+      return ncclInt8;
+    case Dtype::int32:
+      return ncclInt32;
+    case Dtype::int64:
+      return ncclInt64;
+    case Dtype::float16:
+      return ncclFloat16;
+    case Dtype::bfloat16:
+      return ncclBfloat16;
+    case Dtype::float32:
+      return ncclFloat32;
+    case Dtype::float64:
+      return ncclFloat64;
+    default:
+      fail(name, ": expected a dtype that NCCL reduces, got ", dtype);
+  }
 }
 
-// Of several arrays by one launch.
-ncclResult_t all_reduce(const Ranks& ranks, const DeviceArguments& a) {
-  return in_group(a.xs.size(), [&](std::size_t i) {
-    return ncclAllReduce(address(a.xs[i]), address(a.ys[i]), a.xs[i].n, a.xs[i].dtype, a.op,
-                         ranks.comm, ranks.stream);
-  });
+ncclRedOp_t reduction_of(const Arguments& arguments) {
+  switch (arguments.reduction) {
+    case ReduceOp::sum:
+      return ncclSum;
+    case ReduceOp::mean:
+      return ncclAvg;
+    case ReduceOp::max:
+      return ncclMax;
+    case ReduceOp::min:
+      return ncclMin;
+    default:
+      return ncclProd;
+  }
 }
 
-ncclResult_t reduce_scatter(const Ranks& ranks, const DeviceArguments& a) {
-  const DeviceArray &x = a.xs.at(0), &y = a.ys.at(0);
-  return ncclReduceScatter(address(x), address(y), y.n, x.dtype, a.op, ranks.comm, ranks.stream);
+std::size_t elements(const Array& x) { return static_cast<std::size_t>(x.size()); }
+std::size_t bytes(const Array& x) { return static_cast<std::size_t>(x.size() * x.itemsize()); }
+
+// Whether they lie one after the other and have the size of `x`.
+bool are_consecutive(const std::vector<Array>& ys, const Array& x) {
+  for (std::size_t r = 0; r < ys.size(); ++r) {
+    if (bytes(ys[r]) != bytes(x) || ys[r].data() != ys[0].data() + r * bytes(x)) return false;
+  }
+  return true;
 }
-
-ncclResult_t all_gather(const Ranks& ranks, const DeviceArguments& a) {
-  const DeviceArray &x = a.xs.at(0), &y = a.ys.at(0);
-  return ncclAllGather(address(x), address(y), x.n, x.dtype, ranks.comm, ranks.stream);
-}
-
-ncclResult_t all_to_all(const Ranks& ranks, const DeviceArguments& a) {
-  const DeviceArray &x = a.xs.at(0), &y = a.ys.at(0);
-  const std::size_t n = x.n / static_cast<std::size_t>(ranks.size), bytes = n * size_of(x.dtype);
-  return in_group(2 * static_cast<std::size_t>(ranks.size), [&](std::size_t i) {
-    const int rank = static_cast<int>(i / 2);
-    const std::size_t offset = i / 2 * bytes;
-    if (i % 2 == 1) {
-      return ncclRecv(address(y, offset), n, x.dtype, rank, ranks.comm, ranks.stream);
-    }
-    return ncclSend(address(x, offset), n, x.dtype, rank, ranks.comm, ranks.stream);
-  });
-}
-
-ncclResult_t broadcast(const Ranks& ranks, const DeviceArguments& a) {
-  const DeviceArray &x = a.xs.at(0), &y = a.ys.at(0);
-  return ncclBroadcast(address(x), address(y), x.n, x.dtype, a.root, ranks.comm, ranks.stream);
-}
-
-struct Collective {
-  const char* name;
-  ncclResult_t (*launch)(const Ranks& ranks, const DeviceArguments& arguments);
-};
-
-// Those of collectives/collectives.cpp whose arrays have one shape on all ranks.
-constexpr Collective kCollectives[] = {
-    {"all_reduce", all_reduce}, {"reduce_scatter", reduce_scatter}, {"all_gather", all_gather},
-    {"all_to_all", all_to_all}, {"broadcast", broadcast},
-};
 
 // The stream on which this thread computes on a device.
-cudaStream_t compute_stream(int device) {
-  return static_cast<cudaStream_t>(current_stream(device));
+cudaStream_t compute_stream(Device device) {
+  return static_cast<cudaStream_t>(current_stream(device.index));
 }
 
-TimeoutError time_out(const char* name, double seconds, int rank) {
-  return TimeoutError(std::string(name) + ": not complete after " + std::to_string(seconds) +
-                      " s on rank " + std::to_string(rank));
+// The stream on which this thread computes meanwhile.
+class StreamScope {
+ public:
+  StreamScope(Device device, cudaStream_t stream)
+      : device_(device), before_(compute_stream(device)) {
+    set_current_stream(device.index, stream);
+  }
+  ~StreamScope() { set_current_stream(device_.index, before_); }
+  StreamScope(const StreamScope&) = delete;
+  StreamScope& operator=(const StreamScope&) = delete;
+
+ private:
+  Device device_;
+  cudaStream_t before_;
+};
+
+TimeoutError time_out(const std::string& name, double seconds, int rank) {
+  return TimeoutError(name + ": not complete after " + std::to_string(seconds) + " s on rank " +
+                      std::to_string(rank));
 }
 
 // `later` waits for the work that is on `earlier` now.
@@ -126,11 +128,6 @@ void wait_for_stream(cudaStream_t later, cudaStream_t earlier) {
 
 }  // namespace
 
-void check(ncclResult_t result, const char* call) {
-  if (!has_failed(result)) return;
-  throw std::runtime_error(std::string(call) + ": " + ncclGetErrorString(result));
-}
-
 std::string unavailable_reason() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
@@ -138,16 +135,29 @@ std::string unavailable_reason() {
   return count == 0 ? "no GPU" : "";
 }
 
-std::string create_unique_id() {
+ncclUniqueId create_unique_id() {
   ncclUniqueId id;
   check(ncclGetUniqueId(&id), "ncclGetUniqueId");
-  return {id.internal, sizeof id.internal};
+  return id;
 }
+
+const DeviceLibrary kLibrary{sizeof(ncclUniqueId),
+                             [](std::byte* id) {
+                               const ncclUniqueId created = create_unique_id();
+                               std::memcpy(id, &created, sizeof created);
+                             },
+                             [](const std::byte* id, int rank, int size, Device device,
+                                double timeout_seconds) -> std::shared_ptr<DeviceCollectives> {
+                               ncclUniqueId unique_id;
+                               std::memcpy(&unique_id, id, sizeof unique_id);
+                               return std::make_shared<NcclGroup>(unique_id, rank, size, device,
+                                                                  timeout_seconds);
+                             }};
 
 // A collective on the stream.
 struct NcclGroup::InFlight {
   explicit InFlight(const char* name) : name(name) {}
-  const char* name;
+  std::string name;
   Event begun{cudaEventDisableTiming}, done{cudaEventDisableTiming};
   std::optional<Clock::time_point> since;  // when it was first seen to have begun
   bool is_complete = false;
@@ -155,13 +165,20 @@ struct NcclGroup::InFlight {
 
 class NcclGroup::CollectiveWork final : public Work {
  public:
-  CollectiveWork(std::shared_ptr<NcclGroup> group, std::shared_ptr<InFlight> collective)
-      : group_(std::move(group)), collective_(std::move(collective)) {}
+  CollectiveWork(std::shared_ptr<NcclGroup> group, std::shared_ptr<InFlight> collective,
+                 std::vector<Array> arrays)
+      : group_(std::move(group)), collective_(std::move(collective)), arrays_(std::move(arrays)) {}
+  // What gets the memory of the arrays next comes after the collective.
+  ~CollectiveWork() override {
+    if (!is_waited_for_)
+      cudaStreamWaitEvent(compute_stream(group_->device_), collective_->done.get(), 0);
+  }
 
   bool test() override {
     const std::lock_guard lock(group_->mutex_);
     group_->poll_unless_failed();
-    if (collective_->is_complete) return true;  // whatever became of the other ranks since
+    // Whatever became of the other ranks since.
+    if (collective_->is_complete) return is_waited_for_ = true;
     group_->rethrow_failure();
     return false;
   }
@@ -169,9 +186,10 @@ class NcclGroup::CollectiveWork final : public Work {
   void wait(double timeout_seconds) override {
     if (timeout_seconds > 0) wait_on_host(timeout_seconds);
     const std::lock_guard lock(group_->mutex_);
+    is_waited_for_ = true;
     if (collective_->is_complete) return;
     group_->rethrow_failure();
-    RENGA_CUDA(cudaSetDevice(group_->device_));
+    RENGA_CUDA(cudaSetDevice(group_->device_.index));
     collective_->done.hold(compute_stream(group_->device_));
   }
 
@@ -189,17 +207,14 @@ class NcclGroup::CollectiveWork final : public Work {
 
   std::shared_ptr<NcclGroup> group_;
   std::shared_ptr<InFlight> collective_;
+  std::vector<Array> arrays_;
+  bool is_waited_for_ = false;
 };
 
-NcclGroup::NcclGroup(const std::string& unique_id, int rank, int size, int device,
+NcclGroup::NcclGroup(const ncclUniqueId& id, int rank, int size, Device device,
                      double timeout_seconds)
     : rank_(rank), size_(size), device_(device), timeout_seconds_(timeout_seconds) {
-  ncclUniqueId id;
-  if (unique_id.size() != sizeof id.internal) {
-    throw std::invalid_argument("nccl: expected a unique id of NCCL's size");
-  }
-  std::memcpy(id.internal, unique_id.data(), sizeof id.internal);
-  RENGA_CUDA(cudaSetDevice(device_));
+  RENGA_CUDA(cudaSetDevice(device_.index));
   cudaStream_t stream = nullptr;
   RENGA_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   stream_.reset(stream);
@@ -209,7 +224,7 @@ NcclGroup::NcclGroup(const std::string& unique_id, int rank, int size, int devic
   check(ncclCommInitRankConfig(&comm, size, id, rank, &config), "ncclCommInitRank");
   comm_.reset(comm);
   wait_for_launch("ncclCommInitRank");
-  check_.emplace(device_, [this] { throw_failure_once(); });
+  check_.emplace(device_.index, [this] { throw_failure_once(); });
   watcher_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
 }
 
@@ -218,6 +233,7 @@ NcclGroup::~NcclGroup() {
   check_.reset();
   std::unique_lock lock(mutex_);
   while (!in_flight_.empty()) launched_.wait_for(lock, kPollInterval);  // for the watcher
+  release_memory_of_stream(stream(), device_);
 }
 
 void NcclGroup::throw_failure() {
@@ -240,7 +256,7 @@ void NcclGroup::poll() {
   while (!in_flight_.empty()) {
     const cudaError_t status = cudaEventQuery(in_flight_.front()->done.get());
     if (status == cudaErrorNotReady) break;
-    cuda::check(status, in_flight_.front()->name);
+    cuda::check(status, in_flight_.front()->name.c_str());
     in_flight_.front()->is_complete = true;
     in_flight_.pop_front();
   }
@@ -248,7 +264,7 @@ void NcclGroup::poll() {
   InFlight& first = *in_flight_.front();
   ncclResult_t error = ncclSuccess;
   check(ncclCommGetAsyncError(comm(), &error), "ncclCommGetAsyncError");
-  check(error, first.name);
+  check(error, first.name.c_str());
   if (!first.since && first.begun.is_over()) first.since = Clock::now();
   const std::chrono::duration<double> limit(timeout_seconds_);
   if (timeout_seconds_ > 0 && first.since && Clock::now() - *first.since > limit) {
@@ -269,7 +285,7 @@ void NcclGroup::poll_unless_failed() {
 
 void NcclGroup::watch(const std::stop_token& stop) {
   constexpr std::chrono::milliseconds kInterval{10};
-  cudaSetDevice(device_);
+  cudaSetDevice(device_.index);
   std::unique_lock lock(mutex_);
   while (launched_.wait(lock, stop, [this] { return !in_flight_.empty(); })) {
     poll_unless_failed();
@@ -297,28 +313,91 @@ void NcclGroup::wait_for_launch(const char* name) {
   }
 }
 
-std::shared_ptr<Work> NcclGroup::call(const std::string& collective,
-                                      const DeviceArguments& arguments) {
-  const auto* const row = std::ranges::find(kCollectives, collective, &Collective::name);
-  if (row == std::end(kCollectives)) {
-    throw std::invalid_argument("nccl: expected a collective, got " + collective);
-  }
-  RENGA_CUDA(cudaSetDevice(device_));
-  auto started = std::make_shared<InFlight>(row->name);
+template <class NcclCall>
+void NcclGroup::launch(const CollectiveContext& context, std::size_t n, const NcclCall& call) {
   {
     const std::lock_guard lock(mutex_);
-    poll_unless_failed();
     rethrow_failure();
-    wait_for_stream(stream(), compute_stream(device_));
-    started->begun.record(stream());
-    check(row->launch({comm(), stream(), size_}, arguments), row->name);
+    check(in_group(n, call), context.call.op);
   }
-  wait_for_launch(row->name);
+  wait_for_launch(context.call.op);
+}
+
+void NcclGroup::all_reduce(const CollectiveContext& context, const Arguments& arguments) {
+  const Dtype dtype = arguments.communication_dtype();
+  std::vector<Array> xs = arguments.xs, ys = arguments.ys;
+  if (dtype != arguments.dtype()) {
+    for (Array& x : xs) x = cast(x, dtype);
+    ys = xs;
+  }
+  const ncclDataType_t type = reduced_dtype(context.call.op, dtype);
+  launch(context, xs.size(), [&](std::size_t i) {
+    return ncclAllReduce(xs[i].data(), ys[i].data(), elements(xs[i]), type, reduction_of(arguments),
+                         comm(), stream());
+  });
+  copy_received(ys, arguments.ys);
+}
+
+void NcclGroup::reduce_scatter(const CollectiveContext& context, const Arguments& arguments) {
+  const Array &x = arguments.xs[0], &y = arguments.ys[0];
+  const ncclDataType_t type = reduced_dtype(context.call.op, arguments.dtype());
+  launch(context, 1, [&](std::size_t) {
+    return ncclReduceScatter(x.data(), y.data(), elements(y), type, reduction_of(arguments), comm(),
+                             stream());
+  });
+}
+
+void NcclGroup::all_gather(const CollectiveContext& context, const Arguments& arguments) {
+  const Array& x = arguments.xs[0];
+  const std::vector<Array>& ys = arguments.ys;
+  if (!are_consecutive(ys, x)) return exchange(context, std::vector<Array>(ys.size(), x), ys);
+  launch(context, 1, [&](std::size_t) {
+    return ncclAllGather(x.data(), ys[0].data(), bytes(x), ncclInt8, comm(), stream());
+  });
+}
+
+void NcclGroup::all_to_all(const CollectiveContext& context, const Arguments& arguments) {
+  exchange(context, arguments.xs, arguments.ys);
+}
+
+void NcclGroup::exchange(const CollectiveContext& context, const std::vector<Array>& xs,
+                         const std::vector<Array>& ys) {
+  launch(context, 2 * xs.size(), [&](std::size_t i) {
+    const bool sends = i % 2 == 0;
+    const Array& array = (sends ? xs : ys)[i / 2];
+    if (!array.defined()) return ncclSuccess;
+    const int peer = static_cast<int>(i / 2);
+    return sends ? ncclSend(array.data(), bytes(array), ncclInt8, peer, comm(), stream())
+                 : ncclRecv(array.data(), bytes(array), ncclInt8, peer, comm(), stream());
+  });
+}
+
+void NcclGroup::broadcast(const CollectiveContext& context, const Arguments& arguments) {
+  const Array& x = (arguments.xs.empty() ? arguments.ys : arguments.xs)[0];
+  launch(context, 1, [&](std::size_t) {
+    return ncclBroadcast(x.data(), x.data(), bytes(x), ncclInt8, static_cast<int>(*arguments.root),
+                         comm(), stream());
+  });
+}
+
+std::shared_ptr<Work> NcclGroup::start(const CollectiveContext& context, std::vector<Array> arrays,
+                                       const std::function<void()>& launch) {
+  RENGA_CUDA(cudaSetDevice(device_.index));
+  throw_failure();
+  auto started = std::make_shared<InFlight>(context.call.op);
+  {
+    const cudaStream_t earlier = compute_stream(device_);
+    const StreamScope scope(device_, stream());  // copies of arrays are made on it, too
+    wait_for_stream(stream(), earlier);
+    started->begun.record(stream());
+    launch();
+    started->done.record(stream());
+  }
   const std::lock_guard lock(mutex_);
-  started->done.record(stream());
   in_flight_.push_back(started);
   launched_.notify_all();
-  return std::make_shared<CollectiveWork>(shared_from_this(), std::move(started));
+  return std::make_shared<CollectiveWork>(shared_from_this(), std::move(started),
+                                          std::move(arrays));
 }
 
 }  // namespace renga::nccl

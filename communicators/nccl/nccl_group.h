@@ -6,9 +6,10 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <cstdint>
+#include <cstddef>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,62 +18,53 @@
 #include <type_traits>
 #include <vector>
 
+#include "collectives/collectives.h"
 #include "devices/streams.h"
 #include "work.h"
 
 namespace renga::nccl {
 
-// Throws std::runtime_error with the error text of NCCL.
-void check(ncclResult_t result, const char* call);
-
 // Why NCCL cannot be used here, such as no driver or no GPU; empty if it can.
 std::string unavailable_reason();
 
 // NCCL's unique id, which one rank creates and all pass to NcclGroup.
-std::string create_unique_id();
+ncclUniqueId create_unique_id();
 
-// A contiguous array of `n` elements in this rank's GPU.
-struct DeviceArray {
-  std::uintptr_t data;
-  std::size_t n;
-  ncclDataType_t dtype;
-};
-
-// One rank's arguments of a collective.
-struct DeviceArguments {
-  std::vector<DeviceArray> xs;  // operands
-  std::vector<DeviceArray> ys;  // results
-  ncclRedOp_t op = ncclSum;
-  int root = 0;
-};
-
-// All ranks call the same collectives in the same order. Collectives run on their own stream after
-// what is on the current stream, and beside what follows there. wait() of a Work has the current
-// stream wait for the collective, and the host for nothing, unless it is given a time-out; until
-// then the caller keeps the operands. NCCL chooses the order of the operands.
+// Collectives run on their own stream. NCCL chooses the order of the operands.
 //
 // A thread watches the collectives. When a rank is gone or the time-out has passed since a
 // collective could have begun, it aborts them, so that nothing waits for ever; all further calls
 // throw the reason, and so does the next wait for the device.
-class NcclGroup : public std::enable_shared_from_this<NcclGroup> {
+class NcclGroup final : public DeviceCollectives, public std::enable_shared_from_this<NcclGroup> {
  public:
   // All ranks call it. `timeout_seconds` is the time-out of every collective, 0 for none.
-  NcclGroup(const std::string& unique_id, int rank, int size, int device, double timeout_seconds);
+  NcclGroup(const ncclUniqueId& id, int rank, int size, Device device, double timeout_seconds);
   // Waits for the collectives in flight.
-  ~NcclGroup();
+  ~NcclGroup() override;
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;
 
-  // Starts a collective, by the name that it has in collectives/collectives.cpp.
-  std::shared_ptr<Work> call(const std::string& collective, const DeviceArguments& arguments);
+  void all_reduce(const CollectiveContext& context, const Arguments& arguments) override;
+  void reduce_scatter(const CollectiveContext& context, const Arguments& arguments) override;
+  void all_gather(const CollectiveContext& context, const Arguments& arguments) override;
+  void all_to_all(const CollectiveContext& context, const Arguments& arguments) override;
+  void broadcast(const CollectiveContext& context, const Arguments& arguments) override;
 
-  // Throws why the collectives were aborted, if they were.
-  void throw_failure();
+  std::shared_ptr<Work> start(const CollectiveContext& context, std::vector<Array> arrays,
+                              const std::function<void()>& launch) override;
+  void throw_failure() override;
+  Device device() const override { return device_; }
 
  private:
   using Clock = std::chrono::steady_clock;
   struct InFlight;
   class CollectiveWork;
+  // Launches call(i) for i < n as one group, and waits until they are on the stream.
+  template <class NcclCall>
+  void launch(const CollectiveContext& context, std::size_t n, const NcclCall& call);
+  // xs[r] goes to rank r, ys[r] comes from it.
+  void exchange(const CollectiveContext& context, const std::vector<Array>& xs,
+                const std::vector<Array>& ys);
   // Waits until a nonblocking NCCL call has been launched; throws its error or TimeoutError.
   void wait_for_launch(const char* name);
   void throw_failure_once();
@@ -85,7 +77,7 @@ class NcclGroup : public std::enable_shared_from_this<NcclGroup> {
 
   int rank_;
   int size_;
-  int device_;
+  Device device_;
   double timeout_seconds_;
   ncclComm_t comm() const { return comm_.get(); }
   cudaStream_t stream() const { return stream_.get(); }
@@ -107,5 +99,8 @@ class NcclGroup : public std::enable_shared_from_this<NcclGroup> {
   std::optional<FailureCheck> check_;
   std::jthread watcher_;
 };
+
+// The factory of groups.
+extern const DeviceLibrary kLibrary;
 
 }  // namespace renga::nccl

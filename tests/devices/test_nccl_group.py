@@ -10,8 +10,9 @@ import threading
 import numpy
 import pytest
 
-from renga import _core
+from renga import _communicators, _core
 from renga.backends import cuda
+from renga.utils.type_check import InvalidType
 
 native = pytest.importorskip("renga._nccl_standin", reason="RENGA_CUDA_STANDIN is off")
 pytestmark = pytest.mark.skipif(
@@ -23,19 +24,22 @@ KINDS = ["float16", "float32", "float64", "int8", "uint8", "int32", "int64"]
 
 
 def run_on_two(body, timeout=20.0, share=True):
-    """What body(group, rank) returns or raises on each of two ranks.
+    """What body(comm, rank) returns or raises on each of two ranks.
 
-    The groups live until both have returned; without ``share``, body(groups, rank) gets
-    its group in a list, from which it may remove it.
+    The communicators live until both have returned; without ``share``, body(comms,
+    rank) gets its own in a list, from which it may remove it.
     """
     cuda.load_plugin()
-    unique_id, results, groups = native.create_unique_id(), [None, None], []
+    unique_id, results, comms = native.create_unique_id(), [None, None], []
+    ranks = _communicators.LocalGroup([0, 0], False, _communicators.Failure())
 
     def run(rank):
         try:
-            mine = [native.NcclGroup(unique_id, rank, 2, rank, timeout)]
+            transport = ranks.transport(rank)
+            mine = [_communicators.Communicator(transport, timeout, False)]
+            mine[0].connect_devices(unique_id, f"cuda:{rank}")
             if share:
-                groups.extend(mine)
+                comms.extend(mine)
             results[rank] = body(mine[0] if share else mine, rank)
         except Exception as error:
             results[rank] = error
@@ -57,20 +61,14 @@ def placed(x, rank):
     return variable
 
 
-def described(*variables):
-    return [
-        (x.__cuda_array_interface__["data"][0], x.size, x.dtype.name) for x in variables
-    ]
-
-
 def in_place(x, op="sum"):
-    """Arguments of an all-reduce."""
-    return "all_reduce", described(x), described(x), op
+    """Arguments of an all-reduce in the background."""
+    return "all_reduce", [x], [x], op, "", None, False
 
 
 def operands(dtype):
     rng = numpy.random.RandomState(0)
-    return [rng.uniform(1, 9, (4, 5)).astype(dtype) for _ in range(2)]
+    return [rng.uniform(1, 9, (2, 10)).astype(dtype) for _ in range(2)]
 
 
 @pytest.mark.parametrize("op", ["sum", "mean", "max", "min", "prod"])
@@ -78,58 +76,89 @@ def operands(dtype):
 def test_all_reduce(dtype, op):
     xs = operands(dtype)
 
-    def body(group, rank):
+    def body(comm, rank):
         x = placed(xs[rank], rank)
-        group.call(*in_place(x, op)).wait(0)
+        comm.call(*in_place(x, op)).wait(0)
         return x.array.get()
 
     wide = numpy.stack(xs).astype("d")
     expected = getattr(wide, op)(0)
     if op == "mean" and numpy.dtype(dtype).kind in "iu":
-        expected = numpy.trunc(expected)
+        with pytest.raises(InvalidType, match="expected a floating dtype for mean"):
+            run_on_two(body)
+        return
     for got in run_on_two(body):
         numpy.testing.assert_array_equal(got, expected.astype(dtype))
+
+
+@pytest.mark.parametrize("communication_dtype", ["float16", "bfloat16"])
+def test_all_reduce_in_another_dtype_of_arrays_that_are_not_contiguous(
+    communication_dtype,
+):
+    xs = [numpy.arange(12, dtype="f").reshape(3, 4) + rank for rank in range(2)]
+
+    def body(comm, rank):
+        x, y = placed(xs[rank], rank), placed(numpy.zeros((4, 3), "f"), rank)
+        operand, result = _core.ops.transpose(x, (1, 0)), y.array[::-1]
+        arguments = [operand], [_core.Variable(result, requires_grad=False)]
+        comm.call("all_reduce", *arguments, "sum", communication_dtype)
+        return cuda.to_cpu(y.array)
+
+    for got in run_on_two(body):
+        numpy.testing.assert_array_equal(got[::-1], (xs[0] + xs[1]).T)
+
+
+def test_all_gather_and_all_to_all_of_different_sizes():
+    def body(comm, rank):
+        mine = placed(numpy.arange(rank + 2) + 10 * rank, rank)
+        ys = [placed(numpy.zeros(r + 2, "l"), rank) for r in range(2)]
+        comm.call("all_gatherv", [mine], ys)
+        sent = [None if rank else mine, mine]
+        received = [placed(numpy.zeros(2, "l"), rank), None if rank == 0 else mine]
+        comm.call("all_to_allv", sent, received)
+        return cuda.to_cpu([*(y.array for y in ys), received[0].array])
+
+    for first, second, third in run_on_two(body):
+        assert first.tolist() == [0, 1] and second.tolist() == [10, 11, 12]
+        assert third.tolist() == [0, 1]
 
 
 def test_all_reduce_of_several_arrays():
     xs = operands("float32")
 
-    def body(group, rank):
+    def body(comm, rank):
         whole = placed(xs[rank], rank)
-        integers = placed(numpy.arange(3) + rank, rank)
-        result = placed(numpy.zeros((4, 5), "f"), rank)
+        short = placed(numpy.arange(3, dtype="f") + rank, rank)
+        result = placed(numpy.zeros((2, 10), "f"), rank)
         empty = placed(numpy.zeros(0, "f"), rank)
-        sent, received = (whole, empty, integers), (result, empty, integers)
-        group.call("all_reduce", described(*sent), described(*received)).wait(0)
-        return cuda.to_cpu([whole.array, result.array, integers.array])
+        comm.call("all_reduce", [whole, empty, short], [result, empty, short])
+        return cuda.to_cpu([whole.array, result.array, short.array])
 
-    for rank, (whole, result, integers) in enumerate(run_on_two(body)):
+    for rank, (whole, result, short) in enumerate(run_on_two(body)):
         numpy.testing.assert_array_equal(whole, xs[rank])
         numpy.testing.assert_array_equal(result, xs[0] + xs[1])
-        numpy.testing.assert_array_equal(integers, [1, 3, 5])
+        numpy.testing.assert_array_equal(short, [1, 3, 5])
 
 
 def test_every_other_collective():
     xs = operands("float32")
 
-    def body(group, rank):
-        x, big = placed(xs[rank], rank), placed(numpy.zeros((2, 4, 5), "f"), rank)
-        small, swapped = placed(numpy.zeros((2, 5), "f"), rank), placed(xs[0] * 0, rank)
+    def body(comm, rank):
+        x, big = placed(xs[rank], rank), placed(numpy.zeros((2, 2, 10), "f"), rank)
+        small, swapped = placed(numpy.zeros(10, "f"), rank), placed(xs[0] * 0, rank)
         for name, y in (
             ("reduce_scatter", small),
             ("all_gather", big),
             ("all_to_all", swapped),
         ):
-            group.call(name, described(x), described(y)).wait(0)
-        group.call("broadcast", described(x), described(x), root=1).wait(0)
+            comm.call(name, [x], [y])
+        comm.call("broadcast", *(([], [x]), ([x], []))[rank], root=1)
         return cuda.to_cpu([small.array, big.array, swapped.array, x.array])
 
     for rank, (small, big, swapped, broadcast) in enumerate(run_on_two(body)):
-        rows = slice(2 * rank, 2 * rank + 2)
-        numpy.testing.assert_array_equal(small, (xs[0] + xs[1])[rows])
+        numpy.testing.assert_array_equal(small, xs[0][rank] + xs[1][rank])
         numpy.testing.assert_array_equal(big, numpy.stack(xs))
-        expected = numpy.concatenate([xs[0][rows], xs[1][rows]])
-        numpy.testing.assert_array_equal(swapped, expected)
+        numpy.testing.assert_array_equal(swapped, [xs[0][rank], xs[1][rank]])
         numpy.testing.assert_array_equal(broadcast, xs[1])
 
 
@@ -138,12 +167,12 @@ def test_collectives_follow_what_computes_their_operands(seed):
     standin.cuda_standin_seed(ctypes.c_uint64(seed))
     x = numpy.arange(12, dtype="f").reshape(3, 4)
 
-    def body(group, rank):
+    def body(comm, rank):
         a = placed(x + rank, rank)
         total = None
         for _ in range(4):
             y = _core.ops.multiply(a, a)
-            work = group.call(*in_place(y))
+            work = comm.call(*in_place(y))
             other = _core.ops.exp(a)  # beside the collective
             work.wait(0)
             y = _core.ops.add(y, a)
@@ -167,22 +196,22 @@ def test_collectives_follow_what_computes_their_operands(seed):
 def test_a_rank_that_does_not_call_is_a_time_out_where_a_result_is_read(read):
     texts = []
 
-    def body(group, rank):
+    def body(comm, rank):
         x = placed(numpy.ones(3, "f"), rank)
         if rank == 0:
             arguments = in_place(x)
-            group.call(*arguments).wait(0)
+            comm.call(*arguments).wait(0)
             x = _core.ops.exp(x)
             for see in (
                 lambda: read(x),
-                group.throw_failure,
-                lambda: group.call(*arguments),
+                comm.barrier,
+                lambda: comm.call(*arguments),
             ):
                 with pytest.raises(TimeoutError) as raised:
                     see()
                 texts.append(str(raised.value))
             read(x)  # once
-        return rank  # the groups live until both have ended
+        return rank  # the communicators live until both have ended
 
     assert run_on_two(body, timeout=0.5) == [0, 1]
     assert len(texts) == 3
@@ -191,12 +220,12 @@ def test_a_rank_that_does_not_call_is_a_time_out_where_a_result_is_read(read):
 
 
 def test_a_wait_with_a_time_out_waits_on_the_host():
-    def body(group, rank):
+    def body(comm, rank):
         x = placed(numpy.ones(3, "f"), rank)
         if rank == 0:
-            work = group.call(*in_place(x))
+            work = comm.call(*in_place(x))
             work.wait(0.1)
-        return group
+        return comm
 
     error, _ = run_on_two(body)
     assert isinstance(error, TimeoutError)
@@ -206,13 +235,13 @@ def test_a_wait_with_a_time_out_waits_on_the_host():
 def test_a_rank_that_is_gone_is_an_error_where_a_result_is_read():
     started = threading.Event()
 
-    def body(groups, rank):
+    def body(comms, rank):
         x = placed(numpy.ones(3, "f"), rank)
         if rank == 1:
             started.wait()
-            groups.clear()
+            comms.clear()
             return None
-        groups[0].call(*in_place(x)).wait(0)
+        comms[0].call(*in_place(x)).wait(0)
         started.set()
         with pytest.raises(RuntimeError, match="all_reduce: remote process exited"):
             cuda.to_cpu(x.array)
@@ -224,11 +253,11 @@ def test_a_rank_that_is_gone_is_an_error_where_a_result_is_read():
 def test_a_rank_that_ends_completes_its_collectives():
     x = numpy.arange(3, dtype="f")
 
-    def body(groups, rank):
+    def body(comms, rank):
         y = placed(x + rank, rank)
         for _ in range(3):
-            groups[0].call(*in_place(y)).wait(0)
-        groups.clear()
+            comms[0].call(*in_place(y)).wait(0)
+        comms.clear()
         return cuda.to_cpu(y.array)
 
     for y in run_on_two(body, share=False):
@@ -238,7 +267,7 @@ def test_a_rank_that_ends_completes_its_collectives():
 def test_collectives_make_the_host_wait_for_nothing():
     barrier = threading.Barrier(2)
 
-    def body(group, rank):
+    def body(comm, rank):
         x = placed(numpy.ones(3, "f"), rank)
         waits = []
         for _ in range(4):
@@ -246,7 +275,7 @@ def test_collectives_make_the_host_wait_for_nothing():
             waits.append(standin.cuda_standin_waits())
             barrier.wait()
             for _ in range(3):
-                group.call(*in_place(x, op="mean")).wait(0)
+                comm.call(*in_place(x, op="mean")).wait(0)
                 x = _core.ops.add(x, x)
         return waits, cuda.to_cpu(x.array)
 

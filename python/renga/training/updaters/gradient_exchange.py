@@ -13,6 +13,7 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
+from renga import _communicators, _core
 from renga.core.types import Array
 from renga.utils.exceptions import MAIN_GUARD, SentException
 
@@ -79,7 +80,11 @@ class NcclExchange:
         self, pipes: Sequence[Any], unique_id: bytes, rank: int, size: int, device: int
     ) -> None:
         self._pipes = pipes
-        self._group = native().NcclGroup(unique_id, rank, size, device, _TIMEOUT)
+        # Its ranks send no messages: they get NCCL's id through the pipes.
+        ranks = _communicators.LocalGroup([0] * size, False, _communicators.Failure())
+        transport = ranks.transport(rank)
+        self._comm = _communicators.Communicator(transport, _TIMEOUT, False)
+        self._comm.connect_devices(unique_id, f"cuda:{device}")
 
     def send_gradients(self, gradients: Array) -> None:
         self._pipes[0].send("ready")
@@ -100,10 +105,13 @@ class NcclExchange:
         self._broadcast(parameters)
 
     def _sum(self, x: Any) -> None:
-        self._group.call("all_reduce", [_described(x)], [_described(x)]).wait(0)
+        operand = [_core.Variable(x, requires_grad=False)]
+        self._comm.call("all_reduce", operand, operand)
 
     def _broadcast(self, x: Any) -> None:
-        self._group.call("broadcast", [_described(x)], [_described(x)]).wait(0)
+        operand, root = [_core.Variable(x, requires_grad=False)], 0
+        sides = (operand, []) if self._comm.rank == root else ([], operand)
+        self._comm.call("broadcast", *sides, root=root)
 
 
 def native() -> Any:
@@ -117,7 +125,3 @@ def unavailable_reason() -> str:
         return str(native().unavailable_reason())
     except ImportError:
         return "renga was built without RENGA_NCCL"
-
-
-def _described(x: Any) -> tuple[int, int, str]:
-    return x.__cuda_array_interface__["data"][0], x.size, x.dtype.name
