@@ -6,7 +6,7 @@ import functools
 import operator
 import pickle
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from renga.communicators.messages.status import ANY_SOURCE, ANY_TAG, Status, giv
 from renga.communicators.transport.traffic import Traffic
 from renga.communicators.work import Work
 
+_T = TypeVar("_T")
 _SETTINGS = {"allreduce_grad_dtype", "batched_copy", "all_reduce_algorithm"}
 
 
@@ -110,7 +111,8 @@ class Communicator(ArrayCommunicator):
     def allgather(self, x: Any) -> tuple[Array, ...]:
         """The ranks' arrays, or tuples of arrays; shapes may differ."""
         if isinstance(x, tuple):
-            return tuple(self.allgather_obj(x))
+            xs: list[Any] = self.allgather_obj(x)
+            return tuple(xs)
         return self._allgather("allgather", as_operand("allgather", x))
 
     def _allgather(self, name: str, x: Array) -> tuple[Array, ...]:
@@ -194,7 +196,7 @@ class Communicator(ArrayCommunicator):
     def gather(self, data: Any, root: int = 0) -> tuple[Array, ...] | None:
         """The ranks' arrays, or tuples of arrays, on the root; None elsewhere."""
         if isinstance(data, tuple):
-            gathered = self.gather_obj(data, root)
+            gathered: list[Any] | None = self.gather_obj(data, root)
             return None if gathered is None else tuple(gathered)
         return self._gather("gather", as_operand("gather", data), root)
 
@@ -369,12 +371,12 @@ class Communicator(ArrayCommunicator):
         _, y = self._bcast("bcast_obj", OBJECT, x, root)
         return obj if is_root else _unpickled(y)
 
-    def gather_obj(self, obj: object, root: int = 0) -> list[Any] | None:
+    def gather_obj(self, obj: _T, root: int = 0) -> list[_T] | None:
         """The ranks' objects on the root, None elsewhere."""
         gathered = self._gather("gather_obj", _pickled(obj), root)
         return None if gathered is None else [_unpickled(x) for x in gathered]
 
-    def allgather_obj(self, obj: object) -> list[Any]:
+    def allgather_obj(self, obj: _T) -> list[_T]:
         """The ranks' objects."""
         return [_unpickled(x) for x in self._allgather("allgather_obj", _pickled(obj))]
 
@@ -390,7 +392,7 @@ class Communicator(ArrayCommunicator):
             sent = [_pickled(obj) for obj in objs]
         return _unpickled(self._scatter("scatter_obj", sent, root))
 
-    def allreduce_obj(self, obj: object) -> Any:
+    def allreduce_obj(self, obj: _T) -> _T:
         """The ranks' objects, combined by ``+`` in rank order."""
         return functools.reduce(operator.add, self.allgather_obj(obj))
 

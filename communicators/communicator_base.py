@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from renga.core.types import ArrayLike
+
+_T = TypeVar("_T")
 
 
 class CommunicatorBase:
@@ -96,15 +98,15 @@ class CommunicatorBase:
         """The root's object, on every rank."""
         raise NotImplementedError
 
-    def gather_obj(self, obj: object, root: int = 0) -> Any:
+    def gather_obj(self, obj: _T, root: int = 0) -> list[_T] | None:
         """The ranks' objects as a list on the root, None elsewhere."""
         raise NotImplementedError
 
-    def allgather_obj(self, obj: object) -> list[Any]:
+    def allgather_obj(self, obj: _T) -> list[_T]:
         """The ranks' objects as a list, on every rank."""
         raise NotImplementedError
 
-    def allreduce_obj(self, obj: object) -> Any:
+    def allreduce_obj(self, obj: _T) -> _T:
         """The ranks' objects, combined by ``+`` in rank order."""
         raise NotImplementedError
 

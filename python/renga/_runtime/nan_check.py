@@ -10,7 +10,12 @@ import numpy
 from renga import _core
 from renga.backends import cuda
 from renga.core.configuration import Settings, global_config
-from renga.core.function_hook import Arrays, FunctionHook, get_function_hooks
+from renga.core.function_hook import (
+    Arrays,
+    CalledFunction,
+    FunctionHook,
+    get_function_hooks,
+)
 
 
 def has_nan(x: Any) -> bool:
@@ -31,7 +36,7 @@ class NanCheck(FunctionHook):
     def __init__(self) -> None:
         self.thread = threading.get_ident()
 
-    def forward_postprocess(self, function: Any, in_data: Arrays) -> None:
+    def forward_postprocess(self, function: CalledFunction, in_data: Arrays) -> None:
         # A function in Python may have an attribute of that name.
         results = function.results if isinstance(function, _core.Call) else ()
         if any(has_nan(y.array) for y in results):
@@ -40,7 +45,7 @@ class NanCheck(FunctionHook):
             )
 
     def backward_preprocess(
-        self, function: Any, in_data: Arrays, out_grad: Arrays
+        self, function: CalledFunction, in_data: Arrays, out_grad: Arrays
     ) -> None:
         if any(has_nan(gy) for gy in out_grad):
             raise RuntimeError(

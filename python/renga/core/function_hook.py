@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, Protocol
 
 from renga import _core
+from renga.core.types import Array
 
-Arrays = tuple[Any, ...]
+Arrays = tuple[Array, ...]
+
+
+class CalledFunction(Protocol):
+    """What hooks are called around: a function node, or an operation of the core."""
+
+    @property
+    def label(self) -> str: ...
 
 
 class FunctionHook:
     """Called around functions: all in a ``with`` block, or those it is added to.
 
-    ``function`` has at least a ``label``. Override what is needed.
+    Override what is needed.
     """
 
     name = "FunctionHook"
@@ -34,25 +42,25 @@ class FunctionHook:
             _core.set_function_hooks(None)
         self.deleted(None)
 
-    def added(self, function: Any) -> None:
+    def added(self, function: CalledFunction | None) -> None:
         """Called when it is added to a function, or to all (None)."""
 
-    def deleted(self, function: Any) -> None:
+    def deleted(self, function: CalledFunction | None) -> None:
         """Called when it is removed from a function, or from all (None)."""
 
-    def forward_preprocess(self, function: Any, in_data: Arrays) -> None:
+    def forward_preprocess(self, function: CalledFunction, in_data: Arrays) -> None:
         """Called before a function computes its outputs."""
 
-    def forward_postprocess(self, function: Any, in_data: Arrays) -> None:
+    def forward_postprocess(self, function: CalledFunction, in_data: Arrays) -> None:
         """Called after a function has computed its outputs."""
 
     def backward_preprocess(
-        self, function: Any, in_data: Arrays, out_grad: Arrays
+        self, function: CalledFunction, in_data: Arrays, out_grad: Arrays
     ) -> None:
         """Called before a function computes its gradients."""
 
     def backward_postprocess(
-        self, function: Any, in_data: Arrays, out_grad: Arrays
+        self, function: CalledFunction, in_data: Arrays, out_grad: Arrays
     ) -> None:
         """Called after a function has computed its gradients."""
 

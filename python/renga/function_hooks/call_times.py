@@ -8,6 +8,7 @@ from typing import IO, Any
 
 from renga import _core
 from renga.backends.cuda_device import number_of
+from renga.core.function_hook import CalledFunction
 from renga.function_hooks.running import RunningCall, RunningCalls
 from renga.utils.table import aligned
 
@@ -41,10 +42,10 @@ class CallTimes:
         self._running = RunningCalls()
         self._ended: list[tuple[str, RunningCall]] = []  # whose times were not read
 
-    def _start(self, function: Any, inputs: Iterable[Any]) -> None:
+    def _start(self, function: CalledFunction, inputs: Iterable[Any]) -> None:
         self._running.start(function, _cuda_device(inputs))
 
-    def _stop(self, function: Any, name: str) -> None:
+    def _stop(self, function: CalledFunction, name: str) -> None:
         call = self._running.stop(function)
         if call is not None:
             self._ended.append((name, call))

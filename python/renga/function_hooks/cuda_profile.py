@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.backends import cuda
-from renga.core.function_hook import Arrays, FunctionHook
+from renga.core.function_hook import Arrays, CalledFunction, FunctionHook
 from renga.core.operations import operation_name
 
 
@@ -24,21 +22,21 @@ class CUDAProfileHook(FunctionHook):
             raise RuntimeError("CUDAProfileHook: expected a CuPy with NVTX")
         self._nvtx = nvtx
 
-    def forward_preprocess(self, function: Any, in_data: Arrays) -> None:
+    def forward_preprocess(self, function: CalledFunction, in_data: Arrays) -> None:
         self._push(function, "forward")
 
-    def forward_postprocess(self, function: Any, in_data: Arrays) -> None:
+    def forward_postprocess(self, function: CalledFunction, in_data: Arrays) -> None:
         self._nvtx.RangePop()
 
     def backward_preprocess(
-        self, function: Any, in_data: Arrays, out_grad: Arrays
+        self, function: CalledFunction, in_data: Arrays, out_grad: Arrays
     ) -> None:
         self._push(function, "backward")
 
     def backward_postprocess(
-        self, function: Any, in_data: Arrays, out_grad: Arrays
+        self, function: CalledFunction, in_data: Arrays, out_grad: Arrays
     ) -> None:
         self._nvtx.RangePop()
 
-    def _push(self, function: Any, direction: str) -> None:
+    def _push(self, function: CalledFunction, direction: str) -> None:
         self._nvtx.RangePush(f"{operation_name(function)}.{direction}")

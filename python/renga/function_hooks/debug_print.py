@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import IO, Any
+from typing import IO
 
 import numpy
 
-from renga.core.function_hook import Arrays, FunctionHook
+from renga.core.function_hook import Arrays, CalledFunction, FunctionHook
 from renga.core.variable import Variable
 
 
-def label_of(function: Any) -> str:
+def label_of(function: CalledFunction) -> str:
     """The name that is printed."""
     return str(function.label)
 
@@ -36,11 +36,11 @@ class PrintHook(FunctionHook):
         self.file = file
         self.flush = flush
 
-    def forward_preprocess(self, function: Any, in_data: Arrays) -> None:
+    def forward_preprocess(self, function: CalledFunction, in_data: Arrays) -> None:
         self._print_inputs(function, in_data)
 
     def backward_preprocess(
-        self, function: Any, in_data: Arrays, out_grad: Arrays
+        self, function: CalledFunction, in_data: Arrays, out_grad: Arrays
     ) -> None:
         self._print_inputs(function, in_data)
         self._print("output gradient")
@@ -51,7 +51,7 @@ class PrintHook(FunctionHook):
                 y.grad = gy
             self._print(y.debug_print())
 
-    def _print_inputs(self, function: Any, in_data: Arrays) -> None:
+    def _print_inputs(self, function: CalledFunction, in_data: Arrays) -> None:
         self._print(f"function\t{label_of(function)}")
         self._print("input data")
         for x in in_data:

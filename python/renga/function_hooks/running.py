@@ -7,6 +7,8 @@ import threading
 import time
 from typing import Any
 
+from renga.core.function_hook import CalledFunction
+
 
 class RunningCall:
     """A call from its begin to its end; on a CUDA device it is timed by events there.
@@ -18,8 +20,9 @@ class RunningCall:
 
     __slots__ = ("begin", "device", "end", "function", "inner")
 
-    def __init__(self, function: Any, device: int | None = None) -> None:
-        self.function, self.device = function, device
+    def __init__(self, function: CalledFunction, device: int | None = None) -> None:
+        self.function: CalledFunction | None = function
+        self.device = device
         self.inner: list[RunningCall] = []
         self.begin = self.end = self._now()
 
@@ -53,11 +56,11 @@ class RunningCalls(threading.local):
     def __init__(self) -> None:
         self._calls: list[RunningCall] = []
 
-    def start(self, function: Any, device: int | None = None) -> None:
+    def start(self, function: CalledFunction, device: int | None = None) -> None:
         """Starts timing a call."""
         self._calls.append(RunningCall(function, device))
 
-    def stop(self, function: Any) -> RunningCall | None:
+    def stop(self, function: CalledFunction) -> RunningCall | None:
         """The innermost call of a function, which has ended; None if none was started.
 
         Calls within it that have not ended have raised.

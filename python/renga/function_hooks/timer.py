@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from renga.core.function_hook import Arrays, FunctionHook
+from renga.core.function_hook import Arrays, CalledFunction, FunctionHook
 from renga.core.operations import operation_name
 from renga.function_hooks.call_times import CallTimes
 
@@ -19,22 +17,22 @@ class TimerHook(CallTimes, FunctionHook):
 
     name = "TimerHook"
 
-    def deleted(self, function: Any) -> None:
+    def deleted(self, function: CalledFunction | None) -> None:
         if function is None:
             self._running.clear()
 
-    def forward_preprocess(self, function: Any, in_data: Arrays) -> None:
+    def forward_preprocess(self, function: CalledFunction, in_data: Arrays) -> None:
         self._start(function, in_data)
 
     def backward_preprocess(
-        self, function: Any, in_data: Arrays, out_grad: Arrays
+        self, function: CalledFunction, in_data: Arrays, out_grad: Arrays
     ) -> None:
         self._start(function, (*in_data, *out_grad))
 
-    def forward_postprocess(self, function: Any, in_data: Arrays) -> None:
+    def forward_postprocess(self, function: CalledFunction, in_data: Arrays) -> None:
         self._stop(function, operation_name(function))
 
     def backward_postprocess(
-        self, function: Any, in_data: Arrays, out_grad: Arrays
+        self, function: CalledFunction, in_data: Arrays, out_grad: Arrays
     ) -> None:
         self._stop(function, operation_name(function))

@@ -8,7 +8,12 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from renga.core.function_hook import Arrays, FunctionHook, get_function_hooks
+from renga.core.function_hook import (
+    Arrays,
+    CalledFunction,
+    FunctionHook,
+    get_function_hooks,
+)
 from renga.core.operations import operation_name
 from renga.function_hooks.running import RunningCalls
 from renga.profiling import chrome_trace
@@ -81,36 +86,39 @@ class Profile(FunctionHook):
         self._blocks: list[int] = []
         self._threads: dict[int, str] = {}
 
-    def added(self, function: Any) -> None:
+    def added(self, function: CalledFunction | None) -> None:
         if function is None:
             thread = threading.get_native_id()
             self._threads[thread] = threading.current_thread().name
             self._entered[thread] = time.perf_counter_ns()
 
-    def deleted(self, function: Any) -> None:
+    def deleted(self, function: CalledFunction | None) -> None:
         if function is None:
             entered = self._entered.pop(threading.get_native_id())
             self._running.clear()
             self._blocks.append(time.perf_counter_ns() - entered)
 
-    def forward_preprocess(self, function: Any, in_data: Arrays) -> None:
+    def forward_preprocess(self, function: CalledFunction, in_data: Arrays) -> None:
         self._running.start(function)
 
-    def forward_postprocess(self, function: Any, in_data: Arrays) -> None:
+    def forward_postprocess(self, function: CalledFunction, in_data: Arrays) -> None:
         self._note(function, "forward", lambda: forward_cost(function, in_data))
 
     def backward_preprocess(
-        self, function: Any, in_data: Arrays, out_grad: Arrays
+        self, function: CalledFunction, in_data: Arrays, out_grad: Arrays
     ) -> None:
         self._running.start(function)
 
     def backward_postprocess(
-        self, function: Any, in_data: Arrays, out_grad: Arrays
+        self, function: CalledFunction, in_data: Arrays, out_grad: Arrays
     ) -> None:
         self._note(function, "backward", lambda: backward_cost(function, out_grad))
 
     def _note(
-        self, function: Any, direction: str, cost: Callable[[], OperationCost]
+        self,
+        function: CalledFunction,
+        direction: str,
+        cost: Callable[[], OperationCost],
     ) -> None:
         call = self._running.stop(function)
         if call is not None:

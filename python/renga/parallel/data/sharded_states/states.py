@@ -223,7 +223,8 @@ class ShardedStates:
         whole: dict[int, dict[str, Any]] = {}
         for piece, t, arrays in (part for of_rank in parts for part in of_rank):
             param = self._params[piece.param]
-            param.update_rule.t, param.update_rule.is_exclusive = t, False
+            rule: Any = param.update_rule
+            rule.t, rule.is_exclusive = t, False
             if not self.cuts:
                 whole[piece.param] = arrays
                 continue
@@ -233,7 +234,7 @@ class ShardedStates:
                     states[key] = numpy.empty_like(x, shape=param.shape)
                 part_of(states[key], piece)[...] = x
         for i, states in whole.items():
-            rule: Any = self._params[i].update_rule
+            rule = self._params[i].update_rule
             rule.set_values(rule.get_values().with_named(states))
 
     def release(self) -> None:
