@@ -34,16 +34,17 @@ def assert_near(found: np.ndarray, exact: np.ndarray, unit: float = 2e-6) -> Non
 
 
 # Few rows, rows that are no whole tiles, columns of one tile, depths beyond one part
-# of the second-level and of the first-level cache.
+# of the second-level and of the first-level cache, columns beyond the second-level one.
 @pytest.mark.parametrize(
     "size",
     [
-        (1, 700, 400),
+        (9, 700, 400),
         (17, 40, 500),
         (33, 97, 160),
         (70, 16, 256),
         (20, 50, 4200),
         (291, 45, 600),
+        (40, 700, 600),
     ],
 )
 @pytest.mark.parametrize("precision", ["medium", "high"])
@@ -61,6 +62,37 @@ def test_products(size: tuple[int, int, int], precision: str) -> None:
     assert_near(found, exact, 2e-5 if precision == "high" else 2e-6)
 
 
+@pytest.mark.parametrize(("precision", "rows"), [("medium", 7), ("high", 31)])
+def test_products_with_few_rows_of_floats_are_float32(
+    precision: str, rows: int
+) -> None:
+    """Rounding the weights would take longer."""
+    rng = np.random.default_rng(rows)
+    a, b = rng.standard_normal((rows, 300), "f"), rng.standard_normal((300, 200), "f")
+    with renga.using_config("compute_precision", precision):
+        found = F.matmul(a, b).array
+    assert_near(found, a.astype("d") @ b.astype("d"), 2e-6)
+
+
+@pytest.mark.parametrize("size", [(40, 700, 600), (300, 64, 64)])
+def test_products_have_the_same_bits_on_any_number_of_threads(
+    size: tuple[int, int, int],
+) -> None:
+    m, n, k = size
+    rng = np.random.default_rng(m)
+    a, b = rng.standard_normal((m, k), "f"), rng.standard_normal((k, n), "f")
+    before = _core.get_num_threads()
+    results = []
+    try:
+        for threads in (1, 2, 5):
+            _core.set_num_threads(threads)
+            results.append(F.matmul(a, b).array)
+    finally:
+        _core.set_num_threads(before)
+    for others in results[1:]:
+        np.testing.assert_array_equal(results[0], others)
+
+
 def test_products_of_bfloat16_arrays_where_they_are() -> None:
     """Rows of a larger array, which have no bytes behind the last one."""
     rng = np.random.default_rng(0)
@@ -73,18 +105,24 @@ def test_products_of_bfloat16_arrays_where_they_are() -> None:
             assert (np.abs(found - exact) <= 2.0**-8 * np.abs(exact) + 1e-4).all()
 
 
-def test_weights_that_are_used_several_times_give_the_same_bits() -> None:
+@pytest.mark.parametrize("size", [(1, 500, 650), (20, 70, 650), (9, 40, 4200)])
+def test_weights_that_are_used_several_times_give_the_same_bits(
+    size: tuple[int, int, int],
+) -> None:
+    m, n, k = size
     rng = np.random.default_rng(0)
-    W, b = renga.Parameter(drawn(rng, 70, 650)), renga.Parameter(drawn(rng, 70))
-    x = drawn(rng, 20, 650)
-    first = F.linear(x, W, b).array
-    for _ in range(6):
-        np.testing.assert_array_equal(F.linear(x, W, b).array, first)
-    assert_near(first, x.astype("d") @ W.array.T.astype("d") + b.array)
-    W.array = drawn(rng, 70, 650)
-    assert_near(
-        F.linear(x, W, b).array, x.astype("d") @ W.array.T.astype("d") + b.array
-    )
+    W, b = renga.Parameter(drawn(rng, n, k)), renga.Parameter(drawn(rng, n))
+    with renga.using_config("dtype", renga.mixed_bfloat16):
+        x = drawn(rng, m, k)
+        for _ in range(2):
+            first = F.linear(as_bfloat16(x), W, b).array
+            for _ in range(6):
+                again = F.linear(as_bfloat16(x), W, b).array
+                np.testing.assert_array_equal(again, first)
+            exact = x.astype("d") @ W.array.T.astype("d") + b.array
+            bound = 2.0**-8 * np.abs(exact) + 1e-5 * np.abs(exact).max()
+            assert (np.abs(first - exact) <= bound).all()
+            W.array = drawn(rng, n, k)
 
 
 # samples, input and output channels, extents, kernel, stride, padding, dilation, groups
@@ -185,6 +223,51 @@ def test_all_passes_of_convolutions(case: str) -> None:
         assert_near(found, expected)
     for one, three in zip(*results):
         np.testing.assert_array_equal(one, three)
+
+
+def among_channels(image: np.ndarray) -> np.ndarray:
+    """The same, channels last, as a part of the channels of a larger image."""
+    pixels = np.moveaxis(image, 1, -1)
+    wide = np.full((*pixels.shape[:-1], image.shape[1] + 5), np.nan, "f")
+    part = wide[..., 2 : 2 + image.shape[1]]
+    part[...] = pixels
+    return np.moveaxis(part, -1, 1)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "few channels",
+        "pixels",
+        "pixels at a stride",
+        "samples at a stride",
+        "pointwise",
+        "half a tile of channels",
+        "groups",
+        "groups of samples",
+        "three axes",
+    ],
+)
+def test_images_may_be_a_part_of_the_channels_of_larger_ones(case: str) -> None:
+    samples, inputs, outputs, extents, kernel, stride, pad, dilate, groups = (
+        CONVOLUTIONS[case]
+    )
+    rng = np.random.default_rng(2)
+    x, W = (
+        drawn(rng, samples, inputs, *extents),
+        drawn(rng, outputs, inputs // groups, *kernel),
+    )
+    exact, gy, gx, gW = exact_convolution(
+        x, W, lambda shape: drawn(rng, *shape), stride, pad, dilate, groups
+    )
+    image, weights = renga.Variable(among_channels(x)), renga.Variable(W)
+    y = F.convolution_nd(
+        image, weights, stride=stride, pad=pad, dilate=dilate, groups=groups
+    )
+    y.grad = among_channels(gy)
+    y.backward()
+    for found, expected in zip((y.array, image.grad, weights.grad), (exact, gx, gW)):
+        assert_near(found, expected)
 
 
 @pytest.mark.parametrize("case", ["pixels", "samples", "few channels", "pointwise"])

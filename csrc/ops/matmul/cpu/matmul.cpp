@@ -399,7 +399,8 @@ void multiply_activations(const Array& a, const Array& b, const Array& c, const 
                           PackedWeightCache* cache) {
   const auto is_float32 = [](const Array& x) { return x.dtype() == Dtype::float32; };
   const bool all_float32 = is_float32(a) && is_float32(b) && is_float32(c);
-  switch (precision_of(c.size() * a.shape(a.ndim() - 1), all_float32)) {
+  const Sizes size = sizes_of(a, c);
+  switch (precision_of(c.size() * size.k, std::min(size.m, size.n), all_float32)) {
     case Precision::medium:
       return multiply_bfloat16(a, b, c, epilogue, cache);
     case Precision::high:
@@ -455,7 +456,7 @@ void multiply_parts_cpu(std::span<const Array> gys, std::span<const Array> xs, c
 }
 
 [[maybe_unused]] const bool registered =
-    matmul_kernels.add(0, {matmul_cpu, packs, multiplies_parts_cpu, multiply_parts_cpu});
+    matmul_kernels.add(0, {matmul_cpu, may_keep_packed, multiplies_parts_cpu, multiply_parts_cpu});
 
 }  // namespace
 }  // namespace renga

@@ -3,8 +3,9 @@
 // Products with at most 256 pairs of numbers: loops, as looking at the layout takes as long.
 //
 // Of bfloat16 or float32, from 2^18 pairs on (a primitive's set-up costs more than fewer), where
-// the machine is faster so: bfloat16 for operands of bfloat16 and for precision `medium`, bf16x3
-// for `high`; on tiles (tile_matmul.cpp) or by oneDNN (bfloat16_matmul.cpp).
+// the machine is faster so: bfloat16 for operands of bfloat16 and, from 8 rows and columns on, for
+// precision `medium`, from 32 on bf16x3 for `high`; on tiles (tile_matmul.cpp) or by oneDNN
+// (bfloat16_matmul.cpp).
 //
 // Of float32, one pair of matrices a (m, k) and b (k, n), whose n k numbers are the weights. The
 // first line that holds:
@@ -34,6 +35,7 @@
 // Of other dtypes: float16 and the rest of bfloat16 in float32, others by loops.
 #include "ops/matmul/cpu/selection.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "ops/matmul/packed_weight_cache.h"
@@ -95,13 +97,21 @@ void override_bf16x3(std::optional<bool> faster) { bf16x3 = setting_of(faster); 
 
 void override_bfloat16(std::optional<bool> faster) { bfloat16_products = setting_of(faster); }
 
-Precision precision_of(std::int64_t products, bool all_float32) {
+Precision precision_of(std::int64_t products, std::int64_t uses, bool all_float32) {
   constexpr std::int64_t kLeastProducts = 1 << 18;
-  const Precision precision = all_float32 ? compute_precision() : Precision::medium;
-  const bool is_faster = precision == Precision::medium ? bfloat16_is_faster()
-                         : precision == Precision::high ? bf16x3_is_faster()
-                                                        : false;
-  return products >= kLeastProducts && is_faster ? precision : Precision::highest;
+  if (products < kLeastProducts) return Precision::highest;
+  if (!all_float32) return bfloat16_is_faster() ? Precision::medium : Precision::highest;
+  // Rounding an operand that is used less takes longer than multiplying it as it is.
+  constexpr std::int64_t kLeastUses = 8, kLeastUsesOfParts = 32;
+  switch (compute_precision()) {
+    case Precision::medium:
+      return uses >= kLeastUses && bfloat16_is_faster() ? Precision::medium : Precision::highest;
+    case Precision::high:
+      return uses >= kLeastUsesOfParts && bf16x3_is_faster() ? Precision::high : Precision::highest;
+    case Precision::highest:
+      break;
+  }
+  return Precision::highest;
 }
 
 bool is_small(std::int64_t products) { return products <= 256; }
@@ -122,6 +132,10 @@ FloatKernel float_kernel(const Matrix& a, const Matrix& b, const Sizes& size, bo
   const bool is_small = m * n * k < (is_few ? 1 << 15 : 1 << 13);
   return is_small && (!a.transposed || !b.transposed) ? FloatKernel::registers
                                                       : FloatKernel::onednn;
+}
+
+bool may_keep_packed(std::int64_t rows, std::int64_t weights) {
+  return packs(std::max<std::int64_t>(rows, simd::has_tiles() ? 20 : 0), weights);
 }
 
 bool packs(std::int64_t rows, std::int64_t weights) {

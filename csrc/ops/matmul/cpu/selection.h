@@ -23,8 +23,8 @@ void override_bfloat16(std::optional<bool> faster);
 
 // How products of numbers of bfloat16 or float32 are computed: `medium` as one of bfloat16, `high`
 // as three of them each (bf16x3), `highest` in float32. Less precise ones only where that is
-// faster.
-Precision precision_of(std::int64_t products, bool all_float32);
+// faster. `uses` is how often a number of the operand that is used least is multiplied.
+Precision precision_of(std::int64_t products, std::int64_t uses, bool all_float32);
 
 // Whether loops over any strides multiply so few pairs of numbers.
 bool is_small(std::int64_t products);
@@ -43,8 +43,11 @@ enum class FloatKernel : std::uint8_t {
 // For products of float32 matrices that are not small: of one pair, or of a stack of them.
 FloatKernel float_kernel(const Matrix& a, const Matrix& b, const Sizes& size, bool is_single);
 
-// MatmulKernels::packs and multiplies_parts.
+// MatmulKernels::packs.
+bool may_keep_packed(std::int64_t rows, std::int64_t weights);
+// Whether so many rows are multiplied by panels of float32 weights.
 bool packs(std::int64_t rows, std::int64_t weights);
+// MatmulKernels::multiplies_parts.
 bool multiplies_parts(std::int64_t m, std::int64_t n, std::int64_t rows);
 
 // Uses of a right operand that make up for packing it into panels.

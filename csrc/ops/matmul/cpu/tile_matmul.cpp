@@ -14,59 +14,75 @@
 namespace renga {
 namespace {
 
-// Rows of a left operand; the array owns them if they were packed.
+// Rows of a left operand, from `first` on.
 struct PackedRows {
-  Array owner;
-  const bfloat16* data;
-  std::int64_t step, count;
+  const bfloat16* data;  // nullptr: not packed yet
+  std::int64_t step, first, count;
 };
 
-template <class Pack>
-void visit_packing(const Matrix& x, std::int64_t i, const Pack& pack) {
-  if (x.array.dtype() == Dtype::float32) return pack(x.at<float>(i));
-  pack(x.at<bfloat16>(i));
-}
+// A matrix of a product, to be packed in one part, rounded, or in two: then what rounding loses
+// follows, along the depth. Only depths from `begin` on are packed.
+struct Operand {
+  const Matrix& matrix;
+  std::int64_t index, parts;
 
-// An operand is packed in one part, rounded, or in two: then what rounding loses follows, along the
-// depth. Rows that tiles can be loaded from where they are need no packing.
-PackedRows packed_rows(const Matrix& a, std::int64_t i, const Sizes& size, int parts) {
-  const bool is_ready = a.array.dtype() == Dtype::bfloat16 && !a.transposed &&
-                        size.k % kTileDepth == 0 && size.m >= kTileEdge;
-  if (is_ready) return {a.array, a.at<bfloat16>(i), a.leading, size.m};
   // Rows a power of two apart would share sets of the caches.
-  const std::int64_t depth = round_up(size.k, kTileDepth);
-  const std::int64_t step = parts * depth + (parts * depth % 512 == 0 ? kTileDepth : 0);
-  const std::int64_t count = round_up(size.m, kTileEdge);
-  const Array rows = empty({count, step}, Dtype::bfloat16);
-  auto* const to = rows.as<bfloat16>();
-  visit_packing(a, i, [&](const auto* from) {
-    for (int part = 0; part < parts; ++part) {
-      pack_bfloat16(from, {size.k, size.m, !a.transposed, a.leading, part == 1}, to + part * depth,
-                    {.depth = depth, .width = size.m, .panel = 0, .step = step});
-    }
-  });
-  return {rows, to, step, count};
+  std::int64_t row_step(std::int64_t depth) const {
+    const std::int64_t length = parts * round_up(depth, kTileDepth);
+    return length + (length % 512 == 0 ? kTileDepth : 0);
+  }
+  // Of a left operand.
+  void pack_rows(std::int64_t begin, std::int64_t depth, std::int64_t row, std::int64_t rows,
+                 bfloat16* to) const {
+    pack(
+        !matrix.transposed, begin, depth, row, rows, to, round_up(depth, kTileDepth),
+        {.depth = round_up(depth, kTileDepth), .width = rows, .panel = 0, .step = row_step(depth)});
+  }
+  // Of a right operand, in panels.
+  void pack_columns(std::int64_t begin, std::int64_t depth, std::int64_t column,
+                    std::int64_t columns, bfloat16* to) const {
+    const std::int64_t padded = round_up(depth, kTileDepth);
+    pack(matrix.transposed, begin, depth, column, columns, to, padded * kTileEdge,
+         {.depth = padded,
+          .width = round_up(columns, kTileEdge),
+          .panel = kTileEdge,
+          .step = parts * padded * kTileEdge});
+  }
+
+ private:
+  void pack(bool along_depth, std::int64_t begin, std::int64_t depth, std::int64_t line,
+            std::int64_t lines, bfloat16* to, std::int64_t part_step,
+            const PackedLayout& layout) const {
+    const auto pack_from = [&](const auto* from) {
+      from += along_depth ? line * matrix.leading + begin : begin * matrix.leading + line;
+      for (std::int64_t part = 0; part < parts; ++part) {
+        pack_bfloat16(from, {depth, lines, along_depth, matrix.leading, part == 1},
+                      to + part * part_step, layout);
+      }
+    };
+    if (matrix.array.dtype() == Dtype::float32) return pack_from(matrix.at<float>(index));
+    pack_from(matrix.at<bfloat16>(index));
+  }
+};
+
+// So many columns of a right operand are packed at once: they stay in the second-level cache. Fewer
+// where threads would go without.
+std::int64_t columns_at_once(std::int64_t columns, std::int64_t panel_step) {
+  constexpr std::int64_t kCached = 1 << 20;
+  const std::int64_t blocks = kCached / (panel_step * 4);
+  const std::int64_t each = divide_up(divide_up(columns, kTileBlock), omp_get_max_threads());
+  return std::max<std::int64_t>(1, std::min(blocks, each)) * kTileBlock;
 }
 
-Array packed_panels(const Matrix& b, std::int64_t i, const Sizes& size, int parts) {
-  const std::int64_t depth = round_up(size.k, kTileDepth), width = round_up(size.n, kTileEdge);
-  const Array panels = empty({width, parts * depth}, Dtype::bfloat16);
-  visit_packing(b, i, [&](const auto* from) {
-    for (int part = 0; part < parts; ++part) {
-      pack_bfloat16(
-          from, {size.k, size.n, b.transposed, b.leading, part == 1},
-          panels.as<bfloat16>() + part * depth * kTileEdge,
-          {.depth = depth, .width = width, .panel = kTileEdge, .step = parts * depth * kTileEdge});
-    }
-  });
-  return panels;
-}
-
-// A product of one matrix each, from packed operands.
+// A product of one matrix each. Operands that are not packed yet are packed by the thread that
+// multiplies them, so that they need not leave its second-level cache.
 template <class T>
 struct TileProduct {
-  TileOperands operands;
-  std::int64_t packed_rows;  // of the left operand: those beyond the product's may be read
+  const Operand &left, &right;
+  std::int64_t depth_begin;  // in the operands
+  PackedRows rows;
+  const bfloat16* panels;  // nullptr: not packed yet
+  std::int64_t panel_step;
   Sizes size;
   std::span<const TileTerm> terms;
   const float* bias;
@@ -81,30 +97,59 @@ struct TileProduct {
     for (const TileTerm& term : terms) bytes += 2 * kTileDepth * term.steps;
     return std::max(kLeast, kCached / bytes / kTileBlock * kTileBlock);
   }
-  std::int64_t columns() const { return divide_up(size.n, kTileBlock); }
-  std::int64_t blocks() const { return divide_up(size.m, rows_at_once()) * columns(); }
+  std::int64_t row_blocks() const { return divide_up(size.m, rows_at_once()); }
 
   void run() const {
-    const std::int64_t cost = std::min(rows_at_once(), size.m) * kTileBlock * size.k / 128;
+    const std::int64_t width = columns_at_once(size.n, panel_step);
+    const std::int64_t height = std::min(rows_at_once(), round_up(size.m, kTileEdge));
+    const std::int64_t cost = std::min(height, size.m) * width * size.k / 128;
     const std::vector<TileTerm> parts = parts_of_terms();
-    parallel_for(blocks(), cost, [&](std::int64_t begin, std::int64_t end) {
-      TileSums one;
-      Array many;
-      auto* sums = &one;
-      if (!parts.empty()) {
-        many =
-            empty({divide_up(rows_at_once(), kTileEdge), kTileBlock * kTileBlock}, Dtype::float32);
-        sums = reinterpret_cast<TileSums*>(many.data());
-      }
-      simd::run_on_tiles([&](auto target, auto& tiles) __attribute__((always_inline)) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          const std::int64_t row = i / columns() * rows_at_once();
-          column_block<decltype(target)>(tiles, row, std::min(size.m, row + rows_at_once()),
-                                         i % columns() * kTileBlock, parts, sums);
-        }
-        finish_streaming();
-      });
-    });
+    parallel_for(
+        divide_up(size.n, width) * row_blocks(), cost, [&](std::int64_t begin, std::int64_t end) {
+          TileSums one;
+          Array many, own_rows, own_panels;
+          auto* sums = &one;
+          if (!parts.empty()) {
+            many = empty({divide_up(height, kTileEdge), kTileBlock * kTileBlock}, Dtype::float32);
+            sums = reinterpret_cast<TileSums*>(many.data());
+          }
+          PackedRows from = rows;
+          if (rows.data == nullptr) {
+            own_rows = empty({height, rows.step}, Dtype::bfloat16);
+            from.data = own_rows.as<bfloat16>();
+          }
+          if (panels == nullptr) {
+            own_panels = empty({width / kTileEdge, panel_step}, Dtype::bfloat16);
+          }
+          simd::run_on_tiles([&](auto target, auto& tiles) __attribute__((always_inline)) {
+            for (std::int64_t i = begin; i < end; ++i) {
+              const std::int64_t row = i % row_blocks() * rows_at_once();
+              const std::int64_t row_end = std::min(size.m, row + rows_at_once());
+              const std::int64_t column = i / row_blocks() * width;
+              const std::int64_t columns = std::min(width, size.n - column);
+              const bfloat16* group = nullptr;
+              if (panels != nullptr) {
+                group = panels + column / kTileEdge * panel_step;
+              } else {
+                group = own_panels.as<bfloat16>();
+                if (i == begin || row == 0) {
+                  right.pack_columns(depth_begin, size.k, column, columns,
+                                     own_panels.as<bfloat16>());
+                }
+              }
+              if (rows.data == nullptr) {
+                from.first = row;
+                from.count = round_up(row_end - row, kTileEdge);
+                left.pack_rows(depth_begin, size.k, row, row_end - row, own_rows.as<bfloat16>());
+              }
+              for (std::int64_t j = 0; j < columns; j += kTileBlock) {
+                column_block<decltype(target)>(tiles, from, group + j / kTileEdge * panel_step, row,
+                                               row_end, column + j, parts, sums);
+              }
+            }
+            finish_streaming();
+          });
+        });
   }
 
  private:
@@ -127,24 +172,24 @@ struct TileProduct {
 
   // `sums` are those of one block of rows, or with parts those of all.
   template <class Target, class Tiles>
-  [[gnu::always_inline]] void column_block(Tiles& tiles, std::int64_t begin, std::int64_t end,
-                                           std::int64_t column, std::span<const TileTerm> parts,
-                                           TileSums* sums) const {
+  [[gnu::always_inline]] void column_block(Tiles& tiles, const PackedRows& from,
+                                           const bfloat16* panel, std::int64_t begin,
+                                           std::int64_t end, std::int64_t column,
+                                           std::span<const TileTerm> parts, TileSums* sums) const {
     const std::int64_t columns = std::min(kTileBlock, size.n - column);
-    TileOperands block = operands;
-    block.right += column / kTileEdge * operands.panel_step;
-    const bool streams = pays_streaming(size.m * size.n * static_cast<std::int64_t>(sizeof(T)));
+    const bool streams = streams_sums(size.m * size.n * static_cast<std::int64_t>(sizeof(T)));
     const std::size_t count = std::max<std::size_t>(parts.size(), 1);
     for (std::size_t part = 0; part < count; ++part) {
       const auto summed = parts.empty() ? terms : parts.subspan(part, 1);
       TileSums* now = sums;
       for (std::int64_t row = begin; row < end; now += !parts.empty()) {
-        const RowBlock rows(row, end, packed_rows);
-        block.left = operands.left + rows.first * operands.row_step;
-        sum_products(tiles, block, summed, rows.computed, columns, *now, part > 0);
-        const std::int64_t last = row + rows.written;
+        const RowBlock block(row - from.first, end - from.first, from.count);
+        const TileOperands operands{from.data + block.first * from.step, from.step, panel,
+                                    panel_step};
+        sum_products(tiles, operands, summed, block.computed, columns, *now, part > 0);
+        const std::int64_t last = row + block.written;
         for (std::int64_t i = part + 1 < count ? last : row; i < last; ++i) {
-          write_sums<Target>(now->row(i - rows.first), columns,
+          write_sums<Target>(now->row(i - from.first - block.first), columns,
                              bias == nullptr ? nullptr : bias + column, accumulate, streams,
                              c + i * size.n + column);
         }
@@ -157,25 +202,55 @@ struct TileProduct {
 // Products of so deep operands are summed in parts that stay in the caches.
 constexpr std::int64_t kDeepest = 4096, kPart = 2048;
 
-void multiply_one(const PackedRows& a, const Array& panels, const Sizes& size, int parts,
+// Rows that tiles can be loaded from where they are, or which are packed once because several
+// groups of columns meet them; otherwise those of no data. `owner` gets what is packed.
+PackedRows ready_rows(const Operand& a, const Sizes& size, std::int64_t groups, Array& owner) {
+  const Matrix& matrix = a.matrix;
+  const bool is_ready = matrix.array.dtype() == Dtype::bfloat16 && !matrix.transposed &&
+                        size.k % kTileDepth == 0 && size.m >= kTileEdge;
+  if (is_ready) return {matrix.at<bfloat16>(a.index), matrix.leading, 0, size.m};
+  if (groups <= 2) return {};
+  const std::int64_t step = a.row_step(size.k), count = round_up(size.m, kTileEdge);
+  owner = empty({count, step}, Dtype::bfloat16);
+  a.pack_rows(0, size.k, 0, size.m, owner.as<bfloat16>());
+  return {owner.as<bfloat16>(), step, 0, count};
+}
+
+// `kept` are the panels of b, if they are packed.
+void multiply_one(const Operand& a, const Operand& b, const Array& kept, const Sizes& size,
                   const float* bias, bool accumulate, Dtype dtype, std::byte* c) {
+  const bool has_panels = kept.defined(), is_deep = size.k > kDeepest;
   const std::int64_t depth = round_up(size.k, kTileDepth);
-  const TileOperands operands{a.data, a.step, panels.as<bfloat16>(), parts * depth * kTileEdge};
+  const std::int64_t panel_depth = is_deep && !has_panels ? kPart : depth;
+  const std::int64_t width = columns_at_once(size.n, b.parts * panel_depth * kTileEdge);
+  Array owner;
+  const PackedRows rows = ready_rows(a, size, divide_up(size.n, width), owner);
   const auto part = [&](std::int64_t begin, std::int64_t length, const float* added, bool adds,
                         Dtype to_dtype, std::byte* to) {
-    const std::int64_t low = begin + depth, steps = divide_up(length, kTileDepth);
-    const std::array<TileTerm, 3> terms{{{low, begin * kTileEdge, steps},
-                                         {begin, low * kTileEdge, steps},
-                                         {begin, begin * kTileEdge, steps}}};
-    const auto used = std::span(terms).subspan(parts == 1 ? 2 : 0);
+    const std::int64_t steps = divide_up(length, kTileDepth), packed = steps * kTileDepth;
+    // Where the part begins in each operand, and where what rounding loses does.
+    const bool has_rows = rows.data != nullptr;
+    const std::int64_t left = has_rows ? begin : 0, left_low = left + (has_rows ? depth : packed);
+    const std::int64_t right = has_panels ? begin : 0, right_depth = has_panels ? depth : packed;
+    const std::int64_t right_low = right + right_depth;
+    const std::array<TileTerm, 3> terms{{{left_low, right * kTileEdge, steps},
+                                         {left, right_low * kTileEdge, steps},
+                                         {left, right * kTileEdge, steps}}};
+    const auto used = std::span(terms).subspan(b.parts == 1 ? 2 : 0);
     const Sizes part_size{size.m, size.n, length};
+    PackedRows part_rows = rows;
+    if (!has_rows) part_rows.step = a.row_step(length);
+    const bfloat16* const panels = has_panels ? kept.as<bfloat16>() : nullptr;
+    const std::int64_t panel_step = b.parts * right_depth * kTileEdge;
     const auto multiply = [&]<class T>(T* result) {
-      TileProduct<T>{operands, a.count, part_size, used, added, adds, result}.run();
+      TileProduct<T>{a,         b,    begin, part_rows, panels, panel_step,
+                     part_size, used, added, adds,      result}
+          .run();
     };
     if (to_dtype == Dtype::float32) return multiply(reinterpret_cast<float*>(to));
     multiply(reinterpret_cast<bfloat16*>(to));
   };
-  if (size.k <= kDeepest) return part(0, size.k, bias, accumulate, dtype, c);
+  if (!is_deep) return part(0, size.k, bias, accumulate, dtype, c);
   const bool in_place = dtype == Dtype::float32;
   const Array sums = in_place ? Array() : empty({size.m, size.n}, Dtype::float32);
   std::byte* const to = in_place ? c : sums.data();
@@ -194,7 +269,7 @@ void multiply_one(const PackedRows& a, const Array& panels, const Sizes& size, i
   });
 }
 
-// `parts` of each operand (packed_rows).
+// `parts` of each operand (Operand).
 void multiply_in_parts(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue,
                        int parts, PackedWeightCache* cache) {
   const auto& [bias, accumulate] = epilogue;
@@ -203,17 +278,20 @@ void multiply_in_parts(const Array& a, const Array& b, const Array& c, const Epi
   const float* const added = row.defined() ? row.as<float>() : nullptr;
   const Sizes size{c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
   const std::int64_t each = size.m * size.n, count = c.size() / each;
-  const auto panels = [&](std::int64_t i) {
-    const auto pack = [&] { return packed_panels(right, i, size, parts); };
-    if (cache == nullptr || count > 1) return pack();
+  Array kept;
+  if (cache != nullptr && count == 1) {
     constexpr std::int64_t kLayout = -1;  // no other packing of matrices begins so
-    const Array kept = cache->get({kLayout, size.n, size.k, right.leading, right.transposed}, pack);
-    return kept.defined() ? kept : pack();
-  };
+    kept = cache->get({kLayout, size.n, size.k, right.leading, right.transposed}, [&] {
+      const Array panels = empty(
+          {round_up(size.n, kTileEdge), parts * round_up(size.k, kTileDepth)}, Dtype::bfloat16);
+      Operand{right, 0, parts}.pack_columns(0, size.k, 0, size.n, panels.as<bfloat16>());
+      return panels;
+    });
+  }
   const auto multiply = [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      multiply_one(packed_rows(left, i, size, parts), panels(i), size, parts, added, accumulate,
-                   c.dtype(), c.data() + i * each * c.itemsize());
+      multiply_one({left, i, parts}, {right, i, parts}, kept, size, added, accumulate, c.dtype(),
+                   c.data() + i * each * c.itemsize());
     }
   };
   if (!shares_out_pairs(count, each * size.k)) return multiply(0, count);

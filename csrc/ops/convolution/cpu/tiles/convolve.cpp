@@ -93,7 +93,7 @@ Array padded_channels(const SourceImage<T>& image, std::int64_t samples, std::in
   const Array padded = empty({pixels, image.groups * channels}, Dtype::bfloat16);
   parallel_for(pixels, image.pixel_size(), [&](std::int64_t begin, std::int64_t end) {
     simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
-      copy_pixels<decltype(target)>(image, image.data + begin * image.pixel_size(), 1,
+      copy_pixels<decltype(target)>(image, image.data + begin * image.pixel_step, 1,
                                     padded.as<bfloat16>() + begin * image.groups * channels,
                                     channels, end - begin);
     });
@@ -104,16 +104,14 @@ Array padded_channels(const SourceImage<T>& image, std::int64_t samples, std::in
 template <class T, class U>
 void convolve(const Operands<T, U>& operands, Rows rows) {
   if (rows != Rows::samples) return convolve_pixels(operands, rows == Rows::gathered);
-  const std::int64_t channels = operands.layout.tap_depth;
-  SourceImage<bfloat16> image{nullptr, operands.image.extents, operands.image.groups, channels};
-  Array padded;
-  if constexpr (std::is_same_v<T, bfloat16>) image.data = operands.image.data;
-  if (!std::is_same_v<T, bfloat16> || channels != operands.image.channels) {
-    padded = padded_channels(operands.image, operands.geometry.samples, channels);
-    image.data = padded.as<bfloat16>();
+  const auto& [geometry, image, panels, layout, bias, destination] = operands;
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    if (layout.tap_depth == image.channels) return convolve_samples(operands);
   }
-  convolve_samples(Operands<bfloat16, U>{operands.geometry, image, operands.panels, operands.layout,
-                                         operands.bias, operands.destination});
+  const Array padded = padded_channels(image, geometry.samples, layout.tap_depth);
+  convolve_samples(
+      Operands<bfloat16, U>{geometry, source_image<bfloat16>(padded, image.extents, image.groups),
+                            panels, layout, bias, destination});
 }
 
 // Whether each destination pixel reads the source pixel at its place.
@@ -126,16 +124,14 @@ bool is_pointwise(const Geometry& geometry) {
 
 // A product of all pixels and a matrix.
 void multiply_pixels(const Problem& problem, const Array& bias) {
-  const Array source = dense_channels_last(problem.first());
   const ChannelsLastOutput output(problem.result());
-  const auto rows = [](const Array& image) {
-    const std::int64_t channels = image.shape(image.ndim() - 1);
-    return reshape_view(image, {image.size() / channels, channels});
-  };
+  const std::int64_t channels = output.dense().shape(output.dense().ndim() - 1);
+  const Array rows = reshape_view(output.dense(), {output.dense().size() / channels, channels});
   const Array dense = contiguous(problem.W);
   const Array W = reshape_view(dense, {dense.shape(0), dense.shape(1)});
-  multiply_on_tiles(rows(source), problem.pass == Pass::input_grad ? W : transpose_view(W, {1, 0}),
-                    rows(output.dense()), {bias}, problem.cache);
+  multiply_on_tiles(pixel_rows(problem.first()),
+                    problem.pass == Pass::input_grad ? W : transpose_view(W, {1, 0}), rows, {bias},
+                    problem.cache);
   output.finish();
 }
 
@@ -169,16 +165,13 @@ void convolve(const Problem& problem, const Array& bias) {
     panels = problem.cache->get({kLayout, backward, gathered, geometry.groups}, pack);
   }
   if (!panels.defined()) panels = pack();
-  const Array source = dense_channels_last(problem.first());
+  const Array source = pixel_rows(problem.first());
   const ChannelsLastOutput output(problem.result());
-  visit_numbers(source, [&]<class T>(const T* from) {
+  visit_numbers(source, [&]<class T>(const T*) {
     visit_numbers(output.dense(), [&]<class U>(U* to) {
-      convolve(Operands<T, U>{geometry,
-                              {from, geometry.source, geometry.groups, geometry.source_channels},
-                              panels.as<bfloat16>(),
-                              layout,
-                              bias.defined() ? bias.as<float>() : nullptr,
-                              to},
+      convolve(Operands<T, U>{geometry, source_image<T>(source, geometry.source, geometry.groups),
+                              panels.as<bfloat16>(), layout,
+                              bias.defined() ? bias.as<float>() : nullptr, to},
                rows);
     });
   });

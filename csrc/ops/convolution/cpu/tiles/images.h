@@ -7,22 +7,43 @@
 
 #include "devices/rounding.h"
 #include "ops/convolution/cpu/tiles/geometry.h"
+#include "ops/shape/image.h"
 #include "simd/float_vector.h"
 #include "simd/tiles.h"
-#include "tensor/array.h"
+#include "tensor/views.h"
 
 namespace renga::convolution::tiles {
 
-// A dense channels-last image of float or bfloat16 numbers.
+// A channels-last image of float or bfloat16 numbers, whose pixels, in their order, are
+// `pixel_step` numbers apart.
 template <class T>
 struct SourceImage {
   const T* data;
   Extents extents;
   std::int64_t groups, channels;  // of a group
+  std::int64_t pixel_step;
 
   std::int64_t pixel_size() const { return groups * channels; }
-  std::int64_t sample_size() const { return product(extents) * pixel_size(); }
+  std::int64_t sample_step() const { return product(extents) * pixel_step; }
 };
+
+// The pixels of an image as rows of channels: where they are if they are evenly spaced, as in a
+// part of the channels of a larger image, and otherwise copied.
+inline Array pixel_rows(const Array& image) {
+  const Array view = channels_last_view(image);
+  const std::int64_t channels = view.shape(view.ndim() - 1), item = view.itemsize();
+  const Shape shape{view.size() / channels, channels};
+  const Array rows = reshape_view(view, shape);
+  const bool is_even = rows.defined() && (channels == 1 || rows.strides()[1] == item) &&
+                       rows.strides()[0] >= channels * item && rows.strides()[0] % item == 0;
+  return is_even ? rows : reshape_view(contiguous(view), shape);
+}
+
+template <class T>
+SourceImage<T> source_image(const Array& rows, const Extents& extents, std::int64_t groups) {
+  return {rows.as<T>(), extents, groups, rows.shape(1) / groups,
+          rows.strides()[0] / rows.itemsize()};
+}
 
 // A box of pixels, each with `channels` numbers for each group, the image's and zeros. Position p
 // along an axis shows pixel offset + step p of the image, or zeros where that is outside.
@@ -64,10 +85,10 @@ template <class Target, class T>
 [[gnu::always_inline]] inline void copy_pixels(const SourceImage<T>& image, const T* from,
                                                std::int64_t step, bfloat16* to,
                                                std::int64_t channels, std::int64_t n) {
-  if (step == 1 && channels == image.channels) {
+  if (step == 1 && channels == image.channels && image.pixel_step == image.pixel_size()) {
     return copy_numbers<Target>(from, to, n * image.pixel_size());
   }
-  for (std::int64_t i = 0; i < n; ++i, from += (step - 1) * image.pixel_size()) {
+  for (std::int64_t i = 0; i < n; ++i, from += step * image.pixel_step - image.pixel_size()) {
     for (std::int64_t g = 0; g < image.groups; ++g) {
       copy_numbers<Target>(from, to, image.channels);
       clear_numbers(to + image.channels, channels - image.channels);
@@ -105,7 +126,7 @@ template <class Target, class T>
       }
       const std::int64_t row =
           (box.offset[0] + i * box.step[0]) * image.extents[1] + box.offset[1] + j * box.step[1];
-      const T* const from = sample + (row * image.extents[2] + x.first) * image.pixel_size();
+      const T* const from = sample + (row * image.extents[2] + x.first) * image.pixel_step;
       clear_numbers(to, x.begin * pixel);
       copy_pixels<Target>(image, from, box.step[2], to + x.begin * pixel, box.channels,
                           x.end - x.begin);

@@ -81,7 +81,7 @@ class ByGatheredPixels {
     const std::int64_t pixels = product(count);
     simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
       gathered_.template gather<decltype(target)>(
-          images_.x, images_.x.data + sample * images_.x.sample_size(), begin, count, memory, rows);
+          images_.x, images_.x.data + sample * images_.x.sample_step(), begin, count, memory, rows);
     });
     pack_bfloat16(rows, {pixels, rows_, false, gathered_depth_}, left,
                   {.depth = pixels, .width = rows_, .panel = 0, .step = packed_.row_step});
@@ -92,9 +92,10 @@ class ByGatheredPixels {
     // Bands are along the outermost axis, so that their pixels adjoin.
     const std::int64_t channels = images_.gy.channels;
     const std::int64_t first = (begin[0] * all_[1] + begin[1]) * all_[2];
-    const T* const gy = images_.gy.data + sample * images_.gy.sample_size() + first * channels;
+    const std::int64_t step = images_.gy.pixel_step;
+    const T* const gy = images_.gy.data + sample * images_.gy.sample_step() + first * step;
     pack_bfloat16(
-        gy, {pixels, channels, false, channels}, right,
+        gy, {pixels, channels, false, step}, right,
         {.depth = depth_, .width = gy_channels_, .panel = kTileEdge, .step = packed_.panel_step});
   }
 

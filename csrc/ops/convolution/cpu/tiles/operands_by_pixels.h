@@ -109,22 +109,23 @@ class ByPixels {
   }
 
   void pack_x(std::int64_t sample, const Extents& at, bfloat16* memory, bfloat16* to) const {
-    const T* const image = images_.x.data + sample * images_.x.sample_size();
+    const T* const image = images_.x.data + sample * images_.x.sample_step();
     if (reads_whole_lines()) {
-      return pack_pixels(image + at[1] * box_[2] * images_.x.pixel_size(), to);
+      const std::int64_t step = images_.x.pixel_step;
+      return pack_pixels(image + at[1] * box_[2] * step, step, to);
     }
     simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
       boxes_.template fill<decltype(target)>(images_.x, image, at, count_, memory);
     });
-    pack_pixels(memory, to);
+    pack_pixels(memory, boxes_.pixel_size(), to);
   }
 
   template <class Number>
-  void pack_pixels(const Number* from, bfloat16* to) const {
+  void pack_pixels(const Number* from, std::int64_t step, bfloat16* to) const {
     const std::int64_t channels = geometry_.source_channels;
     for (std::int64_t g = 0; g < geometry_.groups; ++g) {
       bfloat16* const rows = to + g * packed_.left_group_step;
-      pack_bfloat16(from + g * channels, {pixels(), channels, false, boxes_.pixel_size()}, rows,
+      pack_bfloat16(from + g * channels, {pixels(), channels, false, step}, rows,
                     {.depth = pixels(), .width = channels, .panel = 0, .step = row_});
       for (std::int64_t c = 0; c < x_channels_; ++c) {
         const std::int64_t used = c < channels ? pixels() : 0;
@@ -135,16 +136,17 @@ class ByPixels {
 
   // Positions that belong to no destination pixel are zeros.
   void pack_gy(std::int64_t sample, const Extents& at, bfloat16* memory, bfloat16* to) const {
-    const std::int64_t pixel = images_.gy.pixel_size(), numbers = phase_.count[2] * pixel;
-    const T* const image = images_.gy.data + sample * images_.gy.sample_size();
+    const std::int64_t pixel = images_.gy.pixel_size(), width = phase_.count[2];
+    const std::int64_t step = images_.gy.pixel_step;
+    const T* const image = images_.gy.data + sample * images_.gy.sample_step();
     const auto line_at = [&](std::int64_t z, std::int64_t y) {
-      return image + ((at[0] + z) * phase_.count[1] + at[1] + y) * numbers;
+      return image + ((at[0] + z) * phase_.count[1] + at[1] + y) * width * step;
     };
     const std::int64_t planes = std::min(count_[0], phase_.count[0] - at[0]);
     const std::int64_t lines = std::min(count_[1], phase_.count[1] - at[1]);
-    const bool is_dense = box_[2] == phase_.count[2] && phase_.count[0] == 1;
+    const bool is_dense = box_[2] == width && phase_.count[0] == 1;
     if (is_dense && lines == count_[1]) {
-      return pack_panels(line_at(0, 0), lines * phase_.count[2], to);
+      return pack_panels(line_at(0, 0), step, lines * width, to);
     }
     simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
       for (std::int64_t z = 0; z < count_[0]; ++z) {
@@ -152,21 +154,22 @@ class ByPixels {
         const std::int64_t filled = z < planes ? lines : 0;
         for (std::int64_t y = 0; y < filled; ++y) {
           bfloat16* const line = plane + y * box_[2] * pixel;
-          copy_numbers<decltype(target)>(line_at(z, y), line, numbers);
-          clear_numbers(line + numbers, (box_[2] - phase_.count[2]) * pixel);
+          copy_pixels<decltype(target)>(images_.gy, line_at(z, y), 1, line, images_.gy.channels,
+                                        width);
+          clear_numbers(line + width * pixel, (box_[2] - width) * pixel);
         }
         const std::int64_t used = filled * box_[2];
         clear_numbers(plane + used * pixel, (plane_ - used) * pixel);
       }
     });
-    pack_panels(memory, count_[0] * plane_, to);
+    pack_panels(memory, pixel, count_[0] * plane_, to);
   }
 
   template <class Number>
-  void pack_panels(const Number* from, std::int64_t depth, bfloat16* to) const {
+  void pack_panels(const Number* from, std::int64_t step, std::int64_t depth, bfloat16* to) const {
     for (std::int64_t g = 0; g < geometry_.groups; ++g) {
       pack_bfloat16(from + g * geometry_.destination_channels,
-                    {depth, geometry_.destination_channels, false, images_.gy.pixel_size()},
+                    {depth, geometry_.destination_channels, false, step},
                     to + g * packed_.right_group_step,
                     {.depth = round_up(depth, kTileDepth),
                      .width = gy_channels_,

@@ -49,19 +49,19 @@ class BySamples {
   void pack(std::int64_t begin, std::int64_t count, bfloat16* left, bfloat16* right) const {
     const std::int64_t pixels = product(geometry_.source);
     const std::int64_t gy_pixels = product(geometry_.destination);
-    const T* const x = images_.x.data + begin * images_.x.sample_size();
-    const T* const gy = images_.gy.data + begin * images_.gy.sample_size();
+    const T* const x = images_.x.data + begin * images_.x.sample_step();
+    const T* const gy = images_.gy.data + begin * images_.gy.sample_step();
     const std::int64_t cost = (x_channels_ + gy_channels_) * geometry_.groups * depth_ / 8;
     parallel_for(pixels + gy_pixels, cost, [&](std::int64_t first, std::int64_t last) {
       const SingleThread alone;
       for (std::int64_t i = first; i < last; ++i) {
         for (std::int64_t g = 0; g < geometry_.groups; ++g) {
           if (i < pixels) {
-            pack_x(x + i * images_.x.pixel_size() + g * images_.x.channels, count,
+            pack_x(x + i * images_.x.pixel_step + g * images_.x.channels, count,
                    left + (i * geometry_.groups + g) * x_channels_ * depth_);
           } else {
             const std::int64_t k = i - pixels;
-            pack_gy(gy + k * images_.gy.pixel_size() + g * images_.gy.channels, count,
+            pack_gy(gy + k * images_.gy.pixel_step + g * images_.gy.channels, count,
                     right + (k * geometry_.groups + g) * gy_channels_ * depth_);
           }
         }
@@ -83,7 +83,7 @@ class BySamples {
   }
 
   void pack_x(const T* from, std::int64_t count, bfloat16* to) const {
-    pack_bfloat16(from, {count, geometry_.source_channels, false, images_.x.sample_size()}, to,
+    pack_bfloat16(from, {count, geometry_.source_channels, false, images_.x.sample_step()}, to,
                   {.depth = count, .width = geometry_.source_channels, .panel = 0, .step = depth_});
     for (std::int64_t c = 0; c < x_channels_; ++c) {
       const std::int64_t used = c < geometry_.source_channels ? count : 0;
@@ -91,7 +91,7 @@ class BySamples {
     }
   }
   void pack_gy(const T* from, std::int64_t count, bfloat16* to) const {
-    pack_bfloat16(from, {count, geometry_.destination_channels, false, images_.gy.sample_size()},
+    pack_bfloat16(from, {count, geometry_.destination_channels, false, images_.gy.sample_step()},
                   to,
                   {.depth = round_up(count, kTileDepth),
                    .width = gy_channels_,

@@ -106,7 +106,7 @@ class PixelConvolution {
     const auto [depth, height, width] = unit.count;
     for (std::int64_t s = 0; s < unit.samples; ++s) {
       const T* const sample =
-          operands_.image.data + (unit.sample + s) * operands_.image.sample_size();
+          operands_.image.data + (unit.sample + s) * operands_.image.sample_step();
       if (gathered_) {
         bfloat16* const boxes = memory + unit.samples * each + GatheredPixels::kSlack;
         gathered_->template gather<Target>(operands_.image, sample, unit.begin, unit.count, boxes,
@@ -169,7 +169,7 @@ class PixelConvolution {
       const Extents i{unit.begin[0] + z, unit.begin[1] + y, unit.begin[2]};
       return operands_.at(unit.sample + s, operands_.pixel(phase_, i)) + channel;
     };
-    const bool streams = pays_streaming(operands_.bytes());
+    const bool streams = streams_sums(operands_.bytes());
     TileSums sums;
     std::int64_t y = 0, x = 0;
     U* line = line_at(0);

@@ -7,13 +7,13 @@
 
 namespace renga::convolution::tiles {
 
-// The source is dense, with whole tiles of channels.
+// The source has whole tiles of channels.
 template <class U>
 void convolve_samples(const Operands<bfloat16, U>& operands) {
   const Geometry& geometry = operands.geometry;
   const std::int64_t row_blocks = divide_up(geometry.samples, kTileBlock);
   const std::int64_t column_blocks = geometry.groups * Columns::blocks_of_group(geometry);
-  const std::int64_t pixel = operands.image.pixel_size();
+  const std::int64_t pixel = operands.image.pixel_step;
   const std::int64_t cost =
       kTileBlock * kTileBlock * product(geometry.destination) * operands.layout.depth / 128;
   // The terms of each destination pixel: taps outside of the image are none.
@@ -44,9 +44,9 @@ void convolve_samples(const Operands<bfloat16, U>& operands) {
         const std::int64_t end_row = std::min(block + kTileBlock, geometry.samples);
         for (std::int64_t row = block; row < end_row;) {
           const RowBlock rows(row, end_row, geometry.samples);
-          const TileOperands at{operands.image.data + rows.first * operands.image.sample_size() +
+          const TileOperands at{operands.image.data + rows.first * operands.image.sample_step() +
                                     columns.group * operands.layout.tap_depth,
-                                operands.image.sample_size(),
+                                operands.image.sample_step(),
                                 columns.panels(operands.panels, operands.layout),
                                 operands.layout.panel_size()};
           for (const Pixel& pixel : pixels) {

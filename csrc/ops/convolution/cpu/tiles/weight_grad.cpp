@@ -12,6 +12,45 @@
 namespace renga::convolution::tiles {
 namespace {
 
+// The terms of each element of the filter, which have as many steps, in parts: what these read of
+// 32 columns stays in the first-level cache while they pass by several blocks of rows or elements.
+class PartsOfTerms {
+ public:
+  PartsOfTerms(std::span<const std::vector<TileTerm>> terms, std::int64_t passes) : terms_(terms) {
+    for (const auto& tap : terms) {
+      most_terms_ = std::max(most_terms_, static_cast<std::int64_t>(tap.size()));
+      for (const TileTerm& term : tap) steps_ = term.steps;
+    }
+    constexpr std::int64_t kSteps = 8, kFewPasses = 2;
+    const std::int64_t steps = passes > kFewPasses ? kSteps : this->steps();
+    pieces_ = divide_up(steps_, std::max<std::int64_t>(1, steps));
+    terms_at_once_ = std::max<std::int64_t>(1, steps / steps_);
+  }
+  std::int64_t steps() const { return steps_ * most_terms_; }
+  std::int64_t count() const {
+    return std::max<std::int64_t>(1, divide_up(most_terms_, terms_at_once_) * pieces_);
+  }
+  // Calls use(terms), of which there may be none.
+  template <class Use>
+  [[gnu::always_inline]] void visit(std::int64_t tap, std::int64_t part, const Use& use) const {
+    const std::span<const TileTerm> all = terms_[static_cast<std::size_t>(tap)];
+    const auto size = static_cast<std::int64_t>(all.size());
+    const std::int64_t first = std::min(size, part / pieces_ * terms_at_once_);
+    const auto terms =
+        all.subspan(static_cast<std::size_t>(first),
+                    static_cast<std::size_t>(std::min(terms_at_once_, size - first)));
+    if (pieces_ == 1 || terms.empty()) return use(terms);
+    const std::int64_t length = divide_up(steps_, pieces_), at = part % pieces_ * length;
+    const TileTerm piece{terms[0].left + at * kTileDepth, terms[0].right + at * kTileSize,
+                         std::clamp<std::int64_t>(steps_ - at, 0, length)};
+    use(std::span(&piece, 1));
+  }
+
+ private:
+  std::span<const std::vector<TileTerm>> terms_;
+  std::int64_t steps_ = 1, most_terms_ = 0, pieces_, terms_at_once_;
+};
+
 // The product of what is packed, for all elements of the filter, added to `sums` (group, tap, row,
 // column) or written there.
 void multiply(const PackedOperands& packed, const bfloat16* left, const bfloat16* right,
@@ -20,32 +59,46 @@ void multiply(const PackedOperands& packed, const bfloat16* left, const bfloat16
   const std::int64_t row_blocks = divide_up(packed.rows, kTileBlock);
   const std::int64_t column_blocks = divide_up(packed.columns, kTileBlock);
   const auto taps = static_cast<std::int64_t>(terms.size());
-  std::int64_t steps = 0;
-  for (const auto& tap : terms) {
-    for (const TileTerm& term : tap) steps += term.steps;
-  }
-  const std::int64_t blocks = groups * row_blocks * column_blocks * taps;
-  const std::int64_t cost = steps / taps * kTileSize / 4;
-  parallel_for(blocks, cost, [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t each = row_blocks * taps;  // blocks of sums of the same columns
+  const PartsOfTerms parts(terms, each);
+  // So many blocks of sums are computed part by part together.
+  constexpr std::int64_t kAtOnce = 32;
+  const std::int64_t cost = parts.steps() * kTileSize / 4;
+  parallel_for(groups * column_blocks * each, cost, [&](std::int64_t begin, std::int64_t end) {
+    const Array memory =
+        empty({std::min(kAtOnce, end - begin), kTileBlock * kTileBlock}, Dtype::float32);
+    auto* const blocks = reinterpret_cast<TileSums*>(memory.data());
     simd::run_on_tiles([&](auto target, auto& tiles) __attribute__((always_inline)) {
-      TileSums block;
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t tap = i % taps, column = i / taps % column_blocks * kTileBlock;
-        const std::int64_t row = i / taps / column_blocks % row_blocks * kTileBlock;
-        const std::int64_t group = i / taps / column_blocks / row_blocks;
-        const std::int64_t rows = std::min(kTileBlock, packed.rows - row);
+      for (std::int64_t first = begin; first < end;) {
+        const std::int64_t last = std::min({end, first + kAtOnce, (first / each + 1) * each});
+        const std::int64_t column = first / each % column_blocks * kTileBlock;
+        const std::int64_t group = first / each / column_blocks;
         const std::int64_t columns = std::min(kTileBlock, packed.columns - column);
-        const TileOperands operands{
-            left + group * packed.left_group_step + row * packed.row_step, packed.row_step,
-            right + group * packed.right_group_step + column / kTileEdge * packed.panel_step,
-            packed.panel_step};
-        sum_products(tiles, operands, terms[static_cast<std::size_t>(tap)], rows, columns, block);
-        float* const to =
-            sums + ((group * taps + tap) * packed.rows + row) * packed.columns + column;
-        for (std::int64_t k = 0; k < rows; ++k) {
-          write_sums<decltype(target)>(block.row(k), columns, static_cast<const float*>(nullptr),
-                                       accumulate, false, to + k * packed.columns);
+        for (std::int64_t part = 0; part < parts.count(); ++part) {
+          for (std::int64_t i = first; i < last; ++i) {
+            const std::int64_t tap = i % taps, row = i / taps % row_blocks * kTileBlock;
+            const std::int64_t rows = std::min(kTileBlock, packed.rows - row);
+            const TileOperands operands{
+                left + group * packed.left_group_step + row * packed.row_step, packed.row_step,
+                right + group * packed.right_group_step + column / kTileEdge * packed.panel_step,
+                packed.panel_step};
+            TileSums& block = blocks[parts.count() == 1 ? 0 : i - first];
+            parts.visit(
+                tap, part, [&](std::span<const TileTerm> used) __attribute__((always_inline)) {
+                  if (part > 0 && used.empty()) return;
+                  sum_products(tiles, operands, used, rows, columns, block, part > 0);
+                });
+            if (part + 1 < parts.count()) continue;
+            float* const to =
+                sums + ((group * taps + tap) * packed.rows + row) * packed.columns + column;
+            for (std::int64_t k = 0; k < rows; ++k) {
+              write_sums<decltype(target)>(block.row(k), columns,
+                                           static_cast<const float*>(nullptr), accumulate, false,
+                                           to + k * packed.columns);
+            }
+          }
         }
+        first = last;
       }
     });
   });
@@ -99,7 +152,7 @@ void write_weights(const float* sums, std::int64_t padded_rows, std::int64_t pad
 
 template <class Method>
 void run(const Method& method, const Geometry& geometry, std::int64_t packed_items,
-         float* weights) {
+         const Array& weights) {
   const PackedOperands& packed = method.packed();
   const Array left = empty({packed_items * packed.left_size + kTileSize}, Dtype::bfloat16);
   const Array right = empty({packed_items * packed.right_size + kTileSize}, Dtype::bfloat16);
@@ -116,14 +169,18 @@ void run(const Method& method, const Geometry& geometry, std::int64_t packed_ite
     multiply(packed, left.as<bfloat16>(), right.as<bfloat16>(), terms, geometry.groups, begin > 0,
              sums.as<float>());
   }
-  const std::int64_t taps = geometry.taps();
-  const std::int64_t group_weights =
-      geometry.destination_channels * geometry.source_channels * taps;
+  const std::int64_t taps = geometry.taps(), groups = geometry.groups;
+  const std::int64_t inputs = geometry.source_channels, outputs = geometry.destination_channels;
+  if (taps == 1) {
+    const Array all = reshape_view(sums, {groups, packed.rows, packed.columns});
+    const Array used = slice_view(slice_view(all, 1, 0, inputs), 2, 0, outputs);
+    return copy(transpose_view(used, {0, 2, 1}), reshape_view(weights, {groups, outputs, inputs}));
+  }
   // Rows of elements of the filter that are gathered follow each other without padding.
-  const std::int64_t rows = terms.size() == 1 ? geometry.source_channels : packed.rows;
-  for (std::int64_t g = 0; g < geometry.groups; ++g) {
-    write_weights(sums.as<float>() + g * group_sums, rows, packed.columns, geometry.source_channels,
-                  geometry.destination_channels, taps, weights + g * group_weights);
+  const std::int64_t rows = terms.size() == 1 ? inputs : packed.rows;
+  for (std::int64_t g = 0; g < groups; ++g) {
+    write_weights(sums.as<float>() + g * group_sums, rows, packed.columns, inputs, outputs, taps,
+                  weights.as<float>() + g * outputs * inputs * taps);
   }
 }
 
@@ -144,11 +201,10 @@ bool gains_by_samples(const Geometry& geometry) {
 }
 
 template <class T>
-void weight_grad(const Geometry& geometry, const Array& gy, const Array& x, float* weights) {
-  const Images<T> images{
-      {x.as<T>(), geometry.source, geometry.groups, geometry.source_channels},
-      {gy.as<T>(), geometry.destination, geometry.groups, geometry.destination_channels},
-      geometry.samples};
+void weight_grad(const Geometry& geometry, const Array& gy, const Array& x, const Array& weights) {
+  const Images<T> images{source_image<T>(x, geometry.source, geometry.groups),
+                         source_image<T>(gy, geometry.destination, geometry.groups),
+                         geometry.samples};
   if (gains_by_gathering(geometry)) {
     const ByGatheredPixels<T> by_pixels(geometry, images);
     return run(by_pixels, geometry, by_pixels.items_at_once(), weights);
@@ -175,14 +231,14 @@ void weight_grad(const Problem& problem) {
   }
   const Problem forward{Pass::forward, problem.x, problem.W, problem.y, problem.window};
   const Geometry geometry = geometry_of(forward);
-  const Array x = dense_channels_last(problem.x), gy = dense_channels_last(problem.y);
+  const Array x = pixel_rows(problem.x), gy = pixel_rows(problem.y);
   const Array& gW = problem.W;
   const bool is_float = gW.dtype() == Dtype::float32;
   const Array weights = is_float ? gW : empty(gW.shape(), Dtype::float32);
   if (x.dtype() == Dtype::float32) {
-    weight_grad<float>(geometry, gy, x, weights.as<float>());
+    weight_grad<float>(geometry, gy, x, weights);
   } else {
-    weight_grad<bfloat16>(geometry, gy, x, weights.as<float>());
+    weight_grad<bfloat16>(geometry, gy, x, weights);
   }
   if (!is_float) copy(weights, gW);
 }
