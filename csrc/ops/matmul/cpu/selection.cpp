@@ -3,7 +3,7 @@
 // Products with at most 256 pairs of numbers: loops, as looking at the layout takes as long.
 //
 // Of bfloat16 or float32, from 2^18 pairs on (a primitive's set-up costs more than fewer), where
-// the machine is faster so: bfloat16 for operands of bfloat16 and, from 8 rows and columns on, for
+// the machine is faster so: bfloat16 for operands of bfloat16 and, from 12 rows and columns on, for
 // precision `medium`, from 32 on bf16x3 for `high`; on tiles (tile_matmul.cpp) or by oneDNN
 // (bfloat16_matmul.cpp).
 //
@@ -102,7 +102,7 @@ Precision precision_of(std::int64_t products, std::int64_t uses, bool all_float3
   if (products < kLeastProducts) return Precision::highest;
   if (!all_float32) return bfloat16_is_faster() ? Precision::medium : Precision::highest;
   // Rounding an operand that is used less takes longer than multiplying it as it is.
-  constexpr std::int64_t kLeastUses = 8, kLeastUsesOfParts = 32;
+  constexpr std::int64_t kLeastUses = 12, kLeastUsesOfParts = 32;
   switch (compute_precision()) {
     case Precision::medium:
       return uses >= kLeastUses && bfloat16_is_faster() ? Precision::medium : Precision::highest;

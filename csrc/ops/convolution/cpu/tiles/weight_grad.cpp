@@ -14,22 +14,25 @@ namespace {
 
 // The terms of each element of the filter, which have as many steps, in parts: what these read of
 // 32 columns stays in the first-level cache while they pass by several blocks of rows or elements.
+// All are one part for a single block, and where elements have different terms.
 class PartsOfTerms {
  public:
   PartsOfTerms(std::span<const std::vector<TileTerm>> terms, std::int64_t passes) : terms_(terms) {
+    bool are_same = true;
     for (const auto& tap : terms) {
+      are_same = are_same && tap.size() == terms[0].size();
       most_terms_ = std::max(most_terms_, static_cast<std::int64_t>(tap.size()));
       for (const TileTerm& term : tap) steps_ = term.steps;
     }
-    constexpr std::int64_t kSteps = 8, kFewPasses = 2;
-    const std::int64_t steps = passes > kFewPasses ? kSteps : this->steps();
+    constexpr std::int64_t kSteps = 8;
+    const std::int64_t steps = are_same && passes > 1 ? kSteps : this->steps();
     pieces_ = divide_up(steps_, std::max<std::int64_t>(1, steps));
     terms_at_once_ = std::max<std::int64_t>(1, steps / steps_);
+    length_ = divide_up(steps_, pieces_);
+    count_ = std::max<std::int64_t>(1, divide_up(most_terms_, terms_at_once_) * pieces_);
   }
   std::int64_t steps() const { return steps_ * most_terms_; }
-  std::int64_t count() const {
-    return std::max<std::int64_t>(1, divide_up(most_terms_, terms_at_once_) * pieces_);
-  }
+  std::int64_t count() const { return count_; }
   // Calls use(terms), of which there may be none.
   template <class Use>
   [[gnu::always_inline]] void visit(std::int64_t tap, std::int64_t part, const Use& use) const {
@@ -40,15 +43,15 @@ class PartsOfTerms {
         all.subspan(static_cast<std::size_t>(first),
                     static_cast<std::size_t>(std::min(terms_at_once_, size - first)));
     if (pieces_ == 1 || terms.empty()) return use(terms);
-    const std::int64_t length = divide_up(steps_, pieces_), at = part % pieces_ * length;
+    const std::int64_t at = part % pieces_ * length_;
     const TileTerm piece{terms[0].left + at * kTileDepth, terms[0].right + at * kTileSize,
-                         std::clamp<std::int64_t>(steps_ - at, 0, length)};
+                         std::clamp<std::int64_t>(steps_ - at, 0, length_)};
     use(std::span(&piece, 1));
   }
 
  private:
   std::span<const std::vector<TileTerm>> terms_;
-  std::int64_t steps_ = 1, most_terms_ = 0, pieces_, terms_at_once_;
+  std::int64_t steps_ = 1, most_terms_ = 0, pieces_, terms_at_once_, length_, count_;
 };
 
 // The product of what is packed, for all elements of the filter, added to `sums` (group, tap, row,
@@ -74,28 +77,31 @@ void multiply(const PackedOperands& packed, const bfloat16* left, const bfloat16
         const std::int64_t column = first / each % column_blocks * kTileBlock;
         const std::int64_t group = first / each / column_blocks;
         const std::int64_t columns = std::min(kTileBlock, packed.columns - column);
+        const bfloat16* const left_group = left + group * packed.left_group_step;
+        const bfloat16* const panel =
+            right + group * packed.right_group_step + column / kTileEdge * packed.panel_step;
         for (std::int64_t part = 0; part < parts.count(); ++part) {
+          std::int64_t tap = first % taps, row = first / taps % row_blocks * kTileBlock;
           for (std::int64_t i = first; i < last; ++i) {
-            const std::int64_t tap = i % taps, row = i / taps % row_blocks * kTileBlock;
             const std::int64_t rows = std::min(kTileBlock, packed.rows - row);
-            const TileOperands operands{
-                left + group * packed.left_group_step + row * packed.row_step, packed.row_step,
-                right + group * packed.right_group_step + column / kTileEdge * packed.panel_step,
-                packed.panel_step};
+            const TileOperands operands{left_group + row * packed.row_step, packed.row_step, panel,
+                                        packed.panel_step};
             TileSums& block = blocks[parts.count() == 1 ? 0 : i - first];
             parts.visit(
                 tap, part, [&](std::span<const TileTerm> used) __attribute__((always_inline)) {
                   if (part > 0 && used.empty()) return;
                   sum_products(tiles, operands, used, rows, columns, block, part > 0);
                 });
-            if (part + 1 < parts.count()) continue;
-            float* const to =
-                sums + ((group * taps + tap) * packed.rows + row) * packed.columns + column;
-            for (std::int64_t k = 0; k < rows; ++k) {
-              write_sums<decltype(target)>(block.row(k), columns,
-                                           static_cast<const float*>(nullptr), accumulate, false,
-                                           to + k * packed.columns);
+            if (part + 1 == parts.count()) {
+              float* const to =
+                  sums + ((group * taps + tap) * packed.rows + row) * packed.columns + column;
+              for (std::int64_t k = 0; k < rows; ++k) {
+                write_sums<decltype(target)>(block.row(k), columns,
+                                             static_cast<const float*>(nullptr), accumulate, false,
+                                             to + k * packed.columns);
+              }
             }
+            if (++tap == taps) tap = 0, row += kTileBlock;
           }
         }
         first = last;
