@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import functions as F
 from renga.core.function_node import FunctionNode
+from renga.core.link import Link
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.initializers import LeCunNormal, generate_array
@@ -67,7 +66,7 @@ class LoRA(WeightHook):
         self.scale = 1.0 if alpha is None else alpha / rank
         self.factors = f"{weight_name}_A", f"{weight_name}_B"
 
-    def added(self, link: Any) -> None:
+    def added(self, link: Link) -> None:
         super().added(link)
         if not self._weight(link).is_initialized:
             raise ValueError(
@@ -75,12 +74,12 @@ class LoRA(WeightHook):
                 "the link initializes"
             )
 
-    def deleted(self, link: Any) -> None:
+    def deleted(self, link: Link) -> None:
         self._restore(link)
         for name in self.factors:
             delattr(link, name)
 
-    def prepare(self, link: Any) -> None:
+    def prepare(self, link: Link) -> None:
         W, (A, B) = self._weight(link), self.factors
         size = W.size // max(1, len(W))
         down = generate_array(
@@ -90,14 +89,14 @@ class LoRA(WeightHook):
             setattr(link, A, Parameter(down))
             setattr(link, B, Parameter(link.xp.zeros((len(W), self.rank), W.dtype)))
 
-    def normalize_weight(self, link: Any) -> Variable:
+    def normalize_weight(self, link: Link) -> Variable:
         """The sum of the weight of ``link`` and the matrix."""
         W = self._weight(link)
         A, B = (getattr(link, name) for name in self.factors)
         (constant,) = _Constant().apply((W,))
         return constant + F.reshape(F.matmul(self.scale * B, A), W.shape)
 
-    def merge(self, link: Any) -> None:
+    def merge(self, link: Link) -> None:
         """Adds the matrix to the weight of ``link``, and deletes the hook from it."""
         self._weight(link).array = self.normalize_weight(link).array
         link.delete_hook(self.name)

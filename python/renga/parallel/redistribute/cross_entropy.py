@@ -30,7 +30,7 @@ from renga.utils.type_check import IndexOutOfRange, InvalidType
 def softmax_cross_entropy(
     comm: Communicator,
     x: ArrayLike,
-    t: Any,
+    t: ArrayLike,
     layout: str | Placement = "channel",
     normalize: bool = True,
     ignore_label: int = -1,
