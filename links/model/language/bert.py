@@ -146,11 +146,11 @@ class BERT(Chain):
         Shapes:
             x, return: (N, L) of integers
         """
-        x = as_array(x).copy()
-        places = cuda.to_cpu(x).ravel() == masked
+        x = cuda.to_cpu(as_array(x)).copy()
+        places = (x.ravel() == masked).nonzero()[0]
         with no_backprop_mode(), using_config("train", False):
-            scores = self(x, places=places.nonzero()[0])
-        x[x == masked] = scores.array.argmax(1)
+            scores = self(self.xp.asarray(x), places=places)
+        x[x == masked] = cuda.to_cpu(scores.array).argmax(1)
         return x
 
     def torch_state(self, state: State) -> dict[str, numpy.ndarray]:

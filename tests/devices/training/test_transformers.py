@@ -53,6 +53,21 @@ def test_training(kind):
         )
 
 
+def test_bert_and_llama(kind):
+    numpy.random.seed(0)
+    words = L.BERT(20, 16, 24, 2, 3)
+    x = TEXT[0]
+    with renga.using_config("train", False):
+        for model in (words, L.Llama(20, 24, 2, 6, 40, 2)):
+            expected = model(x).array
+            y = model.copy("copy").to_device(gpu)(renga.get_device(gpu).send(x))
+            numpy.testing.assert_allclose(cuda.to_cpu(y.array), expected, 1e-4, 1e-5)
+    expected = words.predict(x, 7)
+    found = words.to_device(gpu).predict(renga.get_device(gpu).send(x), 7)
+    numpy.testing.assert_array_equal(found, expected)
+    assert (expected != x).any()
+
+
 def test_generation(kind):
     texts = []
     for device in ("@numpy", gpu):
