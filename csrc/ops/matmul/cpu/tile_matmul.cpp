@@ -14,6 +14,11 @@
 namespace renga {
 namespace {
 
+// Whether results of so many bytes are written past the caches. Processors with tiles have
+// second-level caches of 2 MiB, and stores that miss these take longer to read their lines than
+// streamed ones take to reach memory.
+constexpr bool streams_sums(std::int64_t bytes) { return bytes >= std::int64_t{1} << 22; }
+
 // Rows of a left operand, from `first` on.
 struct PackedRows {
   const bfloat16* data;  // nullptr: not packed yet

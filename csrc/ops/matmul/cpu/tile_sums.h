@@ -118,11 +118,6 @@ struct RowBlock {
   std::int64_t first, computed, written;
 };
 
-// Whether results of so many bytes are written past the caches. Processors with tiles have
-// second-level caches of 2 MiB, and stores that miss these take longer to read their lines than
-// streamed ones take to reach memory.
-constexpr bool streams_sums(std::int64_t bytes) { return bytes >= std::int64_t{1} << 22; }
-
 // Writes 32 numbers, past the caches or not.
 template <class Target>
 [[gnu::always_inline]] inline void write_line(const simd::Floats<Target>& v,

@@ -169,7 +169,7 @@ class PixelConvolution {
       const Extents i{unit.begin[0] + z, unit.begin[1] + y, unit.begin[2]};
       return operands_.at(unit.sample + s, operands_.pixel(phase_, i)) + channel;
     };
-    const bool streams = streams_sums(operands_.bytes());
+    const bool streams = pays_streaming(operands_.bytes());
     TileSums sums;
     std::int64_t y = 0, x = 0;
     U* line = line_at(0);

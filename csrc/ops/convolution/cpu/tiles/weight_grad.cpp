@@ -64,8 +64,9 @@ void multiply(const PackedOperands& packed, const bfloat16* left, const bfloat16
   const auto taps = static_cast<std::int64_t>(terms.size());
   const std::int64_t each = row_blocks * taps;  // blocks of sums of the same columns
   const PartsOfTerms parts(terms, each);
-  // So many blocks of sums are computed part by part together.
+  // So many blocks of sums are computed part by part together. Whole ones go by rows instead.
   constexpr std::int64_t kAtOnce = 32;
+  const bool by_parts = parts.count() > 1;
   const std::int64_t cost = parts.steps() * kTileSize / 4;
   parallel_for(groups * column_blocks * each, cost, [&](std::int64_t begin, std::int64_t end) {
     const Array memory =
@@ -73,20 +74,23 @@ void multiply(const PackedOperands& packed, const bfloat16* left, const bfloat16
     auto* const blocks = reinterpret_cast<TileSums*>(memory.data());
     simd::run_on_tiles([&](auto target, auto& tiles) __attribute__((always_inline)) {
       for (std::int64_t first = begin; first < end;) {
-        const std::int64_t last = std::min({end, first + kAtOnce, (first / each + 1) * each});
-        const std::int64_t column = first / each % column_blocks * kTileBlock;
+        const std::int64_t last =
+            by_parts ? std::min({end, first + kAtOnce, (first / each + 1) * each}) : first + 1;
+        const std::int64_t column = first / (by_parts ? each : taps) % column_blocks * kTileBlock;
         const std::int64_t group = first / each / column_blocks;
         const std::int64_t columns = std::min(kTileBlock, packed.columns - column);
         const bfloat16* const left_group = left + group * packed.left_group_step;
         const bfloat16* const panel =
             right + group * packed.right_group_step + column / kTileEdge * packed.panel_step;
         for (std::int64_t part = 0; part < parts.count(); ++part) {
-          std::int64_t tap = first % taps, row = first / taps % row_blocks * kTileBlock;
+          std::int64_t tap = first % taps;
+          std::int64_t row =
+              first / taps / (by_parts ? 1 : column_blocks) % row_blocks * kTileBlock;
           for (std::int64_t i = first; i < last; ++i) {
             const std::int64_t rows = std::min(kTileBlock, packed.rows - row);
             const TileOperands operands{left_group + row * packed.row_step, packed.row_step, panel,
                                         packed.panel_step};
-            TileSums& block = blocks[parts.count() == 1 ? 0 : i - first];
+            TileSums& block = blocks[i - first];
             parts.visit(
                 tap, part, [&](std::span<const TileTerm> used) __attribute__((always_inline)) {
                   if (part > 0 && used.empty()) return;
