@@ -123,7 +123,7 @@ LAYERS = [
     "numpy_functions",
     "link sequential link_hooks distribution distributions",
     "serializers",
-    "kernels runtime_info profiling program run_report",
+    "kernels runtime_info profiling program",
     "optimizer_hooks optimizer optimizers",
     "statistics reporter",
     "graph_optimizations",

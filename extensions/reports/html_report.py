@@ -9,11 +9,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from renga import run_report
 from renga._runtime.runtime_info import runtime_info
 from renga.extensions.reports.terminal import is_first_rank
 from renga.serializers.atomic import atomic_write
-from renga.training import extension
+from renga.training import extension, run_report
 from renga.training.trainer import Trainer
 
 

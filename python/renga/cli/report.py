@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 
-from renga import run_report
+from renga.training import run_report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,8 +8,8 @@ import pytest
 import renga
 import renga.links as L
 from renga import training
-from renga.run_report import page
 from renga.training import extensions
+from renga.training.run_report import page
 
 
 def test_the_page_shows_every_epoch(tmp_path, monkeypatch):

@@ -10,9 +10,10 @@ import subprocess
 import numpy
 import pytest
 
-from renga import cli, run_report
-from renga.run_report import figures, page
-from renga.run_report.run import read
+from renga import cli
+from renga.training import run_report
+from renga.training.run_report import figures, page
+from renga.training.run_report.run import read
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 TRACE = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from renga.run_report.run import Log, Run
+from renga.training.run_report.run import Log, Run
 
 Figure = dict[str, Any]
 _TIMES = ("epoch", "iteration", "elapsed_time")

@@ -12,9 +12,9 @@ import pathlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from renga.run_report import figures
-from renga.run_report.run import Run, read
 from renga.serializers.atomic import atomic_write
+from renga.training.run_report import figures
+from renga.training.run_report.run import Run, read
 
 _MOST_ROWS = 100  # of a table
 _STYLE = """

@@ -1,5 +1,5 @@
 """A page about runs: curves, pictures, tables, parameters and timelines."""
 
-from renga.run_report.page import write
+from renga.training.run_report.page import write
 
 __all__ = ["write"]
