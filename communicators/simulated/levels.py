@@ -161,7 +161,9 @@ def double_tree(levels: Levels, size: int) -> float:
             depth -= own
         capacity = min(level.capacity for level in outer if level.size > 1)
         busiest = max(busiest, children * (size - part) / capacity)
-    # Sums go up and down at the same time only if there are more parts than hops.
+    # Sums go up and down at the same time only if there are more parts than hops. The
+    # factor 0.9 was adjusted to the messages of test_levels.py, which the result
+    # meets within 15 %: that test is no independent check of it.
     return max(path + busiest / 2, 0.9 * path + busiest)
 
 

@@ -194,12 +194,15 @@ def test_the_model_of_an_all_reduce_is_that_of_its_messages(name, way, size):
     network = Network(NETWORKS[name])
     SCHEDULES[way](network, size)
     expected = levels.ALL_REDUCES[way](network.levels, size)
-    # Along trees it matters which of two messages a link takes first.
+    # A double tree has 15 %, since its time depends on which of two messages a link
+    # takes first, which the model does not know. Its factor of 0.9 was adjusted on
+    # these same messages: for double trees this is a fit, no independent check.
     tolerance = 0.15 if way == "double tree" else 0.05
     assert network.seconds() == pytest.approx(expected, rel=tolerance)
 
 
 def test_switches_that_add_up_send_every_byte_once():
+    """In-network sums against the bound of their links' bandwidth alone."""
     node, network = FEW_LINKS
     assert levels.in_network([node], 1 << 30) == pytest.approx(2**30 / 130e9, rel=1e-3)
     # A reduce-scatter and an all-gather within nodes, and 2^30 bytes over an adapter.

@@ -198,7 +198,7 @@ def test_a_model_of_ones_own():
 
 
 def test_published_points_have_sources_and_are_predicted(monkeypatch):
-    """The share that docs/parallel/scale.md states, of all points."""
+    """docs/parallel/scale.md states the share of all points, and what is assumed."""
     monkeypatch.syspath_prepend(str(EXAMPLE))
     scale = importlib.import_module("scale")
     content = json.loads(scale.PUBLISHED.read_text(encoding="utf-8"))
@@ -210,6 +210,8 @@ def test_published_points_have_sources_and_are_predicted(monkeypatch):
     within = sum(abs(error) <= 0.1 for error in errors)
     page = (EXAMPLE.parents[1] / "docs/parallel/scale.md").read_text(encoding="utf-8")
     assert f"{within} of {len(errors)} points" in page
+    inputs = [content["notes"], *content["machines"].values(), *content["series"]]
+    assert all(own.get("assumed", "") in " ".join(page.split()) for own in inputs)
 
 
 def test_a_thousand_virtual_ranks_take_what_is_predicted():
