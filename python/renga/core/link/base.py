@@ -261,7 +261,7 @@ class Link(OneStage, Hooked, DeviceResident):
         return vars(self)[name]
 
     def own_part_of(self, name: str, array: Any) -> Any:
-        """What this link holds of a whole persistent array."""
+        """Returns what this link holds of a whole persistent array."""
         return array
 
     def forget_loaded(self) -> None:
