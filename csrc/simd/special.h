@@ -381,7 +381,7 @@ template <class Target, class C>
   const BitsOf<V> interval = bits_of(shifted);
   const V more = polynomial_of(Table::kCoefficients, interval, at - (shifted - V(round)));
   const V y = looked_up<Target>(Table::kConstants, interval) + more;
-  const V any = select(size < V(width), size * y, min(V(1), y));
+  const V any = select(shifted > V(round), min(V(1), y), size * y);  // beyond the first interval
   return with_sign(select(size > V(Table::one_from), V(1), any), x);
 }
 
