@@ -117,8 +117,8 @@ struct NormalCdf {
 };
 
 // y of erf(y) = x where 1 - |x| = rest: by a minimax polynomial of w = -log(1 - x²) up to 5;
-// beyond, by a step of Newton's method for the logarithm of the tail from an approximation, which
-// `start` makes of w to 2^-29.
+// beyond, by steps of Newton's method for the logarithm of the tail: one from an approximation that
+// `start` makes of w up to 100 to 2^-29, two from that of erfc(y) by e^(-y²) / (y √π).
 template <class D, class Start>
 RENGA_INLINE D inverse_erf_of_doubles(const D& x, const D& rest, const Start& start) {
   constexpr double kHalfRootOfPi = 0.5 / std::numbers::inv_sqrtpi;
@@ -135,8 +135,18 @@ RENGA_INLINE D inverse_erf_of_doubles(const D& x, const D& rest, const Start& st
   const D center = x * polynomial(D(w * D(0.4) - D(1)), kCenter);
   const auto is_near = w < D(5);
   if (all(is_near)) return center;
-  const D y = abs(x) * start(w), upper = scaled_upper_erfc(y);
-  const D size = y + D(kHalfRootOfPi) * upper * (log(upper) - y * y - log(rest));
+  const D log_of_rest = log(rest);
+  const auto next = [&](const D& y) __attribute__((always_inline)) {
+    const D upper = scaled_upper_erfc(y);
+    return D(y + D(kHalfRootOfPi) * upper * (log(upper) - y * y - log_of_rest));
+  };
+  D y = abs(x) * start(w);
+  const auto is_of_start = w < D(100);
+  if (!all(is_of_start)) {
+    const D square = D(-0.5) * log(log_of_rest * D(-std::numbers::pi)) - log_of_rest;
+    y = select(is_of_start, y, next(sqrt(square)));
+  }
+  const D size = next(y);
   const D limit = select(rest == D(0), D(std::numeric_limits<double>::infinity()), size);
   return select(is_near, center, D(select(x < D(0), D(-limit), limit)));
 }

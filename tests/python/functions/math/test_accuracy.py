@@ -236,9 +236,26 @@ def test_pairs_of_doubles(n):
     numpy.testing.assert_array_equal((F.identity(a) // b).array, quotient)
 
 
-def test_erf_of_doubles():
-    for a in (WIDE, numpy.random.default_rng(49).uniform(-6, 6, 20_000)):
+# Numbers at which tables of intervals change, and their neighbours.
+GRID = numpy.arange(-128, 129) / 16
+GRID = numpy.concatenate([GRID, numpy.nextafter(GRID, 99), numpy.nextafter(GRID, -99)])
+
+
+def test_erf():
+    for a in (WIDE, GRID, numpy.random.default_rng(49).uniform(-6, 6, 20_000)):
         numpy.testing.assert_allclose(F.erf(a).array, special.erf(a), 5e-16, 1e-323)
+    x = GRID.astype("f")
+    x = numpy.concatenate([x, numpy.nextafter(x, numpy.float32(99))])
+    assert_within(2, F.erf(x).array, special.erf(x.astype("d")))
+
+
+def test_inverses_in_the_far_tail():
+    """Of shares down to the least positive one."""
+    p = numpy.exp(-numpy.random.default_rng(50).uniform(90, 740, 2_000))
+    p = numpy.concatenate([p, [5e-324, 1e-310, 3e-308, 1e-45]])
+    numpy.testing.assert_allclose(F.ndtri(p).array, special.ndtri(p), 2e-15)
+    expected = special.ndtri(p[p > 1e-300] / 2) * -(0.5**0.5)
+    numpy.testing.assert_allclose(F.erfcinv(p[p > 1e-300]).array, expected, 2e-15)
 
 
 @pytest.mark.parametrize("name", SPECIAL_FUNCTIONS)
