@@ -146,12 +146,12 @@ class BERT(Chain):
         Shapes:
             x, return: (N, L) of integers
         """
-        x = cuda.to_cpu(as_array(x)).copy()
-        places = (x.ravel() == masked).nonzero()[0]
+        words = cuda.to_cpu(as_array(x)).copy()
+        places = (words.ravel() == masked).nonzero()[0]
         with no_backprop_mode(), using_config("train", False):
-            scores = self(self.xp.asarray(x), places=places)
-        x[x == masked] = cuda.to_cpu(scores.array).argmax(1)
-        return x
+            scores = self(self.xp.asarray(words), places=places)
+        words[words == masked] = cuda.to_cpu(scores.array).argmax(1)
+        return words
 
     def torch_state(self, state: State) -> dict[str, numpy.ndarray]:
         """The published arrays with the names of the parts here."""

@@ -91,7 +91,7 @@ def array_function(
     function: Any,
     types: Sequence[type],
     args: Sequence[object],
-    kwargs: Mapping[str, object],
+    kwargs: dict[str, object],
 ) -> Any:
     """A NumPy function that is no ufunc.
 
