@@ -56,6 +56,7 @@ from renga.core import reporter as reporter
 from renga.core import sequential as sequential
 from renga.core import serializer as serializer
 from renga.core import statistics as statistics
+from renga.core import types as types
 from renga.core import variable as variable
 from renga.core import warnings as warnings
 from renga.core.backend import get_array_types as get_array_types

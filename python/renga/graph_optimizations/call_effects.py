@@ -32,22 +32,27 @@ class SetAttributes:
         return result
 
     @contextlib.contextmanager
-    def hidden(self) -> Iterator[None]:
+    def hidden(self, chain: Any) -> Iterator[None]:
         """A context in which a call cannot read arrays that the call before has set.
 
-        A result that depended on them would not in what is recorded.
+        A result that depended on them would not in what is recorded. After an error,
+        all attributes are as before.
         """
-        hidden = []
+        before, hidden = attributes_of(chain), []
         for values, name in self._places.values():
             if _is_on_device(values.get(name)):
                 hidden.append((values, name, values[name]))
                 values[name] = _SetByTheCallBefore(name)
         try:
             yield
-        finally:
-            for values, name, value in hidden:
-                if isinstance(values.get(name), _SetByTheCallBefore):
-                    values[name] = value
+        except BaseException:
+            for values, kept in before:
+                values.clear()
+                values.update(kept)
+            raise
+        for values, name, value in hidden:
+            if isinstance(values.get(name), _SetByTheCallBefore):
+                values[name] = value
 
 
 class _SetByTheCallBefore:

@@ -156,18 +156,18 @@ class _Kind:
             return None
         state = numpy.random.get_state()
         try:
-            with self._set_attributes.hidden():
+            with self._set_attributes.hidden(chain):
                 call = _RecordedCall(method, chain, inputs, xs, self._are_steps)
                 call.require_own_leaves(self._leaves)
             self._recorded.append(call)
         except Exception as error:  # of the call itself, too, which is made once more
-            self._is_refused = True
             name = type(chain).__name__
             if self._are_steps:
                 raise RuntimeError(
                     f"static_step: a step of {name} cannot be recorded: "
                     f"{error}{_place_of(error)}"
                 ) from error
+            self._is_refused = True
             name = f"{name}.{method.__name__}"
             _LOG.info("static_graph: %s runs as it is: %s", name, error)
             return None
