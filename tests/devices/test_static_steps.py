@@ -244,8 +244,9 @@ def test_many_shapes_are_warned_of():
     step = renga.static_step(model, optimizers.SGD(0.1).setup(model))
     for n in range(1, 9):
         step(cuda.to_gpu(numpy.ones((n, 3), "f")))
-    with pytest.warns(UserWarning, match="at most 8 kinds"):
+    with pytest.warns(UserWarning, match="at most 8 kinds") as told:
         step(cuda.to_gpu(numpy.ones((9, 3), "f")))
+    assert told[0].filename == __file__
 
 
 def test_updater():

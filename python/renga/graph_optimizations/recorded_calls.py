@@ -14,6 +14,7 @@ import traceback
 import warnings
 import weakref
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any, Callable
 
 import numpy
@@ -66,7 +67,7 @@ class RecordedCalls:
 
     def __init__(self, are_steps: bool = False) -> None:
         self._are_steps = are_steps
-        self._has_warned = False
+        self._warning = _Warning(are_steps)
         self._kinds: dict[Any, _Kind] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -85,19 +86,13 @@ class RecordedCalls:
         key = method, xs[0]._device_name, str(settings), str(described)
         if key not in self._kinds:
             if len(self._kinds) == _MOST_KINDS:
-                return self._of_one_kind_more(method, chain, inputs)
+                self._warning.give(
+                    f"inputs of at most {_MOST_KINDS} kinds (shapes, dtypes and "
+                    "settings)"
+                )
+                return method(chain, *inputs)
             self._kinds[key] = _Kind(self._are_steps)
         return self._kinds[key].call(method, chain, inputs, xs)
-
-    def _of_one_kind_more(self, method: Any, chain: Any, inputs: Any) -> Any:
-        if self._are_steps and not self._has_warned:
-            self._has_warned = True
-            warnings.warn(
-                f"static_step: expected inputs of at most {_MOST_KINDS} kinds (shapes, "
-                "dtypes and settings): steps of further ones are not recorded",
-                stacklevel=5,
-            )
-        return method(chain, *inputs)
 
 
 def _variables_on_device(inputs: Sequence[Any]) -> list[Variable] | None:
@@ -127,7 +122,8 @@ class _Kind:
         self._set_attributes = SetAttributes()
         self._leaves: list[Variable] = []  # of the ordinary calls, of others
         self._recorded: list[_RecordedCall] = []
-        self._is_refused = self._has_warned = False
+        self._is_refused = False
+        self._warning = _Warning(are_steps)
 
     def call(self, method: Any, chain: Any, inputs: Any, xs: list[Variable]) -> Any:
         """``method(chain, *inputs)``; ``xs`` are the inputs as Variables."""
@@ -152,7 +148,9 @@ class _Kind:
             elif each.begins_alike() and not each.is_in_use():
                 return each
         if len(self._recorded) == _MOST_GRAPHS:
-            self._warn_of_many_graphs()
+            self._warning.give(
+                f"at most {_MOST_GRAPHS} different values of the attributes of links"
+            )
             return None
         state = numpy.random.get_state()
         try:
@@ -175,22 +173,40 @@ class _Kind:
             numpy.random.set_state(state)
         return self._recorded[-1]
 
-    def _warn_of_many_graphs(self) -> None:
-        if self._are_steps and not self._has_warned:
-            self._has_warned = True
+
+class _Warning:
+    """A warning that some steps are not recorded, given once."""
+
+    def __init__(self, is_of_steps: bool) -> None:
+        self._is_due = is_of_steps
+
+    def give(self, expected: str) -> None:
+        """Warns, unless these are no steps, or it has been done."""
+        if self._is_due:
+            self._is_due = False
             warnings.warn(
-                f"static_step: expected at most {_MOST_GRAPHS} different values of "
-                "the attributes of links: steps with others are not recorded",
-                stacklevel=7,
+                f"static_step: expected {expected}: steps with others are not recorded",
+                stacklevel=_frames_until_user(),
             )
+
+
+def _is_of_user(frame: FrameType) -> bool:
+    package = frame.f_globals.get("__name__", "").partition(".")[0]
+    return package not in ("renga", "cupy", "numpy")
+
+
+def _frames_until_user() -> int:
+    """The stack level, for the caller's warning, of the user's program."""
+    frames = [frame for frame, _ in traceback.walk_stack(sys._getframe(1))]
+    of_user = (i for i, frame in enumerate(frames, 1) if _is_of_user(frame))
+    return next(of_user, 1)
 
 
 def _place_of(error: Exception) -> str:
     """Where the user's program has called what raised an error."""
     place = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
-        package = frame.f_globals.get("__name__", "").partition(".")[0]
-        if package not in ("renga", "cupy", "numpy"):
+        if _is_of_user(frame):
             place = f", at {frame.f_code.co_filename}:{line}"
     return place
 
