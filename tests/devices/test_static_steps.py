@@ -138,6 +138,15 @@ def test_on_the_cpu_it_is_an_update():
         numpy.testing.assert_array_equal(x, y)
 
 
+def test_arguments_are_checked():
+    model = chain(lambda self, x: None, l=L.Linear(3, 2))
+    with pytest.raises(TypeError, match="static_step: expected an optimizer, got None"):
+        renga.static_step(model, None)
+    step = renga.static_step(model, optimizers.SGD().setup(model))
+    with pytest.raises(TypeError, match="expected a Variable from the loss function"):
+        step(cuda.to_gpu(numpy.ones((2, 3), "f")))
+
+
 def chain(forward, **links):
     model = type("Model", (renga.Chain,), {"forward": forward})(**links)
     return model.to_device(gpu)

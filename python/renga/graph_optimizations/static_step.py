@@ -47,6 +47,10 @@ class StaticStep:
     """What :func:`static_step` returns."""
 
     def __init__(self, loss: Callable[..., Variable], optimizer: Optimizer) -> None:
+        if not hasattr(optimizer, "require_target"):
+            raise TypeError(
+                f"static_step: expected an optimizer, got {type(optimizer).__name__}"
+            )
         optimizer.require_target("static_step")
         self._loss, self._optimizer = loss, optimizer
         self._recorded = RecordedCalls(are_steps=True)
@@ -60,7 +64,8 @@ class StaticStep:
 
         def loss(*inputs: Any) -> Variable:
             y = self._recorded.call(method, self._optimizer.target, inputs)
-            losses.append(Variable(y.array, requires_grad=False))
+            if isinstance(y, Variable):  # update() refuses others
+                losses.append(Variable(y.array, requires_grad=False))
             return y
 
         self._optimizer.update(loss, *args, *kwargs.values())
