@@ -4,35 +4,21 @@
 #   make test    every check: style, types, C++ tests, Python tests on 1, 2 and 3 processes
 #   make develop an editable build in .venv; again after a change of C++, which is incremental
 #   make check   format, types and the tests of what changed since main
-#   make lint    the static checks alone
-#   make tidy    clang-tidy on the C++ sources, which takes twenty minutes
-#   make debug   tests with the standard library's assertions and little optimization
-#   make asan    tests under the sanitizers of addresses and of undefined behaviour
-#   make tsan    tests under the sanitizer of threads
-#   make tsan-cuda  kernels of CUDA that share memory under it, on the stand-in, without a GPU
-#   make fuzz    random calls of every function for FUZZ_MINUTES=30, damaged files, ranks that
-#                disagree; SEED=N repeats a run
 #   make bench   training steps beside PyTorch's, against the recorded ratios; PEER=python with torch
 #   make docs    the page of operations and, in build/docs, the whole documentation
 #   make wheel   a wheel in dist that needs neither compiler nor Debian packages, tried in a bare
 #                virtual environment
-#   make wheels  one for each Python that is at hand, or for PYTHONS="python3.9 python3.12"
-#   make cuda    build with the CUDA plugin (needs nvcc; fetches NVIDIA's wheels)
 #   make gpu     build, test, sanitize and time on a borrowed GPU in ten minutes; PEER=python with
 #                torch for CUDA
-#   make cuda-compile  compile it by nvcc from NVIDIA's wheels, without a GPU, and look for spills
-#   make cuda-cpu  the CUDA code as C++ on a stand-in for CUDA, and its tests, without a GPU
-#   make clean   remove everything that was made here
+#
+# All else is in tools; each of them says what it does by --help.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BUILD := build/release
 EXTRAS := mpi,data,plot
-FUZZ_MINUTES ?= 30
 PEER ?= python3
-PYTHONS = $(foreach minor,9 10 11 12 13 14,$(shell python3.$(minor) -c \
-  'import sys; print(sys.executable)' 2>/dev/null))
 # Processes of pytest; each starts up to four ranks, and has as many threads as there are cores:
 # threads that wait must not spin.
 WORKERS := $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
@@ -47,45 +33,24 @@ WERROR := OFF
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 export CMAKE_CXX_COMPILER_LAUNCHER ?= $(shell command -v ccache)
-export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start hundreds of processes, which need not compile what they import each time.
 unexport PYTHONDONTWRITEBYTECODE
-# More processes than cores, and root in a container, are welcome here.
-export PRTE_MCA_rmaps_default_mapping_policy := :oversubscribe
-export OMPI_MCA_btl := ^ofi
-ifeq ($(shell id -u),0)
-export OMPI_ALLOW_RUN_AS_ROOT := 1
-export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
-endif
+include .ci/environment
 
-.PHONY: demo test develop check lint tidy debug asan tsan tsan-cuda fuzz bench peer docs wheel wheels cuda cuda-build gpu cuda-compile cuda-cpu test-cuda-cpu clean renga style types cpp-tests ranks-2 ranks-3
+.PHONY: demo test develop check bench docs wheel gpu renga style types cpp-tests ranks-2 ranks-3 test-standin
 
 demo: renga
 	$(BIN)/python examples/demo.py
 
-test cuda-cpu: TESTS := ON
-test cuda-cpu: STANDIN := ON
+test: TESTS := ON
+test: STANDIN := ON
 test: EXTRAS := test,lint
 test: renga
 	$(MAKE) -j2 -O style types cpp-tests
-	OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -q $(PARALLEL) -m 'not timed'
+	OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -q $(PARALLEL) -m 'not timed' --durations=15
 	$(BIN)/python -m pytest -q -m timed tests/benchmarks
-	$(MAKE) -j2 -O ranks-2 test-cuda-cpu
+	$(MAKE) -j2 -O ranks-2 test-standin
 	$(MAKE) ranks-3
-
-lint: EXTRAS := test,lint
-lint: renga
-	$(MAKE) -j2 -O style types
-
-# gcc's omp.h comes after clang's own headers; clang does not know its attributes. It counts vectors
-# wider than the instruction set as errors, which are not printed, and stops at the twentieth. The
-# vector code of normalization, which only gcc compiles, is left out.
-tidy: develop
-	$(BIN)/pip install -q clang-tidy==18.1.8
-	git ls-files 'csrc/*.cpp' 'communicators/*.cpp' | grep -v -E '/(cuda|nccl|normalization/cpu)/' | \
-	  xargs -n 1 -P $(CMAKE_BUILD_PARALLEL_LEVEL) $(BIN)/clang-tidy -p build/develop --quiet \
-	  --extra-arg=-fsized-deallocation --extra-arg=-ferror-limit=0 \
-	  --extra-arg=-idirafter$$(gcc -print-file-name=include) '--extra-arg=-D__malloc__(x)=__malloc__'
 
 # What it works with is installed once, as asking the package index takes longer than compiling.
 develop: $(VENV)/.tools
@@ -102,36 +67,10 @@ check: develop
 	tests=$$($(BIN)/python tests/affected.py) && echo "tests of what changed: $$tests" && \
 	  $(BIN)/python -m pytest -q -x $$tests
 
-debug asan tsan tsan-cuda: EXTRAS := test,lint
-debug: SANITIZE := assertions
-asan: SANITIZE := address
-tsan tsan-cuda: SANITIZE := thread
-debug asan tsan: SANITIZED := tests/python tests/links tests/communicators
-tsan-cuda: SANITIZED := $(addprefix tests/devices/test_,attention.py copies.py host_waits.py) \
-  tests/python/ops/test_coverage.py -k "test_sizes or copies or labels or (cuda and forward)"
-debug asan tsan tsan-cuda: renga
-	$(BIN)/cmake -S . -B build/$(@:%-cuda=%) -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-	  -DRENGA_SANITIZE=$(SANITIZE) -DRENGA_TESTS=ON -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
-	  -DRENGA_CUDA_STANDIN=$(if $(filter %-cuda,$@),ON,OFF)
-	$(BIN)/cmake --build build/$(@:%-cuda=%)
-	tests/sanitizers/run $@ $(SANITIZED)
-
-fuzz: EXTRAS := test
-fuzz: SEED := $(shell od -An -N3 -tu4 /dev/urandom | tr -d ' ')
-fuzz: FUZZED := $(wildcard tests/python/serializers/test_fuzz_loaders.py \
-  tests/communicators/errors/test_mismatches.py)
-fuzz: renga
-	@echo seed $(SEED)
-	$(if $(FUZZED),RENGA_FUZZ_SEED=$(SEED) RENGA_FUZZ_LOADERS=10000 RENGA_FUZZ_ROUNDS=1000 \
-	  $(BIN)/python -m pytest -q -o timeout=1800 -o faulthandler_timeout=1900 $(FUZZED))
-	cd tests && $(CURDIR)/$(BIN)/python -m fuzz --minutes $(FUZZ_MINUTES) --seed $(SEED)
-
 bench: EXTRAS := test
-bench: peer renga
-	$(BIN)/python -m tests.benchmarks.record --peer $(PEER)
-
-peer:
+bench: renga
 	@$(PEER) -c 'import torch' || { echo 'bench: expected PEER=PYTHON_WITH_TORCH'; exit 1; }
+	$(BIN)/python -m tests.benchmarks.record --peer $(PEER)
 
 docs: EXTRAS := docs,onnx
 docs: renga
@@ -151,39 +90,13 @@ wheel: renga
 	mkdir -p dist
 	mv build/repaired/*.whl dist
 
-wheels:
-	for python in $(PYTHONS); do \
-	  at=build/$$(basename $$python); \
-	  $(MAKE) wheel PYTHON=$$python VENV=$$at/venv BUILD=$$at/release || exit; \
-	done
-
-cuda: cuda-build
-	$(BIN)/python -m pytest -q -rs tests/devices
-
-cuda-build: $(VENV)/.tools
-	command -v nvcc
-	$(BIN)/pip install -q 'nvidia-cublas==13.*' 'nvidia-cudnn-cu13==9.*' nvidia-nccl-cu13
-	$(MAKE) renga CUDA=ON EXTRAS=test,cuda
-
 gpu:
 	PEER=$(PEER) .ci/test-gpu
 
-cuda-compile: renga
-	$(BIN)/python .ci/compile-cuda build/cuda-compile $$($(BIN)/python -c 'import renga, pathlib; \
-	  print(pathlib.Path(renga._core.__file__).parent / "librenga.so")')
-
-cuda-cpu: EXTRAS := test
-cuda-cpu: renga
-	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure -R stand-in
-	$(MAKE) test-cuda-cpu
-
 # Those tests that have a device, on the stand-in's.
-test-cuda-cpu:
+test-standin:
 	RENGA_CUDA_STANDIN=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q $(PARALLEL) tests/devices \
 	  tests/combinations/test_devices.py tests/python/ops/test_coverage.py -k "cuda or devices"
-
-clean:
-	rm -rf .venv build result python/renga/_core python/renga/_*.pyi
 
 style:
 	git ls-files '*.cpp' '*.h' '*.cu' | xargs $(BIN)/clang-format --dry-run --Werror

@@ -37,8 +37,8 @@ else:
     _KINDS += [(4, "shared memory", 2), (4, _SIMULATED, 2)]
     _SEPARATE = [(n, _SIMULATED, 1) for n in (1, 2, 3, 4)]
 
-# The tests' CUDA devices: the plugin as C++ on a stand-in for CUDA (``make cuda-cpu``),
-# and a stand-in for CuPy.
+# The tests' CUDA devices: the plugin as C++ on a stand-in for CUDA
+# (``tools/cuda-standin``), and a stand-in for CuPy.
 if os.environ.get("RENGA_CUDA_STANDIN"):
     sys.path.insert(0, str(pathlib.Path(__file__).parent / "cuda_standin"))
     sys.modules["renga._cuda"] = importlib.import_module("renga._cuda_standin")

@@ -1,4 +1,4 @@
-// Builds for a sanitizer (make asan, make tsan) do not cache blocks of memory: reuse would hide
+// Builds for a sanitizer (tools/sanitize) do not cache blocks of memory: reuse would hide
 // accesses to a block after it was freed.
 #pragma once
 

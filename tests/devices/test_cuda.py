@@ -1,4 +1,4 @@
-"""The CUDA plugin: on a GPU, or on the stand-in for CUDA (``make cuda-cpu``).
+"""The CUDA plugin: on a GPU, or on the stand-in for CUDA (``tools/cuda-standin``).
 
 Operations are tested on its devices by ``tests/python/ops/test_coverage.py``.
 """
@@ -25,7 +25,7 @@ except RuntimeError as error:
 needs_cuda = pytest.mark.skipif(_cuda is None, reason=reason)
 # Why there may be no CUDA. Anything else is a fault of the build.
 REASONS = [
-    r"cuda: expected a renga built with RENGA_CUDA \(`make cuda`\), got none",
+    r"cuda: expected a renga built with RENGA_CUDA \(`tools/cuda`\), got none",
     r"cuda: expected a CUDA device and its driver, got (no driver|no device"
     "|CUDA driver version is insufficient for CUDA runtime version)",
 ]

@@ -62,7 +62,7 @@ def loaded() -> SimpleNamespace:
         computing_on=lambda stream, device: contextlib.nullcontext(),
     )
     if importlib.util.find_spec("renga._cuda") is None:
-        names.reason = "expected a renga built with RENGA_CUDA (`make cuda`), got none"
+        names.reason = "expected a renga built with RENGA_CUDA (`tools/cuda`), got none"
         return names
     try:
         names.plugin = importlib.import_module("renga._cuda")
