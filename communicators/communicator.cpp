@@ -1,5 +1,7 @@
 #include "communicator.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 
 #include "collectives/buffers.h"
@@ -34,6 +36,7 @@ Device device_of(const char* name, const Arguments& arguments) {
 }
 
 const DeviceLibrary& library_for(const char* name, Device device) {
+  if (device_library == nullptr) dlopen("librenga_nccl.so", RTLD_NOW | RTLD_GLOBAL);
   require<std::runtime_error>(device_library != nullptr, name, ": expected NCCL for arrays on ",
                               to_string(device), ", got none");
   return *device_library;

@@ -8,7 +8,16 @@
 
 namespace renga {
 
+namespace {
+
+void require_communicator(const char* name, const std::shared_ptr<Communicator>& comm) {
+  require<std::invalid_argument>(comm != nullptr, name, ": expected a communicator, got none");
+}
+
+}  // namespace
+
 Variable all_gather(const Variable& x, const std::shared_ptr<Communicator>& comm, int axis) {
+  require_communicator("all_gather", comm);
   axis = normalize_axis("all_gather", axis, x.ndim());
   const std::int64_t length = x.shape(axis), first = comm->rank() * length;
   Shape shape = x.shape();
@@ -29,6 +38,7 @@ Variable all_gather(const Variable& x, const std::shared_ptr<Communicator>& comm
 }
 
 Variable sum_over_ranks(const Variable& x, const std::shared_ptr<Communicator>& comm) {
+  require_communicator("sum_over_ranks", comm);
   const Array y = empty(x.shape(), x.dtype(), x.device());
   comm->call(collective_named("all_reduce"), "sum_over_ranks", {{x.array()}, {y}}, {});
   return record("sum_over_ranks", y,
@@ -36,6 +46,7 @@ Variable sum_over_ranks(const Variable& x, const std::shared_ptr<Communicator>& 
 }
 
 Variable sum_gradients(const Variable& x, const std::shared_ptr<Communicator>& comm) {
+  require_communicator("sum_gradients", comm);
   return record("sum_gradients", x.array(),
                 {{x, [comm](const Variable& gy) { return sum_over_ranks(gy, comm); }}});
 }

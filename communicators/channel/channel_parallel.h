@@ -32,23 +32,28 @@ class ChannelParallel : public Layer {
  public:
   ChannelParallel(Module& parent, const std::string& name, const Options& options,
                   std::shared_ptr<Communicator> comm)
-      : Layer(parent, name, own_part(options, *comm)), comm_(std::move(comm)) {}
+      : Layer(parent, name, own_part(options, comm)), comm_(std::move(comm)) {
+    if (comm_->size() > 1) this->set_part(comm_->rank());
+  }
   Variable operator()(const Variable& x) const {
     return all_gather(Layer::operator()(sum_gradients(x, comm_)), comm_);
   }
 
  private:
-  static Options own_part(Options options, const Communicator& comm) {
-    require<std::invalid_argument>(options.out % comm.size() == 0,
-                                   "ChannelParallel: expected output channels that ", comm.size(),
+  static Options own_part(Options options, const std::shared_ptr<Communicator>& comm) {
+    require<std::invalid_argument>(comm != nullptr,
+                                   "ChannelParallel: expected a communicator, got none");
+    const int ranks = comm->size();
+    require<std::invalid_argument>(options.out % ranks == 0,
+                                   "ChannelParallel: expected output channels that ", ranks,
                                    " ranks divide, got ", options.out);
     if constexpr (requires { options.groups; }) {
       require<std::invalid_argument>(options.groups == 1,
                                      "ChannelParallel: expected one group, got ", options.groups);
     }
-    options.out /= comm.size();
-    options.W = own_rows(options.W, comm);
-    options.b = own_rows(options.b, comm);
+    options.out /= ranks;
+    options.W = own_rows(options.W, *comm);
+    options.b = own_rows(options.b, *comm);
     return options;
   }
 

@@ -90,7 +90,7 @@ struct DeviceLibrary {
   std::shared_ptr<DeviceCollectives> (*connect)(const std::byte* id, int rank, int size,
                                                 Device device, double timeout_seconds);
 };
-// Null until its module is imported.
+// Null until librenga_nccl is loaded.
 extern const DeviceLibrary* device_library;
 
 // A row of the table.

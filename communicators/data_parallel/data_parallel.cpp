@@ -14,11 +14,35 @@ constexpr std::int64_t kBucketBytes = std::int64_t{4} << 20;
 
 std::int64_t bytes(const Variable& x) { return x.size() * size_of(x.dtype()); }
 
+// Averages of different parts would be of no parameter.
+void require_same_parts(const nn::Module& model, Communicator& comm) {
+  const auto parts = model.parts();
+  if (parts.empty()) return;
+  const auto count = std::ssize(parts);
+  // The largest and, negative, the smallest part of all ranks.
+  const Array extremes = empty({2, count}, Dtype::int64);
+  auto* const largest = extremes.as<std::int64_t>();
+  for (std::int64_t i = 0; i < count; ++i) {
+    largest[i] = parts[static_cast<std::size_t>(i)].second;
+    largest[count + i] = -largest[i];
+  }
+  communicators::all_reduce(comm, {extremes}, ReduceOp::max);
+  for (std::int64_t i = 0; i < count; ++i) {
+    require<std::invalid_argument>(
+        largest[i] == -largest[count + i],
+        "DataParallel: expected ranks with the same part of each parameter, got parts ",
+        -largest[count + i], " to ", largest[i], " of ", parts[static_cast<std::size_t>(i)].first);
+  }
+}
+
 }  // namespace
 
 DataParallel::DataParallel(const nn::Module& model, std::shared_ptr<Communicator> comm)
     : comm_(std::move(comm)) {
+  require<std::invalid_argument>(comm_ != nullptr,
+                                 "DataParallel: expected a communicator, got none");
   if (comm_->size() == 1) return;
+  require_same_parts(model, *comm_);
   std::vector<Array> arrays;
   for (const auto& [name, x] : model.arrays()) arrays.push_back(x.array());
   communicators::broadcast(*comm_, arrays);
@@ -48,6 +72,7 @@ void DataParallel::send(const Bucket& bucket) {
 
 void DataParallel::backward(const Variable& loss) {
   if (comm_->size() == 1) return renga::backward(loss);
+  check_loss(loss);
   for (Bucket& bucket : buckets_) bucket.missing = bucket.parameters.size();
   std::size_t next = 0;  // all ranks send the buckets in their order
   PassContext context;

@@ -15,8 +15,13 @@ namespace renga {
 //   DataParallel parallel(net, comm);  // all ranks get the parameters of rank 0
 //   parallel.backward(loss);
 //   optimizer.update();
+//
+// Where other ranks have parts of parameters, as of nn::ParallelLinear, those of `comm` have the
+// same parts of them: a grid of ranks whose rows, say, share out channels is trained with a
+// communicator of each column.
 class DataParallel {
  public:
+  // Throws std::invalid_argument on all ranks if they have different parts of a parameter.
   DataParallel(const nn::Module& model, std::shared_ptr<Communicator> comm);
 
   // The gradients of the loss, averaged over all ranks, which all call it. Gradients of parameters

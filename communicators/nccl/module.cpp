@@ -1,4 +1,4 @@
-// The only module linked to NCCL, imported with the first pure_nccl communicator.
+// The binding of librenga_nccl, imported with the first pure_nccl communicator.
 // RENGA_NCCL_MODULE is its name.
 #include <pybind11/pybind11.h>
 
@@ -9,7 +9,6 @@ namespace py = pybind11;
 PYBIND11_MODULE(RENGA_NCCL_MODULE, m) {
   m.doc() = "Communication through NCCL.";
   py::module_::import("renga._communicators");
-  renga::device_library = &renga::nccl::kLibrary;
   m.def("unavailable_reason", &renga::nccl::unavailable_reason,
         "Why NCCL cannot be used here; empty if it can.");
   m.def(

@@ -141,6 +141,8 @@ ncclUniqueId create_unique_id() {
   return id;
 }
 
+namespace {
+
 const DeviceLibrary kLibrary{sizeof(ncclUniqueId),
                              [](std::byte* id) {
                                const ncclUniqueId created = create_unique_id();
@@ -153,6 +155,9 @@ const DeviceLibrary kLibrary{sizeof(ncclUniqueId),
                                return std::make_shared<NcclGroup>(unique_id, rank, size, device,
                                                                   timeout_seconds);
                              }};
+[[maybe_unused]] const bool is_registered = (device_library = &kLibrary, true);
+
+}  // namespace
 
 // A collective on the stream.
 struct NcclGroup::InFlight {

@@ -100,7 +100,4 @@ class NcclGroup final : public DeviceCollectives, public std::enable_shared_from
   std::jthread watcher_;
 };
 
-// The factory of groups.
-extern const DeviceLibrary kLibrary;
-
 }  // namespace renga::nccl

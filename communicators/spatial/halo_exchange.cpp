@@ -73,6 +73,8 @@ Variable add_halos(const Variable& x, const Halo& halo) {
 
 Variable halo_exchange(const Variable& x, const std::shared_ptr<Communicator>& comm, int axis,
                        std::int64_t width) {
+  require<std::invalid_argument>(comm != nullptr,
+                                 "halo_exchange: expected a communicator, got none");
   axis = normalize_axis("halo_exchange", axis, x.ndim());
   require(0 < width && width <= x.shape(axis), "halo_exchange: expected a width from 1 to ",
           x.shape(axis), ", the elements of this rank, got ", width);

@@ -31,7 +31,7 @@ class AccumulatingEngine final : public Engine {
                      PassContext& context, Ref<Propagation> pass)
       : Engine(options, context), pass_(std::move(pass)) {
     std::vector<Ref<VariableNode>> roots;
-    for (const Variable& y : outputs) roots.push_back(y.node());
+    for (const Variable& y : outputs) roots.push_back(y.node("backward"));
     for (const auto& root : roots) roots_.insert(root.get());
     // An outer pass may still add to the gradients of leaves.
     if (context_.running > 1 || context_.hooks.empty()) return;
@@ -101,7 +101,7 @@ class CollectingEngine final : public Engine {
   CollectingEngine(std::span<const Variable> outputs, std::span<const Variable> inputs,
                    const BackwardOptions& options, PassContext& context)
       : Engine(options, context) {
-    for (const Variable& x : inputs) gradients_.emplace(x.node().get(), Variable());
+    for (const Variable& x : inputs) gradients_.emplace(x.node("grad").get(), Variable());
     mark_needed(outputs);
   }
 
@@ -137,7 +137,7 @@ class CollectingEngine final : public Engine {
       if (node != nullptr && seen.insert(node).second) stack.push_back({node, 0});
     };
     for (const Variable& y : outputs) {
-      enter(y.node()->creator.get());
+      enter(y.node("grad")->creator.get());
       while (!stack.empty()) {
         Frame& top = stack.back();
         if (top.next < top.node->inputs.size()) {
@@ -236,6 +236,14 @@ std::vector<Variable> collect_gradients(std::span<const Variable> outputs,
 }
 
 }  // namespace
+
+void check_loss(const Variable& loss) {
+  const Shape& shape = loss.shape("backward");
+  require<std::invalid_argument>(shape.product() <= 1 || loss.body()->grad.defined(),
+                                 "backward: expected a single number, or a variable with a "
+                                 "gradient, got one of shape ",
+                                 shape);
+}
 
 void backward(std::span<const Variable> roots, const BackwardOptions& options,
               PassContext& context) {

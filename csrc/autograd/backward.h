@@ -25,7 +25,14 @@ inline void backward(std::span<const Variable> outputs, const BackwardOptions& o
   backward(outputs, options, alone);
 }
 
-inline void backward(const Variable& loss) { backward(std::span(&loss, 1)); }
+// Throws std::invalid_argument for a variable of several numbers without a gradient, from which
+// nothing gets one.
+void check_loss(const Variable& loss);
+
+inline void backward(const Variable& loss) {
+  check_loss(loss);
+  backward(std::span(&loss, 1));
+}
 
 struct GradOptions : BackwardOptions {
   bool set_grad = false;  // also store the gradients in the inputs

@@ -64,11 +64,12 @@ class Vjp : public SmallObject {
 };
 
 // An input of an operation with its VJP, a function of gy or of gy and the sink. It is stored, and
-// with it what it captured, only where a gradient can be requested.
+// with it what it captured, only where a gradient can be requested. An undefined input is left to
+// the operation to refuse.
 struct Edge {
   template <class Function>
   Edge(const Variable& x, Function&& function) : x(x) {
-    if (!backprop_enabled() || !x.requires_grad()) return;
+    if (!backprop_enabled() || !x.defined() || !x.requires_grad()) return;
     struct Holder final : Vjp {
       explicit Holder(Function&& f) : f(std::forward<Function>(f)) {}
       Variable operator()(const Variable& gy, GradientSink& to) override {

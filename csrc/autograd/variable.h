@@ -86,6 +86,8 @@ class VariableNode final : public RefCounted {
 };
 
 // A shared handle, as a Python reference is. A default-constructed one is undefined: no gradient.
+// What reads an undefined one throws std::invalid_argument, with the name of the calling function:
+// that of the operation which was given it.
 class Variable {
  public:
   Variable() = default;
@@ -95,18 +97,30 @@ class Variable {
   explicit Variable(Ref<VariableBody> body) : body_(std::move(body)) {}
 
   bool defined() const { return static_cast<bool>(body_); }
-  inline const Array& array() const;
-  inline const Ref<VariableNode>& node() const;
-  inline bool requires_grad() const;
+  inline const Array& array(const char* caller = __builtin_FUNCTION()) const;
+  inline const Ref<VariableNode>& node(const char* caller = __builtin_FUNCTION()) const;
+  inline bool requires_grad(const char* caller = __builtin_FUNCTION()) const;
   // Shape, dtype and device; does not compute a deferred array.
-  inline const Array& metadata() const;
-  const Shape& shape() const { return metadata().shape(); }
-  std::int64_t shape(int axis) const { return metadata().shape(axis); }
-  int ndim() const { return metadata().ndim(); }
-  std::int64_t size() const { return metadata().size(); }
-  Dtype dtype() const { return metadata().dtype(); }
-  Device device() const { return metadata().device(); }
-  const Ref<VariableBody>& body() const { return body_; }
+  inline const Array& metadata(const char* caller = __builtin_FUNCTION()) const;
+  const Shape& shape(const char* caller = __builtin_FUNCTION()) const {
+    return metadata(caller).shape();
+  }
+  std::int64_t shape(int axis, const char* caller = __builtin_FUNCTION()) const {
+    return metadata(caller).shape(axis);
+  }
+  int ndim(const char* caller = __builtin_FUNCTION()) const { return metadata(caller).ndim(); }
+  std::int64_t size(const char* caller = __builtin_FUNCTION()) const {
+    return metadata(caller).size();
+  }
+  Dtype dtype(const char* caller = __builtin_FUNCTION()) const { return metadata(caller).dtype(); }
+  Device device(const char* caller = __builtin_FUNCTION()) const {
+    return metadata(caller).device(caller);
+  }
+  const Ref<VariableBody>& body(const char* caller = __builtin_FUNCTION()) const {
+    if (!body_) [[unlikely]]
+      fail_as_undefined("a Variable", caller);
+    return body_;
+  }
 
  private:
   Ref<VariableBody> body_;
@@ -167,10 +181,12 @@ class VariableBody final : public RefCounted {
   Ref<VariableNode> node_;
 };
 
-const Array& Variable::array() const { return body_->array(); }
-const Array& Variable::metadata() const { return body_->metadata(); }
-const Ref<VariableNode>& Variable::node() const { return body_->node(); }
-bool Variable::requires_grad() const { return body_->node()->requires_grad; }
+const Array& Variable::array(const char* caller) const { return body(caller)->array(); }
+const Array& Variable::metadata(const char* caller) const { return body(caller)->metadata(); }
+const Ref<VariableNode>& Variable::node(const char* caller) const { return body(caller)->node(); }
+bool Variable::requires_grad(const char* caller) const {
+  return body(caller)->node()->requires_grad;
+}
 
 // The few operations that the engine needs. csrc/ops registers them at start-up, so that autograd
 // does not depend on it.

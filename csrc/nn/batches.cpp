@@ -37,6 +37,8 @@ Batches::Batches(Array xs, Array ts, std::int64_t size, int rank, int ranks)
 }
 
 std::pair<Variable, Array> Batches::operator[](std::size_t index) const {
+  require<std::out_of_range>(index < count(), "Batches: expected a batch below ", count(), ", got ",
+                             index);
   const std::size_t part = size_ / ranks_;
   const Array ids = empty({static_cast<std::int64_t>(part)}, Dtype::int64);
   std::copy_n(order_.begin() + static_cast<std::ptrdiff_t>(index * size_ + rank_ * part), part,

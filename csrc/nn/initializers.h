@@ -14,6 +14,8 @@ using Initializer = std::function<void(const Array&)>;
 namespace initializers {
 
 Initializer constant(double value);
+// `scale` times the identity, for square matrices.
+Initializer identity(double scale = 1);
 // Normal numbers with this standard deviation, and even ones from -scale to scale.
 Initializer normal(double scale = 0.05);
 Initializer uniform(double scale = 0.05);
@@ -25,8 +27,13 @@ Initializer lecun_normal(double scale = 1);    // √(1 / fan_in)
 Initializer lecun_uniform(double scale = 1);   // √(3 / fan_in)
 Initializer glorot_normal(double scale = 1);   // √(2 / (fan_in + fan_out))
 Initializer glorot_uniform(double scale = 1);  // √(6 / (fan_in + fan_out))
-Initializer he_normal(double scale = 1);       // √(2 / fan_in)
-Initializer he_uniform(double scale = 1);      // √(6 / fan_in)
+// √(2 / fan) and √(6 / fan): fan_in keeps the size of activations, fan_out that of gradients.
+enum class Fan { in, out };
+Initializer he_normal(double scale = 1, Fan fan = Fan::in);
+Initializer he_uniform(double scale = 1, Fan fan = Fan::in);
+// `scale` times a matrix (outputs, inputs kernel...) whose rows are orthonormal, or whose columns
+// are where there are more outputs (Saxe et al., 2014). Python's, but for the rounding of its QR.
+Initializer orthogonal(double scale = 1.1);
 
 }  // namespace initializers
 }  // namespace renga

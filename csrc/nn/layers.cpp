@@ -12,9 +12,9 @@ std::optional<Variable> when(bool wanted, const auto& make) {
 }
 
 // x Wᵀ + b for x with some axes of samples; the others count as one.
-Variable linear_of(const Variable& x, const Variable& W, const std::optional<Variable>& b,
-                   int batch_axes) {
-  if (x.ndim() == 2 && batch_axes == 1) return linear(x, W, b);
+Variable linear(const Variable& x, const Variable& W, const std::optional<Variable>& b,
+                int batch_axes) {
+  if (x.ndim() == 2 && batch_axes == 1) return renga::linear(x, W, b);
   require(x.ndim() > batch_axes, "linear: expected x of more than n_batch_axes=", batch_axes,
           " axes, got ", x.shape());
   Shape rows{1, 1}, batch;
@@ -26,7 +26,7 @@ Variable linear_of(const Variable& x, const Variable& W, const std::optional<Var
           " elements per sample for W of ", W.shape(), ", got ", rows[1], ": x of ", x.shape(),
           " with n_batch_axes=", batch_axes);
   batch.push_back(W.shape(0));
-  return reshape(linear(reshape(x, rows), W, b), batch);
+  return reshape(renga::linear(reshape(x, rows), W, b), batch);
 }
 
 // Options of a convolution's window, and the shape of its weight: (first, second, kernel...).
@@ -39,6 +39,14 @@ Window window_of(const ConvolutionOptions& o) {
                                    " and ", o.groups);
   }
   return {o.stride.of(o.axes), o.pad.of(o.axes), o.dilate.of(o.axes), o.groups};
+}
+
+// E of an x of attention, (N, L, E).
+std::int64_t embed_dim_of(const Variable& x) {
+  const Shape& shape = x.shape("MultiHeadAttention");
+  require(shape.size() == 3, "MultiHeadAttention: expected x of 3 axes, (N, L, embed_dim), got ",
+          shape);
+  return shape[2];
 }
 
 Shape weight_shape(std::int64_t first, std::int64_t second, const ConvolutionOptions& o) {
@@ -63,7 +71,7 @@ Linear::Linear(Module& parent, const std::string& name, const LinearOptions& opt
       b(when(options.bias, [&] { return parameter("b", {options.out}, options.b); })) {}
 
 Variable Linear::operator()(const Variable& x, int batch_axes) const {
-  return linear_of(x, W, b, batch_axes);
+  return linear(x, W, b, batch_axes);
 }
 
 Embedding::Embedding(Module& parent, const std::string& name, const EmbeddingOptions& options)
@@ -156,18 +164,19 @@ Attention::Attention(Module& parent, const std::string& name, const AttentionOpt
 
 Variable Attention::operator()(const Variable& x, bool is_causal,
                                const std::optional<Variable>& mask) const {
-  const std::int64_t size = x.shape(2);
+  const std::int64_t size = embed_dim_of(x);
   const auto qkv = split_axis(in_proj(x, 2), {size, 2 * size}, 2);
   return attend(qkv[0], qkv[1], qkv[2], is_causal, mask);
 }
 
 Variable Attention::operator()(const Variable& x, const Variable& memory, bool is_causal,
                                const std::optional<Variable>& mask) const {
-  const std::int64_t size = x.shape(2);
+  const std::int64_t size = embed_dim_of(x);
+  embed_dim_of(memory);
   const auto W = split_axis(in_proj.W, {size}, 0);
   const auto b = in_proj.b ? split_axis(*in_proj.b, {size}, 0) : std::vector<Variable>();
   const auto project = [&](const Variable& from, std::size_t part) {
-    return linear_of(from, W[part], when(!b.empty(), [&] { return b[part]; }), 2);
+    return linear(from, W[part], when(!b.empty(), [&] { return b[part]; }), 2);
   };
   const Variable q = project(x, 0);
   const auto kv = split_axis(project(memory, 1), {size}, 2);

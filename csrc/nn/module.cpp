@@ -53,26 +53,35 @@ Variable Module::persistent(const std::string& name, const Array& array) {
   return x;
 }
 
-void Module::collect(const std::string& path, bool with_persistent,
-                     std::vector<NamedVariable>& all) const {
-  for (const auto& [name, x] : parameters_) all.emplace_back(path + name, x);
-  if (with_persistent) {
-    for (const auto& [name, x] : persistent_) all.emplace_back(path + name, x);
-  }
-  for (const auto& [name, child] : children_) {
-    child->collect(path + name + "/", with_persistent, all);
-  }
+template <class Visit>
+void Module::for_each_module(const std::string& path, const Visit& visit) const {
+  visit(path, *this);
+  for (const auto& [name, child] : children_) child->for_each_module(path + name + "/", visit);
 }
 
 std::vector<NamedVariable> Module::parameters() const {
   std::vector<NamedVariable> all;
-  collect("", false, all);
+  for_each_module("", [&](const std::string& path, const Module& module) {
+    for (const auto& [name, x] : module.parameters_) all.emplace_back(path + name, x);
+  });
   return all;
 }
 
 std::vector<NamedVariable> Module::arrays() const {
   std::vector<NamedVariable> all;
-  collect("", true, all);
+  for_each_module("", [&](const std::string& path, const Module& module) {
+    for (const auto& [name, x] : module.parameters_) all.emplace_back(path + name, x);
+    for (const auto& [name, x] : module.persistent_) all.emplace_back(path + name, x);
+  });
+  return all;
+}
+
+std::vector<std::pair<std::string, int>> Module::parts() const {
+  std::vector<std::pair<std::string, int>> all;
+  for_each_module("", [&](const std::string& path, const Module& module) {
+    if (!module.part_) return;
+    for (const auto& [name, x] : module.parameters_) all.emplace_back(path + name, *module.part_);
+  });
   return all;
 }
 

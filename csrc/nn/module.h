@@ -9,6 +9,7 @@
 // Parameters are Variables, which are shared handles: a copy of one is the same parameter.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +39,9 @@ class Module {
   std::vector<NamedVariable> parameters() const;
   // The same and persistent arrays, which are stored but not trained.
   std::vector<NamedVariable> arrays() const;
+  // The paths of parameters of which each of several ranks has a part, and which part is this
+  // one's.
+  std::vector<std::pair<std::string, int>> parts() const;
 
   // Clears the gradients: backward passes add to them.
   void cleargrads() const;
@@ -48,14 +52,18 @@ class Module {
   Variable parameter(const std::string& name, const Shape& shape, const Initializer& initial,
                      Dtype dtype = Dtype::float32);
   Variable persistent(const std::string& name, const Array& array);
+  // Notes that this module's own parameters are part `part` of those that ranks share out.
+  void set_part(int part) { part_ = part; }
 
  private:
   void require_new(const std::string& name) const;
-  void collect(const std::string& path, bool with_persistent,
-               std::vector<NamedVariable>& all) const;
+  // Calls visit(path, module) for this module and its children; paths are empty or end with a /.
+  template <class Visit>
+  void for_each_module(const std::string& path, const Visit& visit) const;
 
   std::vector<NamedVariable> parameters_, persistent_;
   std::vector<std::pair<std::string, const Module*>> children_;
+  std::optional<int> part_;
 };
 
 // Evaluation within a scope: as using_config("train", False) and no_backprop_mode() in Python.

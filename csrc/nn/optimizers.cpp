@@ -1,6 +1,7 @@
 #include "nn/optimizers.h"
 
 #include <cmath>
+#include <map>
 
 #include "autograd/backward.h"
 #include "nn/numpy_random.h"
@@ -26,7 +27,7 @@ void require_beta(const char* optimizer, const char* name, double beta) {
 
 // Replaces the gradient of each parameter by `change(gradient, parameter)`.
 template <class Change>
-OptimizerHook replacing(const Change& change) {
+OptimizerHook::Function replacing(const Change& change) {
   return [change](const std::vector<Variable>& parameters, std::int64_t /*t*/) {
     for (const Variable& x : parameters) {
       VariableBody& grad = *x.body()->grad.body();
@@ -45,7 +46,7 @@ OptimizerHook weight_decay(double rate) {
 
 OptimizerHook gradient_clipping(double threshold) {
   require_number("GradientClipping: threshold", threshold, 0);
-  return [threshold](const std::vector<Variable>& parameters, std::int64_t t) {
+  const auto clip = [threshold](const std::vector<Variable>& parameters, std::int64_t t) {
     double square = 0;
     for (const Variable& x : parameters) {
       square += squared_norm(to_device(x.body()->grad.array(), {}));
@@ -56,6 +57,7 @@ OptimizerHook gradient_clipping(double threshold) {
       return apply(Unary::multiply, grad, rate);
     })(parameters, t);
   };
+  return {clip, "GradientClipping"};
 }
 
 OptimizerHook gradient_hard_clipping(double lower, double upper) {
@@ -74,7 +76,7 @@ OptimizerHook lasso(double rate) {
 
 OptimizerHook gradient_noise(double eta) {
   require_number("GradientNoise: eta", eta, 0);
-  return [eta](const std::vector<Variable>& parameters, std::int64_t t) {
+  const auto add_noise = [eta](const std::vector<Variable>& parameters, std::int64_t t) {
     const double variance = eta / std::pow(1 + static_cast<double>(t), 0.55);
     const Initializer draw = initializers::normal(std::pow(variance, 0.5));
     for (const Variable& x : parameters) {
@@ -83,23 +85,30 @@ OptimizerHook gradient_noise(double eta) {
       add_scaled(changed(x.body()->grad), noise, 1);
     }
   };
+  return {add_noise, "GradientNoise"};
 }
 
 OptimizerHook gradient_lars(double threshold, double weight_decay, double eps) {
-  return replacing([=](const Array& grad, const Array& x) {
+  const auto scale = [=](const Array& grad, const Array& x) {
     const double x_norm = norm_of(x), g_norm = norm_of(grad);
     const double rate = x_norm > threshold ? x_norm / (eps + g_norm + weight_decay * x_norm) : 1;
     const Array decayed = apply("add", Binary::add, grad, apply(Unary::multiply, x, weight_decay));
     return apply(Unary::multiply, decayed, rate);
-  });
+  };
+  return {replacing(scale), "GradientLARS"};
 }
 
 OptimizerBase::OptimizerBase(const nn::Module& model, std::vector<const char*> states,
                              std::size_t stored, double first_state)
-    : parameters_(model.parameters()), state_names_(std::move(states)), stored_(stored) {
+    : parameters_(model.parameters()),
+      parts_(model.parts()),
+      state_names_(std::move(states)),
+      stored_(stored) {
   require<std::invalid_argument>(!parameters_.empty(),
                                  "Optimizer: expected a module with parameters, got none");
+  if (stored_ < state_names_.size()) require_whole("LAMB");
   for (const auto& [name, x] : parameters_) {
+    updates_.push_back(zeros({}, Dtype::int64));
     auto& arrays = states_.emplace_back();
     for (std::size_t k = 0; k < state_names_.size(); ++k) {
       arrays.push_back(full(x.shape(), k == 0 ? first_state : 0, x.dtype(), x.device()));
@@ -107,11 +116,21 @@ OptimizerBase::OptimizerBase(const nn::Module& model, std::vector<const char*> s
   }
 }
 
+void OptimizerBase::require_whole(const char* what) const {
+  if (parts_.empty()) return;
+  fail<std::invalid_argument>(what, ": expected whole parameters, got a part of ", parts_[0].first);
+}
+
+void OptimizerBase::add_hook(OptimizerHook hook) {
+  if (hook.whole_for != nullptr) require_whole(hook.whole_for);
+  hooks_.push_back(std::move(hook));
+}
+
 std::vector<NamedVariable> OptimizerBase::arrays() const {
   std::vector<NamedVariable> all{{"t", Variable(t_)}, {"epoch", Variable(epoch_)}};
   for (std::size_t i = 0; i < states_.size(); ++i) {
     const std::string path = parameters_[i].first + "/";
-    all.emplace_back(path + "t", Variable(t_));
+    all.emplace_back(path + "t", Variable(updates_[i]));
     for (std::size_t k = 0; k < stored_; ++k) {
       all.emplace_back(path + state_names_[k], Variable(states_[i][k]));
     }
@@ -128,23 +147,29 @@ void OptimizerBase::begin_update() {
   }
   for (const OptimizerHook& hook : hooks_) hook(variables, t());
   ++*t_.as<std::int64_t>();
+  for (const Array& t : updates_) ++*t.as<std::int64_t>();
   free_propagated_graphs(variables);
 }
 
-void OptimizerBase::apply(RuleIndex rule, std::span<const double> options,
+void OptimizerBase::apply(RuleIndex rule,
+                          const std::function<std::vector<double>(std::int64_t)>& options_at,
                           const std::function<void(const Array&, const Array&)>& finish) {
   std::vector<std::pair<Array, Gradient>> arrays;
   std::vector<UpdateCall> calls;
+  std::map<std::int64_t, std::vector<double>> options;  // by the number of updates
   arrays.reserve(parameters_.size());
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Variable& x = parameters_[i].second;
     for (Array& state : states_[i]) {
       if (state.device() != x.device()) state = to_device(state, x.device());
     }
+    const std::int64_t t = *updates_[i].as<std::int64_t>();
+    auto found = options.find(t);
+    if (found == options.end()) found = options.emplace(t, options_at(t)).first;
     arrays.emplace_back(changed(x), changed(x.body()->grad));
-    calls.push_back({arrays[i].first, arrays[i].second, states_[i].data(), options.data()});
+    calls.push_back({arrays[i].first, arrays[i].second, states_[i].data(), found->second.data()});
   }
-  update_all(rule, calls, state_names_.size(), options.size());
+  update_all(rule, calls, state_names_.size(), options.begin()->second.size());
   if (!finish) return;
   for (std::size_t i = 0; i < calls.size(); ++i) finish(calls[i].x, states_[i].back());
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <functional>
 #include <limits>
 #include <span>
@@ -20,7 +21,26 @@ namespace renga {
 
 // Called before an update with all parameters, whose gradients it changes, and the number of
 // updates before.
-using OptimizerHook = std::function<void(const std::vector<Variable>& parameters, std::int64_t t)>;
+class OptimizerHook {
+ public:
+  using Function = std::function<void(const std::vector<Variable>& parameters, std::int64_t t)>;
+
+  // `whole_for` names a hook that reads whole parameters, and not each element alone: models of
+  // which ranks have parts refuse it.
+  template <class F>
+  requires(!std::same_as<F, OptimizerHook> && std::convertible_to<F, Function>)
+      // NOLINTNEXTLINE(google-explicit-constructor): a lambda is a hook.
+      OptimizerHook(F function, const char* whole_for = nullptr)
+      : whole_for(whole_for), function_(std::move(function)) {}
+  void operator()(const std::vector<Variable>& parameters, std::int64_t t) const {
+    function_(parameters, t);
+  }
+
+  const char* whole_for;
+
+ private:
+  Function function_;
+};
 
 // Adds rate x to the gradient of each parameter x: the gradient of an L2 penalty.
 OptimizerHook weight_decay(double rate);
@@ -41,10 +61,13 @@ OptimizerHook gradient_lars(double threshold = 1e-2, double weight_decay = 0, do
 // The parameters of a module with the states of a rule; the arguments of a rule but its options.
 class OptimizerBase {
  public:
-  void add_hook(OptimizerHook hook) { hooks_.push_back(std::move(hook)); }
+  // Throws std::invalid_argument for a hook that reads whole parameters where ranks have parts.
+  void add_hook(OptimizerHook hook);
   // How many updates there were.
   std::int64_t t() const { return *t_.as<std::int64_t>(); }
-  // The number of updates and the states, by the names of Python's files, such as hidden/W/m.
+  // The numbers of updates, of all and of each parameter, and the states, by the names of Python's
+  // files, such as hidden/W/m. A parameter of a run in Python may have fewer updates than there
+  // were.
   std::vector<NamedVariable> arrays() const;
 
  protected:
@@ -52,17 +75,22 @@ class OptimizerBase {
   // `stored` of them.
   OptimizerBase(const nn::Module& model, std::vector<const char*> states, std::size_t stored,
                 double first_state);
-  // Counts an update and calls the hooks.
+  // Calls the hooks and counts an update.
   void begin_update();
-  // Updates all parameters, each of which is then passed to `finish` with its last state.
-  void apply(RuleIndex rule, std::span<const double> options,
+  // Updates all parameters by options_at(how many updates a parameter has had with this one). Each
+  // is then passed to `finish` with its last state.
+  void apply(RuleIndex rule, const std::function<std::vector<double>(std::int64_t t)>& options_at,
              const std::function<void(const Array& x, const Array& state)>& finish = {});
 
  private:
+  void require_whole(const char* what) const;
+
   std::vector<NamedVariable> parameters_;
+  std::vector<std::pair<std::string, int>> parts_;
   std::vector<const char*> state_names_;
   std::size_t stored_;
   std::vector<std::vector<Array>> states_;  // of each parameter
+  std::vector<Array> updates_;              // of each parameter, how many it has had
   std::vector<OptimizerHook> hooks_;
   Array t_ = zeros({}, Dtype::int64);
   Array epoch_ = zeros({}, Dtype::int64);  // which Python counts
@@ -79,11 +107,15 @@ class Optimizer : public OptimizerBase {
   // Updates the parameters by their gradients, which count as zeros where there are none.
   void update() {
     begin_update();
+    const auto options_at = [this](std::int64_t t) {
+      const auto values = options.at(t);
+      return std::vector<double>(values.begin(), values.end());
+    };
     if constexpr (requires { &Options::move; }) {
-      apply(kRule, options.at(t()),
+      apply(kRule, options_at,
             [this](const Array& x, const Array& step) { options.move(x, step); });
     } else {
-      apply(kRule, options.at(t()));
+      apply(kRule, options_at);
     }
   }
 

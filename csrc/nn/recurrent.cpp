@@ -9,6 +9,8 @@ namespace renga::nn {
 namespace {
 
 Variable zeros_like_state(const Variable& x, std::int64_t size) {
+  const Shape& shape = x.shape("recurrent cell");
+  require(!shape.empty(), "recurrent cell: expected x of samples, got ", shape);
   return Variable(zeros({x.shape(0), size}, x.dtype(), x.device()));
 }
 
@@ -146,12 +148,16 @@ RecurrentLayers::RecurrentLayers(Module& parent, const std::string& name,
 std::pair<std::vector<Variable>, std::vector<Variable>> RecurrentLayers::run(
     std::vector<Variable> states, const std::vector<Variable>& xs) const {
   require<std::invalid_argument>(
-      !xs.empty() && std::ranges::all_of(xs, [](const auto& x) { return x.size() > 0; }),
+      !xs.empty() &&
+          std::ranges::all_of(xs, [](const auto& x) { return x.size("recurrent layers") > 0; }),
       "recurrent layers: expected sequences with steps, got ", xs.size(), " sequences");
   const Steps steps(xs);
   const Shape shape{std::ssize(layers_), std::ssize(xs), out_};
   std::vector<std::vector<Variable>> before, after(states.size());
   for (const Variable& state : states) {
+    require(!state.defined() || state.shape() == shape,
+            "recurrent layers: expected states of shape ", shape, ", got ",
+            state.defined() ? state.shape() : Shape{});
     const Variable first = state.defined() ? steps.sorted(state)
                                            : Variable(zeros(shape, xs[0].dtype(), xs[0].device()));
     before.push_back(separate(first));
@@ -189,6 +195,26 @@ std::vector<Variable> Lstm::run_layer(const Layer& layer, const Variable& x,
   auto [ys, h, c] = lstm_layer(linear(x, lstm_gates(layer.w, 0), bias), states[0], states[1],
                                lstm_gates(layer.w, 4), lengths, backwards);
   return {ys, h, c};
+}
+
+Rnn::Rnn(Module& parent, const std::string& name, const RecurrentOptions& options,
+         const std::string& activation)
+    : RecurrentLayers(parent, name, options, 2), activation_(activation) {
+  require<std::invalid_argument>(activation == "tanh" || activation == "relu",
+                                 "Rnn: expected 'tanh' or 'relu', got '", activation, "'");
+}
+
+Rnn::Result Rnn::operator()(const std::vector<Variable>& xs, const Variable& h) const {
+  auto [states, ys] = run({h}, xs);
+  return {states[0], std::move(ys)};
+}
+
+std::vector<Variable> Rnn::run_layer(const Layer& layer, const Variable& x,
+                                     std::span<const Variable> states, const Lengths& lengths,
+                                     bool backwards) const {
+  const Variable inputs = linear(x, layer.w[0], add(layer.b[0], layer.b[1]));
+  auto [ys, h] = rnn_layer(inputs, states[0], layer.w[1], lengths, backwards, activation_);
+  return {ys, h};
 }
 
 Gru::Gru(Module& parent, const std::string& name, const RecurrentOptions& options)

@@ -101,6 +101,27 @@ class Lstm : public RecurrentLayers {
                                   bool backwards) const override;
 };
 
+// Plain recurrent layers, h = activation(W x + U h + b), where `activation` is "tanh" or "relu":
+// NStepRNNTanh, NStepBiRNNTanh, NStepRNNReLU and NStepBiRNNReLU in Python.
+class Rnn : public RecurrentLayers {
+ public:
+  struct Result {
+    Variable h;
+    std::vector<Variable> ys;
+  };
+
+  Rnn(Module& parent, const std::string& name, const RecurrentOptions& options,
+      const std::string& activation = "tanh");
+  Result operator()(const std::vector<Variable>& xs, const Variable& h = {}) const;
+
+ private:
+  std::vector<Variable> run_layer(const Layer& layer, const Variable& x,
+                                  std::span<const Variable> states, const Lengths& lengths,
+                                  bool backwards) const override;
+
+  std::string activation_;
+};
+
 // Gated recurrent units: NStepGRU and NStepBiGRU in Python.
 class Gru : public RecurrentLayers {
  public:

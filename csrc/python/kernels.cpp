@@ -40,8 +40,9 @@ void bind_kernels(py::module_& m) {
       "What multiplies tiles of bfloat16 numbers: 'none', 'portable' or 'amx'.");
   m.def("override_tile_unit", &simd::override_tile_unit, py::arg("name"),
         "For tests: what multiplies tiles; None leaves it to the CPU.");
-  m.def("as_activation", &as_activation, py::arg("x"),
-        "What a product takes of x: rounded to bfloat16 where activations are.");
+  m.def(
+      "as_activation", [](const Variable& x) { return as_activation(x); }, py::arg("x"),
+      "What a product takes of x: rounded to bfloat16 where activations are.");
   m.def(
       "in_dtype_of", [](const Variable& y, const Variable& x) { return cast(y, x.dtype()); },
       py::arg("y"), py::arg("x"), "y in the dtype that x has in the core, bfloat16 among them.");

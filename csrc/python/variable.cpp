@@ -224,9 +224,8 @@ void bind_gradient(PyVariable& c) {
   c.def_property_readonly(
       "_owns_grad",
       [](const VariableBody& v) {
-        const Ref<VariableBody>& g = v.grad.body();
-        if (!g || g->use_count() > 1) return false;
-        const Storage& memory = *g->array().storage();
+        if (!v.grad.defined() || v.grad.body()->use_count() > 1) return false;
+        const Storage& memory = *v.grad.array().storage();
         return memory.use_count() == 1 && !memory.is_borrowed();
       },
       "Whether this is the only reference to the gradient and its memory.");

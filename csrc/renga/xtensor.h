@@ -28,6 +28,29 @@ auto as_xtensor(const Array& x) {
                    strides);
 }
 
+// The elements of a container or of a view of one, with its strides, without a copy. The array is
+// valid as long as their memory is.
+template <class E>
+Array view_of(xt::xexpression<E>& expression) {
+  E& e = expression.derived_cast();
+  using T = std::decay_t<typename E::value_type>;
+  Shape shape;
+  Strides strides;
+  std::int64_t first = 0, last = 0;  // bytes from the element at index 0 to those at the ends
+  for (std::size_t axis = 0; axis < e.dimension(); ++axis) {
+    const auto extent = static_cast<std::int64_t>(e.shape()[axis]);
+    const std::int64_t stride = static_cast<std::int64_t>(e.strides()[axis]) * size_of(dtype_of<T>);
+    shape.push_back(extent);
+    strides.push_back(stride);
+    (stride < 0 ? first : last) += stride * (extent - 1);
+  }
+  T* const data = e.data() + e.data_offset();
+  auto* const bytes = reinterpret_cast<std::byte*>(data);
+  const auto size = e.size() == 0 ? 0 : static_cast<std::size_t>(last - first) + sizeof(T);
+  return {make_ref<Storage>(bytes + first, size, Device{}, [] {}), bytes, shape, strides,
+          dtype_of<T>};
+}
+
 // A new array of the host with the elements of an expression.
 template <class E>
 Array array_of(const xt::xexpression<E>& expression) {

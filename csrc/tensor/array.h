@@ -32,7 +32,12 @@ class Array {
   std::int64_t size() const { return shape_.product(); }
   Dtype dtype() const { return dtype_; }
   std::int64_t itemsize() const { return size_of(dtype_); }
-  Device device() const { return storage_->device(); }
+  // Throws std::invalid_argument, with the name of the calling function, if it is undefined.
+  Device device(const char* caller = __builtin_FUNCTION()) const {
+    if (!defined()) [[unlikely]]
+      fail_as_undefined("an Array", caller);
+    return storage_->device();
+  }
   const Ref<Storage>& storage() const { return storage_; }
 
   // The first element; the others lie at `strides` from it.

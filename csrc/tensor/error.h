@@ -27,4 +27,7 @@ void require(bool held, const Parts&... parts) {
     fail<Error>(parts...);
 }
 
+// Throws std::invalid_argument for an undefined Variable or Array that a function was given.
+[[noreturn, gnu::cold]] void fail_as_undefined(const char* what, const char* function);
+
 }  // namespace renga

@@ -1,11 +1,17 @@
 // Trains a network on the host and on a CUDA device, moves it there in the middle of training, and
-// prints by how much the parameters differ in the end.
+// prints by how much the parameters differ in the end; then the same on two ranks with a device
+// each, which NCCL connects.
+#include <renga/communicators.h>
 #include <renga/cuda.h>
 #include <renga/renga.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iostream>
+#include <thread>
+
+#include "transport/local/local_transport.h"
 
 using namespace renga;
 
@@ -44,6 +50,41 @@ std::vector<Array> train(Device device) {
   return arrays;
 }
 
+struct Linear : nn::Module {
+  nn::Linear out{*this, "out", {.in = 3, .out = 2}};
+};
+
+// The weight after updates by the samples of all ranks, of which each has a row.
+Array train_on_ranks(const std::shared_ptr<Communicator>& comm, Device device, Linear& net) {
+  net.to_device(device);
+  SGD optimizer(net, {.lr = 0.1});
+  DataParallel parallel(net, comm);
+  const Array x = full({2 / comm->size(), 3}, 1, Dtype::float32);
+  for (std::int64_t i = 0; i < x.shape(0); ++i) {
+    x.as<float>()[3 * i] = static_cast<float>(comm->rank() + i);
+  }
+  for (int step = 0; step < 3; ++step) {
+    net.cleargrads();
+    const Variable y = net.out(Variable(to_device(x, device)));
+    parallel.backward(multiply(sum(multiply(y, y)), 1.0 / static_cast<double>(x.shape(0))));
+    optimizer.update();
+  }
+  return to_device(net.out.W.array(), {});
+}
+
+// Ranks as threads, of which each calls run(its communicator).
+void on_ranks(int ranks, const std::function<void(const std::shared_ptr<Communicator>&)>& run) {
+  const std::vector<int> nodes(static_cast<std::size_t>(ranks));
+  const auto group = std::make_shared<LocalGroup>(nodes, true, std::make_shared<Failure>());
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      run(std::make_shared<Communicator>(std::make_shared<LocalTransport>(group, rank), 20.0,
+                                         false));
+    });
+  }
+}
+
 int main() {
   const Device device = cuda::device();
   const auto on_host = train({}), on_device = train(device);
@@ -56,6 +97,24 @@ int main() {
   }
   std::cout << "difference " << largest << " on " << to_string(device) << " of " << cuda::count()
             << std::endl;
+  numpy_random().seed(0);
+  Linear alone;
+  numpy_random().seed(0);
+  std::array<Linear, 2> nets;  // rank 1 gets the parameters of rank 0
+  Array expected;
+  std::array<Array, 2> found;
+  on_ranks(1, [&](const auto& comm) { expected = train_on_ranks(comm, {}, alone); });
+  on_ranks(2, [&](const auto& comm) {
+    const auto rank = static_cast<std::size_t>(comm->rank());
+    found[rank] = train_on_ranks(comm, cuda::device(comm->rank()), nets[rank]);
+  });
+  double apart = 0;
+  for (const Array& W : found) {
+    for (std::int64_t i = 0; i < W.size(); ++i) {
+      apart = std::max<double>(apart, std::abs(W.as<float>()[i] - expected.as<float>()[i]));
+    }
+  }
+  std::cout << "apart " << apart << " on ranks" << std::endl;
   try {
     cuda::device(99);
   } catch (const std::invalid_argument& error) {

@@ -19,6 +19,7 @@ import renga.links as L
 from renga import initializers, optimizer_hooks, optimizers, serializers
 from renga.launch import mpiexec_command, mpiexec_environment
 from renga.training import extensions
+from tests.cpp import steps
 
 _EXAMPLES = pathlib.Path(__file__).parents[2] / "examples/cpp"
 _PROGRAMS = os.environ.get("RENGA_CPP_PROGRAMS")
@@ -176,6 +177,18 @@ def test_gru_layers(results: Any) -> None:
     _assert_same(results[1], "gru_layers/", expected)
 
 
+@pytest.mark.parametrize("name", ["Tanh", "ReLU"])
+def test_plain_recurrent_layers(name: str, results: Any) -> None:
+    x = _input((10, 4))
+    link = getattr(L, f"NStepBiRNN{name}")(
+        2, 4, 3, 0.0, initial_bias=initializers.Normal()
+    )
+    h, _ = link(None, F.split_axis(x, [3, 8], 0))
+    h, ys = link(h, F.split_axis(x, [3, 8], 0))
+    expected = {**_step(link, x, F.concat(ys, 0)), "h": h.array}
+    _assert_same(results[1], f"{name.lower()}_layers/", expected)
+
+
 def test_sequential_is_named_as_a_list(results: Any) -> None:
     x = _input((4, 5))
     link = renga.ChainList(L.Linear(5, 8), L.Linear(8, 2))
@@ -190,12 +203,23 @@ def test_initializers(results: Any) -> None:
     expected = {}
     for name in (
         *("Normal", "Uniform", "LeCunNormal", "LeCunUniform"),
-        *("GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform"),
+        *("GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform", "Orthogonal"),
     ):
-        scale = {"scale": 2} if name == "LeCunUniform" else {}
+        options: dict[str, Any] = {
+            "LeCunUniform": {"scale": 2},
+            "HeUniform": {"fan_option": "fan_out"},
+        }
         expected[name] = numpy.empty((5, 3, 3), numpy.float32)
-        getattr(initializers, name)(**scale)(expected[name])
-    _assert_same(results[1], "initializer/", expected)
+        getattr(initializers, name)(**options.get(name, {}))(expected[name])
+    expected["Identity"] = 2 * numpy.eye(3, dtype=numpy.float32)
+    expected["tall"] = numpy.empty((7, 2, 2), numpy.float32)
+    initializers.Orthogonal(1.0)(expected["tall"])
+    found = {k: v for k, v in results[1].items() if k.startswith("initializer/")}
+    for name in ("Orthogonal", "tall"):  # to the rounding of another QR
+        numpy.testing.assert_allclose(
+            found.pop(f"initializer/{name}"), expected.pop(name), rtol=0, atol=2e-7
+        )
+    _assert_same(found, "initializer/", expected)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +266,8 @@ def _optimizer_after_updates() -> Any:
     x = _input((4, 5))
     model = L.Linear(5, 3)
     optimizer = optimizers.Adam().setup(model)
-    for _ in range(3):
+    for step in range(3):
+        model.b.update_rule.enabled = step > 0  # b has an update less than W
         _train(model, optimizer, x)
     optimizer.new_epoch()
     return optimizer
@@ -262,7 +287,7 @@ def test_optimizers_in_files(results: Any) -> None:
         getattr(serializers, f"load_{kind}")(folder / f"optimizer.{kind}", stored)
         expected = serializers.npz.serialize(resumed)
         _assert_same(serializers.npz.serialize(stored), "", expected)
-        assert (stored.t, stored.epoch) == (4, 1)
+        assert (stored.t, stored.epoch, stored.target.b.update_rule.t) == (4, 1, 3)
     _assert_same(found, "resumed/", serializers.npz.serialize(model))
 
 
@@ -307,6 +332,17 @@ def test_files(results: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("network", steps.NETWORKS)
+def test_networks_have_the_same_bits_after_20_updates(
+    network: str, tmp_path: pathlib.Path
+) -> None:
+    _run("steps", tmp_path, network, "20", "net.npz")
+    net, _ = steps.train(network, 20)
+    _assert_same(
+        dict(numpy.load(tmp_path / "net.npz")), "", serializers.npz.serialize(net)
+    )
+
+
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A folder with the data of the example, and the parameters that Python trains."""
@@ -340,6 +376,8 @@ def test_a_network_moves_to_a_cuda_device(tmp_path: pathlib.Path) -> None:
     printed = _run("on_cuda", tmp_path)
     ((difference,),) = _numbers(printed, r"difference (\S+) on cuda")
     assert difference < 1e-5
+    ((apart,),) = _numbers(printed, r"apart (\S+) on ranks")
+    assert apart < 1e-6
     assert re.search(r"cuda: expected a device below \d, got 99$", printed.strip())
 
 

@@ -130,6 +130,21 @@ void recurrent_layers() {
   }
 }
 
+void plain_recurrent_layers() {
+  for (const std::string activation : {"tanh", "relu"}) {
+    const Variable x = input({10, 4});
+    numpy_random().seed(4);
+    nn::Module parent;
+    const nn::Rnn made(
+        parent, "layer",
+        {.layers = 2, .in = 4, .out = 3, .bidirectional = true, .b = initializers::normal()},
+        activation);
+    const auto [h, ys] = made(sequences(x), made(sequences(x)).h);
+    keep(activation + "_layers/h", h);
+    keep_step(activation + "_layers", made, x, concat(ys, 0));
+  }
+}
+
 void sequential() {
   const Variable x = input({4, 5});
   numpy_random().seed(4);
@@ -152,7 +167,8 @@ void all_initializers() {
       {"GlorotNormal", initializers::glorot_normal()},
       {"GlorotUniform", initializers::glorot_uniform()},
       {"HeNormal", initializers::he_normal()},
-      {"HeUniform", initializers::he_uniform()},
+      {"HeUniform", initializers::he_uniform(1, initializers::Fan::out)},
+      {"Orthogonal", initializers::orthogonal()},
   };
   numpy_random().seed(5);
   for (const auto& [name, fill] : table) {
@@ -160,6 +176,10 @@ void all_initializers() {
     fill(x);
     results[std::string("initializer/") + name] = x;
   }
+  results["initializer/Identity"] = empty({3, 3}, Dtype::float32);
+  initializers::identity(2)(results["initializer/Identity"]);
+  results["initializer/tall"] = empty({7, 2, 2}, Dtype::float32);
+  initializers::orthogonal(1)(results["initializer/tall"]);
 }
 
 template <class O>
@@ -270,6 +290,7 @@ int main(int /*argc*/, char** argv) {
   gru_cell();
   cross_attention();
   recurrent_layers();
+  plain_recurrent_layers();
   sequential();
   all_initializers();
   optimizers();

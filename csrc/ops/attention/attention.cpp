@@ -177,7 +177,7 @@ Variable fused(const Operands& x, const Options& options) {
 
 // The mask where the scores are: one without a gradient is copied there, as conditions are.
 std::optional<Variable> mask_on(Device device, const std::optional<Variable>& mask) {
-  if (!mask || mask->device() == device) return mask;
+  if (!mask || mask->device(kName) == device) return mask;
   if (mask->requires_grad()) require_one_device(kName, device, mask->device());
   return device.is_meta() ? mask : Variable(to_device(mask->array(), device), false);
 }

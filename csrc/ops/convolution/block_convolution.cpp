@@ -18,7 +18,7 @@ Array as_visible(const Array& x) {
 void check(const char* op, const Array& image, const Array& W, const Window& window,
            const Dims& extents) {
   const int axes = image.ndim() - 2;
-  require_one_device(op, image.device(), W.device());
+  require_one_device(op, image.device(op), W.device(op));
   require(axes > 0 && W.ndim() == image.ndim() && W.dtype() == image.dtype(), op,
           ": expected an image and filters with the same number of axes and dtype, got ",
           image.dtype(), " ", image.shape(), " and ", W.dtype(), " ", W.shape());
@@ -41,7 +41,7 @@ void check_groups(const char* op, const Window& window, std::int64_t inputs, std
 }
 
 void check_bias(const char* op, const std::optional<Array>& b, const Array& y) {
-  if (b) require_one_device(op, y.device(), b->device());
+  if (b) require_one_device(op, y.device(), b->device(op));
   require(!b || b->shape() == Shape{y.shape(1)}, op, ": expected b of ", y.shape(1),
           " channels, got ", b ? b->shape() : Shape{});
 }

@@ -168,9 +168,9 @@ Variable weight_grad(const Variable& gy, const Variable& x, const Array& image,
 }
 
 void check(const char* op, const Variable& x, const Variable& W, const Window& window) {
+  require_one_device(op, x.device(op), W.device(op));
   require(is_float(x.dtype()) && is_float(W.dtype()), op,
           ": expected x and W of a float dtype, got ", x.dtype(), " and ", W.dtype());
-  require_one_device(op, x.device(), W.device());
   require(x.ndim() > 2 && W.ndim() == x.ndim(), op,
           ": expected x and W with the same number of axes, 3 or more, got ", x.shape(), " and ",
           W.shape());
@@ -191,14 +191,15 @@ void check(const char* op, const Variable& x, const Variable& W, const Window& w
 }
 
 void check_images(const char* op, const Variable& x, const Variable& W) {
-  require(x.ndim() == 4 && W.ndim() == 4, op, ": expected x and W with 4 axes, got ", x.shape(),
-          " and ", W.shape());
+  const Shape &images = x.shape(op), &filters = W.shape(op);
+  require(images.size() == 4 && filters.size() == 4, op, ": expected x and W with 4 axes, got ",
+          images, " and ", filters);
 }
 
 void check_bias(const char* op, const Bias& b, const Variable& x, const Variable& W,
                 std::int64_t channels) {
   if (!b) return;
-  require_one_device(op, x.device(), b->device());
+  require_one_device(op, x.device(), b->device(op));
   const Dtype dtype = weight_dtype(x.dtype());
   require(b->dtype() != W.dtype() || b->dtype() == x.dtype() || b->dtype() == dtype, op,
           ": expected x of dtype ", W.dtype(), " as W and b, got ", x.dtype());

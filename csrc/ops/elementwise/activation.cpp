@@ -83,9 +83,10 @@ Variable smooth_grad(const SmoothActivation& activation, const Variable& x, cons
   return record(activation.grad_name, gx, {{x, vjp_x}, {gy, vjp_gy}});
 }
 
-Variable smooth(const SmoothActivation& activation, const Variable& x) {
+Variable smooth(const SmoothActivation& activation, const Variable& x,
+                const char* caller = __builtin_FUNCTION()) {
   auto vjp_x = [=](const Variable& gy) { return smooth_grad(activation, x, gy); };
-  return record(activation.name, apply(activation.value, x.array()), {{x, vjp_x}});
+  return record(activation.name, apply(activation.value, x.array(caller)), {{x, vjp_x}});
 }
 
 Variable hard_swish_curvature(const Variable& x) {

@@ -42,8 +42,8 @@ Variable mask(const char* op, Binary map, const Variable& a, const Variable& b) 
 // The operand for which `comparison` with the other one holds. Of equal ones, a gets the gradient.
 Variable select_operand(const char* op, const char* label, Binary map, Binary comparison,
                         const Variable& a, const Variable& b) {
-  require_floats(op, a.array());
-  const Array y = apply(op, map, a.array(), b.array());
+  require_floats(op, a.array(op));
+  const Array y = apply(op, map, a.array(), b.array(op));
   auto vjp_a = [=](const Variable& gy) {
     return sum_to(multiply(gy, mask(op, comparison, a, b)), a.shape());
   };

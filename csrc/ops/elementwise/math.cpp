@@ -15,13 +15,13 @@ namespace {
 template <class Slope>
 Variable smooth(const char* name, Unary map, const Variable& x, Slope slope) {
   auto vjp_x = [x, slope](const Variable& gy) { return multiply(gy, slope(x)); };
-  return record(name, apply(map, x.array()), {{x, vjp_x}});
+  return record(name, apply(map, x.array(name)), {{x, vjp_x}});
 }
 
 // The same with the derivative as a function of y.
 template <class Slope>
 Variable smooth_in_y(const char* name, Unary map, const Variable& x, Slope slope) {
-  const Array y = apply(map, x.array());
+  const Array y = apply(map, x.array(name));
   auto vjp_x = [y = Saved(y), slope](const Variable& gy, GradientSink& to) {
     return multiply(gy, slope(y.of(to.node())));
   };
@@ -29,8 +29,9 @@ Variable smooth_in_y(const char* name, Unary map, const Variable& x, Slope slope
 }
 
 // y = map(x) with derivative 0 almost everywhere.
-Variable piecewise_constant(Unary map, const Variable& x) {
-  return Variable(apply(map, x.array()));
+Variable piecewise_constant(Unary map, const Variable& x,
+                            const char* caller = __builtin_FUNCTION()) {
+  return Variable(apply(map, x.array(caller)));
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ std::vector<Variable> transform(const char* name, const Variable& real, const Va
 
 std::vector<Variable> checked_transform(const char* op, const Variable& real,
                                         const Variable& imaginary, bool inverse) {
-  require_floats(op, real.array());
-  require_one_device(op, real.device(), imaginary.device());
+  require_floats(op, real.array(op));
+  require_one_device(op, real.device(), imaginary.device(op));
   require(real.ndim() > 0 && imaginary.shape() == real.shape() && imaginary.dtype() == real.dtype(),
           op, ": expected parts of one shape and dtype with an axis, got ", real.dtype(), " ",
           real.shape(), " and ", imaginary.dtype(), " ", imaginary.shape());

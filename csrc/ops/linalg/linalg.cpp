@@ -25,7 +25,7 @@ Array as_result(const Array& y, const Array& a) {
 }
 
 const LinalgKernels& checked(const char* op, const Variable& a) {
-  require_floats(op, a.array());
+  require_floats(op, a.array(op));
   const int n = a.ndim();
   require(n >= 2 && a.shape(n - 1) == a.shape(n - 2), op,
           ": expected square matrices (..., n, n), got shape ", a.shape());

@@ -30,8 +30,8 @@ struct Target {
 Target make_target(const Variable& x, const Array& t, const std::optional<Array>& weight,
                    std::int64_t ignore) {
   const char* op = "softmax_cross_entropy";
+  Shape samples = x.shape(op);
   require(is_float(x.dtype()), op, ": expected x of a float dtype, got ", x.dtype());
-  Shape samples = x.shape();
   require(x.ndim() >= 2, op, ": expected x of shape (N, C, ...), got ", x.shape());
   samples.erase(1);
   require(t.shape() == samples, op, ": expected t of shape ", samples, " for x of shape ",

@@ -4,8 +4,8 @@
 
 namespace renga {
 
-Variable as_activation(const Variable& x) {
-  if (x.dtype() != Dtype::float32 || !bfloat16_activations()) return x;
+Variable as_activation(const Variable& x, const char* caller) {
+  if (x.dtype(caller) != Dtype::float32 || !bfloat16_activations()) return x;
   return cast(x, Dtype::bfloat16);
 }
 

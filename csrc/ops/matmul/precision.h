@@ -11,6 +11,6 @@ namespace renga {
 enum class ComputeType : std::uint8_t { float32, bfloat16 };
 
 // x, cast to bfloat16 if activations are.
-Variable as_activation(const Variable& x);
+Variable as_activation(const Variable& x, const char* caller = __builtin_FUNCTION());
 
 }  // namespace renga

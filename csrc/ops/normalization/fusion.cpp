@@ -59,6 +59,7 @@ Variable record_fused(const char* name, const Variable& x, const Normalization& 
 }
 
 const Normalization* pending_normalization(const Variable& x) {
+  if (!x.defined()) return nullptr;
   const auto* deferred = dynamic_cast<const DeferredNormalization*>(x.body()->deferred());
   return deferred == nullptr ? nullptr : &deferred->normalization;
 }
@@ -85,7 +86,7 @@ Variable fuse_residual(const Variable& a, const Variable& residual) {
     return Variable();
   }
   Normalization normalization = *before;
-  const Array &x = normalization.x.array, &r = residual.metadata();
+  const Array &x = normalization.x.array, &r = residual.metadata("add");
   if (r.device() != x.device() || r.dtype() != x.dtype() || r.shape() != x.shape() ||
       !same_layout(r, x)) {
     return Variable();

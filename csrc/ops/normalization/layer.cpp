@@ -26,8 +26,8 @@ struct Operands {
 };
 
 void check(const char* op, const Operands& o) {
-  require_one_device(op, o.x.device(), o.gamma.device());
-  if (o.beta) require_one_device(op, o.x.device(), o.beta->device());
+  require_one_device(op, o.x.device(op), o.gamma.device(op));
+  if (o.beta) require_one_device(op, o.x.device(), o.beta->device(op));
   const int added = o.x.ndim() - o.gamma.ndim();
   bool fits = added >= 0 && o.gamma.ndim() > 0;
   for (int axis = 0; fits && axis < o.gamma.ndim(); ++axis) {

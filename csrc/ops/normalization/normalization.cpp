@@ -47,17 +47,18 @@ void update_running(const std::optional<OutputArray>& running, const Array& vect
 // Parameters have the axes of x that are not reduced, or are a shard of the channels.
 void check(const char* op, const Variable& x, std::span<const Variable> parameters,
            const Axes& reduced, std::optional<std::int64_t> first = {}) {
-  require(is_float(x.dtype()), op, ": expected x of a float dtype, got ", x.dtype());
+  const Dtype dtype = x.dtype(op);
+  require(is_float(dtype), op, ": expected x of a float dtype, got ", dtype);
   Shape expected;
   for (int axis = 0; axis < x.ndim(); ++axis) {
     if (!reduced.contains(axis)) expected.push_back(x.shape(axis));
   }
   const Variable& one = parameters[0];
   const bool sharded =
-      first && *first >= 0 && one.ndim() == 1 && *first + one.size() <= expected.product();
+      first && *first >= 0 && one.ndim(op) == 1 && *first + one.size() <= expected.product();
   if (sharded) expected = one.shape();
   for (const Variable& p : parameters) {
-    require_one_device(op, x.device(), p.device());
+    require_one_device(op, x.device(), p.device(op));
     require(is_float(p.dtype()) && p.dtype() == one.dtype() && p.shape() == expected, op,
             ": expected parameters of one float dtype and of shape ", expected,
             ", x's without axes ", reduced, ", got ", p.dtype(), " and ", p.shape());
@@ -161,14 +162,14 @@ Channels by_channels(const Array& x, const Axes& reduced) {
 Axes normalization_axes(const char* op, const Variable& x, const Variable& gamma,
                         const std::optional<Axes>& axis) {
   if (axis) {
-    const Axes axes = normalize_axes(op, *axis, x.ndim());
+    const Axes axes = normalize_axes(op, *axis, x.ndim(op));
     require<std::runtime_error>(std::is_sorted(axes.begin(), axes.end()), op,
                                 ": expected axes in ascending order, got ", *axis);
     return axes;
   }
   Axes axes;
-  for (int i = 0; i < x.ndim(); ++i) {
-    if (i == 0 || i > gamma.ndim()) axes.push_back(i);
+  for (int i = 0; i < x.ndim(op); ++i) {
+    if (i == 0 || i > gamma.ndim(op)) axes.push_back(i);
   }
   return axes;
 }

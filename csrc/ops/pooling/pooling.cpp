@@ -27,7 +27,8 @@ Dtype index_dtype(const PoolingWindow& window) {
 }
 
 void check(const char* op, const Variable& x, const PoolingWindow& window, bool cover_all) {
-  require(is_float(x.dtype()), op, ": expected a float dtype, got ", x.dtype());
+  const Dtype dtype = x.dtype(op);
+  require(is_float(dtype), op, ": expected a float dtype, got ", dtype);
   require(x.ndim() == 4, op, ": expected x with 4 axes, got ", x.shape());
   const Dims ksize(window.ksize), pad(window.pad);
   require<std::invalid_argument>(ksize[0] > 0 && ksize[1] > 0, op, ": expected ksize > 0, got ",
@@ -45,7 +46,8 @@ void check(const char* op, const Variable& x, const PoolingWindow& window, bool 
 // Whether x may be the pooling of an image of `extents`.
 void check_pooled(const char* op, const Variable& x, const PoolingWindow& window,
                   const Dims& extents) {
-  require(is_float(x.dtype()), op, ": expected a float dtype, got ", x.dtype());
+  const Dtype dtype = x.dtype(op);
+  require(is_float(dtype), op, ": expected a float dtype, got ", dtype);
   require(x.ndim() == 4, op, ": expected x with 4 axes, got ", x.shape());
   require(extents.size() == 2, op, ": expected 2 extents, got ", extents);
   check_window(op, 2, Dims(window.stride), Dims(window.pad), {1, 1});

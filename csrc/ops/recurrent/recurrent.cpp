@@ -135,7 +135,9 @@ constexpr const Cell& kReLU = kPlain<Unary::relu, Binary::relu_grad, relu>;
 
 // Casts activations of bfloat16 and float32 to the wider dtype, and weights of another float dtype
 // to that of the activations.
-std::vector<Variable> promote(std::vector<Variable> xs, std::size_t n_activations) {
+std::vector<Variable> promote(std::vector<Variable> xs, std::size_t n_activations,
+                              const char* caller = __builtin_FUNCTION()) {
+  require_one_device(caller, xs);
   Dtype dtype = xs[0].dtype();
   for (std::size_t i = 1; i < n_activations; ++i) {
     if (is_activation(dtype) && is_activation(xs[i].dtype())) {
@@ -204,7 +206,6 @@ std::tuple<Variable, Variable> lstm(const Variable& c_operand, const Variable& x
   }
   std::vector<Variable> operands{c_operand, x_operand};
   if (hidden_operand) operands.push_back(*hidden_operand);
-  require_one_device("lstm", operands);
   operands = promote(std::move(operands), operands.size());
   const Variable &c_prev = operands[0], &x = operands[1];
   const Shape &state = c_prev.shape(), &gates = x.shape();

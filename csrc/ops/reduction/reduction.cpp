@@ -51,7 +51,7 @@ Variable broadcast_gradient(const Variable& gy, const Shape& shape, const Axes& 
 
 Variable extreme(const char* op, const char* label, Reduction map, const Variable& x,
                  const std::optional<Axes>& over, bool keepdims) {
-  require_floats(op, x.array());
+  require_floats(op, x.array(op));
   const Axes axes = axes_of(op, over, x.ndim());
   for (std::int64_t a : axes) {
     require<std::invalid_argument>(x.shape(static_cast<int>(a)) > 0, op,
@@ -94,7 +94,7 @@ Shape without(const Array& x, int axis) {
 }
 
 Array arg(const char* op, Reduction map, const Variable& x, std::optional<std::int64_t> over) {
-  require_floats(op, x.array());
+  require_floats(op, x.array(op));
   const Variable rows = over ? x : reshape(x, {x.size()});
   const int axis = normalize_axis(op, over.value_or(0), rows.ndim());
   require<std::invalid_argument>(rows.shape(axis) > 0, op,

@@ -54,7 +54,7 @@ Variable product_before(const char* label, const Variable& x, int axis, bool rev
 // x, or x as a flat array, and the axis to go along.
 std::pair<Variable, int> line_of(const char* op, const Variable& x,
                                  std::optional<std::int64_t> axis) {
-  require_floats(op, x.array());
+  require_floats(op, x.array(op));
   const Variable lines = axis ? x : flatten(x);
   return {lines, normalize_axis(op, axis.value_or(0), lines.ndim())};
 }

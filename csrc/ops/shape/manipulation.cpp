@@ -89,12 +89,12 @@ std::vector<Range> full_ranges(const Shape& shape) {
 // The common dtype of arrays to be joined: float32 if some are bfloat16 and some float32.
 Dtype require_common_dtype(const char* op, const std::vector<Variable>& xs) {
   require(!xs.empty(), op, ": expected at least one array, got none");
-  Dtype dtype = xs[0].dtype();
+  Dtype dtype = xs[0].dtype(op);
   for (const Variable& x : xs) {
-    require(x.dtype() == dtype || (is_activation(x.dtype()) && is_activation(dtype)), op,
-            ": expected xs[", &x - xs.data(), "] of dtype ", xs[0].dtype(), " as xs[0], got ",
-            x.dtype());
-    dtype = std::max(dtype, x.dtype());
+    const Dtype own = x.dtype(op);
+    require(own == dtype || (is_activation(own) && is_activation(dtype)), op, ": expected xs[",
+            &x - xs.data(), "] of dtype ", xs[0].dtype(), " as xs[0], got ", own);
+    dtype = std::max(dtype, own);
     require(x.ndim() == xs[0].ndim(), op, ": expected arrays of equally many axes, got ",
             xs[0].shape(), " and ", x.shape());
   }
@@ -127,8 +127,8 @@ void copy_side_by_side(const std::vector<Variable>& xs, const Array& y, int axis
 }  // namespace
 
 Variable reshape(const Variable& x, const Shape& shape) {
-  const Shape full = resolve(shape, x);
-  if (full == x.shape()) return x;
+  const Shape &before = x.shape(), full = resolve(shape, x);
+  if (full == before) return x;
   Array y = reshape_view(x.array(), full);
   if (!y.defined()) y = reshape_view(contiguous(x.array()), full);
   return record("Reshape", y,
@@ -308,9 +308,9 @@ void fill_around(const Array& y, const std::vector<Range>& middle, double value)
 }  // namespace
 
 Shape padded_shape(const Variable& x, const Dims& before, const Dims& after) {
+  Shape shape = x.shape("pad");
   require(before.size() == x.ndim() && after.size() == x.ndim(), "pad: expected widths for ",
           x.ndim(), " axes, got ", before, " and ", after);
-  Shape shape = x.shape();
   for (int i = 0; i < x.ndim(); ++i) {
     require<std::invalid_argument>(before[i] >= 0 && after[i] >= 0,
                                    "pad: expected widths of at least 0, got ", before, " and ",
@@ -330,9 +330,10 @@ Variable pad(const Variable& x, const Dims& before, const Dims& after, double va
   return record("Pad", y, {{x, [middle](const Variable& gy) { return slice(gy, middle); }}});
 }
 
-std::pair<Variable, Variable> promoted(const Variable& a, const Variable& b) {
+std::pair<Variable, Variable> promoted(const Variable& a, const Variable& b, const char* caller) {
   const auto is_ieee = [](Dtype d) { return is_float(d) && d != Dtype::bfloat16; };
-  if (a.dtype() == b.dtype() || !is_ieee(a.dtype()) || !is_ieee(b.dtype())) return {a, b};
+  if (a.dtype(caller) == b.dtype(caller) || !is_ieee(a.dtype()) || !is_ieee(b.dtype()))
+    return {a, b};
   const Dtype wider = std::max(a.dtype(), b.dtype());
   return {cast(a, wider), cast(b, wider)};
 }

@@ -35,7 +35,8 @@ Variable pad_by_copy(const Variable& x, const Dims& before, const Dims& after,
                      const std::string& mode);
 Variable cast(const Variable& x, Dtype dtype);
 // IEEE floats of different widths are cast to the wider dtype; others are returned unchanged.
-std::pair<Variable, Variable> promoted(const Variable& a, const Variable& b);
+std::pair<Variable, Variable> promoted(const Variable& a, const Variable& b,
+                                       const char* caller = __builtin_FUNCTION());
 
 // Along every axis of x: `length` elements from `start`, `step` apart.
 struct Range {

@@ -18,7 +18,7 @@ inline void require_one_device(const char* op, Device a, Device b) {
 // The same for all arrays or Variables of a range.
 template <class Range>
 void require_one_device(const char* op, const Range& operands) {
-  for (const auto& x : operands) require_one_device(op, operands[0].device(), x.device());
+  for (const auto& x : operands) require_one_device(op, operands[0].device(op), x.device(op));
 }
 
 }  // namespace renga

@@ -48,7 +48,8 @@ PackedSequences pack(const std::vector<Array>& xs) {
 
 void check(const std::vector<Variable>& xs) {
   for (std::size_t i = 0; i < xs.size(); ++i) {
-    const Shape &before = xs[i > 0 ? i - 1 : 0].shape(), &shape = xs[i].shape();
+    const Shape &before = xs[i > 0 ? i - 1 : 0].shape("transpose_sequence"),
+                &shape = xs[i].shape("transpose_sequence");
     require(!shape.empty() && shape.size() == before.size() && shape[0] <= before[0] &&
                 std::equal(shape.begin() + 1, shape.end(), before.begin() + 1),
             "transpose_sequence: expected sequences whose lengths do not increase, got ", before,
