@@ -92,9 +92,7 @@ Initializer glorot_uniform(double scale) { return of_fans(&fill_uniform, scale, 
 Initializer he_normal(double scale, Fan fan) {
   return of_fans(&fill_normal, scale, 2, fan == Fan::in ? &fan_in : &fan_out);
 }
-Initializer he_uniform(double scale, Fan fan) {
-  return of_fans(&fill_uniform, scale, 6, fan == Fan::in ? &fan_in : &fan_out);
-}
+Initializer he_uniform(double scale) { return of_fans(&fill_uniform, scale, 6, &fan_in); }
 Initializer orthogonal(double scale) {
   return [scale](const Array& x) {
     require<std::invalid_argument>(x.size() > 0, "Orthogonal: expected a non-empty array");

@@ -27,10 +27,10 @@ Initializer lecun_normal(double scale = 1);    // √(1 / fan_in)
 Initializer lecun_uniform(double scale = 1);   // √(3 / fan_in)
 Initializer glorot_normal(double scale = 1);   // √(2 / (fan_in + fan_out))
 Initializer glorot_uniform(double scale = 1);  // √(6 / (fan_in + fan_out))
-// √(2 / fan) and √(6 / fan): fan_in keeps the size of activations, fan_out that of gradients.
+// √(2 / fan): fan_in keeps the size of activations, fan_out that of gradients.
 enum class Fan { in, out };
 Initializer he_normal(double scale = 1, Fan fan = Fan::in);
-Initializer he_uniform(double scale = 1, Fan fan = Fan::in);
+Initializer he_uniform(double scale = 1);  // √(6 / fan_in)
 // `scale` times a matrix (outputs, inputs kernel...) whose rows are orthonormal, or whose columns
 // are where there are more outputs (Saxe et al., 2014). Python's, but for the rounding of its QR.
 Initializer orthogonal(double scale = 1.1);

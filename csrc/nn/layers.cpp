@@ -136,6 +136,16 @@ Variable LayerNormalization::operator()(const Variable& x) const {
   return layer_normalization(x, gamma, beta, eps_);
 }
 
+RmsNormalization::RmsNormalization(Module& parent, const std::string& name,
+                                   const LayerNormalizationOptions& options)
+    : Module(parent, name),
+      gamma(parameter("gamma", {options.size}, initializers::constant(1))),
+      eps_(options.eps) {}
+
+Variable RmsNormalization::operator()(const Variable& x) const {
+  return rms_normalization(x, gamma, eps_);
+}
+
 GroupNormalization::GroupNormalization(Module& parent, const std::string& name,
                                        const GroupNormalizationOptions& options)
     : Module(parent, name),

@@ -136,6 +136,19 @@ class LayerNormalization : public Module {
   double eps_;
 };
 
+// By the root mean square of the last axis.
+class RmsNormalization : public Module {
+ public:
+  RmsNormalization(Module& parent, const std::string& name,
+                   const LayerNormalizationOptions& options);
+  Variable operator()(const Variable& x) const;
+
+  Variable gamma;  // (size,)
+
+ private:
+  double eps_;
+};
+
 struct GroupNormalizationOptions {
   std::int64_t groups, size;
   double eps = 1e-5;

@@ -41,6 +41,7 @@ _LINKS: dict[str, tuple[Any, tuple[int, ...]]] = {
     ),
     "batch_normalization": (lambda: L.BatchNormalization(4), (8, 4, 3, 3)),
     "layer_normalization": (lambda: L.LayerNormalization(6), (4, 6)),
+    "rms_normalization": (lambda: L.RMSNormalization(6), (4, 6)),
     "group_normalization": (lambda: L.GroupNormalization(2, 4), (4, 4, 3, 3)),
     "attention": (lambda: L.MultiHeadAttention(8, 2, dropout=0.3), (2, 5, 8)),
 }
@@ -207,7 +208,7 @@ def test_initializers(results: Any) -> None:
     ):
         options: dict[str, Any] = {
             "LeCunUniform": {"scale": 2},
-            "HeUniform": {"fan_option": "fan_out"},
+            "HeNormal": {"fan_option": "fan_out"},
         }
         expected[name] = numpy.empty((5, 3, 3), numpy.float32)
         getattr(initializers, name)(**options.get(name, {}))(expected[name])
@@ -332,7 +333,7 @@ def test_files(results: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("network", steps.NETWORKS)
+@pytest.mark.parametrize("network", sorted({*steps.NETWORKS} - {"large_mlp"}))
 def test_networks_have_the_same_bits_after_20_updates(
     network: str, tmp_path: pathlib.Path
 ) -> None:

@@ -57,6 +57,8 @@ void layers() {
                                 {8, 4, 3, 3});
   layer<nn::LayerNormalization>("layer_normalization", nn::LayerNormalizationOptions{.size = 6},
                                 {4, 6});
+  layer<nn::RmsNormalization>("rms_normalization", nn::LayerNormalizationOptions{.size = 6},
+                              {4, 6});
   layer<nn::GroupNormalization>(
       "group_normalization", nn::GroupNormalizationOptions{.groups = 2, .size = 4}, {4, 4, 3, 3});
   layer<nn::Attention>("attention",
@@ -166,8 +168,8 @@ void all_initializers() {
       {"LeCunUniform", initializers::lecun_uniform(2)},
       {"GlorotNormal", initializers::glorot_normal()},
       {"GlorotUniform", initializers::glorot_uniform()},
-      {"HeNormal", initializers::he_normal()},
-      {"HeUniform", initializers::he_uniform(1, initializers::Fan::out)},
+      {"HeNormal", initializers::he_normal(1, initializers::Fan::out)},
+      {"HeUniform", initializers::he_uniform()},
       {"Orthogonal", initializers::orthogonal()},
   };
   numpy_random().seed(5);

@@ -1,6 +1,7 @@
 // Every operation refuses undefined arguments by name.
 #include <doctest/doctest.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -41,15 +42,25 @@ constexpr bool takes_arrays = ((std::is_same_v<std::decay_t<Args>, Variable> ||
                                 std::is_same_v<std::decay_t<Args>, std::vector<Variable>>) ||
                                ...);
 
+// Operations whose errors are those of another one.
+const std::map<std::string, std::string> kOthers{
+    {"reciprocal", "divide_into"},
+    {"max_pooling_2d_with_indices", "max_pooling_2d"},
+    {"pad_by_copy", "pad"},
+    {"softmax_nll", "softmax_cross_entropy"},
+};
+
 }  // namespace
 
 TEST_CASE("operations name themselves in the error for undefined arguments") {
   list_ops(
       []<class Result, class... Args>(const Op& op, Result (*function)(Args...), const auto&...) {
         if constexpr (takes_arrays<Args...>) {
+          const auto other = kOthers.find(op.name);
+          const std::string name = other == kOthers.end() ? op.name : other->second;
           for (const bool gives_optional : {false, true}) {
             const std::string error = error_of(function, gives_optional);
-            CHECK_MESSAGE(error.starts_with(op.name), op.name << ": " << error);
+            CHECK_MESSAGE(error.starts_with(name + ": "), name << ": " << error);
           }
         }
       });
