@@ -7,7 +7,7 @@
 #   make bench   training steps beside PyTorch's, against the recorded ratios; PEER=python with torch
 #   make docs    the page of operations and, in build/docs, the whole documentation
 #   make wheel   a wheel in dist that needs neither compiler nor Debian packages, tried in a bare
-#                virtual environment
+#                virtual environment; CUDA=ON: with the CUDA plugin
 #   make gpu     build, test, sanitize and time on a borrowed GPU in ten minutes; PEER=python with
 #                torch for CUDA
 #
@@ -33,6 +33,7 @@ WERROR := OFF
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 export CMAKE_CXX_COMPILER_LAUNCHER ?= $(shell command -v ccache)
+export CMAKE_CUDA_COMPILER_LAUNCHER ?= $(CMAKE_CXX_COMPILER_LAUNCHER)
 # Tests start hundreds of processes, which need not compile what they import each time.
 unexport PYTHONDONTWRITEBYTECODE
 include .ci/environment
@@ -118,7 +119,7 @@ ranks-2 ranks-3: ranks-%:
 
 # The package: compiled into a wheel, the wheel installed into .venv, then what it works with, of which
 # Python compiles what is imported.
-renga: $(VENV)/.tools
+renga: $(VENV)/.tools $(if $(filter ON,$(CUDA)),$(VENV)/.cuda)
 	rm -rf build/wheel
 	$(BIN)/pip wheel -v --no-deps --no-build-isolation -w build/wheel \
 	  --config-settings=build-dir=$(BUILD) \
@@ -137,4 +138,11 @@ $(VENV)/.tools: pyproject.toml
 	sed -n '/^requires = \[/,/^\]/s/^ *"\(.*\)",/\1/p' pyproject.toml >$(VENV)/requires.txt
 	$(BIN)/pip install -q cmake ninja -r $(VENV)/requires.txt
 	rm -f $(VENV)/.develop
+	touch $@
+
+# What the CUDA plugin is compiled with and linked to: NVIDIA's wheels, also of nvcc where the system has
+# none.
+$(VENV)/.cuda: $(VENV)/.tools
+	$(BIN)/pip install -q 'nvidia-cublas==13.*' 'nvidia-cudnn-cu13==9.*' nvidia-nccl-cu13
+	command -v nvcc || .ci/install-nvcc $(BIN)
 	touch $@
