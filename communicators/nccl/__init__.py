@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 import pathlib
 from typing import Any
 
+from renga.backends.cuda_loader import nccl_unavailable_reason as unavailable_reason
 from renga.communicators.nccl.nccl_communicator import NcclCommunicator
 from renga.communicators.transport import mpi
+
+__all__ = ["NcclCommunicator", "connect", "unavailable_reason"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -28,15 +30,6 @@ def connect(mpi_comm: Any = None) -> mpi.MpiCommunicator:
         level = logging.WARNING if _has_gpu() else logging.DEBUG
         _LOG.log(level, "pure_nccl: %s; arrays are sent through MPI", reasons[0])
     return comm
-
-
-def unavailable_reason() -> str:
-    """Why NCCL cannot be used here; empty if it can."""
-    try:
-        native = importlib.import_module("renga._communicators_nccl")
-    except ImportError:
-        return "renga was built without RENGA_NCCL"
-    return str(native.unavailable_reason())
 
 
 def _has_gpu() -> bool:

@@ -16,7 +16,7 @@ import pytest
 import renga
 import renga.functions as F
 from renga import _core
-from renga.backends import cuda
+from renga.backends import cuda, cuda_loader
 
 try:
     _cuda, reason = cuda.load_plugin(), ""
@@ -54,6 +54,15 @@ def test_the_plugin_loads_or_says_why():
     else:
         assert "cuda" in _core.device_names()
         assert _cuda.count() > 0
+
+
+def test_a_missing_library_names_what_has_it(monkeypatch):
+    def raise_error(name):
+        raise ImportError("libnccl.so.2: cannot open shared object file: No such file")
+
+    monkeypatch.setattr(cuda_loader.importlib, "import_module", raise_error)
+    reason = cuda_loader.nccl_unavailable_reason()
+    assert re.fullmatch(r"libnccl\.so\.2: .*; `pip install renga\[cuda\]` .*", reason)
 
 
 @needs_cuda

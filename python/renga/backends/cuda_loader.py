@@ -32,6 +32,27 @@ def check_cuda_available() -> None:
     load_plugin()
 
 
+def load_nccl() -> Any:
+    """The compiled module of NCCL; ImportError where it is missing, or NCCL is."""
+    return importlib.import_module("renga._communicators_nccl")
+
+
+def nccl_unavailable_reason() -> str:
+    """Why NCCL cannot be used here; empty if it can."""
+    try:
+        return str(load_nccl().unavailable_reason())
+    except ModuleNotFoundError:
+        return "renga was built without RENGA_NCCL"
+    except ImportError as error:
+        return _reason_of(error)
+
+
+def _reason_of(error: ImportError) -> str:
+    """What is missing for a compiled module, and what has NVIDIA's libraries."""
+    of_nvidia = "cannot open shared object file" in str(error)
+    return f"{error}{'; `pip install renga[cuda]` has it' if of_nvidia else ''}"
+
+
 def unavailable(*args: object, **kwargs: object) -> NoReturn:
     """Raises RuntimeError, as every function that needs CuPy does without it."""
     check_cuda_available()
@@ -67,7 +88,7 @@ def loaded() -> SimpleNamespace:
     try:
         names.plugin = importlib.import_module("renga._cuda")
     except ImportError as error:
-        names.reason = str(error)
+        names.reason = _reason_of(error)
         return names
     names.available = names.cudnn_enabled = True
     # What scripts ask CuPy's modules of cuDNN for.

@@ -9,7 +9,6 @@ that the main process never waits for a worker that has failed.
 from __future__ import annotations
 
 import contextlib
-import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -112,16 +111,3 @@ class NcclExchange:
         operand, root = [_core.Variable(x, requires_grad=False)], 0
         sides = (operand, []) if self._comm.rank == root else ([], operand)
         self._comm.call("broadcast", *sides, root=root)
-
-
-def native() -> Any:
-    """The compiled module of NCCL; ImportError where renga was built without it."""
-    return importlib.import_module("renga._communicators_nccl")
-
-
-def unavailable_reason() -> str:
-    """Why there is no NCCL here; empty if there is."""
-    try:
-        return str(native().unavailable_reason())
-    except ImportError:
-        return "renga was built without RENGA_NCCL"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy
 
 from renga.backends import cuda
+from renga.backends.cuda_loader import load_nccl, nccl_unavailable_reason
 from renga.core import backend, reporter
 from renga.core.configuration import (
     global_config,
@@ -28,13 +29,7 @@ from renga.training.updaters.gathering import (
     scatter_params,
     size_num_grads,
 )
-from renga.training.updaters.gradient_exchange import (
-    NcclExchange,
-    PipeExchange,
-    native,
-    tell,
-    unavailable_reason,
-)
+from renga.training.updaters.gradient_exchange import NcclExchange, PipeExchange, tell
 from renga.training.updaters.standard_updater import StandardUpdater
 from renga.utils.exceptions import pack
 
@@ -104,14 +99,14 @@ class MultiprocessParallelUpdater(StandardUpdater):
     @staticmethod
     def available() -> bool:
         """Whether it works on GPUs: there are GPUs and NCCL."""
-        return unavailable_reason() == ""
+        return nccl_unavailable_reason() == ""
 
     def setup_workers(self) -> None:
         """Starts the processes; the first update calls it."""
         if self._exchange is not None:
             return
         count = len(self._devices)
-        unique_id = native().create_unique_id() if self._use_nccl else None
+        unique_id = load_nccl().create_unique_id() if self._use_nccl else None
         self._master.cleargrads()
         # Unpickling in a worker must not use the device of the main process.
         model = copy.deepcopy(self._master).to_device("@numpy")
@@ -272,7 +267,7 @@ def _use_nccl(devices: list[Any]) -> bool:
         return False
     if not all(on_gpu) or len(set(names)) < len(names):
         raise ValueError(f"{_NAME}: expected different GPUs, or CPUs, got {names}")
-    reason = unavailable_reason()
+    reason = nccl_unavailable_reason()
     if reason and len(devices) > 1:
         raise RuntimeError(f"{_NAME}: expected NCCL for {names}, got none: {reason}")
     return len(devices) > 1
