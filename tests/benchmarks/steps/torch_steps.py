@@ -13,6 +13,8 @@ from tests.benchmarks.steps.sizes import DISCRIMINATOR, VGG_STAGES, graph_edges
 CHANNELS_LAST = os.environ.get("CHANNELS_LAST") == "1"
 MIXED = os.environ.get("DTYPE") == "mixed"
 DEVICE = "cpu" if os.environ.get("DEVICE", "@numpy") == "@numpy" else "cuda"
+# Whether networks of classifiers are compiled, with graphs of CUDA.
+STATIC = os.environ.get("STATIC") == "1"
 torch.backends.cudnn.allow_tf32 = False  # float32 is that of IEEE on both sides
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
@@ -110,6 +112,8 @@ def resnet_network():
 def classifier(network, make_optimizer, x, classes=10, labels=None):
     network, x = laid_out(network, x.ndim), laid_out(x, x.ndim)
     optimizer = make_optimizer(network.parameters())
+    if STATIC:
+        network = torch.compile(network, mode="reduce-overhead")
     t = torch.randint(0, classes, labels or (len(x),)).to(DEVICE)
 
     def step():
