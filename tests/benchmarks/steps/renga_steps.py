@@ -200,8 +200,8 @@ def gru(batch=32):
     return by_adam(networks.GRU(), x, 5000, (40 * batch,))
 
 
-def resnet_3d(batch=1):
-    x = np.random.randn(batch, 3, 16, 112, 112).astype("f")
+def resnet_3d(batch=1, frames=16, size=112):
+    x = np.random.randn(batch, 3, frames, size, size).astype("f")
     return by_adam(networks.resnet_3d(), x, 400)
 
 
@@ -296,13 +296,19 @@ def gpt(batch=8, prepare=as_it_is, loss_of=F.softmax_cross_entropy):
     return language_model(network, x, loss_of)
 
 
-def long_gpt(batch=1, prepare=as_it_is, loss_of=F.softmax_cross_entropy, take=None):
+def long_gpt(
+    batch=1,
+    prepare=as_it_is,
+    loss_of=F.softmax_cross_entropy,
+    take=None,
+    tokens=4096,
+):
     """The same for 4096 tokens, a vocabulary of 256.
 
     ``take`` returns the tokens that the prepared network takes.
     """
-    x = np.random.randint(0, 256, (batch, 4096)).astype("i")
-    network = prepare(L.GPT2(256, 4096, 512, 4, 8, dropout=0.0), x)
+    x = np.random.randint(0, 256, (batch, tokens)).astype("i")
+    network = prepare(L.GPT2(256, tokens, 512, 4, 8, dropout=0.0), x)
     return language_model(network, x if take is None else take(x), loss_of)
 
 
