@@ -1,6 +1,5 @@
 """Sphinx: the pages of this folder and a reference made of the docstrings."""
 
-import pathlib
 import re
 
 project = "renga"
@@ -12,9 +11,7 @@ extensions = [
     "sphinx.ext.napoleon",
 ]
 html_theme = "furo"
-_cmake = pathlib.Path(__file__).parents[1].joinpath("CMakeLists.txt").read_text()
-version = re.search(r"project\(renga VERSION ([0-9.]+)", _cmake)[1]
-html_title = f"renga {version}"
+html_title = "renga"
 exclude_patterns = ["_build"]
 
 myst_heading_anchors = 3

@@ -1,7 +1,7 @@
 # ruff: noqa: E501
 """Where renga's ranks differ from ChainerMN's on purpose: the outcome of every rank."""
 
-from chainer_outcomes.differences import COMPUTES, all_of, error, value
+from tests.chainer_outcomes.differences import COMPUTES, all_of, error, value
 
 # The calls of every dtype but int32, int64, float32 and float64.
 OF_DTYPES = {

@@ -13,7 +13,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from chainer_outcomes.differences import COMPUTES, DIFFERENCES
+
+from tests.chainer_outcomes.differences import COMPUTES, DIFFERENCES
 
 FOLDER = Path(__file__).parent
 FILES = sorted((FOLDER / "recorded").rglob("*.json"))

@@ -13,11 +13,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from chainer_outcomes.differences import COMPUTES
-from chainer_outcomes.rank_differences import DIFFERENCES
-from chainer_outcomes.test_outcomes import agrees
 
 from renga.launch import mpiexec_command, mpiexec_environment
+from tests.chainer_outcomes.differences import COMPUTES
+from tests.chainer_outcomes.rank_differences import DIFFERENCES
+from tests.chainer_outcomes.test_outcomes import agrees
 
 FOLDER = Path(__file__).parent
 SIZES = (2, 3)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from layouts import read_only, unaligned
 
 import renga
 from renga.utils.type_check import InvalidType
+from tests.layouts import read_only, unaligned
 
 
 def of_zero_strides(x):

@@ -1,6 +1,6 @@
 """Every function computes on a CUDA device what it computes on the CPU.
 
-Calls are drawn as in ``tests/fuzz``, whose table has every function.
+Calls are drawn as for the fuzzer, from the rows of ``tests/catalogue``.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import pytest
 
 import renga
 from renga.backends import cuda
-from tests.fuzz import cases
+from tests.fuzz.check import CASES as DRAWN
 from tests.fuzz.draw import Draw, Operand, tree_map
 from tests.fuzz.run import flat
 
 pytestmark = pytest.mark.skipif(not cuda.available, reason="no CUDA device")
 CASES = {
     f"{case.name} {i}": case
-    for i, case in enumerate(cases.CASES)
+    for i, case in enumerate(DRAWN)
     if case.name.startswith("F.") and case.name != "F.copy"  # which names a device
 }
 

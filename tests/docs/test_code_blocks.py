@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from block_setups import FRAGMENTS, SETUPS
-from run_page import blocks
 
 from renga.launch import mpiexec_command, mpiexec_environment
+from tests.docs.block_setups import FRAGMENTS, SETUPS
+from tests.docs.run_page import blocks
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -10,9 +10,9 @@ import subprocess
 import sys
 
 import pytest
-from test_prose import fragments, parts
 
 import renga
+from tests.docs.test_prose import fragments, parts
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS / "scripts"))

@@ -13,14 +13,17 @@ import numpy
 
 import renga
 from renga.utils.type_check import InvalidType
+from tests.catalogue import CATALOGUE
 
-from . import cases, gradients
+from . import gradients
 from .bad import spoil
 from .compare import BFLOAT16, differ, precision
 from .draw import FOREIGN, Draw, Operand, operands, tree_map
 from .layouts import choose
 from .run import Given, Result, copies, run
 from .table import Case
+
+CASES = [case for row in CATALOGUE.values() for case in row.fuzz]
 
 # Of a RuntimeError, and of Chainer's AssertionError for windows of other axes.
 DOCUMENTED_TEXTS = (
@@ -62,9 +65,11 @@ class Finding:
 
 
 @functools.cache
-def weights() -> Any:
-    w = numpy.array([case.weight for case in cases.CASES])
-    return w.cumsum() / w.sum()
+def choices(name: str) -> tuple[list[Case], Any]:
+    """The cases of a function, or of all for "", and their cumulative weights."""
+    cases = [case for case in CASES if name in ("", case.name.partition(".")[2])]
+    w = numpy.array([case.weight for case in cases])
+    return cases, w.cumsum() / w.sum()
 
 
 class Trial:
@@ -72,13 +77,17 @@ class Trial:
 
     A trial makes the call with native copies, with odd layouts and in float64, and
     compares these and the oracle.
+
+    Args:
+        seed, number: What the call is drawn from.
+        name: The function that is called; "" for any.
     """
 
-    def __init__(self, seed: int, number: int) -> None:
+    def __init__(self, seed: int, number: int, name: str = "") -> None:
         self.seed, self.number = seed, number
         rng = numpy.random.default_rng((seed, number))
-        row = int(numpy.searchsorted(weights(), rng.random(), "right"))
-        self.case: Case = cases.CASES[row]
+        cases, weights = choices(name)
+        self.case = cases[int(numpy.searchsorted(weights, rng.random(), "right"))]
         self.g = Draw(rng, self.case.dtypes, self.case.special)
         self.spoiled = ""
         self.calls = 0

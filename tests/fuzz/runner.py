@@ -18,8 +18,8 @@ SECONDS_TO_START = 60.0
 
 
 def environment() -> dict[str, str]:
-    """With this package among the modules, and few threads."""
-    path = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    """With the tests among the modules, and few threads."""
+    path = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
     changes = {"OMP_NUM_THREADS": "2", "PYTHONPATH": os.pathsep.join(path)}
     return os.environ | changes
 
@@ -27,14 +27,15 @@ def environment() -> dict[str, str]:
 class Child:
     """A process that makes the trials ``first``, ``first + step``, …"""
 
-    def __init__(self, seed: int, first: int, step: int) -> None:
+    def __init__(self, seed: int, first: int, step: int, name: str) -> None:
         command = [
             sys.executable,
             "-m",
-            "fuzz.worker",
+            "tests.fuzz.worker",
             str(seed),
             str(first),
             str(step),
+            name,
         ]
         self.process = subprocess.Popen(
             command,
@@ -67,17 +68,21 @@ class Child:
 
 
 class Campaign:
-    """Trials of one seed in several processes, and what they found."""
+    """Trials of one seed in several processes, and what they found.
 
-    def __init__(self, seed: int, processes: int) -> None:
-        self.seed, self.processes = seed, processes
+    Args:
+        name: The function that is called; "" for any.
+    """
+
+    def __init__(self, seed: int, processes: int, name: str = "") -> None:
+        self.seed, self.processes, self.name = seed, processes, name
         self.calls = self.trials = 0
         self.faults: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
 
     def run(self, seconds: float, trials: int | None = None) -> None:
         self.limit = trials
         end = time.monotonic() + seconds
-        children = [Child(self.seed, i, self.processes) for i in range(self.processes)]
+        children = [self.child(i) for i in range(self.processes)]
         try:
             while time.monotonic() < end and not self.enough():
                 ready = select.select([c.output for c in children], [], [], 0.5)[0]
@@ -91,6 +96,9 @@ class Campaign:
         finally:
             for child in children:
                 child.end()
+
+    def child(self, first: int) -> Child:
+        return Child(self.seed, first, self.processes, self.name)
 
     def enough(self) -> bool:
         return self.limit is not None and self.trials >= self.limit
@@ -115,25 +123,25 @@ class Campaign:
             code = child.process.poll()
         errors = child.end()
         if code == 0:
-            return Child(self.seed, child.next, self.processes)
+            return self.child(child.next)
         if code is None:
             fault = f"hangs for {SECONDS_PER_TRIAL:.0f} s"
         elif code < 0:
             fault = f"ends with {signal.Signals(-code).name}"
         else:
             fault = f"ends with status {code}"
-        name, text = described(self.seed, child.next)
+        name, text = described(self.seed, child.next, self.name)
         if not self.repeats(child.next):
             fault += ", but not alone"
         key = f"{name}: {fault}"
         text += "".join(f"\n    {line}" for line in errors.split("\n"))
         self.add(dict(key=key, name=name, fault=fault, number=child.next, text=text))
-        return Child(self.seed, child.next + self.processes, self.processes)
+        return self.child(child.next + self.processes)
 
     def repeats(self, number: int) -> bool:
         """Whether a trial ends a process that makes nothing else."""
-        command = [sys.executable, "-m", "fuzz", "--seed", str(self.seed)]
-        command += ["--only", str(number)]
+        command = [sys.executable, "-m", "tests.fuzz", "--seed", str(self.seed)]
+        command += ["--only", str(number), "--name", self.name]
         try:
             done = subprocess.run(
                 command,
@@ -153,7 +161,8 @@ class Campaign:
             print(self.line(finding), flush=True)
 
     def line(self, finding: dict[str, Any]) -> str:
-        command = f"python -m fuzz --seed {self.seed} --only {finding['number']}"
+        command = f"python -m tests.fuzz --seed {self.seed} --only {finding['number']}"
+        command += f" --name {self.name}" if self.name else ""
         return f"{finding['text']}\n    {finding['fault']}\n    {command}"
 
     def report(self) -> None:
@@ -162,10 +171,10 @@ class Campaign:
             print(f"{len(found):6d} {key}")
 
 
-def described(seed: int, number: int) -> tuple[str, str]:
+def described(seed: int, number: int, name: str) -> tuple[str, str]:
     """The function and the text of a trial, drawn but not run."""
     from .check import Trial
 
-    trial = Trial(seed, number)
+    trial = Trial(seed, number, name)
     trial.draw()
     return trial.case.name, trial.text()

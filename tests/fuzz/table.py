@@ -1,4 +1,4 @@
-"""The rows of the table: how to call a function and what NumPy makes of it."""
+"""A random call of a function, and what NumPy makes of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .draw import FLOATS, Draw
 
 @dataclasses.dataclass
 class Case:
-    """One function and one way to call it.
+    """One function and one way to call it, which a row of the catalogue has.
 
     Attributes:
         name: ``F.name`` or ``ops.name``.
@@ -46,15 +46,5 @@ class Case:
         return getattr(renga.functions if module == "F" else _core.ops, name)
 
 
-CASES: list[Case] = []
-
-
 def call(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return args, kwargs
-
-
-def case(names: str, draw: Any, oracle: Any = None, **options: Any) -> None:
-    """Adds a row for each of ``names``; those without a module are of F."""
-    for name in names.split():
-        full = name if "." in name else f"F.{name}"
-        CASES.append(Case(full, draw, oracle, **options))

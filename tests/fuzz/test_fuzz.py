@@ -3,11 +3,7 @@
 import numpy
 import pytest
 
-import renga.functions
-from renga import _core
-
-from . import cases
-from .check import Trial
+from .check import CASES, Trial
 from .compare import differ
 from .draw import Draw, Operand
 from .layouts import Layout, arrange, choose
@@ -17,27 +13,7 @@ SEED = 7
 TRIALS = 1200
 
 
-def test_every_function_has_a_row():
-    rows = {case.name for case in cases.CASES}
-    functions = {
-        f"F.{name}"
-        for name in dir(renga.functions)
-        if name[0] != "_" and callable(getattr(renga.functions, name))
-    }
-    assert functions - rows == set(cases.EXEMPT)
-    assert rows - functions == {row for row in rows if row.startswith("ops.")}
-
-
-def test_every_operation_of_the_core_has_a_row():
-    rows = {case.name for case in cases.CASES}
-    for name in dir(_core.ops):
-        if name[0] == "_" or not callable(getattr(_core.ops, name)):
-            continue
-        shown = getattr(renga.functions, name, None) is getattr(_core.ops, name)
-        assert f"ops.{name}" in rows or (shown and f"F.{name}" in rows), name
-
-
-@pytest.mark.parametrize("case", cases.CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_rows_draw_arguments(case):
     for seed in range(3):
         g = Draw(numpy.random.default_rng(seed), case.dtypes, case.special)

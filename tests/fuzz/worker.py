@@ -20,7 +20,7 @@ def address_space() -> int:
         return int(statm.read().split()[0]) * resource.getpagesize()
 
 
-def main(seed: int, number: int, step: int) -> None:
+def main(seed: int, number: int, step: int, name: str) -> None:
     faulthandler.enable()
     output = os.fdopen(os.dup(1), "w", buffering=1)
     for warm in range(3):  # threads and code of oneDNN, before memory is limited
@@ -30,7 +30,7 @@ def main(seed: int, number: int, step: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     # Ends when little is left, so that a want of memory has its cause in one trial.
     while address_space() < start + GIBIBYTE:
-        trial = Trial(seed, number)
+        trial = Trial(seed, number, name)
         findings = [vars(f) | {"key": f.key} for f in trial.check()]
         number += step
         message = {"next": number, "calls": trial.calls, "findings": findings}
@@ -40,4 +40,4 @@ def main(seed: int, number: int, step: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(*map(int, sys.argv[1:4]), sys.argv[4])

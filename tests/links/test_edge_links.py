@@ -8,17 +8,17 @@ renga's differ on purpose.
 import json
 from pathlib import Path
 
-import edge_cases
-import edge_links
 import numpy
 import pytest
-from edge_cases import same
-from function_check import strided
 
 import renga
 import renga.functions as F
 import renga.links as L
 from renga import Variable
+from tests.links.cases import edge_links
+from tests.python.functions.cases import edge_cases
+from tests.python.functions.cases.edge_cases import same
+from tests.python.functions.cases.function_check import strided
 
 CHAINER = json.loads(Path(edge_links.__file__).with_name("edge_links.json").read_text())
 

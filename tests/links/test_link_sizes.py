@@ -2,14 +2,14 @@
 
 import warnings
 
-import error_cases
 import pytest
-import size_cases
 
 import renga
 import renga.functions as F
 import renga.links as L
 from renga import initializers
+from tests.links.cases import size_cases
+from tests.python.functions.cases import error_cases
 
 NAMES = {
     **error_cases.namespace(F, renga.Variable),

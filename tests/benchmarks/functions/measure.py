@@ -12,8 +12,7 @@ import numpy
 import renga
 import renga.functions as F
 from renga.utils.containers import leaves, map_leaves
-
-from .rows import Input, Row
+from tests.catalogue.speed import Input, Row
 
 _BUFFER = 256 << 20  # bytes; the longest copy
 _SIDE = 384  # of the product that is compared with

@@ -15,10 +15,12 @@ import json
 import pathlib
 
 from renga._runtime import runtime_info
+from tests.catalogue import CATALOGUE
+from tests.catalogue.speed import Row
 
 from .measure import Share, Trial
-from .rows import ROWS, Row
 
+ROWS = [row for function in CATALOGUE.values() for row in function.speed]
 FILE = pathlib.Path(__file__).with_name("shares.json")
 _ROUNDS = 15
 

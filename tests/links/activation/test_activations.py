@@ -2,10 +2,10 @@
 
 import numpy
 import pytest
-from link_check import Case, check, fill
 
 import renga
 import renga.links as L
+from tests.links.cases.link_check import Case, check, fill
 
 rng = numpy.random.default_rng(0)
 X = rng.normal(size=(4, 3))

@@ -2,11 +2,11 @@
 
 import numpy
 import pytest
-from link_check import Case, check
 
 import renga
 import renga.functions as F
 import renga.links as L
+from tests.links.cases.link_check import Case, check
 
 rng = numpy.random.default_rng(0)
 X, MEMORY = rng.normal(size=(2, 5, 6)), rng.normal(size=(2, 4, 6))

@@ -2,15 +2,14 @@
 
 import warnings
 
-import caffemodel
 import numpy
 import pytest
-import windows
-from caffemodel import layer, message, old_layer
 
 import renga
 from renga.links.caffe import CaffeFunction
 from renga.links.caffe.caffe_function import METHODS
+from tests.links.cases import caffemodel, windows
+from tests.links.cases.caffemodel import layer, message, old_layer
 
 rng = numpy.random.default_rng(0)
 X, Z = rng.normal(size=(2, 2, 4, 6, 5))

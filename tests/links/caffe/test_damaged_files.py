@@ -2,16 +2,16 @@
 
 import resource
 
-import caffemodel
 import numpy
 import pytest
-from caffemodel import field, layer, message, varint
 
 import renga
 import renga.links as L
 from renga.links.caffe import CaffeFunction
 from renga.links.model.vision import weights
 from renga.serializers import FileFormatError
+from tests.links.cases import caffemodel
+from tests.links.cases.caffemodel import field, layer, message, varint
 
 W = numpy.arange(6 * 4 * 9.0).reshape(6, 4, 3, 3)
 B = numpy.arange(6.0)

@@ -3,7 +3,7 @@
 
 ``run`` calls a link, ``steps`` calls it once for each input; both return the
 outputs and then the link's persistent values. Parameters get gradients, too.
-``PYTHONPATH=../../python/functions/cases python edge_links.py`` with a Chainer that works writes
+``python -m tests.links.cases.edge_links`` with a Chainer that works writes
 ``edge_links.json``.
 """
 
@@ -12,8 +12,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import edge_cases
 import numpy
+
+from tests.python.functions.cases import edge_cases
 
 CALLS = """
 run(L.BatchNormalization(3), s(N, 3))

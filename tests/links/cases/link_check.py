@@ -8,11 +8,11 @@ import pickle
 from typing import Any, Callable
 
 import numpy
-from function_check import strided
 
 import renga
 from renga import gradient_check
 from renga.serializers import DictionarySerializer, NpzDeserializer
+from tests.python.functions.cases.function_check import strided
 
 HALF = {"atol": 3e-2, "rtol": 3e-2}
 

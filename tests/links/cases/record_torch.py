@@ -1,6 +1,7 @@
 """Writes torch_models.json: shapes of states and outputs of PyTorch's networks.
 
-``python record_torch.py`` where torch, torchvision and transformers are installed.
+``python -m tests.links.cases.record_torch`` where torch, torchvision and transformers
+are installed.
 """
 
 import json
@@ -10,7 +11,8 @@ import torch
 import torch.nn.functional as functional
 import torchvision.models as models
 import transformers
-from torch_weights import image, state_of, text
+
+from tests.links.cases.torch_weights import image, state_of, text
 
 
 class GPT2(torch.nn.Module):

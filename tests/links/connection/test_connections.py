@@ -2,12 +2,12 @@
 
 import numpy
 import pytest
-import windows
-from link_check import Case, check
 
 import renga
 import renga.functions as F
 import renga.links as L
+from tests.links.cases import windows
+from tests.links.cases.link_check import Case, check
 
 rng = numpy.random.default_rng(0)
 X = rng.normal(size=(4, 3))

@@ -2,11 +2,11 @@
 
 import numpy
 import pytest
-import windows
-from link_check import Case, check
 
 import renga
 import renga.links as L
+from tests.links.cases import windows
+from tests.links.cases.link_check import Case, check
 
 rng = numpy.random.default_rng(0)
 IMAGE = rng.normal(size=(2, 4, 6, 5))

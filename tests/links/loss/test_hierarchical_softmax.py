@@ -4,10 +4,10 @@ import itertools
 
 import numpy
 import pytest
-from link_check import Case, check
 
 import renga
 import renga.links as L
+from tests.links.cases.link_check import Case, check
 
 rng = numpy.random.default_rng(0)
 X = rng.normal(size=(4, 3))

@@ -4,11 +4,11 @@ import itertools
 
 import numpy
 import pytest
-from link_check import Case, check
 
 import renga
 import renga.functions as F
 import renga.links as L
+from tests.links.cases.link_check import Case, check
 
 rng = numpy.random.default_rng(0)
 X = rng.normal(size=(4, 3))

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy
 import pytest
-import torch_weights
-from torch_weights import image, state_of, text
 
 import renga
 import renga.functions as F
 import renga.links as L
 from renga.serializers import load_torch_state_dict
+from tests.links.cases import torch_weights
+from tests.links.cases.torch_weights import image, state_of, text
 
 save_file = pytest.importorskip("safetensors.numpy").save_file
 CASES_FOLDER = Path(torch_weights.__file__).parent

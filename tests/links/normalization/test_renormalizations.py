@@ -4,11 +4,11 @@ import copy
 
 import numpy
 import pytest
-from link_check import loaded, saved
 
 import renga
 import renga.links as L
 from renga import gradient_check
+from tests.links.cases.link_check import loaded, saved
 
 rng = numpy.random.default_rng(0)
 X = rng.normal(1, 2, size=(7, 4))

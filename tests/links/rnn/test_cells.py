@@ -2,11 +2,11 @@
 
 import numpy
 import pytest
-from link_check import Case, check
 
 import renga
 import renga.links as L
 from renga import Variable
+from tests.links.cases.link_check import Case, check
 
 rng = numpy.random.default_rng(0)
 X = tuple(rng.normal(size=(3, 4, 3)))

@@ -2,10 +2,10 @@
 
 import numpy
 import pytest
-from link_check import Case, check
 
 import renga
 import renga.links as L
+from tests.links.cases.link_check import Case, check
 
 rng = numpy.random.default_rng(0)
 XS = tuple(rng.normal(size=(n, 3)) for n in (2, 4, 3))

@@ -1,6 +1,6 @@
 """Trains a pipeline with a snapshot after each iteration; resumes from the newest.
 
-    mpiexec -n 3 python killed_pipeline.py FOLDER
+    mpiexec -n 3 python -m tests.parallel.pipeline.killed_pipeline FOLDER
 
 Rank 0 writes into FOLDER/begun from which iteration this job goes on.
 """
@@ -9,13 +9,13 @@ import pathlib
 import sys
 import time
 
-import networks
 import numpy as np
 
 import renga
 from renga import training
 from renga.pipeline import Pipeline, PipelineUpdater
 from renga.training import extensions
+from tests.parallel.pipeline import networks
 
 ITERATIONS = 30
 

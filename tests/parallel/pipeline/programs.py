@@ -3,13 +3,13 @@
 import io
 
 import numpy as np
-from oracles import accumulated
 
 import renga
 import renga.functions as F
 import renga.links as L
 from renga.optimizers import MomentumSGD
 from renga.pipeline import Pipeline
+from tests.parallel.pipeline.oracles import accumulated
 
 
 class Layers(renga.Chain):

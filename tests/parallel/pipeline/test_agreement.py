@@ -4,12 +4,18 @@ import io
 
 import numpy as np
 import pytest
-from programs import Layers, assert_close, batches, pipeline, whole
 
 import renga
 import renga.functions as F
 from renga.communicators import local
 from renga.serializers import load_npz, save_npz
+from tests.parallel.pipeline.programs import (
+    Layers,
+    assert_close,
+    batches,
+    pipeline,
+    whole,
+)
 
 DATA = batches()
 

@@ -4,7 +4,6 @@ import collections
 
 import numpy as np
 import pytest
-from programs import Layers, assert_close, batches, pipeline, serial, trained, whole
 
 import renga
 import renga.functions as F
@@ -13,6 +12,15 @@ from renga import training
 from renga.communicators import local
 from renga.optimizers import MomentumSGD
 from renga.pipeline import PipelineUpdater
+from tests.parallel.pipeline.programs import (
+    Layers,
+    assert_close,
+    batches,
+    pipeline,
+    serial,
+    trained,
+    whole,
+)
 
 Pair = collections.namedtuple("Pair", "first second")
 DATA = batches()

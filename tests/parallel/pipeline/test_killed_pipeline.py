@@ -7,17 +7,16 @@ import sys
 import uuid
 from pathlib import Path
 
-import killed_pipeline
-import networks
 import numpy as np
-import oracles
 import pytest
 
 from renga.launch import mpiexec_command, mpiexec_environment
 from renga.optimizers import MomentumSGD
 from tests.communicators.transport.mpi.random_kills import processes, wait_until
+from tests.parallel.pipeline import killed_pipeline, networks, oracles
 
 RANKS = 3
+ROOT = Path(__file__).parents[3]
 SECONDS = 10  # from the kill to the end of the job
 
 
@@ -31,10 +30,11 @@ def job(tmp_path):
         mark = uuid.uuid4().hex
         environment = {**mpiexec_environment(RANKS), "RENGA_TEST_JOB": mark}
         environment["OMP_NUM_THREADS"] = "1"
-        command = [*mpiexec_command(RANKS), sys.executable, killed_pipeline.__file__]
+        command = [*mpiexec_command(RANKS), sys.executable, "-m"]
         with open(tmp_path / "output", "wb") as output:
             process = subprocess.Popen(
-                [*command, str(tmp_path)],
+                [*command, killed_pipeline.__name__, str(tmp_path)],
+                cwd=ROOT,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -2,13 +2,19 @@
 
 import numpy as np
 import pytest
-from programs import Layers, assert_close, batches, pipeline, whole
 
 import renga
 import renga.functions as F
 import renga.links as L
 from renga.communicators import local
 from renga.optimizers import MomentumSGD
+from tests.parallel.pipeline.programs import (
+    Layers,
+    assert_close,
+    batches,
+    pipeline,
+    whole,
+)
 
 DATA = batches((6,) * 5)
 RESET = 3  # the batch before which states are reset

@@ -1,12 +1,11 @@
 """Loss scaling in a pipeline, against a process that scales the loss."""
 
-import networks
 import numpy as np
-import oracles
 import pytest
 
 from renga.optimizers import MomentumSGD
 from renga.pipeline import Pipeline
+from tests.parallel.pipeline import networks, oracles
 
 
 def scaled(**options):

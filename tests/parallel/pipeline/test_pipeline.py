@@ -2,9 +2,7 @@
 
 import functools
 
-import networks
 import numpy as np
-import oracles
 import pytest
 
 import renga
@@ -14,6 +12,7 @@ from renga.communicators import local
 from renga.distributed.links import MultiNodeChainList
 from renga.optimizers import MomentumSGD
 from renga.pipeline import Pipeline
+from tests.parallel.pipeline import networks, oracles
 
 SCHEDULES = ["gpipe", "1f1b", "interleaved"]
 

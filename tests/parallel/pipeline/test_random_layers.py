@@ -6,7 +6,6 @@ equal: where each rank has generators of its own, which threads of one process d
 
 import io
 
-import networks
 import numpy as np
 import pytest
 
@@ -14,6 +13,7 @@ import renga
 from renga.optimizers import MomentumSGD
 from renga.parallel.pipeline.batches.micro_batches import split
 from renga.pipeline import Pipeline
+from tests.parallel.pipeline import networks
 
 
 def saved(target):

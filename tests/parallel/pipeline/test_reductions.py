@@ -4,7 +4,6 @@ import functools
 
 import numpy as np
 import pytest
-from programs import Layers, assert_close, batches, pipeline, saved, serial, whole
 
 import renga
 import renga.functions as F
@@ -13,6 +12,15 @@ from renga.communicators import local
 from renga.distributed import create_groups, create_multi_node_optimizer
 from renga.optimizers import MomentumSGD
 from renga.pipeline import Pipeline
+from tests.parallel.pipeline.programs import (
+    Layers,
+    assert_close,
+    batches,
+    pipeline,
+    saved,
+    serial,
+    whole,
+)
 
 DATA = batches()
 RATE = 0.01

@@ -4,7 +4,6 @@ import io
 
 import numpy as np
 import pytest
-from programs import Layers, assert_close, batches, pipeline, saved, whole
 
 import renga
 from renga.communicators import local
@@ -12,6 +11,14 @@ from renga.distributed import create_groups, create_multi_node_optimizer
 from renga.optimizers import Adam, MomentumSGD
 from renga.pipeline import Pipeline
 from renga.serializers import load_npz
+from tests.parallel.pipeline.programs import (
+    Layers,
+    assert_close,
+    batches,
+    pipeline,
+    saved,
+    whole,
+)
 
 DATA = batches((8, 8, 8, 8))
 LABELS = [

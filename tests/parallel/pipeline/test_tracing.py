@@ -3,13 +3,13 @@
 import json
 from collections import defaultdict
 
-import networks
 import pytest
 
 import renga
 from renga.optimizers import MomentumSGD
 from renga.parallel.pipeline.schedule import Stream, flush_schedule
 from renga.pipeline import Pipeline
+from tests.parallel.pipeline import networks
 from tests.python.profiling.test_chrome_trace import assert_valid
 
 BATCHES, M = 2, 4

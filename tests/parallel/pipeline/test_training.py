@@ -3,11 +3,8 @@
 import io
 import random
 
-import networks
 import numpy as np
-import oracles
 import pytest
-from programs import Layers, assert_close, batches, trained
 
 import renga
 from renga import training
@@ -17,6 +14,8 @@ from renga.parallel.pipeline import measurement
 from renga.pipeline import Pipeline, PipelineUpdater
 from renga.training import extensions
 from renga.variable import as_array
+from tests.parallel.pipeline import networks, oracles
+from tests.parallel.pipeline.programs import Layers, assert_close, batches, trained
 
 X, T = (np.concatenate(arrays) for arrays in zip(*networks.images()))
 

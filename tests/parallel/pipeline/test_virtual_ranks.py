@@ -1,8 +1,6 @@
 """Eight stages on virtual ranks, against a single process."""
 
-import networks
 import numpy as np
-import oracles
 import pytest
 
 import renga
@@ -11,6 +9,7 @@ import renga.links as L
 from renga.communicators import local, simulated
 from renga.optimizers import MomentumSGD
 from renga.pipeline import Pipeline
+from tests.parallel.pipeline import networks, oracles
 
 RANKS = 8
 

@@ -4,7 +4,6 @@ import random
 
 import numpy as np
 import pytest
-from planned_models import CASES, DEVICE, check_equal, train
 
 import renga
 import renga.functions as F
@@ -17,6 +16,7 @@ from renga.parallel.plan.plan import Plan
 from renga.parallel.plan.strategies.sample_groups import sample_groups
 from renga.parallel.plan.strategies.space import LinkSpace
 from renga.parallel.plan.strategies.traced_model import TracedModel
+from tests.parallel.plan.planned_models import CASES, DEVICE, check_equal, train
 
 
 class LanguageModel(renga.Chain):

@@ -2,19 +2,6 @@
 
 import numpy as np
 import pytest
-from planned_models import (
-    CASES,
-    DEVICE,
-    Residual,
-    Words,
-    check_equal,
-    images,
-    plan_of,
-    space_of,
-    strategies,
-    train,
-    words,
-)
 
 import renga
 import renga.functions as F
@@ -28,6 +15,19 @@ from renga.parallel.plan.strategies.messages import link_messages
 from renga.parallel.plan.strategies.spatial import spatial_steps
 from renga.parallel.plan.strategies.stages import stage_steps
 from renga.parallel.plan.strategies.traced_model import SERIAL, TracedModel
+from tests.parallel.plan.planned_models import (
+    CASES,
+    DEVICE,
+    Residual,
+    Words,
+    check_equal,
+    images,
+    plan_of,
+    space_of,
+    strategies,
+    train,
+    words,
+)
 
 
 def predicted_bytes(space, rank):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from planned_models import check_equal, plan_of, space_of, strategies, train
 
 import renga
 import renga.functions as F
@@ -11,6 +10,13 @@ from renga import planning
 from renga.communicators import simulated
 from renga.distributed import parallelize
 from renga.parallel.plan.costs import Costs, Device
+from tests.parallel.plan.planned_models import (
+    check_equal,
+    plan_of,
+    space_of,
+    strategies,
+    train,
+)
 
 WORDS = 37
 

@@ -2,7 +2,6 @@
 
 import numpy
 import pytest
-from op_cases import CASES
 
 import renga
 import renga.functions as F
@@ -10,6 +9,7 @@ import renga.links as L
 from renga import _core
 from renga.exporters.onnx import OPSET, export
 from renga.exporters.onnx.registry import OPERATORS
+from tests.catalogue import CASES
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")

@@ -4,47 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from called import OPERATIONS, call_of, random_arrays
-from op_cases import CASES, Case
 
 from renga._core import Locality
+from tests.catalogue import CASES, CATALOGUE
+from tests.python.ops.called import OPERATIONS, call_of, random_arrays
 
-# Cases of operations of which some operands are constants elsewhere.
-OPERANDS = {
-    "where": Case(
-        lambda o, c, x, y: o.where(c > 0, x, y), None, ((3, 4), (3, 4), (4,))
-    ),
-    "embed_id": Case(lambda o, x, w: o.embed_id(indices(x), w), None, ((5,), (2, 4))),
-    "select_item": Case(
-        lambda o, x, t: o.select_item(x, indices(t)), None, ((5, 3), (5,))
-    ),
-    "upsampling_2d": Case(
-        lambda o, x, t: o.upsampling_2d(
-            x, indices(t), ((2, 2), (2, 2), (0, 0)), (8, 10)
-        ),
-        None,
-        ((2, 3, 4, 5), (2, 3, 4, 5)),
-    ),
-    "sigmoid_nll": Case(
-        lambda o, x, t: o.sigmoid_nll(x, indices(t)), None, ((3, 4), (3, 4))
-    ),
-    "polygamma": Case(
-        lambda o, n, x: o.polygamma(1 + indices(n), x), None, ((3, 4), (3, 4)), 0.5, 3
-    ),
-    "zeta": Case(
-        lambda o, s, q: o.zeta(2 + indices(s), q, 0), None, ((3, 4), (3, 4)), 0.5, 3
-    ),
-    "rotate_pairs": Case(
-        lambda o, x, c, s: o.rotate_pairs(x, c, s),
-        None,
-        ((2, 3, 5, 6), (5, 3), (5, 3)),
-    ),
-    "softmax_nll": Case(
-        lambda o, x, t, w: o.softmax_nll(x, indices(t), w),
-        None,
-        ((5, 3, 2), (5, 2), (3,)),
-    ),
-}
 # The localities that follow from one.
 IMPLIED = {
     Locality.pointwise: {*Locality.__members__.values()} - {Locality.pointwise},
@@ -62,12 +26,9 @@ AXES = {
 }
 
 
-def indices(x):
-    return (x > 0).astype("i")
-
-
 def cases_of(name):
-    cases = [*CASES[name], *([OPERANDS[name]] if name in OPERANDS else [])]
+    further = CATALOGUE[name].operands
+    cases = [*CASES[name], *([further] if further else [])]
     return [case for case in cases if all(map(math.prod, case.shapes))]
 
 
@@ -225,7 +186,8 @@ def sliced(x, axis, i):
     ],
 )
 def test_slices_of_operands_give_slices_of_results(name):
-    cases = [OPERANDS[name]] if name in OPERANDS else cases_of(name)
+    further = CATALOGUE[name].operands
+    cases = [further] if further else cases_of(name)
     compared = [pair for case in cases for pair in slices(name, case)]
     assert compared
     for part, expected in compared:
@@ -234,17 +196,4 @@ def test_slices_of_operands_give_slices_of_results(name):
 
 def test_operations_that_take_arrays():
     found = {name for name, operation in OPERATIONS.items() if operation.takes_arrays}
-    assert found == {
-        *OPERANDS,
-        "alignment_loss",
-        "softmax_cross_entropy",
-        "block_convolution",
-        "block_convolution_input_grad",
-        "block_convolution_weight_grad",
-        "index_add",
-        "resample_2d",
-        "roi_average_2d",
-        "roi_max_2d",
-        "sparse_product",
-        "take",
-    }
+    assert found == {row.name for row in CATALOGUE.values() if row.takes_arrays}

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from op_cases import CASES
 
 import renga
 import renga.functions as F
 import renga.links as L
 from renga import _core
+from tests.catalogue import CASES
 
 THREADS = (1, 2, 3)
 

@@ -2,11 +2,11 @@
 
 import numpy
 import pytest
-from layouts import read_only, unaligned
 
 import renga
 from renga import Parameter, UpdateRule, optimizers
 from renga.utils.type_check import InvalidType
+from tests.layouts import read_only, unaligned
 
 ADAM = {"alpha": 0.02, "beta1": 0.8, "beta2": 0.9, "eps": 1e-3}
 BOUND = {"final_lr": 0.05, "gamma": 0.5}

@@ -2,10 +2,10 @@
 
 import numpy
 import pytest
-from update_formulas import ADAM, CASES, adam
 
 import renga
 from renga import _core, optimizers
+from tests.python.optimizers.update_formulas import ADAM, CASES, adam
 
 STEPS = 20
 

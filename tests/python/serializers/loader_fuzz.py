@@ -3,7 +3,7 @@
 Either the loaded values equal the saved ones bit by bit, or a documented exception is
 raised and the target is unchanged. Usage:
 
-    python loader_fuzz.py [count] [seed]
+    python -m tests.python.serializers.loader_fuzz [count] [seed]
 """
 
 from __future__ import annotations
@@ -166,8 +166,8 @@ def _stored(file: Any, obj: Any) -> None:
 
 
 def _caffe() -> Format:
-    import caffemodel
-    from caffemodel import layer, message
+    from tests.links.cases import caffemodel
+    from tests.links.cases.caffemodel import layer, message
 
     def net(seed: int) -> bytes:
         W = numpy.random.RandomState(seed).normal(size=(6, 4, 3, 3))
@@ -359,7 +359,4 @@ def _megabytes() -> float:
 
 
 if __name__ == "__main__":
-    import os
-
-    sys.path.append(os.path.join(os.path.dirname(__file__), "../../links"))
     print(run(*map(int, sys.argv[1:])))

@@ -5,8 +5,9 @@
 
 import os
 
-import loader_fuzz
 import pytest
+
+from tests.python.serializers import loader_fuzz
 
 
 @pytest.mark.timeout(3600)

@@ -4,12 +4,12 @@ import threading
 
 import numpy as np
 import pytest
-from layouts import read_only, unaligned
 
 import renga
 import renga.functions as F
 import renga.links as L
 from renga import _core
+from tests.layouts import read_only, unaligned
 
 
 def overlapping(x):

@@ -5,7 +5,6 @@ without weights was made, every parameter named b or beta was set to 0.1, and th
 ``RandomState(1).normal(size=shape)`` went through it outside training.
 """
 
-import caffemodel
 import numpy
 import pytest
 
@@ -15,6 +14,7 @@ from renga.dataset import download
 from renga.links.model.vision import googlenet, resnet, vgg
 from renga.links.model.vision.image_model import ImageModel
 from renga.links.model.vision.weights import Published
+from tests.links.cases import caffemodel
 
 # Mean, deviation and first elements of the outputs.
 FIGURES = {

@@ -1,12 +1,12 @@
 """Arrays in the other byte order have the same results as native ones."""
 
-import edge_cases
 import numpy
 import pytest
 
 import renga
 import renga.functions as F
 from renga.utils.type_check import InvalidType
+from tests.python.functions.cases import edge_cases
 
 SHAPE = (2, 3)
 

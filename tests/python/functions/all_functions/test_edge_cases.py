@@ -6,21 +6,20 @@ differ on purpose.
 """
 
 import json
-import re
 import warnings
-from pathlib import Path
 
-import edge_cases
 import numpy
 import pytest
-from edge_cases import same
-from function_check import strided
 
 import renga
 import renga.functions as F
+from tests.catalogue import CATALOGUE
+from tests.catalogue.row import function_name
+from tests.python.functions.cases import edge_cases
+from tests.python.functions.cases.edge_cases import same
+from tests.python.functions.cases.function_check import strided
 
-FILE = Path(edge_cases.__file__).with_name("edge_outcomes.json")
-CHAINER = json.loads(FILE.read_text())
+CHAINER = json.loads(edge_cases.FILE.read_text())
 
 # Chainer's calls fail with empty batches only: it divides by N, reshapes with -1, or
 # requires samples. Renga's have the same shapes as with samples, NaN for a mean over no
@@ -86,18 +85,7 @@ NOT_IN_HALF = {
 # Chainer's gradients of mean and projection are not those of its function.
 WRONG_GRADIENTS = {"fixed_decorrelated_batch_normalization"}
 
-# Not Chainer's; tested on its own.
-OWN = set(
-    """gelu hard_swish label_smoothing_cross_entropy mish position_embedding
-    rms_normalization rotary_embedding scaled_dot_product_attention silu""".split()
-)
-
 TOLERANCE = {"nothing": 1e-5, "two": 1e-4, "half": 3e-2}
-
-
-def name_of(call):
-    found = re.match(r"F\.(\w+)", call)
-    return found and found[1]
 
 
 def run(call, mode, layout=edge_cases.plain):
@@ -107,13 +95,12 @@ def run(call, mode, layout=edge_cases.plain):
 
 def listed(table, call):
     """The entry of a call, by its text or its function's name."""
-    return table.get(call.removeprefix("F."), table.get(name_of(call)))
+    return table.get(call.removeprefix("F."), table.get(function_name(call)))
 
 
 def test_every_function_is_called_with_batches():
-    called = {name_of(call) for call in CHAINER if "N" in call}
-    public = {n for n in dir(F) if n[0] != "_" and callable(getattr(F, n))}
-    assert public - called == OWN
+    called = {function_name(call) for call in CHAINER if "N" in call}
+    assert {row.name for row in CATALOGUE.values() if row.signature} <= called
     assert set(CHAINER) == set(edge_cases.calls())
 
 
@@ -181,7 +168,7 @@ def check_other(expected, found):
 def test_batch_of_two(call, mode, layout):
     """Values and gradients, whatever the strides; float16 as exact as it can be."""
     expected, found = CHAINER[call][mode], run(call, mode, layout)
-    name = name_of(call)
+    name = function_name(call)
     if call in OTHERS:
         return check_other(OTHERS[call], found)
     if mode == "half" and isinstance(expected, str) and name in NOT_IN_HALF:

@@ -3,13 +3,13 @@
 import re
 import warnings
 
-import edge_cases
 import numpy
 import pytest
 
 import renga
 import renga.functions as F
 from renga.utils.type_check import InvalidType
+from tests.python.functions.cases import edge_cases
 
 OTHERS = {
     "list": lambda x: x.tolist() if x.ndim else [x.item()],

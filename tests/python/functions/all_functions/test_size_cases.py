@@ -2,17 +2,19 @@
 
 import warnings
 
-import axis_cases
-import convolution_cases
-import error_cases
 import pytest
-import shape_cases
-import window_cases
 
 import renga
 import renga.functions as F
 import renga.links as L
 from renga.utils.type_check import InvalidType
+from tests.python.functions.cases import (
+    axis_cases,
+    convolution_cases,
+    error_cases,
+    shape_cases,
+    window_cases,
+)
 
 NAMES = {**error_cases.namespace(F, renga.Variable), "renga": renga}
 TABLES = (shape_cases, axis_cases, convolution_cases, window_cases)

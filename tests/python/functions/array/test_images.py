@@ -2,10 +2,10 @@
 
 import numpy
 import pytest
-from function_check import check
 
 import renga.functions as F
 from renga.utils.type_check import InvalidType
+from tests.python.functions.cases.function_check import check
 
 rng = numpy.random.default_rng(0)
 x = rng.normal(size=(2, 3, 5, 6))

@@ -2,13 +2,13 @@
 
 import numpy
 import pytest
-from function_check import check
 from scipy import stats
 from scipy.special import expit
 
 import renga
 import renga.functions as F
 from renga.utils.type_check import InvalidType
+from tests.python.functions.cases.function_check import check
 
 rng = numpy.random.default_rng(0)
 x, y, z = rng.normal(size=(3, 4, 3))

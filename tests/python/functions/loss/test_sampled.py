@@ -2,11 +2,11 @@
 
 import numpy
 import pytest
-from function_check import check
 from scipy.special import log_expit, softmax
 
 import renga.functions as F
 from renga.utils.type_check import InvalidType
+from tests.python.functions.cases.function_check import check
 
 rng = numpy.random.default_rng(0)
 x, W = rng.normal(size=(3, 4)), rng.normal(size=(5, 4))

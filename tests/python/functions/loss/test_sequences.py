@@ -4,11 +4,11 @@ import itertools
 
 import numpy
 import pytest
-from function_check import check
 from scipy.special import log_softmax, logsumexp
 
 import renga.functions as F
 from renga.utils.type_check import InvalidType
+from tests.python.functions.cases.function_check import check
 
 rng = numpy.random.default_rng(0)
 steps = [rng.normal(size=(3, 4)) for _ in range(5)]

@@ -2,12 +2,12 @@
 
 import numpy
 import pytest
-from function_check import check
 
 import renga
 import renga.functions as F
 from renga import utils
 from renga.utils.type_check import InvalidType
+from tests.python.functions.cases.function_check import check
 
 rng = numpy.random.default_rng(0)
 holes = rng.normal(size=(2, 3, 4)) * (rng.random((2, 3, 4)) > 0.5)

@@ -2,12 +2,12 @@
 
 import numpy
 import pytest
-from function_check import check
 from scipy import special
 
 import renga
 import renga.functions as F
 from renga.utils.type_check import InvalidType
+from tests.python.functions.cases.function_check import check
 
 rng = numpy.random.default_rng(0)
 real = rng.normal(size=(2, 3))

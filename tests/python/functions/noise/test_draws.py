@@ -2,13 +2,13 @@
 
 import numpy
 import pytest
-from function_check import check
 
 import renga
 import renga.functions as F
 from renga import _core
 from renga.functions.noise.seed import draw_seed
 from renga.utils.type_check import InvalidType
+from tests.python.functions.cases.function_check import check
 
 rng = numpy.random.default_rng(0)
 h, x, w, b = rng.normal(size=(4, 3, 3))

@@ -2,12 +2,12 @@
 
 import numpy
 import pytest
-from function_check import check
 from scipy.linalg import sqrtm
 
 import renga.functions as F
 from renga import gradient_check
 from renga.utils.type_check import InvalidType
+from tests.python.functions.cases.function_check import check
 
 rng = numpy.random.default_rng(0)
 x = rng.normal(size=(4, 4, 3)) * 2 + 1

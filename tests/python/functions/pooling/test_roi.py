@@ -2,10 +2,10 @@
 
 import numpy
 import pytest
-from function_check import check
 
 import renga.functions as F
 from renga.utils.type_check import InvalidType
+from tests.python.functions.cases.function_check import check
 
 rng = numpy.random.default_rng(0)
 x = rng.permutation(2 * 2 * 7 * 6).reshape(2, 2, 7, 6) / 16.0

@@ -2,11 +2,11 @@
 
 import numpy
 import pytest
-from function_check import check
 from scipy.special import expit
 
 import renga.functions as F
 from renga.utils.type_check import InvalidType
+from tests.python.functions.cases.function_check import check
 
 rng = numpy.random.default_rng(0)
 c1, c2 = rng.normal(size=(2, 3, 2))

@@ -2,12 +2,12 @@
 
 import numpy
 import pytest
-from function_check import check
 from scipy.special import expit
 
 import renga
 import renga.functions as F
 from renga.utils.type_check import InvalidType
+from tests.python.functions.cases.function_check import check
 
 rng = numpy.random.default_rng(0)
 LENGTHS = (3, 2, 2, 1)  # sequences going on at each step: of 4, 3 and 1 steps

@@ -48,7 +48,9 @@ def convolution(
             slice(t * d, t * d + (n - 1) * s + 1, s)
             for t, d, n, s in zip(offset, dilate, outs, stride)
         )
-        y += np.einsum("ngc...,gfc->ngf...", xs[(..., *pixels)], filters[(..., *offset)])
+        y += np.einsum(
+            "ngc...,gfc->ngf...", xs[(..., *pixels)], filters[(..., *offset)]
+        )
     y = y.reshape(len(x), W.shape[0], *outs)
     return y if b is None else y + b.reshape(-1, *(1,) * axes)
 
