@@ -38,7 +38,7 @@ export CMAKE_CUDA_COMPILER_LAUNCHER ?= $(CMAKE_CXX_COMPILER_LAUNCHER)
 unexport PYTHONDONTWRITEBYTECODE
 include .ci/environment
 
-.PHONY: demo test develop check bench docs wheel gpu renga style types cpp-tests ranks-2 ranks-3 test-standin
+.PHONY: demo test develop check bench docs wheel gpu renga cuda-build style types cpp-tests ranks-2 ranks-3 test-standin
 
 demo: renga
 	$(BIN)/python examples/demo.py
@@ -130,6 +130,10 @@ renga: $(VENV)/.tools $(if $(filter ON,$(CUDA)),$(VENV)/.cuda)
 	  --config-settings=cmake.define.RENGA_NCCL=$(CUDA) .
 	$(BIN)/pip install -q --no-deps --force-reinstall build/wheel/*.whl
 	$(BIN)/pip install -q --no-compile "$$(echo build/wheel/*.whl)[$(EXTRAS)]"
+
+# The package with the plugins of CUDA and NCCL, and what its tests on a GPU need.
+cuda-build:
+	$(MAKE) renga CUDA=ON EXTRAS=test,cuda
 
 # The tools that compile it.
 $(VENV)/.tools: pyproject.toml
