@@ -44,11 +44,13 @@ def main():
     parser.add_argument("--unit", type=int, default=300)
     parser.add_argument("--size", type=int, help="images to train with")
     parser.add_argument("--resume", help="snapshot to go on from")
+    parser.add_argument("--device", default="@numpy", help="or @cupy:0, a GPU")
     parser.add_argument("--out", default="result", help="folder for what is written")
     args = parser.parse_args()
 
     numpy.random.seed(0)
-    model = L.Classifier(MLP(args.unit))
+    device = renga.get_device(args.device)
+    model = L.Classifier(MLP(args.unit)).to_device(device)
     optimizer = renga.optimizers.Adam()
     optimizer.setup(model)
 
@@ -58,11 +60,11 @@ def main():
         test, args.batchsize, repeat=False, shuffle=False
     )
 
-    updater = training.updaters.StandardUpdater(train_iter, optimizer)
+    updater = training.updaters.StandardUpdater(train_iter, optimizer, device=device)
     trainer = training.Trainer(updater, (args.epoch, "epoch"), out=args.out)
     losses = ["main/loss", "validation/main/loss"]
     accuracies = ["main/accuracy", "validation/main/accuracy"]
-    trainer.extend(extensions.Evaluator(test_iter, model))
+    trainer.extend(extensions.Evaluator(test_iter, model, device=device))
     trainer.extend(extensions.DumpGraph("main/loss"))
     trainer.extend(extensions.snapshot(), trigger=(args.epoch, "epoch"))
     trainer.extend(extensions.LogReport())
