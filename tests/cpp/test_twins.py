@@ -397,9 +397,8 @@ def test_spatial_network_is_that_of_one_process(tmp_path: pathlib.Path) -> None:
     numpy.testing.assert_allclose(spread, alone, rtol=1e-5)
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_heat_finds_the_stencil(processes: int, tmp_path: pathlib.Path) -> None:
-    printed = _run("heat", tmp_path, processes=processes)
+def test_heat_finds_the_stencil(tmp_path: pathlib.Path) -> None:
+    printed = _run("heat", tmp_path, processes=2)
     kernel = _numbers(printed, r"(\S+)  (\S+)  (\S+)$")
     k = 0.15
     expected = [[0, k, 0], [k, 1 - 4 * k, k], [0, k, 0]]

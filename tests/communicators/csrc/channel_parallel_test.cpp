@@ -103,12 +103,16 @@ TEST_CASE("channel-parallel layers compute what those of one process do") {
   }
 }
 
-TEST_CASE("channels that ranks do not divide are refused") {
+TEST_CASE("channels that ranks do not divide and missing ranks are refused") {
   const auto comms = ranks_as_threads(2);
   nn::Module parent;
   CHECK_THROWS_WITH_AS(nn::ParallelLinear(parent, "out", {.in = 2, .out = 3}, comms[0]),
                        "ChannelParallel: expected output channels that 2 ranks divide, got 3",
                        std::invalid_argument);
+  CHECK_THROWS_WITH_AS(nn::ParallelLinear(parent, "out", {.in = 2, .out = 4}, nullptr),
+                       "ChannelParallel: expected a communicator, got none", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(all_gather(input(), nullptr),
+                       "all_gather: expected a communicator, got none", std::invalid_argument);
 }
 
 TEST_CASE("on a grid of ranks, each row shares out channels and gets a part of the batch") {
