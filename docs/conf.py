@@ -1,5 +1,6 @@
 """Sphinx: the pages of this folder and a reference made of the docstrings."""
 
+import pathlib
 import re
 
 project = "renga"
@@ -11,7 +12,9 @@ extensions = [
     "sphinx.ext.napoleon",
 ]
 html_theme = "furo"
-html_title = "renga"
+_cmake = pathlib.Path(__file__).parents[1].joinpath("CMakeLists.txt").read_text()
+version = re.search(r"project\(renga VERSION ([0-9.]+)", _cmake)[1]
+html_title = f"renga {version}"
 exclude_patterns = ["_build"]
 
 myst_heading_anchors = 3

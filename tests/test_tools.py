@@ -34,7 +34,7 @@ def test_pages_name_targets_and_tools_that_exist():
         if page.name == "CHANGELOG.md" or page.is_dir() or "reference" in page.parts:
             continue
         text = page.read_text()
-        named = re.findall(r"(?:`| {4}|&& |run: )make ([a-z][a-z-]*)", text)
+        named = re.findall(r'(?:[`"]| {4}|&& |run: )make ([a-z][a-z-]*)', text)
         missing += [
             f"{page.name}: make {name}" for name in named if name not in TARGETS
         ]

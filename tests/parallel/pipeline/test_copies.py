@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import renga
+import renga.functions as F
 import renga.links as L
 from renga.optimizers import Adam, MomentumSGD
 from renga.serializers import load_npz
@@ -56,6 +57,30 @@ def test_copyparams_of_a_pipeline_that_is_cut_elsewhere(several_ranks):
         model, _ = pipeline(Layers, comm, DATA, stages=["/b"])
         model.copyparams(pipeline(other, comm, DATA, stages=["/d"])[0])
         assert_close(whole(model), values_of(other()))
+        return True
+
+    assert all(several_ranks(run))
+
+
+class Normalized(Layers):
+    def __init__(self, mean=0):
+        super().__init__()
+        with self.init_scope(), renga.using_config("dtype", np.float64):
+            self.normalization = L.BatchNormalization(8)
+        self.normalization.avg_mean[...] = mean
+
+    def predict(self, x):
+        return self.d(self.normalization(F.tanh(self.a(x))))
+
+
+def test_copyparams_with_and_without_statistics(several_ranks):
+    def run(comm):
+        model, _ = pipeline(Normalized, comm, DATA)
+        mean = model.model.normalization.avg_mean
+        model.copyparams(Normalized(mean=3), copy_persistent=False)
+        np.testing.assert_array_equal(mean, 0)
+        model.copyparams(Normalized(mean=3))
+        np.testing.assert_array_equal(mean, 3)
         return True
 
     assert all(several_ranks(run))

@@ -77,6 +77,7 @@ def test_shift(ksize, dilate, channels):
 
 
 x, w = rng.normal(size=(1, 9, 3, 3)), rng.normal(size=(2, 9, 3, 3))
+none = numpy.zeros((1, 0, 4, 1))  # the offset for filters without rows
 FAULTS = [
     (lambda: F.shift(x, 2), ValueError),
     (lambda: F.shift(x[:, :8]), InvalidType),
@@ -85,6 +86,7 @@ FAULTS = [
     (lambda: F.deformable_convolution_2d_sampler(x, x[..., :1, :1], w), InvalidType),
     (lambda: F.deformable_convolution_2d_sampler(x[:, :3], x, w), InvalidType),
     (lambda: F.deformable_convolution_2d_sampler(x, x, w.astype("f")), InvalidType),
+    (lambda: F.deformable_convolution_2d_sampler(x, none, w[:, :, :0]), InvalidType),
 ]
 
 

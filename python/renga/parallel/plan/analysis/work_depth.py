@@ -174,8 +174,6 @@ def products_of(
         return 0
     only_products = forward_flops(operation, arguments, y)
     only_products -= flops.per_output * math.prod(y.shape)
-    if flops.per_input:
-        only_products -= flops.per_input * math.prod(arguments[0].shape)
     return math.ceil(only_products / 2 / max(1, math.prod(y.shape)))
 
 
