@@ -63,6 +63,7 @@ SEEN = [
     ((tuple(sequences(4, 7, 2)), (0, 1, 1)), 3),
     ((sequences(4, 4, 4), labels(3)), 3),
     ((sequences(4, 4, 4),), 3),
+    ((tuple(sequences(4, 4, 4)), labels(3)), 3),
     ((sequences(6), labels(1)), 1),
     (([], []), 0),
     ((["a sentence", "another one"],), 2),

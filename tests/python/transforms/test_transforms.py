@@ -85,6 +85,15 @@ def test_erased_rectangles():
     assert (x > 0).all()  # the input is left alone
 
 
+def test_sides_of_erased_rectangles_by_default():
+    """Zhong et al. draw from 0.3 to 1 / 0.3."""
+    erased = transforms.RandomErasing(1, (0.05, 0.05), value=1)(images(400, 1, 60, 60))
+    erased = erased[:, 0] == 1
+    ratios = erased.any(2).sum(1) / erased.any(1).sum(1)
+    assert 0.27 < ratios.min() < 0.35
+    assert 2.9 < ratios.max() < 3.7
+
+
 def test_normalize():
     x = images(4, 3, 5, 5, dtype="d")
     mean, std = [0.1, 0.2, 0.3], [0.5, 1.0, 2.0]
