@@ -83,7 +83,6 @@ def test_gradients():
 
 def test_finetuning_averages_every_batch():
     link = L.BatchNormalization(3)
-    link.start_finetuning()
     batches = [make_input(8, 3) * k for k in (1, 2, 5)]
     for x in batches:
         link(x, finetune=True)

@@ -82,6 +82,15 @@ def test_discriminative_loss(norm):
     )
 
 
+def test_discriminative_loss_of_one_pair():
+    """Two pixels of distance 1, each a group of its own."""
+    embeddings = numpy.array([[[[0.0, 1.0]], [[2.0, 2.0]]]])
+    _, near, _ = F.discriminative_margin_based_clustering_loss(
+        embeddings, numpy.array([[[1, 2]]], "i"), 0.5, 1.5, 2, 2, 2.0, 3.0, 0.1
+    )
+    assert near.array == 3.0 * (2 * 1.5 - 1) ** 2
+
+
 def negative(t=t, W=W, **options):
     return F.negative_sampling(x, t, W, sampler, 2, **options)
 
