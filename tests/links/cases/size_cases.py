@@ -99,6 +99,7 @@ L.GroupNormalization(3, 4) -> GroupNormalization
 L.GroupNormalization(2.0, 4)(f(2, 4)) -> TypeError
 L.GroupNormalization(0, 4)(f(2, 4)) -> ValueError
 L.DecorrelatedBatchNormalization(4, groups=0) -> ValueError
+L.DecorrelatedBatchNormalization(0, groups=2) -> DecorrelatedBatchNormalization
 L.DecorrelatedBatchNormalization(4, groups=3) -> ValueError
 L.DecorrelatedBatchNormalization(-4, groups=2) -> ValueError
 L.DecorrelatedBatchNormalization(4, groups=2**64) -> ValueError
