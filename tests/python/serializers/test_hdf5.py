@@ -7,6 +7,7 @@ import numpy
 import pytest
 
 from renga.serializers import (
+    FileFormatError,
     HDF5Deserializer,
     HDF5Serializer,
     load_hdf5,
@@ -94,3 +95,11 @@ def test_without_h5py_the_error_names_the_package(tmp_path, monkeypatch):
         with pytest.raises(RuntimeError, match="pip install h5py"):
             call()
     assert not list(tmp_path.iterdir())
+
+
+def test_elements_that_were_never_stored(tmp_path):
+    """A file of a few kilobytes says that it has four terabytes."""
+    with h5py.File(tmp_path / "model", "w") as file:
+        file.create_dataset("x", (2**40,), "f4", chunks=(1024,))
+    with pytest.raises(FileFormatError, match="expand to 4398046511104"):
+        load_hdf5(tmp_path / "model", saves(x=numpy.zeros(2)))
