@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import glob
 import re
 from collections.abc import Iterator
@@ -148,6 +149,13 @@ def includes(path: Path) -> list[tuple[str, str]]:
     return re.findall(r'^\s*#\s*include\s*([<"])([^>"]+)', path.read_text(), re.M)
 
 
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    """The syntax tree of a module."""
+    return ast.parse(path.read_text())
+
+
+@functools.cache
 def python_files() -> dict[str, Path]:
     """The package's modules by name, those behind symbolic links too."""
     root = ROOT / "python"
@@ -160,15 +168,20 @@ def python_files() -> dict[str, Path]:
     }
 
 
+@functools.cache
 def imports(
     module: str, path: Path, deferred: bool = True, types: bool = False
-) -> Iterator[str]:
+) -> tuple[str, ...]:
     """The modules that a module imports.
 
     Inside functions too if ``deferred``, for type checkers too if ``types``.
     """
+    return tuple(read_imports(module, path, deferred, types))
+
+
+def read_imports(module: str, path: Path, deferred: bool, types: bool) -> Iterator[str]:
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for node in statements(ast.parse(path.read_text()), deferred, types):
+    for node in statements(tree_of(path), deferred, types):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -404,7 +417,7 @@ def test_reducers_know_neither_links_nor_optimizers_nor_data_sets():
 def test_public_names_of_parallelism_are_names_only():
     for name in NAMES:
         for path in (ROOT / "python/renga" / name).rglob("*.py"):
-            for node in ast.parse(path.read_text()).body:
+            for node in tree_of(path).body:
                 text = ast.unparse(node)
                 is_name = isinstance(node, ast.ImportFrom) or text.startswith("__all__")
                 assert is_name or isinstance(node, ast.Expr), f"{path}: {text}"
@@ -468,3 +481,65 @@ def test_functions_import_optional_and_slow_modules_alone():
         if not {target, target.rpartition(".")[0]} & SLOW
     ]
     assert not wrong
+
+
+# What a module uses of other objects although it begins with an underscore, and why.
+UNDERSCORE_MEMBERS = {
+    # Members of the standard library and of NumPy that have no other name.
+    "*": {"_addressof", "_asdict", "_exit", "_getframe", "_replace"},
+    "renga.communicators.simulated.virtual.random_states": {"_legacy_seeding"},
+    "renga.serializers.npz": {"_compressor"},
+    "renga.utils.pickling": {"_slotnames"},
+    # Names of Chainer's, by which clients know these functions and classes.
+    "renga.chainer.names.private": {"_begins", "_concat", "_entries", "_nodes"}
+    | {"_sides", "_stack_padded"},
+    "renga.core.link.hooked": {"_ForwardPostprocessCallbackArgs"}
+    | {"_ForwardPreprocessCallbackArgs"},
+    "renga.extensions.snapshots.snapshot": {"_add_cleanup_hook"},
+    "renga.transforms.compose": {"_call_converter"},
+    # New objects of the module's own class, whose base class has the members.
+    "renga.communicators.communicator": {"_configs", "_origin"},
+    "renga.parallel.pipeline.pipeline": {"_params", "_persistent"},
+    # Names of attributes that subclasses of Link must not find taken.
+    "renga.core.link.own_values": {"_params", "_persistent"},
+    # Data sets of exactly renga's classes are taken apart.
+    "renga.parallel.data.datasets.narrow": {"_dataset", "_datasets", "_finish"}
+    | {"_order", "_start", "_transform"},
+}
+
+
+def defined_names(tree: ast.AST) -> set[str]:
+    """Names of functions, classes, variables and own attributes of a module."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if ast.unparse(node.value) in ("self", "cls"):
+                names.add(node.attr)
+    return names
+
+
+def underscore_members_of_others(path: Path) -> set[str]:
+    """Underscore members that a module reads and does not define itself."""
+    tree = tree_of(path)
+    own = defined_names(tree)
+    return {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and re.match("_[^_]", node.attr)
+        if not re.match(r"(self|cls|super\(.*\))$", ast.unparse(node.value))
+        if node.attr not in own
+    }
+
+
+def test_underscore_members_of_others_are_not_used():
+    everywhere = UNDERSCORE_MEMBERS["*"]
+    used = {
+        module: members
+        for module, path in python_files().items()
+        if (members := underscore_members_of_others(path) - everywhere)
+    }
+    assert used == {m: names for m, names in UNDERSCORE_MEMBERS.items() if m != "*"}

@@ -186,17 +186,23 @@ void bind_data(PyVariable& c) {
       [](const VariableBody& v) { return v.metadata().defined() || v.host_view != nullptr; },
       "Whether there is an array.");
   c.def_property_readonly(
-      "_owns_array",
+      "owns_array",
       [](const VariableBody& v) { return v.metadata().defined() && v.is_exclusive(); },
       "Whether this is the only reference to the array and its memory, so that it may be moved.");
-  c.def_property_readonly("_device_name", [](const VariableBody& v) {
-    return to_string(v.metadata().defined() ? v.metadata().device() : Device{});
-  });
-  c.def("_to_device", [](VariableBody& v, const std::string& device) {
-    const Device to = device_from_string(device);
-    if (v.metadata().defined()) v.set_array(to_device(v.array(), to));
-    if (v.grad.defined()) v.grad = Variable(to_device(v.grad.array(), to));
-  });
+  c.def_property_readonly(
+      "device_name",
+      [](const VariableBody& v) {
+        return to_string(v.metadata().defined() ? v.metadata().device() : Device{});
+      },
+      "The core's name of the array's device: 'cpu', 'cuda:0', 'meta:0', and so on.");
+  c.def(
+      "move_to",
+      [](VariableBody& v, const std::string& device) {
+        const Device to = device_from_string(device);
+        if (v.metadata().defined()) v.set_array(to_device(v.array(), to));
+        if (v.grad.defined()) v.grad = Variable(to_device(v.grad.array(), to));
+      },
+      py::arg("device"), "Moves the array and the gradient to the device with this name.");
   c.def_property_readonly(
       "is_meta",
       [](const VariableBody& v) {
@@ -222,7 +228,7 @@ void bind_gradient(PyVariable& c) {
       },
       "The gradient as a Variable, or None.");
   c.def_property_readonly(
-      "_owns_grad",
+      "owns_grad",
       [](const VariableBody& v) {
         if (!v.grad.defined() || v.grad.body()->use_count() > 1) return false;
         const Storage& memory = *v.grad.array().storage();
@@ -243,7 +249,7 @@ void bind_gradient(PyVariable& c) {
         "Runs the backward pass, which adds to the gradients of the leaves. It starts from this "
         "variable's gradient; without one, from 1 if the variable has a single element.");
   c.def_property(
-      "_loss_scale",
+      "loss_scale",
       [](const VariableBody& v) { return v.pass ? v.pass->loss_scale : std::nullopt; },
       [](VariableBody& v, std::optional<double> scale) {
         v.pass = scale ? make_ref<Propagation>(scale) : nullptr;

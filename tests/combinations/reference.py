@@ -93,7 +93,7 @@ def apply(part, gradients, zero_fill=False):
             gradient = numpy.zeros_like(param.array)
         param.grad = None if gradient is None else gradient.astype(param.dtype)
         # Also where this replica has not used the parameter.
-        param._loss_scale = None if part.scale == 1 else part.scale
+        param.loss_scale = None if part.scale == 1 else part.scale
     with part.replica.random():
         part.trained.optimizer.update()
 

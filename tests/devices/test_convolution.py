@@ -48,13 +48,13 @@ def results(case, dtype, device, channels_last=False):
         x = numpy.moveaxis(numpy.moveaxis(x, 1, -1).copy(), -1, 1)
     leaves = [_core.Variable(a.astype(dtype), requires_grad=True) for a in (x, W, b)]
     for leaf in leaves:
-        leaf._to_device(device)
+        leaf.move_to(device)
     y = _core.ops.convolution_nd(*leaves, window, cover_all)
     gy = _core.Variable(random(*y.shape, seed=3).astype(dtype), requires_grad=False)
-    gy._to_device(device)
+    gy.move_to(device)
     total = _core.ops.sum(_core.ops.multiply(y, gy))
     gs = _core.grad([total], leaves, [], [])
-    assert [g._device_name.split(":")[0] for g in gs] == [device.split(":")[0]] * 3
+    assert [g.device_name.split(":")[0] for g in gs] == [device.split(":")[0]] * 3
     return [cuda.to_cpu(v.array).astype("d") for v in (y, *gs)]
 
 
@@ -167,7 +167,7 @@ def test_images_that_start_anywhere(dtype):
     def run(device):
         leaves = [_core.Variable(a, requires_grad=True) for a in (x, W)]
         for leaf in leaves:
-            leaf._to_device(device)
+            leaf.move_to(device)
         window = ((1, 1), (1, 1), (1, 1), 1)
         y = _core.ops.convolution_nd(*leaves, None, window)
         y = _core.ops.convolution_nd(y[1:], leaves[1], None, window)
@@ -186,7 +186,7 @@ def test_threads_have_plans_of_their_own():
     def run():
         leaves = [_core.Variable(a, requires_grad=False) for a in (x, W)]
         for leaf in leaves:
-            leaf._to_device("cuda:0")
+            leaf.move_to("cuda:0")
         for _ in range(20):
             y = _core.ops.convolution_nd(*leaves, None, window)
         found.append(cuda.to_cpu(y.array))

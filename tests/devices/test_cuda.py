@@ -37,7 +37,7 @@ def random(*shape, dtype="float32"):
 
 def on_device(x, index=0):
     variable = _core.Variable(x, requires_grad=True)
-    variable._to_device(f"cuda:{index}")
+    variable.move_to(f"cuda:{index}")
     return variable
 
 
@@ -137,9 +137,9 @@ def test_second_device():
         pytest.skip("one device")
     x = random(4, 3)
     y = _core.ops.exp(on_device(x, 1))
-    assert y._device_name == "cuda:1"
-    y._to_device("cuda:0")
-    assert y._device_name == "cuda:0"
+    assert y.device_name == "cuda:1"
+    y.move_to("cuda:0")
+    assert y.device_name == "cuda:0"
     numpy.testing.assert_allclose(host(y), numpy.exp(x), rtol=1e-6)
     with pytest.raises(ValueError, match="on one device, got cuda:0 and cuda:1"):
         _core.ops.add(on_device(x, 0), on_device(x, 1))
@@ -225,7 +225,7 @@ def test_failures_of_cuda_are_errors_that_name_the_call():
     output = run("""
 use()
 x = _core.Variable(numpy.ones(3, "f"))
-x._to_device("cuda:0")
+x.move_to("cuda:0")
 _core.ops.exp(x)  # its memory is used again
 for error in (2, 719):
     standin.cuda_standin_fail(ctypes.c_int64(0), error)
@@ -250,7 +250,7 @@ standin.cuda_standin_capacity(ctypes.c_size_t(1 << 27))
 try:
     for _ in range(9):
         x = _core.Variable(numpy.ones(1 << 24, "f"))
-        x._to_device("cuda:0")
+        x.move_to("cuda:0")
         kept.append(x)
 except MemoryError as raised:
     print(len(kept), raised)
@@ -265,7 +265,7 @@ def test_nothing_waits_for_the_device_before_a_result_is_read():
     output = run("""
 use()
 x = _core.Variable(numpy.ones((8, 8), "f"), requires_grad=True)
-x._to_device("cuda:0")
+x.move_to("cuda:0")
 for _ in range(3):
     y = _core.ops.sum(_core.ops.exp(_core.ops.matmul(x, x)))
     _core.grad([y], [x], [], [])

@@ -57,7 +57,7 @@ def run_on_two(body, timeout=20.0, share=True):
 
 def placed(x, rank):
     variable = _core.Variable(numpy.ascontiguousarray(x), requires_grad=False)
-    variable._to_device(f"cuda:{rank}")
+    variable.move_to(f"cuda:{rank}")
     return variable
 
 

@@ -123,7 +123,7 @@ class ParallelBatchNormalization(BatchNormalization):
             len(link.avg_mean),
             link.decay,
             link.eps,
-            link._highprec_dtype,
+            link.avg_mean.dtype,
             link.gamma is not None,
             link.beta is not None,
             None if link.gamma is None else link.gamma.array,

@@ -131,7 +131,7 @@ class GpuDevice(_Device):
             return array
         if isinstance(array, loaded().ndarray):
             variable = _core.Variable(array, requires_grad=False)
-            variable._to_device(f"cuda:{self.device.id}")
+            variable.move_to(f"cuda:{self.device.id}")
         else:
             variable = self.upload(numpy.asarray(array))
             _core.wait_for_upload(variable)
@@ -184,7 +184,7 @@ def to_cpu(array: Any, stream: Any = None) -> Any:
         if loaded().available:
             _core.throw_failures(f"cuda:{array.device.id}")
         return copied
-    if hasattr(array, "_device_name"):
+    if hasattr(array, "device_name"):
         raise TypeError(f"to_cpu: expected an array, got {type(array).__name__}")
     return None if array is None else numpy.asarray(array)
 

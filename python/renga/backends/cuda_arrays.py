@@ -96,7 +96,7 @@ class ndarray:
     def get(self, stream: Any = None) -> numpy.ndarray:
         """A copy in the main memory."""
         variable = _core.Variable(self, requires_grad=False)
-        variable._to_device(_core.host_name())
+        variable.move_to(_core.host_name())
         return variable.array
 
     def set(self, arr: Any, stream: Any = None) -> None:

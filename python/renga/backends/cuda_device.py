@@ -51,7 +51,7 @@ class Device:
 
 def number_of(variable: _core.Variable) -> int:
     """Of the device whose memory a Variable is in."""
-    return int(variable._device_name.partition(":")[2] or 0)
+    return int(variable.device_name.partition(":")[2] or 0)
 
 
 class _Current(threading.local):

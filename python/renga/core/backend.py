@@ -86,8 +86,8 @@ def get_device_from_array(*arrays: object) -> Device:
             device = GpuDevice.from_array(array)
             if device is not None:
                 return device
-        elif array._device_name.startswith("cuda"):
-            return GpuDevice(int(array._device_name.partition(":")[2] or 0))
+        elif array.device_name.startswith("cuda"):
+            return GpuDevice(int(array.device_name.partition(":")[2] or 0))
     return _cpu
 
 

@@ -235,8 +235,8 @@ def values_of(config: LocalConfig | GlobalConfig) -> dict[str, Any]:
     """Every setting of the threads, or of this one, and its value."""
     names: set[str] = set()
     if isinstance(config, LocalConfig):
-        names.update(config._own.by_name)
-        common = config._common
+        names.update(_get(config, "_own").by_name)
+        common = _get(config, "_common")
     else:
         common = config
     names.update(vars(common), declared_settings(common))

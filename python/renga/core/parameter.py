@@ -161,7 +161,7 @@ class Parameter(Variable):
         if self._first_grad is None:
             return None
         # From the core's allocator, which reuses it for the first step's gradients.
-        grad = _core.empty(self.shape, self.dtype, self._device_name)
+        grad = _core.empty(self.shape, self.dtype, self.device_name)
         grad.fill(self._first_grad)
         return grad
 

@@ -19,7 +19,7 @@ def _cuda_device(inputs: Iterable[Any]) -> int | None:
     """The number of the CUDA device of arrays or Variables, if they are on one."""
     for x in inputs:
         if isinstance(x, _core.Variable):
-            if x._device_name.startswith("cuda"):
+            if x.device_name.startswith("cuda"):
                 return number_of(x)
         elif hasattr(x, "__cuda_array_interface__"):
             return int(x.device.id)

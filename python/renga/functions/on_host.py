@@ -40,7 +40,7 @@ def beside(x: ArrayLike, array: numpy.ndarray) -> Array:
     """A constant of the host, on the device of ``x``."""
     if "renga._cuda" not in sys.modules:
         return array
-    if isinstance(x, Variable) and x._device_name.startswith("cuda:"):
+    if isinstance(x, Variable) and x.device_name.startswith("cuda:"):
         return x.device.send(numpy.ascontiguousarray(array))
     if isinstance(x, cuda.ndarray):
         return cuda.to_gpu(numpy.ascontiguousarray(array), x.device)
@@ -57,7 +57,7 @@ class _Moves:
     def to_host(self, x: ArrayLike) -> Any:
         """An argument, on the host if it is an array or a Variable."""
         if isinstance(x, Variable):
-            if not x._device_name.startswith("cuda:"):
+            if not x.device_name.startswith("cuda:"):
                 return x
             self.device = self.device or x.device
             return copy(x, -1)

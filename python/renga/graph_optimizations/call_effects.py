@@ -193,4 +193,4 @@ def attributes_of(chain: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
 def _is_on_device(value: Any) -> bool:
     if not isinstance(value, (Variable, loaded().ndarray)):
         return False
-    return as_variable(value)._device_name.startswith("cuda:")
+    return as_variable(value).device_name.startswith("cuda:")

@@ -83,7 +83,7 @@ class RecordedCalls:
             (isinstance(given, Variable), x.shape, x.dtype, x.requires_grad)
             for given, x in zip(inputs, xs)
         ]
-        key = method, xs[0]._device_name, str(settings), str(described)
+        key = method, xs[0].device_name, str(settings), str(described)
         if key not in self._kinds:
             if len(self._kinds) == _MOST_KINDS:
                 self._warning.give(
@@ -109,7 +109,7 @@ def _variables_on_device(inputs: Sequence[Any]) -> list[Variable] | None:
     if not all(isinstance(x, kinds) for x in inputs):
         return None
     xs = [as_variable(x) for x in inputs]
-    devices = {x._device_name for x in xs}
+    devices = {x.device_name for x in xs}
     return xs if len(devices) == 1 and devices.pop().startswith("cuda:") else None
 
 

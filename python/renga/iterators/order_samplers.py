@@ -36,6 +36,11 @@ class ShuffleOrderSampler(OrderSampler):
             random_state = numpy.random.random.__self__  # type: ignore[attr-defined]
         self._random = random_state
 
+    @property
+    def draws_globally(self) -> bool:
+        """Whether it draws from NumPy's global generator."""
+        return self._random is numpy.random.random.__self__  # type: ignore[attr-defined]
+
     def __call__(
         self, current_order: numpy.ndarray, current_position: int
     ) -> numpy.ndarray:

@@ -7,4 +7,4 @@ from renga.core.parameter import Parameter
 
 def scale_of(param: Parameter) -> float:
     """The loss scale by which the gradient of ``param`` is multiplied."""
-    return 1.0 if param._loss_scale is None else param._loss_scale
+    return 1.0 if param.loss_scale is None else param.loss_scale

@@ -72,12 +72,12 @@ def one_unless(condition: Any, factor: Callable[[], Any]) -> Any:
 
 def total(squares: Sequence[Any]) -> Any:
     """The sum of squared norms; a number where they are on several devices."""
-    devices = {getattr(square, "_device_name", "") for square in squares}
+    devices = {getattr(square, "device_name", "") for square in squares}
     return sum(squares if len(devices) == 1 else map(as_number, squares))
 
 
 def _constant(value: float, like: Variable) -> Any:
     """A number where ``like`` is."""
-    constant = _core.empty((), _FLOAT64, like._device_name)
+    constant = _core.empty((), _FLOAT64, like.device_name)
     _core.fill_array(constant, value)
     return constant

@@ -22,7 +22,7 @@ class LAMBRule(UpdateRule):
 
     def update_core_cpu(self, param: Parameter) -> None:
         hp, x = self.hyperparam, param.array
-        step = _core.empty(x.shape, x.dtype, param._device_name)
+        step = _core.empty(x.shape, x.dtype, param.device_name)
         options = {
             **hp.get_dict(),
             "correction1": 1 - hp.beta1**self.t,

@@ -41,7 +41,7 @@ def train(optimizer, hook, dtype, device, grads=GRADS, scale=None):
     for step in grads:
         for link, g in zip(model, step):
             link.x.grad = link.device.send((g * (scale or 1)).astype(dtype))
-            link.x._loss_scale = scale
+            link.x.loss_scale = scale
         optimizer.update()
     return [cuda.to_cpu(link.x.array) for link in model]
 

@@ -54,7 +54,7 @@ def test_a_network_and_its_gradients_without_elements():
     )
     model(np.zeros((2, 3, 8, 8), "f"))
     for param in model.params():
-        param._to_device("meta:0")
+        param.move_to("meta:0")
     x = meta(np.empty((2, 3, 8, 8), "f"))
     _core.set_around_call(Everywhere())
     try:

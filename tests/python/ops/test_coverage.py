@@ -35,7 +35,7 @@ def device(request):
 def on_device(x, device, requires_grad=True):
     x = _core.Variable(x, requires_grad=requires_grad)
     if device != HOST:
-        x._to_device(device)
+        x.move_to(device)
     return x
 
 
@@ -87,7 +87,7 @@ def gradients(case, arrays, weights, device=HOST, create_graph=False):
     ys = outputs(case, xs)
     y = weighted_sum(ys, weights, device)
     gs = _core.grad([y], xs, [], [], enable_double_backprop=create_graph)
-    assert all(g._device_name == device for g in gs if g is not None)
+    assert all(g.device_name == device for g in gs if g is not None)
     return xs, gs
 
 
@@ -131,7 +131,7 @@ def test_forward(name, i, device):
                 continue
             ys = outputs(case, inputs)
             on_host = CATALOGUE[name].returns_arrays and not device.startswith("cuda")
-            assert ys[0]._device_name == (HOST if on_host else device)
+            assert ys[0].device_name == (HOST if on_host else device)
             for y, expected in zip(ys, references(case, arrays)):
                 assert y.shape == np.shape(expected)
                 if np.dtype(dtype).kind in "iu":  # integers wrap around

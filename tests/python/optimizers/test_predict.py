@@ -175,11 +175,11 @@ def test_gradients_are_divided_by_the_loss_scale(fp32):
     param, rule = trained("SGD", {"lr": 0.5}, numpy.ones(3, "f2"), 1, fp32)
     before = rule._fp32_param.array if fp32 else param.array
     param.grad = numpy.full(3, 64, "f2")
-    param._loss_scale = 128.0
+    param.loss_scale = 128.0
     numpy.testing.assert_allclose(
         rule.predict(param, 2), before.astype("f8") - 0.5, rtol=2**-10
     )
-    assert param._loss_scale == 128.0
+    assert param.loss_scale == 128.0
     numpy.testing.assert_array_equal(param.grad, 64)
 
 

@@ -124,7 +124,7 @@ def test_the_loss_scale_of_the_pass_is_kept(deferred):
     y.backward(loss_scale=8.0)
     deferred.compute()
     np.testing.assert_array_equal(w.grad, [16])
-    assert w._loss_scale == 8.0
+    assert w.loss_scale == 8.0
 
 
 def test_functions_of_python_are_called_once(deferred):

@@ -72,7 +72,7 @@ def _is_on_host(x: Any) -> bool:
     if not isinstance(x, Variable):
         return isinstance(x, numpy.ndarray)
     is_part = x.is_meta or x.stage >= 0 or is_recording()
-    return not is_part and x._device_name == "cpu"
+    return not is_part and x.device_name == "cpu"
 
 
 def _softmax_cross_entropy(function: Any) -> Any:

@@ -41,6 +41,7 @@ def add_to_classes() -> None:
             "_grad": property(lambda self: self.grad),
             "_has_chainerx_array": False,
             "_init_unchecked": classmethod(_init_unchecked),
+            "_loss_scale": Variable.loss_scale,
             "_node": Variable.node,
         },
         LossScaling: {"_loss_scale": LossScaling.loss_scale},

@@ -39,7 +39,7 @@ class Optimizer(Hookable, LossScaling):
         for each in link.links():
             each.note_optimizer(self)
         self.t = self.epoch = 0
-        self._pre_update_hooks = self._post_update_hooks = None
+        self.clear_update_hooks()
         return self
 
     def add_hook(

@@ -59,7 +59,7 @@ class FusedRule(UpdateRule):
             self._is_rule_of_core()
             and not self._use_fp32_update
             and isinstance(param.array, backend.get_array_types())
-            and param._loss_scale is None
+            and param.loss_scale is None
         )
 
     def is_maskable(self) -> bool:
@@ -78,16 +78,15 @@ class FusedRule(UpdateRule):
         """
         if (
             not self.enabled
-            or self._pre_update_hooks
-            or self._post_update_hooks
+            or self.has_update_hooks
             or self._use_fp32_update
             or self.mask is not None
-            or param._loss_scale is not None
+            or param.loss_scale is not None
             or not param.is_initialized
             or not _OVERRIDABLE.isdisjoint(vars(self))
         ):
             return False
-        if self._state is None or self._state_device != param._device_name:
+        if self._state is None or self._state_device != param.device_name:
             self.prepare_state(param)
         self.t += 1
         return True
@@ -96,5 +95,5 @@ class FusedRule(UpdateRule):
         return (
             is_method_of(self, FusedRule, *DISPATCHING, "update_core_cpu")
             and self.enabled
-            and not (self.update_hooks("pre") or self.update_hooks("post"))
+            and not self.has_update_hooks
         )

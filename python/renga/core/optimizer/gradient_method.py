@@ -218,7 +218,7 @@ class GradientMethod(Optimizer):
         """
         if not (self._loss_scaling_is_dynamic and isinstance(loss, _core.Variable)):
             return None
-        device: str = loss._device_name
+        device: str = loss.device_name
         params = list(self.target.params())
         hooks = list(self.update_hooks("pre").values())
         can = (
@@ -233,7 +233,7 @@ class GradientMethod(Optimizer):
             and all(type(hook) in _MASKABLE_HOOKS for hook in hooks)
             and all(
                 param.is_initialized
-                and param._device_name == device
+                and param.device_name == device
                 and is_method_of(param, Parameter, "update")
                 and param.update_rule is not None
                 and param.update_rule.is_maskable()
@@ -290,7 +290,7 @@ class GradientMethod(Optimizer):
             [
                 (out, param, None, None)
                 if param.update_rule is None
-                else param.update_rule._prediction(param, out)
+                else param.update_rule.prediction(param, out)
                 for param, out in zip(params, outs)
             ],
             steps,

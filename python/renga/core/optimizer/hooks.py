@@ -50,6 +50,15 @@ class Hookable:
         else:
             del self.update_hooks("post")[name]
 
+    @property
+    def has_update_hooks(self) -> bool:
+        """Whether there is a hook, before or after updates."""
+        return bool(self._pre_update_hooks or self._post_update_hooks)
+
+    def clear_update_hooks(self) -> None:
+        """Removes all hooks. Copies of this object that share its hooks keep them."""
+        self._pre_update_hooks = self._post_update_hooks = None
+
     def update_hooks(self, timing: str) -> dict[str, Callable[..., Any]]:
         """The hooks before (``pre``) or after (``post``) updates, by name."""
         if self._pre_update_hooks is None or self._post_update_hooks is None:

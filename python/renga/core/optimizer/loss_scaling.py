@@ -31,6 +31,11 @@ class LossScaling:
     _loss_scaling_multiplier = 1.0
 
     @property
+    def has_dynamic_loss_scale(self) -> bool:
+        """Whether the scale follows overflows of gradients."""
+        return self._loss_scaling_is_dynamic
+
+    @property
     def loss_scale(self) -> float | None:
         """The scale; one on a device is waited for."""
         self._read_device_loss_scale()
@@ -109,8 +114,17 @@ class LossScaling:
         sharded = next((param for param in params if param.is_divided), None)
         if sharded is not None:
             overflows = sharded.sum_over_shards(overflows)
-        self._loss_scaling_isnan = self.target.sum_over_stages(overflows) > 0
-        self._loss_scaling_isnan_ever |= self._loss_scaling_isnan
+        self.note_overflow(self.target.sum_over_stages(overflows) > 0)
+
+    def note_overflow(self, has_overflowed: bool) -> None:
+        """Records whether a gradient has overflowed."""
+        self._loss_scaling_isnan = has_overflowed
+        self._loss_scaling_isnan_ever |= has_overflowed
+
+    def ignore_overflows(self) -> None:
+        """Has each gradient update from now on; the scale is constant."""
+        self._loss_scaling_is_dynamic = self._loss_scaling_isnan = False
+        self._device_loss_scale = None
 
     def is_safe_to_update(self) -> bool:
         """Whether no gradient had overflowed at the last check."""

@@ -168,11 +168,11 @@ class UpdateRule(Hookable):
         if self._state is None:
             self._state = {}
             self.init_state(param)
-        elif self._state_device != param._device_name:
+        elif self._state_device != param.device_name:
             for name, value in self._state.items():
                 if isinstance(value, backend.get_array_types()):
                     self._state[name] = param.device.send(value)
-        self._state_device = param._device_name
+        self._state_device = param.device_name
 
     def _update_in_fp32(self, param: Any) -> None:
         master = self._fp32_param
@@ -185,7 +185,7 @@ class UpdateRule(Hookable):
         # Divides by the loss scale in float32: small gradients would vanish in float16.
         grad = param.grad
         master.grad = None if grad is None else grad.astype(numpy.float32)
-        master._loss_scale = param._loss_scale
+        master.loss_scale = param.loss_scale
         _unscale_grad(master)
         if self.device_scale is not None and master.grad is not None:
             master.grad /= as_factor(self.device_scale, master.grad)
@@ -234,7 +234,7 @@ class UpdateRule(Hookable):
         for name in names:
             # From the core's allocator, which reuses the memory of the step's
             # activations.
-            state = _core.empty(param.shape, param.dtype, param._device_name)
+            state = _core.empty(param.shape, param.dtype, param.device_name)
             state[...] = 0
             self.state[name] = state
 
@@ -262,9 +262,9 @@ class UpdateRule(Hookable):
         1809.02839.
         """
         check_count(f"{type(self).__name__}.predict: steps", steps, 0)
-        return _core.optimizers.predict([self._prediction(param, out)], steps)[0]
+        return _core.optimizers.predict([self.prediction(param, out)], steps)[0]
 
-    def _prediction(self, param: Any, out: Any) -> tuple[Any, ...]:
+    def prediction(self, param: Any, out: Any) -> tuple[Any, ...]:
         """What ``predict`` passes to the core, which takes many parameters at once."""
         if not param.is_initialized:
             raise ValueError(
@@ -305,8 +305,13 @@ class UpdateRule(Hookable):
                     UpdateRule.next_step(self, None)
                 return
 
-    def use_fp32_update(self, flag: bool = True) -> None:
+    @property
+    def has_fp32_update(self) -> bool:
         """Whether a float16 parameter is updated through a float32 copy of it."""
+        return self._use_fp32_update
+
+    def use_fp32_update(self, flag: bool = True) -> None:
+        """Sets whether a float16 parameter is updated through a float32 copy."""
         self._use_fp32_update = flag
         if not flag:
             self._fp32_param = None
@@ -362,6 +367,6 @@ def _is_stored(serializer: Any, name: str) -> bool:
 
 def _unscale_grad(param: Any) -> None:
     """Divides the gradient by the loss scale of backward(), if any."""
-    scale, param._loss_scale = param._loss_scale, None
+    scale, param.loss_scale = param.loss_scale, None
     if scale is not None and param.grad is not None:
         param.grad /= param.grad.dtype.type(scale)

@@ -21,7 +21,7 @@ def sample_pixels(x: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> Variable
         rows, columns: (N, …)
         return: (N, C, …)
     """
-    if not as_variable(x)._device_name.startswith("cuda:"):
+    if not as_variable(x).device_name.startswith("cuda:"):
         return _core.ops.sample_2d(x, rows, columns)
     return _composed(x, rows, columns)
 

@@ -32,7 +32,7 @@ class Recomputation:
     """
 
     def __init__(self, func: Callable[..., object]) -> None:
-        self._func = func
+        self.function = func
         self._values: list[Any] = []
         self.states = LinkStates()
 
@@ -41,7 +41,7 @@ class Recomputation:
         self._settings = values_of(config)
         before = random_states()
         with _on_tape(_Tape(self._values, replays=False)), self.states.observed():
-            ys = self._func(*xs)
+            ys = self.function(*xs)
         # Without draws, the backward pass need not restore generators.
         self._random = None if before == random_states() else before
         return ys
@@ -57,7 +57,7 @@ class Recomputation:
             stack.enter_context(_random_states_of(self._random))
             stack.enter_context(_on_tape(_Tape(self._values, replays=True)))
             written = stack.enter_context(self.states.replayed(states))
-            return self._func(*xs), written()
+            return self.function(*xs), written()
 
 
 class _Tape:

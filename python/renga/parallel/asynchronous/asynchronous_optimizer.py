@@ -202,7 +202,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
 
     def _require_constant_loss_scale(self, function: str) -> None:
         """Raises ValueError: a rank cannot skip updates that others have made."""
-        if self.actual_optimizer._loss_scaling_is_dynamic:
+        if self.actual_optimizer.has_dynamic_loss_scale:
             raise ValueError(
                 f"{function}: expected a constant loss scale, got a dynamic one"
             )

@@ -84,7 +84,7 @@ class HogwildOptimizer(AsynchronousOptimizer):
     def _update(self, forward: Callable[[], Any] | None) -> None:
         rules = [param.update_rule for param in self._packed.params]
         owners = [self, *(rule for rule in rules if rule is not None)]
-        if any(x.update_hooks("pre") or x.update_hooks("post") for x in owners):
+        if any(x.has_update_hooks for x in owners):
             raise ValueError("create_hogwild_optimizer: expected an SGD without hooks")
         self._share_replaced_arrays()
         self._compute_gradients(forward)
@@ -111,7 +111,7 @@ def _subtract_gradient(param: Parameter) -> None:
     if rule is None or not rule.enabled:
         return
     rule.t += 1
-    scale, param._loss_scale = param._loss_scale, None
+    scale, param.loss_scale = param.loss_scale, None
     grad = param.grad
     if grad is not None:
         rate = rule.hyperparam.lr / (1.0 if scale is None else scale)

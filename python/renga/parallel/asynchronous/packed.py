@@ -62,7 +62,7 @@ class PackedParameters:
             _core.empty(
                 sum(param.size for param in group),
                 group[0].dtype,
-                group[0]._device_name,
+                group[0].device_name,
             )
             for group in self.groups
         ]

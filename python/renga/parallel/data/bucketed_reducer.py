@@ -216,7 +216,7 @@ class BucketedReducer(Reducer):
         for i, param in enumerate(self._params):
             if flags[i] or self._zero_fill:
                 param.grad = means[i]
-                param._loss_scale = self._loss_scale
+                param.loss_scale = self._loss_scale
         if not self._is_order_agreed:
             self._agree_on_order()
         return True

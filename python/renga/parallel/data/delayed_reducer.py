@@ -56,7 +56,7 @@ class DelayedReducer(Reducer):
         # A dynamic loss scale may have changed since.
         for param, mean in previous.means():
             param.grad = mean
-            param._loss_scale = previous.loss_scale
+            param.loss_scale = previous.loss_scale
         return True
 
     def means(self) -> dict[int, Array]:

@@ -20,7 +20,7 @@ def take_gradient(
     The result is in ``out`` or in memory that nothing else uses. A missing gradient,
     or one with weight zero, even if it is not finite, counts as zero.
     """
-    owned, grad = param._owns_grad, param.grad
+    owned, grad = param.owns_grad, param.grad
     param.grad = None
     result: Array
     is_zero = grad is None or weight == 0

@@ -120,7 +120,7 @@ class UpdatingReducer(Reducer):
 
     def _are_movable(self) -> bool:
         return (
-            all(p._owns_array and p.array.flags.c_contiguous for p in self._params)
+            all(p.owns_array and p.array.flags.c_contiguous for p in self._params)
             and all(
                 _is_plain(x, param.shape)
                 for param in self._params

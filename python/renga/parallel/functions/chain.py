@@ -60,9 +60,7 @@ class CommunicationChain(threading.local):
         """For an error: communications that no backward pass has reached yet."""
         is_waiting = _core.extra_root(_NAME) is not None
         nodes = [node() for node in self._nodes] if is_waiting else []
-        waiting = [
-            f"{node.label} called at {node._link.call_site}" for node in nodes if node
-        ]
+        waiting = [f"{node.label} called at {node.call_site}" for node in nodes if node]
         if not waiting:
             return ""
         return (

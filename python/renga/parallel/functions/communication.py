@@ -26,6 +26,11 @@ class Communication(FunctionNode):
     if it sends or receives nothing that requires a gradient.
     """
 
+    @property
+    def call_site(self) -> str:
+        """The line of the user's program from which it was applied."""
+        return str(self._link.call_site)
+
     def communicate(
         self, xs: Sequence[ArrayLike], delegate: Variable | None = None
     ) -> Result:

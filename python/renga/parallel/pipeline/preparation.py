@@ -136,7 +136,7 @@ def cut(
     _require_arrays_of_one_stage(model)
     for param in model.params():
         if rank_of_stage(param.stage, comm.size) != comm.rank:
-            param._to_device("meta:0")
+            param.move_to("meta:0")
     stages_of_segments = [stage_of[segment.link] for segment in costs.segments]
     homes = {path: stages_of_segments[last] for path, (_, last) in costs.spans.items()}
     return partitioned, homes

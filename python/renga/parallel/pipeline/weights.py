@@ -83,7 +83,7 @@ class Flush:
     def set_loss_scale(self, loss_scale: float | None) -> None:
         """Sets by what the gradients of the parameters are multiplied."""
         for param in self._params:
-            param._loss_scale = loss_scale
+            param.loss_scale = loss_scale
 
     def after_update(self) -> None:
         """Takes note of an update."""

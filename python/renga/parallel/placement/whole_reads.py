@@ -61,7 +61,7 @@ class WholeReads(OwnReads):
     def _read(self, x: Any) -> Any:
         x = self._replaced.get(id(x), x)
         param = getattr(x, "shard_of", None)
-        return x if param is None else GatherBlocks(param)._apply((x,))[0]
+        return x if param is None else GatherBlocks(param).gathered(x)
 
 
 _whole_reads = WholeReads({})
@@ -121,6 +121,10 @@ class GatherBlocks(FunctionNode):
 
     def __init__(self, param: Any) -> None:
         self.param, self.random_comm = param, param.comm
+
+    def gathered(self, block: Variable) -> Variable:
+        """The whole array for this rank's block; handlers of calls are not asked."""
+        return self._apply((block,))[0]
 
     def forward(self, inputs: tuple[Any, ...]) -> tuple[Array, ...]:
         return (self.param.whole(inputs[0]),)

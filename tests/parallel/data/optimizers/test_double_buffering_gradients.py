@@ -42,12 +42,12 @@ def late_updates(model, optimizer):
         model.cleargrads()
         model(x).backward(loss_scale=optimizer.loss_scale)
         params = list(model.params(include_uninit=False))
-        found = [(p, p.grad, p._loss_scale) for p in params]
+        found = [(p, p.grad, p.loss_scale) for p in params]
         found, late = late, found
         if found is not None:
             model.cleargrads()
             for param, grad, scale in found:
-                param.grad, param._loss_scale = grad, scale
+                param.grad, param.loss_scale = grad, scale
             optimizer.update()
 
 

@@ -107,17 +107,17 @@ def take_gradient_of(
     arrays = []
     for param in params:
         arrays.append(take_gradient(param))
-        param._loss_scale = None
+        param.loss_scale = None
     values = numbers_of(optimizer)
     return Gradient(arrays, scale if is_safe else math.nan, samples, values)
 
 
 def _common_scale(params: Sequence[Parameter]) -> float:
     """The loss scale of all gradients; those with another one are multiplied by it."""
-    scales = {p._loss_scale for p in params if p.grad is not None}
+    scales = {p.loss_scale for p in params if p.grad is not None}
     scale = (scales.pop() if len(scales) == 1 else None) or 1.0
     for param in params:
-        factor = scale / (param._loss_scale or 1.0)
+        factor = scale / (param.loss_scale or 1.0)
         if param.grad is not None and factor != 1:
             param.grad = param.grad * param.dtype.type(factor)
     return scale

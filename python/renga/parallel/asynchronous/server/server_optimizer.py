@@ -283,10 +283,9 @@ class ServerOptimizer(AsynchronousOptimizer):
         """Counts it, and adapts a dynamic loss scale."""
         optimizer = self.actual_optimizer
         optimizer.t += 1
-        if optimizer._loss_scaling_is_dynamic and self._staleness == 0:
+        if optimizer.has_dynamic_loss_scale and self._staleness == 0:
             overflowed = self._leaf.share_number(self._client.overflowed)
-            optimizer._loss_scaling_isnan = bool(overflowed)
-            optimizer._loss_scaling_isnan_ever |= bool(overflowed)
+            optimizer.note_overflow(bool(overflowed))
         optimizer.update_loss_scale()
 
     def _rows_of(self, forward: Any) -> dict[int, Array]:

@@ -204,6 +204,6 @@ def _set_own(hyperparam: Any, values: dict[str, Any]) -> None:
 def _set_hooks(
     owner: Any, hooks: Sequence[HookSettings], find_hook: Callable[..., Any]
 ) -> None:
-    owner._pre_update_hooks, owner._post_update_hooks = {}, {}
+    owner.clear_update_hooks()
     for hook in hooks:
         owner.update_hooks(hook.timing)[hook.name] = find_hook(hook)

@@ -66,7 +66,7 @@ class ShardOptimizer:
         vars(self._optimizer.hyperparam).update(gradient.values)
         scale = None if gradient.scale == 1 else gradient.scale
         for param, x in zip(self._params, gradient.arrays):
-            param.grad, param._loss_scale = x, scale
+            param.grad, param.loss_scale = x, scale
         with self._rates_multiplied(rate):
             self._optimizer.update()
 
@@ -165,8 +165,7 @@ def _optimizer_of(arrays: Iterable[Array], optimizer: Any) -> Any:
             setattr(link, f"piece_{i:06}", Parameter(x))
     own = copy.copy(optimizer)
     own.hyperparam = copy.copy(optimizer.hyperparam)
-    own._loss_scaling_is_dynamic = own._loss_scaling_isnan = False
-    own._device_loss_scale = None
+    own.ignore_overflows()
     own.target = None
     if list(link.params()):
         own.setup(link)

@@ -40,5 +40,4 @@ def create_synchronized_iterator(
 
 
 def _draws_globally(sampler: Any) -> bool:
-    is_shuffle = isinstance(sampler, ShuffleOrderSampler)
-    return is_shuffle and sampler._random is ShuffleOrderSampler()._random
+    return isinstance(sampler, ShuffleOrderSampler) and sampler.draws_globally

@@ -200,7 +200,7 @@ class Steps:
     ) -> None:
         reducer = self.reducers.of_caller
         # Gradients of the caller are scaled if backward() was told so.
-        scales = [param._loss_scale for param in self._optimizer.target.params()]
+        scales = [param.loss_scale for param in self._optimizer.target.params()]
         reducer.begin(request, next(filter(None, scales), None))
         self._reduce_and_update(reducer, result)
 

@@ -51,7 +51,7 @@ def fingerprint_of(optimizer: Optimizer, params: Iterable[Parameter]) -> int:
         own = vars(rule.hyperparam)
         if len(own) > 1:  # besides the parent
             _append_numbers(values, own)
-        if rule._pre_update_hooks or rule._post_update_hooks:
+        if rule.has_update_hooks:
             _append_hooks(values, rule)
     return hash(tuple(values))
 
@@ -65,8 +65,8 @@ def _append_numbers(values: list[Any], found: Mapping[str, Any]) -> None:
 
 
 def _append_hooks(values: list[Any], hookable: Any) -> None:
-    for hooks in (hookable._pre_update_hooks, hookable._post_update_hooks):
-        for hook in (hooks or {}).values():
+    for timing in ("pre", "post"):
+        for hook in hookable.update_hooks(timing).values():
             cls = type(hook)
             if cls.__module__.startswith(_HOOKS):
                 values.append(_number_of(cls.__name__))
@@ -90,7 +90,7 @@ def settings_of(
     if hyperparam is not None:
         found.update(_named("", hyperparam.get_dict()))
     found.update(_hooks_of("", optimizer))
-    is_dynamic = getattr(optimizer, "_loss_scaling_is_dynamic", False)
+    is_dynamic = getattr(optimizer, "has_dynamic_loss_scale", False)
     scale = "dynamic" if is_dynamic else getattr(optimizer, "loss_scale", None)
     found[RankSetting("", "loss scale")] = scale
     for distinct in params:
@@ -98,7 +98,7 @@ def settings_of(
         found[RankSetting(name, "update rule")] = type(rule).__name__
         if rule is not None:
             found[RankSetting(name, _ENABLED)] = rule.enabled
-            found[RankSetting(name, "updates in float32")] = rule._use_fp32_update
+            found[RankSetting(name, "updates in float32")] = rule.has_fp32_update
             own = vars(rule.hyperparam)
             found.update(_named(name, {k: v for k, v in own.items() if k[0] != "_"}))
             found.update(_hooks_of(name, rule))

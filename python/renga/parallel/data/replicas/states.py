@@ -29,7 +29,7 @@ def broadcast_states(
     Every rank calls it, with the same parameters. What is neither an array nor a
     number stays as it is.
     """
-    is_dynamic = getattr(optimizer, "_loss_scaling_is_dynamic", False)
+    is_dynamic = getattr(optimizer, "has_dynamic_loss_scale", False)
     names = (*_COUNTS, *(_LOSS_SCALING if is_dynamic else ()))
     own = {name: getattr(optimizer, name) for name in names}
     counts, described = comm.bcast_obj((own, [_describe(d.param) for d in params]))

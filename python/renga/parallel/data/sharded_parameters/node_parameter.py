@@ -82,9 +82,9 @@ class PlacedParameter:
         copied: Variable = _core.record_python(_Copy(), [self], [x])[0]
         return copied
 
-    def _to_device(self: Any, device: str) -> None:
+    def move_to(self: Any, device: str) -> None:
         self.array  # noqa: B018 (makes the numbers this rank's own)
-        super()._to_device(device)  # type: ignore[misc]
+        super().move_to(device)  # type: ignore[misc]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As of a parameter that was never shared: a copy is no rank's shard."""
@@ -156,7 +156,7 @@ def place(param: Parameter, array: Array, lock: Any) -> None:
     """
     if is_at(param, array):
         return
-    if isinstance(array, numpy.ndarray) and not param._owns_array:
+    if isinstance(array, numpy.ndarray) and not param.owns_array:
         param.array[...] = array
         return
     if lock is None:
@@ -183,7 +183,7 @@ def forget_place(param: Parameter) -> None:
 def is_held(param: Parameter) -> bool:
     """Whether something else refers to the array of a parameter, or to its memory."""
     if isinstance(_ARRAY.__get__(param), numpy.ndarray):
-        return not param._owns_array
+        return not param.owns_array
     x = _ARRAY.__get__(param)
     # The parameter has the array; this function and its call have it, too.
     return sys.getrefcount(x) > 3 or sys.getrefcount(x.data.mem) > 2
@@ -194,7 +194,7 @@ def without_numbers(param: Parameter) -> Array:
 
     All its elements are one NaN, so that a result that was computed of it is seen.
     """
-    nan: Any = _core.empty((), param.dtype, param._device_name)
+    nan: Any = _core.empty((), param.dtype, param.device_name)
     nan.fill(numpy.nan)
     strides = (0,) * param.ndim
     if isinstance(nan, numpy.ndarray):

@@ -51,7 +51,7 @@ class ShardLayout:
         # since the norm of such a parameter is a sum over these ranks.
         self._full_sizes = {i: _full_size(params[i]) for i in indices}
         self.dtype = params[indices[0]].dtype
-        self._device = params[indices[0]]._device_name
+        self._device = params[indices[0]].device_name
         self.ranks = ranks
         self._line = _LINE_BYTES // self.dtype.itemsize
         self._begin: dict[int, int] = {}

@@ -94,5 +94,5 @@ class ScatterReducer(BucketedReducer):
                     mean += rests[piece.param].reshape(-1)[piece.start : piece.stop]
                 used = flags[piece.param] or self._zero_fill
                 part.grad = mean.reshape(part.shape) if used else None
-                part._loss_scale = self._loss_scale
+                part.loss_scale = self._loss_scale
         return True

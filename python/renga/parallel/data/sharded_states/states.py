@@ -153,7 +153,7 @@ class ShardedStates:
         for piece, part in (pair for row in self.own for pair in row):
             whole = self._params[piece.param]
             part.grad = None if whole.grad is None else part_of(whole.grad, piece)
-            part._loss_scale = whole._loss_scale
+            part.loss_scale = whole.loss_scale
 
     def fits(self) -> bool:
         """Whether the hooks, which may have changed, need no whole parameters."""
@@ -305,10 +305,7 @@ def is_elementwise(optimizer: Optimizer, params: Sequence[Parameter]) -> bool:
     ]
     rules: list[Any] = [p.update_rule for p in params if p.update_rule is not None]
     return all(type(hook) in _ELEMENTWISE_HOOKS for hook in hooks) and all(
-        rule.is_elementwise
-        and not rule.update_hooks("pre")
-        and not rule.update_hooks("post")
-        for rule in rules
+        rule.is_elementwise and not rule.has_update_hooks for rule in rules
     )
 
 
@@ -319,7 +316,7 @@ def _address(x: Array) -> int:
 
 def require_own_memory(params: Sequence[Parameter]) -> None:
     """Checks that parameters are on one device and share no memory with each other."""
-    devices = sorted({param._device_name for param in params})
+    devices = sorted({param.device_name for param in params})
     if len(devices) > 1:
         raise ValueError(
             f"shard: expected parameters on one device, got {' and '.join(devices)}"

@@ -80,7 +80,7 @@ class StageParameters:
         """Drops the elements and the optimizer's states of other ranks' parameters."""
         for param in self._params():
             if not self.is_own(param):
-                param._to_device("meta:0")
+                param.move_to("meta:0")
                 param.grad = None
                 if param.update_rule is not None:
                     param.update_rule.set_values(RuleValues())
@@ -182,7 +182,7 @@ def _copy_without_elements(param: Parameter, memo: dict[int, Any]) -> Parameter:
     new = type(param).__new__(type(param))
     array = numpy.empty(param.shape, param.dtype)
     Variable.__init__(new, array, name=param.name, requires_grad=param.requires_grad)
-    new._to_device("meta:0")
+    new.move_to("meta:0")
     new.__dict__.update(copy.deepcopy(vars(param), memo))
     return new
 

@@ -114,7 +114,7 @@ class StageRun:
         values = deque(transfer for _, transfer in self._received.values())
         self._sent, self._received, self._values = {}, {}, values
         states = tuple([x for x, _ in self._recomputation.states.inputs(set())])
-        with self._placing(self._recomputation._func):
+        with self._placing(self._recomputation.function):
             self.result, _ = self._recomputation.again(self._inputs, states)
 
     @contextlib.contextmanager
