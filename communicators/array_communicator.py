@@ -47,9 +47,9 @@ class ArrayCommunicator(CommunicatorBase):
 
     def all_reduce(
         self,
-        x: Any,
+        x: Array | Sequence[Array],
         op: str = "sum",
-        out: Any = None,
+        out: Array | Sequence[Array] | None = None,
         wait: bool = True,
         dtype: DtypeLike | None = None,
     ) -> Any:

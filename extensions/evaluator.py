@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from renga.backends.device import DeviceLike
 from renga.core import backend, configuration
 from renga.core import reporter as reporter_module
 from renga.dataset import convert
@@ -43,8 +44,8 @@ class Evaluator(extension.Extension):
         iterator: Any,
         target: Any,
         converter: Callable = convert.concat_examples,
-        device: Any = None,
-        eval_hook: Callable[[Evaluator], Any] | None = None,
+        device: DeviceLike | None = None,
+        eval_hook: Callable[[Evaluator], object] | None = None,
         eval_func: Callable | None = None,
         **kwargs: Any,
     ) -> None:

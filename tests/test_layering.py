@@ -543,3 +543,30 @@ def test_underscore_members_of_others_are_not_used():
         if (members := underscore_members_of_others(path) - everywhere)
     }
     assert used == {m: names for m, names in UNDERSCORE_MEMBERS.items() if m != "*"}
+
+
+# Annotations of public functions and methods that say Any. Fewer are better: a smaller
+# number takes the place of this one.
+MOST_ANYS = 1299
+
+
+def public_functions(body: list[ast.stmt]) -> Iterator[ast.FunctionDef]:
+    """The public functions and methods, constructors and calls of a module."""
+    for node in body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield from public_functions(node.body)
+        elif isinstance(node, ast.FunctionDef):
+            if not re.match("_(?!_(init|call)__)", node.name):
+                yield node
+
+
+def test_signatures_have_types():
+    found = 0
+    for path in python_files().values():
+        for function in public_functions(tree_of(path).body):
+            given = function.args
+            args = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+            args += [x for x in (given.vararg, given.kwarg) if x is not None]
+            types = [*(x.annotation for x in args), function.returns]
+            found += sum("Any" in ast.unparse(t) for t in types if t is not None)
+    assert found <= MOST_ANYS

@@ -12,7 +12,7 @@ from renga.core.serializer import AbstractSerializer
 from renga.serializers.atomic import atomic_write
 from renga.training import extension
 from renga.training.trainer import Trainer
-from renga.training.triggers.interval_trigger import get_trigger
+from renga.training.triggers.interval_trigger import TriggerLike, get_trigger
 from renga.utils import argument
 
 
@@ -32,8 +32,8 @@ class LogReport(extension.Extension):
     def __init__(
         self,
         keys: Iterable[str] | str | None = None,
-        trigger: Any = (1, "epoch"),
-        postprocess: Callable[[dict[str, Any]], Any] | None = None,
+        trigger: TriggerLike = (1, "epoch"),
+        postprocess: Callable[[dict[str, Any]], object] | None = None,
         filename: str | None = None,
         **kwargs: object,
     ) -> None:

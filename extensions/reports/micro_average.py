@@ -8,7 +8,7 @@ from renga.core import reporter
 from renga.core.serializer import AbstractSerializer
 from renga.training import extension
 from renga.training.trainer import Trainer
-from renga.training.triggers.interval_trigger import get_trigger
+from renga.training.triggers.interval_trigger import TriggerLike, get_trigger
 
 
 class MicroAverage(extension.Extension):
@@ -28,7 +28,7 @@ class MicroAverage(extension.Extension):
         numerator_key: str,
         denominator_key: str,
         result_key: str,
-        trigger: Any = (1, "epoch"),
+        trigger: TriggerLike = (1, "epoch"),
     ) -> None:
         self._numerator_key = numerator_key
         self._denominator_key = denominator_key

@@ -13,7 +13,7 @@ from renga.core.link import Link
 from renga.core.serializer import AbstractSerializer
 from renga.training import extension
 from renga.training.trainer import Trainer
-from renga.training.triggers.interval_trigger import get_trigger
+from renga.training.triggers.interval_trigger import TriggerLike, get_trigger
 
 _SIGMAS = (0.13, 2.28, 15.87, 50, 84.13, 97.72, 99.87)
 
@@ -56,7 +56,7 @@ class ParameterStatistics(extension.Extension):
         report_params: bool = True,
         report_grads: bool = True,
         prefix: str | None = None,
-        trigger: Any = (1, "epoch"),
+        trigger: TriggerLike = (1, "epoch"),
         skip_nan_params: bool = False,
     ) -> None:
         self._links = [links] if isinstance(links, Link) else list(links)

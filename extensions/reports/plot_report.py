@@ -14,7 +14,7 @@ from renga.core.serializer import AbstractSerializer
 from renga.serializers.atomic import atomic_write
 from renga.training import extension
 from renga.training.trainer import Trainer
-from renga.training.triggers.interval_trigger import get_trigger
+from renga.training.triggers.interval_trigger import TriggerLike, get_trigger
 from renga.utils import argument
 
 
@@ -37,8 +37,8 @@ class PlotReport(extension.Extension):
         self,
         y_keys: Iterable[str] | str,
         x_key: str = "iteration",
-        trigger: Any = (1, "epoch"),
-        postprocess: Callable[[Any, Any, DictSummary], Any] | None = None,
+        trigger: TriggerLike = (1, "epoch"),
+        postprocess: Callable[[Any, Any, DictSummary], object] | None = None,
         filename: str | None = None,
         marker: str | None = "x",
         grid: bool = True,

@@ -10,7 +10,7 @@ from renga.core.serializer import AbstractSerializer
 from renga.extensions.reports.terminal import is_first_rank
 from renga.training import extension
 from renga.training.trainer import Trainer
-from renga.training.triggers.interval_trigger import get_trigger
+from renga.training.triggers.interval_trigger import TriggerLike, get_trigger
 
 
 class Tracker(extension.Extension):
@@ -22,7 +22,7 @@ class Tracker(extension.Extension):
 
     trigger = (1, "iteration")
 
-    def __init__(self, interval: Any = (1, "epoch")) -> None:
+    def __init__(self, interval: TriggerLike = (1, "epoch")) -> None:
         self._interval = get_trigger(interval)
         self._summary = DictSummary()
         self._sends = True
@@ -66,7 +66,9 @@ class TensorBoardReport(Tracker):
             folder ``tensorboard`` in the trainer's directory, closed at the end.
     """
 
-    def __init__(self, writer: Any = None, interval: Any = (1, "epoch")) -> None:
+    def __init__(
+        self, writer: Any = None, interval: TriggerLike = (1, "epoch")
+    ) -> None:
         super().__init__(interval)
         _check_method("TensorBoardReport", writer, "add_scalar")
         self._writer = writer
@@ -101,7 +103,7 @@ class WandbReport(Tracker):
     """
 
     def __init__(
-        self, run: Any = None, interval: Any = (1, "epoch"), **init: object
+        self, run: Any = None, interval: TriggerLike = (1, "epoch"), **init: object
     ) -> None:
         super().__init__(interval)
         _check_method("WandbReport", run, "log")
@@ -132,7 +134,7 @@ class MLflowReport(Tracker):
             training, if none is active.
     """
 
-    def __init__(self, interval: Any = (1, "epoch"), **start: object) -> None:
+    def __init__(self, interval: TriggerLike = (1, "epoch"), **start: object) -> None:
         super().__init__(interval)
         self._start = start
         self._mlflow: Any = None

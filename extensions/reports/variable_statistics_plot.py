@@ -17,7 +17,7 @@ from renga.core.variable import Variable
 from renga.serializers.atomic import atomic_write
 from renga.training import extension
 from renga.training.trainer import Trainer
-from renga.training.triggers.interval_trigger import get_trigger
+from renga.training.triggers.interval_trigger import TriggerLike, get_trigger
 from renga.utils import argument
 
 
@@ -56,7 +56,7 @@ class VariableStatisticsPlot(extension.Extension):
             99.87,
             100,
         ),
-        trigger: Any = (1, "epoch"),
+        trigger: TriggerLike = (1, "epoch"),
         filename: str | None = None,
         figsize: tuple[float, float] | None = None,
         marker: str | None = None,

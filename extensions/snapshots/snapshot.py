@@ -19,7 +19,7 @@ Filename = Union[str, Callable[[Trainer], str]]
 
 
 def snapshot(
-    savefun: Callable[[str, Any], Any] | None = None,
+    savefun: Callable[..., object] | None = None,
     filename: Filename = "snapshot_iter_{.updater.iteration}",
     **kwargs: Any,
 ) -> extension.Extension:
@@ -72,7 +72,7 @@ def snapshot(
 def snapshot_object(
     target: object,
     filename: Filename,
-    savefun: Callable[[str, Any], Any] | None = None,
+    savefun: Callable[..., object] | None = None,
     **kwargs: Any,
 ) -> extension.Extension:
     """An extension that saves an object; the arguments are those of ``snapshot``."""

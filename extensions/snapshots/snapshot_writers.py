@@ -93,7 +93,9 @@ class SimpleWriter(Writer):
         savefun: function of (path, target) and ``kwds``.
     """
 
-    def __init__(self, savefun: Callable[..., Any] = npz.save_npz, **kwds: Any) -> None:
+    def __init__(
+        self, savefun: Callable[..., object] = npz.save_npz, **kwds: Any
+    ) -> None:
         super().__init__()
         self._savefun = savefun
         self._kwds = kwds
@@ -127,7 +129,9 @@ class StandardWriter(SimpleWriter):
     The exception of a write that failed is raised by the next call or at the end.
     """
 
-    def __init__(self, savefun: Callable[..., Any] = npz.save_npz, **kwds: Any) -> None:
+    def __init__(
+        self, savefun: Callable[..., object] = npz.save_npz, **kwds: Any
+    ) -> None:
         super().__init__(savefun, **kwds)
         self._worker: Any = None
 
@@ -243,7 +247,7 @@ class QueueWriter(Writer):
     )
 
     def __init__(
-        self, savefun: Callable[..., Any] = npz.save_npz, task: Any = None
+        self, savefun: Callable[..., object] = npz.save_npz, task: Any = None
     ) -> None:
         super().__init__()
         self._task = self.create_task(savefun) if task is None else task

@@ -8,6 +8,7 @@ from typing import Any, Callable
 
 from renga import functions as F
 from renga.core.configuration import using_config
+from renga.core.types import ArrayLike
 from renga.links.caffe.network import blobs_of
 from renga.links.caffe.pooling import average_pooling, max_pooling
 from renga.links.connection.linear import Linear
@@ -187,7 +188,7 @@ def _scale(layer: Any) -> Scale:
 class _GlobalNormalization(BatchNormalization):
     """Normalizes by the statistics in the file, also during training."""
 
-    def forward(self, x: Any, **kwargs: Any) -> Any:
+    def forward(self, x: ArrayLike, **kwargs: Any) -> Any:
         with using_config("train", False):
             return super().forward(x, **kwargs)
 

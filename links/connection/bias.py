@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core.link import Link
 from renga.core.parameter import Parameter
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import bias
 
@@ -29,7 +28,7 @@ class Bias(Link):
             with self.init_scope():
                 self.b = Parameter(0, shape)
 
-    def forward(self, *xs: Any) -> Variable:
+    def forward(self, *xs: ArrayLike) -> Variable:
         """The sum; ValueError for another number of inputs."""
         if hasattr(self, "b"):
             (x,) = xs

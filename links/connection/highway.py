@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Callable
 
 from renga.core.link import Chain
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import linear_interpolate, relu, sigmoid
 from renga.links.connection.linear import Linear
@@ -31,11 +31,11 @@ class Highway(Chain):
         self,
         in_out_size: int,
         nobias: bool = False,
-        activate: Callable[[Any], Any] = relu,
-        init_Wh: Any = None,
-        init_Wt: Any = None,
-        init_bh: Any = None,
-        init_bt: Any = -1,
+        activate: Callable[[Variable], Variable] = relu,
+        init_Wh: Initial | None = None,
+        init_Wt: Initial | None = None,
+        init_bh: Initial | None = None,
+        init_bt: Initial = -1,
     ) -> None:
         super().__init__()
         self.activate = activate

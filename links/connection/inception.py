@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.core.link import Chain
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import concat, max_pooling_2d, relu
 from renga.links.convolution.convolution_2d import Convolution2D
@@ -41,11 +41,11 @@ class Inception(Chain):
         proj5: int,
         out5: int,
         proj_pool: int,
-        conv_init: Any = None,
-        bias_init: Any = None,
+        conv_init: Initial | None = None,
+        bias_init: Initial | None = None,
     ) -> None:
         super().__init__()
-        init = {"initialW": conv_init, "initial_bias": bias_init}
+        init: dict[str, Any] = {"initialW": conv_init, "initial_bias": bias_init}
         with self.init_scope():
             self.conv1 = Convolution2D(in_channels, out1, 1, **init)
             self.proj3 = Convolution2D(in_channels, proj3, 1, **init)

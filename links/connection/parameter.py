@@ -6,6 +6,7 @@ from typing import Any
 
 from renga.core import parameter
 from renga.core.link import Link
+from renga.core.types import Array
 
 
 class Parameter(Link):
@@ -13,7 +14,7 @@ class Parameter(Link):
 
     W: parameter.Parameter
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Array) -> None:
         super().__init__()
         with self.init_scope():
             self.W = parameter.Parameter(array)

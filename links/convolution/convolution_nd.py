@@ -30,7 +30,7 @@ class ConvolutionND(GroupedFiltersND):
         self,
         ndim: int,
         in_channels: int | None,
-        out_channels: Any,
+        out_channels: int,
         ksize: Extents | None = None,
         stride: int | tuple[int, ...] = 1,
         pad: int | tuple[int, ...] = 0,

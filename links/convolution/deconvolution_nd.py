@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 from renga.core.types import ArrayLike, Extents, Initial
 from renga.core.variable import Variable
@@ -32,7 +31,7 @@ class DeconvolutionND(GroupedFiltersND):
         self,
         ndim: int,
         in_channels: int | None,
-        out_channels: Any,
+        out_channels: int,
         ksize: Extents | None = None,
         stride: int | tuple[int, ...] = 1,
         pad: int | tuple[int, ...] = 0,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core.link import Chain
 from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
@@ -40,11 +38,11 @@ class DeformableConvolution2D(Chain):
         stride: int | tuple[int, int] = 1,
         pad: int | tuple[int, int] = 0,
         offset_nobias: bool = False,
-        offset_initialW: Any = None,
-        offset_initial_bias: Any = None,
+        offset_initialW: Initial | None = None,
+        offset_initial_bias: Initial | None = None,
         deform_nobias: bool = False,
-        deform_initialW: Any = None,
-        deform_initial_bias: Any = None,
+        deform_initialW: Initial | None = None,
+        deform_initial_bias: Initial | None = None,
     ) -> None:
         super().__init__()
         rows, columns = as_pair(ksize)

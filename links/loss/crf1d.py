@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from renga.core.link import Link
 from renga.core.parameter import Parameter
-from renga.core.types import Initial
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import argmax_crf1d, crf1d, transpose_sequence
 from renga.initializers import get_initializer
@@ -35,14 +36,20 @@ class CRF1d(Link):
             self.cost = Parameter(get_initializer(cost), (n_label, n_label))
 
     def forward(
-        self, xs: Any, ys: Any, reduce: str = "mean", transpose: bool = False
+        self,
+        xs: Sequence[ArrayLike],
+        ys: Sequence[ArrayLike],
+        reduce: str = "mean",
+        transpose: bool = False,
     ) -> Variable:
         """The loss: the mean over samples, or with ``reduce`` ``"no"`` each one's."""
         if transpose:
             xs, ys = transpose_sequence(xs), transpose_sequence(ys)
         return crf1d(self.cost, xs, ys, reduce)
 
-    def argmax(self, xs: Any, transpose: bool = False) -> tuple[Variable, list[Any]]:
+    def argmax(
+        self, xs: Sequence[ArrayLike], transpose: bool = False
+    ) -> tuple[Variable, list[Any]]:
         """The best score of each sample, and the labels that reach it."""
         if transpose:
             xs = transpose_sequence(xs)

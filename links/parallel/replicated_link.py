@@ -6,6 +6,7 @@ import copy
 from typing import Any, TypeVar
 
 from renga.communicators import Communicator
+from renga.communicators.communicator_base import CommunicatorBase
 from renga.core.link import Link
 
 _Self = TypeVar("_Self", bound="ReplicatedLink")
@@ -19,7 +20,7 @@ class ReplicatedLink(Link):
 
     comm: Communicator
 
-    def __init__(self, comm: Any, *args: object, **kwargs: object) -> None:
+    def __init__(self, comm: CommunicatorBase, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self._set_ranks(comm)
         self._broadcast()

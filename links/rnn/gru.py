@@ -26,13 +26,13 @@ class GRUBase(Chain):
         self,
         in_size: int | None,
         out_size: int,
-        init: Any = None,
-        inner_init: Any = None,
-        bias_init: Any = None,
+        init: Initial | None = None,
+        inner_init: Initial | None = None,
+        bias_init: Initial | None = None,
     ) -> None:
         super().__init__()
-        below = {"initialW": init, "initial_bias": bias_init}
-        inner = {"initialW": inner_init, "initial_bias": bias_init}
+        below: dict[str, Any] = {"initialW": init, "initial_bias": bias_init}
+        inner: dict[str, Any] = {"initialW": inner_init, "initial_bias": bias_init}
         with self.init_scope():
             self.W_r = Linear(in_size, out_size, **below)
             self.U_r = Linear(out_size, out_size, **inner)
@@ -108,7 +108,7 @@ class StatefulGRU(StatefulCell, GRUBase):
 class GRU(StatefulGRU):
     """``StatefulGRU`` under its old name."""
 
-    def forward(self, *args: Any) -> Variable:
+    def forward(self, *args: ArrayLike) -> Variable:
         """The new state after the one argument; ValueError for another number."""
         if len(args) == 1:
             return super().forward(*args)

@@ -12,8 +12,8 @@ from renga import initializers
 from renga.backends import cuda
 from renga.communicators import Communicator
 from renga.core.backend import get_array_types
-from renga.core.serializer import Deserializer
-from renga.core.types import ArrayLike, DTypeLike, Initial
+from renga.core.serializer import AbstractSerializer, Deserializer
+from renga.core.types import Array, ArrayLike, DTypeLike, Initial
 from renga.core.variable import Variable, as_variable
 from renga.functions import fixed_batch_normalization
 from renga.initializers import with_dtype
@@ -167,7 +167,7 @@ class ParallelBatchNormalization(BatchNormalization):
         is_array = isinstance(value, get_array_types())
         return like(value, self._statistics.whole(value)) if is_array else value
 
-    def own_part_of(self, name: str, array: Any) -> Any:
+    def own_part_of(self, name: str, array: Array) -> Array:
         whole = cuda.to_cpu(array)
         self._statistics.keep_loaded(name, whole)
         return like(array, self._statistics.block_of(whole))
@@ -235,7 +235,7 @@ class ParallelBatchNormalization(BatchNormalization):
         )
         return fixed_batch_normalization(x, gamma, beta, mean, var, self.eps)
 
-    def serialize(self, serializer: Any) -> None:
+    def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the whole parameters and statistics."""
         names, self._persistent = self._persistent, set()
         super().serialize(serializer)

@@ -53,7 +53,7 @@ class ParallelLinear(ChannelLink):
         in_size: int | None,
         out_size: int | None = None,
         nobias: bool = False,
-        initialW: Any = None,
+        initialW: Initial | None = None,
         initial_bias: Initial | None = None,
         *,
         input_layout: str = "replicated",

@@ -49,8 +49,8 @@ class SequenceMultiHeadAttention(SequenceLink, MultiHeadAttention):
     def forward(
         self,
         x: ArrayLike,
-        memory: Any = None,
-        attn_mask: Any = None,
+        memory: ArrayLike | None = None,
+        attn_mask: ArrayLike | None = None,
         is_causal: bool = False,
         cache: KeyValueCache | None = None,
     ) -> Variable:

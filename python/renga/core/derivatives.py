@@ -16,7 +16,9 @@ from renga.utils.type_check import InvalidType
 
 
 def jvp(
-    function: Callable[..., object], inputs: Iterable[Any], tangents: Iterable[Any]
+    function: Callable[..., object],
+    inputs: Iterable[ArrayLike],
+    tangents: Iterable[ArrayLike],
 ) -> tuple[Any, Any]:
     """The results of ``function(*inputs)``, and their derivative along ``tangents``.
 
@@ -51,7 +53,9 @@ def jvp(
 
 
 def hvp(
-    function: Callable[..., object], inputs: Iterable[Any], vectors: Iterable[Any]
+    function: Callable[..., object],
+    inputs: Iterable[ArrayLike],
+    vectors: Iterable[ArrayLike],
 ) -> list[Variable]:
     """The Hessian matrix of a loss times vectors; the matrix itself is not computed.
 
@@ -73,7 +77,7 @@ def hvp(
 
 
 def hessian(
-    function: Callable[..., object], inputs: Iterable[Any]
+    function: Callable[..., object], inputs: Iterable[ArrayLike]
 ) -> list[list[Variable]]:
     """The Hessian matrix of a loss: a block for each pair of inputs.
 
@@ -110,7 +114,7 @@ def hessian(
 
 
 def per_sample_grad(
-    function: Callable[..., object], inputs: Iterable[Any], *batch: ArrayLike
+    function: Callable[..., object], inputs: Iterable[ArrayLike], *batch: ArrayLike
 ) -> list[Variable]:
     """The gradients of the loss of each sample of a batch, stacked along a new axis 0.
 
@@ -166,7 +170,7 @@ class _Run:
         self,
         name: str,
         function: Callable[..., object],
-        inputs: Iterable[Any],
+        inputs: Iterable[ArrayLike],
         is_loss: bool = False,
     ) -> None:
         self._name, self.inputs = name, _variables(name, inputs)
@@ -204,7 +208,7 @@ class _Run:
         return _filled(grad(gs, targets, vs), targets)
 
 
-def _variables(name: str, inputs: Iterable[Any]) -> list[Variable]:
+def _variables(name: str, inputs: Iterable[ArrayLike]) -> list[Variable]:
     array_types: Any = get_array_types()
     is_array = isinstance(inputs, (Variable, *array_types))
     if is_array or not isinstance(inputs, Iterable):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from renga.core import backend
-from renga.core.types import DTypeLike
+from renga.core.types import Array, DTypeLike
 
 
 class Initializer:
@@ -22,7 +22,7 @@ class Initializer:
     def __init__(self, dtype: DTypeLike | None = None) -> None:
         self.dtype = dtype
 
-    def __call__(self, array: Any) -> None:
+    def __call__(self, array: Array) -> None:
         """Fills ``array``."""
         raise NotImplementedError
 

@@ -47,7 +47,7 @@ class Reporter:
         _stack.reporters.pop()
 
     @contextlib.contextmanager
-    def scope(self, observation: MutableMapping[str, Any]) -> Iterator[None]:
+    def scope(self, observation: MutableMapping[str, object]) -> Iterator[None]:
         """Context in which this reporter is current and fills ``observation``."""
         outer, self.observation = self.observation, observation
         try:
@@ -106,7 +106,7 @@ def report(values: MutableMapping[str, Any], observer: object = None) -> None:
 
 
 @contextlib.contextmanager
-def report_scope(observation: MutableMapping[str, Any]) -> Iterator[None]:
+def report_scope(observation: MutableMapping[str, object]) -> Iterator[None]:
     """Context in which the current reporter fills ``observation``."""
     reporter = get_current_reporter()
     outer, reporter.observation = reporter.observation, observation

@@ -13,6 +13,7 @@ import numpy
 from renga import _core
 from renga.backends import cuda
 from renga.core.serializer import AbstractSerializer, Deserializer
+from renga.core.types import Operand
 from renga.core.variable import Variable, as_variable
 
 
@@ -24,7 +25,7 @@ class Summary:
         self._x2: Any = 0.0
         self._n = 0.0
 
-    def add(self, value: Any, weight: Any = 1) -> None:
+    def add(self, value: Operand, weight: Operand = 1) -> None:
         """Counts ``value`` ``weight`` times; TypeError unless both are numbers."""
         value, weight = _float64(value), _float64(weight)
         self._x += weight * value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Callable, Protocol, Union
+from typing import Any, Callable, Protocol, Union
 
 import numpy
 
@@ -30,3 +30,11 @@ class HasDType(Protocol):
 
 DTypeLike = Union[numpy.dtype, type, str, HasDType]
 """A NumPy dtype, or its class or name; "bfloat16" names one that NumPy lacks."""
+
+
+class Dataset(Protocol):
+    """What has examples: DatasetMixin, list, tuple and array are data sets."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: Any, /) -> Any: ...

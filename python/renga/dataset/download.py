@@ -60,7 +60,7 @@ def _cache_path(url: str) -> str:
 
 
 def cache_or_load_file(
-    path: str, creator: Callable[[str], Any], loader: Callable[[str], Any]
+    path: str, creator: Callable[[str], object], loader: Callable[[str], Any]
 ) -> Any:
     """``loader(path)``, or, if there is no such file, ``creator(new_path)``.
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.types import Dataset
 from renga.dataset import DatasetMixin
 
 
 class ConcatenatedDataset(DatasetMixin):
     """The examples of the first data set, then of the second, and so on."""
 
-    def __init__(self, *datasets: Any) -> None:
+    def __init__(self, *datasets: Dataset) -> None:
         self._datasets = datasets
 
     def __len__(self) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga.core.types import Dataset
+
 
 class DictDataset:
     """Example ``i`` is the dictionary of the elements ``i`` of all data sets.
@@ -12,7 +14,7 @@ class DictDataset:
         ValueError: there is no data set, or lengths differ.
     """
 
-    def __init__(self, **datasets: Any) -> None:
+    def __init__(self, **datasets: Dataset) -> None:
         if not datasets:
             raise ValueError("DictDataset: expected data sets, got none")
         self._datasets = datasets

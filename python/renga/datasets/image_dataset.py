@@ -39,7 +39,10 @@ class ImageDataset(DatasetMixin):
     """
 
     def __init__(
-        self, paths: Path | Iterable[Path], root: Path = ".", dtype: Any = None
+        self,
+        paths: Path | Iterable[Path],
+        root: Path = ".",
+        dtype: DTypeLike | None = None,
     ) -> None:
         names = _lines(paths) if isinstance(paths, (str, os.PathLike)) else paths
         self._paths: list[Path] = [*names]
@@ -63,8 +66,8 @@ class LabeledImageDataset(DatasetMixin):
         self,
         pairs: Path | Pairs,
         root: Path = ".",
-        dtype: Any = None,
-        label_dtype: Any = numpy.int32,
+        dtype: DTypeLike | None = None,
+        label_dtype: DTypeLike = numpy.int32,
     ) -> None:
         if isinstance(pairs, (str, os.PathLike)):
             pairs = _read_pairs(pairs)
@@ -83,7 +86,7 @@ class LabeledImageDataset(DatasetMixin):
 class ZippedImageDataset(DatasetMixin):
     """All images of a zip archive, in its order."""
 
-    def __init__(self, zipfilename: Path, dtype: Any = None) -> None:
+    def __init__(self, zipfilename: Path, dtype: DTypeLike | None = None) -> None:
         self._archive = _Archive(zipfilename)
         self._names = [
             info.filename
@@ -106,7 +109,9 @@ class ZippedImageDataset(DatasetMixin):
 class MultiZippedImageDataset(DatasetMixin):
     """The images of several zip archives, one archive after the other."""
 
-    def __init__(self, zipfilenames: Iterable[Path], dtype: Any = None) -> None:
+    def __init__(
+        self, zipfilenames: Iterable[Path], dtype: DTypeLike | None = None
+    ) -> None:
         self._parts = [ZippedImageDataset(name, dtype) for name in zipfilenames]
         self._ends = numpy.cumsum([len(part) for part in self._parts]).tolist()
 
@@ -131,8 +136,8 @@ class LabeledZippedImageDataset(DatasetMixin):
         self,
         zipfilename: Path,
         labelfilename: Path,
-        dtype: Any = None,
-        label_dtype: Any = numpy.int32,
+        dtype: DTypeLike | None = None,
+        label_dtype: DTypeLike = numpy.int32,
     ) -> None:
         self._archive = _Archive(zipfilename)
         self._pairs = _read_pairs(labelfilename)
@@ -181,7 +186,7 @@ def _holds_image(info: zipfile.ZipInfo) -> bool:
     return not info.is_dir() and extension in Image.registered_extensions()
 
 
-def _read(file: Any, dtype: Any, name: str, size: int) -> numpy.ndarray:
+def _read(file: Any, dtype: DTypeLike, name: str, size: int) -> numpy.ndarray:
     """The image in a file of ``size`` bytes."""
     from PIL import Image
 

@@ -7,6 +7,7 @@ from typing import Any, Union
 
 import numpy
 
+from renga.core.types import Dataset
 from renga.dataset import DatasetMixin
 from renga.utils.argument import check_count, parse_kwargs
 
@@ -23,7 +24,7 @@ class SubDataset(DatasetMixin):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Dataset,
         start: int,
         finish: int,
         order: Order | None = None,
@@ -65,7 +66,7 @@ class SubDataset(DatasetMixin):
 
 
 def split_dataset(
-    dataset: Any, split_at: int, order: Order | None = None
+    dataset: Dataset, split_at: int, order: Order | None = None
 ) -> tuple[SubDataset, SubDataset]:
     """The first ``split_at`` examples in ``order``, and the rest.
 
@@ -85,14 +86,14 @@ def split_dataset(
 
 
 def split_dataset_random(
-    dataset: Any, first_size: int, seed: int | None = None
+    dataset: Dataset, first_size: int, seed: int | None = None
 ) -> tuple[SubDataset, SubDataset]:
     """``first_size`` random examples, and the rest; the same for the same seed."""
     return split_dataset(dataset, first_size, _permutation(dataset, seed))
 
 
 def split_dataset_n(
-    dataset: Any, n: int, order: Order | None = None
+    dataset: Dataset, n: int, order: Order | None = None
 ) -> list[SubDataset]:
     """``n`` subsets of equal size; remaining examples are left out."""
     check_count("split_dataset_n: n", n)
@@ -101,14 +102,14 @@ def split_dataset_n(
 
 
 def split_dataset_n_random(
-    dataset: Any, n: int, seed: int | None = None
+    dataset: Dataset, n: int, seed: int | None = None
 ) -> list[SubDataset]:
     """``n`` random subsets of equal size; the same for the same seed."""
     return split_dataset_n(dataset, n, _permutation(dataset, seed))
 
 
 def get_cross_validation_datasets(
-    dataset: Any,
+    dataset: Dataset,
     n_folds: int | None = None,
     order: Order | None = None,
     **kwargs: object,
@@ -135,12 +136,12 @@ def get_cross_validation_datasets(
 
 
 def get_cross_validation_datasets_random(
-    dataset: Any, n_folds: int, seed: int | None = None, **kwargs: object
+    dataset: Dataset, n_folds: int, seed: int | None = None, **kwargs: object
 ) -> list[tuple[SubDataset, SubDataset]]:
     """``get_cross_validation_datasets`` in random order; the same for the same seed."""
     order = _permutation(dataset, seed)
     return get_cross_validation_datasets(dataset, n_folds, order, **kwargs)
 
 
-def _permutation(dataset: Any, seed: int | None) -> numpy.ndarray:
+def _permutation(dataset: Dataset, seed: int | None) -> numpy.ndarray:
     return numpy.random.RandomState(seed).permutation(len(dataset))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from renga.core.types import Dataset
 from renga.dataset import DatasetMixin
 
 
@@ -15,7 +16,7 @@ class TransformDataset(DatasetMixin):
     9
     """
 
-    def __init__(self, dataset: Any, transform: Callable[[Any], Any]) -> None:
+    def __init__(self, dataset: Dataset, transform: Callable[[Any], object]) -> None:
         self._dataset = dataset
         self._transform = transform
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import SupportsIndex
 
 import numpy
 
@@ -22,7 +22,7 @@ def check_arrays(name: str, *xs: Operand | None) -> None:
         raise TypeError(f"{name}: expected arrays, got {types}")
 
 
-def check_floats(name: str, *xs: Any, called: str = "floats") -> None:
+def check_floats(name: str, *xs: ArrayLike, called: str = "floats") -> None:
     """Raises InvalidType unless all are floats of one dtype, in any byte order.
 
     Raises:
@@ -51,7 +51,7 @@ def array_of(name: str, what: str, x: ArrayLike) -> Array:
     return array
 
 
-def check_alike(name: str, *xs: Any) -> None:
+def check_alike(name: str, *xs: ArrayLike) -> None:
     """Raises InvalidType unless all are floats of one dtype and one shape."""
     check_floats(name, *xs)
     if any(x.shape != xs[0].shape for x in xs):
@@ -59,7 +59,7 @@ def check_alike(name: str, *xs: Any) -> None:
         raise InvalidType(f"{name}: expected arrays of one shape, got {listed}")
 
 
-def check_axis(name: str, x: ArrayLike, axis: Any) -> int:
+def check_axis(name: str, x: ArrayLike, axis: SupportsIndex) -> int:
     """The axis counted from the front.
 
     Raises:

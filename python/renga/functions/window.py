@@ -32,7 +32,7 @@ class PoolingWindow(NamedTuple):
     pad: tuple[int, ...]
 
 
-def as_pair(x: Any) -> tuple[Any, Any]:
+def as_pair(x: Any) -> tuple[int, int]:
     """(rows, columns) of an option given as one number for both or as a pair.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, Callable
 
 import numpy
 
@@ -34,7 +34,7 @@ from renga.utils.extents import check_memory, is_number
 
 
 def generate_array(
-    initializer: Any,
+    initializer: Callable[[Array], object],
     shape: int | Sequence[int],
     xp: ModuleType,
     dtype: DTypeLike | None = None,
@@ -66,13 +66,14 @@ def generate_array(
     return array
 
 
-def get_initializer(initializer: Any) -> Any:
+def get_initializer(initializer: Initial | None) -> Callable[[Array], object]:
     """``initializer``, with a number or an array as a constant and None as LeCun's."""
     if initializer is None:
         return LeCunNormal()
     array_types = backend.get_array_types()
     if numpy.isscalar(initializer) or isinstance(initializer, array_types):
-        return Constant(initializer)
+        value: Any = initializer
+        return Constant(value)
     if not callable(initializer):
         raise TypeError(
             "initializer: expected a number, an array or a callable, "
@@ -84,9 +85,9 @@ def get_initializer(initializer: Any) -> Any:
 _get_initializer = get_initializer  # Chainer's name, which links of users call
 
 
-def with_dtype(initial: Initial, dtype: DTypeLike) -> Any:
+def with_dtype(initial: Initial | None, dtype: DTypeLike) -> Any:
     """An initializer like ``initial`` that makes arrays of ``dtype``."""
-    initializer = copy.copy(get_initializer(initial))
+    initializer: Any = copy.copy(get_initializer(initial))
     initializer.dtype = dtype
     return initializer
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from renga.core import initializer
-from renga.core.types import DTypeLike
+from renga.core.types import Array, DTypeLike, Operand
 
 
 class Constant(initializer.Initializer):
@@ -15,11 +15,11 @@ class Constant(initializer.Initializer):
 
     fill_value: Any = None
 
-    def __init__(self, fill_value: Any, dtype: Any = None) -> None:
+    def __init__(self, fill_value: Operand, dtype: DTypeLike | None = None) -> None:
         self.fill_value = fill_value
         super().__init__(dtype)
 
-    def __call__(self, array: Any) -> None:
+    def __call__(self, array: Array) -> None:
         self._check_dtype(array)
         self._fill(array, self.fill_value)
 
@@ -27,7 +27,7 @@ class Constant(initializer.Initializer):
 class _Fixed(initializer.Initializer):
     fill_value: float
 
-    def __call__(self, array: Any) -> None:
+    def __call__(self, array: Array) -> None:
         self._check_dtype(array)
         array[...] = self.fill_value
 
@@ -57,7 +57,7 @@ class Identity(initializer.Initializer):
         self.scale = scale
         super().__init__(dtype)
 
-    def __call__(self, array: Any) -> None:
+    def __call__(self, array: Array) -> None:
         self._check_dtype(array)
         if array.ndim != 2 or array.shape[0] != array.shape[1]:
             raise ValueError(f"Identity: expected a square matrix, got {array.shape}")

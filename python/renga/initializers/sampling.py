@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from renga.core import initializer
-from renga.core.types import DTypeLike
+from renga.core.types import Array, DTypeLike
 
 
 class _Triangles(initializer.Initializer):
@@ -19,7 +19,7 @@ class _Triangles(initializer.Initializer):
             raise ValueError(f"expected interpolation 'linear', got {interpolation!r}")
         super().__init__(dtype)
 
-    def __call__(self, array: Any) -> None:
+    def __call__(self, array: Array) -> None:
         self._check_dtype(array)
         outputs, inputs, *ksize = array.shape
         if not ksize:

@@ -9,6 +9,7 @@ import warnings
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Callable
 
+from renga.core.types import Array, Dataset
 from renga.iterators.read_ahead_iterator import ReadAheadIterator
 from renga.utils.argument import check_count
 
@@ -42,14 +43,14 @@ class MultiprocessIterator(ReadAheadIterator):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Dataset,
         batch_size: int,
         repeat: bool = True,
         shuffle: bool | None = None,
         n_processes: int | None = None,
         n_prefetch: int = 1,
         shared_mem: int | None = None,
-        order_sampler: Callable[[Any, int], Any] | None = None,
+        order_sampler: Callable[[Array, int], Array] | None = None,
         dataset_timeout: float | None = 30.0,
         maxtasksperchild: int | None = None,
     ) -> None:

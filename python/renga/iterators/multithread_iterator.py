@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable
 
+from renga.core.types import Array, Dataset
 from renga.iterators.read_ahead_iterator import ReadAheadIterator
 from renga.utils.argument import check_count
 
@@ -20,12 +21,12 @@ class MultithreadIterator(ReadAheadIterator):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Dataset,
         batch_size: int,
         repeat: bool = True,
         shuffle: bool | None = None,
         n_threads: int = 1,
-        order_sampler: Callable[[Any, int], Any] | None = None,
+        order_sampler: Callable[[Array, int], Array] | None = None,
     ) -> None:
         check_count("MultithreadIterator: n_threads", n_threads)
         self.n_threads = n_threads

@@ -8,6 +8,7 @@ from typing import Any, Callable, NamedTuple, Optional
 import numpy
 
 from renga.core.serializer import AbstractSerializer
+from renga.core.types import Array, Dataset
 from renga.dataset import Iterator
 from renga.iterators.order_samplers import ShuffleOrderSampler
 from renga.utils.argument import check_count
@@ -37,11 +38,11 @@ class OrderedIterator(Iterator):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Dataset,
         batch_size: int,
         repeat: bool,
         shuffle: bool | None,
-        order_sampler: Callable[[Any, int], Any] | None,
+        order_sampler: Callable[[Array, int], Array] | None,
     ) -> None:
         check_count(f"{type(self).__name__}: batch_size", batch_size)
         if order_sampler is not None and shuffle is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable
 
+from renga.core.types import Array, Dataset
 from renga.iterators.ordered_iterator import OrderedIterator
 
 
@@ -25,11 +26,11 @@ class ReadAheadIterator(OrderedIterator):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Dataset,
         batch_size: int,
         repeat: bool,
         shuffle: bool | None,
-        order_sampler: Callable[[Any, int], Any] | None,
+        order_sampler: Callable[[Array, int], Array] | None,
         n_prefetch: int = 1,
     ) -> None:
         self.n_prefetch = max(n_prefetch, 0)

@@ -14,6 +14,7 @@ from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from typing import Any
 
 from renga import _core
+from renga.core.types import Dataset
 from renga.iterators import shared_pickle
 from renga.iterators.shared_block import Handle, SharedBlock, open_block
 from renga.iterators.shared_pickle import SharedPickle
@@ -24,7 +25,7 @@ from renga.utils.exceptions import MAIN_GUARD, CallOutcome
 class ReadingProcesses:
     """Worker processes that read a data set into shared memory."""
 
-    def __init__(self, dataset: Any, n_processes: int) -> None:
+    def __init__(self, dataset: Dataset, n_processes: int) -> None:
         self.n_processes = n_processes
         self._free: deque[SharedBlock] = deque()
         self._blocks: list[SharedBlock] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from renga.core.types import Array, Dataset
 from renga.iterators.ordered_iterator import OrderedIterator
 
 
@@ -16,11 +17,11 @@ class SerialIterator(OrderedIterator):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Dataset,
         batch_size: int,
         repeat: bool = True,
         shuffle: bool | None = None,
-        order_sampler: Callable[[Any, int], Any] | None = None,
+        order_sampler: Callable[[Array, int], Array] | None = None,
     ) -> None:
         super().__init__(dataset, batch_size, repeat, shuffle, order_sampler)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple
 
+from renga.core.parameter import Parameter
+
 
 class GradientChange(NamedTuple):
     """Makes a gradient ``scale * grad + decay * param``.
@@ -16,7 +18,7 @@ class GradientChange(NamedTuple):
     scale: float = 1.0
     decay: float = 0.0
 
-    def __call__(self, param: Any) -> None:
+    def __call__(self, param: Parameter) -> None:
         """Has the next update of a parameter do it, or does it."""
         rule = param.update_rule
         if rule is None or not rule.fuse(param, self.scale, self.decay):

@@ -12,7 +12,6 @@ import numpy
 
 from renga.backends import cuda
 from renga.core.optimizer import Optimizer
-from renga.core.optimizer.update_rule import UpdateRule
 from renga.core.parameter import Parameter
 from renga.core.types import Array, DTypeLike
 from renga.optimizer_hooks.loss_scale import scale_of
@@ -76,11 +75,11 @@ class GradientNoise:
         self.eta = eta
         self.noise_func = noise_func
 
-    def skip(self, rule: UpdateRule, param: Parameter) -> None:
+    def skip(self, rule: Any, param: Parameter) -> None:
         """Draws what it would add, so that the ranks' generators stay equal."""
         param.draw(lambda shape: self._noise(numpy, shape, param.dtype, rule))
 
-    def __call__(self, rule: Any, param: Any) -> None:
+    def __call__(self, rule: Any, param: Parameter) -> None:
         grad = param.grad
         if grad is None:
             return

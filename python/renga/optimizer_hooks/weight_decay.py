@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.parameter import Parameter
 from renga.optimizer_hooks.gradient_change import GradientChange
 from renga.optimizer_hooks.loss_scale import scale_of
 from renga.utils.argument import check_number
@@ -21,7 +22,7 @@ class WeightDecay:
         check_number("WeightDecay: rate", rate)
         self.rate = rate
 
-    def __call__(self, rule: Any, param: Any) -> None:
+    def __call__(self, rule: Any, param: Parameter) -> None:
         if param.array is None or param.grad is None:
             return
         rate = self.rate * scale_of(param)

@@ -20,7 +20,7 @@ class HDF5Serializer(Serializer):
     ``compression`` is gzip's level, or whatever else h5py takes.
     """
 
-    def __init__(self, group: Any, compression: Any = 4) -> None:
+    def __init__(self, group: Any, compression: object = 4) -> None:
         self.group = group
         self.compression = compression
         self._h5py = _import_h5py()
@@ -80,7 +80,7 @@ class HDF5Deserializer(EntryDeserializer):
         return child(self.group, key, self._h5py, self.file)
 
 
-def save_hdf5(filename: File, obj: object, compression: Any = 4) -> None:
+def save_hdf5(filename: File, obj: object, compression: object = 4) -> None:
     """Save ``obj`` to an HDF5 file, which is replaced atomically.
 
     Raises:

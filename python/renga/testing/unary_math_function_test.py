@@ -7,7 +7,7 @@ from typing import Any, Callable
 import numpy
 
 from renga import gradient_check
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, DTypeLike
 from renga.core.variable import as_variable
 from renga.testing.array import assert_allclose
 from renga.testing.parameterized import parameterize, product
@@ -83,7 +83,7 @@ def unary_math_function_unittest(
     return decorate
 
 
-def _uniform(shape: tuple[int, ...], dtype: Any) -> tuple[numpy.ndarray, ...]:
+def _uniform(shape: tuple[int, ...], dtype: DTypeLike) -> tuple[numpy.ndarray, ...]:
     return tuple(
         numpy.asarray(numpy.random.uniform(-1, 1, shape), dtype) for _ in range(3)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from renga.training.triggers.interval_trigger import get_trigger
+from renga.training.triggers.interval_trigger import TriggerLike, get_trigger
 
 PRIORITY_WRITER = 300
 PRIORITY_EDITOR = 200
@@ -19,7 +19,7 @@ class ExtensionEntry:
     def __init__(
         self,
         extension: Any,
-        trigger: Any,
+        trigger: TriggerLike | None,
         priority: int | None,
         call_before_training: bool,
     ) -> None:

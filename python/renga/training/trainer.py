@@ -16,7 +16,11 @@ from renga.core.serializer import AbstractSerializer, Serializer
 from renga.training.entry import ExtensionEntry
 from renga.training.random_state import serialize_random_state
 from renga.training.saved_observation import serialize_observation
-from renga.training.triggers.interval_trigger import IntervalTrigger, get_trigger
+from renga.training.triggers.interval_trigger import (
+    IntervalTrigger,
+    TriggerLike,
+    get_trigger,
+)
 from renga.training.updaters.updater import Updater
 from renga.utils import argument
 
@@ -37,7 +41,7 @@ class Trainer:
     def __init__(
         self,
         updater: Updater,
-        stop_trigger: Any = None,
+        stop_trigger: TriggerLike | None = None,
         out: str | os.PathLike[str] = "result",
         extensions: Iterable[Any] | None = None,
         fast_dev_run: bool | int = False,
@@ -88,9 +92,9 @@ class Trainer:
 
     def extend(
         self,
-        extension: Callable[[Trainer], Any],
+        extension: Callable[[Trainer], object],
         name: str | None = None,
-        trigger: Any = None,
+        trigger: TriggerLike | None = None,
         priority: int | None = None,
         *,
         call_before_training: bool = False,

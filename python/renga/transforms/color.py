@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from renga.core.types import Array
 from renga.transforms.images import check_images
 from renga.utils.argument import check_number
 from renga.utils.type_check import InvalidType
@@ -29,7 +30,7 @@ class Normalize:
         if not (self.std > 0).all():
             raise ValueError(f"Normalize: expected positive deviations, got {std}")
 
-    def __call__(self, x: Any) -> numpy.ndarray:
+    def __call__(self, x: Array) -> numpy.ndarray:
         """The images as float32."""
         x = check_images(self, x)
         for each in (self.mean, self.std):
@@ -72,7 +73,7 @@ class ColorJitter:
         for name, each in zip(("brightness", "contrast", "saturation"), self.strengths):
             check_number(f"ColorJitter: {name}", each, 0)
 
-    def __call__(self, x: Any) -> numpy.ndarray:
+    def __call__(self, x: Array) -> numpy.ndarray:
         """The images with other colours; values are not clipped."""
         x = check_images(self, x)
         if x.shape[1] != 3 or x.dtype.kind != "f":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Callable
 
+from renga.core.types import Array
 from renga.dataset import convert
 from renga.transforms.mixup import Mixup
 
@@ -16,7 +17,7 @@ class Compose:
         _check_callable("Compose", transforms)
         self.transforms = transforms
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Array) -> Any:
         """The images after the last transform."""
         for transform in self.transforms:
             x = transform(x)

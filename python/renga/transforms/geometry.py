@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from renga.core.types import Array
 from renga.transforms.images import (
     check_images,
     check_probability,
@@ -56,7 +57,7 @@ class RandomCrop:
         self.size = check_sizes(self, size)
         self.pad = pad
 
-    def __call__(self, x: Any) -> numpy.ndarray:
+    def __call__(self, x: Array) -> numpy.ndarray:
         """The windows."""
         x = check_images(self, x)
         border = (self.pad, self.pad)
@@ -78,7 +79,7 @@ class CenterCrop:
     def __init__(self, size: int | tuple[int, int]) -> None:
         self.size = check_sizes(self, size)
 
-    def __call__(self, x: Any) -> numpy.ndarray:
+    def __call__(self, x: Array) -> numpy.ndarray:
         """The windows."""
         x = check_images(self, x)
         _check_fits(self, x, self.size)
@@ -92,7 +93,7 @@ class RandomHorizontalFlip:
     def __init__(self, p: float = 0.5) -> None:
         self.p = check_probability(self, p)
 
-    def __call__(self, x: Any) -> numpy.ndarray:
+    def __call__(self, x: Array) -> numpy.ndarray:
         """The images, flipped or not."""
         x = check_images(self, x)
         flipped = numpy.random.random(len(x)) < self.p
@@ -124,7 +125,7 @@ class RandomErasing:
         check_number("RandomErasing: value", value)
         self.value = value
 
-    def __call__(self, x: Any) -> numpy.ndarray:
+    def __call__(self, x: Array) -> numpy.ndarray:
         """The images with rectangles erased."""
         y = check_images(self, x).copy()
         for image in y:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
+from renga.core.types import Array
 from renga.transforms.images import as_batch
 from renga.utils.argument import check_count, check_number
 from renga.utils.type_check import InvalidType
@@ -34,7 +33,7 @@ class Mixup:
             raise ValueError(f"Mixup: expected alpha > 0, got {alpha}")
         self.n_classes, self.alpha = n_classes, alpha
 
-    def __call__(self, x: Any, t: Any) -> tuple[numpy.ndarray, numpy.ndarray]:
+    def __call__(self, x: Array, t: Array) -> tuple[numpy.ndarray, numpy.ndarray]:
         """The mixed examples and their probabilities.
 
         Raises:

@@ -25,7 +25,7 @@ from renga.core.link.hooked import Hooked
 from renga.core.link.stages import OneStage
 from renga.core.parameter import Parameter
 from renga.core.serializer import AbstractSerializer, Deserializer
-from renga.core.types import DTypeLike, Initial
+from renga.core.types import Array, DTypeLike, Initial, Shape
 
 
 class Missing:
@@ -139,7 +139,7 @@ class Link(OneStage, Hooked, DeviceResident):
     def add_param(
         self,
         name: str,
-        shape: Any = None,
+        shape: int | Shape | None = None,
         dtype: DTypeLike = numpy.float32,
         initializer: Initial | None = None,
     ) -> None:
@@ -260,7 +260,7 @@ class Link(OneStage, Hooked, DeviceResident):
         """A persistent array, whole where this link holds a shard of it."""
         return vars(self)[name]
 
-    def own_part_of(self, name: str, array: Any) -> Any:
+    def own_part_of(self, name: str, array: Array) -> Array:
         """Returns what this link holds of a whole persistent array."""
         return array
 

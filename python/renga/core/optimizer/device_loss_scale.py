@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.types import Array
 from renga.core.variable import as_factor, as_variable
 
 _BOOL, _FLOAT32, _FLOAT64 = map(
@@ -86,7 +87,7 @@ class DeviceLossScale:
         return scale, past > 0, last > 0, int(skipped)
 
 
-def total_of_zeros(arrays: Iterable[Any]) -> Any:
+def total_of_zeros(arrays: Iterable[Array]) -> Any:
     """A number on the devices' side: 0 if all elements are finite, else NaN."""
     total: Any = None
     for x in arrays:

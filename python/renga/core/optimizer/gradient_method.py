@@ -258,7 +258,9 @@ class GradientMethod(Optimizer):
         self.reallocate_cleared_grads()
         self._adapt_device_loss_scale(scale)
 
-    def predict(self, steps: int, outs: Sequence[Any] | None = None) -> list[Array]:
+    def predict(
+        self, steps: int, outs: Sequence[Array | None] | None = None
+    ) -> list[Array]:
         """The values of the parameters expected after ``steps`` further updates.
 
         :meth:`UpdateRule.predict` of all ``target.params(include_uninit=False)``, in

@@ -33,7 +33,7 @@ class JointUpdates:
         # The parameters and states of those that others may join.
         self._groups: list[tuple[list[Any], list[Any]]] = []
 
-    def take(self, params: list[Any], begin: int) -> int:
+    def take(self, params: list[Parameter], begin: int) -> int:
         """Takes the updates from a position on that run no code of the user.
 
         Returns:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 
 from renga.core.optimizer.device_loss_scale import DeviceLossScale, total_of_zeros
+from renga.core.types import Array
 from renga.utils.argument import check_number
 
 # The largest float16; a larger scale would overflow the loss itself.
@@ -144,7 +145,7 @@ class LossScaling:
         self.loss_scale = min(max(self.loss_scale * factor, 1.0), _MAX_SCALE)
 
 
-def are_finite(arrays: Iterable[Any]) -> bool:
+def are_finite(arrays: Iterable[Array]) -> bool:
     """Whether all elements are finite; waits once for the devices."""
     arrays = list(arrays)
     on_host = [x for x in arrays if isinstance(x, numpy.ndarray)]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_arrays
 from renga.utils.type_check import InvalidType
 
 
-def broadcast(*args: Any) -> Variable | tuple[Variable, ...]:
+def broadcast(*args: ArrayLike) -> Variable | tuple[Variable, ...]:
     """Every array broadcast to the common shape.
 
     Raises:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.backends.cuda import DummyDevice
+from renga.backends.device import DeviceLike
 from renga.core.around_call import reads_elements
 from renga.core.backend import Device, get_device, get_device_from_array
 from renga.core.function_node import FunctionNode
@@ -14,7 +15,7 @@ from renga.functions.check import check_arrays
 
 
 @reads_elements
-def copy(x: ArrayLike, dst: Any) -> Variable:
+def copy(x: ArrayLike, dst: DeviceLike) -> Variable:
     """``x`` copied to a device: a number, a specifier, a Device or a ``DummyDevice``.
 
     Raises:

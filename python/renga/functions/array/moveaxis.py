@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.check import check_axis
 
 
-def moveaxis(x: ArrayLike, source: Any, destination: Any) -> Variable:
+def moveaxis(x: ArrayLike, source: Extents, destination: Extents) -> Variable:
     """``x`` with the axes ``source`` at ``destination``, the others in their order.
 
     Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -16,7 +17,12 @@ from renga.utils.extents import check_count, check_memory
 _COPYING = ("edge", "reflect", "symmetric", "wrap")
 
 
-def pad(x: ArrayLike, pad_width: Any, mode: str, **keywords: Any) -> Variable:
+def pad(
+    x: ArrayLike,
+    pad_width: int | Sequence[int | Sequence[int]],
+    mode: str,
+    **keywords: Any,
+) -> Variable:
     """``x`` with elements added at both ends of every axis, as ``numpy.pad``.
 
     Modes are constant (0, or ``constant_values``), edge, reflect, symmetric and wrap.
@@ -48,7 +54,9 @@ def pad(x: ArrayLike, pad_width: Any, mode: str, **keywords: Any) -> Variable:
     return _core.ops.add(_core.ops.pad(x, before, after, 0.0), border)
 
 
-def _checked_widths(x: Any, pad_width: Any) -> list[tuple[int, int]]:
+def _checked_widths(
+    x: Any, pad_width: int | Sequence[int | Sequence[int]]
+) -> list[tuple[int, int]]:
     """Elements before and after each axis."""
     given: Any = pad_width
     is_plain = type(given) is tuple and 0 < len(given) == x.ndim

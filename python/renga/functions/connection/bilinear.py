@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from renga import _core
 from renga.core.types import ArrayLike
@@ -12,8 +11,8 @@ from renga.functions.check import check_floats, check_shape
 
 
 def bilinear(
-    e1: Any,
-    e2: Any,
+    e1: ArrayLike,
+    e2: ArrayLike,
     W: ArrayLike,
     V1: ArrayLike | None = None,
     V2: ArrayLike | None = None,
@@ -41,7 +40,7 @@ def bilinear(
         raise ValueError("bilinear: expected all of V1, V2 and b, or none")
     called = "e1, e2, W, V1, V2 and b" if extra else "e1, e2 and W"
     check_floats("bilinear", e1, e2, W, *extra, called=called)
-    check_shape("bilinear", e1.ndim and e2.ndim, "(N, J) and (N, K)", e1, e2)
+    check_shape("bilinear", bool(e1.ndim and e2.ndim), "(N, J) and (N, K)", e1, e2)
     ops = _core.ops
     n = len(e1)
     e1, e2 = (ops.reshape(e, (len(e), math.prod(e.shape[1:]))) for e in (e1, e2))

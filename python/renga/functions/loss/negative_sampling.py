@@ -7,7 +7,7 @@ from typing import Any, Callable
 import numpy
 
 from renga import _core
-from renga.core.types import ArrayLike
+from renga.core.types import Array, ArrayLike, Shape
 from renga.functions.check import array_of, check_floats, check_shape, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import on_host
@@ -21,7 +21,7 @@ def negative_sampling(
     x: ArrayLike,
     t: ArrayLike,
     W: ArrayLike,
-    sampler: Callable[[tuple[int, int]], Any],
+    sampler: Callable[[Shape], Array],
     sample_size: int,
     reduce: str = "sum",
     **kwargs: object,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_alike, check_shape
 
 
-def fft(x: tuple[Any, Any]) -> tuple[Variable, Variable]:
+def fft(x: tuple[ArrayLike, ArrayLike]) -> tuple[Variable, Variable]:
     """The Fourier transform along the last axis of ``(real, imaginary)``.
 
     Raises:
@@ -19,7 +20,7 @@ def fft(x: tuple[Any, Any]) -> tuple[Variable, Variable]:
     return _transform("fft", x)
 
 
-def ifft(x: tuple[Any, Any]) -> tuple[Variable, Variable]:
+def ifft(x: tuple[ArrayLike, ArrayLike]) -> tuple[Variable, Variable]:
     """The inverse of the Fourier transform along the last axis.
 
     Raises:

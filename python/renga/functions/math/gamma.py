@@ -13,7 +13,7 @@ from renga.functions.check import check_arrays, check_floats
 from renga.utils.type_check import InvalidType
 
 
-def polygamma(n: Any, x: ArrayLike) -> Variable:
+def polygamma(n: ArrayLike, x: ArrayLike) -> Variable:
     """The ``n``-th derivative of ``digamma(x)``; it has a gradient in ``x`` only.
 
     Shapes:

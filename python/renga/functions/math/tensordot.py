@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy
 
 from renga import _core
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_integer
 
 
-def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> Variable:
+def tensordot(
+    a: ArrayLike, b: ArrayLike, axes: int | Sequence[Extents] = 2
+) -> Variable:
     """``a`` times ``b`` summed over axes, as ``numpy.tensordot``.
 
     ``axes`` is how many of the last axes of ``a`` and first of ``b``, or a pair: the
@@ -43,7 +44,9 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: Any = 2) -> Variable:
     return ops.reshape(ops.matmul(a, b), a_shape + b_shape)
 
 
-def _axes(axes: Any, a_ndim: int, b_ndim: int) -> tuple[list[int], list[int]]:
+def _axes(
+    axes: int | Sequence[Extents], a_ndim: int, b_ndim: int
+) -> tuple[list[int], list[int]]:
     if isinstance(axes, numpy.ndarray):
         axes = axes.tolist()
     if not isinstance(axes, Sequence):

@@ -6,14 +6,14 @@ from typing import Any
 
 from renga import _core
 from renga.core.around_call import overridable
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.window import pooling_window_2d
 
 
 @overridable
 def average_pooling_2d(
-    x: ArrayLike, ksize: Any, stride: Any = None, pad: Any = 0
+    x: ArrayLike, ksize: Extents, stride: Any = None, pad: Extents = 0
 ) -> Variable:
     """The mean of each window of an image; padding counts as zeros.
 

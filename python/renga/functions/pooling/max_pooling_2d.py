@@ -9,7 +9,7 @@ import numpy
 
 from renga import _core
 from renga.core.around_call import overridable, reads_elements
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Extents
 from renga.functions.check import check_axes
 from renga.functions.window import pooling_window_2d
 
@@ -17,9 +17,9 @@ from renga.functions.window import pooling_window_2d
 @overridable
 def max_pooling_2d(
     x: ArrayLike,
-    ksize: Any,
+    ksize: Extents,
     stride: Any = None,
-    pad: Any = 0,
+    pad: Extents = 0,
     cover_all: bool = True,
     return_indices: bool = False,
 ) -> Any:

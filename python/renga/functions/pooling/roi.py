@@ -22,7 +22,7 @@ def checked_regions(
     rois: ArrayLike,
     roi_indices: ArrayLike,
     outsize: Extents,
-    spatial_scale: Any,
+    spatial_scale: float,
 ) -> tuple[numpy.ndarray, numpy.ndarray, tuple[int, int]]:
     """The regions in pixels, their images, and the rows and columns they become.
 

@@ -11,6 +11,7 @@ from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptim
 from renga.parallel.asynchronous.server import ServerOptimizer
 from renga.serializers.atomic import atomic_write
 from renga.training import extension
+from renga.training.trainer import Trainer
 
 
 def create_average_evaluator(
@@ -69,7 +70,7 @@ class CommunicationReport(extension.Extension):
         self._optimizer = optimizer
         self._consensus = consensus
 
-    def __call__(self, trainer: Any) -> None:
+    def __call__(self, trainer: Trainer) -> None:
         """Adds the numbers to the observation."""
         trainer.observation.update(self._optimizer.observe())
         if self._consensus:
@@ -109,7 +110,7 @@ class StalenessPlot(extension.Extension):
                 stacklevel=2,
             )
 
-    def __call__(self, trainer: Any) -> None:
+    def __call__(self, trainer: Trainer) -> None:
         """Draws the histogram so far."""
         if not PlotReport.available():
             return

@@ -29,7 +29,7 @@ class CommunicationChain(threading.local):
         self._first = Variable(empty_token())
         self._nodes: list[weakref.ref[Any]] = []
 
-    def join(self, delegate: Any) -> Variable:
+    def join(self, delegate: Variable | None) -> Variable:
         """A token that depends on the last communication and on ``delegate``.
 
         Raises:
@@ -69,7 +69,7 @@ class CommunicationChain(threading.local):
         )
 
 
-def token_for(delegate: Variable) -> Variable:
+def token_for(delegate: Variable | None) -> Variable:
     """An empty variable that depends on ``delegate``, if that requires a gradient."""
     if delegate is None or not as_variable(delegate).requires_grad:
         return Variable(empty_token())

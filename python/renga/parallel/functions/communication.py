@@ -39,7 +39,7 @@ class Communication(FunctionNode):
         communication_chain.append(self, token)
         return token, ys
 
-    def exchange(self, xs: tuple[Any, ...]) -> Sequence[Any]:
+    def exchange(self, xs: tuple[Array, ...]) -> Sequence[Array]:
         """The arrays received for those that are sent."""
         raise NotImplementedError
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from renga.communicators import Communicator
-from renga.core.types import Array
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable
 from renga.parallel.functions.communication import Communication, Result
 
@@ -23,7 +23,7 @@ class _Message(Communication):
 
 
 class Send(_Message):
-    def exchange(self, xs: tuple[Any, ...]) -> Sequence[Any]:
+    def exchange(self, xs: tuple[Array, ...]) -> Sequence[Array]:
         self.comm.send(xs if len(xs) > 1 else xs[0], self.peer_rank, self.peer_tag)
         return ()
 
@@ -32,7 +32,7 @@ class Send(_Message):
 
 
 class Recv(_Message):
-    def exchange(self, xs: tuple[Any, ...]) -> Sequence[Array]:
+    def exchange(self, xs: tuple[Array, ...]) -> Sequence[Array]:
         received = self.comm.recv(self.peer_rank, self.peer_tag)
         return received if isinstance(received, tuple) else (received,)
 
@@ -40,7 +40,7 @@ class Recv(_Message):
         return Send(self.comm, self.peer_rank, self.peer_tag).communicate(gys, token)
 
 
-def send(x: Any, communicator: Communicator, rank: int, tag: int = 0) -> Variable:
+def send(x: ArrayLike, communicator: Communicator, rank: int, tag: int = 0) -> Variable:
     """Sends a variable, or a tuple of them, to a rank, which calls ``recv``.
 
     Returns:
@@ -57,7 +57,7 @@ def send(x: Any, communicator: Communicator, rank: int, tag: int = 0) -> Variabl
 def recv(
     communicator: Communicator,
     rank: int,
-    delegate_variable: Any = None,
+    delegate_variable: Variable | None = None,
     tag: int = 0,
     force_tuple: bool = False,
 ) -> Any:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from renga.core.types import Array
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable
 from renga.parallel.functions.chain import token_for
 from renga.parallel.functions.communication import Communication, Result
 
 
 class PseudoConnect(Communication):
-    def communicate(self, xs: Sequence[Any], delegate: Any = None) -> Result:
+    def communicate(
+        self, xs: Sequence[ArrayLike], delegate: Variable | None = None
+    ) -> Result:
         token, *ys = self.apply((token_for(delegate), *xs))
         return token, ys
 
@@ -24,7 +25,7 @@ class PseudoConnect(Communication):
 
 
 def pseudo_connect(
-    delegate_variable: Variable, *actual_variables: Variable
+    delegate_variable: Variable | None, *actual_variables: Variable
 ) -> tuple[Variable, ...]:
     """``actual_variables`` unchanged, but dependent on a delegate: always a tuple.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from renga.core.optimizer import GradientMethod
 from renga.core.serializer import AbstractSerializer
+from renga.dataset.iterator import Iterator
 from renga.parallel.pipeline.pipeline import Pipeline
 from renga.training.updaters import StandardUpdater
 from renga.training.updaters.accumulation import next_batches
@@ -28,7 +29,9 @@ class PipelineUpdater(StandardUpdater):
         TypeError: the optimizer's target is no Pipeline.
     """
 
-    def __init__(self, iterator: Any, optimizer: GradientMethod, **kwargs: Any) -> None:
+    def __init__(
+        self, iterator: Iterator, optimizer: GradientMethod, **kwargs: Any
+    ) -> None:
         super().__init__(iterator, optimizer, **kwargs)
         target = self._optimizers["main"].target
         if not isinstance(target, Pipeline):

@@ -14,7 +14,7 @@ from renga.communicators import Communicator
 from renga.core.backend import get_array_types
 from renga.core.parameter import Parameter
 from renga.core.serializer import Deserializer, Serializer
-from renga.core.types import Array
+from renga.core.types import Array, Extents, Shape
 from renga.core.variable import Variable, as_number
 from renga.functions.noise.seed import enable_random_streams
 from renga.parallel.placement.loaded_values import UnknownWhole
@@ -87,7 +87,7 @@ class ShardedParameter(Parameter):
         self.blocks = tuple(blocks)
         self.whole_shape = tuple(shape)
 
-    def initialize(self, shape: Any) -> None:
+    def initialize(self, shape: Extents) -> None:
         """Draws the whole array and keeps this rank's block.
 
         Args:
@@ -148,7 +148,7 @@ class ShardedParameter(Parameter):
             "no file or serial link has given it"
         )
 
-    def part_of(self, array: Any) -> Any:
+    def part_of(self, array: Array) -> Array:
         is_whole = array.shape == self.whole_shape
         return like(array, self.block_of(cuda.to_cpu(array))) if is_whole else array
 
@@ -252,7 +252,7 @@ class ShardedParameter(Parameter):
         # Regrouping is its own inverse.
         return _regrouped(whole, self.groups)
 
-    def full_array(self) -> Any:
+    def full_array(self) -> Array:
         """The whole array, on this rank's device; every rank has to call it."""
         return like(self.array, self.whole())
 
@@ -264,7 +264,7 @@ class ShardedParameter(Parameter):
         loads = isinstance(serializer, Deserializer)
         return (_Loading if loads else _Saving)(serializer, self)
 
-    def draw(self, numbers: Callable[[tuple[int, ...]], Any]) -> Any:
+    def draw(self, numbers: Callable[[Shape], Array]) -> Array:
         """This rank's block of the whole array of random numbers of rank 0."""
         whole = self.comm.broadcast(cuda.to_cpu(numbers(self.whole_shape or ())))
         return like(self.array, self.block_of(whole))
@@ -327,7 +327,7 @@ class _Loading(Deserializer):
         return loaded
 
 
-def like(array: Any, block: numpy.ndarray) -> Array:
+def like(array: Array, block: numpy.ndarray) -> Array:
     """The block on the device of an array."""
     on_gpu = isinstance(array, cuda.ndarray)
     return cuda.to_gpu(block, array.device) if on_gpu else block

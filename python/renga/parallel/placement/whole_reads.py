@@ -126,7 +126,7 @@ class GatherBlocks(FunctionNode):
         """The whole array for this rank's block; handlers of calls are not asked."""
         return self._apply((block,))[0]
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Array, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         return (self.param.whole(inputs[0]),)
 
     def backward(
@@ -142,7 +142,7 @@ class TakeBlock(FunctionNode):
         self.param, self.random_comm = param, param.comm
         self.random_stream = param.comm.rank + 1
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Array, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         return (self.param.block_of(inputs[0]),)
 
     def backward(

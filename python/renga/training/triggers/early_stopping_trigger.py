@@ -8,7 +8,7 @@ from typing import Any
 
 from renga.core.reporter import DictSummary
 from renga.core.serializer import AbstractSerializer
-from renga.training.triggers.interval_trigger import get_trigger
+from renga.training.triggers.interval_trigger import TriggerLike, get_trigger
 from renga.training.triggers.progress import Training
 from renga.utils import argument
 
@@ -30,12 +30,12 @@ class EarlyStoppingTrigger:
 
     def __init__(
         self,
-        check_trigger: Any = (1, "epoch"),
+        check_trigger: TriggerLike = (1, "epoch"),
         monitor: str = "main/loss",
         patience: int | None = None,
         mode: str = "auto",
         verbose: bool = False,
-        max_trigger: Any = (100, "epoch"),
+        max_trigger: TriggerLike = (100, "epoch"),
         **kwargs: object,
     ) -> None:
         (patients,) = argument.parse_kwargs(kwargs, ("patients", None))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable
+from typing import Callable
 
 from renga.core.reporter import DictSummary
 from renga.core.serializer import AbstractSerializer
-from renga.training.triggers.interval_trigger import get_trigger
+from renga.training.triggers.interval_trigger import TriggerLike, get_trigger
 from renga.training.triggers.progress import Training
 
 
@@ -27,7 +27,7 @@ class BestValueTrigger:
         self,
         key: str,
         compare: Callable[[float, float], bool],
-        trigger: Any = (1, "epoch"),
+        trigger: TriggerLike = (1, "epoch"),
     ) -> None:
         self._key = key
         self._compare = compare
@@ -70,12 +70,12 @@ class BestValueTrigger:
 class MaxValueTrigger(BestValueTrigger):
     """Fires when the mean of an observation over an interval is the greatest so far."""
 
-    def __init__(self, key: str, trigger: Any = (1, "epoch")) -> None:
+    def __init__(self, key: str, trigger: TriggerLike = (1, "epoch")) -> None:
         super().__init__(key, operator.lt, trigger)
 
 
 class MinValueTrigger(BestValueTrigger):
     """Fires when the mean of an observation over an interval is the least so far."""
 
-    def __init__(self, key: str, trigger: Any = (1, "epoch")) -> None:
+    def __init__(self, key: str, trigger: TriggerLike = (1, "epoch")) -> None:
         super().__init__(key, operator.gt, trigger)

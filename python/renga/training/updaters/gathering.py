@@ -20,13 +20,13 @@ def size_num_grads(link: Link) -> tuple[int, int]:
     return sum(sizes), len(sizes)
 
 
-def gather_grads(link: Link) -> Any:
+def gather_grads(link: Link) -> Array:
     """The gradients of a link on a GPU in one array; RuntimeError on the CPU."""
     _require_gpu("gather_grads", link)
     return gather(link, "grad")
 
 
-def gather_params(link: Link) -> Any:
+def gather_params(link: Link) -> Array:
     """The parameters of a link on a GPU in one array; RuntimeError on the CPU."""
     _require_gpu("gather_params", link)
     return gather(link, "data")
@@ -42,7 +42,7 @@ def scatter_params(link: Link, array: Array) -> None:
     scatter(link, array, "data")
 
 
-def gather(link: Link, attribute: str) -> Any:
+def gather(link: Link, attribute: str) -> Array:
     """The ``data`` or ``grad`` of all parameters in the order of their names.
 
     Gradients that are None count as zeros. The dtype is float32, or float64 if any

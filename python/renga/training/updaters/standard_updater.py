@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from renga.backends.device import DeviceLike
 from renga.core import backend
 from renga.core.serializer import AbstractSerializer
 from renga.dataset import convert
@@ -51,7 +52,7 @@ class StandardUpdater(Updater):
         iterator: Any,
         optimizer: Any,
         converter: Callable = convert.concat_examples,
-        device: Any = None,
+        device: DeviceLike | None = None,
         loss_func: Callable | None = None,
         loss_scale: float | None = None,
         auto_new_epoch: bool = True,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from renga.core.types import Dataset
 
 
-def create_empty_dataset(dataset: Any) -> list[tuple[()]]:
+def create_empty_dataset(dataset: Dataset) -> list[tuple[()]]:
     """As many empty tuples as ``dataset`` has examples.
 
     It is for a rank whose part of the model gets its inputs from other ranks.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga.communicators import Communicator
+from renga.core.types import Dataset
 from renga.dataset import DatasetMixin
 from renga.links.parallel.spatial import SpatialGrid
 
@@ -26,7 +27,7 @@ class ImageShards(DatasetMixin):
     """
 
     def __init__(
-        self, comm: Communicator | SpatialGrid, dataset: Any, axes: int = 2
+        self, comm: Communicator | SpatialGrid, dataset: Dataset, axes: int = 2
     ) -> None:
         self._grid = SpatialGrid.of(comm)
         self._dataset = dataset

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy
 
 from renga.communicators import Communicator, create_communicator
+from renga.core.types import Dataset
 from renga.parallel.data.datasets.narrow import narrow
 from renga.parallel.data.datasets.shard import DatasetShard
 
@@ -53,7 +54,7 @@ def scatter_index(
 
 
 def scatter_dataset(
-    dataset: Any,
+    dataset: Dataset,
     comm: Communicator,
     root: int = 0,
     shuffle: bool = False,
@@ -100,7 +101,7 @@ def scatter_dataset(
 
 
 def _send_shards(
-    dataset: Any, comm: Communicator, order: numpy.ndarray | None, equal: bool
+    dataset: Dataset, comm: Communicator, order: numpy.ndarray | None, equal: bool
 ) -> DatasetShard:
     """Sends each other rank its shard, and returns this rank's."""
     for rank in range(comm.size):
@@ -117,7 +118,7 @@ def _order(n: int, shuffle: bool, seed: int | None) -> numpy.ndarray | None:
     return numpy.random.RandomState(seed).permutation(n) if shuffle else None
 
 
-def _is_replicated(dataset: Any, comm: Communicator, root: int) -> bool:
+def _is_replicated(dataset: Dataset, comm: Communicator, root: int) -> bool:
     """Whether every rank's data set has the same bits as the root's."""
     is_missing = dataset is None or (comm.rank != root and len(dataset) == 0)
     if any(comm.allgather_obj(is_missing)):
@@ -126,7 +127,7 @@ def _is_replicated(dataset: Any, comm: Communicator, root: int) -> bool:
     return digests[root] is not None and len(set(digests)) == 1
 
 
-def _digest(dataset: Any) -> bytes | None:
+def _digest(dataset: Dataset) -> bytes | None:
     """Of a data set as it would be sent; None if it cannot be pickled."""
     digest = hashlib.blake2b(digest_size=16)
 
@@ -140,7 +141,7 @@ def _digest(dataset: Any) -> bytes | None:
     return digest.digest()
 
 
-def _shard(dataset: Any, order: numpy.ndarray | None, own: _Range) -> DatasetShard:
+def _shard(dataset: Dataset, order: numpy.ndarray | None, own: _Range) -> DatasetShard:
     indices = numpy.arange(own.begin, own.end)
     narrowed = narrow(dataset, indices if order is None else order[indices])
     if narrowed is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
 
+from renga.core.types import Dataset
 from renga.datasets import SubDataset
 from renga.datasets.sub_dataset import Order
 
@@ -22,7 +22,7 @@ class DatasetShard(SubDataset):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Dataset,
         start: int,
         finish: int,
         order: Order | None = None,

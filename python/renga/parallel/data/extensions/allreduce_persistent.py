@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.core.link.own_values import persistent_arrays
 from renga.training import extension
+from renga.training.trainer import Trainer
 
 
 class AllreducePersistent(extension.Extension):
@@ -31,7 +30,7 @@ class AllreducePersistent(extension.Extension):
         self.model = model
         self.comm = comm
 
-    def __call__(self, trainer: Any = None) -> None:
+    def __call__(self, trainer: Trainer | None = None) -> None:
         """Averages them now."""
         found: dict[str, list[numpy.ndarray]] = {}
         for value in persistent_arrays(self.model).values():

@@ -8,7 +8,6 @@ import re
 import sys
 import time
 import warnings
-from typing import Any
 
 from renga.communicators import Communicator
 from renga.core.optimizer import Optimizer
@@ -67,7 +66,7 @@ class MultiNodeCheckpointer(extension.Extension):
         self._saved = 0
         self.stats = CheckpointStats()
 
-    def __call__(self, trainer: Any) -> None:
+    def __call__(self, trainer: Trainer) -> None:
         """Saves the trainer."""
         if self.path is None:
             self.path = trainer.out

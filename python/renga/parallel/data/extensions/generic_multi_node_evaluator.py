@@ -12,6 +12,7 @@ from renga.core import configuration
 from renga.core import reporter as reporter_module
 from renga.dataset import convert
 from renga.training import extension
+from renga.training.trainer import Trainer
 from renga.utils import argument
 
 
@@ -67,7 +68,7 @@ class GenericMultiNodeEvaluator(extension.Extension):
         """
         return results
 
-    def __call__(self, trainer: Any) -> Any:
+    def __call__(self, trainer: Trainer) -> Any:
         """Evaluates; the root reports and returns the result, other ranks None."""
         prefix = "" if self.name is None else f"{self.name}/"
         reporter = reporter_module.Reporter()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.communicators import Communicator
 from renga.core.serializer import AbstractSerializer
 from renga.parallel.data.extensions.observation_aggregator import ObservationAggregator
+from renga.training.trainer import Trainer
 from renga.training.triggers import EarlyStoppingTrigger
+from renga.training.triggers.interval_trigger import TriggerLike
 
 
 class MultiNodeEarlyStoppingTrigger:
@@ -24,12 +24,12 @@ class MultiNodeEarlyStoppingTrigger:
         self,
         comm: Communicator,
         *,
-        check_trigger: Any = (1, "epoch"),
+        check_trigger: TriggerLike = (1, "epoch"),
         monitor: str = "main/loss",
         patience: int | None = None,
         mode: str = "auto",
         verbose: bool = False,
-        max_trigger: Any = (100, "epoch"),
+        max_trigger: TriggerLike = (100, "epoch"),
         suffix: str = "_aggregated",
         **kwargs: object,
     ) -> None:
@@ -41,7 +41,7 @@ class MultiNodeEarlyStoppingTrigger:
             check_trigger, key, patience, mode, verbose, max_trigger, **kwargs
         )
 
-    def __call__(self, trainer: Any) -> bool:
+    def __call__(self, trainer: Trainer) -> bool:
         """Whether training should end."""
         self._aggregator(trainer)
         return self._trigger(trainer)

@@ -104,7 +104,7 @@ class MultiNodeSnapshot(extension.Extension):
             rank, size = self.comm.rank, self.comm.size
             resized.load(archive, target, rank, size, common[-1] + suffix)
 
-    def __call__(self, trainer: Any) -> None:
+    def __call__(self, trainer: Trainer) -> None:
         """Takes the snapshot on all ranks; one rank of each set writes it."""
         self.snapshot(trainer)
 

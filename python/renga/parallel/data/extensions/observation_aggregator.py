@@ -12,6 +12,7 @@ from renga.communicators import Communicator
 from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.training import extension
 from renga.training.trainer import Trainer
+from renga.training.triggers.interval_trigger import TriggerLike
 from renga.training.util import get_trigger
 from renga.utils.exceptions import CallOutcome
 
@@ -37,7 +38,7 @@ class ObservationAggregator(extension.Extension):
         original_key: str,
         aggregated_key: str | None = None,
         *,
-        comm_trigger: Any = (1, "iteration"),
+        comm_trigger: TriggerLike = (1, "iteration"),
         aggregator: Callable[[list[list[Any]]], Any] | None = None,
     ) -> None:
         self.comm = comm
@@ -47,7 +48,7 @@ class ObservationAggregator(extension.Extension):
         self.aggregator = aggregator or _mean
         self._observed: list[Any] = []
 
-    def __call__(self, trainer: Any) -> None:
+    def __call__(self, trainer: Trainer) -> None:
         """Stores this rank's observation; if triggered, observes the aggregate."""
         summary = self.compute_summary(trainer)
         if summary is not None:
