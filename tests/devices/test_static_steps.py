@@ -258,6 +258,19 @@ def test_many_shapes_are_warned_of():
     assert told[0].filename == __file__
 
 
+def test_another_target():
+    """Steps train the model that the optimizer was set up with last."""
+    models = [chain(lambda self, x: self.l(x), l=L.Linear(3, 1)) for _ in range(2)]
+    optimizer = optimizers.SGD(0.5).setup(models[0])
+    step = renga.static_step(lambda x: F.sum(optimizer.target(x)), optimizer)
+    for model in models:
+        optimizer.setup(model)
+        before = cuda.to_cpu(model.l.W.array)
+        for _ in range(4):
+            step(cuda.to_gpu(numpy.ones((1, 3), "f")))
+        numpy.testing.assert_allclose(cuda.to_cpu(model.l.W.array), before - 2, 1e-5)
+
+
 def test_updater():
     def run(**options):
         numpy.random.seed(0)

@@ -8,6 +8,7 @@ from typing import Any, Callable
 
 from renga import _core
 from renga.backends.cuda_loader import loaded
+from renga.core.link import Link
 from renga.core.reporter import Reporter, report
 from renga.core.variable import Variable, as_variable
 
@@ -21,7 +22,7 @@ class SetAttributes:
     def __init__(self) -> None:
         self._places: dict[tuple[int, str], _Place] = {}
 
-    def watch(self, chain: Any, call: Callable[[], Any]) -> Any:
+    def watch(self, chain: Link, call: Callable[[], Any]) -> Any:
         """The result of a call, which is seen to set attributes."""
         before = attributes_of(chain)
         result = call()
@@ -32,7 +33,7 @@ class SetAttributes:
         return result
 
     @contextlib.contextmanager
-    def hidden(self, chain: Any) -> Iterator[None]:
+    def hidden(self, chain: Link) -> Iterator[None]:
         """A context in which a call cannot read arrays that the call before has set.
 
         A result that depended on them would not in what is recorded. After an error,
@@ -134,7 +135,7 @@ class Attributes:
             by name.
     """
 
-    def __init__(self, chain: Any, without: set[tuple[int, str]]) -> None:
+    def __init__(self, chain: Link, without: set[tuple[int, str]]) -> None:
         self._kept: list[tuple[dict[str, Any], list[str], list[Any]]] = []
         self._arrays: list[tuple[dict[str, Any], str, Any]] = []
         for values, kept in attributes_of(chain):
@@ -185,7 +186,7 @@ class Copies:
         return self._by_id[id(x)]
 
 
-def attributes_of(chain: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def attributes_of(chain: Link) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """The attributes of a chain's links, and what they are now."""
     return [(vars(link), dict(vars(link))) for link in chain.links()]
 

@@ -27,6 +27,7 @@ from renga.core.computational_graph import functions_before
 from renga.core.configuration import config
 from renga.core.function_hook import get_function_hooks
 from renga.core.function_node import FunctionNode
+from renga.core.link import Link
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable, as_variable
 from renga.functions.noise.seed import draw_seeds, record_seeds
@@ -56,7 +57,7 @@ _thread = _RecordingThread()
 
 
 class RecordedCalls:
-    """The recorded calls of one chain; a copy of the chain has none.
+    """The recorded calls of chains, by their kinds; a copy has none.
 
     Args:
         are_steps: whether each call is a whole step of training, which ends with a
@@ -73,7 +74,7 @@ class RecordedCalls:
     def __reduce__(self) -> tuple[Any, ...]:
         return RecordedCalls, (self._are_steps,)
 
-    def call(self, method: Callable[..., object], chain: Any, inputs: Any) -> Any:
+    def call(self, method: Callable[..., object], chain: Link, inputs: Any) -> Any:
         """``method(chain, *inputs)``."""
         xs = _variables_on_device(inputs)
         if xs is None:
@@ -83,7 +84,7 @@ class RecordedCalls:
             (isinstance(given, Variable), x.shape, x.dtype, x.requires_grad)
             for given, x in zip(inputs, xs)
         ]
-        key = method, xs[0].device_name, str(settings), str(described)
+        key = chain, method, xs[0].device_name, str(settings), str(described)
         if key not in self._kinds:
             if len(self._kinds) == _MOST_KINDS:
                 self._warning.give(
@@ -91,8 +92,8 @@ class RecordedCalls:
                     "settings)"
                 )
                 return method(chain, *inputs)
-            self._kinds[key] = _Kind(self._are_steps)
-        return self._kinds[key].call(method, chain, inputs, xs)
+            self._kinds[key] = _Kind(method, chain, self._are_steps)
+        return self._kinds[key].call(inputs, xs)
 
 
 def _variables_on_device(inputs: Sequence[Any]) -> list[Variable] | None:
@@ -114,10 +115,17 @@ def _variables_on_device(inputs: Sequence[Any]) -> list[Variable] | None:
 
 
 class _Kind:
-    """Calls with inputs of the same shapes and dtypes, with the same settings."""
+    """Calls of a method with inputs of the same shapes and dtypes and settings.
 
-    def __init__(self, are_steps: bool) -> None:
-        self._are_steps = are_steps
+    Attributes:
+        method, chain: what is called, as ``method(chain, *inputs)``.
+        are_steps: as RecordedCalls has it.
+    """
+
+    def __init__(
+        self, method: Callable[..., object], chain: Link, are_steps: bool
+    ) -> None:
+        self.method, self.chain, self.are_steps = method, chain, are_steps
         self._ordinary_calls = 0
         self._set_attributes = SetAttributes()
         self._leaves: list[Variable] = []  # of the ordinary calls, of others
@@ -125,22 +133,25 @@ class _Kind:
         self._is_refused = False
         self._warning = _Warning(are_steps)
 
-    def call(self, method: Any, chain: Any, inputs: Any, xs: list[Variable]) -> Any:
-        """``method(chain, *inputs)``; ``xs`` are the inputs as Variables."""
+    def run(self, inputs: Any) -> Any:
+        """Calls the method as it is."""
+        return self.method(self.chain, *inputs)
+
+    def call(self, inputs: Any, xs: list[Variable]) -> Any:
+        """What ``run`` returns; ``xs`` are the inputs as Variables."""
         if self._is_refused:
-            return method(chain, *inputs)
+            return self.run(inputs)
         if self._ordinary_calls < _ORDINARY_CALLS:
             self._ordinary_calls += 1
-            y = self._set_attributes.watch(chain, lambda: method(chain, *inputs))
-            if self._are_steps:
-                self._leaves += _leaves_of_others(variables_in(y), [*chain.params()])
+            y = self._set_attributes.watch(self.chain, lambda: self.run(inputs))
+            if self.are_steps:
+                params = [*self.chain.params()]
+                self._leaves += _leaves_of_others(variables_in(y), params)
             return y
-        recorded = self._find(method, chain, inputs, xs)
-        return method(chain, *inputs) if recorded is None else recorded.replay(xs)
+        recorded = self._find(inputs, xs)
+        return self.run(inputs) if recorded is None else recorded.replay(xs)
 
-    def _find(
-        self, method: Any, chain: Any, inputs: Any, xs: list[Variable]
-    ) -> _RecordedCall | None:
+    def _find(self, inputs: Any, xs: list[Variable]) -> _RecordedCall | None:
         """A recorded call that is not in use, or a new one."""
         for each in tuple(self._recorded):
             if each.is_stale():
@@ -154,19 +165,19 @@ class _Kind:
             return None
         state = numpy.random.get_state()
         try:
-            with self._set_attributes.hidden(chain):
-                call = _RecordedCall(method, chain, inputs, xs, self._are_steps)
+            with self._set_attributes.hidden(self.chain):
+                call = _RecordedCall(self, inputs, xs)
                 call.require_own_leaves(self._leaves)
             self._recorded.append(call)
         except Exception as error:  # of the call itself, too, which is made once more
-            name = type(chain).__name__
-            if self._are_steps:
+            name = type(self.chain).__name__
+            if self.are_steps:
                 raise RuntimeError(
                     f"static_step: a step of {name} cannot be recorded: "
                     f"{error}{_place_of(error)}"
                 ) from error
             self._is_refused = True
-            name = f"{name}.{method.__name__}"
+            name = f"{name}.{self.method.__name__}"
             _LOG.info("static_graph: %s runs as it is: %s", name, error)
             return None
         finally:
@@ -214,10 +225,8 @@ def _place_of(error: Exception) -> str:
 class _RecordedCall:
     """A call and its backward pass, which run again on the same memory."""
 
-    def __init__(
-        self, method: Any, chain: Any, inputs: Any, xs: list[Variable], is_step: bool
-    ) -> None:
-        self._is_step = is_step
+    def __init__(self, kind: _Kind, inputs: Any, xs: list[Variable]) -> None:
+        self._kind, chain = kind, kind.chain
         self._device = number_of(xs[0])
         self._recording = load_plugin().Recording(self._device)
         self._streams: list[int] = []  # those of random numbers, by seed
@@ -228,16 +237,14 @@ class _RecordedCall:
         ]
         self._all_params = list(chain.params(include_uninit=False))
         self._required = [p.requires_grad for p in self._all_params]
-        self._params = [p for p in self._all_params if p.requires_grad]
+        self._params: list[Variable] = [p for p in self._all_params if p.requires_grad]
         self._node: Callable[[], Any] = lambda: None
         before, reports = attributes_of(chain), Reports()
         with reports:
-            results, self._forward = self._record(
-                lambda: self._call(method, chain), True
-            )
+            results, self._forward = self._record(self._run, True)
         self._type = type(results)
         self._outputs = [results] if isinstance(results, Variable) else list(results)
-        self._effects = Effects(before, reports.all, is_step)
+        self._effects = Effects(before, reports.all, kind.are_steps)
         self._attributes = Attributes(chain, self._effects.places)
         self._targets = [x for x in self._inputs if x.requires_grad] + self._params
         self._addresses = _core.addresses(self._params)
@@ -255,7 +262,7 @@ class _RecordedCall:
             earlier: on which ordinary calls of a step have depended, too.
         """
         for leaf in _leaves_of_others(self._outputs, self._targets):
-            of_call = self._is_step and not isinstance(leaf, Parameter)
+            of_call = self._kind.are_steps and not isinstance(leaf, Parameter)
             if not of_call or any(leaf is x for x in earlier):
                 raise RuntimeError("it uses a variable that is not the chain's")
 
@@ -302,7 +309,7 @@ class _RecordedCall:
             else:
                 _core.copy_array(gys[i], copied)
         self._recording.launch(graph)
-        given = _core.lent if self._is_step else _core.copy_of
+        given = _core.lent if self._kind.are_steps else _core.copy_of
         return tuple([None if g is None else given(g) for g in gradients])
 
     def _backward_of(self, targets: tuple[int, ...]) -> tuple[int, list[Any]]:
@@ -319,9 +326,10 @@ class _RecordedCall:
             self._backward[targets] = graph, gradients
         return self._backward[targets]
 
-    def _call(self, method: Any, chain: Any) -> Any:
+    def _run(self) -> Any:
+        """What the method returns, for which it must not draw NumPy's numbers."""
         before = numpy.random.get_state()
-        results = method(chain, *self._arguments)
+        results = self._kind.run(self._arguments)
         after = numpy.random.get_state()
         numpy.random.set_state(before)
         draw_seeds(self._streams)
