@@ -279,7 +279,7 @@ bool type_caster<renga::Array>::load(handle source, bool) {
   return true;
 }
 
-bool type_caster<renga::Dims>::load(handle source, bool) {
+bool type_caster<renga::Dims>::load(handle source, bool convert) {
   value = renga::Dims();
   const auto append = [&](handle number) {
     const auto integer = renga::python::integer_from_python(number);
@@ -289,6 +289,11 @@ bool type_caster<renga::Dims>::load(handle source, bool) {
   // Arrays without axes are sequences to Python, too.
   const bool is_list = PyTuple_Check(source.ptr()) || PyList_Check(source.ptr());
   if (!is_list && append(source)) return true;
+  // An argument that is not converted is an integer or a tuple, as Chainer's axes to be reduced.
+  if (!convert && !PyTuple_Check(source.ptr())) {
+    throw type_error("expected an integer or a tuple of integers, got " +
+                     repr(source).cast<std::string>());
+  }
   if (!PySequence_Check(source.ptr()) || PyUnicode_Check(source.ptr()) ||
       PyBytes_Check(source.ptr())) {
     return false;

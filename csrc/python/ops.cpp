@@ -12,10 +12,18 @@
 namespace renga::python {
 namespace {
 
-py::arg python_argument(const Arg& a) { return py::arg(a.name); }
+// Whether a function reduces x over axes, which are no list in Chainer; those of normalizations and
+// permutations may be one.
+template <class... Rest>
+constexpr bool reduces(Variable (*)(const Variable&, const std::optional<Axes>&, Rest...)) {
+  return true;
+}
+constexpr bool reduces(...) { return false; }
+
+py::arg python_argument(const Arg& a, bool) { return py::arg(a.name); }
 template <class T>
-py::arg_v python_argument(const Default<T>& a) {
-  return py::arg(a.name) = a.value;
+py::arg_v python_argument(const Default<T>& a, bool reduces) {
+  return py::arg(a.name).noconvert(reduces && std::string_view(a.name) == "axis") = a.value;
 }
 
 // Whether an operation takes plain arrays beside Variables.
@@ -34,7 +42,8 @@ struct Binder {
   template <class Function, class... Args>
   void operator()(const Op& op, Function function, const Args&... args) {
     const std::string doc = std::string(op.summary) + "\n\nShapes: " + op.shapes;
-    ops.def(op.name, surrounded(op.name, function), python_argument(args)..., doc.c_str());
+    ops.def(op.name, surrounded(op.name, function), python_argument(args, reduces(function))...,
+            doc.c_str());
     entries.append(Operation{op, py::make_tuple(args.name...), takes_arrays(function)});
   }
 };

@@ -126,8 +126,14 @@ def test_dtypes():
 
 
 def test_errors():
-    with pytest.raises(ValueError, match="LoRA: expected a positive rank, got 0"):
+    with pytest.raises(ValueError, match="LoRA: expected rank of 1 or more, got 0"):
         LoRA(0)
+    with pytest.raises(TypeError, match="LoRA: expected an integer as rank, got 'a'"):
+        LoRA("a")
+    with pytest.raises(TypeError, match="LoRA: expected a number as alpha, got '1'"):
+        LoRA(1, "1")
+    with pytest.raises(TypeError, match="UNet: expected integers as widths, got 2"):
+        L.UNet(3, 2)
     with pytest.raises(ValueError, match="expected a weight with a shape"):
         L.Linear(3).add_hook(LoRA(2))
     with pytest.raises(ValueError, match="expected a parameter, got 'V'"):

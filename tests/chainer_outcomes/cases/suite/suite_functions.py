@@ -68,6 +68,18 @@ def _products():
 GENERATED = dict(_products())
 
 EXPRESSIONS = """
+    F.sum(X, axis=[0])
+    F.sum(X, axis=[0, 1], keepdims=True)
+    F.sum(X, axis=range(1))
+    F.prod(X, axis=[1])
+    F.max(X, axis=[])
+    F.min(X, axis=[0, 1])
+    F.logsumexp(X, axis=[1])
+    F.mean(X, axis=[0])
+    F.squeeze(X[:, :1], axis=[1])
+    F.squeeze(X[:, :1], axis=(1,))
+    F.transpose(X, axes=[1, 0])
+    F.fixed_batch_normalization(X, X[0], X[1], X[0], X[0] ** 2, axis=[0])
     sparse_matmul.CooMatMul(ROW, COL, (2, 2)).apply((DATA, DENSE.astype("d")))
     sparse_matmul.CooMatMul(ROW, COL, (2, 2), dtype="d").apply((DATA, DENSE))
     sparse_matmul.CooMatMulGradSP(ROW, COL, (2, 2), dtype="e").apply((DENSE[:, :2], DENSE[:, :2]))

@@ -14,7 +14,7 @@ F.sum(f(2, 3), 'a') -> TypeError
 F.sum(f(2, 3), ()) -> float32 (2, 3)
 F.sum(f(2, 3), (0,) * 20) -> ValueError
 F.sum(f(2, 3), keepdims=2) -> float32 (1, 1)
-F.sum(f(2, 3), [0]) -> float32 (3,)
+F.sum(f(2, 3), [0]) -> TypeError
 F.sum(f(2, 3), numpy.int64(0)) -> float32 (3,)
 F.sum(f(2, 3), numpy.array(0)) -> float32 (3,)
 F.sum(f(2, 3), True) -> float32 (2,)
