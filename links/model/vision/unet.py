@@ -15,6 +15,7 @@ from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.convolution.deconvolution_2d import Deconvolution2D
 from renga.links.model.torch_names import State, renamed
 from renga.links.model.vision.inverted_residual import convolution
+from renga.utils.extents import check_counts
 
 # Pytorch-UNet's names, and those of the parts here.
 _NAMES = {
@@ -48,6 +49,9 @@ class UNet(Chain):
         x: (N, in_channels, H, W), H and W multiples of 2 to the number of smaller sizes
         y: (N, num_classes, H, W), before softmax
 
+    Raises:
+        TypeError: ``widths`` are no integers.
+
     Source: Ronneberger et al., U-Net: convolutional networks for biomedical image
     segmentation, 2015.
     """
@@ -59,6 +63,7 @@ class UNet(Chain):
         in_channels: int = 3,
     ) -> None:
         super().__init__()
+        widths = check_counts("UNet", "widths", widths)
         self.depth = len(widths) - 1
         channels = in_channels
         with self.init_scope():

@@ -9,6 +9,7 @@ from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.initializers import LeCunNormal, generate_array
 from renga.link_hooks.weight_hook import WeightHook
+from renga.utils.extents import check_count, check_real
 
 
 class _Constant(FunctionNode):
@@ -44,6 +45,7 @@ class LoRA(WeightHook):
     Raises:
         ValueError: the link has no parameter ``weight_name``, or one without a shape,
             or the rank is not positive.
+        TypeError: the rank is no integer, or ``alpha`` no number.
         NotImplementedError: used in a ``with`` statement.
 
     Source: Hu et al., LoRA: low-rank adaptation of large language models, 2021.
@@ -59,11 +61,11 @@ class LoRA(WeightHook):
         weight_name: str = "W",
         name: str | None = None,
     ) -> None:
-        if rank < 1:
-            raise ValueError(f"LoRA: expected a positive rank, got {rank}")
         super().__init__(weight_name, name)
-        self.rank = rank
-        self.scale = 1.0 if alpha is None else alpha / rank
+        self.rank = check_count("LoRA", "rank", rank)
+        self.scale = 1.0
+        if alpha is not None:
+            self.scale = check_real("LoRA", "alpha", alpha) / self.rank
         self.factors = f"{weight_name}_A", f"{weight_name}_B"
 
     def added(self, link: Link) -> None:
