@@ -99,6 +99,15 @@ void copy_run(std::int64_t n, const std::byte* from, std::int64_t from_step, std
     std::fill_n(reinterpret_cast<To*>(to), n, convert<To>(*reinterpret_cast<const From*>(from)));
     return;
   }
+  if constexpr (std::is_same_v<From, To>) {
+    constexpr std::int64_t item = sizeof(To);
+    if (from_step * to_step == -item * item && std::abs(to_step) == item) {  // in vectors
+      const auto* const x = reinterpret_cast<const From*>(from) - (from_step < 0 ? n - 1 : 0);
+      auto* const y = reinterpret_cast<To*>(to) - (to_step < 0 ? n - 1 : 0);
+      for (std::int64_t i = 0; i < n; ++i) y[i] = x[n - 1 - i];
+      return;
+    }
+  }
   for (std::int64_t i = 0; i < n; ++i) {
     *reinterpret_cast<To*>(to + i * to_step) =
         convert<To>(*reinterpret_cast<const From*>(from + i * from_step));

@@ -266,11 +266,18 @@ void gather_by_planes(const Array& x, const Array& indices, const Array& y,
 }
 
 // to = (sum of the elements of `from` that each_source(row, column, visit) visits) / divisor, with
-// vectors of channels.
+// vectors of channels, several at a time: lines of the cache, which sources far apart may not keep,
+// are read once.
 template <class T, class EachSource>
 void sum_by_pixels(const Array& from, const Array& to, std::int64_t divisor,
                    const EachSource& each_source) {
   using C = Compute<T>;
+  using V = simd::Vector<simd::Avx2, C>;
+  constexpr int kTogether = 8;
+  const std::int64_t channels = to.shape(1);
+  const auto quotient = [divisor]<class L>(const L& total) {
+    return divisor == 1 ? total : L(total / L(static_cast<C>(divisor)));
+  };
   for_each_pixel<const T*>(
       to, 4, [&](std::int64_t n, std::int64_t i, std::int64_t j, auto& sources) {
         const Pixels<const T> elements(from, n, 0);
@@ -278,11 +285,26 @@ void sum_by_pixels(const Array& from, const Array& to, std::int64_t divisor,
           sources.push_back(elements.at(row, column));
         });
         T* target = Pixels<T>(to, n, 0).at(i, j);
-        for_each_channel<T>(to.shape(1), [&]<class L>(L, std::int64_t c) {
-          using V = typename L::Value;
-          V total(C(0));
-          for (const T* source : sources) total = total + V(L::load(source + c));
-          L::store(V(total / V(static_cast<C>(divisor))), target + c);
+        std::int64_t c = 0;
+        for (; c + kTogether * V::width <= channels; c += kTogether * V::width) {
+          V totals[kTogether];
+          for (V& each : totals) each = V(C(0));
+          for (const T* source : sources) {
+#pragma GCC unroll 8
+            for (int k = 0; k < kTogether; ++k) {
+              totals[k] = totals[k] + V(V::load(source + c + k * V::width));
+            }
+          }
+#pragma GCC unroll 8
+          for (int k = 0; k < kTogether; ++k) {
+            V::store(quotient(totals[k]), target + c + k * V::width);
+          }
+        }
+        if (c == channels) return;
+        simd::for_each_vector<simd::Avx2, C>(c, channels, [&]<class L>(L, std::int64_t k) {
+          typename L::Value total(C(0));
+          for (const T* source : sources) total = total + typename L::Value(L::load(source + k));
+          L::store(quotient(total), target + k);
         });
       });
 }

@@ -8,6 +8,7 @@
 #include "devices/rounding.h"
 #include "ops/reduction/reducers.h"
 #include "simd/blocked_loop.h"
+#include "simd/first_floats.h"
 #include "tensor/convert.h"
 #include "tensor/strided_loop.h"
 
@@ -107,6 +108,81 @@ const std::byte* converted(const std::byte* x, std::int64_t n, float* numbers) {
   return reinterpret_cast<const std::byte*>(numbers);
 }
 
+// Sums or products of runs of adjoining floats, by 32 partial results in vectors.
+template <class T, class R>
+void fold_vectors(const std::byte* x, std::int64_t run_step, std::int64_t runs, std::int64_t n,
+                  typename R::Value* to) {
+  using Value = typename R::Value;
+  simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
+    using V = simd::Vector<decltype(target), Value>;
+    using From [[gnu::vector_size(V::width * sizeof(T)), gnu::aligned(4), gnu::may_alias]] = T;
+    constexpr int count = 32 / V::width;
+    const auto fold = [](const V& a, const V& b) __attribute__((always_inline)) {
+      return R::start == 0 ? a + b : a * b;
+    };
+    const auto load = [](const T* at) __attribute__((always_inline)) {
+      const V v(__builtin_convertvector(*reinterpret_cast<const From*>(at), typename V::V));
+      if constexpr (requires { R::element(Value()); }) return v * v;
+      return v;
+    };
+    for (std::int64_t k = 0; k < runs; ++k) {
+      const T* const run = reinterpret_cast<const T*>(x + k * run_step);
+      V parts[count];
+      for (V& each : parts) each = V(R::start);
+      std::int64_t i = 0;
+      for (; i + 32 <= n; i += 32) {
+#pragma GCC unroll 8
+        for (int j = 0; j < count; ++j) parts[j] = fold(parts[j], load(run + i + j * V::width));
+      }
+      for (; i + V::width <= n; i += V::width) parts[0] = fold(parts[0], load(run + i));
+      for (int half = count / 2; half > 0; half /= 2) {
+        for (int j = 0; j < half; ++j) parts[j] = fold(parts[j], parts[j + half]);
+      }
+      Value all = R::fold(to[k], simd::fold_lanes(parts[0], fold));
+      for (; i < n; ++i) all = R::fold(all, reducers::element<R>(static_cast<Value>(run[i])));
+      to[k] = all;
+    }
+  });
+}
+
+// The largest or smallest numbers of runs of adjoining floats; NaN of those that have one.
+template <class R, class C>
+void compare_vectors(const std::byte* x, std::int64_t run_step, std::int64_t runs, std::int64_t n,
+                     C* to) {
+  simd::dispatch_for<C>([=](auto target) __attribute__((always_inline)) {
+    using Target = decltype(target);
+    using V = simd::Vector<Target, C>;
+    const auto fold = [](const V& a, const V& b) __attribute__((always_inline)) {
+      return R::start < 0 ? max(a, b) : min(a, b);
+    };
+    const auto are_numbers = [](const V& a, const V& b) __attribute__((always_inline)) {
+      constexpr int kOrdered = 7;
+      if constexpr (Target::has_mask_registers) return V::M::template of<kOrdered>(a.v, b.v);
+      return (a == a) && (b == b);
+    };
+    const C nan = std::numeric_limits<C>::quiet_NaN();
+    for (std::int64_t k = 0; k < runs; ++k) {
+      const C* const run = reinterpret_cast<const C*>(x + k * run_step);
+      V first(R::start), second(R::start);
+      auto held = first == first;
+      std::int64_t i = 0;
+      for (; i + 2 * V::width <= n; i += 2 * V::width) {
+        const V a(V::load(run + i)), b(V::load(run + i + V::width));
+        held = held && are_numbers(a, b);
+        first = fold(a, first), second = fold(b, second);
+      }
+      simd::for_vectors<Target>(
+          run + i, n - i,
+          R::start, [&](const V& v, std::int64_t, std::int64_t) __attribute__((always_inline)) {
+            held = held && (v == v);
+            first = fold(v, first);
+          });
+      const C best = all(held) ? simd::fold_lanes(fold(first, second), fold) : nan;
+      to[k] = R::fold(to[k], best);
+    }
+  });
+}
+
 // Folds a run of elements. Partial results let the compiler vectorize, and are more exact than a
 // single running sum.
 template <class T, class R>
@@ -197,6 +273,11 @@ struct LoopsOf {
           at += m * static_cast<std::int64_t>(sizeof(Value));
         });
       }
+    }
+    if constexpr (std::is_floating_point_v<T> && R::compares) {
+      if (step == sizeof(T)) return compare_vectors<R>(x, run_step, runs, n, to);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      if (step == sizeof(T) && n >= 32) return fold_vectors<T, R>(x, run_step, runs, n, to);
     }
     for (std::int64_t k = 0; k < runs; ++k, x += run_step) {
       to[k] = R::fold(to[k], fold_run<T, R>(x, step, n));
@@ -337,15 +418,14 @@ void reduce_columns(const Loops& loops, const StridedLoop<2>& kept, const Stride
     for (std::int64_t j = 0; j < n; j += kWidth) {
       const std::int64_t m = std::min(kWidth, n - j);
       loops.start(results.bytes, m);
-      if (from.extents.size() == 1) {
-        loops.fold_runs(results.bytes, p[1] + j * s[1], s[1], m, from.strides[0][0], from.run());
-      } else {
-        for (std::int64_t k = 0; k < m; ++k) {
-          from.data[0] = p[1] + (j + k) * s[1];
-          for_each_run(from, 0, from.size(), [&](std::int64_t n, const auto& q, const auto& step) {
-            loops.fold_runs(results.bytes + k * loops.size, q[0], 0, 1, step[0], n);
-          });
-        }
+      // In the order of memory: all results together, or one after the other.
+      const bool together =
+          from.extents.size() == 1 || std::abs(from.strides[0][0]) > std::abs(s[1]);
+      for (std::int64_t k = 0; k < (together ? 1 : m); ++k) {
+        from.data[0] = p[1] + (j + k) * s[1];
+        for_each_run(from, 0, from.size(), [&](std::int64_t n, const auto& q, const auto& step) {
+          loops.fold_runs(results.bytes + k * loops.size, q[0], s[1], together ? m : 1, step[0], n);
+        });
       }
       loops.store(results.bytes, p[0] + j * s[0], s[0], m);
     }

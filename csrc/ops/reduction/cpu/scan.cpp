@@ -2,6 +2,7 @@
 
 #include "devices/gil_release.h"
 #include "simd/dispatch.h"
+#include "simd/transpose.h"
 #include "simd/vector.h"
 #include "tensor/convert.h"
 #include "tensor/strided_loop.h"
@@ -16,28 +17,77 @@ struct Lines {
   std::int64_t line_steps[3], steps[3];
 };
 
-// `count` lines of n elements, together: each line's elements depend on each other.
+// Elements from `begin` to `end` of `count` lines, together: each line's elements depend on each
+// other. The totals are those of the elements before, and then the last ones.
 template <class T, int count>
-void recur_lines(const Lines& lines, std::int64_t n) {
+void recur_lines(const Lines& lines, std::int64_t begin, std::int64_t end, Compute<T>* totals) {
   using C = Compute<T>;
-  std::byte *y = lines.data[0], *b = lines.data[1], *a = lines.data[2];
   const auto& apart = lines.line_steps;
-  C totals[count];
-  for (int j = 0; j < count; ++j) {
-    const T first = *reinterpret_cast<const T*>(b + j * apart[1]);
-    totals[j] = static_cast<C>(first);
-    *reinterpret_cast<T*>(y + j * apart[0]) = first;
-  }
-  for (std::int64_t i = 1; i < n; ++i, a += lines.steps[2]) {
-    y += lines.steps[0];
-    b += lines.steps[1];
+  for (std::int64_t i = begin; i < end; ++i) {
+    std::byte* const y = lines.data[0] + i * lines.steps[0];
+    const std::byte* const b = lines.data[1] + i * lines.steps[1];
+    const std::byte* const a = lines.data[2] + std::max<std::int64_t>(i - 1, 0) * lines.steps[2];
 #pragma GCC ivdep
     for (int j = 0; j < count; ++j) {
-      totals[j] = static_cast<C>(*reinterpret_cast<const T*>(a + j * apart[2])) * totals[j] +
-                  static_cast<C>(*reinterpret_cast<const T*>(b + j * apart[1]));
+      const C more = static_cast<C>(*reinterpret_cast<const T*>(b + j * apart[1]));
+      totals[j] =
+          i == 0 ? more
+                 : static_cast<C>(*reinterpret_cast<const T*>(a + j * apart[2])) * totals[j] + more;
       *reinterpret_cast<T*>(y + j * apart[0]) = T(totals[j]);
     }
   }
+}
+template <class T, int count>
+void recur_all(const Lines& lines, std::int64_t n) {
+  Compute<T> totals[count];
+  recur_lines<T, count>(lines, 0, n, totals);
+}
+
+// Whether the elements of a line adjoin, forward or backward, or one repeats for all lines.
+template <class T>
+bool are_tiles(const Lines& lines) {
+  const auto adjoin = [&](int operand) { return std::abs(lines.steps[operand]) == sizeof(T); };
+  return adjoin(0) && adjoin(1) && (adjoin(2) || (lines.steps[2] == 0 && lines.line_steps[2] == 0));
+}
+
+// As many lines as a vector has floats, by squares that are transposed in registers.
+template <class Target>
+[[gnu::always_inline]] inline void recur_tiles(const Lines& lines, std::int64_t n) {
+  using V = simd::Floats<Target>;
+  constexpr int width = Target::width;
+  float last[width];
+  recur_lines<float, width>(lines, 0, 1, last);
+  V totals = simd::load_floats<Target>(last);
+  // The address of `width` elements of a line from i on, which precede i in memory if steps do.
+  const auto at = [&](int operand, int line, std::int64_t i) __attribute__((always_inline)) {
+    const std::int64_t step = lines.steps[operand], first = step < 0 ? i + width - 1 : i;
+    return reinterpret_cast<float*>(lines.data[operand] + line * lines.line_steps[operand] +
+                                    first * step);
+  };
+  const bool repeats = lines.steps[2] == 0;
+  const V factor = V{} + *reinterpret_cast<const float*>(lines.data[2]);
+  std::int64_t i = 1;
+  for (; i + width <= n; i += width) {
+    V b[width], a[width];
+    for (int j = 0; j < width; ++j) b[j] = simd::load_floats<Target>(at(1, j, i));
+    simd::transpose<Target>(b);
+    if (!repeats) {
+      for (int j = 0; j < width; ++j) a[j] = simd::load_floats<Target>(at(2, j, i - 1));
+      simd::transpose<Target>(a);
+    }
+    const auto row = [&](int operand, int k) {
+      return lines.steps[operand] < 0 ? width - 1 - k : k;
+    };
+    V y[width];
+    for (int k = 0; k < width; ++k) {
+      totals = (repeats ? factor : a[row(2, k)]) * totals + b[row(1, k)];
+      y[row(0, k)] = totals;
+    }
+    simd::transpose<Target>(y);
+    for (int j = 0; j < width; ++j) simd::store_floats<Target>(y[j], at(0, j, i));
+  }
+  simd::store_floats<Target>(totals, last);
+  recur_lines<float, width>(lines, i, n, last);
 }
 
 // So many lines that adjoin, in vectors; a may repeat one number for all of them.
@@ -90,14 +140,25 @@ void recur(const Array& a, const Array& b, int axis, bool reverse, const Array& 
                   for (int k = 0; k < 3; ++k) at.line_steps[k] = s[k];
                   const bool adjoin =
                       s[0] == sizeof(T) && s[1] == sizeof(T) && (s[2] == sizeof(T) || s[2] == 0);
+                  const bool tiled = std::is_same_v<T, float> && !adjoin && are_tiles<T>(at);
+                  const int tile = simd::has_avx512() ? simd::Avx512::width : simd::Avx2::width;
                   for (std::int64_t j = 0; j < m;) {
                     for (int k = 0; k < 3; ++k) at.data[k] = p[k] + j * s[k];
+                    if constexpr (std::is_same_v<T, float>) {
+                      if (tiled && m - j >= tile) {
+                        simd::dispatch_for<T>([&](auto target) __attribute__((always_inline)) {
+                          recur_tiles<decltype(target)>(at, n);
+                        });
+                        j += tile;
+                        continue;
+                      }
+                    }
                     const bool is_vector = adjoin && m - j >= kAdjoiningLines;
                     const int count = is_vector ? kAdjoiningLines : (m - j >= 8 ? 8 : 1);
-                    const auto recur_all = is_vector    ? recur_columns<T>
-                                           : count == 8 ? recur_lines<T, 8>
-                                                        : recur_lines<T, 1>;
-                    recur_all(at, n);
+                    const auto recur_some = is_vector    ? recur_columns<T>
+                                            : count == 8 ? recur_all<T, 8>
+                                                         : recur_all<T, 1>;
+                    recur_some(at, n);
                     j += count;
                   }
                 });

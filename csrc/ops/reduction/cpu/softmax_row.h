@@ -16,40 +16,12 @@ namespace softmax_rows {
 template <class C>
 constexpr C kNothing = -std::numeric_limits<C>::infinity();
 
-// Calls body(v, i, count) with vectors that cover [0, n), of which the last
-// `count` may be fewer numbers of x and `filling`.
-template <class Target, class C, class Body>
-[[gnu::always_inline]] inline void for_vectors(const C* x, std::int64_t n, C filling,
-                                               const Body& body) {
-  using V = simd::Vector<Target, C>;
-  constexpr std::int64_t width = V::width;
-  std::int64_t i = 0;
-  for (; i + width <= n; i += width) body(V(V::load(x + i)), i, width);
-  if (i == n) return;
-  const int count = static_cast<int>(n - i);
-  const V rest(simd::load_first<Target>(x + i, count));
-  body(select(simd::first_lanes<Target, C>(count), rest, V(filling)), i, count);
-}
-
 template <class Target, class C>
 [[gnu::always_inline]] inline void store_some(const simd::Vector<Target, C>& v, std::int64_t count,
                                               C* to) {
   using V = simd::Vector<Target, C>;
   if (count == V::width) return V::store(v, to);
   simd::store_first<Target>(v.v, to, static_cast<int>(count));
-}
-
-// All lanes of v, put together in pairs.
-template <class V, class Operation>
-[[gnu::always_inline]] inline auto reduce_lanes(const V& v, const Operation& operation) {
-  typename V::value_type lanes[V::width];
-  V::store(v, lanes);
-#pragma GCC unroll 4
-  for (int half = V::width / 2; half > 0; half /= 2) {
-#pragma GCC unroll 8
-    for (int k = 0; k < half; ++k) lanes[k] = operation(lanes[k], lanes[k + half]);
-  }
-  return lanes[0];
 }
 
 // NaN is not the maximum; it appears in the sum.
@@ -67,13 +39,14 @@ C row_maximum(const C* x, std::int64_t n) {
 #pragma GCC unroll 4
       for (int k = 0; k < 4; ++k) tops[k] = max(V(V::load(x + i + k * width)), tops[k]);
     }
-    for_vectors<Target>(
+    simd::for_vectors<Target>(
         x + whole, n - whole,
         kNothing<C>, [&](const V& v, std::int64_t, std::int64_t) __attribute__((always_inline)) {
           tops[0] = max(v, tops[0]);
         });
     for (int k = 1; k < 4; ++k) tops[0] = max(tops[k], tops[0]);
-    top = reduce_lanes(tops[0], [](C a, C b) { return a > b ? a : b; });
+    top = simd::fold_lanes(
+        tops[0], [](const V& a, const V& b) __attribute__((always_inline)) { return max(a, b); });
   });
   return top;
 }
@@ -89,14 +62,15 @@ double sum_exponentials(const C* x, std::int64_t n, C top, C* terms) {
     constexpr std::int64_t kNumbers = 512;
     for (std::int64_t begin = 0; begin < n; begin += kNumbers) {
       V sum(C(0));
-      for_vectors<Target>(
+      simd::for_vectors<Target>(
           x + begin, std::min(kNumbers, n - begin), kNothing<C>,
           [&](const V& v, std::int64_t i, std::int64_t count) __attribute__((always_inline)) {
             const V term = exp_of_negative(v - V(top));
             sum = sum + term;
             if (terms != nullptr) store_some(term, count, terms + begin + i);
           });
-      total += static_cast<double>(reduce_lanes(sum, [](C a, C b) { return a + b; }));
+      total += static_cast<double>(simd::fold_lanes(
+          sum, [](const V& a, const V& b) __attribute__((always_inline)) { return a + b; }));
     }
   });
   return total;
@@ -108,7 +82,7 @@ void exponentials(const C* x, std::int64_t n, C top, C shift, C factor, C* y) {
   simd::dispatch_for<C>([=](auto target) __attribute__((always_inline)) {
     using Target = decltype(target);
     using V = simd::Vector<Target, C>;
-    for_vectors<Target>(
+    simd::for_vectors<Target>(
         x, n,
         top, [=](const V& v, std::int64_t i, std::int64_t count) __attribute__((always_inline)) {
           store_some(exp_of_negative((v - V(top)) - V(shift)) * V(factor), count, y + i);

@@ -126,6 +126,33 @@ def test_reductions(dtype, shape, layout):
         numpy.testing.assert_array_equal(F.min(a, axis).array, exact.min(axis))
 
 
+@pytest.mark.parametrize("n", [1, 15, 16, 33, 100])
+@pytest.mark.parametrize("dtype", "fd")
+def test_the_largest_number_is_nan_where_there_is_one(dtype, n):
+    a = rng.normal(size=(n, n)).astype(dtype)
+    a[numpy.arange(n), numpy.arange(n)] = numpy.nan  # at every place of a row
+    a = numpy.vstack([a, numpy.full((1, n), -numpy.inf, dtype)])
+    for find in (F.max, F.min):
+        found = find(a, 1).array
+        assert numpy.isnan(found[:-1]).all() and found[-1] == -numpy.inf
+
+
+@pytest.mark.parametrize("shape", [(40, 333), (17, 18), (33, 1), (3, 20, 70)], ids=str)
+@pytest.mark.parametrize("dtype", "fd")
+def test_running_sums_and_products_of_many_lines(dtype, shape):
+    a = rng.uniform(0.9, 1.1, shape).astype(dtype)
+    tolerance = 1000 * numpy.finfo(dtype).eps
+    for view in (a, a[..., ::-1], numpy.asfortranarray(a)):
+        exact = view.astype("longdouble")
+        for f, expected in ((F.cumsum, numpy.cumsum), (F.cumprod, numpy.cumprod)):
+            y = f(view, axis=-1).array
+            numpy.testing.assert_allclose(y, expected(exact, -1), tolerance)
+        v = renga.Variable(view)
+        F.sum(F.prod(v, axis=-1)).backward()
+        others = exact.prod(-1, keepdims=True) / exact
+        numpy.testing.assert_allclose(v.grad, others, tolerance)
+
+
 @pytest.mark.parametrize("n", [1, 10, 256, 1200, 5000])
 def test_sums_of_bfloat16(n):
     a = rng.integers(-64, 65, (24, n)).astype("f")  # exact in bfloat16

@@ -83,6 +83,14 @@ def test_average(window, dtype, tolerance):
         assert y.dtype == dtype
 
 
+@pytest.mark.parametrize("channels", [64, 70, 136])
+def test_average_of_many_channels(channels):
+    x = np.random.RandomState(0).randn(1, channels, 7, 7).astype("f")
+    last = np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 1, -1)), -1, 1)
+    y = F.average_pooling_2d(last, 7)
+    np.testing.assert_allclose(y.array[..., 0, 0], x.mean((2, 3)), 1e-4, 1e-6)
+
+
 def max_pooling_within(x, **window):
     return F.max_pooling_2d(x, **window, cover_all=False)
 
