@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from renga import _core
 from renga.core.around_call import overridable
 from renga.core.types import ArrayLike
-from renga.core.variable import Variable
+from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_arrays
 from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
@@ -37,5 +36,4 @@ def position_embedding(W: ArrayLike, x: ArrayLike, position: int = 0) -> Variabl
             f"position_embedding: expected x of (N, L, …), L at most {len(W)} less "
             f"position {position}, got {shape}"
         )
-    kept = [(0, n, 1) for n in W.shape[1:]]
-    return _core.ops.slice(W, [(position, shape[1], 1), *kept])
+    return as_variable(W)[position : position + shape[1]]

@@ -6,6 +6,7 @@ labelled -1, -2, … from the last one.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,21 +29,31 @@ def parse(operands: Sequence[Any]) -> tuple[list[Labels], Labels, list[Any]]:
             f"einsum: expected subscripts for {len(arrays)} arrays, got {len(raw)}"
         )
     check_arrays("einsum", *arrays)
-    dots = [_hidden(labels, x.ndim) for labels, x in zip(raw, arrays)]
-    inputs = [_expanded(labels, n) for labels, n in zip(raw, dots)]
+    inputs, output = _resolved(raw, raw_output, tuple(x.ndim for x in arrays))
+    return list(inputs), output, arrays
+
+
+@functools.lru_cache(maxsize=256)
+def _split(subscripts: str) -> tuple[tuple[Labels, ...], Labels | None]:
+    left, arrow, right = subscripts.replace(" ", "").partition("->")
+    inputs = tuple(_letters(term) for term in left.split(","))
+    return inputs, _letters(right) if arrow else None
+
+
+@functools.lru_cache(maxsize=256)
+def _resolved(
+    raw: tuple[Labels, ...], raw_output: Labels | None, ndims: tuple[int, ...]
+) -> tuple[tuple[Labels, ...], Labels]:
+    """The labels of all axes of arrays with so many of them, and of the output."""
+    dots = [_hidden(labels, ndim) for labels, ndim in zip(raw, ndims)]
+    inputs = tuple(_expanded(labels, n) for labels, n in zip(raw, dots))
     hidden = max(dots, default=0)
     if raw_output is None:
         output = _implied(inputs, hidden)
     else:
         output = _expanded(raw_output, hidden)
     _check_output(output, inputs, raw, raw_output)
-    return inputs, output, arrays
-
-
-def _split(subscripts: str) -> tuple[list[Labels], Labels | None]:
-    left, arrow, right = subscripts.replace(" ", "").partition("->")
-    inputs = [_letters(term) for term in left.split(",")]
-    return inputs, _letters(right) if arrow else None
+    return inputs, output
 
 
 def _letters(term: str) -> Labels:
@@ -54,10 +65,10 @@ def _letters(term: str) -> Labels:
 
 def _from_lists(
     operands: Sequence[Any],
-) -> tuple[list[Labels], Labels | None, list[Any]]:
+) -> tuple[tuple[Labels, ...], Labels | None, list[Any]]:
     pairs = len(operands) // 2
     arrays = list(operands[: 2 * pairs : 2])
-    inputs = [tuple(labels) for labels in operands[1 : 2 * pairs : 2]]
+    inputs = tuple(tuple(labels) for labels in operands[1 : 2 * pairs : 2])
     output = tuple(operands[-1]) if len(operands) % 2 else None
     for labels in (*inputs, output or ()):
         if any(a is not Ellipsis and (not isinstance(a, int) or a < 0) for a in labels):
