@@ -22,7 +22,9 @@ def _counting_updater(iter_per_epoch: int) -> mock.Mock:
     updater = mock.Mock()
     optimizers: dict[str, Any] = {}
     updater.get_all_optimizers.return_value = optimizers
-    updater.get_optimizer.side_effect = lambda name: optimizers.get(name, mock.DEFAULT)
+    updater.get_optimizer.side_effect = lambda name="main": optimizers.get(
+        name, mock.DEFAULT
+    )
 
     def move_to(iteration: int) -> None:
         before = (iteration - 1) / iter_per_epoch

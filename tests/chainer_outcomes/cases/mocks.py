@@ -84,3 +84,9 @@ def case_creators_of_functions():
     ys = F.separate(x), F.stack([x, x]), F.layer_normalization(x, X[0], X[0]), x @ x
     flat = [y for part in ys for y in (part if isinstance(part, tuple) else (part,))]
     return [isinstance(y.creator, chainer.FunctionNode) for y in flat]
+
+
+def case_optimizers_of_mocked_updaters():
+    updater = testing.get_trainer_with_mock_updater().updater
+    updater.get_optimizer.return_value = 3
+    return updater.get_optimizer(), updater.get_optimizer("main")
