@@ -82,8 +82,9 @@ struct type_caster<renga::OutputArray> {
 
 template <>
 struct type_caster<renga::Dims> {
+  // The second name is that of arguments that are not converted.
   PYBIND11_TYPE_CASTER(renga::Dims,
-                       io_name("int | collections.abc.Sequence[int]", "tuple[int, ...]"));
+                       io_name("int | collections.abc.Sequence[int]", "int | tuple[int, ...]"));
   bool load(handle source, bool convert);
   static handle cast(const renga::Dims& dims, return_value_policy, handle) {
     tuple t(static_cast<std::size_t>(dims.size()));

@@ -3,6 +3,7 @@
 #include "python/elements.h"
 
 #include <pybind11/stl.h>
+#include <pybind11/typing.h>
 
 #include "ops/indexing/indexing.h"
 #include "python/variable.h"
@@ -19,7 +20,8 @@ void bind_elements(py::module_& m) {
       "in_memory_order",
       [](const Variable& x) {
         const Axes order = memory_order(x.array());
-        return std::pair(order, Variable(transpose_view(x.array(), order)));
+        return std::pair(py::typing::Tuple<py::int_, py::ellipsis>(py::cast(order)),
+                         Variable(transpose_view(x.array(), order)));
       },
       py::arg("x"),
       "The axes from the outermost in memory to the innermost, and a view in this order.");

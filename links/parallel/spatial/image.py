@@ -130,7 +130,7 @@ def gather_image(
 def spatial_sum(
     comm: Communicator | SpatialGrid,
     x: Variable,
-    axis: Sequence[int] | int | None = None,
+    axis: int | tuple[int, ...] | None = None,
 ) -> Variable:
     """The sum over axes of an image, the spatial ones among them.
 
@@ -155,7 +155,7 @@ def spatial_sum(
 def spatial_average(
     comm: Communicator | SpatialGrid,
     x: Variable,
-    axis: Sequence[int] | int | None = None,
+    axis: int | tuple[int, ...] | None = None,
 ) -> Variable:
     """The mean over axes of an image, the spatial ones among them.
 
