@@ -1,4 +1,5 @@
-// What is known of an operation without running it: for planners, profilers and exporters.
+// Traits are what is known of an operation without running it: for planners, profilers and
+// exporters.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +60,7 @@ struct Traits {
 constexpr Traits pointwise(int flops, const char* onnx = nullptr) {
   return {.locality = Locality::pointwise, .flops = {.per_output = flops}, .onnx = onnx};
 }
-// The same for an operation along an axis and each element of its operand.
+// The traits of an operation along an axis with so many operations for each element of its operand.
 constexpr Traits along_axis(int flops = 0) {
   return {.locality = Locality::along_axis, .flops = {.per_input = flops}};
 }

@@ -90,7 +90,7 @@ Variable weights(const Operands& x, const Options& options) {
   return divide(terms, maximum(total, Variable(full({}, tiny, total.dtype(), device))));
 }
 
-// In float32 at least.
+// Returns the operands in float32 at least.
 Operands widened(const Operands& x) {
   if (size_of(x.q.dtype()) >= size_of(Dtype::float32)) return x;
   const auto wide = [](const Variable& v) { return cast(v, Dtype::float32); };
@@ -104,7 +104,7 @@ Variable composed(const Operands& given, const Options& options) {
   return cast(matmul(p, x.v), given.q.dtype());
 }
 
-// Of q, k, v and the mask, written with operations.
+// Computes the gradients of q, k, v and the mask with operations.
 std::vector<Variable> composed_gradients(const Operands& given, const Options& options,
                                          const Variable& given_gy) {
   const Operands x = widened(given);
@@ -132,7 +132,8 @@ std::vector<Variable> composed_gradients(const Operands& given, const Options& o
 // An array as kernels take it.
 Array rows(const Array& x) { return x.strides()[3] == x.itemsize() ? x : copy_of(contiguous(x)); }
 
-// Of a shape, in the memory order of x, so that heads which are views stay views.
+// Returns an array of x's shape but with so many columns, in the memory order of x, so that heads
+// which are views stay views.
 Array empty_rows(const Array& x, std::int64_t columns) {
   Shape shape = x.shape();
   shape[3] = columns;

@@ -39,7 +39,8 @@ struct AttentionBlock {
 };
 AttentionBlock attend_to_block(const Attention& attention);
 
-// What a block of keys contributes to the gradients of q, k and v, from the result of all blocks.
+// Returns what a block of keys contributes to the gradients of q, k and v, from the result of all
+// blocks.
 std::array<Array, 3> attention_block_gradients(const Attention& attention,
                                                const AttentionBlock& result, const Array& gy);
 

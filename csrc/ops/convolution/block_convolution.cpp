@@ -32,7 +32,7 @@ void check(const char* op, const Array& image, const Array& W, const Window& win
   }
 }
 
-// For weights (O, I / groups, ...) and images of `inputs` and `outputs` channels.
+// Checks the groups for weights (O, I / groups, ...) and images of `inputs` and `outputs` channels.
 void check_groups(const char* op, const Window& window, std::int64_t inputs, std::int64_t outputs) {
   const std::int64_t groups = window.groups;
   require<std::invalid_argument>(groups > 0, op, ": expected groups above 0, got ", groups);

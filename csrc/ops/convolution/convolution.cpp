@@ -70,8 +70,8 @@ Variable forward(const Variable& x, const Variable& W, const Bias& b, const Wind
                  const Dims& extents, const Ref<PackedWeightCache>& cache);
 Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const Window& window,
                     const Dims& extents, const Ref<PackedWeightCache>& cache);
-// `image` has the elements of x, in the same or another memory order. Undefined where the gradient
-// was added to that of earlier passes.
+// `image` has the elements of x, in the same or another memory order. The result is undefined where
+// the gradient was added to that of earlier passes.
 Variable weight_grad(const Variable& gy, const Variable& x, const Array& image,
                      const Window& window, const Dims& kernel, GradientSink to = {});
 
@@ -82,7 +82,7 @@ Dims extents_of(const Variable& x) {
   return Dims(std::span(x.shape().begin() + 2, x.shape().end()));
 }
 
-// With which each weight of a convolution to or from x is multiplied.
+// Each weight of a convolution to or from x is multiplied with so many pixels.
 std::int64_t pixels_of(const Variable& x) { return x.shape(0) * extents_of(x).product(); }
 
 const char* name_for(const Variable& x, const char* name_2d, const char* name_nd) {

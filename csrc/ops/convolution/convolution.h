@@ -38,7 +38,7 @@ Variable deconvolution_2d(const Variable& x, const Variable& W,
                           const std::optional<Variable>& b = {}, const Window& window = {},
                           const std::optional<Dims>& outsize = {});
 
-// For images with any number of axes.
+// These take images with any number of axes.
 Variable convolution_nd(const Variable& x, const Variable& W, const std::optional<Variable>& b,
                         const Window& window, bool cover_all = false);
 Variable deconvolution_nd(const Variable& x, const Variable& W, const std::optional<Variable>& b,

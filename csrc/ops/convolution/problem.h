@@ -13,8 +13,8 @@ namespace renga::convolution {
 
 enum class Pass : std::uint8_t { forward, input_grad, weight_grad };
 
-// What the CPU multiplies: float32 numbers, or numbers rounded to bfloat16, three times for each
-// float32 product (bf16x3) or once, by dot products or on tiles.
+// The CPU multiplies float32 numbers, or numbers rounded to bfloat16, three times for each float32
+// product (bf16x3) or once, by dot products or on tiles.
 enum class Arithmetic : std::uint8_t { float32, bf16x3, bfloat16, tiles };
 
 // x is the larger image, y the smaller one, or their gradients; W are the weights or their
@@ -27,7 +27,7 @@ struct Problem {
   const Array& result() const {
     return pass == Pass::forward ? y : pass == Pass::input_grad ? x : W;
   }
-  // The same pass of other arrays.
+  // Returns the problem of the same pass with other arrays.
   Problem of(const Array& a, const Array& b, const Array& to) const {
     if (pass == Pass::forward) return {pass, a, b, to, window, cache, arithmetic};
     if (pass == Pass::input_grad) return {pass, to, b, a, window, cache, arithmetic};

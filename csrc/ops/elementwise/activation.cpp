@@ -33,8 +33,8 @@ Variable tanh_grad(const Variable& y, const Variable& gy) {
 
 namespace {
 
-// Of a piecewise linear function: the gradient depends only on the sign of x, so it has a VJP for
-// gy alone.
+// The gradient of a piecewise linear function depends only on the sign of x, so it has a VJP for gy
+// alone.
 Variable piecewise_grad(const char* name, Binary map, double p, const Array& x,
                         const Variable& gy) {
   const Array gx = apply(name, map, x, gy.array(), p);
@@ -101,7 +101,7 @@ Variable gelu_curvature(const Variable& x) {
   return multiply(density, subtract_from(2, square_x));
 }
 
-// Of x s, where s = sigmoid(z): 2 s' + x s''.
+// The second derivative of x s, where s = sigmoid(z), is 2 s' + x s''.
 Variable gelu_tanh_curvature(const Variable& x) {
   constexpr double scale = 2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi, cubic = 0.044715;
   const Variable square_x = square(x);

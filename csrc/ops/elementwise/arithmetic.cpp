@@ -39,7 +39,8 @@ Variable mask(const char* op, Binary map, const Variable& a, const Variable& b) 
   return Variable(apply(op, map, a.array(), b.array()));
 }
 
-// The operand for which `comparison` with the other one holds. Of equal ones, a gets the gradient.
+// The operand for which `comparison` with the other one holds. Where both are equal, a gets the
+// gradient.
 Variable select_operand(const char* op, const char* label, Binary map, Binary comparison,
                         const Variable& a, const Variable& b) {
   require_floats(op, a.array(op));

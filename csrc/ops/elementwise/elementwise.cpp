@@ -47,7 +47,7 @@ void require_one_dtype(const char* op, const Array& a, const Array& b) {
           (first ? b : a).dtype(), " as the ", names[!first], ", got ", (first ? a : b).dtype());
 }
 
-// Of Unary's functions, for messages.
+// Messages call Unary's functions by these names.
 constexpr const char* kNames[] = {
     "negative",   "absolute",  "sign",     "square",        "floor",        "ceil",
     "fix",        "add",       "multiply", "subtract_from", "divide_into",  "power",

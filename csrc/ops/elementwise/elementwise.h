@@ -17,7 +17,8 @@ enum class Unary : std::uint8_t {
   floor,
   ceil,
   trunc,
-  // From here on floating point only: parameters are floats, which would round large integers.
+  // The functions from here on are for floating point only: parameters are floats, which would
+  // round large integers.
   add,                // x + p
   multiply,           // x * p
   subtract_from,      // p - x
@@ -110,7 +111,7 @@ enum class Binary : std::uint8_t {
   silu_grad,
   mish_grad,
   erf_grad,
-  // Of floats alone.
+  // The functions from here on take floats alone.
   polygamma,  // derivative a of digamma(b); a is an integer
   zeta,       // Hurwitz's: the sum over k of (b + k)^-(a + p)
 };
@@ -125,7 +126,7 @@ enum class Quaternary : std::uint8_t {
 struct ElementwiseKernels {
   // x and y have the same shape and dtype.
   void (*unary)(Unary map, double p, double q, const Array& x, const Array& y);
-  // All of one shape and dtype (broadcast views have stride 0).
+  // All arrays are of one shape and dtype (broadcast views have stride 0).
   void (*binary)(Binary map, double p, const Array& a, const Array& b, const Array& y);
   void (*quaternary)(Quaternary map, const Array& a, const Array& b, const Array& c, const Array& d,
                      const Array& y);
@@ -134,8 +135,8 @@ struct ElementwiseKernels {
 };
 extern KernelTable<ElementwiseKernels> elementwise_kernels;
 
-// Called on the computing thread, with NumPy's text, if integers were divided by 0 or a quotient
-// overflowed. It may throw. nullptr by default.
+// The computing thread calls this, with NumPy's text, if integers were divided by 0 or a quotient
+// overflowed. It may throw. It is nullptr by default.
 extern void (*arithmetic_warning)(const char* text);
 
 // Return new arrays. Operands broadcast; `op` names the caller in errors.

@@ -14,7 +14,7 @@ namespace renga::integers {
 template <class T>
 using Wrapping = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
 
-// Those that integers have.
+// Integers have the functions up to these.
 inline constexpr Unary kLastUnary = Unary::trunc;
 inline constexpr Binary kLastBinary = Binary::less_equal;
 

@@ -63,7 +63,7 @@ RENGA_INLINE V hard_swish_slope(const V& v) {
   return select(v <= V(-3), V(0), V(select(v >= V(3), V(1), between)));
 }
 
-// Of the standard normal distribution.
+// Returns the cumulative distribution function of the standard normal distribution.
 template <class V>
 RENGA_INLINE V normal_cdf(const V& v) {
   using C = element_of<V>;
@@ -114,7 +114,8 @@ RENGA_INLINE V mish_slope(const V& v) {
   return t + v * (V(1) - t * t) * logistic(v);
 }
 
-// As Python divides floats: the remainder is exact, while a / b may be rounded up to an integer.
+// Divides as Python divides floats: the remainder is exact, while a / b may be rounded up to an
+// integer.
 template <class C>
 requires std::is_arithmetic_v<C> RENGA_INLINE C floor_divide(C a, C b) {
   if (b == 0) return a / b;

@@ -18,7 +18,7 @@ Variable smooth(const char* name, Unary map, const Variable& x, Slope slope) {
   return record(name, apply(map, x.array(name)), {{x, vjp_x}});
 }
 
-// The same with the derivative as a function of y.
+// Records y = map(x) with derivative slope(y), written with operations.
 template <class Slope>
 Variable smooth_in_y(const char* name, Unary map, const Variable& x, Slope slope) {
   const Array y = apply(map, x.array(name));

@@ -20,7 +20,7 @@ requires std::is_arithmetic_v<C> RENGA_INLINE C select(bool condition, C yes, C 
   return condition ? yes : no;
 }
 RENGA_INLINE bool all(bool condition) { return condition; }
-// As the hardware's: the second operand if either is NaN.
+// These are as the hardware's: the result is the second operand if either is NaN.
 template <class C>
 requires std::is_arithmetic_v<C> RENGA_INLINE C max(C a, C b) { return a > b ? a : b; }
 template <class C>

@@ -99,7 +99,7 @@ struct LogNormalCdf {
   }
 };
 
-// Of vectors of doubles, beyond 28 of which erfc is 0.
+// Erfc takes vectors of doubles, beyond 28 of which it is 0.
 struct Erfc {
   template <class D>
   RENGA_INLINE D operator()(const D& x) const {

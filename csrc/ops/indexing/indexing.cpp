@@ -163,7 +163,7 @@ Variable add_products(const Variable& data, const Variable& x, const Entries& en
   return record("SparseProduct", y, {{data, vjp_data}, {x, vjp_x}});
 }
 
-// For devices without kernels of their own.
+// This product is for devices without kernels of their own.
 Variable composed_product(const Variable& data, const Variable& x, const Entries& entries,
                           std::int64_t rows) {
   const Variable picked = gather_rows(entries.sources, x, -1);

@@ -8,7 +8,7 @@
 
 namespace renga {
 
-// What indices have to be: from 0 to n - 1, or `ignored`. Texts are literals.
+// Indices have to be from 0 to n - 1, or `ignored`. Texts are literals.
 struct IndexRange {
   const char* op;
   const char* name;
@@ -30,12 +30,12 @@ struct IndexingKernels {
   // x[i, t[i]] = y[i].
   void (*scatter_items)(const Array& y, const Array& t, const Array& x);
   // checked[i] = indices[i], or 0 outside of [0, n) and where it is not `ignored`; the first of
-  // these is an error of the device's, thrown later (IndexRange's `op` and `name` tell what). Null
-  // for devices whose indices the host checks.
+  // these is an error of the device's, thrown later (IndexRange's `op` and `name` tell what). The
+  // kernel is null for devices whose indices the host checks.
   void (*check)(const Array& indices, const IndexRange& range, const Array& checked) = nullptr;
   // For entries i in order, whose ids are -1 where they are left out: y[targets[i]] += data[i]
-  // x[sources[i]]; and g[i] = the sum of the products of a[sources[i]] and b[targets[i]]. Of
-  // contiguous float32 or float64. Null for devices that compose them.
+  // x[sources[i]]; and g[i] = the sum of the products of a[sources[i]] and b[targets[i]]. Operands
+  // are contiguous float32 or float64. Both kernels are null for devices that compose them.
   void (*add_products)(const Array& data, const Array& x, const Array& sources,
                        const Array& targets, const Array& y) = nullptr;
   void (*dot_rows)(const Array& a, const Array& b, const Array& sources, const Array& targets,

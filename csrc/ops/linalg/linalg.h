@@ -6,19 +6,19 @@
 
 namespace renga {
 
-// Of stacks of matrices (..., n, n), dense and row-major, of floats or doubles.
+// These kernels take stacks of matrices (..., n, n), dense and row-major, of floats or doubles.
 struct LinalgKernels {
-  // Whether a matrix is singular; the inverses are then not all written.
+  // Returns whether a matrix is singular; the inverses are then not all written.
   bool (*inverse)(const Array& a, const Array& y);
   void (*determinant)(const Array& a, const Array& y);
-  // The lower triangular y with y yᵀ = a, from the lower triangle of a. Whether an `a` is not
-  // positive definite.
+  // Writes the lower triangular y with y yᵀ = a, from the lower triangle of a. Returns whether an
+  // `a` is not positive definite.
   bool (*cholesky)(const Array& a, const Array& y);
   void (*cholesky_grad)(const Array& y, const Array& gy, const Array& ga);
 };
 extern KernelTable<LinalgKernels> linalg_kernels;
 
-// Of each matrix of a stack.
+// These are computed for each matrix of a stack.
 Variable inv(const Variable& a);
 Variable det(const Variable& a);
 Variable cholesky(const Variable& a);

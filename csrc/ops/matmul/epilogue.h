@@ -1,4 +1,5 @@
-// What is added to the sums of a product or a convolution before they are rounded and written.
+// An epilogue says what is added to the sums of a product or a convolution before they are rounded
+// and written.
 #pragma once
 
 #include "tensor/array.h"

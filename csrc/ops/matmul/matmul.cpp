@@ -92,7 +92,7 @@ std::vector<Array> arrays_of(const std::vector<Variable>& variables) {
 // The gradient of weights that several products with few rows use: one product of all rows.
 class WeightGradientTerms final : public GradientTerms {
  public:
-  // False if the term is no worse off alone.
+  // The result is false if the term is no worse off alone.
   bool add(const Variable& x, const Variable& gy, Dtype dtype) {
     constexpr std::int64_t kManyRows = 1024;
     if (x.shape(0) >= kManyRows) return false;

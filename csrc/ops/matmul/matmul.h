@@ -29,7 +29,8 @@ struct MatmulKernels {
 };
 extern KernelTable<MatmulKernels> matmul_kernels;
 
-// As NumPy's matmul: vectors, matrices and stacks of matrices whose leading axes broadcast.
+// Multiplies as NumPy's matmul does: vectors, matrices and stacks of matrices whose leading axes
+// broadcast.
 Variable matmul(const Variable& a, const Variable& b, bool transa = false, bool transb = false);
 // y = x W^T + b.
 Variable linear(const Variable& x, const Variable& w, const std::optional<Variable>& b = {});

@@ -36,7 +36,7 @@ Ref<PackedWeightCache> packed_weight_cache(const Variable& W, std::int64_t numbe
   }
   const std::uint32_t exposures = W.array().storage()->exposures();
   if (training) {
-    // As often as the weights before the last update, so often will these be used.
+    // These weights will be used as often as those before the last update.
     cache = make_ref<PackedWeightCache>(exposures, cache ? cache->most_uses() : 0, 1);
   } else {
     cache = make_ref<PackedWeightCache>(exposures, std::numeric_limits<std::int64_t>::max(), 2);

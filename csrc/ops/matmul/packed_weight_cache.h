@@ -18,7 +18,7 @@ class PackedWeightCache final : public ArrayCache {
   // Identifies a packing: the algorithm and all that its layout depends on.
   using Key = std::vector<std::int64_t>;
 
-  // As many uses as make up for packing, in general.
+  // So many uses make up for packing, in general.
   static constexpr std::int64_t kManyUses = 4;
 
   // `exposures` is how often the weights' memory has been exposed to writers. Packings are kept

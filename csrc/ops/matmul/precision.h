@@ -1,4 +1,4 @@
-// In which precision products are computed (settings/settings.h).
+// This header says in which precision products are computed (settings/settings.h).
 #pragma once
 
 #include <cstdint>

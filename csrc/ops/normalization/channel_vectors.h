@@ -1,5 +1,6 @@
-// What a batch normalization computes for each channel between its passes over x. The formulas of
-// one channel are shared by the kernels of all devices; each step is rounded, on the CPU.
+// A batch normalization computes these vectors for each channel between its passes over x. The
+// formulas of one channel are shared by the kernels of all devices; each step is rounded, on the
+// CPU.
 #pragma once
 
 #include <cmath>
@@ -10,8 +11,8 @@
 
 namespace renga {
 
-// What group normalization makes of the channels of all samples, each with the numbers of its
-// group.
+// GroupVectors has what group normalization makes of the channels of all samples, each with the
+// numbers of its group.
 struct GroupVectors {
   Array mean, inv_std, scale, beta;
   std::int64_t groups;  // of a sample
@@ -24,13 +25,14 @@ struct ChannelVectorKernels {
                 const Array& scale);
   // running = decay running + factor vector
   void (*average)(const Array& vector, double decay, double factor, const Array& running);
-  // Of the sums of g and of g (x - mean): ggamma = sum_g_x inv_std, and what input_grad takes.
+  // Makes, of the sums of g and of g (x - mean), ggamma = sum_g_x inv_std and what input_grad
+  // takes.
   void (*slopes)(const Array& sum_g, const Array& sum_g_x, const Array& inv_std, const Array& scale,
                  double weight, const Array& ggamma, const Array& shift, const Array& slope);
-  // From the moments of groups, or of as many parts of each.
+  // Makes the vectors from the moments of groups, or of as many parts of each.
   void (*group_scale)(const Array& mean, const Array& var, const Array& gamma, const Array& beta,
                       double eps, const GroupVectors& vectors);
-  // From sums of each sample: what input_grad takes, and the gradients over channels.
+  // Makes what input_grad takes, and the gradients over channels, from sums of each sample.
   void (*group_slopes)(const Array& sum_g, const Array& sum_g_x, const GroupVectors& vectors,
                        double weight, const Array& shift, const Array& slope, const Array& ggamma,
                        const Array& gbeta);
@@ -75,8 +77,8 @@ struct Slopes {
   }
 };
 
-// What a group normalization computes for group k, of all samples' groups. Vectors over channels
-// are of the channels of each sample; gamma and beta are of one sample's.
+// GroupScale computes the vectors of group k, of all samples' groups. Vectors over channels are of
+// the channels of each sample; gamma and beta are of one sample's.
 template <class S>
 struct GroupScale {
   const S *mean_of, *var_of;  // of the group's parts of one size

@@ -67,8 +67,8 @@ struct Rectifier {
   }
 };
 
-// Where a kernel reads per-channel numbers: those of one channel for a whole plane, or those of
-// adjoining channels.
+// These classes say where a kernel reads per-channel numbers: those of one channel for a whole
+// plane, or those of adjoining channels.
 struct OneChannel {
   std::int64_t c;
   template <class L, class S>
@@ -95,7 +95,7 @@ struct TypedNormalization {
   const T* residual;          // nullptr without an addition
   std::int64_t position = 0;  // of the first element in memory
 
-  // The same, starting at a later element and channel.
+  // Returns the same normalization, starting at a later element and channel.
   RENGA_HOST_DEVICE TypedNormalization from(std::int64_t element, std::int64_t channel) const {
     TypedNormalization shifted = *this;
     shifted.x += element;
@@ -178,7 +178,7 @@ void visit_elements(const Normalization& normalization, const Visit& visit) {
   });
 }
 
-// The same with a type for each activation.
+// Calls visit(typed) as visit_elements does, with a type for each activation.
 template <class Visit>
 void visit_types(const Normalization& normalization, const Visit& visit) {
   visit_dtype(normalization.x.array.dtype(), [&]<class T>(Type<T>) {

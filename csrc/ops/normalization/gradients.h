@@ -10,8 +10,8 @@ namespace renga {
 
 using Gradients = std::vector<Variable>;
 
-// What a backward pass needs of a batch that was normalized with its own statistics, or with those
-// of all ranks' batches.
+// A NormalizedBatch is what a backward pass needs of a batch that was normalized with its own
+// statistics, or with those of all ranks' batches.
 struct NormalizedBatch {
   Variable x, gamma, beta;
   Axes reduced;
@@ -22,11 +22,12 @@ struct NormalizedBatch {
   std::optional<StatisticsGroup> ranks;
 };
 
-// Of x, gamma and beta, without graph.
+// Returns the gradients of x, gamma and beta, without graph.
 Gradients fused_gradients(const NormalizedBatch& batch, const Variable& gy);
-// The same, recorded, for higher derivatives.
+// Returns the gradients of x, gamma and beta, recorded for higher derivatives.
 Gradients composed_gradients(const NormalizedBatch& batch, const Variable& gy);
-// Of the inputs x, gamma, beta, mean and var of fixed_batch_normalization.
+// These return the gradients of the inputs x, gamma, beta, mean and var of
+// fixed_batch_normalization.
 Gradients fused_fixed_gradients(std::span<const Variable> inputs,
                                 const Normalization& normalization, const Array& inv_std,
                                 const Variable& gy);

@@ -80,7 +80,7 @@ struct GroupOperands {
   double eps;
 };
 
-// Of x, gamma and beta, written with operations.
+// Computes the gradients of x, gamma and beta with operations.
 std::vector<Variable> composed_group_gradients(const GroupOperands& o, const Variable& given_gy) {
   const Dtype dtype = wide_dtype(o.x.dtype());
   const std::int64_t groups = o.x.shape(0) * o.groups;
@@ -107,7 +107,7 @@ std::vector<Variable> composed_group_gradients(const GroupOperands& o, const Var
           to_parameter(multiply(gy, reshape(normalized, o.x.shape()))), to_parameter(gy)};
 }
 
-// Of the same, without graph.
+// Computes the gradients of x, gamma and beta without graph.
 std::vector<Variable> fused_group_gradients(const GroupOperands& o, const GroupSamples& samples,
                                             Normalization all, const GroupVectors& vectors,
                                             const Variable& gy) {

@@ -50,7 +50,7 @@ Axes reduced_axes(const Operands& o) {
   return axes;
 }
 
-// Of x, gamma and beta, written with operations.
+// Computes the gradients of x, gamma and beta with operations.
 std::vector<Variable> composed_gradients(const Operands& o, const Variable& given_gy) {
   const Dtype dtype = wide_dtype(o.x.dtype());
   const Variable x = cast(o.x, dtype), gy = cast(given_gy, dtype);

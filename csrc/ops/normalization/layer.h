@@ -20,8 +20,8 @@ struct RowNormalizationKernels {
                     const Array& inv_std);
   void (*gradients)(const RowNormalization& normalization, const Array& mean, const Array& inv_std,
                     const Array& gy, const Array& gx, const Array& ggamma, const Array& gbeta);
-  // On the host: y = x / (|x| + eps) for each row, whose lengths |x| are written, too; and gx of
-  // gy.
+  // These run on the host: y = x / (|x| + eps) for each row, whose lengths |x| are written, too;
+  // and gx of gy.
   void (*unit_rows)(const Array& x, double eps, const Array& y, const Array& lengths);
   void (*unit_rows_grad)(const Array& x, double eps, const Array& lengths, const Array& gy,
                          const Array& gx);

@@ -32,7 +32,7 @@ BatchStatistics merge(const StatisticsGroup& ranks, const BatchStatistics& local
 // All-reduce: the sum of the ranks' arrays, computed in float64.
 Array sum_over(const StatisticsGroup& ranks, const Array& x);
 
-// For gradients written with operations. The VJP of this all-reduce is an all-reduce.
+// This sum is for gradients written with operations. The VJP of this all-reduce is an all-reduce.
 Variable sum_over(const StatisticsGroup& ranks, const Variable& x);
 // gamma of all channels on each rank.
 Variable gather_parameter(const StatisticsGroup& ranks, const Variable& gamma,

@@ -34,7 +34,8 @@ struct Normalization {
   Array mean, scale, beta;
   Activation activation = {};
   std::optional<DropoutMask> dropout = {};
-  // With x's shape, dtype and strides; undefined without an addition. Only of the forward pass.
+  // The residual has x's shape, dtype and strides; it is undefined without an addition. Only the
+  // forward pass has one.
   Array residual = {};
 };
 

@@ -62,7 +62,8 @@ void check_pooled(const char* op, const Variable& x, const PoolingWindow& window
   }
 }
 
-// What a gradient needs to know of an image: an image of one pixel does not show its order.
+// A Layout is what a gradient needs to know of an image: an image of one pixel does not show its
+// order.
 struct Layout {
   explicit Layout(const Variable& x) : Layout(x, {x.shape(2), x.shape(3)}) {}
   Layout(const Variable& like, const Pair& extents)

@@ -19,14 +19,14 @@ namespace {
 using Arrays = std::span<const Array>;
 using Variables = std::span<const Variable>;
 
-// That of four gates which alternate along axis 1, with axis 2 for the gates.
+// Returns the shape of four gates which alternate along axis 1, with axis 2 for the gates.
 Shape alternating_shape(Shape shape) {
   shape[1] /= 4;
   shape.insert(2, 4);
   return shape;
 }
 
-// Such gates with their axis in front.
+// Returns such gates with their axis in front.
 Array alternating_gates_of(const Array& x) {
   const Shape shape = alternating_shape(x.shape());
   Axes axes{2, 0, 1};
@@ -152,7 +152,7 @@ std::vector<Variable> promote(std::vector<Variable> xs, std::size_t n_activation
   return xs;
 }
 
-// Of a step of which the first n samples are active.
+// An LstmStep is a step of which the first n samples are active.
 struct LstmStep {
   std::int64_t n, others;
 
@@ -171,8 +171,8 @@ std::vector<Variable> lstm_grad(const LstmStep& step, const Array& c_prev, const
   return {Variable(gc_prev), Variable(gx)};
 }
 
-// The same with operations that are recorded, and with the gradient of the activated gates, which
-// these have in second derivatives.
+// Computes the gradients of lstm_grad with operations that are recorded, and with the gradient of
+// the activated gates, which these have in second derivatives.
 std::vector<Variable> compose_lstm_grad(const LstmStep& step, const Variable& c_prev,
                                         const Variable& activated, const Variable& gc,
                                         const Variable& gh, const Variable& gactivated) {

@@ -21,7 +21,8 @@ struct RecurrentKernels {
   // `ggates` is the gradient before activation.
   void (*lstm_grad)(const Array& activated, const Array& c_prev, const Array& gc, const Array& gh,
                     const Array& ggates, const Array& gc_prev);
-  // The same for gates in blocks along the contiguous rows of matrices, as layers have them.
+  // These are lstm and lstm_grad for gates in blocks along the contiguous rows of matrices, as
+  // layers have them.
   void (*lstm_rows)(const Array& gates, const Array& hidden, const Array& c_prev,
                     const Array& activated, const Array& c, const Array& h);
   void (*lstm_rows_grad)(const Array& activated, const Array& c_prev, const Array& gc,

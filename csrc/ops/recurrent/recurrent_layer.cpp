@@ -93,7 +93,7 @@ void check(const Layer& layer, const Operands& x, const std::vector<std::int64_t
   }
 }
 
-// What the backward pass needs. Without a backward pass it holds the current step only.
+// A Trace is what the backward pass needs. Without a backward pass it holds the current step only.
 struct Trace {
   Array saved;
   std::vector<Array> before;  // the states
@@ -201,7 +201,7 @@ std::vector<Variable> run_backward(const Layer& layer, const Operands& x, const 
   return gxs;
 }
 
-// The same layer, written with operations that are recorded.
+// Computes the same layer with operations that are recorded.
 std::vector<Variable> compose(const Layer& layer, const Operands& x) {
   std::vector<Variable> parts = split_axis(x.input(), layer.cuts, 0);
   if (layer.backwards) std::reverse(parts.begin(), parts.end());

@@ -26,7 +26,7 @@ struct Cell {
   // contribution through `hidden`. `ghidden` is `ginput` unless separate_hidden.
   void (*step_backward)(const Array& saved, std::span<const Array> before,
                         std::span<const Array> gstates, const Array& ginput, const Array& ghidden);
-  // The same step, written with operations that are recorded.
+  // Computes the same step with operations that are recorded.
   std::vector<Variable> (*compose)(const Variable& input, const Variable& hidden,
                                    std::span<const Variable> before);
 };

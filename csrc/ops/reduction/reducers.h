@@ -1,4 +1,4 @@
-// What a reduction folds into what, for the kernels of all devices.
+// Reducers say what a reduction folds into what, for the kernels of all devices.
 #pragma once
 
 #include <cmath>
@@ -70,7 +70,7 @@ struct Min {
   RENGA_HOST_DEVICE static Value fold(Value a, Value b) { return (a < b) | is_nan(a) ? a : b; }
 };
 
-// What R folds of an element.
+// Returns what R folds of an element.
 template <class R>
 RENGA_HOST_DEVICE typename R::Value element(typename R::Value v) {
   if constexpr (requires { R::element(v); }) {

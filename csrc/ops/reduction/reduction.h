@@ -19,7 +19,7 @@ struct ReductionKernels {
 };
 extern KernelTable<ReductionKernels> reduction_kernels;
 
-// For arrays and normalized axes. Reduced axes have extent 1.
+// This takes arrays and normalized axes. Reduced axes have extent 1.
 Array reduce(Reduction map, const Array& x, const Axes& axes);
 
 Variable sum(const Variable& x, const std::optional<Axes>& axes = {}, bool keepdims = false);

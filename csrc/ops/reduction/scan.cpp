@@ -39,7 +39,8 @@ Variable recur(const char* label, const Variable& a, const Variable& b, int axis
   return record(label, y, {{a, vjp_a}, {b, vjp_b}});
 }
 
-// For each element the product of those before it along an axis, in reverse of those after it.
+// Returns for each element the product of those before it along an axis, or in reverse of those
+// after it.
 Variable product_before(const char* label, const Variable& x, int axis, bool reverse) {
   const std::int64_t n = x.shape(axis);
   // The recurrence starts from 1. That it adds -0 to products keeps their signs.

@@ -18,7 +18,7 @@ extern KernelTable<ScanKernels> scan_kernels;
 // Along an axis; of the flat array without one.
 Variable cumsum(const Variable& x, std::optional<std::int64_t> axis = {});
 Variable cumprod(const Variable& x, std::optional<std::int64_t> axis = {});
-// For each element the product of all others along an axis, without division.
+// Returns for each element the product of all others along an axis, without division.
 Variable product_of_others(const Variable& x, int axis);
 
 template <class Visit>

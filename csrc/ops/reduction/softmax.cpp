@@ -19,7 +19,7 @@ Array forward(const char* op, const Variable& x, int axis, bool log) {
   return y;
 }
 
-// In one pass, without a graph.
+// Computes the gradient in one pass, without a graph.
 Variable gradient(const Array& y, const Variable& gy, int axis, bool log) {
   const Array gx = empty_like(y);
   softmax_kernels.on(y.device()).softmax_grad(y, gy.array(), axis, log, gx);

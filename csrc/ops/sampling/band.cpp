@@ -33,7 +33,7 @@ CellPoints pixels(double begin, double end, std::int64_t cells, std::int64_t siz
   return points;
 }
 
-// At a position that is moved into the image.
+// Adds a point at a position that is moved into the image.
 void add_point(CellPoints& points, double position, std::int64_t size) {
   const auto last = static_cast<double>(size - 1);
   const double at = std::clamp(position, 0.0, last);

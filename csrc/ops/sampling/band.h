@@ -15,11 +15,12 @@ struct Run {
 // Result `first + i`, i < count(), is the sum over k < taps of weights[k * count() + i] times
 // number begin[i] + k; other results are 0. Weights beyond those that a result has are 0.
 struct Band {
-  // Of results first, first + 1, ... from the numbers of `runs`, of 0 to size - 1; without weights.
+  // Makes the band of results first, first + 1, ... from the numbers of `runs`, of 0 to size - 1,
+  // without weights.
   Band(std::int64_t size, std::int64_t first, const std::vector<Run>& runs);
 
   std::int64_t count() const { return static_cast<std::int64_t>(begin.size()); }
-  // Of result `first + i`; `number` is in its run.
+  // Returns the weight of `number` in result `first + i`, in whose run it is.
   double& weight(std::int64_t i, std::int64_t number);
   // The numbers that have weights.
   Run used() const;

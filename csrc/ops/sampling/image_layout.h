@@ -20,7 +20,7 @@ inline bool has_channels_last(const Array& x) {
          x.strides()[3] == x.shape(1) * x.itemsize();
 }
 
-// The same image with channels or columns that are contiguous.
+// Returns the same image with channels or columns that are contiguous.
 inline Array with_known_layout(const Array& x) {
   return has_channels_last(x) || x.strides()[3] == x.itemsize() ? x : contiguous(x);
 }

@@ -61,7 +61,7 @@ std::vector<double> positions_of(const Array& given, std::int64_t size) {
   return positions;
 }
 
-// As a matrix of x's dtype, on its device.
+// Returns the band as a matrix of x's dtype, on its device.
 Array dense(const Band& band, std::int64_t size, const Variable& x) {
   const Array matrix = zeros({band.count(), size}, Dtype::float64);
   for (std::int64_t k = 0; k < band.taps; ++k) {
@@ -73,7 +73,7 @@ Array dense(const Band& band, std::int64_t size, const Variable& x) {
   return to_device(cast(matrix, x.dtype()), x.device());
 }
 
-// For devices without kernels of their own.
+// This product is for devices without kernels of their own.
 Variable multiplied(const Variable& x, const Band& rows, const Band& columns) {
   const Shape& shape = x.shape();
   const std::int64_t planes = shape[0] * shape[1], h = shape[2], w = shape[3];

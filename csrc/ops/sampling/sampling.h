@@ -52,7 +52,7 @@ struct SamplingKernels {
 };
 extern KernelTable<SamplingKernels> sampling_kernels;
 
-// At all pairs of positions of rows and of columns, in pixels.
+// These sample at all pairs of positions of rows and of columns, in pixels.
 Variable resample_2d(const Variable& x, const Array& rows, const Array& columns);
 Variable sample_2d(const Variable& x, const Variable& rows, const Variable& columns);
 // Regions are (R, 4): top, left, bottom, right in pixels. `samples` are the points of cells along

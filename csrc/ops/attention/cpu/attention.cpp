@@ -30,7 +30,7 @@ struct Sizes {
         query_tiles(divide_up(queries, kRows)),
         key_tiles(divide_up(keys, kKeys)) {}
 
-  // Of a product of a tile of queries with all keys, in vectors of products.
+  // Returns the cost of a product of a tile of queries with all keys, in vectors of products.
   std::int64_t cost() const { return kRows * keys * (depth + width) / 8; }
 };
 
@@ -66,7 +66,7 @@ void multiply(const Number* left, std::int64_t panels, const Number* right, std:
                result, kPanel * rows, rows, accumulate);
 }
 
-// Of a few queries, keys and values are read once, where they are: packing them takes longer.
+// For so few queries, keys and values are read once, where they are: packing them takes longer.
 constexpr std::int64_t kFewQueries = 4;
 
 // The scores of a row of `depth` numbers against so many keys, from a row of panels that are `step`
@@ -278,7 +278,7 @@ class Backward {
   }
 
  private:
-  // Of each query, the sum of gy y: that of weights times their gradients.
+  // Finds the sum of gy y of each query, which is that of weights times their gradients.
   void find_means(std::int64_t head) {
     const auto ys = rows_of_head<const T>(y_, head), gys = rows_of_head<const T>(gy_, head);
     for (std::int64_t i = 0; i < size_.queries; ++i) {

@@ -96,8 +96,8 @@ template <class Target>
   for (int i = 0; i < n; ++i) simd::store_floats<Target>(rows[i], to + i * kPanel);
 }
 
-// From panels of a matrix (rows, columns), multiples of kPanel, the right operands for the products
-// with its transpose: for each kPanel rows the transpose (columns, kPanel), interleaved.
+// Makes, from panels of a matrix (rows, columns), multiples of kPanel, the right operands for the
+// products with its transpose: for each kPanel rows the transpose (columns, kPanel), interleaved.
 template <class Number>
 void transpose_panels(const Number* panels, std::int64_t rows, std::int64_t columns, Number* to) {
   // Words are floats, or pairs of bfloat16 numbers, whose order the transpose keeps.

@@ -24,7 +24,7 @@ inline std::int64_t padded_rows(std::int64_t rows) {
   return round_up(rows, simd::has_tiles() ? kPanel : kPanelRows);
 }
 
-// What is added to the scores of a head.
+// A HeadMask gives what is added to the scores of a head.
 class HeadMask {
  public:
   HeadMask(const Array& mask, std::int64_t head) : is_bool_(mask.defined()) {
@@ -37,7 +37,8 @@ class HeadMask {
   }
   explicit operator bool() const { return data_ != nullptr; }
 
-  // For kPanel keys from `key` on, of which `count` exist: where they are, or in `terms`.
+  // Returns the terms of kPanel keys from `key` on, of which `count` exist: where they are, or in
+  // `terms`.
   const float* panel(std::int64_t query, std::int64_t key, std::int64_t count, float* terms) const {
     const std::byte* const from = data_ + query * row_step_ + key * column_step_;
     const bool adjoin = !is_bool_ && column_step_ == sizeof(float);

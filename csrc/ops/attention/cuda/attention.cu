@@ -15,7 +15,7 @@ struct Operands {
   Heads<const T> q, k, v;
 };
 
-// What each block computes: of a head, a tile of rows and a chunk of `columns` columns.
+// Each block computes a tile of rows and a chunk of `columns` columns of a head.
 struct Blocks {
   std::int64_t count, tiles, chunks;
   int columns;
@@ -32,7 +32,7 @@ struct Blocks {
   }
 };
 
-// At least one chunk of columns, as the softmax is needed without any.
+// Returns blocks with at least one chunk of columns, as the softmax is needed without any.
 Blocks blocks_of(const Array& x, std::int64_t columns, int columns_of_chunk) {
   const std::int64_t tiles = (x.shape(2) + kTile - 1) / kTile;
   const std::int64_t chunks =
@@ -94,7 +94,7 @@ struct Softmax {
   }
 };
 
-// Of a multiprocessor: with two, registers would spill.
+// A multiprocessor runs one block at once: with two, registers would spill.
 constexpr int kBlocksAtOnce = 1;
 
 template <class T, int columns>
@@ -127,7 +127,8 @@ __global__ void __launch_bounds__(cuda::kThreads, kBlocksAtOnce)
   }
 }
 
-// Of each query, the sum of gy y: that of weights times their gradients. A warp for each.
+// Finds the sum of gy y of each query, which is that of weights times their gradients. A warp
+// computes each.
 template <class T>
 __global__ void find_means(Heads<const T> y, Heads<const T> gy, std::int64_t count, float* means) {
   const int lane = static_cast<int>(threadIdx.x) % cuda::kWarp;
@@ -145,7 +146,7 @@ __global__ void find_means(Heads<const T> y, Heads<const T> gy, std::int64_t cou
   }
 }
 
-// What the backward pass knows of the forward pass.
+// Results has what the backward pass knows of the forward pass.
 template <class T>
 struct Results {
   Heads<const T> gy;

@@ -71,7 +71,7 @@ struct Heads {
   std::int64_t heads, rows, columns, sample_step, head_step, row_step;
 };
 
-// What becomes of the products of queries and keys.
+// Scores tells what becomes of the products of queries and keys.
 struct Scores {
   explicit Scores(const Attention& a)
       : heads(a.q.shape(1)),

@@ -1,5 +1,5 @@
-// What the costs of algorithms are made of. The unit is one float32 multiplication; all algorithms
-// multiply at the machine's speed (docs/performance.md has the measurements).
+// This header has what the costs of algorithms are made of. The unit is one float32 multiplication;
+// all algorithms multiply at the machine's speed (docs/performance.md has the measurements).
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 
 namespace renga::convolution {
 
-// Of an algorithm that is faster than any other, and of one that runs where no other can.
+// An algorithm that is faster than any other has no cost, and one that runs where no other can has
+// the highest cost.
 inline double no_cost(const Problem&) { return 0; }
 inline double highest_cost(const Problem&) { return std::numeric_limits<double>::infinity(); }
 
@@ -36,7 +37,7 @@ inline bool is_common(const Problem& problem, int most = 2) {
 inline std::int64_t channel_pairs(const Problem& problem) {
   return problem.W.shape(0) * problem.W.shape(1);
 }
-// Of the image that is written, if the pass writes one.
+// Counts the channels of the image that is written, if the pass writes one.
 inline std::int64_t output_channels(const Problem& problem) {
   return problem.W.shape(problem.pass == Pass::input_grad ? 1 : 0);
 }

@@ -18,7 +18,7 @@ using simd::add_product, simd::dispatch_for, simd::load_group, simd::store_group
 // together adjoins: rows of all channels would compete for the same cache sets.
 class PackedFilters {
  public:
-  // From (C, 1, kh, kw).
+  // W is (C, 1, kh, kw).
   explicit PackedFilters(const Array& W)
       : offsets_(W.shape(2) * W.shape(3)),
         packed_(zeros({round_up(W.shape(0), kBlock) * offsets_}, Dtype::float32)) {
@@ -90,7 +90,7 @@ class GatherKernel {
     std::int64_t offset;  // the kernel offset; in Sources::rows, the first one of its row
     bool is_new;          // whether the row before has not read this input row
   };
-  // What a row of the result reads, and what its pixel at one column reads.
+  // Sources has what a row of the result reads, and what its pixel at one column reads.
   struct Sources {
     std::vector<Source> rows, pixels;
     std::vector<const Pixel*> newest;  // the last pixel in each new row

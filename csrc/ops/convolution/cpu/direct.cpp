@@ -16,7 +16,7 @@
 namespace renga::convolution {
 namespace {
 
-// What a block reads, and the window that it is read with.
+// A Block has the arrays that it reads, and the window that they are read with.
 struct Block {
   Array gy, x;
   Window window;

@@ -11,13 +11,13 @@
 namespace renga::convolution {
 namespace {
 
-// For one sample of x, (channels, extents...).
+// Pads one sample of x, (channels, extents...).
 PaddedImage pad(const Array& x, const Dims& kernel, const Dims& positions, const Window& window) {
   const Dims extents = padded_extents(spatial_extents(x), kernel, positions, window);
   return zero_padded(select_view(x, 0, 0), extents, window.pad);
 }
 
-// What a kernel offset reads at every position: (channels, positions...).
+// Returns what a kernel offset reads at every position: (channels, positions...).
 Array elements_at(const Array& padded, const Dims& offset, const Dims& positions,
                   const Window& window) {
   Array elements = padded;
@@ -28,7 +28,7 @@ Array elements_at(const Array& padded, const Dims& offset, const Dims& positions
   return elements;
 }
 
-// The same in columns of shape (channels, kernel..., positions...).
+// Returns the elements of a kernel offset in columns of shape (channels, kernel..., positions...).
 Array column_of(const Array& columns, const Dims& offset) {
   Array column = columns;
   for (std::int64_t index : offset) column = select_view(column, 1, index);

@@ -1,5 +1,5 @@
 // Which pixels of the input image each pixel of a convolution's result reads, per axis and kernel
-// offset. For kernels that gather each pixel of their result.
+// offset. The map is for kernels that gather each pixel of their result.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 
 namespace renga::convolution {
 
-// Along one axis: for each position of the result and each kernel offset, a position of the input.
+// An AxisIndexMap has, along one axis, a position of the input for each position of the result and
+// each kernel offset.
 class AxisIndexMap {
  public:
   static constexpr std::int64_t kOutside = -1;
@@ -49,7 +50,7 @@ struct IndexMap {
   AxisIndexMap rows, columns;
 };
 
-// For each pixel of y, the pixels of x.
+// Maps each pixel of y to the pixels of x.
 inline IndexMap map_y_to_x(const Problem& problem) {
   const auto along = [&](int axis) {
     const Window& window = problem.window;
@@ -62,7 +63,7 @@ inline IndexMap map_y_to_x(const Problem& problem) {
   return {along(0), along(1)};
 }
 
-// For each pixel of x, the pixels of y.
+// Maps each pixel of x to the pixels of y.
 inline IndexMap map_x_to_y(const Problem& problem) {
   const auto along = [&](int axis) {
     const Window& window = problem.window;

@@ -158,7 +158,8 @@ class PlanBuilder {
     return gaps;
   }
   memory::dims padding_before() const { return dims_of(window_.pad); }
-  // As before, unless y has more positions (cover_all) or fewer (blocks of images).
+  // The padding after an image is that before it, unless y has more positions (cover_all) or fewer
+  // (blocks of images).
   memory::dims padding_after() const {
     memory::dims pad;
     for (int axis = 0; axis < window_.pad.size(); ++axis) {
@@ -179,7 +180,7 @@ class PlanBuilder {
   memory::data_type compute_type_;
 };
 
-// For dense images of these layouts.
+// Returns the plan for dense images of these layouts.
 std::shared_ptr<const Plan> plan_of(const Problem& problem, Tag x_layout, Tag y_layout) {
   static auto* const plans = new onednn::Plans;
   onednn::Key key = problem.key();

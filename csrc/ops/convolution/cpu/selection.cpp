@@ -67,10 +67,10 @@ std::mutex mutex;
 struct Selections {
   AlgorithmCache loaded, selected;
   const Algorithm* wanted = nullptr;  // for all problems that it supports
-  // What follows from these, for problems that have been met.
+  // This table has what follows from the members above, for problems that have been met.
   std::unordered_map<std::vector<std::int64_t>, const Algorithm*, NumbersHash> by_key;
 };
-// Never destroyed: threads may still run operations while the process exits.
+// This object is never destroyed: threads may still run operations while the process exits.
 Selections& selections() {
   static auto* const all = new Selections;
   return *all;

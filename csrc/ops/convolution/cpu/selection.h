@@ -23,8 +23,8 @@ RENGA_CONVOLUTION_ALGORITHMS(RENGA_DECLARED)
 // The fastest arithmetic that the precision of products allows.
 Arithmetic arithmetic_of(const Problem& problem);
 
-// By shapes, never by a clock: a program computes the same numbers in every run and on every rank.
-// nullptr where no algorithm supports the problem's dtype.
+// Selects by shapes, never by a clock: a program computes the same numbers in every run and on
+// every rank. The result is nullptr where no algorithm supports the problem's dtype.
 const Algorithm* select(const Problem& problem);
 
 }  // namespace convolution

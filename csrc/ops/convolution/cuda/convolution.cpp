@@ -26,7 +26,7 @@ bool plan_supports(const Problem& problem) {
 
 bool supports_all(const Problem&) { return true; }
 
-// In float32, or in float64 if the result is.
+// Computes in float32, or in float64 if the result is.
 void direct(const Problem& problem, const Epilogue&) {
   if (problem.result().dtype() == Dtype::float64) return run_direct(problem);
   in_float32(problem, run_direct);

@@ -43,7 +43,7 @@ std::span<const std::int64_t> span_of(const Dims& dims) {
   return {dims.begin(), static_cast<std::size_t>(dims.size())};
 }
 
-// In elements, those of axes of one element included: from them cuDNN tells the layout.
+// Strides are in elements, those of axes of one element included: from them cuDNN tells the layout.
 Dims channels_last_strides(const Shape& shape) {
   Dims strides = shape;
   std::int64_t step = 1;
@@ -148,7 +148,7 @@ struct Graph {
   bool is_supported = false;
 };
 
-// What the engine of a configuration does to numbers.
+// The notes say what the engine of a configuration does to numbers.
 std::vector<cudnnBackendNumericalNote_t> notes_of(const Descriptor& configuration) {
   const Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t found = engine.get();

@@ -10,7 +10,7 @@ namespace renga {
 
 namespace convolution {
 
-// In bytes, of the addresses of a problem's arrays.
+// The addresses of a problem's arrays have this alignment, in bytes.
 inline constexpr std::int64_t kPlanAlignment = 16;
 
 // Runs a problem of dense channels-last arrays with 2 or 3 axes of pixels, at multiples of

@@ -116,7 +116,7 @@ template <int r, class L>
   }
 }
 
-// Of an odd radix: sums and differences of pairs of elements have cosines and sines for factors.
+// The radix is odd: sums and differences of pairs of elements have cosines and sines for factors.
 template <class L, class T>
 [[gnu::always_inline]] inline void transform_odd(int r, const Complex<T>& roots,
                                                  Number<typename L::V>* x) {
@@ -213,7 +213,7 @@ template <class Target, class V>
   }
 }
 
-// What does not depend on the numbers.
+// A Plan has what does not depend on the numbers.
 template <class T>
 class Plan {
  public:
@@ -241,8 +241,8 @@ class Plan {
                         : 2 * n_ * (is_row_ ? 1 : width_);
   }
 
-  // Of `count` rows, at most rows(), that are n apart; y is multiplied by `factor`. The buffer has
-  // buffer_size() numbers.
+  // Transforms `count` rows, at most rows(), that are n apart; y is multiplied by `factor`. The
+  // buffer has buffer_size() numbers.
   void run(Parts<const T> x, Parts<T> y, std::int64_t count, T factor, Parts<T> buffer) const {
     if (convolution_) return convolve(x, y, factor, buffer);
     simd::dispatch_for<T>([&](auto target) __attribute__((always_inline)) {
@@ -396,7 +396,7 @@ class Plan {
   Complex<T> chirp_, filter_;
 };
 
-// That of a length, of which the last ones are kept.
+// Returns the plan of a length; the plans of the last lengths are kept.
 template <class T>
 std::shared_ptr<const Plan<T>> plan_of(std::int64_t n) {
   static std::mutex mutex;

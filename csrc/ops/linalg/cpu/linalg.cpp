@@ -200,7 +200,7 @@ T determinant(const T* a, std::int64_t n) {
       std::ldexp(product, static_cast<int>(std::clamp<std::int64_t>(exponent, -9999, 9999))));
 }
 
-// Of the transpose: y is upper triangular, and yᵀ y = a.
+// The factor is computed as its transpose x, which is upper triangular: xᵀ x = a.
 template <class T>
 bool factor_symmetric(const T* a, std::int64_t n, T* y) {
   Matrix<T> x(n);
@@ -234,7 +234,8 @@ bool factor_symmetric(const T* a, std::int64_t n, T* y) {
   return false;
 }
 
-// As composed of operations in linalg.cpp, without the zeros of triangles.
+// The gradient is computed as that composed of operations in linalg.cpp, without the zeros of
+// triangles.
 template <class T>
 void factor_symmetric_grad(const T* y, const T* gy, std::int64_t n, T* ga) {
   Matrix<T> lower(y, n), gradient(gy, n), middle(n), product(n);
@@ -258,7 +259,7 @@ void factor_symmetric_grad(const T* y, const T* gy, std::int64_t n, T* ga) {
     gemm(root.from(begin, begin).transposed(), product.from(begin, 0), middle.row(begin),
          middle.step, end - begin, n, n - begin, T(1), false);
   }
-  // In squares that stay in the caches.
+  // The loops go by squares that stay in the caches.
   for (std::int64_t block = 0; block < n; block += kPadding) {
     for (std::int64_t i = 0; i < n; ++i) {
       for (std::int64_t j = block; j < std::min(n, block + kPadding); ++j) {

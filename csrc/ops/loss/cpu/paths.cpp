@@ -122,7 +122,7 @@ void align_sample_grad(const Alignment& x, std::int64_t n, const T* alpha, T gy,
     now[s] = 0;
   for (std::int64_t t = sample.length - 1; t >= 0; --t) {
     if (t < sample.length - 1) {
-      // What ends at the next step's positions.
+      // `ends` has what ends at the next step's positions.
       sample.read_scores(t + 1, added.get());
       for (std::int64_t s = 0; s < positions; ++s) ends.get()[s] = now[s] + added.get()[s];
       sum_ways<T>(ends.get(), 1, sample.skip_behind.get(), sample.none.get(), positions, next);

@@ -23,7 +23,7 @@ struct Bfloat16Split {
 // many times as fast. Low times low is left out.
 void multiply_bf16x3(const Array& a, const Array& b, const Array& c, bool accumulate);
 
-// The same where there are tiles (simd::has_tiles()).
+// These compute the two products above where there are tiles (simd::has_tiles()).
 void multiply_on_tiles(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue,
                        PackedWeightCache* cache = nullptr);
 void multiply_bf16x3_on_tiles(const Array& a, const Array& b, const Array& c, bool accumulate);

@@ -58,7 +58,7 @@ template <int first>
   (std::make_integer_sequence<int, kEdge>());
 }
 
-// By column if lines run along the depth, else by position in depth.
+// Loads lines by column if they run along the depth, else by position in depth.
 template <class T>
 [[gnu::always_inline]] inline void load_square(const T* from, const Source& x, Pairs (&halves)[2]) {
   if (x.lines_along_depth) {
@@ -161,7 +161,7 @@ void convert_to(bfloat16* to, const PackedLayout& y, const T* from, const Source
   });
 }
 
-// The same, one number after another, for machines without instructions for bfloat16.
+// Converts one number after another, for machines without instructions for bfloat16.
 template <class T>
 void convert_slowly(bfloat16* to, const PackedLayout& y, const T* from, const Source& x) {
   for (std::int64_t column = 0; column < y.width; ++column) {

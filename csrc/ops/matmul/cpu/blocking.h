@@ -25,9 +25,10 @@ inline std::int64_t wanted_blocks(std::int64_t work) {
   return work < std::int64_t{1} << 34 ? 8 : 16;
 }
 
-// Of a matrix and a vector, or of two vectors. Nothing is read twice, and reading the matrix is all
-// there is to do. Blocks are of about a megabyte and of whole lines of the matrix: where these run
-// along the depth, each gives a number of the result, otherwise a term of all its numbers.
+// Returns the blocks of a product of a matrix and a vector, or of two vectors. Nothing is read
+// twice, and reading the matrix is all there is to do. Blocks are of about a megabyte and of whole
+// lines of the matrix: where these run along the depth, each gives a number of the result,
+// otherwise a term of all its numbers.
 inline MatmulBlocks vector_blocks(std::int64_t m, std::int64_t n, std::int64_t k,
                                   bool lines_along_depth) {
   constexpr std::int64_t kWork = 1 << 18, kMost = 16;

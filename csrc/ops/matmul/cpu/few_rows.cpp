@@ -30,7 +30,7 @@ Array padded_rows(const LeftRows& a, std::int64_t k, std::int64_t depth) {
   return padded;
 }
 
-// What the tiles of a product have in common.
+// A Problem is what the tiles of a product have in common.
 struct Problem {
   const float* a;
   std::int64_t depth;  // from row to row of `a`
@@ -67,7 +67,8 @@ template <class Target, int Rows>
   for (; i + width <= p.k; i += width) {
 #pragma GCC unroll 4
     for (int j = 0; j < kColumns; ++j) {
-      // To the L2 cache, which has more reads from memory under way than the L1 cache.
+      // This prefetches to the L2 cache, which has more reads from memory under way than the L1
+      // cache.
       __builtin_prefetch(b[j] + kColumns * p.ldb + i, 0, 2);
     }
     add(a + i, b, i);

@@ -347,7 +347,7 @@ void multiply_by_loops(const Array& a, const Array& b, const Array& c, bool accu
   });
 }
 
-// Of float32. Renga's own kernels add a bias.
+// Multiplies float32 numbers. Renga's own kernels add a bias.
 void multiply_floats(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue,
                      PackedWeightCache* cache) {
   if (are_small(a, c)) return multiply_small<float>(a, b, c, begin_sum(c, epilogue));
@@ -394,7 +394,7 @@ void multiply_in_float32(const Array& a, const Array& b, const Array& c, bool ac
   if (!in_place) copy(wide, c);
 }
 
-// Of numbers of bfloat16 or float32.
+// Multiplies numbers of bfloat16 or float32.
 void multiply_activations(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue,
                           PackedWeightCache* cache) {
   const auto is_float32 = [](const Array& x) { return x.dtype() == Dtype::float32; };
@@ -426,10 +426,10 @@ void matmul_cpu(const Array& a, const Array& b, const Array& c, const Epilogue& 
       multiply_by_loops<std::int64_t>(cast(a, Dtype::int64), cast(b, Dtype::int64), wide, false);
       copy(wide, c);
     } else if constexpr (std::is_integral_v<T> && sizeof(T) >= sizeof(int)) {
-      // Only unsigned ones may wrap around.
+      // Only unsigned integers may wrap around.
       multiply_by_loops<std::make_unsigned_t<T>>(a, b, c, accumulate);
     } else if constexpr (std::is_integral_v<T>) {
-      // Their products are ints and in range.
+      // Products of smaller integers are ints and in range.
       multiply_by_loops<std::make_signed_t<T>>(a, b, c, accumulate);
     } else if constexpr (std::is_same_v<T, double>) {
       multiply_by_loops<double>(a, b, c, accumulate);

@@ -9,7 +9,7 @@
 
 namespace renga {
 
-// Of a product: a (m, k), b (k, n) and c (m, n).
+// The operands of a product of these sizes are a (m, k), b (k, n) and c (m, n).
 struct Sizes {
   std::int64_t m, n, k;
 };
@@ -20,7 +20,7 @@ struct Matrix {
   bool transposed = false;  // the columns are contiguous
   std::int64_t leading = 1;
 
-  // Of matrix i, counted along all batch axes.
+  // Returns the begin of matrix i, counted along all batch axes.
   std::byte* data(std::int64_t i) const {
     std::byte* p = array.data();
     for (int axis = array.ndim() - 3; axis >= 0; --axis) {
@@ -50,7 +50,7 @@ inline Matrix as_matrix(const Array& x) {
   return {contiguous(x), false, std::max<std::int64_t>(columns, 1)};
 }
 
-// Those of single products of float32, for renga's own kernels.
+// The operands below are of single products of float32, for renga's own kernels.
 
 // Element (i, k) is at data[i * row_step + k * depth_step].
 struct LeftRows {
@@ -81,13 +81,13 @@ struct StackedRows {
   }
 };
 
-// What is added to a product: element (i, j) of it is at data[i * row_step + j]. Nothing without
-// data; the result itself accumulates, a row_step of 0 adds a bias.
+// An Addend is added to a product: element (i, j) of it is at data[i * row_step + j]. Without data
+// nothing is added; the result itself accumulates, a row_step of 0 adds a bias.
 struct Addend {
   const float* data = nullptr;
   std::int64_t row_step = 0;
 
-  // That of a part of the result which begins at (i, j).
+  // Returns the addend of a part of the result which begins at (i, j).
   Addend from(std::int64_t i, std::int64_t j) const {
     return {data == nullptr ? nullptr : data + i * row_step + j, row_step};
   }

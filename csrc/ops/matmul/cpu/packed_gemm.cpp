@@ -20,9 +20,9 @@ struct LeftLayout {
   std::int64_t row_step, depth_step, run, runs, run_step;
 };
 
-// What to prefetch for the next tile of c, which is read in runs too short for the hardware
-// prefetcher: per depth, as many numbers from `left` on as a tile has rows, and `right_step` from
-// `right` on.
+// A Prefetch has what to prefetch for the next tile of c, which is read in runs too short for the
+// hardware prefetcher: per depth, as many numbers from `left` on as a tile has rows, and
+// `right_step` from `right` on.
 template <class Number>
 struct Prefetch {
   const Number *left, *right;

@@ -33,7 +33,7 @@ void packed_gemm_transposed(const float* a, const float* b, std::int64_t depth, 
 void packed_gemm_transposed(const bfloat16* a, const bfloat16* b, std::int64_t depth, float* c,
                             bool accumulate, const bfloat16* next_a, const bfloat16* next_b);
 
-// The same for `count` right operands, `b_step` numbers apart, whose results are `c_step` apart:
+// These multiply `count` right operands, `b_step` numbers apart, whose results are `c_step` apart:
 // c += a b, or c = a b, as above.
 void packed_gemms(const float* a, std::int64_t a_step, std::int64_t panels, const float* b,
                   std::int64_t b_step, std::int64_t count, float* c, std::int64_t c_step,

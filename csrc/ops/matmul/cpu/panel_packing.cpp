@@ -53,7 +53,7 @@ template <class Target>
   constexpr int width = Target::width;
   for (std::int64_t k = begin; k < end; k += width) {
     const auto depths = static_cast<int>(std::min<std::int64_t>(width, end - k));
-    // At the end of a panel, where the next one begins.
+    // At the end of a panel, numbers are prefetched from where the next one begins.
     const bool wraps = k + kPrefetch >= end;
     const std::int64_t ahead =
         wraps ? kPanelColumns<Target> * b.step + kPrefetch - (end - begin) : kPrefetch;

@@ -32,7 +32,7 @@ struct Tile {
   int rows = kMostRows<simd::Avx512>;  // of c, if fewer than of the tile
 };
 
-// What the next parts or panels read: each depth prefetches a number, and two after it.
+// Prefetches what the next parts or panels read: each depth prefetches a number, and two after it.
 struct StridedPrefetch {
   const float* next = nullptr;
   std::int64_t step = 0, second = 0, third = 0;

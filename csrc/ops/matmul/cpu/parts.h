@@ -51,9 +51,9 @@ void for_parts(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t heig
   });
 }
 
-// The same for few rows, which one thread reads as fast as several: parts are as many tiles as can
-// be, counted panel by panel, so a panel may be two threads', of which each computes some rows.
-// With whole panels, two threads would take 11 and 10 of 21. A thread has up to three parts.
+// Calls body(part) for few rows, which one thread reads as fast as several: parts are as many tiles
+// as can be, counted panel by panel, so a panel may be two threads', of which each computes some
+// rows. With whole panels, two threads would take 11 and 10 of 21. A thread has up to three parts.
 template <class Body>
 void for_tiles(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t height,
                std::int64_t width, const Body& body) {

@@ -1,38 +1,35 @@
 // All numbers here were measured on cores of a Zen 4 and a Sapphire Rapids.
 //
-// Products with at most 256 pairs of numbers: loops, as looking at the layout takes as long.
+// Loops compute products with at most 256 pairs of numbers, as looking at the layout takes as long.
 //
-// Of bfloat16 or float32, from 2^18 pairs on (a primitive's set-up costs more than fewer), where
-// the machine is faster so: bfloat16 for operands of bfloat16 and, from 12 rows and columns on, for
-// precision `medium`, from 32 on bf16x3 for `high`; on tiles (tile_matmul.cpp) or by oneDNN
-// (bfloat16_matmul.cpp).
+// From 2^18 pairs on (a primitive's set-up costs more than fewer), products of bfloat16 or float32
+// are computed as follows where the machine is faster so: in bfloat16 for operands of bfloat16 and,
+// from 12 rows and columns on, for precision `medium`, from 32 on in bf16x3 for `high`; on tiles
+// (tile_matmul.cpp) or by oneDNN (bfloat16_matmul.cpp).
 //
-// Of float32, one pair of matrices a (m, k) and b (k, n), whose n k numbers are the weights. The
-// first line that holds:
+// A product of one pair of float32 matrices a (m, k) and b (k, n), whose n k numbers are the
+// weights, has the kernel of the first line that holds:
 //
-//   m        b           further                          kernel        reason
-//   1        any         n < 256                          onednn        threads share out columns
-//   2-48     by rows     n k >= 2^16, 2^19 for m < 8      panels        oneDNN reads memory slowly
-//   129-     by rows     aᵀ whose rows share their        stacked_rows  oneDNN takes 1 to 15 %
-//   longer
-//                        places in the first-level
-//                        cache; n >= 64, k >= 512
-//   1-19     by columns  n k >= 2^14, 2^17 for m < 5      few_rows      packing would take longer
-//   20-128   by columns  n k >= 2^14                      panels        they may be kept, too
-//   129-     by columns  a by rows; n >= 64, k >= 48      blocks        oneDNN transposes b for
-//   each of
-//                                                                       the blocks of threads
-//   any      any         k = 1, also in a stack           outer         memory is all there is to
-//   it any      any         m n k < 2^13, 2^15 in a stack,   registers     set-up of a call of
-//   oneDNN
-//                        but aᵀ bᵀ
-//   any      any                                          onednn        as fast or faster
+//   m       b           further                         kernel        reason
+//   1       any         n < 256                         onednn        threads share out columns
+//   2-48    by rows     n k >= 2^16, 2^19 for m < 8     panels        oneDNN reads memory slowly
+//   129-    by rows     aᵀ whose rows share their       stacked_rows  oneDNN takes 1 to 15 % longer
+//                       places in the first-level
+//                       cache; n >= 64, k >= 512
+//   1-19    by columns  n k >= 2^14, 2^17 for m < 5     few_rows      packing would take longer
+//   20-128  by columns  n k >= 2^14                     panels        they may be kept, too
+//   129-    by columns  a by rows; n >= 64, k >= 48     blocks        oneDNN transposes b for each
+//                                                                     of the blocks of threads
+//   any     any         k = 1, also in a stack          outer         memory is all there is to it
+//   any     any         m n k < 2^13, 2^15 in a stack,  registers     set-up of a call of oneDNN
+//                       but aᵀ bᵀ
+//   any     any                                         onednn        as fast or faster
 //
 // Weights that stay in the second-level cache are oneDNN's where few rows meet them: hence the
 // bounds of n k. A column (n = 1) is the row of the transposed product: where that has few_rows, it
 // is one_column. Stacks of pairs are multiplied by the last three lines; threads share them out.
 //
-// Of other dtypes: float16 and the rest of bfloat16 in float32, others by loops.
+// Of the other dtypes, float16 and the rest of bfloat16 are multiplied in float32, others by loops.
 #include "ops/matmul/cpu/selection.h"
 
 #include <algorithm>
@@ -62,7 +59,7 @@ bool are_few_rows(std::int64_t rows, std::int64_t weights) {
 // Whether lines that are so many numbers apart share their places in the first-level cache.
 bool share_cache_sets(std::int64_t step) { return step % 1024 == 0; }
 
-// Of a single pair; onednn where none of renga's own is best.
+// Returns the kernel of a single pair; this is onednn where none of renga's own is best.
 FloatKernel own_kernel(const Matrix& a, const Matrix& b, const Sizes& size) {
   constexpr std::int64_t kLeastColumns = 256;
   const auto [m, n, k] = size;

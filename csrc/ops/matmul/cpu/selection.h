@@ -16,14 +16,14 @@ bool bf16x3_is_faster();
 bool bfloat16_is_faster();
 // Whether one is by dot products, where a kernel does not use tiles.
 bool dot_products_are_faster();
-// For tests: what these return on machines that can compute so (with tiles; with AVX-512, or dot
+// Tests set what these return on machines that can compute so (with tiles; with AVX-512, or dot
 // products of bfloat16 numbers); nullopt restores the default.
 void override_bf16x3(std::optional<bool> faster);
 void override_bfloat16(std::optional<bool> faster);
 
 // How products of numbers of bfloat16 or float32 are computed: `medium` as one of bfloat16, `high`
-// as three of them each (bf16x3), `highest` in float32. Less precise ones only where that is
-// faster. `uses` is how often a number of the operand that is used least is multiplied.
+// as three of them each (bf16x3), `highest` in float32. Products are less precise only where that
+// is faster. `uses` is how often a number of the operand that is used least is multiplied.
 Precision precision_of(std::int64_t products, std::int64_t uses, bool all_float32);
 
 // Whether loops over any strides multiply so few pairs of numbers.
@@ -40,7 +40,8 @@ enum class FloatKernel : std::uint8_t {
   onednn,
 };
 
-// For products of float32 matrices that are not small: of one pair, or of a stack of them.
+// Returns the kernel for products of float32 matrices that are not small: of one pair, or of a
+// stack of them.
 FloatKernel float_kernel(const Matrix& a, const Matrix& b, const Sizes& size, bool is_single);
 
 // MatmulKernels::packs.

@@ -87,7 +87,7 @@ template <class Target>
     multiply_columns(a, b.data + j, b.step, b.k, c + j, b.n, accumulate, part);
     j += columns;
   };
-  // Of a single row more vectors, as each addition waits for the one before.
+  // A single row takes more vectors at once, as each addition waits for the one before.
   while (a.rows == 1 && j + 8 * width <= b.n) multiply(RowPart<Target, 8, true>{}, 8 * width);
   while (j + 2 * width <= b.n) multiply(RowPart<Target, 2, true>{}, 2 * width);
   while (j + width <= b.n) multiply(RowPart<Target, 1, true>{}, width);

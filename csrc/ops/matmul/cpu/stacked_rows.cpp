@@ -25,7 +25,7 @@ constexpr std::int64_t kGroup = 48, kGroupSize = kGroup * kDepth;
 // Rows of b are packed so many at a time: as many numbers of a panel are written one after another.
 constexpr std::int64_t kPackedRows = 4;
 
-// From panel to panel of a block.
+// Returns the step from panel to panel of a block.
 std::int64_t panel_step(std::int64_t depth, std::int64_t width) {
   return round_up(depth, kPackedRows) * width;
 }
@@ -103,7 +103,8 @@ struct GroupCopy {
   }
 };
 
-// What is fetched into the second-level cache while a tile is computed, at its first depths.
+// A Prefetch is what is fetched into the second-level cache while a tile is computed, at its first
+// depths.
 struct Prefetch {
   static constexpr std::int64_t kLines = 4;  // of the cache, that a row of a group may be in
   static constexpr std::array<std::int64_t, kLines> kOffsets = {0, 16, 32, kGroup - 1};

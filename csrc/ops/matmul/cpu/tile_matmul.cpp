@@ -36,14 +36,14 @@ struct Operand {
     const std::int64_t length = parts * round_up(depth, kTileDepth);
     return length + (length % 512 == 0 ? kTileDepth : 0);
   }
-  // Of a left operand.
+  // Packs rows of a left operand.
   void pack_rows(std::int64_t begin, std::int64_t depth, std::int64_t row, std::int64_t rows,
                  bfloat16* to) const {
     pack(
         !matrix.transposed, begin, depth, row, rows, to, round_up(depth, kTileDepth),
         {.depth = round_up(depth, kTileDepth), .width = rows, .panel = 0, .step = row_step(depth)});
   }
-  // Of a right operand, in panels.
+  // Packs columns of a right operand, in panels.
   void pack_columns(std::int64_t begin, std::int64_t depth, std::int64_t column,
                     std::int64_t columns, bfloat16* to) const {
     const std::int64_t padded = round_up(depth, kTileDepth);

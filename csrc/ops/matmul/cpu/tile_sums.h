@@ -88,7 +88,7 @@ template <int rows, int columns, class Tiles>
   }
 }
 
-// The same for as many tiles as so many rows and columns take.
+// Sums up products for as many tiles as so many rows and columns take.
 template <class Tiles>
 [[gnu::always_inline]] inline void sum_products(Tiles& tiles, const TileOperands& operands,
                                                 std::span<const TileTerm> terms, std::int64_t rows,

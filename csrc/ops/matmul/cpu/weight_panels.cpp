@@ -23,7 +23,7 @@ struct PanelPart {
   std::int64_t factor_step = 0;
   std::int64_t first = 0, depth = 0;  // of the product
   std::int64_t column = 0, columns = 0;
-  // Of the first tile; `ahead` further for each of the others.
+  // The first tile prefetches so; each of the others prefetches `ahead` further.
   panels::StridedPrefetch prefetch = {};
   std::int64_t ahead = 0;
 };
@@ -128,7 +128,7 @@ void multiply_panels(const LeftRows& a, const Source& source, std::int64_t n, st
         part.column = i * width;
         part.columns = std::min(width, n - part.column);
         source.load(part);
-        // The same panel of the next block.
+        // The prefetch reads the same panel of the next block.
         const std::int64_t ahead = std::min(i + end - first, last - 1) * width;
         part.prefetch.next =
             next < k ? source.address(next, part.column) : source.address(0, ahead);

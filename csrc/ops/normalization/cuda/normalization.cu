@@ -30,7 +30,7 @@ ChannelGrid grid_of(const ChannelLayout& layout) {
   return {layout, {columns, rows, tiles, parts}, lanes};
 }
 
-// group(first, step, n) for groups of at most kAtOnce elements, first + k step for k < n.
+// Calls group(first, step, n) for groups of at most kAtOnce elements, first + k step for k < n.
 template <class Group>
 __device__ void visit_range(std::int64_t begin, std::int64_t end, std::int64_t count,
                             std::int64_t base, std::int64_t stride, const Group& group) {
@@ -41,7 +41,7 @@ __device__ void visit_range(std::int64_t begin, std::int64_t end, std::int64_t c
   for (; at < end; at += count) group(base + at * stride, 0, 1);
 }
 
-// The same for all elements of a thread. `is_last`: channels are.
+// Calls `group` for all elements of a thread. `is_last` says whether channels are the last axis.
 template <bool is_last, class Group>
 __device__ void visit_thread(const ChannelGrid& grid, const cuda::FoldThread& thread,
                              const Group& group) {

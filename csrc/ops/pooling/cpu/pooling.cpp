@@ -97,7 +97,7 @@ void max_by_pixels(const Array& x, const Array& y, const Array& indices, const P
           using V = typename L::Value;
           V best(-std::numeric_limits<C>::infinity());
           V index(static_cast<C>(kNoIndex<I>));
-          // From last to first, so that the first of equal elements and of NaNs wins.
+          // The loop goes from last to first, so that the first of equal elements and of NaNs wins.
           for (auto source = sources.rbegin(); source != sources.rend(); ++source) {
             const V v(L::load(source->element + c));
             const auto better = (v >= best) || isnan(v);
@@ -172,7 +172,7 @@ void max_by_planes(const Array& x, const Array& y, const Array& indices, const P
         for (std::int64_t j = js.begin + 1; is.begin < is.end && j < js.end; ++j) {
           const C v = values[j];
           const std::int64_t index = rows[j] * grid.columns.ksize + j;
-          // Without branches, which could not be predicted.
+          // This has no branches, which could not be predicted.
           const bool is_nan = isnan(v), was_nan = isnan(best);
           const bool is_equal = (v == best) | (is_nan & was_nan);
           const bool is_better =
@@ -360,7 +360,7 @@ void sum_windows_by_planes(const Array& x, const Array& y, const PoolingGrid& gr
   });
 }
 
-// For each element of an axis, the position of the only window that covers it, or -1.
+// Returns, for each element of an axis, the position of the only window that covers it, or -1.
 std::vector<std::int32_t> only_positions(const TabledAxis& axis) {
   std::vector<std::int32_t> positions;
   for (const Span& span : axis.covering) {
@@ -448,7 +448,7 @@ bool has_vectors_of_channels(const Array& x, const Array& y) {
   return has_contiguous_channels(x) && has_contiguous_channels(y);
 }
 
-// The same numbers, with columns that are contiguous.
+// Returns the same numbers, with columns that are contiguous.
 Array with_contiguous_columns(const Array& x) {
   return x.shape(3) == 1 || x.strides()[3] == x.itemsize() ? x : contiguous(x);
 }

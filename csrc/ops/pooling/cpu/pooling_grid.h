@@ -14,7 +14,7 @@ struct TabledAxis : PoolingAxis {
       : PoolingAxis(pooling_axis(x, y, window, axis)) {
     for (std::int64_t i = 0; i < size; ++i) covering.push_back(PoolingAxis::covering(i));
   }
-  // For each element of the image, the positions whose windows cover it.
+  // `covering` has, for each element of the image, the positions whose windows cover it.
   std::vector<Span> covering;
 };
 

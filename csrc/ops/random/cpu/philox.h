@@ -20,8 +20,8 @@ using namespace philox_constants;
 
 #if defined(__AVX2__)
 
-// Eight counters: two vectors per word, which is in the lower half of 64-bit lanes. The upper
-// halves are undefined and never read.
+// Computes the words of eight counters: two vectors per word, which is in the lower half of 64-bit
+// lanes. The upper halves are undefined and never read.
 inline void philox_eight(std::uint64_t seed, std::uint64_t first, std::uint32_t* numbers) {
   const __m256i multiply0 = _mm256_set1_epi64x(kMultiply0);
   const __m256i multiply1 = _mm256_set1_epi64x(kMultiply1);
@@ -53,7 +53,7 @@ inline void philox_eight(std::uint64_t seed, std::uint64_t first, std::uint32_t*
   }
 }
 
-// The same for two blocks of sixteen counters.
+// Computes the words of two blocks of sixteen counters.
 [[gnu::target("avx512f,avx512vl,avx512dq,avx512bw")]] inline void philox_two_blocks(
     std::uint64_t seed, std::uint64_t first, std::uint32_t* numbers) {
   constexpr int kVectors = 4, kExclusiveOr = 0x96;

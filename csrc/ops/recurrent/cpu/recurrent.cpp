@@ -126,7 +126,7 @@ struct CpuMap {
     });
   }
 
-  // The same over whole arrays of one shape, results first.
+  // Calls the cell for the units of whole arrays of one shape, results first.
   template <std::size_t N, class Cell>
   static void map_units(const std::array<Array, N>& operands, const Cell& cell) {
     static_assert(N == Cell::inputs + Cell::outputs);

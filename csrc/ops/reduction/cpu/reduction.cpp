@@ -21,7 +21,7 @@ template <class T>
 Compute<T> load(const std::byte* p) {
   return static_cast<Compute<T>>(*reinterpret_cast<const T*>(p));
 }
-// What R folds of an element.
+// Returns what R folds of an element.
 template <class T, class R>
 typename R::Value element(const std::byte* p) {
   return reducers::element<R>(static_cast<typename R::Value>(load<T>(p)));
@@ -391,7 +391,7 @@ void reduce_all(const Loops& loops, const StridedLoop<1>& loop, std::byte* y) {
   loops.store(partials, y, 0, 1);
 }
 
-// For results whose elements adjoin in x: folds row by row.
+// Folds row by row, for results whose elements adjoin in x.
 void reduce_rows(const Loops& loops, const StridedLoop<2>& kept, const StridedLoop<1>& reduced,
                  std::int64_t cost) {
   parallel_walk(kept, cost, [&](std::int64_t n, const auto& p, const auto& s) {
@@ -409,7 +409,7 @@ void reduce_rows(const Loops& loops, const StridedLoop<2>& kept, const StridedLo
   });
 }
 
-// For results with adjoining elements of their own: folds one result after the other.
+// Folds one result after the other, for results with adjoining elements of their own.
 void reduce_columns(const Loops& loops, const StridedLoop<2>& kept, const StridedLoop<1>& reduced,
                     std::int64_t cost) {
   parallel_walk(kept, cost, [&](std::int64_t n, const auto& p, const auto& s) {
@@ -418,7 +418,7 @@ void reduce_columns(const Loops& loops, const StridedLoop<2>& kept, const Stride
     for (std::int64_t j = 0; j < n; j += kWidth) {
       const std::int64_t m = std::min(kWidth, n - j);
       loops.start(results.bytes, m);
-      // In the order of memory: all results together, or one after the other.
+      // The folds follow the order of memory: all results together, or one after the other.
       const bool together =
           from.extents.size() == 1 || std::abs(from.strides[0][0]) > std::abs(s[1]);
       for (std::int64_t k = 0; k < (together ? 1 : m); ++k) {
@@ -484,7 +484,8 @@ std::int32_t arg_of_run(const std::byte* x, std::int64_t step, std::int64_t n) {
   return at;
 }
 
-// The same of each column of adjoining numbers, row by row, without branches.
+// Finds the first index of the largest or smallest number of each column of adjoining numbers, row
+// by row, without branches.
 template <class T, bool largest>
 void arg_of_rows(const std::byte* x, std::int64_t row_step, std::int64_t rows, std::int64_t n,
                  std::int32_t* __restrict at) {

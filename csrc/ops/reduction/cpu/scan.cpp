@@ -50,7 +50,7 @@ bool are_tiles(const Lines& lines) {
   return adjoin(0) && adjoin(1) && (adjoin(2) || (lines.steps[2] == 0 && lines.line_steps[2] == 0));
 }
 
-// As many lines as a vector has floats, by squares that are transposed in registers.
+// Runs as many lines as a vector has floats, by squares that are transposed in registers.
 template <class Target>
 [[gnu::always_inline]] inline void recur_tiles(const Lines& lines, std::int64_t n) {
   using V = simd::Floats<Target>;

@@ -24,8 +24,8 @@ inline unsigned power_for(std::int64_t n, std::int64_t most) {
   return std::bit_ceil(static_cast<unsigned>(std::clamp<std::int64_t>(n, 1, most)));
 }
 
-// For `results` of n elements each. Adjoining threads read adjoining elements, which are those of
-// neighbouring results if `across`.
+// Returns the grid for `results` of n elements each. Adjoining threads read adjoining elements,
+// which are those of neighbouring results if `across`.
 inline FoldGrid fold_grid(std::int64_t results, std::int64_t n, bool across) {
   const unsigned rows = power_for(n, across && results > 1 ? 8 : kThreads);
   const unsigned columns = power_for(results, kThreads / rows);
@@ -69,8 +69,8 @@ __device__ Value fold_threads(const FoldThread& thread, const Value& value, cons
 }
 
 // F has a Value, start(), element(p, i) of the i-th element at p, fold(a, b) and store(p, value).
-// `kept` points at a result and its first element; `reduced` leads to the others. Of several parts,
-// the values go to `partial`.
+// `kept` points at a result and its first element; `reduced` leads to the others. The values of
+// several parts go to `partial`.
 template <class F>
 __global__ void fold_elements(F f, ElementLoop<2> kept, ElementLoop<1> reduced, FoldGrid grid,
                               typename F::Value* partial) {
@@ -118,7 +118,7 @@ template <class F>
 void fold(const F& f, const Array& y, const Array& first, const Array& others) {
   using Value = typename F::Value;
   if (y.size() == 0) return;
-  // In the memory order of x; then results take the first place.
+  // The loop is in the memory order of x; then results take the first place.
   ElementLoop<2> kept = make_element_loop<2>({&first, &y});
   std::swap(kept.strides[0], kept.strides[1]);
   std::swap(kept.data[0], kept.data[1]);

@@ -16,7 +16,7 @@ struct Row {
   __device__ Compute<T> at(std::int64_t i) const { return load<T>(data + i * step); }
 };
 
-// What softmax of a row is computed with: exp(x - top) / total.
+// Softmax of a row is computed with these: exp(x - top) / total.
 template <class T>
 struct SoftmaxTotals {
   Compute<T> top;

@@ -67,7 +67,7 @@ struct Corners {
   bool all_inside;
 
  private:
-  // Of interpolation, or of its derivative.
+  // Returns the factor of interpolation, or of its derivative.
   static C factor(int order, int is_second, C fraction) {
     if (order == 1) return is_second ? C(1) : C(-1);
     return is_second ? fraction : 1 - fraction;
@@ -116,7 +116,7 @@ template <class V>
   return __builtin_shufflevector(a, b, 0, 2, 4, 6) + __builtin_shufflevector(a, b, 1, 3, 5, 7);
 }
 
-// sum of weights times pixels, for the points of a block in one channel of adjoining pixels.
+// Sums weights times pixels, for the points of a block in one channel of adjoining pixels.
 template <class C>
 void sample_plane(const Corners<C>& corners, const C* image, C* y) {
   const auto terms = [&](int i) __attribute__((always_inline)) {
@@ -141,7 +141,7 @@ void sample_plane(const Corners<C>& corners, const C* image, C* y) {
   }
 }
 
-// The same for all channels of each point.
+// Sums weights times pixels for all channels of each point.
 template <class C>
 void sample_pixels(const Corners<C>& corners, const C* image, std::int64_t channels,
                    std::int64_t step, C* y) {

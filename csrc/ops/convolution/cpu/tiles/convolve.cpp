@@ -86,7 +86,7 @@ void convolve_pixels(const Operands<T, U>& operands, bool gathered) {
   }
 }
 
-// As bfloat16 numbers with whole tiles of channels.
+// Returns the image as bfloat16 numbers with whole tiles of channels.
 template <class T>
 Array padded_channels(const SourceImage<T>& image, std::int64_t samples, std::int64_t channels) {
   const std::int64_t pixels = samples * product(image.extents);

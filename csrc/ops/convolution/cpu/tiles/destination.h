@@ -1,4 +1,4 @@
-// Where the sums of a convolution on tiles are written.
+// The sums of a convolution on tiles are written here.
 #pragma once
 
 #include "ops/convolution/cpu/tiles/images.h"
@@ -7,7 +7,7 @@
 
 namespace renga::convolution::tiles {
 
-// What all parts of a convolution share. `T` and `U` are float or bfloat16.
+// All parts of a convolution share these operands. `T` and `U` are float or bfloat16.
 template <class T, class U>
 struct Operands {
   const Geometry& geometry;

@@ -12,8 +12,8 @@ inline bool gains_by_gathering(const Geometry& geometry) {
          4 * geometry.source_channels < simd::kTileDepth;
 }
 
-// Of a phase without groups. The numbers of a row are by element of the filter, in the order of the
-// phase's taps, and by channel; zeros fill it up to `depth`.
+// GatheredPixels gathers the rows of a phase without groups. The numbers of a row are by element of
+// the filter, in the order of the phase's taps, and by channel; zeros fill it up to `depth`.
 class GatheredPixels {
  public:
   GatheredPixels(const Phase& phase, std::int64_t channels, std::int64_t depth)
@@ -30,7 +30,7 @@ class GatheredPixels {
   // Runs are copied in whole vectors, which may reach so far beyond the last row.
   static constexpr std::int64_t kSlack = 16;
 
-  // For the destination pixels from `begin` on, of one sample.
+  // Gathers the rows of the destination pixels from `begin` on, of one sample.
   template <class Target, class T>
   [[gnu::always_inline]] void gather(const SourceImage<T>& image, const T* sample,
                                      const Extents& begin, const Extents& count, bfloat16* memory,
@@ -50,7 +50,7 @@ class GatheredPixels {
     phase.source_step = {1, 1, 1};
     return phase;
   }
-  // Also the pixels between those that destination pixels begin with.
+  // Counts the source pixels, also those between the ones that destination pixels begin with.
   Extents source_count(const Extents& count) const {
     Extents n;
     for (std::size_t i = 0; i < 3; ++i) n[i] = (count[i] - 1) * step_[i] + 1;

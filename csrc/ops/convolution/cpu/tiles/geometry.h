@@ -53,7 +53,7 @@ struct Geometry {
                                            const Extents& place) const;
 };
 
-// Of a problem with images of two or three axes.
+// Returns the geometry of a problem with images of two or three axes.
 Geometry geometry_of(const Problem& problem);
 
 }  // namespace renga::convolution::tiles

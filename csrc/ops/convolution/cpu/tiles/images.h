@@ -160,11 +160,11 @@ class SourceBoxes {
     }
   }
 
-  // Of each box that serves so many destination pixels.
+  // Returns the extents of each box that serves so many destination pixels.
   Extents extents(const Extents& count) const {
     return {count[0] + farthest_[0], count[1] + farthest_[1], count[2] + farthest_[2]};
   }
-  // In numbers, of a pixel and of all boxes.
+  // These are the sizes, in numbers, of a pixel and of all boxes.
   std::int64_t pixel_size() const { return groups_ * channels_; }
   std::int64_t size(const Extents& count) const {
     return static_cast<std::int64_t>(remainders_.size()) * product(extents(count)) * pixel_size();

@@ -14,7 +14,7 @@ std::int64_t merged_groups(const Problem& problem);
 // The weights (outputs, inputs of a group, kernel...) of groups, `merged` of which are one: zeros
 // but for the inputs of the group itself.
 Array merge_filters(const Array& W, std::int64_t groups, std::int64_t merged);
-// What belongs to the groups themselves in the gradient of such weights.
+// Writes to gW what belongs to the groups themselves in the gradient of such merged weights.
 void split_gradients(const Array& merged_gW, std::int64_t groups, std::int64_t merged,
                      const Array& gW);
 

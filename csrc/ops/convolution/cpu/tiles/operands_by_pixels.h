@@ -35,7 +35,7 @@ class ByPixels {
     return std::clamp<std::int64_t>(kCachedOperands / item_bytes(), 1, items());
   }
 
-  // For so many items that are packed one after another.
+  // Returns the terms of so many items that are packed one after another.
   std::vector<std::vector<TileTerm>> terms(std::int64_t items) const {
     std::vector<std::vector<TileTerm>> terms(static_cast<std::size_t>(geometry_.taps()));
     for (std::size_t t = 0; t < phase_.taps.size(); ++t) {
@@ -95,7 +95,7 @@ class ByPixels {
                gy_channels_ * depth};
   }
 
-  // Of all boxes.
+  // Counts the pixels of all boxes.
   std::int64_t pixels() const { return boxes_.size(count_) / boxes_.pixel_size(); }
   std::int64_t shift(std::size_t tap) const {
     return boxes_.tap_offset(tap, count_) / boxes_.pixel_size();

@@ -88,7 +88,7 @@ class PixelConvolution {
     return unit;
   }
 
-  // Of one sample of a unit: boxes, or rows that are gathered from boxes.
+  // Counts the numbers of one sample of a unit: boxes, or rows that are gathered from boxes.
   std::int64_t sample_numbers(const Extents& count) const {
     if (gathered_) return gathered_->rows_size(count);
     return round_up(boxes_.size(count), kTileDepth);

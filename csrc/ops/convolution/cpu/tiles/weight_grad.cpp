@@ -194,7 +194,7 @@ void run(const Method& method, const Geometry& geometry, std::int64_t packed_ite
   }
 }
 
-// Of a block of tiles' depth, the share that is not zeros.
+// Compares the shares of a block of tiles' depth that are not zeros, by samples and by pixels.
 bool gains_by_samples(const Geometry& geometry) {
   const Phase& phase = geometry.phases[0];
   const Extents box = SourceBoxes(phase, 1, 1).extents(phase.count);

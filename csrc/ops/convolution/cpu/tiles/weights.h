@@ -18,7 +18,7 @@ struct FilterPanels {
   std::int64_t group_size() const;
 };
 
-// Of float32 or bfloat16 weights in row-major order.
+// Packs float32 or bfloat16 weights that are in row-major order.
 Array pack_filter(const Array& W, const Geometry& geometry, bool backward,
                   const FilterPanels& panels, bool gathered);
 

@@ -15,7 +15,7 @@ namespace renga::convolution::winograd {
 // Blocks are of nearly equally many groups of kPanelRows tiles.
 class Blocks {
  public:
-  // As few as fit the cache, or as many more as give all threads equally many.
+  // There are as few blocks as fit the cache, or as many more as give all threads equally many.
   Blocks(std::int64_t tiles, std::int64_t channels, bool for_threads)
       : groups_(divide_up(tiles, kPanelRows)),
         count_(divide_up(groups_, std::clamp<std::int64_t>(2048 / channels, 32, 64) / kPanelRows)) {

@@ -120,7 +120,7 @@ class Convolution {
     const Layout<float> outputs;
   };
 
-  // For many tiles: all weights are transformed first, then tiles block by block.
+  // This way suits many tiles: all weights are transformed first, then tiles block by block.
   void by_blocks() const {
     const Array cached = cached_weights();
     const Array packed = cached.defined() ? cached : pack_weights();
@@ -141,15 +141,15 @@ class Convolution {
     }
   }
 
-  // For many weights: all tiles are transformed first, then weights panel by panel, unless they are
-  // cached.
+  // This way suits many weights: all tiles are transformed first, then weights panel by panel,
+  // unless they are cached.
   void by_panels() const {
     const Array cached = cached_weights();
     std::vector<Array> inputs;
     for (const Result& result : results_) {
       inputs.push_back(buffer<Number>(result.blocks.count() * result.inputs.size()));
       Number* const to = inputs.back().template as<Number>();
-      // By panels of channels, as there may be a single block.
+      // Threads share out panels of channels, as there may be a single block.
       const std::int64_t each = result.inputs.panels;
       const std::int64_t parts = result.blocks.count() * each;
       parallel_for(parts, kExpensive, [&](std::int64_t begin, std::int64_t end) {
@@ -196,8 +196,8 @@ class Convolution {
     });
     return packed;
   }
-  // Undefined where they are not kept. The key holds all that the packed weights depend on; the
-  // number of points identifies the scheme.
+  // The array is undefined where weights are not kept. The key holds all that the packed weights
+  // depend on; the number of points identifies the scheme.
   Array cached_weights() const {
     if (cache_ == nullptr) return Array();
     PackedWeightCache::Key key{Scheme::points, sizeof(Number), W_.input_step, W_.output_step};
@@ -207,9 +207,9 @@ class Convolution {
     return cache_->get(key, [this] { return pack_weights(); });
   }
 
-  // Of output channels.
+  // Returns the number of panels of output channels.
   std::int64_t panels() const { return results_.front().y.panels(); }
-  // The packed weights for one of these, those of each result in turn.
+  // Counts the packed weights for one of these panels, those of each result in turn.
   std::int64_t panel_size() const { return std::ssize(results_) * packed_.size(); }
 
   void transform_weights(std::int64_t panel, Number* to) const {
@@ -284,7 +284,7 @@ class WeightGrad {
   }
 
  private:
-  // For a single block: each pair of panels is summed and transformed before the next.
+  // This way is for a single block: each pair of panels is summed and transformed before the next.
   void by_pairs(Number* inputs, Number* grads) const {
     const std::int64_t rows = transform(0, inputs, grads);
     parallel_for(pairs(), kExpensive, [&](std::int64_t begin, std::int64_t end) {
@@ -322,7 +322,7 @@ class WeightGrad {
   }
 
   std::int64_t source_count() const { return static_cast<std::int64_t>(sources_.size()); }
-  // Of a panel of output channels and one of input channels; the latter varies faster.
+  // A pair has a panel of output channels and one of input channels; the latter varies faster.
   std::int64_t pairs() const { return grads_.panels * inputs_.panels; }
   static std::int64_t padded_rows(std::int64_t rows) { return round_up(rows, kInterleave<Number>); }
   // The number of tiles in a block.

@@ -283,8 +283,8 @@ struct PairOfThree {
   };
 };
 
-// A scheme for images: one down the rows and one across the columns. Of a kernel of `kernel_extent`
-// by `kernel_extent`, schemes for fewer offsets take a part.
+// A scheme for images: one down the rows and one across the columns. Schemes for fewer offsets take
+// a part of a kernel of `kernel_extent` by `kernel_extent`.
 template <class DownScheme, class AcrossScheme, int kernel_extent = DownScheme::extent>
 struct Scheme {
   using Down = DownScheme;

@@ -1,6 +1,6 @@
 // Winograd convolution: 3x3 kernels at stride 1 with a quarter of the multiplications, 4x4 and 3x3
 // kernels at stride 2 with four and six tenths, and little more rounding error than a direct sum.
-// Fastest for channels-last images. Results do not depend on the number of threads.
+// It is fastest for channels-last images. Results do not depend on the number of threads.
 #include <algorithm>
 
 #include "devices/rounding.h"
@@ -18,7 +18,7 @@ using winograd::Source;
 using winograd::Weights;
 
 using TwoByTwo = winograd::Scheme<winograd::PairOfThree, winograd::PairOfThree>;
-// For each phase of a 4x4 or 3x3 kernel at stride 2.
+// This scheme is for each phase of a 4x4 or 3x3 kernel at stride 2.
 template <int extent>
 using Strided = winograd::Scheme<winograd::FourOfTwo, winograd::FourOfTwo, extent>;
 // bfloat16 products are so coarse that the transforms must amplify their errors less than F(4, 3)
@@ -34,8 +34,8 @@ using FourByFour = Dense<float>;
 using FourByTwo = Dense<bfloat16>;
 using TwoByTwoTiles = winograd::Scheme<winograd::TwoOfThree, winograd::TwoOfThree>;
 
-// Of reading the transformed weights and of multiplying them with all tiles, for each pair of
-// channels. The unit is one multiplication.
+// Returns the cost, for each pair of channels, of reading the transformed weights and of
+// multiplying them with all tiles. The unit is one multiplication.
 template <class Scheme>
 std::int64_t cost_of_tiles(std::int64_t images, const Pair& extents) {
   constexpr std::int64_t kReading = 30;  // a number from memory
@@ -60,7 +60,7 @@ auto with_tiles(std::int64_t images, const Pair& extents, std::int64_t channel_p
   return body(Type<FourByFour>{});
 }
 
-// Of an array (N, H, W, C), row-major.
+// Returns the images of a row-major array (N, H, W, C).
 template <class Pixel>
 Images<Pixel> images(const Array& x) {
   const std::int64_t rows = x.shape(1), columns = x.shape(2), channels = x.shape(3);
