@@ -1,5 +1,6 @@
-// How operations are listed. Each family has a `list_<family>_ops(visit)` that names each of its
-// operations once. The Python binding, the reference docs and the coverage test visit these lists.
+// Operations are listed by families. Each family has a `list_<family>_ops(visit)` that names each
+// of its operations once. The Python binding, the reference docs and the coverage test visit these
+// lists.
 #pragma once
 
 #include "autograd/variable.h"

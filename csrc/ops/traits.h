@@ -27,7 +27,7 @@ constexpr bool is_batchwise(Locality locality) {
          locality == Locality::batchwise;
 }
 
-// How many products of two numbers are summed.
+// Products says how many products of two numbers are summed.
 enum class Products : std::uint8_t {
   none,
   matmul,       // m k n for each pair of matrices

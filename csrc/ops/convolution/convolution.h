@@ -21,7 +21,7 @@ struct ConvolutionKernels {
   // Whether images of two axes in float32 or bfloat16 are worth a channels-last copy.
   bool prefers_channels_last = false;
   // Adds a weight gradient to what the result holds, unless that would take no less time than
-  // adding it afterwards: then false. Optional.
+  // adding it afterwards: then false. The kernel is optional.
   bool (*add_weight_grad)(const convolution::Problem& problem) = nullptr;
 };
 extern KernelTable<ConvolutionKernels> convolution_kernels;

@@ -146,7 +146,8 @@ RENGA_INLINE D euler_maclaurin(const D& s, const D& q, const Power& power) {
   return select(is_near, sum, D(0)) + tail;
 }
 
-// Sums powers for any q where s is an integer: terms left of 0 are a difference of two such sums.
+// Returns the sum over k of (q + k)^-s for any q where s is an integer: terms left of 0 are a
+// difference of two such sums.
 template <class D, class Power>
 RENGA_INLINE D sum_of_powers(const D& s, const D& q, const Power& power) {
   const auto is_negative = q < D(0);

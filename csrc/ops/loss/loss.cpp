@@ -106,8 +106,8 @@ Variable sigmoid_nll_slope(const Variable& x, const Array& t) {
   return record("SigmoidCrossEntropyGrad", y, {{x, vjp_x}});
 }
 
-// How many labels are not ignored, at least 1: computed on their device, so that the host need not
-// wait for it.
+// Returns how many labels are not ignored, at least 1: the number is computed on their device, so
+// that the host need not wait for it.
 Variable counted(const Target& target) {
   const Variable t(cast(target.t, Dtype::float64));
   const Variable distance = absolute(add(t, -static_cast<double>(target.ignore)));

@@ -76,7 +76,7 @@ Variable matrix_product(const Variable& a, const Variable& b, bool transa, bool 
   return record("MatMul", product(left, right, dtype, cache.get(), to), {{a, vjp_a}, {b, vjp_b}});
 }
 
-// Where panels of weights may be kept that multiply the rows of x; null if they are not.
+// Returns where panels of weights may be kept that multiply the rows of x, or null if they are not.
 Ref<PackedWeightCache> panel_cache(const Variable& x, const Variable& w, bool training) {
   const std::int64_t rows = x.shape(0);
   if (!matmul_kernels.on(w.device()).packs(rows, w.size())) return nullptr;

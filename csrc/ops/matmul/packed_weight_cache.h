@@ -31,7 +31,7 @@ class PackedWeightCache final : public ArrayCache {
   Array get(const Key& key, const std::function<Array()>& pack, std::int64_t many_uses = kManyUses);
   void clear() override;
   bool is_valid_for(const Array& W) const { return W.storage()->exposures() == exposures_; }
-  // How often the packing that was used most was.
+  // Returns how often the packing that was used most was used.
   std::int64_t most_uses() const { return most_uses_; }
 
  private:

@@ -15,7 +15,7 @@ struct RowNormalization {
 };
 
 struct RowNormalizationKernels {
-  // Also writes the means and the inverse deviations of the rows for the backward pass.
+  // `normalize` also writes the means and the inverse deviations of the rows for the backward pass.
   void (*normalize)(const RowNormalization& normalization, const Array& y, const Array& mean,
                     const Array& inv_std);
   void (*gradients)(const RowNormalization& normalization, const Array& mean, const Array& inv_std,

@@ -26,7 +26,7 @@ struct PoolingKernels {
 extern KernelTable<PoolingKernels> pooling_kernels;
 
 Variable max_pooling_2d(const Variable& x, const PoolingWindow& window, bool cover_all = true);
-// Also returns the indices of the maxima in their windows, for unpooling.
+// This max pooling also returns the indices of the maxima in their windows, for unpooling.
 std::tuple<Variable, Array> max_pooling_2d_with_indices(const Variable& x,
                                                         const PoolingWindow& window,
                                                         bool cover_all = true);

@@ -95,7 +95,7 @@ struct Tile {
 
   std::int64_t panels() const { return divide_up(keys, kPanel); }
   std::int64_t size() const { return panels() * padded_rows * kPanel; }
-  // How many keys of the tile a row reads.
+  // Returns how many keys of the tile a row reads.
   std::int64_t limit(std::int64_t row) const {
     return is_causal ? std::clamp<std::int64_t>(query + row + 1 - key, 0, keys) : keys;
   }

@@ -57,7 +57,7 @@ class WeightGradKernel {
   }
 
  private:
-  // How many columns ahead pixels are prefetched.
+  // Pixels are prefetched so many columns ahead.
   static constexpr std::int64_t kPrefetchDistance = 8;
 
   std::int64_t columns() const { return gy_.shape(2); }

@@ -28,8 +28,8 @@ std::int64_t largest_power_of_two(std::int64_t most) {
   return power;
 }
 
-// How many blocks the positions along an axis of gy are cut into. Their gradients are added up,
-// which must not take long.
+// Returns how many blocks the positions along an axis of gy are cut into. The blocks' gradients are
+// added up, which must not take long.
 std::int64_t summed_block_count(const Array& gy, const Array& gW, int axis) {
   constexpr std::int64_t kSmallWeights = 1 << 16;
   constexpr std::int64_t kLeastForSmall = 1024, kLeastForLarge = 8192;

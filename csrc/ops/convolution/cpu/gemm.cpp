@@ -50,7 +50,7 @@ class PackedWeights {
   std::int64_t rows() const { return rows_; }
   std::int64_t panels() const { return panels_; }
   const float* panel(std::int64_t p) const { return matrix_.as<float>() + p * rows_ * kPanel; }
-  // Where the columns of a kernel offset begin among panels of `panel_size` numbers.
+  // Returns where the columns of a kernel offset begin among panels of `panel_size` numbers.
   std::int64_t column_of(std::int64_t offset, std::int64_t panel_size) const {
     const std::int64_t per_panel = kPanel / channels_;
     return offset / per_panel * panel_size + offset % per_panel * channels_;

@@ -20,7 +20,7 @@ bool run_plan(const Problem& problem);
 
 }  // namespace convolution
 
-// How many plans are kept.
+// Returns how many plans are kept.
 std::size_t convolution_plans();
 
 }  // namespace renga

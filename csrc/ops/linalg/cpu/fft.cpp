@@ -234,7 +234,7 @@ class Plan {
     }
   }
 
-  // How many rows are transformed together.
+  // Returns how many rows are transformed together.
   std::int64_t rows() const { return is_row_ || convolution_ ? 1 : width_; }
   std::int64_t buffer_size() const {
     return convolution_ ? 2 * convolution_->n_ + convolution_->buffer_size()

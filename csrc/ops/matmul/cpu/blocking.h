@@ -1,5 +1,5 @@
-// How a matrix product is cut into blocks: by its sizes alone, so that its bits do not depend on
-// the number of threads.
+// A matrix product is cut into blocks by its sizes alone, so that its bits do not depend on the
+// number of threads.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ struct MatmulBlocks {
   std::int64_t count() const { return rows * columns; }
 };
 
-// How many blocks are worth it. Each reads operands that others read, too (measured on one thread:
-// in 2 blocks a product of 50 million takes 1 % longer, in 16 blocks 4 %).
+// Returns how many blocks are worth it. Each block reads operands that others read, too (measured
+// on one thread: in 2 blocks a product of 50 million takes 1 % longer, in 16 blocks 4 %).
 inline std::int64_t wanted_blocks(std::int64_t work) {
   if (work < std::int64_t{1} << 21) return 1;
   if (work < std::int64_t{1} << 27) return 2;
@@ -60,7 +60,7 @@ inline MatmulBlocks matmul_blocks(std::int64_t m, std::int64_t n, std::int64_t k
   return blocks;
 }
 
-// Where block `i` of `count` along an axis begins, at a multiple of 16.
+// Returns where block `i` of `count` along an axis begins, at a multiple of 16.
 inline std::int64_t block_begin(std::int64_t extent, std::int64_t count, std::int64_t i) {
   return std::min(extent, i * round_up(divide_up(extent, count), 16));
 }

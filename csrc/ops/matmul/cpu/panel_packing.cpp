@@ -95,9 +95,9 @@ template <class Target>
   }
 }
 
-// How whole panels are packed: so many of them side by side, so many depths at a time. Rows are
-// read to their ends; of columns, a part of each row that is long enough to be read fast from
-// memory.
+// PackingOrder says how whole panels are packed: so many of them side by side, so many depths at a
+// time. Rows are read to their ends; columns are read by a part of each row that is long enough to
+// be read fast from memory.
 struct PackingOrder {
   std::int64_t panels, depths;
 };

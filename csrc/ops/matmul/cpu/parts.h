@@ -1,4 +1,4 @@
-// How a product that is computed tile by tile is divided.
+// A product that is computed tile by tile is divided here.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Part {
   std::int64_t row, row_end, panel, panel_end;
 };
 
-// How many rows of parts are best, if there are so many parts: what several read is least.
+// Returns how many rows of parts are best, if there are so many parts: what several read is least.
 inline std::int64_t rows_of_parts(std::int64_t parts, std::int64_t m, std::int64_t n) {
   std::int64_t best = 1;
   for (std::int64_t rows = 2; rows <= parts; ++rows) {

@@ -21,9 +21,9 @@ bool dot_products_are_faster();
 void override_bf16x3(std::optional<bool> faster);
 void override_bfloat16(std::optional<bool> faster);
 
-// How products of numbers of bfloat16 or float32 are computed: `medium` as one of bfloat16, `high`
-// as three of them each (bf16x3), `highest` in float32. Products are less precise only where that
-// is faster. `uses` is how often a number of the operand that is used least is multiplied.
+// Returns how products of numbers of bfloat16 or float32 are computed: `medium` as one of bfloat16,
+// `high` as three of them each (bf16x3), `highest` in float32. Products are less precise only where
+// that is faster. `uses` is how often a number of the operand that is used least is multiplied.
 Precision precision_of(std::int64_t products, std::int64_t uses, bool all_float32);
 
 // Whether loops over any strides multiply so few pairs of numbers.

@@ -233,7 +233,7 @@ void multiply_one(const Operand& a, const Operand& b, const Array& kept, const S
   const auto part = [&](std::int64_t begin, std::int64_t length, const float* added, bool adds,
                         Dtype to_dtype, std::byte* to) {
     const std::int64_t steps = divide_up(length, kTileDepth), packed = steps * kTileDepth;
-    // Where the part begins in each operand, and where what rounding loses does.
+    // These are where the part begins in each operand, and where what rounding loses does.
     const bool has_rows = rows.data != nullptr;
     const std::int64_t left = has_rows ? begin : 0, left_low = left + (has_rows ? depth : packed);
     const std::int64_t right = has_panels ? begin : 0, right_depth = has_panels ? depth : packed;

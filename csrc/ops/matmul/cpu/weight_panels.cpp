@@ -52,7 +52,8 @@ void multiply_part(const LeftRows& a, std::int64_t tiles, const PanelPart& part,
   }
 }
 
-// Where the parts of panels are: `part` has its place in the product, and gets its factors.
+// The types below say where the parts of panels are: `part` has its place in the product, and gets
+// its factors.
 
 // Memory for a part of a panel.
 struct Scratch {
@@ -95,7 +96,7 @@ struct Transposed {
   void load(PanelPart& part) const { scratch.load(b, part); }
 };
 
-// Packed ones.
+// These parts are of packed panels.
 struct Packed {
   const float* data;
   std::int64_t k;

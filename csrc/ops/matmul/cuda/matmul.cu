@@ -50,7 +50,7 @@ void multiply_floats(const Array& a, const Array& b, const Array& c, bool accumu
   const bool all_float32 =
       a.dtype() == Dtype::float32 && b.dtype() == Dtype::float32 && c.dtype() == Dtype::float32;
   if (!all_float32) {
-    // Where one operand is bfloat16, products are.
+    // Where one operand is bfloat16, so are the products.
     const Dtype dtype = c.dtype() == Dtype::float16 ? Dtype::float16 : Dtype::bfloat16;
     return multiply<float>(cast(a, dtype), cast(b, dtype), c, accumulate, CUBLAS_COMPUTE_32F);
   }

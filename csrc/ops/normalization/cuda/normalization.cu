@@ -8,8 +8,8 @@ namespace {
 
 using normalized::OneChannel, normalized::TypedNormalization, normalized::visit_types;
 
-// How threads share a layout. A block has the channels of a tile and a part of their elements; all
-// elements of a thread have one channel, whose numbers stay in registers.
+// A ChannelGrid says how threads share a layout. A block has the channels of a tile and a part of
+// their elements; all elements of a thread have one channel, whose numbers stay in registers.
 struct ChannelGrid {
   ChannelLayout layout;
   cuda::FoldGrid blocks;  // its results are the channels

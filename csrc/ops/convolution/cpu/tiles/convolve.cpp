@@ -14,7 +14,7 @@ namespace renga::convolution {
 namespace tiles {
 namespace {
 
-// How rows of left operands are made.
+// Rows says how rows of left operands are made.
 enum class Rows { pixels, gathered, samples };
 
 Rows best_rows(const Geometry& geometry, const FilterPanels& layout) {

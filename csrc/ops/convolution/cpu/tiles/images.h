@@ -169,7 +169,8 @@ class SourceBoxes {
   std::int64_t size(const Extents& count) const {
     return static_cast<std::int64_t>(remainders_.size()) * product(extents(count)) * pixel_size();
   }
-  // Where a tap finds the source of the first destination pixel, in numbers from the boxes' begin.
+  // Returns where a tap finds the source of the first destination pixel, in numbers from the boxes'
+  // begin.
   std::int64_t tap_offset(std::size_t tap, const Extents& count) const {
     const Extents box = extents(count);
     const auto& [i, shift] = places_[tap];

@@ -8,7 +8,7 @@
 
 namespace renga::convolution::tiles {
 
-// How many groups are best merged into one: 1 where each fills tiles, 0 where none do.
+// Returns how many groups are best merged into one: 1 where each fills tiles, 0 where none do.
 std::int64_t merged_groups(const Problem& problem);
 
 // The weights (outputs, inputs of a group, kernel...) of groups, `merged` of which are one: zeros

@@ -12,7 +12,7 @@ namespace renga::convolution::tiles {
 // So many bytes of both operands stay in the second-level cache.
 inline constexpr std::int64_t kCachedOperands = 5 << 18;
 
-// Where the operands of an item are. Offsets are in numbers.
+// PackedOperands says where the operands of an item are. Offsets are in numbers.
 struct PackedOperands {
   std::int64_t rows;                               // x's channels of a group, padded
   std::int64_t row_step;                           // from channel to channel of x

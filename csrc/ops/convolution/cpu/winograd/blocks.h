@@ -1,4 +1,4 @@
-// How the tiles of a convolution are cut into blocks.
+// The tiles of a convolution are cut into blocks here.
 #pragma once
 
 #include <omp.h>

@@ -55,7 +55,7 @@ struct Layout {
   std::int64_t size() const { return points * point(); }
 };
 
-// How many rows of a panel are interleaved (see packed_gemm.h).
+// So many rows of a panel are interleaved (see packed_gemm.h).
 template <class Number>
 inline constexpr int kInterleave = static_cast<int>(sizeof(float) / sizeof(Number));
 
