@@ -6,7 +6,7 @@ from typing import Union
 
 import numpy as np
 
-# Of any shape and dtype.
+# These arrays have any shape and dtype.
 Array = np.ndarray
 # A NumPy dtype, or its name; "bfloat16" names one that NumPy lacks.
 DtypeLike = Union[np.dtype, type, str]

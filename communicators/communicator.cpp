@@ -183,7 +183,7 @@ Communicator::Result Communicator::call(const Collective& collective, const char
                arguments = std::move(arguments)](const CollectiveContext& context) mutable {
     run_on_buffers(*collectives_, collective, context, arguments, FlatBucket::has_long_runs);
   };
-  // Of a short collective, a copy on the heap would take a tenth of the time.
+  // In a short collective, a copy on the heap would take a tenth of the time.
   if (runs_at_once(options)) return launch(call, options, std::ref(body));
   return launch(call, options, std::move(body));
 }

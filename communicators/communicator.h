@@ -108,7 +108,7 @@ class Communicator {
                         const LaunchOptions& options);
   template <class Run>
   void run_collective(const CollectiveContext& context, const Run& run);
-  // The same, and counts what the collective sends.
+  // This calls run_collective(), too, and counts what the collective sends.
   void run_and_count(const CollectiveContext& context, const Body& body);
   // Starts a message for each array by start(array). `sends`: it is sent, not received.
   template <class Start>

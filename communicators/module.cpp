@@ -238,7 +238,7 @@ py::object bytes_of(const Array& x) {
   return python::to_numpy(Array(x.storage(), x.data(), bytes, Strides{1}, Dtype::uint8));
 }
 
-// What simulated ranks share with the compiled communicator.
+// Binds what simulated ranks share with the compiled communicator.
 void bind_simulated(py::module_& m) {
   m.def(
       "check_algorithm", [](const std::string& name) { all_reduce::algorithm_from_string(name); },

@@ -38,7 +38,7 @@ class Work {
   // Returns when it is complete; throws its error, or TimeoutError after `timeout_seconds` (0: no
   // time-out).
   virtual void wait(double timeout_seconds) = 0;
-  // Of a collective in the background, once it is complete.
+  // A collective in the background has a report, once it is complete.
   virtual std::optional<Report> report() { return std::nullopt; }
 };
 
@@ -56,7 +56,7 @@ class TransferWork final : public Work, private InFlight {
   void advance_in_background(bool soon);
   bool test() override;
   void wait(double timeout_seconds) override;
-  // For a caller that has released the GIL.
+  // A caller that has released the GIL calls this.
   void wait_without_gil(double timeout_seconds);
 
  private:

@@ -15,7 +15,7 @@ std::shared_ptr<Communicator> world(const void* mpi_comm = nullptr);
 
 // The arrays of all ranks are replaced by their sum or another reduction. Waits.
 void all_reduce(Communicator& comm, const std::vector<Array>& xs, ReduceOp op = ReduceOp::sum);
-// Those of `root` replace the others'.
+// The arrays of `root` replace those of the other ranks.
 void broadcast(Communicator& comm, const std::vector<Array>& xs, int root = 0);
 
 }  // namespace renga::communicators

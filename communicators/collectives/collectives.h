@@ -29,7 +29,7 @@ struct Arguments {
   std::optional<Dtype> sent_as = {};  // communication dtype of floating elements; none: their own
   std::optional<std::int64_t> root = {};
 
-  // What a check and the communicator add.
+  // A check and the communicator add these members.
   bool in_place = false;                 // the results replace the operands, in the same dtype
   std::vector<PeerPointers> peers = {};  // of each array, if all are in windows
   std::optional<all_reduce::Algorithm> algorithm = {};  // has all_reduce() send messages
@@ -55,21 +55,22 @@ class Collectives {
   virtual void broadcast(const CollectiveContext& context, const Arguments& arguments) = 0;
 };
 
-// Those of arrays in the host's memory, which have long contiguous runs (see FlatBucket). Throw
-// CallMismatch on all ranks, and move nothing, if their calls differ.
+// These are the collectives of arrays in the host's memory, which have long contiguous runs (see
+// FlatBucket). They throw CallMismatch on all ranks, and move nothing, if the calls of the ranks
+// differ.
 class HostCollectives : public Collectives {
  public:
   // Returns when every rank has called it.
   virtual void barrier(const CollectiveContext& context) = 0;
-  // Around each collective.
+  // The communicator calls begin() and end() around each collective.
   virtual void begin(const Call& /*call*/) {}
   virtual void end(const CollectiveContext& /*context*/) {}
   // The memory of all ranks, if they are on one node and share memory.
   virtual SharedSegment* segment() { return nullptr; }
 };
 
-// Those of contiguous arrays on one device of each rank: they launch what the devices do. Calls are
-// not compared.
+// These are the collectives of contiguous arrays on one device of each rank: they launch what the
+// devices do. They do not compare calls.
 class DeviceCollectives : public Collectives {
  public:
   // Calls `launch`, which calls one of the methods. The device does that after what this thread has
@@ -85,7 +86,7 @@ class DeviceCollectives : public Collectives {
 // A library of such collectives.
 struct DeviceLibrary {
   std::int64_t id_bytes;
-  // Of a group: one rank creates the id, and all pass it to `connect`, which all call.
+  // One rank creates the id of a group, and all ranks pass it to `connect`, which all call.
   void (*create_id)(std::byte* id);
   std::shared_ptr<DeviceCollectives> (*connect)(const std::byte* id, int rank, int size,
                                                 Device device, double timeout_seconds);

@@ -8,7 +8,7 @@
 
 namespace renga {
 
-// The same on all ranks.
+// The layout is the same on all ranks.
 class NodeLayout {
  public:
   // Operands [begin, end) of the reduction, all of one node: it reduces them to a partial result.

@@ -11,7 +11,7 @@ namespace renga::peer_reads {
 namespace {
 
 constexpr std::int64_t kLeastBytes = std::int64_t{1} << 21;
-// On average: each array costs two system calls per peer.
+// Arrays have at least so many bytes on average: each array costs two system calls per peer.
 constexpr std::int64_t kLeastArrayBytes = std::int64_t{1} << 16;
 // A piece of each operand, and of the result, stay in the second-level cache.
 constexpr std::int64_t kPieceBytes = std::int64_t{1} << 18;

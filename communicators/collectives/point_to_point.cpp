@@ -21,7 +21,7 @@ std::span<std::byte> bytes_of(const Array& x) {
   return x.defined() ? byte_span(x.data(), x.size() * x.itemsize()) : std::span<std::byte>();
 }
 
-// For vectors that fit into the first messages, in which the calls are compared.
+// Reduces vectors that fit into the first messages, in which the calls are compared.
 void all_reduce_small(const CollectiveContext& context, const FlatBucket& x, const FlatBucket& y,
                       Dtype dtype, ReduceOp reduction) {
   const std::int64_t bytes = x.bytes();
@@ -153,7 +153,7 @@ class Messages : public HostCollectives {
   void barrier(const CollectiveContext& context) override { compare_calls(context); }
 
  private:
-  // Of vectors that do not fit into the first messages, after the calls have been compared.
+  // Reduces vectors that do not fit into the first messages, after the calls have been compared.
   virtual void reduce_long(const CollectiveContext& context, const NetworkModel& network,
                            const FlatBucket& x, const FlatBucket& y, Dtype dtype,
                            ReduceOp reduction) {

@@ -14,10 +14,10 @@ void all_reduce(const CollectiveContext& context, const all_reduce::NetworkModel
                 std::optional<all_reduce::Algorithm> algorithm, const FlatBucket& x,
                 const FlatBucket& y, Dtype dtype, ReduceOp reduction);
 
-// Of ranks that only send messages.
+// Makes the collectives of ranks that only send messages.
 std::unique_ptr<HostCollectives> messages();
-// The same, but reductions are made on two levels where that is faster: within nodes, whose ranks
-// share `segment`, then between them.
+// Makes the same collectives, but they reduce on two levels where that is faster: within nodes,
+// whose ranks share `segment`, then between them.
 std::unique_ptr<HostCollectives> two_levels(SharedSegment& segment);
 
 }  // namespace renga::point_to_point

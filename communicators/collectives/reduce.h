@@ -34,8 +34,8 @@ inline void reduce(ReduceOp reduction, Dtype dtype, Operands xs, std::byte* y, s
 // its own.
 int left_operands(int operands);
 
-// The same in steps, for algorithms that reduce while they communicate. Partial results have
-// `partial_dtype`; that of a mean is a sum.
+// These functions reduce in steps, for algorithms that reduce while they communicate. Partial
+// results have `partial_dtype`; the partial result of a mean is a sum.
 Dtype partial_dtype(Dtype dtype);
 void reduce_to_partial(ReduceOp reduction, Dtype dtype, Operands xs, std::byte* partial,
                        std::int64_t n);

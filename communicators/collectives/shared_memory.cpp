@@ -122,7 +122,7 @@ class SharedMemory final : public HostCollectives {
   SharedSegment* segment() override { return &segment_; }
   void begin(const Call& call) override { segment_.publish(call); }
   void end(const CollectiveContext& context) override {
-    // Of empty arrays, no chunk was moved, and so there was no barrier.
+    // Empty arrays have no chunk that was moved, and so there was no barrier.
     if (segment_.is_call_unchecked()) segment_.barrier(context);
   }
   void barrier(const CollectiveContext& context) override { segment_.barrier(context); }
@@ -229,7 +229,8 @@ class SharedMemory final : public HostCollectives {
     segment_.barrier(context);
   }
 
-  // By the ranks' memory, if that is faster than the segment; else does nothing and returns false.
+  // Goes by the ranks' memory, if that is faster than the segment; else does nothing and returns
+  // false.
   bool all_reduce_by_reading(const CollectiveContext& context, const Arguments& arguments) {
     if (!peer_reads::pays(context, arguments.xs)) return false;
     if (!reading_is_faster_) reading_is_faster_ = peer_reads::is_faster(context, segment_);

@@ -19,7 +19,7 @@ void all_reduce_small(const CollectiveContext& context, SharedSegment& segment, 
 void all_reduce(const CollectiveContext& context, SharedSegment& segment, const FlatBucket& x,
                 const FlatBucket& y, Dtype dtype, ReduceOp reduction);
 
-// Of ranks that share `segment`.
+// Makes the collectives of ranks that share `segment`.
 std::unique_ptr<HostCollectives> collectives(SharedSegment& segment);
 
 }  // namespace renga::shared_memory

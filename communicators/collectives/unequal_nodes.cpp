@@ -13,7 +13,7 @@ namespace {
 // As much of a vector goes between nodes at once, which hides the latency.
 constexpr std::int64_t kMessageBytes = 16 * SharedSegment::kBufferBytes;
 
-// What a rank has of a partition that it handles on its node.
+// A Partition is what a rank has of a partition that it handles on its node.
 struct Partition {
   int owner;
   std::int64_t n;   // elements

@@ -60,7 +60,7 @@ Call& Call::in_windows(std::int32_t layout) {
 }
 
 Call& Call::at(const std::string& call_site) {
-  // Of a long path, the end is kept.
+  // The end of a long path is kept.
   const std::size_t length = std::min(call_site.size(), sizeof(site) - 1);
   set_text(site, call_site.c_str() + (call_site.size() - length));
   return *this;

@@ -26,7 +26,7 @@ struct Call {
 
   explicit Call(const char* name = "");
   Call& with(const Shape& shape, Dtype dtype);
-  // Of several arrays: `shape` is the number of all elements.
+  // A call with several arrays has the number of all elements as its `shape`.
   Call& with(const std::vector<Array>& xs, Dtype dtype);
   Call& with_detail(const char* text);
   Call& with_peer(int rank);

@@ -38,7 +38,7 @@ extern std::string (*current_call_site)();
 // Waits for all transfers. Throws TimeoutError with the peers of those that are not complete, or
 // RankFailed if one of them has shut down.
 void wait_all(Transfers& transfers, const CollectiveContext& context);
-// The same; cancels the transfers if it throws.
+// This calls wait_all(), too, and cancels the transfers if it throws.
 void wait_all_or_cancel(Transfers& transfers, const CollectiveContext& context);
 
 }  // namespace renga

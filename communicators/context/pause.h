@@ -1,4 +1,4 @@
-// What a thread that spins executes in between.
+// A thread that spins executes this in between.
 #pragma once
 
 #if defined(__x86_64__)

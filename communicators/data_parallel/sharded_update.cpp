@@ -10,7 +10,8 @@ namespace renga {
 
 namespace {
 
-// Of each array, this much is averaged, updated and written before the next: it stays in the cache.
+// This much of each array is averaged, updated and written before the next part: it stays in the
+// cache.
 constexpr std::int64_t kBlockBytes = std::int64_t{1} << 16;
 
 // The arrays of an update: gradient, parameter, states.

@@ -15,7 +15,7 @@ _MAX_AXES = 16
 # Kind of message, number of axes, dtype, shape.
 _LAYOUT = struct.Struct(f"=4si24s{_MAX_AXES}q")
 _BYTE = np.dtype(np.uint8)
-# Of the elements that the core has.
+# The core has elements of these dtypes.
 _KNOWN = frozenset(map(np.dtype, "?bBhHiIlLqQefd"))
 
 # Bytes of arrays from the core's allocator: NumPy's would return their memory to the

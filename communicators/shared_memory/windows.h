@@ -21,7 +21,8 @@ class Windows {
   // The size of the memory that this takes.
   static std::size_t bytes_for(std::int64_t bytes, int ranks);
 
-  // The same part of another rank's array in the window of `x`; undefined if `x` is in none.
+  // Returns the same part of another rank's array in the window of `x`; undefined if `x` is in
+  // none.
   Array of_peer(const Array& x, int local_rank);
 
   struct Found {

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-# What is sent at a time along trees, which pass parts on while others arrive.
+# Trees send this many bytes at a time, and pass parts on while others arrive.
 CHUNK = 1 << 17
 
 

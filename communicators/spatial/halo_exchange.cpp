@@ -20,7 +20,7 @@ struct Halo {
   }
 };
 
-// What neighbours have sent; undefined where there is none.
+// Neighbours have sent these arrays, which are undefined where there is no neighbour.
 struct Received {
   Array from_before, from_after;
 };

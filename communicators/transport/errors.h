@@ -1,4 +1,4 @@
-// What a communication can fail with.
+// A communication can fail with these errors.
 #pragma once
 
 #include <stdexcept>

@@ -36,7 +36,8 @@ class Traffic {
 
   explicit Traffic(std::shared_ptr<Traffic> parent) : parent_(std::move(parent)) {}
   void add(const char* name, std::int64_t messages, std::int64_t bytes);
-  // Of one that sends no messages: without a lock, because it may take less than a microsecond.
+  // Counts an all_reduce that sends no messages, without a lock, because such a call may take less
+  // than a microsecond.
   void add_all_reduce();
   std::map<std::string, Counts> counts() const;
 

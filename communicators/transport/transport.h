@@ -62,7 +62,7 @@ class Transport {
   // A message from `from` with `tag`, or from any rank and with any tag of users, that has arrived
   // and that no receive has been posted for. The next receive of its source and tag gets it.
   virtual std::optional<Envelope> probe(std::optional<int> from, std::optional<int> tag) = 0;
-  // What collectives have sent.
+  // Returns what collectives have sent.
   const SentMessages& collective_traffic() const { return collective_traffic_; }
   // A transport over `members`, ranks of this one in their new order. Each of them calls it.
   virtual std::shared_ptr<Transport> split(const std::vector<int>& members) = 0;

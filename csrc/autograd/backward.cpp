@@ -158,7 +158,7 @@ class CollectingEngine final : public Engine {
   std::unordered_set<const Node*> needed_;
 };
 
-// Of this pass; a nested one takes none.
+// Takes the extra roots of this pass; a nested pass takes none.
 std::vector<ExtraRoot> take_extra_roots(PassContext& context) {
   std::vector<ExtraRoot> roots;
   if (context.running > 0) return roots;

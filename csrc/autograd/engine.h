@@ -61,7 +61,7 @@ class Engine {
   };
 
   Variable take_gradient(VariableNode* x);
-  // With the terms that were collected.
+  // Includes the terms that were collected.
   Variable take_complete_gradient(VariableNode* x);
   void enqueue_creator(VariableNode* x);
   GradientSink sink(Node* node, VariableNode* x);

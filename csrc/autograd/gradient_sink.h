@@ -51,7 +51,7 @@ class GradientTerms {
 using CollectedTerms =
     std::unordered_map<const VariableNode*, std::vector<std::unique_ptr<GradientTerms>>>;
 
-// What a pass lets operations do with the gradients that leaves keep.
+// A pass gives operations this access to the gradients that leaves keep.
 struct LeafAccess {
   const GradientBuffers* buffers;
   CollectedTerms* collected;                    // nullptr where each term is computed at once

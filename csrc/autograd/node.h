@@ -93,9 +93,9 @@ struct Edge {
 // A Variable over `y`, the output of operation `name` (a literal: the pointer is stored).
 Variable record(const char* name, const Array& y, std::initializer_list<Edge> edges);
 
-// The same for several outputs, with one VJP for all inputs. It gets the gradients of all outputs
-// (undefined where there is none), the indices of the inputs whose gradients are wanted and the
-// operation itself, and returns one gradient per input (undefined for the others).
+// record_all() records several outputs, with one VJP for all inputs. The VJP gets the gradients of
+// all outputs (undefined where there is none), the indices of the inputs whose gradients are wanted
+// and the operation itself, and returns one gradient per input (undefined for the others).
 using JointVjp =
     std::function<std::vector<Variable>(std::span<const Variable>, std::span<const int>, Node&)>;
 std::vector<Variable> record_all(const char* name, std::span<const Array> ys,
@@ -106,7 +106,7 @@ std::vector<Variable> record_all(const char* name, std::span<const Array> ys,
 class Saved {
  public:
   explicit Saved(const Array& array) : array_(array) {}
-  // As output `index` of its operation.
+  // Returns output `index` of its operation.
   Variable of(Node& node, int index = 0) const;
 
  private:

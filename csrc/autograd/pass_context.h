@@ -1,5 +1,6 @@
-// What a program wants of its backward passes besides the gradients: hooks, places for gradients,
-// gradients that wait. A thread's passes share one context, which is handed to backward().
+// A program says here what it wants of its backward passes besides the gradients: hooks, places for
+// gradients, gradients that wait. A thread's passes share one context, which is handed to
+// backward().
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,7 @@ struct PassContext;
 // the stage before in a pipeline for the gradient of its output, is there earlier.
 class PostponedGradients {
  public:
-  // What a pass has left out: the gradient of an input of `node`, whose output has `gy`.
+  // A pass has left out this term: the gradient of an input of `node`, whose output has `gy`.
   struct Term {
     Ref<Node> node;
     int input;

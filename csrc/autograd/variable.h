@@ -24,7 +24,8 @@ class Node;
 class VariableBody;
 class VariableNode;
 
-// What an operation derives from a variable's array and validates itself, such as packed weights.
+// An ArrayCache is what an operation derives from a variable's array and validates itself, such as
+// packed weights.
 class ArrayCache : public RefCounted {
  public:
   // Frees its memory; called before the array is exposed to writers.
@@ -126,8 +127,8 @@ class Variable {
   Ref<VariableBody> body_;
 };
 
-// What a leaf's gradient is of: of all passes since it was cleared or set; or of none, as an update
-// has used it and kept no sum to which passes could add; or of those since that update only.
+// A leaf's gradient is of all passes since it was cleared or set; or of none, as an update has used
+// it and kept no sum to which passes could add; or of those since that update only.
 enum class GradState { whole, spent, partial };
 
 class VariableBody final : public RefCounted {

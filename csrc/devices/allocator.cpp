@@ -256,7 +256,7 @@ DevicePools& pools_of(Device device) {
   return *pools;
 }
 
-// Of exactly `bytes`, without a lock and without statistics.
+// Takes a block of exactly `bytes`, without a lock and without statistics.
 void* block_of_system(std::size_t bytes) {
   void* block = nullptr;
   if (posix_memalign(&block, kSmallest, bytes) == 0) return block;

@@ -22,7 +22,8 @@ struct Device {
 // and nothing else: a pipeline follows its other stages so.
 inline constexpr Device kMeta{1, 0};
 
-// What the rest of the core needs of a kind of device. One instance per kind, never destroyed.
+// A Driver is what the rest of the core needs of a kind of device. There is one instance per kind,
+// never destroyed.
 class Driver {
  public:
   virtual ~Driver() = default;

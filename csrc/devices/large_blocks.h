@@ -20,7 +20,7 @@ class LargeBlocks {
   LargeBlocks(const LargeBlocks&) = delete;
   LargeBlocks& operator=(const LargeBlocks&) = delete;
 
-  // What a block of at least `bytes` takes.
+  // Returns the bytes that a block of at least `bytes` takes.
   static std::size_t rounded(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
   struct Allocation {

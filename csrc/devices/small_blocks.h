@@ -27,7 +27,7 @@ class SmallObject {
   }
 };
 
-// For containers that mostly hold few elements.
+// Containers that mostly hold few elements take this.
 template <class T>
 struct SmallBlockAllocator {
   using value_type = T;

@@ -20,9 +20,9 @@ Initializer identity(double scale = 1);
 Initializer normal(double scale = 0.05);
 Initializer uniform(double scale = 0.05);
 
-// The same with `scale` times a size that follows from the inputs per output of a weight (outputs,
-// inputs, kernel...), its fan_in, and its outputs per input: LeCun et al., 1998; Glorot and Bengio,
-// 2010; He et al., 2015.
+// The initializers below draw with `scale` times a size that follows from the inputs per output of
+// a weight (outputs, inputs, kernel...), its fan_in, and its outputs per input: LeCun et al., 1998;
+// Glorot and Bengio, 2010; He et al., 2015.
 Initializer lecun_normal(double scale = 1);    // √(1 / fan_in)
 Initializer lecun_uniform(double scale = 1);   // √(3 / fan_in)
 Initializer glorot_normal(double scale = 1);   // √(2 / (fan_in + fan_out))

@@ -72,7 +72,7 @@ struct ConvolutionOptions {
   Initializer W = initializers::lecun_normal(), b = initializers::constant(0);
 };
 
-// Of images (N, in, d1, ...).
+// Convolves images (N, in, d1, ...).
 class Convolution : public Module {
  public:
   Convolution(Module& parent, const std::string& name, const ConvolutionOptions& options);
@@ -104,7 +104,7 @@ struct BatchNormalizationOptions {
   double eps = 2e-5;
 };
 
-// By the statistics of the batch in training, else by the running ones.
+// Normalizes by the statistics of the batch in training, else by the running ones.
 class BatchNormalization : public Module {
  public:
   BatchNormalization(Module& parent, const std::string& name,
@@ -123,7 +123,7 @@ struct LayerNormalizationOptions {
   double eps = 1e-6;
 };
 
-// Of the last axis.
+// Normalizes the last axis.
 class LayerNormalization : public Module {
  public:
   LayerNormalization(Module& parent, const std::string& name,
@@ -136,7 +136,7 @@ class LayerNormalization : public Module {
   double eps_;
 };
 
-// By the root mean square of the last axis.
+// Normalizes by the root mean square of the last axis.
 class RmsNormalization : public Module {
  public:
   RmsNormalization(Module& parent, const std::string& name,
@@ -154,7 +154,7 @@ struct GroupNormalizationOptions {
   double eps = 1e-5;
 };
 
-// Of groups of channels, the second axis.
+// Normalizes groups of channels, the second axis.
 class GroupNormalization : public Module {
  public:
   GroupNormalization(Module& parent, const std::string& name,
@@ -178,7 +178,8 @@ struct AttentionOptions {
 class Attention : public Module {
  public:
   Attention(Module& parent, const std::string& name, const AttentionOptions& options);
-  // Of x to itself, or to a memory (N, S, embed_dim). x and the result are (N, L, embed_dim).
+  // Computes the attention of x to itself, or to a memory (N, S, embed_dim). x and the result are
+  // (N, L, embed_dim).
   Variable operator()(const Variable& x, bool is_causal = false,
                       const std::optional<Variable>& mask = {}) const;
   Variable operator()(const Variable& x, const Variable& memory, bool is_causal = false,
@@ -187,7 +188,7 @@ class Attention : public Module {
   Linear in_proj, out_proj;
 
  private:
-  // Of projected queries, keys and values.
+  // Computes the attention of projected queries, keys and values.
   Variable attend(const Variable& q, const Variable& k, const Variable& v, bool is_causal,
                   const std::optional<Variable>& mask) const;
 

@@ -34,10 +34,10 @@ class Module {
   Module& operator=(const Module&) = delete;
   virtual ~Module() = default;
 
-  // Those of this module and of its children, in the order of Python's links: by name, this
-  // module's own ones first.
+  // Returns the parameters of this module and of its children, in the order of Python's links: by
+  // name, this module's own ones first.
   std::vector<NamedVariable> parameters() const;
-  // The same and persistent arrays, which are stored but not trained.
+  // Returns the parameters and the persistent arrays, which are stored but not trained.
   std::vector<NamedVariable> arrays() const;
   // The paths of parameters of which each of several ranks has a part, and which part is this
   // one's.

@@ -19,7 +19,7 @@ NamedArrays read_npz(const std::string& file);
 void write_safetensors(const std::string& file, const NamedArrays& arrays);
 NamedArrays read_safetensors(const std::string& file);
 
-// What files hold of a module or an optimizer, which is passed where this is an argument.
+// Files hold these arrays of a module or an optimizer, which is passed where this is an argument.
 struct StoredArrays {
   template <class Owner>
   requires requires(const Owner& owner) { owner.arrays(); }
@@ -29,9 +29,9 @@ struct StoredArrays {
   std::vector<NamedVariable> arrays;
 };
 
-// The same for the parameters and persistent arrays of a module, or the states of an optimizer.
-// Loading writes to its arrays. It throws std::out_of_range for a name that is missing, and changes
-// nothing if it throws.
+// These functions write and read the parameters and persistent arrays of a module, or the states of
+// an optimizer. Loading writes to its arrays. It throws std::out_of_range for a name that is
+// missing, and changes nothing if it throws.
 void save_npz(const StoredArrays& of, const std::string& file);
 void load_npz(const StoredArrays& of, const std::string& file);
 void save_safetensors(const StoredArrays& of, const std::string& file);

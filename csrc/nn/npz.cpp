@@ -41,7 +41,7 @@ std::string npy_of(const Array& array) {
   return npy + header + bytes_of(x);
 }
 
-// What follows `key` in a header.
+// Returns what follows `key` in a header.
 std::string_view value_of(std::string_view header, std::string_view key) {
   const std::size_t at = header.find(key);
   require<std::invalid_argument>(at != header.npos, kWhat, ": expected ", key, " in a header, got ",

@@ -159,7 +159,7 @@ struct Name {
   const char* optimizer;
 };
 
-// Of rules with a momentum.
+// Rules with a momentum have these hyperparameters.
 template <auto& kName>
 struct Momentum {
   static constexpr const char* rule = kName;
@@ -217,13 +217,13 @@ struct Msvag {
   std::array<double, 6> at(std::int64_t t) const;
 };
 
-// What the rules of Adam take: the hyperparameters and the bounds of an element's step.
+// The rules of Adam take these: the hyperparameters and the bounds of an element's step.
 struct AdamMoments {
   double alpha, beta1, beta2, eps, eta, weight_decay_rate = 0;
   double lower = 0, upper = std::numeric_limits<double>::infinity();
   std::array<double, 8> at(const char* optimizer, std::int64_t t) const;
 };
-// Of Adam and its variants.
+// Adam and its variants have these hyperparameters.
 template <const Name& kName>
 struct Adam {
   static constexpr const char* rule = kName.rule;
@@ -232,7 +232,7 @@ struct Adam {
     return AdamMoments{alpha, beta1, beta2, eps, eta, weight_decay_rate}.at(kName.optimizer, t);
   }
 };
-// With bounds of the steps, which converge to final_lr (Luo et al., 2019).
+// AdaBound and AMSBound bound the steps; the bounds converge to final_lr (Luo et al., 2019).
 template <const Name& kName>
 struct AdaBound {
   static constexpr const char* rule = kName.rule;

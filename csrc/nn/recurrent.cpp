@@ -21,7 +21,7 @@ Variable joined(const std::vector<Variable>& all, std::size_t first, std::size_t
                 0);
 }
 
-// Those of the gates i, f, a and o as lstm_layer takes them: a, i, f, o.
+// Joins the weights or biases of the gates i, f, a and o as lstm_layer takes them: a, i, f, o.
 Variable lstm_gates(const std::vector<Variable>& all, std::size_t first) {
   return concat({all[first + 2], all[first], all[first + 1], all[first + 3]}, 0);
 }

@@ -32,7 +32,7 @@ class LstmCell : public Module {
 
 struct GruCellOptions {
   std::int64_t in, out;
-  // Of the layers of the input, of those of the state, and of the biases of both.
+  // These are for the layers of the input, those of the state, and the biases of both.
   Initializer W = initializers::lecun_normal(), U = initializers::lecun_normal();
   Initializer b = initializers::constant(0);
 };

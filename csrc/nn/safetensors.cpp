@@ -14,11 +14,11 @@ namespace {
 constexpr const char* kCaller = "load_safetensors";
 constexpr std::string_view kChecksum = "\"renga.crc32\":\"";  // before its eight digits
 constexpr std::string_view kNoDigits = "00000000";
-// By Dtype.
+// A header names the dtypes so, in the order of Dtype.
 constexpr std::string_view kTensorTypes[] = {"BOOL", "U8",  "U16", "U32",  "U64", "I8", "I16",
                                              "I32",  "I64", "F16", "BF16", "F32", "F64"};
 
-// Of the header, as far as it is used: objects, strings, lists of integers.
+// Reads the JSON of the header, as far as it is used: objects, strings, lists of integers.
 class Json {
  public:
   explicit Json(std::string_view text) : text_(text) {}

@@ -23,7 +23,7 @@ Schedule scaled(double init, std::optional<double> target, const Factor& factor)
   };
 }
 
-// From `first` at 0 to `last` from 1 on.
+// Goes from `first` at 0 to `last` from 1 on.
 double half_cosine(double first, double last, double part) {
   return last + (first - last) * (1 + std::cos(std::numbers::pi * std::min(part, 1.0))) / 2;
 }

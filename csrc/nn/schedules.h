@@ -17,7 +17,8 @@ namespace renga {
 // The value after t updates.
 using Schedule = std::function<double(std::int64_t t)>;
 
-// Those of the extensions in Python whose names end with Shift. They do not pass a `target`.
+// These are the schedules of the extensions in Python whose names end with Shift. They do not pass
+// a `target`.
 namespace schedules {
 
 // init rateᵗ

@@ -1,4 +1,4 @@
-// What the kernels of the update rules have in common on all devices.
+// The kernels of the update rules have this in common on all devices.
 #pragma once
 
 #include <array>

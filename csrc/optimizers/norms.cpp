@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kBlock = 512;
 
-// Of n elements, `step` bytes apart.
+// Adds up the squares of n elements, which are `step` bytes apart.
 template <class T>
 double sum_of_squares(const std::byte* x, std::int64_t step, std::int64_t n) {
   using C = Compute<T>;

@@ -50,9 +50,9 @@ struct Gradient {
   std::optional<UpdateMask> mask;
 };
 
-// What a rule updates one parameter with. States and options are those of its list entry. All
-// arrays have one shape, float dtype and device. All are updated, the gradient only by its scale
-// and decay.
+// A rule updates one parameter with these arguments. States and options are those of its list
+// entry. All arrays have one shape, float dtype and device. All are updated, the gradient only by
+// its scale and decay.
 struct UpdateCall {
   const Array& x;
   const Gradient& g;
@@ -61,7 +61,7 @@ struct UpdateCall {
 };
 
 struct UpdateKernels {
-  // Of each rule, for calls of one dtype and device that update different parameters.
+  // Each rule has a kernel for calls of one dtype and device that update different parameters.
   std::array<void (*)(std::span<const UpdateCall> calls), kUpdateRules> rules;
 };
 extern KernelTable<UpdateKernels> update_kernels;
@@ -82,8 +82,8 @@ struct Update {
 void update(RuleIndex rule, const Array& x, const Gradient& g, std::span<const Array> states,
             std::span<const double> options);
 
-// The same for several parameters, adjoining ones of one dtype and device by one call of its
-// kernel.
+// Calls a rule for several parameters, or defers its calls; adjoining ones of one dtype and device
+// are one call of its kernel.
 void update_all(RuleIndex rule, std::span<const UpdateCall> calls, std::size_t states,
                 std::size_t options);
 

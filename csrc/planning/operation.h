@@ -69,7 +69,7 @@ struct Configuration {
   double update = 0;  // of a task's parameters
 
   int parts() const;
-  // Of a replica, and so of each term of the output.
+  // Returns the number of parts of a replica, and so of each term of the output.
   int pieces() const { return parts() / replicas; }
 };
 
@@ -82,7 +82,7 @@ void check(const Configuration& configuration, const Operation& operation, int d
 Range part_of(std::int64_t extent, int parts, int index);
 
 Box output_box(const Operation& operation, const Configuration& configuration, int part);
-// What a part reads of input `index`.
+// Returns what a part reads of input `index`.
 Box input_box(const Operation& operation, const Configuration& configuration, int part,
               std::size_t index);
 // How many parts of a replica read the same box of input `index`.

@@ -24,7 +24,7 @@ class Simulator {
   }
   // The seconds of a step: simulates again from the time at which the first task has changed.
   double seconds();
-  // The same number from a new task graph.
+  // Returns the same number from a new task graph.
   double full_seconds() const;
 
   // A task, or one of its messages, on its resource.
@@ -36,7 +36,7 @@ class Simulator {
   };
 
   const TaskGraph& graph() const { return graph_; }
-  // Of the last simulation, until an operation is changed.
+  // Returns the spans of the last simulation, until an operation is changed.
   std::vector<Span> timeline() const;
   // Seconds for which each resource ran tasks.
   std::vector<double> busy() const;
@@ -49,9 +49,9 @@ class Simulator {
     unsigned generation;
     std::size_t uses;
   };
-  // Of a task: how many of those before it have not ended, when the others had, and the event of
-  // the first one that sent a message. A simulation goes from one task to others all over the
-  // memory, so these are kept close together.
+  // A Progress says how many of the tasks before a task have not ended, when the others had, and
+  // which is the event of the first one that sent a message. A simulation goes from one task to
+  // others all over the memory, so these are kept close together.
   struct Progress {
     double ready = 0;
     int pending = kDone;

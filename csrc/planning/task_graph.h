@@ -27,11 +27,11 @@ struct Key {
            bits(part);
   }
 };
-// What fits into an order, besides the tasks that check() allows.
+// An order has room for so many operations and inputs, besides the tasks that check() allows.
 inline constexpr int kMaxOperations = 1 << 17, kMaxInputs = 1 << 12;
 
-// What a part of an operation needs of another one on its way, or its summed gradients: messages
-// to `count` tasks, the first of which is the receiver, that leave one after the other. There are
+// These messages carry what a part of an operation needs of another one, or its summed gradients,
+// to `count` tasks, the first of which is the receiver. They leave one after the other. There are
 // far more messages than tasks, but most of them are like the ones before them.
 struct Messages {
   int receiver;
@@ -85,7 +85,7 @@ class TaskGraph {
   const Configuration& configuration(int operation) const { return nodes_[operation].current; }
   std::vector<Task>& tasks() { return tasks_; }
   const std::vector<Task>& tasks() const { return tasks_; }
-  // Those that exist may be new; others of the list were removed again.
+  // The tasks of this list that exist may be new; others of the list were removed again.
   const std::vector<int>& added() const { return added_; }
   // The earliest time at which a removed task was ready.
   double earliest_removed() const { return earliest_removed_; }

@@ -36,7 +36,7 @@ std::vector<Box> input_boxes(const Operation& operation, const Configuration& co
   return boxes;
 }
 
-// From pieces of `source` to all parts of `target`.
+// The transfers go from pieces of `source` to all parts of `target`.
 std::vector<Transfer> between(const Configuration& source, const std::vector<Box>& sent,
                               const Configuration& target, const std::vector<Box>& received,
                               std::int64_t itemsize, int terms, int readers) {

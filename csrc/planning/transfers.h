@@ -1,4 +1,4 @@
-// What the tasks of an operation need of another's.
+// The tasks of an operation need this of another's.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ struct Transfer {
   std::int64_t bytes;
 };
 
-// From the tasks of the producer of input `index` to those of the operation that reads it. Of
-// replicas, the one on the reader's device sends, or else one of the others. Terms of an output
-// are sent to be added up where they are read; where several tasks read the same sum, as many
-// bytes as in a reduce-scatter and an all-gather between them.
+// The transfers go from the tasks of the producer of input `index` to those of the operation that
+// reads it. The replica on the reader's device sends, or else one of the others. Terms of an output
+// are sent to be added up where they are read; where several tasks read the same sum, as many bytes
+// are sent as in a reduce-scatter and an all-gather between them.
 std::vector<Transfer> forward_transfers(const Operation& producer, const Configuration& source,
                                         const Operation& reader, const Configuration& target,
                                         std::size_t index);
 
-// The gradients, from the tasks of the reader to those of the producer, likewise.
+// The gradients go from the tasks of the reader to those of the producer, likewise.
 std::vector<Transfer> backward_transfers(const Operation& producer, const Configuration& source,
                                          const Operation& reader, const Configuration& target,
                                          std::size_t index);

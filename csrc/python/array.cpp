@@ -90,7 +90,7 @@ Dtype known_dtype(const py::dtype& dtype, const char* what = nullptr) {
 
 constexpr int kAligned = py::detail::npy_api::NPY_ARRAY_ALIGNED_;
 
-// Of the capsules that keep storages for ndarrays.
+// The capsules that keep storages for ndarrays have this name.
 constexpr const char* kCapsule = "renga.Storage";
 
 void release_storage(PyObject* capsule) {

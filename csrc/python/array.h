@@ -27,9 +27,10 @@ std::vector<Array> writable_arrays(const py::iterable& ndarrays, const char* wha
 // read-only, so that no write to it is lost in silence.
 py::object to_numpy(const Array& x);
 
-// The same, or an array of a CUDA device over the memory there.
+// Returns what to_numpy() does, or an array of a CUDA device over the memory there.
 py::object to_python(const Array& x);
-// The same, but a Variable for an Array on the device meta: there is no such ndarray.
+// Returns what to_python() does, but a Variable for an Array on the device meta: there is no such
+// ndarray.
 py::object array_to_python(const Array& x);
 
 Dtype dtype_from_python(py::handle dtype);

@@ -12,7 +12,8 @@
 namespace renga::python {
 namespace {
 
-// What Python registers; never freed, as arrays are converted while the interpreter exits.
+// Python registers these objects, which are never freed, as arrays are converted while the
+// interpreter exits.
 struct RegisteredTypes {
   py::object type;
   py::function make;    // the array over the memory of a Variable, which it references

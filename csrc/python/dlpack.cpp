@@ -36,7 +36,7 @@ constexpr std::int32_t kHost = 1;
 constexpr std::uint8_t kBfloat = 4;
 constexpr std::int64_t kBytes = 2;
 
-// What a capsule that renga made points into.
+// A capsule that renga made points into this.
 struct Exported {
   Array array;
   std::vector<std::int64_t> shape, strides;

@@ -6,7 +6,7 @@
 
 namespace renga::python {
 
-// What this thread wants of its backward passes.
+// Returns what this thread wants of its backward passes.
 PassContext& pass_context();
 // The Python FunctionNode of a node, the node itself for operations of the core, or None.
 py::object python_node(const Ref<Node>& node);

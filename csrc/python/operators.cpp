@@ -211,7 +211,7 @@ py::object apply(const Operator& op, VariableBody& self, py::handle other, bool 
   return python_variable(compute_surrounded(op, x, o, reflected));
 }
 
-// What `compute` returns as a new reference, or nullptr with Python's error set.
+// Returns what `compute` returns as a new reference, or nullptr with Python's error set.
 template <class Compute>
 PyObject* result_of(const Compute& compute) noexcept {
   try {

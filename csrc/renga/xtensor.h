@@ -21,7 +21,7 @@ auto as_xtensor(const Array& x) {
   std::array<std::ptrdiff_t, N> strides;
   for (std::size_t axis = 0; axis < N; ++axis) {
     shape[axis] = static_cast<std::size_t>(x.shape(static_cast<int>(axis)));
-    // Of an axis that has one element xtensor wants 0.
+    // xtensor wants 0 as the stride of an axis that has one element.
     strides[axis] = shape[axis] == 1 ? 0 : x.strides()[static_cast<int>(axis)] / x.itemsize();
   }
   return xt::adapt(x.as<T>(), static_cast<std::size_t>(x.size()), xt::no_ownership(), shape,

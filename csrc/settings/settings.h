@@ -1,5 +1,5 @@
-// What operations read beside their arguments: settings of the process, each of which a thread can
-// override. renga.config and renga.global_config show them in Python.
+// Operations read these settings of the process beside their arguments. A thread can override each
+// of them. renga.config and renga.global_config show them in Python.
 #pragma once
 
 #include <atomic>
@@ -8,8 +8,8 @@
 
 namespace renga {
 
-// Of products of float32 arrays, as config.compute_precision names it: IEEE float32; bf16x3, three
-// bfloat16 products each; one bfloat16 product. Sums are in float32 in any case.
+// Products of float32 arrays have a precision, as config.compute_precision names it: IEEE float32;
+// bf16x3, three bfloat16 products each; one bfloat16 product. Sums are in float32 in any case.
 enum class Precision : std::uint8_t { highest, high, medium };
 
 // The value of a setting, or none. Threads may read it while another one sets it.
@@ -42,8 +42,9 @@ struct Settings {
   // Batch normalizations do not update running statistics: a recomputed forward pass has updated
   // them before.
   Choice<bool> recomputing;
-  // Of convolutions on CUDA: whether they run on cuDNN; whether sums have one order; whether the
-  // engine is the fastest one of a first run, not the one that cuDNN expects to be.
+  // Convolutions on CUDA have three settings: whether they run on cuDNN; whether sums have one
+  // order; whether the engine is the fastest one of a first run, not the one that cuDNN expects to
+  // be.
   Choice<bool> cudnn, deterministic, autotune;
   // Modules of C++ programs train: dropout drops, and batch normalizations use the statistics of
   // the batch.
@@ -51,8 +52,8 @@ struct Settings {
 };
 
 extern constinit Settings default_settings;
-// Those that this thread has set itself. initial-exec: the address is an offset from the thread
-// register, without a call.
+// This thread has set these settings itself. With initial-exec, the address is an offset from the
+// thread register, without a call.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local Settings thread_settings;
 
 // A setting of this thread: its own value, else the process's.

@@ -118,7 +118,7 @@ template <class Target, class T, class F, class... In>
   (std::index_sequence_for<In...>());
 }
 
-// The same in vectors of the machine's width.
+// Maps rows as map_on() does, in vectors of the machine's width.
 template <class T, class F, class... In>
 void map_vectors(const Rows<T>& y, std::int64_t rows, std::int64_t n, const F& f,
                  const Rows<In>&... x) {

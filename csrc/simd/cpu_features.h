@@ -13,7 +13,7 @@ bool has_bfloat16_dot_product();
 // Whether these take less time than as many products of floats: twice the time on a Sapphire Rapids
 // core, half of it on a Zen 5 core.
 bool has_fast_bfloat16_dot_product();
-// The same on tiles, at many times the speed of all other instructions.
+// Whether there are such dot products on tiles, at many times the speed of all other instructions.
 bool has_amx();
 
 }  // namespace renga::simd

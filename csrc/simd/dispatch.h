@@ -72,8 +72,9 @@ void dispatch(const Body& body) {
 #endif
 }
 
-// The same for a body that loads and stores elements of type T and multiplies floats. Unless T is
-// bfloat16, instructions for these make no difference, and the body is not compiled for them.
+// Calls a body that loads and stores elements of type T and multiplies floats, with the best
+// target. Unless T is bfloat16, instructions for bfloat16 make no difference, and the body is not
+// compiled for them.
 template <class T, class Body>
 void dispatch_for(const Body& body) {
   if constexpr (std::is_same_v<T, bfloat16>) {

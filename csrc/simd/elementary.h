@@ -58,8 +58,9 @@ RENGA_ROUNDING(trunc, 11)
 #undef RENGA_ROUNDING
 
 #if defined(__x86_64__)
-// Of numbers that are neither very small nor infinite: from 1 / √x with 14 bits, two steps that
-// double them for doubles and one for floats, and one for the rounding of the root.
+// Computes the roots of numbers that are neither very small nor infinite. From 1 / √x with 14 bits,
+// it takes two steps that double them for doubles and one for floats, and one for the rounding of
+// the root.
 template <class V>
 [[gnu::always_inline]] inline V root_by_steps(const V& x) {
   constexpr bool is_double = std::is_same_v<typename V::value_type, double>;
@@ -364,7 +365,8 @@ template <class Target, class C>
     return log1p(power);
   }
 }
-// Of floats by a minimax polynomial of x or 1 / x, of doubles around the nearest eighth of a turn.
+// Computes the arctangent of floats by a minimax polynomial of x or 1 / x, of doubles around the
+// nearest eighth of a turn.
 template <class Target, class C>
 [[gnu::always_inline]] inline Vector<Target, C> atan(const Vector<Target, C>& x) {
   using V = Vector<Target, C>;
@@ -388,7 +390,8 @@ template <class Target, class C>
     return with_sign(angle_from(eighths, numerator / denominator, V(1)), x);
   }
 }
-// Of floats by a minimax polynomial near 0, elsewhere by the logarithm, as of doubles.
+// Computes atanh of floats by a minimax polynomial near 0, and elsewhere by the logarithm, as that
+// of doubles.
 template <class Target, class C>
 [[gnu::always_inline]] inline Vector<Target, C> atanh(const Vector<Target, C>& x) {
   using V = Vector<Target, C>;

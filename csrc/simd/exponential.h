@@ -87,7 +87,7 @@ template <class Target>
          reinterpret_cast<Floats<Target>>((rest + 127) << 23);
 }
 
-// The same for every x; infinite where e^x is too large.
+// Computes e^x for every x; it is infinite where e^x is too large.
 template <class Target>
 [[gnu::always_inline]] inline Floats<Target> exponential_of_any(const Floats<Target>& x) {
   const ScaledPower<Target> y = scaled_power<Target>(x > 89.0f ? Floats<Target>{} + 89.0f : x);

@@ -72,7 +72,7 @@ template <class D>
   return from_bits<D>((bits_of(x) & ~kSign<D>) | (bits_of(y) & kSign<D>));
 }
 
-// What rounding the product a b to `product` loses.
+// Returns what rounding the product a b to `product` loses.
 template <class D>
 [[gnu::always_inline]] inline D lost_by_product(const D& a, const D& b, const D& product) {
   D y = a;
@@ -105,7 +105,7 @@ template <class D>
 struct Mantissa {
   D m, exponent;
 };
-// Of positive normal doubles.
+// Returns the Mantissa of positive normal doubles.
 template <class D>
 [[gnu::always_inline]] inline Mantissa<D> mantissa(const D& x) {
   constexpr std::int64_t bias = 1023, root_of_half = 0x3fe6a09e667f3bcd;
@@ -114,8 +114,8 @@ template <class D>
           from_bits<D>(k | 0x4330000000000000) - D(0x1p52 + bias)};
 }
 
-// Of positive normal doubles, with a relative error of 2^-38: log m = 2 artanh((m - 1) / (m + 1))
-// by its series.
+// Takes positive normal doubles and has a relative error of 2^-38. A series gives the logarithm:
+// log m = 2 artanh((m - 1) / (m + 1)).
 template <class D>
 [[gnu::always_inline]] inline D logarithm_to_base_2(const D& x) {
   const auto [m, exponent] = mantissa(x);
@@ -175,7 +175,7 @@ struct ReducedDouble {
 };
 template <class D>
 [[gnu::always_inline]] inline ReducedDouble<D> reduced_double(const D& x) {
-  // Of two parts, the first has 41 bits: its products with integers are exact.
+  // The first one of these two parts has 41 bits: its products with integers are exact.
   constexpr double ln2_high = 0x1.62e42fefa3p-1, ln2_low = 2.8235290563031577e-13;
   const D n = nearest(x * D(std::numbers::log2e)), high = x - n * D(ln2_high);
   const D r = high - n * D(ln2_low);
@@ -287,7 +287,7 @@ template <class D>
 [[gnu::always_inline]] inline D power_of_doubles(const D& x, const D& y) {
   const Sum<D> log = exact_logarithm_to_base_2(D(abs(x)));
   const D t = exponent_of_power(x, y, log.high), limited = min(D(1100), max(D(-1100), t));
-  // What is lost of exponents within the limits.
+  // Exponents within the limits have lost this.
   const D lost = select(abs(t) <= D(1100), lost_by_product(y, log.high, t) + y * log.low, D(0));
   const D n = nearest(limited);
   const D z = ((limited - n) + select(t == D(0), D(0), lost)) * D(std::numbers::ln2);

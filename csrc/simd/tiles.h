@@ -62,8 +62,8 @@ class AmxTiles {
 
 #endif
 
-// The same in memory, for tests on machines without tiles. A product sums the even and the odd
-// depths apart, then both, then adds them; numbers too small to be normal count as zero.
+// These tiles are in memory, for tests on machines without tiles. A product sums the even and the
+// odd depths apart, then both, then adds them; numbers too small to be normal count as zero.
 class PortableTiles {
  public:
   template <int tile>

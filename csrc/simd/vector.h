@@ -28,9 +28,9 @@ template <class V>
 // How instructions number comparisons.
 inline constexpr int kEqual = 0, kUnordered = 3, kLess = 0x11, kLessEqual = 0x12;
 
-// What comparisons of vectors of C give, as the hardware has it: lanes whose bits are all set or
-// all clear, or on AVX-512 a mask register. Instructions are named: from masks that are values, GCC
-// 12 makes a branch for each lane.
+// Comparisons of vectors of C give such a mask, as the hardware has it: lanes whose bits are all
+// set or all clear, or on AVX-512 a mask register. Instructions are named: from masks that are
+// values, GCC 12 makes a branch for each lane.
 template <class Target, class C>
 struct LaneMask {
   using V [[gnu::vector_size(4 * Target::width)]] = C;

@@ -36,7 +36,7 @@ template <class Target, int count>
   for (int i = 0; i < count; ++i) sum.vectors[i] += a.vectors[i] * b.vectors[i];
 }
 
-// The same for a single element.
+// These functions do the same for a single element.
 template <class Pixel>
 inline void load_group(const Pixel* from, float& x) {
   x = static_cast<float>(*from);

@@ -73,8 +73,8 @@ struct Squares {
   Vector rows[size];
 };
 
-// Of which `from` adjoins down the columns, which lie `from_column` apart, and `to` along the rows.
-// Columns are copied first, as strides of a power of two map to the same cache sets.
+// In a Tile, `from` adjoins down the columns, which lie `from_column` apart, and `to` along the
+// rows. Columns are copied first, as strides of a power of two map to the same cache sets.
 template <class Bits>
 struct Tile {
   static constexpr std::int64_t itemsize = sizeof(Bits);

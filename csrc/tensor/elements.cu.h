@@ -113,7 +113,7 @@ bool suits_vectors(const ElementLoop<N>& elements) {
   return true;
 }
 
-// As for_each_element, of operands that all are of T: the first one is written.
+// Does as for_each_element() with operands that all are of T: the first one is written.
 template <class T, int N, class Body>
 void map_elements(const std::array<const Array*, N>& operands, const Body& body) {
   const ElementLoop<N> elements = make_element_loop<N>(operands);

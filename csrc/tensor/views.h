@@ -7,7 +7,7 @@ namespace renga {
 
 // An axis counted from either end, in [0, ndim); throws InvalidType naming `op` otherwise.
 int normalize_axis(const char* op, std::int64_t axis, int ndim);
-// The same for several; an axis named twice is an error.
+// Normalizes several axes; an axis named twice is an error.
 Axes normalize_axes(const char* op, const Axes& axes, int ndim);
 
 // Whether no two elements share memory, as far as the strides show: each stride is at least the

@@ -23,7 +23,8 @@ class VirtualNetwork:
         self.machine = machine
         self._sends_until = [0.0] * ranks  # seconds
         self._receives_until = [0.0] * ranks
-        # Of the shared links of nodes and of leaves: their number at each level.
+        # Each level of shared links, of nodes and of leaves, has the ranks of a child,
+        # the number of its links, and their bandwidth and latency.
         self._links = [
             (machine.intra_size, machine.adapters, machine.bandwidth, machine.latency)
         ]

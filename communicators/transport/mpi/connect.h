@@ -19,7 +19,7 @@ void shut_down();
 
 }  // namespace renga
 
-// The same for C++ programs, which load this library only where there is MPI
+// This connects C++ programs, which load this library only where there is MPI
 // (communicators/world.h).
 extern "C" void renga_connect_to_mpi(const void* comm,
                                      std::shared_ptr<renga::Transport>& transport);

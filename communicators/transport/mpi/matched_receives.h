@@ -34,7 +34,7 @@ class MatchedReceives {
   struct Receive;
   class MatchedTransfer;
   using Queue = std::deque<std::shared_ptr<Receive>>;
-  // The same for those that could be the message of `receive`.
+  // Matches the messages that could be the message of `receive`, unless another thread does.
   void progress(const Receive& receive);
   // Removes an unmatched receive; false if it has been matched.
   bool remove(const Receive& receive);

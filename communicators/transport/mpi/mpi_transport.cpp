@@ -13,7 +13,7 @@ namespace renga {
 
 namespace {
 
-// On the collectives' MPI_Comm.
+// Messages with these tags go on the collectives' MPI_Comm.
 constexpr int kMessageTag = 0;
 constexpr int kShutdownTag = 1;
 
@@ -85,7 +85,7 @@ std::vector<int> first_ranks_of_nodes(MPI_Comm comm, MPI_Comm node) {
   return firsts;
 }
 
-// Of all communicators: each call of MPI lets the messages of all of them advance.
+// All communicators share this thread: each call of MPI lets the messages of all of them advance.
 class CommonProgressThread {
  public:
   std::shared_ptr<ProgressThread> get() {

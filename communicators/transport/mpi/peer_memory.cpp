@@ -17,7 +17,7 @@ namespace renga {
 
 namespace {
 
-// What other processes read as a trial. Processes of another container may have a peer's number,
+// Other processes read this as a trial. Processes of another container may have a peer's number,
 // but not its value.
 struct Trial {
   pid_t process = 0;

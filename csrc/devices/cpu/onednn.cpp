@@ -30,8 +30,8 @@ class Buffers {
 
 namespace {
 
-// Of the thread: oneDNN does not say that threads may share one, and making one takes as long as
-// the rest of a small call.
+// Each thread has its own stream: oneDNN does not say that threads may share one, and making one
+// takes as long as the rest of a small call.
 dnnl::stream& stream() {
   thread_local dnnl::stream own_stream(engine());
   return own_stream;

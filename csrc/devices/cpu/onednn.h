@@ -25,7 +25,7 @@ class Buffers;
 // Brings an operand from one layout to another one.
 using Move = std::function<void(const void* from, void* to)>;
 
-// What an operand is to the caller and to the primitive.
+// An Operand says what an operand is to the caller and to the primitive.
 class Operand {
  public:
   // `name` is a DNNL_ARG. An input is brought from `outside` to `inside` before the primitive runs,
@@ -63,7 +63,7 @@ class Plan {
   // inside already.
   void run(std::span<void* const> data, int ready = -1) const;
 
-  // What an input takes as the primitive wants it; 0 where the caller has it so.
+  // Returns the bytes that an input takes as the primitive wants it; 0 where the caller has it so.
   std::size_t inside_bytes(int operand) const;
   void bring(int operand, const void* from, void* inside) const;
   // Identifies a layout, by everything that it consists of.

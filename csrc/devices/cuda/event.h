@@ -16,9 +16,9 @@ class Event {
   Event& operator=(const Event&) = delete;
 
   cudaEvent_t get() const { return event_; }
-  // After what is on a stream now.
+  // Records the event after what is on a stream now.
   void record(cudaStream_t stream) const { RENGA_CUDA(cudaEventRecord(event_, stream)); }
-  // What follows on a stream waits for it.
+  // What follows on a stream waits for this event.
   void hold(cudaStream_t stream) const { RENGA_CUDA(cudaStreamWaitEvent(stream, event_, 0)); }
   bool is_over() const { return cudaEventQuery(event_) == cudaSuccess; }
   // Waits for this event, which is later than `begin`.

@@ -12,7 +12,7 @@
 namespace renga::cuda {
 namespace {
 
-// Of a number whose parts count `major` and `minor`.
+// Returns the text of a number whose parts count `major` and `minor`.
 std::string version_text(std::size_t version, std::size_t major, std::size_t minor) {
   return std::to_string(version / major) + "." + std::to_string(version % major / minor);
 }

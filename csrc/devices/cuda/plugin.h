@@ -1,5 +1,5 @@
-// What Python's binding needs of CUDA, without its headers: these are compiled where CUDA is
-// linked.
+// Python's binding needs these functions of CUDA, without its headers: they are compiled where CUDA
+// is linked.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ void require_usable();
 
 // The versions of what is linked, by name.
 std::map<std::string, std::string> versions();
-// As cuDNN numbers it: 90100 is 9.1.
+// Returns the version as cuDNN numbers it: 90100 is 9.1.
 std::size_t cudnn_version();
 
 // Sets the stream on which this thread computes on a device, by default the current one.
@@ -30,7 +30,7 @@ class DeviceEvent {
  public:
   explicit DeviceEvent(int device);
   ~DeviceEvent();
-  // After what is on this thread's stream now.
+  // Records a point after what is on this thread's stream now.
   void record() const;
   // Waits for it.
   double seconds_since(const DeviceEvent& begin) const;

@@ -1,4 +1,4 @@
-// What a thread starts on a device, recorded as graphs of CUDA and started again as a whole.
+// A thread's work on a device is recorded as graphs of CUDA and started again as a whole.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -32,16 +32,17 @@ class Recording {
   // Returns the number of the graph. Throws std::runtime_error where what was done cannot be
   // recorded.
   std::size_t end();
-  // In place of end().
+  // Takes the place of end().
   void discard() noexcept;
-  // On the current stream, after what is on it.
+  // Starts a graph on the current stream, after what is on it.
   void launch(std::size_t graph) const;
 
   cudaStream_t stream() const { return stream_.get(); }
-  // While recording: a seed that is drawn anew for each run. Kernels that are given this number
-  // read the one that set_seeds() set for it, by the order of these calls.
+  // Adds, while recording, a seed that is drawn anew for each run. Kernels that are given this
+  // number read the one that set_seeds() set for it, by the order of these calls.
   void add_seed(std::uint64_t seed);
-  // On the current stream, for what is launched next. As many as were added.
+  // Sets the seeds on the current stream, for what is launched next. There are as many as were
+  // added.
   void set_seeds(std::span<const std::uint64_t> seeds) const;
   // Whether the calling thread computes on its stream, and so records.
   bool has_thread() const;

@@ -152,7 +152,7 @@ class Uploads {
     }
   }
 
-  // Of the current device.
+  // Returns the stream of `device`, which is the current device.
   cudaStream_t stream_of(int device) {
     cudaStream_t& stream = streams_[device];
     if (stream == nullptr) RENGA_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));

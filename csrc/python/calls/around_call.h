@@ -1,5 +1,5 @@
-// What surrounds the calls of operations: a handler, which may replace a call's operands or have
-// only the shapes of its results computed, and function hooks, which see what is computed.
+// Two things surround the calls of operations: a handler, which may replace a call's operands or
+// have only the shapes of its results computed, and function hooks, which see what is computed.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace renga::python {
 // The handler of threads that have none of their own; nullptr for none.
 inline PyObject* default_handler = nullptr;
 
-// What a thread has set around its calls.
+// A thread has set these around its calls.
 struct CallContext {
   py::object handler;  // a function of a Call
   py::object hooks;    // function hooks by name, a dict
@@ -52,7 +52,7 @@ class Call {
   void begin(py::tuple given);
   void end(std::vector<Variable> ys);
 
-  // What stands for an argument; called for each of them in order.
+  // Returns what stands for an argument, and is called for each argument in order.
   Variable operator()(const Variable& x);
   std::vector<Variable> operator()(const std::vector<Variable>& xs);
   Array operator()(const Array& x) const;

@@ -20,7 +20,7 @@ inline void append_variables(std::vector<Variable>& all, const std::vector<Varia
 template <class Other>
 void append_variables(std::vector<Variable>&, const Other&) {}
 
-// What an operation returned, arrays without a history too.
+// Returns what an operation returned, arrays without a history too.
 template <class Result>
 std::vector<Variable> outputs_of(const Result& result) {
   std::vector<Variable> ys;

@@ -1,4 +1,4 @@
-// What connects ranks, as the core takes it and Python gives it.
+// Converts what connects ranks, between what the core takes and what Python gives.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -35,7 +35,7 @@ void fill_cuda(const Array& x, double value) {
   });
 }
 
-// On the stream of `to`, between what precedes and what follows on that of `from`.
+// Copies on the stream of `to`, between what precedes and what follows on that of `from`.
 void copy_across_cuda(const Array& from, const Array& to) {
   const int source = from.device().index, target = to.device().index;
   const auto bytes = static_cast<std::size_t>(from.size() * from.itemsize());

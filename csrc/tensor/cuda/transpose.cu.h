@@ -58,7 +58,7 @@ inline bool copy_by_tiles(const Array& from, const Array& to) {
   if (from.dtype() != to.dtype() || loop.size == 0 || first >= last) return false;
   const TileAxis row = axis(first), column = axis(last);
   if (column.to != to.itemsize() || std::min(row.extent, column.extent) < kLeast) return false;
-  // What is left of the loop.
+  // The loop keeps its other axes.
   for (int i = first; i + 2 < loop.ndim; ++i) {
     loop.extents[i] = loop.extents[i + 1];
     for (auto& strides : loop.strides) strides[i] = strides[i + 1];
