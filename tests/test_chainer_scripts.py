@@ -12,7 +12,7 @@ from renga.launch import mpiexec_command, mpiexec_environment
 FOLDER = pathlib.Path(__file__).parent / "chainer_scripts"
 SCRIPTS = {path.stem: path for path in FOLDER.glob("*/*.py")}
 
-# What the last line of each says.
+# The last line of each script says this.
 EXPECTED = {
     "trainer": lambda line: float(line.removeprefix("accuracy ")) > 0.9,
     "custom_loop": lambda line: float(line.removeprefix("accuracy ")) > 0.95,

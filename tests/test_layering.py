@@ -26,7 +26,7 @@ INCLUDES = {
     "compression": {"ops", "tensor", "devices"},
     "planning": {"tensor"},
     "nn": {"ops", "optimizers", "autograd", "lazy", "tensor"},
-    # What C++ programs include.
+    # C++ programs include these headers.
     "renga": {"nn", "ops", "autograd", "settings", "tensor", "devices"}
     | {"channel", "data_parallel", "spatial", "world.h"},
     "python": {"settings", "planning", "compression"}
@@ -454,7 +454,7 @@ def test_no_module_imports_itself_through_others():
     assert not import_cycles(import_graph(deferred=True, types=True))
 
 
-# What functions may import: packages that need not be installed, modules that need not
+# Functions may import these: packages that need not be installed, modules that need not
 # be built, and what takes too long to import for those who do not use it.
 OPTIONAL = {"IPython", "PIL", "cloudpickle", "h5py", "matplotlib", "mpi4py", "onnx"}
 OPTIONAL |= {"optuna", "plotly", "pytest", "safetensors", "scipy", "sklearn", "tqdm"}
@@ -483,7 +483,8 @@ def test_functions_import_optional_and_slow_modules_alone():
     assert not wrong
 
 
-# What a module uses of other objects although it begins with an underscore, and why.
+# A module uses these members of other objects although they begin with an underscore;
+# the comments say why.
 UNDERSCORE_MEMBERS = {
     # Members of the standard library and of NumPy that have no other name.
     "*": {"_addressof", "_asdict", "_exit", "_getframe", "_replace"},

@@ -48,7 +48,7 @@ def main():
         extensions.PlotReport(accuracies, "epoch", filename="accuracy.png"),
         extensions.ProgressBar(update_interval=10),
     ]
-    # What the model computes and saves, all ranks do together.
+    # All ranks together do what the model computes and saves.
     trainer.extend(extensions.Evaluator(test_iter, model))
     for extension in reports if comm.rank == 0 else []:
         trainer.extend(extension)

@@ -94,7 +94,7 @@ class Detector(renga.Chain):
     def loss(self, images, centres, sides):
         y = self(images)
         found = F.sigmoid_cross_entropy(y[:, :KINDS], centres, reduce="no")
-        # Of 192 places few are centres, which count more.
+        # Few of the 192 places are centres, which count more.
         loss = F.mean(found * (1.0 + 9.0 * centres))
         there = centres.max(axis=1, keepdims=True)
         wrong = F.sum(F.absolute(y[:, KINDS:] - sides) * there)

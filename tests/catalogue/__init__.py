@@ -15,5 +15,5 @@ from . import (  # noqa: F401  which add their rows
 )
 from .row import CATALOGUE as CATALOGUE
 
-# Of each operation of the core.
+# Each operation of the core has these cases.
 CASES = {row.name: row.cases for row in CATALOGUE.values() if row.cases}

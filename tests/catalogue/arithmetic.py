@@ -28,7 +28,7 @@ from .row import (
 )
 from .shared import SEED, philox
 
-# What only element-wise functions know: any value, compared with the same rounding.
+# Only element-wise functions know this: any value, compared with the same rounding.
 ANY = {"special": True}
 
 function(

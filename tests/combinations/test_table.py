@@ -42,7 +42,7 @@ save and resume, other ranks / save and resume after join() /
 an exception on one rank
 """
 
-# What the columns stand for, apart from what the tests below find in the package.
+# The columns stand for these, apart from what the tests below find in the package.
 WAYS = """
 create_multi_node_optimizer / with overlap / without overlap / compression /
 double_buffering / accumulate / zero_fill / shard=states / shard=gradients /

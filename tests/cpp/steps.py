@@ -104,7 +104,7 @@ class Transformer(renga.Chain):
         return self.out(F.sum(y, 1) * (1 / 16))
 
 
-# What makes a network, and the shape of its input.
+# Each network has a function that makes it, and the shape of its input.
 NETWORKS: dict[str, tuple[Any, tuple[int, ...], int]] = {
     "large_mlp": (lambda: Mlp(784, 1000), (100, 784), 100),
     "mlp": (lambda: Mlp(784, 100), (100, 784), 100),

@@ -244,7 +244,7 @@ const char* cudnnGetErrorString(cudnnStatus_t status) {
                                                 : "CUDNN_STATUS_EXECUTION_FAILED";
 }
 
-// What tests set.
+// Tests set this version.
 std::size_t cuda_standin_cudnn = 90100;
 std::size_t cudnnGetVersion() { return cuda_standin_cudnn; }
 

@@ -76,7 +76,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   return cudaSuccess;
 }
 
-// What is in flight has operations of its own.
+// A graph that is in flight has operations of its own.
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
   delete executable;
   return cudaSuccess;

@@ -1,4 +1,4 @@
-// What both ways to run a kernel share: the order of blocks, the positions of threads, and shared
+// Both ways to run a kernel share this: the order of blocks, the positions of threads, and shared
 // memory.
 #pragma once
 

@@ -52,7 +52,7 @@ struct Team {
   }
 
   std::vector<Wait> waits;  // what each thread waits for
-  // What each thread passed to its last shuffles; others may still read the one before.
+  // Each thread passed these to its last shuffles; others may still read the one before.
   std::vector<std::array<std::uint64_t, 2>> values;
   SharedMemory shared;
   std::barrier<Completion> block;

@@ -186,7 +186,7 @@ cudaError_t enqueue_copy(void* to, const void* from, std::size_t bytes, cudaStre
 using namespace cuda_standin;
 
 extern "C" {
-// What tests set: the bytes of a device.
+// Tests set the bytes of a device.
 void cuda_standin_capacity(std::size_t bytes) { capacity = bytes; }
 
 cudaError_t cudaMalloc(void** block, std::size_t bytes) {

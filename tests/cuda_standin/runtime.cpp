@@ -169,7 +169,7 @@ cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> body)
 
 }  // namespace cuda_standin
 
-// What tests set.
+// Tests call these.
 extern "C" {
 void cuda_standin_seed(std::uint64_t seed) {
   const std::lock_guard lock(mutex());

@@ -1,4 +1,4 @@
-// What the parts of the stand-in share. Everything runs under one lock, one operation at a time.
+// The parts of the stand-in share this. Everything runs under one lock, one operation at a time.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What tests launch, and how.
+// Tests launch these kernels, by launch().
 #pragma once
 
 #include <doctest/doctest.h>

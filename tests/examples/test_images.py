@@ -39,7 +39,7 @@ def test_cifar(run_offline):
 def test_a_vae_beats_independent_pixels(run_offline, tmp_path):
     done = run_offline("05_images/train_vae.py", "--epoch", 16)
     alone = float(done.lines[-1].split()[-4])
-    # What every pixel costs, if it has the training images' average chance of white.
+    # Every pixel costs this, if it has the training images' average chance of white.
     train, test = (numpy.float64(images) for images in get_digits(withlabel=False))
     p = train.mean(0).clip(1e-3, 1 - 1e-3)
     costs = -numpy.log(p) * test - numpy.log(1 - p) * (1 - test)

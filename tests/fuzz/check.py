@@ -25,7 +25,7 @@ from .table import Case
 
 CASES = [case for row in CATALOGUE.values() for case in row.fuzz]
 
-# Of a RuntimeError, and of Chainer's AssertionError for windows of other axes.
+# A RuntimeError, and Chainer's AssertionError for windows of other axes, begins so.
 DOCUMENTED_TEXTS = (
     "fixed_batch_normalization: expected axes in ascending order",
     "cuda: expected a renga built with",
@@ -211,7 +211,7 @@ class Trial:
         if found.dtype.newbyteorder("=") != expected.dtype:
             self.found(f"{what}: {found.dtype} instead of {expected.dtype}")
             return
-        # What follows from rounded operands differs by as much as they do.
+        # Results of rounded operands differ by as much as the operands do.
         least = max(1e-3, error) if self.any_rounded() else 1e-3
         difference = differ(found.astype(expected.dtype), expected, error, least)
         if difference:

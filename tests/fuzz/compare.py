@@ -8,7 +8,7 @@ import numpy
 
 RELATIVE = {"e": 2e-2, "f": 2e-4, "d": 1e-7}
 BFLOAT16 = 6e-2
-# What may be left in float16 where numbers near 1 cancel, over the error accepted.
+# So much may be left in float16 where numbers near 1 cancel, over the error accepted.
 CANCELLED = 0.1
 
 

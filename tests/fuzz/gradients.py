@@ -67,7 +67,7 @@ def faults(
         if low is None or high is None:
             continue
         error = error_of(copy) * within
-        # Of the terms of a sum that cancel as much is left as the root of their number.
+        # A sum of terms that cancel leaves as much as the root of their number.
         terms = max(y.size for y in (*copy.outputs, *copy.gradients) if y is not None)
         least = 0.1 * max(1.0, (terms / max(low.size, 1)) ** 0.5)
         difference = differ(low, high, error, least)

@@ -13,7 +13,8 @@ from renga.communicators import local
 from renga.parallel.parallelize import parallelize
 from tests.links.parallel.differentiate import in_float64
 
-# Of MobileNetV3: kernel, channels within, channels, whether it squeezes, …
+# These are blocks of MobileNetV3: kernel, channels within, channels, whether it
+# squeezes, …
 BLOCKS = (
     (3, 16, 16, True, F.relu, 2),
     (5, 24, 24, True, F.hard_swish, 1),

@@ -133,7 +133,7 @@ class MobileNetV3(InvertedResidualNetwork):
         dropout: float = 0.2,
     ) -> None:
         super().__init__()
-        # Those of the published weights.
+        # The published weights have these options.
         options: dict[str, Any] = {"eps": 1e-3, "decay": 0.99}
         channels = 16
         layers: list[Any] = [

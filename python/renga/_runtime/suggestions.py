@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-# What PyTorch, Keras, NumPy or Lightning call something, and its names here.
+# The keys are names in PyTorch, Keras, NumPy or Lightning, the values are names here.
 _SYNONYMS = {
     "AdaptiveAvgPool2d": "F.average(x, axis=(2, 3))",
     "AvgPool2d": "F.average_pooling_2d",

@@ -91,7 +91,7 @@ def loaded() -> SimpleNamespace:
         names.reason = _reason_of(error)
         return names
     names.available = names.cudnn_enabled = True
-    # What scripts ask CuPy's modules of cuDNN for.
+    # Scripts ask CuPy's modules of cuDNN for these.
     names.libcudnn = SimpleNamespace(getVersion=names.plugin.cudnn_version)
     names.cudnn = SimpleNamespace(
         getVersion=names.plugin.cudnn_version, cudnn=names.libcudnn

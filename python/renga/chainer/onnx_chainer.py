@@ -123,7 +123,8 @@ def _roi_pooling(params: FunctionConverterParams) -> Iterator[Any]:
     )
 
 
-# Of functions whose operations in the core have no counterpart in ONNX.
+# These converters are for functions whose operations in the core have no counterpart in
+# ONNX.
 _CONVERTERS = {"ROIPooling2D": _roi_pooling}
 
 

@@ -22,7 +22,7 @@ from renga.launch.parent import parent_command
 from renga.launch.plan import LaunchPlan
 from renga.launch.supervisor import supervise
 
-# Of a job whose number of ranks may change.
+# A job whose number of ranks may change restarts so often by default.
 _RESTARTS = 10
 
 

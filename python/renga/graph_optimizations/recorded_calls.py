@@ -43,7 +43,8 @@ from renga.graph_optimizations.call_effects import (
 _LOG = logging.getLogger(__name__)
 # Ordinary calls select algorithms, load kernels and create what is kept.
 _ORDINARY_CALLS = 2
-# Of one kind of call: as many as are between their forward and backward passes.
+# One kind of call has at most so many graphs, as many as are between their forward and
+# backward passes.
 _MOST_GRAPHS = 4
 _MOST_KINDS = 8
 _SETTINGS = ("compute_precision", "dtype", "use_cudnn", "cudnn_deterministic")

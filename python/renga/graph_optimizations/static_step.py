@@ -54,7 +54,7 @@ class StaticStep:
         optimizer.require_target("static_step")
         self._loss, self._optimizer = loss, optimizer
         self._recorded = RecordedCalls(are_steps=True)
-        # The same object for the same keywords, as calls are known by their method.
+        # The same keywords have the same object, as calls are known by their method.
         self._methods: dict[tuple[str, ...], Callable[..., Variable]] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Variable:

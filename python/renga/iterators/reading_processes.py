@@ -126,7 +126,7 @@ def _begin(beginning: Handle, written: SharedPickle, block: Handle) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _core.set_num_threads(1)
-    # What it raises, the examples raise.
+    # The examples raise what this raises.
     _dataset = CallOutcome(shared_pickle.read, written, _open(block), copy=False)
     _open(beginning)[0] = 1
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 
 from renga.communicators import settings
 
-# What ranks on other hosts get of this process's environment, by the first letters.
+# Ranks on other hosts get the variables of this process's environment that begin with
+# these letters.
 _EXPORTED = ("RENGA_", "OMP_", "PYTHON", "TERM")
 
 

@@ -17,7 +17,7 @@ from renga.core.variable import Variable, as_number, as_variable
 from renga.optimizer_hooks.loss_scale import scale_of
 
 _FLOAT64 = numpy.dtype(numpy.float64)
-# What a class may override of the gradient and of whose it is.
+# A class may override these, which say what the gradient is and whose it is.
 _OURS = ("grad", "sum_over_shards")
 _BOOL = numpy.dtype(numpy.bool_)
 

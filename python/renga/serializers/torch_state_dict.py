@@ -15,7 +15,7 @@ from renga.serializers.files import File, open_to_read
 from renga.serializers.npz import DictionarySerializer, NpzDeserializer
 from renga.serializers.tensor_file import read_entries
 
-# What PyTorch's names are called here: those of which the link has one.
+# PyTorch's names are called so here: a link has one of the names.
 _NAMES = {
     "weight": ("W", "gamma"),
     "bias": ("b", "beta"),

@@ -94,9 +94,9 @@ def network(seed):
     return L.Classifier(renga.Sequential(*layers, L.Linear(128, 10, initialW=draw)))
 
 
-# Of the learning rate, with more than two ranks. Pushes that wait for the slowest rank
-# come in bursts of one version, the first of which has no staleness to divide by; a
-# spring is weak if it has to hold 64 ranks.
+# These factors multiply the learning rate with more than two ranks. Pushes that wait
+# for the slowest rank come in bursts of one version, the first of which has no
+# staleness to divide by; a spring is weak if it has to hold 64 ranks.
 FACTORS = {"SSP(4)": 0.1, "A-SGD, same rates": 0.1, "EASGD": 0.4}
 
 

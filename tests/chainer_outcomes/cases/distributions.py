@@ -6,7 +6,7 @@ import chainer.functions as F
 import numpy as np
 
 V = chainer.Variable
-# Of statistics that Chainer lacks.
+# Chainer raises this error for statistics that it lacks.
 OMITTED = "NotImplementedError"
 X = {
     "real": np.array([[-1.5, 0.0, 0.5], [1.0, 2.0, 3.0]]),

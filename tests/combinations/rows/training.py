@@ -172,7 +172,8 @@ class TwoNetworks(Row):
     def loss(self, models, x, t, index):
         first, second = models
         y = first(x) if index == 0 else first(x).array
-        # Of each sample alone: the loss is a mean over samples, however ranks cut them.
+        # This is the mean of each sample alone: the loss is a mean over samples,
+        # however ranks cut them.
         mean = F.mean(y, axis=tuple(range(1, x.ndim)), keepdims=True)
         scores = second(x * F.broadcast_to(mean, x.shape) if index == 0 else x)
         loss = F.mean_squared_error(scores, t) + F.mean_squared_error(y, t)

@@ -28,7 +28,7 @@ std::vector<Array> operands(int rank, const std::vector<std::int64_t>& sizes) {
   return xs;
 }
 
-// Of each array the reduction in the order of reduce.h.
+// Returns the reduction of each array in the order of reduce.h.
 std::vector<Array> expected(int ranks, const std::vector<std::int64_t>& sizes, ReduceOp reduction) {
   std::vector<std::vector<Array>> all;
   for (int r = 0; r < ranks; ++r) all.push_back(operands(r, sizes));

@@ -41,7 +41,7 @@ inline void run_ranks(int ranks, const std::function<void(Transport&)>& body) {
   run_ranks(std::vector<int>(static_cast<std::size_t>(ranks), 0), body);
 }
 
-// Of a call of `name` that waits for 20 s at most.
+// Returns the context of a call of `name` that waits for 20 s at most.
 inline CollectiveContext context_of(Transport& transport, const char* name = "test") {
   return {transport, Call(name), 20.0};
 }

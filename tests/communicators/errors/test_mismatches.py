@@ -22,7 +22,7 @@ def of_rank(rank, *values):
     return values[min(rank, len(values) - 1)]
 
 
-# What a collective is called with on rank 0, and, after it, on the others.
+# A collective is called so on rank 0, and, after it, on the others.
 CASES = {
     "all_gather of other shapes": lambda comm, r: comm.all_gather(np.ones(r + 1)),
     "all_gather of other dtypes": lambda comm, r: comm.all_gather(

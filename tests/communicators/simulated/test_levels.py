@@ -216,7 +216,7 @@ def test_small_sums_take_trees_and_large_ones_rings():
 
 
 def test_groups_share_the_links_between_nodes():
-    # Of 4 nodes of 8 ranks, every 8th, 2nd and 16th one.
+    # The groups have every 8th, 2nd and 16th rank of 4 nodes of 8 ranks.
     assert [level.size for level in levels.group(FEW_LINKS, 4, 8)] == [1, 4]
     assert levels.group(FEW_LINKS, 4, 8)[1].capacity == 12e9 / 8
     assert [level.size for level in levels.group(FEW_LINKS, 16, 2)] == [4, 4]

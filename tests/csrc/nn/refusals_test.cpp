@@ -1,4 +1,4 @@
-// What modules and training loops refuse, which would otherwise compute something else.
+// Modules and training loops refuse these, as they would otherwise compute something else.
 #include <doctest/doctest.h>
 
 #include "autograd/backward.h"

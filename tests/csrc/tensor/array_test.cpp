@@ -84,7 +84,7 @@ TEST_CASE("copies across the order of memory go in tiles of any size") {
                                          {3, 129, 17},
                                          {2, 63, 40},
                                          {1, 300, 70},
-                                         // What leaves a core's caches, in whole lines and not.
+                                         // These leave a core's caches, in whole lines and not.
                                          {1, 2080, 528},
                                          {1, 2081, 519}}) {
     Array x = empty({n, columns, rows}, Dtype::int64);

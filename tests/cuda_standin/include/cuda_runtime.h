@@ -13,7 +13,7 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 
-// Of the thread of a kernel that runs.
+// The thread of a kernel that runs reads these.
 #ifdef CUDA_STANDIN_THREADS
 extern constinit thread_local dim3 threadIdx, blockIdx;
 #else

@@ -33,7 +33,7 @@ def run(tmp_path, tracker):
     trainer.run()
 
 
-# Of the batches 0 1, 2 3 and 4 5 of each epoch: the mean of 3, 15 and 27.
+# The batches 0 1, 2 3 and 4 5 of each epoch have the sums 3, 15 and 27, and this mean.
 EXPECTED = [
     ({"main/sum": 15.0, "epoch": 1.0}, 3),
     ({"main/sum": 15.0, "epoch": 2.0}, 6),

@@ -18,7 +18,7 @@ def draw(name, shape):
         return (1 + x / 4 if is_scale else x / 4).astype(numpy.float32)
     if len(shape) == 3 or name.startswith(("wte", "wpe")):
         return x / 4
-    # Of the published GPT-2, (in, out); both sizes are close enough.
+    # The published GPT-2 has weights (in, out); both sizes are close enough.
     fan_in = numpy.prod(shape[1:])
     return x * numpy.float32((3 / fan_in) ** 0.5)
 

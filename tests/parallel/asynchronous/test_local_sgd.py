@@ -50,7 +50,7 @@ def test_local_sgd_is_its_formula(ranks, name, every):
     make, lr, momentum, nesterov = OUTERS[name]
 
     def train(comm):
-        # Those of rank 0 are the ones to begin with.
+        # The parameters of rank 0 are the ones to begin with.
         model = Point(value=0.0 if comm.rank == 0 else 5.0)
         optimizer = create_local_sgd_optimizer(
             SGD(0.3).setup(model), comm, every, outer=make and make()

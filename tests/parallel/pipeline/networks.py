@@ -60,7 +60,7 @@ class Statistics(renga.Chain):
 
     def forward(self, x, t):
         y = self.last(F.relu(self.b0(self.c0(x))))
-        # The same link twice in a pass.
+        # A pass calls the same link twice.
         return F.softmax_cross_entropy(y, t) + F.mean(self.b1(x) * self.b1(x * 2 + 1))
 
 

@@ -225,6 +225,6 @@ def test_noise_differs_between_shards_and_agrees_on_replicated_images(
     (one, whole), (other, again) = local.run(on_rank, ranks=2)
     height = min(one.shape[2], other.shape[2])
     one, other = one[:, :, :height], other[:, :, :height]
-    # Of two values, half agree by chance.
+    # Half of the numbers that have two values agree by chance.
     assert np.mean(one == other) < 0.6
     np.testing.assert_array_equal(whole, again)

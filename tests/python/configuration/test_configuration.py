@@ -9,7 +9,7 @@ import pytest
 import renga
 from renga import configuration
 
-# What Chainer 7.8.1 answers to config.show() without any environment variable.
+# Chainer 7.8.1 answers this to config.show() without any environment variable.
 DEFAULTS = {
     "autotune": False,
     "compute_mode": None,

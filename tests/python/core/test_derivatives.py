@@ -127,7 +127,7 @@ def test_parameters_of_a_model():
     for product, want in zip(products, wanted):
         np.testing.assert_allclose(product.array, want, rtol=1e-5, atol=1e-8)
     block = renga.hessian(act, [net.out.b])[0][0].array
-    # Of softmax cross-entropy: the mean of diag(p) - p p^T.
+    # The block of softmax cross-entropy is the mean of diag(p) - p p^T.
     p = F.softmax(net(images)).array
     want = np.diag(p.mean(0)) - p.T @ p / 5
     np.testing.assert_allclose(block, want, rtol=1e-7, atol=1e-12)

@@ -89,7 +89,7 @@ def test_resume_from_a_file(tmp_path, kind, form):
     assert run(resumed, 10) == want
 
 
-# What chainer 7.8.1 saved for 7 examples after one batch of 3.
+# Chainer 7.8.1 saved this for 7 examples after one batch of 3.
 CHAINER = {
     "current_position": numpy.array(3),
     "epoch": numpy.array(0),

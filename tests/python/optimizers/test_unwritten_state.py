@@ -72,7 +72,8 @@ def test_training_goes_on_with_frozen_parameters(rule, kind):
             save(file, part)
             file.seek(0)
         optimizer.update(model, X)
-        # Those of the resumed run have been updated before, and are frozen then.
+        # The parameters of the resumed run have been updated before, and are frozen
+        # then.
         resumed = make(rule, 1)
         if updates:
             resumed[1].update(resumed[0], X)

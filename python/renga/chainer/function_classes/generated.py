@@ -210,7 +210,7 @@ LABELS = {
         ).split()
     },
 }
-# Those that Chainer derives from Function: their objects are called.
+# Chainer derives these classes from Function: their objects are called.
 CALLED = (
     "BinaryAccuracy ClassificationSummary DeCov Hinge R2_score ROIAverageAlign2D "
     "ROIAveragePooling2D ROIMaxAlign2D ROIMaxPooling2D SpatialTransformerGrid "

@@ -79,7 +79,7 @@ class Link(OneStage, Hooked, DeviceResident):
         try:
             forward = self.forward  # type: ignore[attr-defined]
         except AttributeError:
-            # Of a class that is mixed in.
+            # The forward pass may be that of a class that is mixed in.
             mixed_in: Any = super()
             if not hasattr(mixed_in, "__call__"):  # noqa: B004
                 raise

@@ -29,8 +29,8 @@ class FusedRule(UpdateRule):
     overrides this, too, where it is so.
     """
 
-    # Of the next update: two numbers by which a device decides whether it changes
-    # anything, and the scale and decay of its gradient.
+    # The next update takes these: two numbers by which a device decides whether it
+    # changes anything, and the scale and decay of its gradient.
     mask: Any = None
     _fused: tuple[float, float] | None = None
 

@@ -31,7 +31,7 @@ from renga.optimizer_hooks.weight_decay import WeightDecay
 from renga.utils.argument import check_count
 from renga.utils.meta import is_method_of
 
-# What user code may override to see or change the loss scale.
+# User code may override these to see or change the loss scale.
 _SCALING = ("check_nan_in_grads", "is_safe_to_update", "update_loss_scale")
 _MASKABLE_HOOKS = {
     GradientClipping,
@@ -51,7 +51,7 @@ def _warn_of_untrained(model: Link) -> None:
             stacklevel=3,
         )
     for name, link in _links_in_containers(model):
-        # Those without elements are trained by another rank of a pipeline.
+        # Parameters without elements are trained by another rank of a pipeline.
         if any(id(p) not in trained and not p.is_meta for p in link.params()):
             warnings.warn(
                 f"Optimizer.setup: {name} holds links that are not registered and will "

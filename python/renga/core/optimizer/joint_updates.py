@@ -24,8 +24,8 @@ class JointUpdates:
 
     def __init__(self, change: GradientChange | None) -> None:
         self._change = (1.0, 0.0) if change is None else change[1:]
-        # Of the last parameter and rule: their classes, whether these leave it to the
-        # core what an update does, and whether rules may share their options.
+        # The last parameter and rule have these: their classes, whether these leave it
+        # to the core what an update does, and whether rules may share their options.
         self._kind: tuple[type, type] = (object, object)
         self._is_of_core = self._shares_options = False
         # The rule of the core, parameters, states and options.

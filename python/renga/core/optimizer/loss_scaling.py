@@ -111,7 +111,7 @@ class LossScaling:
         params = list(self.target.params(include_uninit=False))
         grads = [param.grad for param in params if param.grad is not None]
         overflows = float(not are_finite(grads))
-        # Of shards, those of another rank may overflow. One parameter's ranks tell.
+        # The shards of another rank may overflow. The ranks of one parameter tell.
         sharded = next((param for param in params if param.is_divided), None)
         if sharded is not None:
             overflows = sharded.sum_over_shards(overflows)

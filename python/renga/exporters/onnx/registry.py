@@ -15,8 +15,8 @@ WriterOf = Callable[[Any], "Writer | None"]
 OPERATORS: dict[str, Writer] = {}  # by the names of operations
 
 
-# Of functions written in Python, by their classes; called with the graph, the results,
-# the call and its operands.
+# These write functions that are written in Python, by their classes. They are called
+# with the graph, the results, the call and its operands.
 FUNCTIONS: dict[type, Writer] = {}
 
 

@@ -18,8 +18,8 @@ from renga.parallel.conversion.arguments import arrays_in
 from renga.parallel.conversion.replacement import copy_with_replacements
 from renga.serializers import DictionarySerializer, NpzDeserializer
 
-# Of the largest output, by the size of numbers: sums in another order differ by less,
-# shards taken for the whole by more.
+# The tolerance is a part of the largest output, by the size of numbers: sums in another
+# order differ by less, shards taken for the whole by more.
 _TOLERANCES = {8: 1e-6, 4: 1e-3, 2: 5e-2}
 
 

@@ -87,7 +87,8 @@ class Trace(NamedTuple):
     groups: LayoutGroups
     attended: Sequence[CalledLink] = ()  # calls of ``EmbedID.attend``
     leaves: Collection[int] = ()  # ids of parameters that functions use themselves
-    # What the model returned, and the labels of the functions that computed it.
+    # The keys are what the model returned, the values are the labels of the functions
+    # that computed it.
     outputs: Mapping[Value, str] = {}
     kept: Mapping[int, str] = {}  # by the ids of links, why no link replaces them
 

@@ -18,7 +18,8 @@ from renga.core.parameter import Parameter
 # is sent early in the backward pass.
 BUCKET_BYTES = 4 << 20
 _LEAST_BYTES = 1 << 18
-# Of a hook between nodes: what it sends may take long, and should begin early.
+# A hook between nodes gets smaller buckets: what it sends may take long, and should
+# begin early.
 _HOOKED_BYTES = 1 << 20
 # To start a bucket takes so long besides the latency of messages, and both together
 # should take no more than this share of the time of its bytes.

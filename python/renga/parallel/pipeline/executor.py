@@ -22,7 +22,7 @@ from renga.parallel.pipeline.weights import Flush, Weights
 
 RECOMPUTE = ("none", "all", "except_last")
 
-# What micro-batches reported, and how many samples their means are over.
+# Micro-batches reported these values, whose means are over so many samples.
 Observations = list[tuple[dict[str, Any], float]]
 
 
@@ -79,14 +79,14 @@ class Executor:
         self._update = update
         self._states = states
         self._recompute = recompute
-        # Of each stage.
+        # Each stage has its own statistics.
         self._statistics: dict[int, RunningStatistics] = {}
         self._defers_statistics = deferred_batch_norm
         self._has_several_stages = stages > 1
         self._micro_batches: dict[int, MicroBatch] = {}
         self._runs: dict[tuple[int, int], tuple[StageRun, Weights]] = {}
         self._outputs: Outputs = {}
-        # What the last forward pass of a stage received, by the shapes of its inputs.
+        # The last forward pass of a stage received these, by the shapes of its inputs.
         self._received: dict[tuple[Any, ...], list[tuple[Route, Kind]]] = {}
         self._random_states: dict[int, Any] = {}
         self._observations: dict[int, dict[str, Any]] = {}

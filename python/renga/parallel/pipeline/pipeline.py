@@ -33,7 +33,7 @@ from renga.parallel.pipeline.partition import Partition, number_of_stages
 from renga.parallel.pipeline.runner import Runner
 from renga.parallel.pipeline.stages.stage_parameters import StageParameters
 
-# What a rank has loaded and others may not have.
+# These flags say what a rank has loaded and others may not have.
 _MODEL, _OPTIMIZER = 1, 2
 
 
@@ -135,7 +135,8 @@ class Pipeline(Link):
         self._runner = Runner(self.model, self.comm, self._n_stages, *options)
         self._has_all = self._has_all_states = False
         self._loaded = 0  # _MODEL, _OPTIMIZER
-        # What update rules have set for themselves on each rank, and checksums of it.
+        # Update rules have set these for themselves on each rank; the digests are
+        # checksums.
         self._settings: list[Settings] = [{}] * self.comm.size
         self._digests: list[int] = []
 

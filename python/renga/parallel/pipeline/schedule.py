@@ -171,7 +171,7 @@ SCHEDULES = {
     # One of each in turn after a warm-up, which holds the activations of at most
     # ``ranks - rank`` micro-batches (Narayanan et al., 2019).
     "1f1b": Schedule(lambda rank, ranks, _: ranks - 1 - rank),
-    # The same with several stages per rank (Narayanan et al., 2021).
+    # This is the same with several stages per rank (Narayanan et al., 2021).
     "interleaved": Schedule(
         lambda rank, ranks, chunks: 2 * (ranks - 1 - rank) + (chunks - 1) * ranks,
         has_chunks=True,

@@ -16,7 +16,7 @@ from renga.utils.type_check import InvalidType
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# Of images: along the spatial axes, from axis 2 on, which a SpatialGrid shards.
+# Images are sharded along the spatial axes, from axis 2 on, which a SpatialGrid shards.
 SPATIAL = Shard(2)
 
 

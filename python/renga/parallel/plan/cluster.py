@@ -25,7 +25,7 @@ from renga.parallel.redistribute.cost import machine_of
 _LONG = 1 << 20  # bytes of a message that shows the bandwidth
 _SIZE = re.compile(r"(\d+)\s*nodes?\s*[×x*]\s*(\d+)\s*ranks?", re.IGNORECASE)
 _QUANTITY = re.compile(r"([\d.]+(?:e[+-]?\d+)?)\s*(\S+)", re.IGNORECASE)
-# What a part of a description gives: a rate in bytes per second, or seconds.
+# A part of a description gives one of these: a rate in bytes per second, or seconds.
 _RATES = {"gbit/s": 1e9 / 8, "mbit/s": 1e6 / 8, "gb/s": 1e9, "mb/s": 1e6}
 _TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
 

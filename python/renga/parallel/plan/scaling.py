@@ -20,7 +20,8 @@ from renga.parallel.plan.costs import Device
 from renga.parallel.plan.graph import Graph
 
 BUCKET = 25 << 20  # bytes of gradients that are summed together
-# Of a step without recomputation: a backward pass computes two products for each one.
+# A step without recomputation costs so many forward passes: a backward pass computes
+# two products for each one.
 _PASSES = 3
 
 
@@ -401,6 +402,6 @@ def _memory(job: Job, index: int, stage: Sequence[Layer]) -> float:
     shared = 1 if job.is_spatial else job.tensor
     held = min(job.stages - index, job.micro_batches)
     outputs = [job.samples * layer.output / job.tensor for layer in stage]
-    # Of what is computed again only what a layer reads is kept.
+    # Only what a layer reads is kept of what is computed again.
     kept = held * sum(outputs) + (0.0 if job.recomputes else sum(outputs))
     return job.parameter_bytes * sum(own.parameters for own in stage) / shared + kept

@@ -24,7 +24,7 @@ from renga.parallel.plan.scaling import (
 from renga.parallel.plan.strategies.traced_model import TracedModel
 from renga.utils.table import aligned
 
-# Of a rank of a pipeline: the bubble is then about a fifth.
+# A rank of a pipeline has so many micro-batches: the bubble is then about a fifth.
 _MICRO_BATCHES = 4
 _MOST_SPATIAL_RANKS = 16
 

@@ -18,7 +18,7 @@ from renga.parallel.plan.costs import Costs
 from renga.parallel.plan.graph import Graph
 from renga.parallel.plan.simulation import Simulation
 
-# What is compared with a choice where there are more.
+# At most so many choices are compared with another choice.
 _COMPARED = 12
 
 

@@ -12,7 +12,7 @@ from renga.parallel.conversion.placement_checker import PlacementChecker, axes_o
 from renga.parallel.placement import Placement
 from renga.parallel.placement.tracker import SPATIAL
 
-# What to use where an operation needs more than a shard.
+# These can be used where an operation needs more than a shard.
 _ALTERNATIVES = {
     "batch_normalization": "a BatchNormalization link",
     "convolution_2d": "a link, or spatial_convolution",

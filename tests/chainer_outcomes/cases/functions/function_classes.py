@@ -183,7 +183,7 @@ rnn.tree_lstm TreeLSTM() | s(2, 2), s(2, 2), s(2, 10)
 """
 
 
-# Those that Chainer derives from Function, and which are called.
+# Chainer derives these classes from Function, and they are called.
 CALLED = (
     "SpatialTransformerGrid SpatialTransformerSampler BinaryAccuracy R2_score "
     "ClassificationSummary DeCov Hinge"

@@ -40,7 +40,7 @@ class Run:
     """Model and optimizer, in the order in which an updater saves them."""
 
     def __init__(self, comm, make, name="sgd", servers=0):
-        # Those of the first rank that computes are the ones to begin with.
+        # The parameters of the first rank that computes are the ones to begin with.
         self.model = Classifier(seed=abs(comm.rank - servers))
         optimizer = OPTIMIZERS[name]().setup(self.model)
         optimizer.add_hook(WeightDecay(0.01))

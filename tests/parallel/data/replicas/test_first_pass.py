@@ -163,7 +163,7 @@ def test_ranks_of_a_grid_that_load_between_updates(strategy, loads):
 
     notes = []
     if loads != [3]:
-        # What other ranks than rank 0 have loaded, that replaces.
+        # Rank 0 replaces what other ranks have loaded.
         steps = 1 + 1.9 if 0 in loads else 1 + 1.9 + 2.71
         for b in local.run(run, notes, ranks=4):
             np.testing.assert_allclose(b, -0.3 * steps * 36 * 2, rtol=1e-5)

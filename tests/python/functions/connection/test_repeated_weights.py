@@ -53,7 +53,7 @@ def test_other_uses_of_the_weights_add_to_the_sum():
 
 @pytest.mark.parametrize("rows", [[4], [4, 5], [20] * 35, [2000, 1024, 3]], ids=str)
 def test_computed_weights(rows):
-    # Those of weight normalization, for instance: their gradients go on to leaves.
+    # Weights of weight normalization are like these: their gradients go on to leaves.
     pairs, V = uses(rows), rng.normal(size=(OUTPUTS, INPUTS))
     leaf = renga.Variable(V)
     weights = F.tanh(leaf)

@@ -72,7 +72,8 @@ SPECIAL_FUNCTIONS = {
 }
 
 
-# Of positive numbers, and of those left of 0, where the function has roots and poles.
+# These functions take positive numbers, and numbers left of 0, where they have roots
+# and poles.
 GAMMA = {
     "lgamma": special.gammaln,
     "digamma": special.digamma,
@@ -113,7 +114,7 @@ def test_gamma_functions_of_doubles(name):
 @pytest.mark.parametrize("name", sorted(set(GAMMA) - {"zeta 1.5"}))
 def test_gamma_functions_left_of_0(name):
     a = LEFT.astype("d")
-    # Of the terms that are subtracted.
+    # This is the size of the terms that are subtracted.
     size = abs(GAMMA[name](a % 1)) + abs(GAMMA[name](1 - a % 1)) + 10
     error = gamma_function(name, a) - GAMMA[name](a)
     assert (abs(error) <= 1e-12 * size).all()

@@ -161,8 +161,8 @@ def test_stacks_are_views_or_broadcast(dtype, transb, size):
     ],
 )
 def test_products_of_vectors_and_few_rows(m, n, k, transa, transb):
-    # The same numbers whichever tests ran before: with others, the largest error of
-    # oneDNN's sums, one number after another, is up to 1.13 times the bound.
+    # The numbers are the same whichever tests ran before: with others, the largest
+    # error of oneDNN's sums, one number after another, is up to 1.13 times the bound.
     rng = numpy.random.default_rng(3)
     a = rng.normal(size=(k, m) if transa else (m, k)).astype("f")
     b = rng.normal(size=(n, k) if transb else (k, n)).astype("f")

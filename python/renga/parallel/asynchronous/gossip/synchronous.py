@@ -132,7 +132,7 @@ class DPSGDOptimizer(SynchronousGossip):
         weights = self._row()
         total = [numpy.zeros_like(x) for x in own]
         for rank in self._others(weights):
-            # Of a rank that is lost, this one takes the part.
+            # This rank takes the part of a rank that is lost.
             for y, x, other in zip(total, own, self._receive(rank) or ()):
                 y += y.dtype.type(weights[rank]) * (other - x)
         return total

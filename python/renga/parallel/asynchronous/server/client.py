@@ -60,7 +60,7 @@ class Client:
         self._pending: set[int] = set()  # shards that have not answered a push
         self.overflowed = False  # whether a gradient of the last clock had
         self.own_service: service.Service | None = None  # on a thread of this rank
-        # Of the first settings, which all ranks have; None before.
+        # These are the hooks of the first settings, which all ranks have; None before.
         self._known_hooks: list[HookSettings] | None = None
 
     def initialize(self, optimizer: Optimizer, has_loaded: bool) -> None:

@@ -65,7 +65,7 @@ class ServerOptimizer(AsynchronousOptimizer):
     _has_loaded_states: bool
     _service: Service | SharedClient | None
     _leaf: Any  # Leaf of a worker
-    # Of this rank's gradients by their staleness, also after join().
+    # Counts this rank's gradients by their staleness, also after join().
     _histogram: collections.Counter[int] | None
 
     def __init__(

@@ -76,7 +76,8 @@ class Service:
         self._is_raised = threading.Event()  # in the thread that computes
         self.servers: dict[int, ShardServer] = {}
         self.lost: set[int] = set()
-        # What the first worker tells: of its parameters, and the optimizer's count.
+        # The first worker tells these: the layout of its parameters, and the
+        # optimizer's count.
         self.layout: Layout | None = None
         self._first_t = 0
 

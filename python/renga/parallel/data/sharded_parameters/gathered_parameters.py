@@ -76,7 +76,7 @@ class GatheredParameters(ShardedStates):
         super().__init__(comm, optimizer, params, _units_of(params, assigned))
         self._settle()
         service.keep({unit.number for unit in self._units})
-        # Of the arrays that the parameters had.
+        # This frees the memory of the arrays that the parameters had.
         _core.empty_cache(_core.host_name())
 
     def _allocate(self) -> None:

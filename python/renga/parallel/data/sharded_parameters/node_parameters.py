@@ -73,7 +73,7 @@ class NodeParameters(ShardedStates):
             for r in self._elsewhere:
                 self._write_pieces(r)
         self._place_arrays()
-        # Of the arrays that the parameters had.
+        # This frees the memory of the arrays that the parameters had.
         _core.empty_cache(_core.host_name())
 
     def new_flat(self, layout: ShardLayout) -> Array:

@@ -58,9 +58,9 @@ class ParameterReads:
         # In the order of use.
         self._gathered: weakref.WeakKeyDictionary[GatheredUnit, None]
         self._gathered = weakref.WeakKeyDictionary()
-        # What a backward pass, or a function that is running, may read again.
+        # A backward pass, or a function that is running, may read these units again.
         self._protected: weakref.WeakSet[GatheredUnit] = weakref.WeakSet()
-        # What forward passes have gathered after a unit, the last time.
+        # Forward passes have gathered these units after a unit, the last time.
         self._after: weakref.WeakKeyDictionary[GatheredUnit, Any]
         self._after = weakref.WeakKeyDictionary()
         self._before: Any = _no_unit  # a reference to the last one of this pass
@@ -189,7 +189,8 @@ class ParameterReads:
         if not nodes or is_recomputable():
             return
         if label == "linear" and unit_of(xs[0]) is not None:
-            # What it multiplies is read again after all operations that use its weight.
+            # What linear multiplies is read again after all operations that use its
+            # weight.
             unit_of(xs[0]).is_pinned = True
         units = {param.node: unit for param, unit in read}
         seen = {x.node for x in xs}

@@ -13,7 +13,8 @@ from renga.utils.containers import leaves, map_leaves
 REDUCTIONS = ("mean", "sum")
 RESULT = ""  # the name of what a program returns, beside those of reported values
 
-# Of the largest number, by the size of the smallest floats that are computed with.
+# The tolerance is a part of the largest number, by the size of the smallest floats that
+# are computed with.
 _TOLERANCES = {8: 1e-8, 4: 1e-4, 2: 5e-2}
 
 

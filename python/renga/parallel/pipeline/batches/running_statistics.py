@@ -31,7 +31,7 @@ class RunningStatistics(LinkHook):
     name = "pipeline running statistics"
 
     def __init__(self) -> None:
-        # Of each call in a pass: its link, and the micro-batches so far.
+        # A call in a pass has its link, and the micro-batches so far.
         self._calls: list[tuple[BatchNormalization, list[_Part]]] = []
         self._next = 0
         self._kept: tuple[float, Any, Any] | None = None

@@ -22,7 +22,7 @@ from renga.parallel.plan.strategies.traced_model import TracedModel
 
 _TIMED = 3
 _LAYOUTS = "layouts"  # and a number, in the names of plans
-# Of a plan: its name, the seconds of a step, rows, the timeline, and what it chooses.
+# A plan has a name, the seconds of a step, rows, a timeline, and what it chooses.
 _Candidate = tuple[str, float, list[PlanRow], list[Bar], dict[str, Any]]
 
 

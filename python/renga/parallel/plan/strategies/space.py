@@ -80,7 +80,8 @@ class LinkSpace:
         self._index = {name: i for i, name in enumerate(self._names)}
         self._known: dict[Any, LinkTimes] = {}
         self._users = self._find_users()
-        # Of the parameters of each link on rank 0, whose gradients groups sum.
+        # The parameters of each link on rank 0, whose gradients groups sum, have these
+        # sizes.
         self._sizes: dict[str, list[int]] = {}
         self._known_sizes: dict[tuple[str, str], list[int]] = {}
         for call in traced.calls if groups is not None else []:

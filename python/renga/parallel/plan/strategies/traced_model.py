@@ -54,7 +54,7 @@ class TracedModel:
         self.attentions = {
             paths[id(a)]: a for a in attentions(model) if id(a) not in kept
         }
-        # Of each projection, by its id, the path of its attention.
+        # Each projection, by its id, has the path of its attention.
         self.attention_of = {
             id(child): path
             for path, attention in self.attentions.items()
