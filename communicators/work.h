@@ -51,7 +51,7 @@ class TransferWork final : public Work, private InFlight {
                std::vector<Array> arrays);
   ~TransferWork() override;
   void add(std::unique_ptr<Transfer> transfer);
-  // After the last add(): lets them advance while no caller looks at them; `soon`: see
+  // Lets transfers, after the last add(), advance while no caller looks at them; for `soon` see
   // ProgressThread::add().
   void advance_in_background(bool soon);
   bool test() override;

@@ -33,7 +33,7 @@ class ExponentialMovingAverage(extension.Extension):
     """
 
     trigger = (1, "iteration")
-    # Before the evaluators, which are writers.
+    # This runs before the evaluators, which are writers.
     priority = extension.PRIORITY_WRITER + 1
 
     def __init__(self, model: Link, decay: float = 0.999) -> None:

@@ -16,7 +16,7 @@ def test_missing_headers_are_named(tmp_path):
     pytest.importorskip("pybind11")
     command = ["cmake", "-S", ROOT, "-B", tmp_path, "-G", "Ninja"]
     command += [f"-DPython_EXECUTABLE={sys.executable}", "-DRENGA_MPI=OFF"]
-    # As if libxsimd-dev was not installed.
+    # The options act as if libxsimd-dev was not installed.
     command += ["-DXSIMD_INCLUDE_DIR=XSIMD_INCLUDE_DIR-NOTFOUND"]
     command += ["-DCMAKE_IGNORE_PATH=/usr/include;/usr/local/include"]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)

@@ -1,4 +1,4 @@
-// Which part of a reduction each node does, where nodes hold any ranks.
+// A NodeLayout says which part of a reduction each node does, where nodes hold any ranks.
 #pragma once
 
 #include <vector>

@@ -212,8 +212,8 @@ class SharedMemory final : public HostCollectives {
   }
 
  private:
-  // In place, for arrays in windows: each rank reads its partition of all ranks' arrays and writes
-  // the result into all of them, without a copy.
+  // Reduces arrays in windows in place: each rank reads its partition of all ranks' arrays and
+  // writes the result into all of them, without a copy.
   void all_reduce_windows(const CollectiveContext& context, const Arguments& arguments) {
     segment_.barrier(context);
     for (std::size_t i = 0; i < arguments.xs.size(); ++i) {

@@ -19,7 +19,7 @@ class Backoff {
                 drives_progress) {}
   // Waits, longer each time; false once the time-out has passed.
   bool wait();
-  // Without waiting: runs signal handlers every 50 ms; false once the time-out has passed.
+  // Does not wait: runs signal handlers every 50 ms; false once the time-out has passed.
   bool check();
   // Whether `peer` shut down so long ago that none of its messages can still be on the way.
   bool has_lost(int peer);

@@ -13,7 +13,7 @@ using Transfers = std::vector<std::unique_ptr<Transfer>>;
 
 // Removes the completed transfers; throws the error of one that failed, and removes it too.
 void erase_completed(Transfers& transfers);
-// Cancels transfers. Those that cannot be cancelled are kept until they complete, together with
+// Cancels transfers. Transfers that cannot be cancelled are kept until they complete, together with
 // `arrays`, whose memory they may read and write. Returns whether all were cancelled.
 bool cancel(Transfers transfers, std::vector<Array> arrays);
 

@@ -37,8 +37,8 @@ class DataParallel {
   void send(const Bucket& bucket);
 
   std::shared_ptr<Communicator> comm_;
-  // From the last parameter to the first one: all ranks have this order, and backward passes
-  // complete gradients in about the same.
+  // The buckets go from the last parameter to the first one: all ranks have this order, and
+  // backward passes complete gradients in about the same.
   std::vector<Bucket> buckets_;
   std::unordered_map<const VariableBody*, std::size_t> bucket_of_;
   std::vector<std::shared_ptr<Work>> in_flight_;

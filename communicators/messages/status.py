@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 
-# In place of a rank or of a tag; the numbers of mpi4py.
+# These stand in place of a rank or of a tag; they are the numbers of mpi4py.
 ANY_SOURCE = -1
 ANY_TAG = -1
 

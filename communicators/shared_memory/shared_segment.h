@@ -21,8 +21,8 @@ class SharedSegment {
 
   // The size of a segment for `ranks` ranks. It has to be zero before the first use.
   static std::size_t bytes(int ranks);
-  // For the ranks of the node, which are numbered from `first_rank` in the communicator. Keeps
-  // `memory` alive.
+  // Makes a segment for the ranks of the node, which are numbered from `first_rank` in the
+  // communicator. It keeps `memory` alive.
   SharedSegment(std::shared_ptr<std::byte> memory, int local_rank, int ranks, int first_rank);
 
   int local_rank() const { return local_rank_; }
@@ -30,7 +30,7 @@ class SharedSegment {
 
   // Double buffering: a rank that is one barrier ahead never overwrites what others still read.
   std::byte* buffer(int local_rank, int index) const;
-  // Which of the two buffers the next chunk goes to; all ranks call it equally often.
+  // Returns which of the two buffers the next chunk goes to; all ranks call it equally often.
   int next_buffer() { return buffer_index_ ^= 1; }
 
   // Scratch for one pointer per rank, so that small reductions allocate nothing.

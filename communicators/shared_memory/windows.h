@@ -12,7 +12,7 @@ namespace renga {
 // Where each rank of the node has an array, by local rank.
 using PeerPointers = std::vector<std::byte*>;
 
-// Which windows there are, and which arrays lie in them.
+// Knows which windows there are, and which arrays lie in them.
 class Windows {
  public:
   // This rank's array of `bytes` in `memory`, which has one for each of `ranks` local ranks. Every

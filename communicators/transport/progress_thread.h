@@ -15,7 +15,7 @@ class InFlight {
   // advanced: some have arrived, others are on their way. over: all are complete, or one has
   // failed.
   enum class Poll { unchanged, advanced, over };
-  // Without waiting. Never throws, and touches no Python object: the interpreter may have ended.
+  // Does not wait, never throws, and touches no Python object: the interpreter may have ended.
   virtual Poll poll() = 0;
 
  protected:

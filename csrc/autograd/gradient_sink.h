@@ -15,7 +15,7 @@ namespace renga {
 
 class GradientSink;
 
-// For each leaf an array of its shape, into which operations write its first gradient: ranks that
+// Each leaf has an array of its shape, into which operations write its first gradient: ranks that
 // share memory read gradients there, and a copy is saved. Keys are only compared.
 class GradientBuffers {
  public:
@@ -33,7 +33,7 @@ class GradientBuffers {
   std::unordered_map<const VariableNode*, Array> buffers_;
 };
 
-// For each leaf that requires a gradient, how many nodes before the roots read it.
+// This counts, for each leaf that requires a gradient, how many nodes before the roots read it.
 using LeafUses = std::unordered_map<const VariableNode*, int>;
 LeafUses count_leaf_uses(const std::vector<Ref<VariableNode>>& roots);
 

@@ -8,7 +8,8 @@
 
 namespace renga {
 
-// Which memory an array lives in. The default is the host, whose memory Python shares.
+// A Device says which memory an array lives in. The default is the host, whose memory Python
+// shares.
 struct Device {
   std::uint8_t driver = 0;  // position in the registry; 0 is the host, 1 is kMeta
   std::int16_t index = 0;   // which one of the driver's devices

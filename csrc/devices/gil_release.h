@@ -12,8 +12,8 @@ struct GilReleaseHooks {
 };
 extern GilReleaseHooks gil_release_hooks;
 
-// For a kernel or a wait. Releasing the GIL costs about 100 ns, so work on fewer than kMinElements
-// elements keeps it.
+// Releases the GIL for a kernel or a wait. That costs about 100 ns, so work on fewer than
+// kMinElements elements keeps it.
 class GilRelease {
  public:
   static constexpr std::int64_t kMinElements = 1 << 14;

@@ -32,8 +32,8 @@ constexpr Kernels no_kernels() {
 }
 
 // `Kernels` is a struct of function pointers, one per kernel of the family. The kernels' own files
-// fill in a row each, by a static `registered = table.add(driver, {...})`. Those of kMeta are there
-// from the start.
+// fill in a row each, by a static `registered = table.add(driver, {...})`. The row of kMeta is
+// there from the start.
 template <class Kernels>
 class KernelTable {
  public:

@@ -8,7 +8,8 @@
 
 namespace renga {
 
-// As numpy.random.RandomState, whose stream of numbers NumPy keeps as it is. Not synchronized.
+// Draws as numpy.random.RandomState does, whose stream of numbers NumPy keeps as it is. It is not
+// synchronized.
 class NumpyRandom {
  public:
   explicit NumpyRandom(std::uint32_t seed) : engine_(seed) {}

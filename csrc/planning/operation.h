@@ -25,9 +25,9 @@ struct Box {
 // The number of elements in both boxes, which have the same axes.
 std::int64_t overlap(const Box& a, const Box& b);
 
-// Which elements of an input, along one of its axes, are read for elements [a, b) of the output
-// along axis `source`: with a' = (a - offset) / divide rounded down and b' = (b - offset) / divide
-// rounded up, [a' stride - pad, (b' - 1) stride - pad + reach).
+// An InputAxis says which elements of an input, along one of its axes, are read for elements [a, b)
+// of the output along axis `source`: with a' = (a - offset) / divide rounded down and b' = (b -
+// offset) / divide rounded up, [a' stride - pad, (b' - 1) stride - pad + reach).
 struct InputAxis {
   static constexpr int kWhole = -1;      // all elements
   static constexpr int kReduction = -2;  // the products of this axis are summed, see Operation

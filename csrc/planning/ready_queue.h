@@ -42,7 +42,7 @@ class ReadyQueue {
     int task;
   };
 
-  // Which of two neighbours has the first item.
+  // Returns which of two neighbours has the first item.
   std::size_t least_of_two(std::size_t at) const {
     return at + static_cast<std::size_t>(items_[at + 1].key < items_[at].key);
   }

@@ -12,7 +12,8 @@ PassContext& pass_context();
 py::object python_node(const Ref<Node>& node);
 // tp_traverse over the Python functions in the graph before `root` that only this graph owns.
 int traverse_graph(const Ref<VariableNode>& root, visitproc visit, void* arg);
-// As Chainer's FunctionNode.outputs: a callable that returns the node, or None if it was freed.
+// Returns what Chainer's FunctionNode.outputs holds: a callable that returns the node, or None if
+// it was freed.
 py::object reference_to(const Ref<VariableNode>& node);
 // Python's warning, at that level of its stack, if no backward pass can start from `y`.
 void warn_without_gradient(const Variable& y, int stack_level);

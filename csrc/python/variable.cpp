@@ -58,8 +58,8 @@ void set_python_array(VariableBody& body, py::handle data, const char* what) {
   }
 }
 
-// As set_python_array; an ndarray of objects, or of another dtype that the core has not, is kept
-// for Python alone.
+// Does what set_python_array() does; an ndarray of objects, or of another dtype that the core has
+// not, is kept for Python alone.
 void set_any_array(VariableBody& body, py::handle data, const char* what) {
   if (!is_ndarray(data) || has_known_dtype(data)) return set_python_array(body, data, what);
   body.set_array(Array());
@@ -85,7 +85,7 @@ void bind_metadata(PyVariable& c, const char* name, const Get& get) {
 void check_grad(const VariableBody& body, const Variable& grad) {
   const Array& own = body.metadata();
   if (!grad.defined() || !own.defined()) return;
-  // As Python sees them: bfloat16 is float32.
+  // Dtypes are compared as Python sees them: bfloat16 is float32.
   if (dtype_to_python(grad.dtype()).ptr() != dtype_to_python(own.dtype()).ptr()) {
     throw py::type_error("grad: expected dtype " + std::string(name_of(own.dtype())) + ", got " +
                          std::string(name_of(grad.dtype())));
@@ -294,8 +294,9 @@ VariableBody* body_or_none(PyObject* object) {
 
 int traverse(PyObject* self, visitproc visit, void* arg);
 
-// The dictionary and the type of a Variable. Those of a class that is derived in Python visit the
-// dictionary by themselves from Python 3.11 on: visited twice, no cycle through it would be found.
+// Visits the dictionary and the type of a Variable. Objects of a class that is derived in Python
+// visit the dictionary by themselves from Python 3.11 on: if it were visited twice, no cycle
+// through it would be found.
 int traverse_object(PyObject* self, visitproc visit, void* arg) {
 #if PY_VERSION_HEX >= 0x030B0000
   if (Py_TYPE(self)->tp_traverse != &traverse) {

@@ -100,7 +100,7 @@ template <class Target, class T, class F, class... In>
 [[gnu::always_inline]] inline void map_on(const Rows<T>& y, std::int64_t rows, std::int64_t n, F f,
                                           const Rows<In>&... x) {
   using V = Vector<Target, Compute<T>>;
-  // By value: the compiler would read what is in memory again after each store.
+  // The lambda captures by value: the compiler would read what is in memory again after each store.
   const auto map_row = [=](T * to, auto... from) __attribute__((always_inline)) {
     std::int64_t i = 0;
     for (; i + V::width <= n; i += V::width) V::store(f(from.at(i)...).v, to + i);

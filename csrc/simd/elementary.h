@@ -120,7 +120,7 @@ struct Quarters {
   BitsOf<V> quarters;
 };
 
-// For |x| up to 2^16, of doubles up to 2^20.
+// Takes |x| up to 2^16, that of doubles up to 2^20.
 template <class V>
 [[gnu::always_inline]] inline Quarters<V> quarters_of(const V& x) {
   using C = typename V::value_type;
@@ -181,11 +181,11 @@ template <class V>
   }
   const V more = r * square * slope + (parts.lost + parts.lost * square), y = r + more;
   const V inverse = V(1) / y;
-  // By what the rounding of y loses.
+  // The inverse is corrected by what the rounding of y loses.
   const V odd = inverse * (inverse * ((r - y) + more)) - inverse;
   return select(is_odd<V>(parts.quarters), odd, y);
 }
-// f of such numbers, `other` of xsimd's vectors for larger ones.
+// Calls f with such numbers, and `other` with xsimd's vectors for larger ones.
 template <class Target, class C, class F, class Other>
 [[gnu::always_inline]] inline Vector<Target, C> by_quarters(const Vector<Target, C>& x, const F& f,
                                                             const Other& other) {

@@ -1,5 +1,6 @@
-// Powers, angles and remainders of vectors. Those of floats are computed in double, whose results
-// are rounded once: within 0.6 units in the last place. Those of doubles are within 2 units.
+// Powers, angles and remainders of vectors are computed here. Results for floats are computed in
+// double and rounded once: they are within 0.6 units in the last place. Results for doubles are
+// within 2 units.
 #pragma once
 
 #include <cmath>
@@ -349,7 +350,8 @@ template <class D>
 [[gnu::always_inline]] inline D angle_of_doubles(const D& y, const D& x) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const D height = abs(y), width = abs(x), most = max(height, width), least = min(height, width);
-  // As (1, 0), (1, 1) or their reflections if a number is infinite; (0, 0) as (1, 0).
+  // Arguments are taken as (1, 0), (1, 1) or their reflections if a number is infinite, and (0, 0)
+  // as (1, 0).
   const auto is_infinite = most == D(infinity);
   const D finite = select(is_infinite, D(1), select(most == D(0), D(1), most));
   const D scale = select(finite > D(1), D(0.25), D(1)), longer = finite * scale;  // finite sums

@@ -164,7 +164,7 @@ template <class Target, class C>
   return polynomial_of(ScaledErfc<C>::kCoefficients, index, x - center);
 }
 
-// For |x| <= 1, by a polynomial in x².
+// Computes erf for |x| <= 1, by a polynomial in x².
 template <class V>
 [[gnu::always_inline]] inline V erf_near_0(const V& x) {
   constexpr float kSeries[] = {7.85529278e-5f, -8.01078319e-4f, 5.18841605e-3f, -2.68538726e-2f,

@@ -1,4 +1,4 @@
-// Which unit multiplies tiles (simd/tiles.h).
+// The unit that multiplies tiles (simd/tiles.h) is chosen here.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ inline bool has_tiles() { return tile_unit() != TileUnit::none; }
 
 // "none", "portable" or "amx".
 const char* name_of(TileUnit unit);
-// For tests: what tile_unit() returns, by its name; nullopt restores the default. Throws
+// Tests set what tile_unit() returns, by its name; nullopt restores the default. Throws
 // std::invalid_argument for other names, and for "amx" on a machine without.
 void override_tile_unit(const std::optional<std::string>& name);
 

@@ -64,8 +64,8 @@ struct OutputArray {
 
 // Fresh memory, not initialised, in row-major order.
 Array empty(const Shape& shape, Dtype dtype, Device device = {});
-// As `x` in shape and device, its axes in the same order of memory (a channels-last image stays
-// so).
+// Makes an array like `x` in shape and device, with its axes in the same order of memory (a
+// channels-last image stays so).
 Array empty_like(const Array& x, std::optional<Dtype> dtype = {});
 // Fresh memory of `shape` whose axes lie in memory in the given order, outermost first.
 Array empty_in_order(const Shape& shape, const Axes& order, Dtype dtype, Device device = {});

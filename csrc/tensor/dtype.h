@@ -96,8 +96,7 @@ inline std::int64_t size_of(Dtype dtype) {
   return visit_dtype(dtype, []<class T>(Type<T>) { return static_cast<std::int64_t>(sizeof(T)); });
 }
 inline bool is_float(Dtype dtype) { return dtype >= Dtype::float16; }
-// Whether an operation may mix it with the other such dtype.
-// What numbers of a dtype are computed in: float64, or else float32.
+// Returns the dtype that numbers of a dtype are computed in: float64, or else float32.
 inline Dtype wide_dtype(Dtype dtype) {
   return dtype == Dtype::float64 ? Dtype::float64 : Dtype::float32;
 }

@@ -88,7 +88,7 @@ def compare(name, gbits, ranks, rate, total):
         seconds_of=lambda rank, is_slow: SECONDS * (SLOWER if is_slow else 1),
     )
     results = [result for result in outcome.results if result is not None]
-    # By time alone: ranks that end a step together are in their order.
+    # The sort is by time alone: ranks that end a step together are in their order.
     steps = sorted((s for steps, _ in results for s in steps), key=lambda s: s[0])
     times, losses = (numpy.array(column) for column in zip(*steps))
     return {

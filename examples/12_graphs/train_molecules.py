@@ -23,7 +23,7 @@ VALENCES = [4, 3, 2]  # of carbon, nitrogen, oxygen
 ATOMS, ORDERS = 12, 2  # at most; single and double bonds
 NO_ATOM = -1
 _random = numpy.random.RandomState(0)
-# By order and atoms; the same for both directions.
+# Energies are by order and atoms; they are the same for both directions.
 ENERGIES = _random.uniform(0, 3, (ORDERS, 3, 3))
 ENERGIES += ENERGIES.transpose(0, 2, 1)
 

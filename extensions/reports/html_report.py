@@ -29,7 +29,7 @@ class HtmlReport(extension.Extension):
     """
 
     trigger = (1, "epoch")
-    # After those that write what the page shows.
+    # This runs after those extensions that write what the page shows.
     priority = extension.PRIORITY_READER - 1
 
     def __init__(

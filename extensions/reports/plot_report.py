@@ -95,7 +95,7 @@ class PlotReport(extension.Extension):
             )
 
     def _draw(self, path: str) -> None:
-        # Without pyplot, which keeps global state and may open windows.
+        # This draws without pyplot, which keeps global state and may open windows.
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 

@@ -115,7 +115,7 @@ class VariableStatisticsPlot(extension.Extension):
         return numpy.mean(rows, axis=0)
 
     def _draw(self, path: str) -> None:
-        # Without pyplot, which keeps global state and may open windows.
+        # This draws without pyplot, which keeps global state and may open windows.
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 

@@ -435,7 +435,8 @@ function(
         case(lambda o, x: o.softmax(x), lambda x: sp.softmax(x, 1), (3, 4, 2)),
         case(lambda o, x: o.softmax(x, -1), lambda x: sp.softmax(x, -1), (2, 3, 50)),
         case(lambda o, x: o.softmax(x, 0), lambda x: sp.softmax(x, 0), (5, 3)),
-        # As columns: 64 positions and more, along an axis that is not last, or of short rows.
+        # These are columns: 64 positions and more, along an axis that is not last, or
+        # of short rows.
         *[
             case(
                 lambda o, x, f="softmax", a=axis: getattr(o, f)(x, a),
@@ -478,7 +479,8 @@ def log_softmax(x, axis):
 function(
     "log_softmax",
     cases=[
-        # As columns: 64 positions and more, along an axis that is not last, or of short rows.
+        # These are columns: 64 positions and more, along an axis that is not last, or
+        # of short rows.
         *[
             case(
                 lambda o, x, f="log_softmax", a=axis: getattr(o, f)(x, a),

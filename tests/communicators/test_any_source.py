@@ -57,7 +57,7 @@ def test_a_tag_or_a_source_selects(several_ranks):
         status = Status()
         selected = comm.recv_obj(ANY_SOURCE, 3, status=status)
         assert (status.source, status.tag) == (left, 3)
-        # Without a tag, any: as in ChainerMN.
+        # Without a tag, any tag is received, as in ChainerMN.
         other = comm.recv_obj(left, status=status)
         assert (status.source, status.tag) == (left, 5)
         comm.barrier()

@@ -34,7 +34,7 @@ struct Matrices {
   }
 };
 
-// Which types cuBLAS multiplies with which.
+// Returns whether cuBLAS multiplies these types.
 bool is_supported(cublasComputeType_t compute, cudaDataType_t a, cudaDataType_t b,
                   cudaDataType_t c) {
   if (a != b) return false;

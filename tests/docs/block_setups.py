@@ -48,7 +48,7 @@ SETUPS = {
         2,
         _PROGRAM
         + "model = L.Classifier(VGG())\n"
-        # As if each rank were a node.
+        # The setup is as if each rank were a node.
         + "comm.inter_rank, comm.inter_size, comm.intra_rank = comm.rank, 2, 0\n",
     ),
     "asynchronous.md": (

@@ -10,7 +10,7 @@ import pytest
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SCREEN = 50  # lines
 
-# For each page three questions, and the words of the first screen that answer them.
+# Each page has three questions, and the words of the first screen that answer them.
 QUESTIONS = {
     "core.md": {
         "Is an ndarray copied?": "an ndarray is used in place",

@@ -28,7 +28,7 @@ def test_a_word_is_predicted_from_its_context(run_offline, tmp_path):
         options = ["--model", model, "--epoch", epochs]
         done = run_offline("06_sequences/train_word2vec.py", *options)
         (line,) = (x for x in done.lines if x.startswith("loss by what is known"))
-        # Without training, six times log 2.
+        # Without training, the loss is six times log 2.
         assert 1 < number_at_the_end(line) < 6 * numpy.log(2)
         assert done.log[-1]["validation/main/loss"] < number_at_the_end(line) - 0.05
         with numpy.load(tmp_path / "words.npz") as vectors:

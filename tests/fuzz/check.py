@@ -339,7 +339,7 @@ class Shown:
 
 def is_documented(error: Exception) -> bool:
     if isinstance(error, AttributeError):
-        # As in Chainer: "'int' object has no attribute 'ndim'".
+        # The message is as in Chainer: "'int' object has no attribute 'ndim'".
         return error.name in OF_ARRAYS and not hasattr(error.obj, "__array__")
     return isinstance(error, DOCUMENTED) or str(error).startswith(DOCUMENTED_TEXTS)
 

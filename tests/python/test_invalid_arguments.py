@@ -163,7 +163,7 @@ def test_numbers_of_workers():
             iterators.MultithreadIterator(data, 2, n_threads=wrong)
     with pytest.raises(ValueError, match="n_processes"):
         iterators.MultiprocessIterator(data, 2, n_processes=-1)
-    # As many as there are cores, as None.
+    # There are as many as there are cores, as with None.
     assert iterators.MultiprocessIterator(data, 2, n_processes=0).n_processes > 0
 
 

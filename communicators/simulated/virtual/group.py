@@ -66,7 +66,7 @@ class Group:
         self.network = network
         self.members = members
         self.machine = network.machine_of(members)
-        # By destination, then by source and tag.
+        # Channels are by destination, then by source and tag.
         self._channels: list[dict[tuple[int, int], Channel]] = [{} for _ in members]
         self._arrivals: list[dict[tuple[int | None, int | None], Arrival]] = [
             {} for _ in members

@@ -66,7 +66,7 @@ class MpiTransport final : public Transport {
   bool shutdown_notice_sent_ = false;
 };
 
-// Before MPI is finalized.
+// This is called before MPI is finalized.
 void stop_progress_thread();
 
 // Whether this process was forked from a rank: MPI must not be called in it.

@@ -28,7 +28,7 @@ class Use {
 
 // The stream on which this thread computes on the current device: the default stream unless set.
 cudaStream_t stream();
-// Sets it for a device. What follows on it waits for what is on the one before.
+// Sets the stream for a device. What follows on this stream waits for what is on the one before.
 void set_stream(int index, cudaStream_t stream);
 
 }  // namespace renga::cuda

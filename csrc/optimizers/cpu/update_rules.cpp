@@ -19,7 +19,7 @@ void update_block(const std::array<C*, N>& x, std::int64_t n, const Rule& rule,
   for (std::int64_t i = 0; i < n; ++i) rule(x[K][i]...);
 }
 
-// For any strides and dtypes: elements are converted, updated and written back block by block, in
+// Takes any strides and dtypes: elements are converted, updated and written back block by block, in
 // cache.
 template <class T, std::size_t N, class Rule>
 void update_strided(const std::array<std::byte*, N>& p, const std::array<std::int64_t, N>& step,

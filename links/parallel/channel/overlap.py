@@ -22,7 +22,7 @@ from renga.parallel.redistribute import Redistribution
 from renga.parallel.redistribute.axis_collectives import Wait, split_axis
 from renga.parallel.redistribute.cost import StepCost
 
-# From a number of samples; None where nothing has to be sent.
+# This makes one from a number of samples, or None where nothing has to be sent.
 RedistributionOf = Callable[[int], Optional[Redistribution]]
 _CHUNKS = 4
 _CORES = os.cpu_count() or 1  # asking takes as long as a short message

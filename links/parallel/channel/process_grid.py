@@ -226,7 +226,7 @@ class GatheredWeight(WeightSharding):
         if b is not None:
             gather = Redistribution(self.comm, Shard(0), REPLICATE_SUMMED, sizes)
             b = gather.apply(b)
-        # As a matrix, which has the weight's order in memory.
+        # W is gathered as a matrix, which has the weight's order in memory.
         inner = math.prod(W.shape[out_axis + 1 :])
         matrix = reshape(W, (*W.shape[:out_axis], W.shape[out_axis] * inner))
         inner_sizes = [inner * n for n in sizes]

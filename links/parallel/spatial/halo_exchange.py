@@ -47,7 +47,7 @@ class HaloExchange:
         self.comm = grid.comm
         self.own = owned[grid.rank]
         self.requested = requested[grid.rank]
-        # By rank: what is sent to it and received from it.
+        # These are, by rank, what is sent to it and received from it.
         self.sends = [_overlaps(self.own, boxes) for boxes in requested]
         self.receives = [_overlaps(box, self.requested) for box in owned]
         self._is_covered = [

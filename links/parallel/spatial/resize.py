@@ -43,7 +43,8 @@ def spatial_resize_images(
     name = "spatial_resize_images"
     inputs, outputs = grid.whole_extents(name, x), tuple(output_shape)
     require(len(inputs) == 2, name, "images with 4 axes", grid, x, inputs)
-    # With one more: a rank with an empty shard computes one pixel and drops it.
+    # There is one position more: a rank with an empty shard computes one pixel and
+    # drops it.
     found = [
         numpy.append(positions(n, m, mode, align_corners), 0.0)
         for n, m in zip(inputs, outputs)

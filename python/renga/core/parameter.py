@@ -160,7 +160,8 @@ class Parameter(Variable):
     def _make_first_grad(self) -> Any:
         if self._first_grad is None:
             return None
-        # From the core's allocator, which reuses it for the first step's gradients.
+        # The core's allocator gives the memory, and reuses it for the first step's
+        # gradients.
         grad = _core.empty(self.shape, self.dtype, self.device_name)
         grad.fill(self._first_grad)
         return grad

@@ -102,7 +102,8 @@ class _Line:
             x = self._cast(x)
             return numpy.asarray(x + step * next(directions), x.dtype)
 
-        # As variables that require gradients: the function may take gradients itself.
+        # The inputs are variables that require gradients: the function may take
+        # gradients itself.
         xs = [_leaf(x if s else moved(x)) for x, s in zip(self.x_data, self.skip)]
         try:
             for p, x in zip(self.params, self.p_data):

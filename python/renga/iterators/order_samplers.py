@@ -58,6 +58,6 @@ class ShuffleOrderSampler(OrderSampler):
 
 
 def _serialize_state(serializer: Any, state: Any) -> Any:
-    # As JSON: the integers of some generators have 128 bits.
+    # The state is stored as JSON: the integers of some generators have 128 bits.
     text = json.dumps(state, default=numpy.ndarray.tolist)
     return json.loads(serializer("random_state", text))

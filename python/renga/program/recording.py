@@ -97,12 +97,12 @@ class Recorder(LinkHook):
                 self._paths.setdefault(id(link), path)
             for path, parameter in model.namedparams():
                 self._parameters.setdefault(id(parameter), path)
-        # By graph nodes, which live as long as the recorder: values are recognized by
-        # their nodes, without keeping elements.
+        # The keys are graph nodes, which live as long as the recorder: values are
+        # recognized by their nodes, without keeping elements.
         self._values: dict[Any, Value] = {}
         self._numbers = itertools.count()
-        # By the memory of arrays, which are kept: inputs, and results of integers and
-        # bools, which functions take as arrays.
+        # The keys are the memory of arrays, which are kept: inputs, and results of
+        # integers and bools, which functions take as arrays.
         self._arrays: dict[Any, tuple[Any, Value]] = {}
         self._calls_of: dict[Value, Call] = {}
         self._links: list[str | None] = []  # that are running; None: not the model's

@@ -57,7 +57,7 @@ def told(row):
         def samples(*args, **kwargs):
             return row.weight(*row.inputs(*args, **kwargs))
 
-        # By which a pipeline tells a loss's arguments from those of the model alone.
+        # A pipeline tells a loss's arguments from those of the model alone by this.
         samples.__signature__ = inspect.signature(row.inputs)
         options["samples"] = samples
     return options

@@ -174,7 +174,8 @@ TEST_CASE("planning: a chain on one device takes the sum of its tasks") {
   simulator.add_operation(source({4, 2, 8}), on({1, 1, 1}, {0}));
   simulator.add_operation(convolution(0, {4, 2, 8}, 2), on({1, 1, 1}, {0}, 5, 7));
   CHECK(simulator.seconds() == doctest::Approx(1 + 5 + 7 + 2));
-  // On another device: both the image and its gradient travel, 4 * 2 * 8 numbers of 4 bytes.
+  // The reader is on another device: both the image and its gradient travel, 4 * 2 * 8 numbers of 4
+  // bytes.
   simulator.configure(1, on({1, 1, 1}, {1}, 5, 7));
   CHECK(simulator.seconds() == doctest::Approx(1 + 5 + 7 + 2 + 2 * 256));
   CHECK(simulator.graph().bytes_sent() == 512);

@@ -1,5 +1,5 @@
 // Stands in for NVIDIA's header: the calls of the CUDA runtime that renga makes, after NVIDIA's
-// documentation of them. What it runs is in the folder above.
+// documentation of them. The code that the header runs is in the folder above.
 #pragma once
 
 #include <cstddef>

@@ -94,7 +94,7 @@ def test_version_differences_of_a_stream_are_those_of_spectrain(n):
     ends = finish_times(schedules, n, {"F": 1, "B": 1})
     for k, i in itertools.product(range(n), range(2 * n, 3 * n)):
         end = ends["B", 0, i]
-        # Without waits, as in the paper: F of i on stage k at 2i + k.
+        # Without waits, F of i on stage k is at 2i + k, as in the paper.
         assert ends["F", k, i] == 2 * i + k + 1 and end == 2 * i + 2 * n
         updates = [
             t for (kind, s, j), t in ends.items() if (kind, s) == ("B", k) and j != i

@@ -198,7 +198,7 @@ def test_calls_that_ranks_cannot_share(several_ranks):
 def test_how_outputs_are_stacked(function, is_stacked, several_ranks):
     x = numbers(5, 3, 4)
     assert stacked_steps(Dropped(function), (x,), 2) == (is_stacked,)
-    # With another number of time steps than the example, too.
+    # The outputs are stacked with another number of time steps than the example, too.
     x, model = numbers(7, 6, 4), Dropped(function)
 
     def act(comm):

@@ -92,7 +92,7 @@ def test_folds_are_a_partition(size, n_folds):
 
 
 def test_folds_are_those_of_chainer():
-    # As chainer 7.8.1 printed them.
+    # Chainer 7.8.1 printed these folds.
     assert [tuple(lists(f)) for f in get_cross_validation_datasets(range(7), 3)] == [
         ([0, 1, 2, 3], [4, 5, 6]),
         ([4, 5, 6, 0, 1], [2, 3]),

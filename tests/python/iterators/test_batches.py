@@ -83,7 +83,7 @@ def test_shuffled_epochs_are_numpys_permutations(make, size, batch_size, seed):
 
 
 def test_the_order_is_chainers_for_the_same_seed(make):
-    # As chainer 7.8.1 printed it.
+    # Chainer 7.8.1 printed this order.
     numpy.random.seed(3)
     iterator = make(range(5), 2)
     assert [next(iterator) for _ in range(8)] == [

@@ -59,7 +59,8 @@ def test_batches_weigh_as_much_as_their_examples():
     before = parameters(optimizer)
     updater = StandardUpdater(iter_of([[0, 1, 2, 3, 4], [5]]), optimizer, accumulate=2)
     updater.update()
-    # By hand: softmax minus one-hot, averaged over all six examples, in float64.
+    # The gradients are computed by hand: softmax minus one-hot, averaged over all six
+    # examples, in float64.
     w1, b1 = before["/predictor/0/W"], before["/predictor/0/b"]
     w2, b2 = before["/predictor/1/W"], before["/predictor/1/b"]
     h = numpy.tanh(X[:6].astype("d") @ w1.T + b1)

@@ -203,7 +203,7 @@ class GradientMethod(Optimizer):
         before_update = self._call_pre_hooks() if safe else None
         self.t += 1
         if safe:
-            # Before them, so that the update may use its memory.
+            # Graphs are freed before the updates, so that these may use their memory.
             _core.free_propagated_graphs(params)
             require_free_rules(params, self)
             update_params(params, before_update)

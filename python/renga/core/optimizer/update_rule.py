@@ -232,7 +232,7 @@ class UpdateRule(Hookable):
     def init_zeros(self, param: Any, *names: str) -> None:
         """Adds arrays of zeros like that of ``param`` to ``state``, by these names."""
         for name in names:
-            # From the core's allocator, which reuses the memory of the step's
+            # The core's allocator gives the memory, as it reuses that of the step's
             # activations.
             state = _core.empty(param.shape, param.dtype, param.device_name)
             state[...] = 0

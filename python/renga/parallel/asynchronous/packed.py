@@ -56,8 +56,8 @@ class PackedParameters:
 
     def empty(self) -> list[Array]:
         """What ``pack`` returns, not initialized."""
-        # From the core's allocator: NumPy's gives the memory back to the system each
-        # time, and to touch fresh memory takes longer than to copy.
+        # The core's allocator gives the memory: NumPy's gives it back to the system
+        # each time, and to touch fresh memory takes longer than to copy.
         return [
             _core.empty(
                 sum(param.size for param in group),
@@ -106,7 +106,7 @@ class PackedParameters:
 
     def _pairs(self, flats: Sequence[Array]) -> list[tuple[Array, Array]]:
         groups = overlapping(self._distinct)
-        # Whose arrays are those of other parameters, which are changed instead.
+        # The arrays of these are those of other parameters, which are changed instead.
         aliases = {id(each.param) for _, *others in groups for each in others}
         return [
             (param.array, view)

@@ -47,9 +47,9 @@ class Auto(Compressor):
     def __init__(self) -> None:
         lossy = PowerSGD(4), TopK(0.01), OneBit()
         self._candidates = (Uncompressed(), Cast(), *lossy)
-        # By rank: ranks that are threads may share this object.
+        # Choices are by rank: ranks that are threads may share this object.
         self._choices: dict[int, int] = {}
-        # By rank and parameter, the bytes of its bucket in the first step.
+        # Each rank and parameter has the bytes of its bucket in the first step.
         self._bucket_bytes: dict[int, dict[str, int]] = {}
 
     @property

@@ -58,7 +58,8 @@ class BucketedReducer(Reducer):
         self._zero_fill = zero_fill
         self._index = {id(param): i for i, param in enumerate(self._params)}
         self._is_order_agreed = False
-        # By the first parameter of each bucket; empty if not flattened.
+        # The flat arrays are by the first parameter of each bucket; there is none if
+        # nothing is flattened.
         self._flattened: dict[int, numpy.ndarray] = {}
         self._buffers: dict[int, numpy.ndarray] = {}  # by the parameters' indices
         self._trial = OverlapTrial(comm)

@@ -19,7 +19,7 @@ from renga.serializers.atomic import atomic_write
 from renga.serializers.npz import open_archive
 from renga.serializers.stored import Entry, entry_of
 
-# By array: the rank that has written it for each rank; None where a rank has none.
+# An array has, for each rank, the rank that has written it; None where a rank has none.
 Writers = dict[str, list[Optional[int]]]
 
 _INDEX = re.compile(r"(\d+)\.json")

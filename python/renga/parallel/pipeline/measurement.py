@@ -119,7 +119,7 @@ def measure(
     ]
     for i, segment in enumerate(costs.segments):
         for name in ("forward", "backward", "weights"):
-            # Without the first step, which prepares what the others find.
+            # The first step is left out, as it prepares what the others find.
             times = [getattr(step, name)[i] for step in steps[1:]]
             setattr(segment, name, statistics.median(times) / micro_batches)
     costs.values, costs.spans = steps[0].values, steps[0].spans

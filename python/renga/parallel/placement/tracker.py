@@ -35,7 +35,7 @@ class PlacementTracker:
     ) -> None:
         self.take_shard = take_shard
         self.sharded = sharded
-        # With the variables, so that their ids are not reused.
+        # The variables are kept with the placements, so that their ids are not reused.
         self._recorded: dict[int, tuple[Any, Placement]] = {}
         self._uniform: dict[int, Any] = {}
         self.is_paused = False

@@ -106,8 +106,9 @@ def with_summed_gradient(comm: Communicator, x: Variable) -> Variable:
     change = Redistribution(comm, REPLICATE, REPLICATE_SUMMED)
     if comm.size == 1 or x.ndim < 4:
         return change.apply(x)
-    # As a vector: what has the axes of an image is sent, and arrives, with its channels
-    # last in memory, and a gradient in that order is slow to add to a weight.
+    # The gradient is sent as a vector: what has the axes of an image is sent, and
+    # arrives, with its channels last in memory, and a gradient in that order is slow to
+    # add to a weight.
     flat = change.apply(_core.ops.reshape(x, (-1,)))
     return _core.ops.reshape(flat, x.shape)
 

@@ -61,7 +61,7 @@ F.exp(V(x))
 F.select_item(np.ones((3, 5), 'f'), V(x))
 """
 
-# With arithmetic that only numbers have.
+# Only numbers have this arithmetic.
 NUMBERS = """
 V(x) + V(y)
 V(x) - V(y)

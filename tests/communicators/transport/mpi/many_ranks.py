@@ -124,7 +124,8 @@ def private_mebibytes():
 def main():
     comm = create_communicator(sys.argv[1])
     checks, everyone = Checks(), list(range(comm.size))
-    # From less than one element a rank to a length that is cut among all ranks.
+    # The lengths go from less than one element a rank to one that is cut among all
+    # ranks.
     for n in (1, 5, 10_007):
         check_arrays(comm, everyone, checks, n)
     x, xs = operand(comm.rank, 1000), all_operands(everyone, 1000)

@@ -144,7 +144,8 @@ def test_the_end_of_training_removes_all_but_an_error_none(ranks, folder):
     results = ranks(act, RuntimeError)
     names = [f"cp.{r}.{i}" for r in range(len(results)) for i in (1, 2)]
     assert results == [names] * len(results)
-    # As the signal that ends the ranks of a job in which one has failed.
+    # SystemExit stands for the signal that ends the ranks of a job in which one has
+    # failed.
     assert ranks(act, SystemExit) == [names] * len(results)
     assert ranks(act, None) == [[]] * len(results)
 

@@ -73,7 +73,7 @@ def test_a_resumed_run_goes_on_as_if_it_had_never_stopped(ranks, tmp_path, add_s
             ),
             out=folder,
         )
-        # Before the extensions of which it saves the state.
+        # This runs before the extensions of which it saves the state.
         trainer.extend(observe, priority=400)
         trainer.extend(extensions.WarmupShift("lr", 0.1, 2, 0.3), trigger=(1, "epoch"))
         best = triggers.MaxValueTrigger("value", (2, "iteration"))

@@ -40,7 +40,8 @@ def sparse(row, col):
     return F.sparse_matmul(matrix, DENSE)
 
 
-# By name: (call, valid indices, number of elements, the index to ignore or None).
+# The keys are names; a value is (call, valid indices, number of elements, the index to
+# ignore or None).
 CALLS = {
     "embed_id": (lambda i: F.embed_id(i, WEIGHT), [0, 4, 2, 2], 5, None),
     "embed_id, ignoring": (

@@ -36,7 +36,7 @@ def test_each_use_has_the_same_bits(rows: int, size: tuple[int, int]) -> None:
     first = hold(link, x, W)
     for _ in range(6):
         assert np.array_equal(link(renga.Variable(x)).array, first)
-    # As the product of the same arrays, which no cache belongs to.
+    # The result is the product of the same arrays, which no cache belongs to.
     link.b.array[...] = 0
     product = F.matmul(renga.Variable(x), renga.Variable(W), transb=True).array
     assert np.array_equal(link(renga.Variable(x)).array, product)

@@ -98,5 +98,5 @@ def test_gradient_of_polygamma_takes_the_next_order_exactly():
     x = renga.Variable(numpy.array([300.0]))
     y = F.polygamma(numpy.int8(127), x)
     (gx,) = renga.grad([y], [x], [renga.Variable(numpy.ones(1))])
-    # By mpmath: SciPy's zeta is a subnormal number here.
+    # The value is mpmath's: SciPy's zeta is a subnormal number here.
     numpy.testing.assert_allclose(gx.array, [-3.1392862709265486e-104], 1e-12)

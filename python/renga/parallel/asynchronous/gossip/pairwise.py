@@ -29,7 +29,8 @@ class PairwiseOptimizer(RandomGossip):
 
     # The rank of which a reply is due, and when it was asked.
     _asked: tuple[int, float] | None = None
-    # By rank, where its x is while it asks; empty if the ranks do not share memory.
+    # These are the places, by rank, where its x is while it asks; there is none if the
+    # ranks do not share memory.
     _shared: Any = ()
 
     def _after_begin(self, resumes: bool) -> None:

@@ -138,7 +138,7 @@ class SharedClient:
         self.staleness: collections.Counter[int] = collections.Counter()  # in clocks
         self._versions = [0] * shards.count  # of the parameters that this worker has
         self._least = 0  # clock that all workers had reached in them
-        # By shard, the last updates of this worker, then of all, with their numbers.
+        # A shard has the last updates of this worker, then of all, with their numbers.
         self._log: dict[int, collections.deque[tuple[int, Update]]] = {
             shard: collections.deque(maxlen=LOG_SIZE) for shard in range(shards.count)
         }

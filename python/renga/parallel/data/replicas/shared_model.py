@@ -12,8 +12,8 @@ from renga.core.link.distinct_params import distinct_params
 from renga.core.optimizer import Optimizer
 from renga.parallel.data.replicas.checksum import checksum_of
 
-# By the communicator that those of the models are groups of, in the order in which
-# their optimizers were made.
+# A key is the communicator that the communicators of the models are groups of; the
+# models are in the order in which their optimizers were made.
 _of_origin: weakref.WeakKeyDictionary[Any, list[weakref.ref[SharedModel]]] = (
     weakref.WeakKeyDictionary()
 )

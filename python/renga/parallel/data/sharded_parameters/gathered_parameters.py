@@ -135,7 +135,8 @@ class GatheredParameters(ShardedStates):
     def _wait(self) -> None:
         """Waits for all ranks, none of which has asked for rows without an answer."""
         self._reads.finish()
-        # Before the barrier: one that has passed it may be at its end.
+        # The service stops updating before the barrier: a rank that has passed it may
+        # be at its end.
         self._service.set_updating(False)
         self._comm.barrier()
 

@@ -73,7 +73,8 @@ class ScatterReducer(BucketedReducer):
         for i, view in zip(layout.indices, layout.views(flat)):
             self._take(i, weight, view)
         if self._flats and self._states.in_windows:
-            # In place, which is less than to write the means anywhere else.
+            # The means are written in place, which is less than to write them anywhere
+            # else.
             work = self._comm.all_reduce(flat, "mean", out=flat, wait=False)
             self._launched.append((work, lambda flat: flat[self._comm.rank]))
             return

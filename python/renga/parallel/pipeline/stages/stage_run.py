@@ -75,7 +75,7 @@ class StageRun:
         self._weights = weights
         self._outputs = outputs
         self._sent: dict[tuple[int, int], _Transfer] = {}
-        # With the variables they stand for, so that ids are not reused.
+        # The variables are kept with the transfers, so that ids are not reused.
         self._received: dict[int, tuple[Variable, _Transfer]] = {}
         self._values: deque[_Transfer] = deque()  # received before a recomputation
         self._is_sending = True
