@@ -86,9 +86,9 @@ class VariableNode final : public RefCounted {
   Ref<Node> take_creator();
 };
 
-// A shared handle, as a Python reference is. A default-constructed one is undefined: no gradient.
-// What reads an undefined one throws std::invalid_argument, with the name of the calling function:
-// that of the operation which was given it.
+// A Variable is a shared handle, as a Python reference is. A default-constructed one is undefined:
+// no gradient. What reads an undefined Variable throws std::invalid_argument, with the name of the
+// calling function: that of the operation which was given it.
 class Variable {
  public:
   Variable() = default;
