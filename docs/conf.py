@@ -1,7 +1,8 @@
 """Sphinx: the pages of this folder and a reference made of the docstrings."""
 
-import pathlib
 import re
+
+import renga
 
 project = "renga"
 author = "the renga authors"
@@ -12,8 +13,7 @@ extensions = [
     "sphinx.ext.napoleon",
 ]
 html_theme = "furo"
-_cmake = pathlib.Path(__file__).parents[1].joinpath("CMakeLists.txt").read_text()
-version = re.search(r"project\(renga VERSION ([0-9.]+)", _cmake)[1]
+version = renga.__version__
 html_title = f"renga {version}"
 exclude_patterns = ["_build"]
 

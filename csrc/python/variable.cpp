@@ -254,7 +254,7 @@ void bind_gradient(PyVariable& c) {
       [](VariableBody& v, std::optional<double> scale) {
         v.pass = scale ? make_ref<Propagation>(scale) : nullptr;
       },
-      "What the loss, and so the gradient, was multiplied by; None if by nothing.");
+      "The factor of the loss, and so of the gradient; None if there was none.");
   c.def_property(
       "requires_grad", [](const VariableBody& v) { return v.node()->requires_grad; },
       [](VariableBody& v, bool on) { v.node()->requires_grad = on; });

@@ -265,7 +265,7 @@ class UpdateRule(Hookable):
         return _core.optimizers.predict([self.prediction(param, out)], steps)[0]
 
     def prediction(self, param: Any, out: Any) -> tuple[Any, ...]:
-        """What ``predict`` passes to the core, which takes many parameters at once."""
+        """The arguments that ``predict`` passes to the core for one parameter."""
         if not param.is_initialized:
             raise ValueError(
                 f"{type(self).__name__}.predict: expected an initialized parameter, "
