@@ -1,6 +1,7 @@
 """Sharded parameters in other threads than the one that updates them."""
 
 import copy
+import gc
 import io
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,7 @@ import pytest
 
 import renga
 import renga.functions as F
-from renga import program, serializers
+from renga import _core, program, serializers
 from renga.communicators import local
 from renga.distributed import parallelize
 from renga.parallel.data import buckets
@@ -219,3 +220,14 @@ def test_divided_links_of_other_threads_are_read_whole(on_ranks):
 
     assert local.run(penalty, ranks=2) == [(6.0, 6.0)] * 2
     assert len(kept) == 2
+
+
+def test_functions_read_no_parameters_when_all_models_are_gone(on_ranks):
+    def during(comm):
+        model, optimizer = make(comm)
+        steps(comm, model, optimizer)
+        return in_thread(_core.default_around_call) is not None
+
+    assert on_ranks(during) == [True, True]
+    gc.collect()
+    assert _core.default_around_call() is None

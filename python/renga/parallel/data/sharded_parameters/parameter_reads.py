@@ -250,17 +250,21 @@ class _OtherThreads:
     """Has functions of threads that have no :class:`ParameterReads` read copies."""
 
     def __init__(self) -> None:
-        self._units: weakref.WeakSet[GatheredUnit] = weakref.WeakSet()
+        self._count = 0
+        self._lock = threading.RLock()  # a collection may end units at any place
 
     def add(self, unit: GatheredUnit) -> None:
         """Has these threads ask, as long as there are units."""
-        self._units.add(unit)
+        with self._lock:
+            self._count += 1
+            _core.set_default_around_call(self)
         weakref.finalize(unit, self._end)
-        _core.set_default_around_call(self)
 
     def _end(self) -> None:
-        if not self._units:
-            _core.set_default_around_call(None)
+        with self._lock:
+            self._count -= 1
+            if self._count == 0:
+                _core.set_default_around_call(None)
 
     def __call__(self, call: Any) -> None:
         """Runs an operation or a FunctionNode with copies of gathered parameters."""
