@@ -167,6 +167,24 @@ class TwoLevels final : public Messages {
  public:
   explicit TwoLevels(SharedSegment& segment) : segment_(segment) {}
 
+  void reduce_scatter(const CollectiveContext& context, const Arguments& arguments) override {
+    const FlatBucket x(arguments.xs), y(arguments.ys);
+    if (!is_on_two_levels(context, y.bytes())) return Messages::reduce_scatter(context, arguments);
+    compare_calls(context);
+    hierarchical::reduce_scatter(context, segment_, x, y, arguments.dtype(), arguments.reduction);
+  }
+
+  void all_gather(const CollectiveContext& context, const Arguments& arguments) override {
+    std::vector<FlatBucket> ys;
+    std::int64_t longest = 0;
+    for (const Array& y : arguments.ys) {
+      longest = std::max(longest, ys.emplace_back(std::span(&y, 1)).bytes());
+    }
+    if (!is_on_two_levels(context, longest)) return Messages::all_gather(context, arguments);
+    compare_calls(context);
+    hierarchical::all_gather(context, segment_, FlatBucket(arguments.xs), ys);
+  }
+
  private:
   void reduce_long(const CollectiveContext& context, const NetworkModel& network,
                    const FlatBucket& x, const FlatBucket& y, Dtype dtype,
@@ -178,6 +196,13 @@ class TwoLevels final : public Messages {
     } else {
       point_to_point::all_reduce(context, network, {}, x, y, dtype, reduction);
     }
+  }
+
+  // Whether a collective whose blocks are so long goes by two levels; every rank is told the same.
+  bool is_on_two_levels(const CollectiveContext& context, std::int64_t block_bytes) const {
+    const Topology& topology = context.transport.topology();
+    return topology.uniform_nodes && topology.intra_size > 1 &&
+           context.size() <= hierarchical::kMostRanks && !fits_first_message(context, block_bytes);
   }
 
   SharedSegment& segment_;

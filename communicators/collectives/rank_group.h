@@ -37,10 +37,10 @@ void receive(const RankGroup& group, std::span<std::byte> data, int from);
 void send_receive(const RankGroup& group, std::span<const std::byte> sent, int to,
                   std::span<std::byte> received, int from);
 
-// A message to and from every other rank: sent(r) and received(r) return the bytes for each.
+// Start a message to and from every other rank: sent(r) and received(r) return the bytes for each.
 template <class Sent, class Received>
-void send_receive_all(const RankGroup& group, const Sent& sent, const Received& received) {
-  Transfers transfers;
+void post_send_receive_all(Transfers& transfers, const RankGroup& group, const Sent& sent,
+                           const Received& received) {
   const int size = group.size();
   // Each rank starts with its successor, so that not all of them send to one rank first.
   for (int step = 1; step < size; ++step) {
@@ -51,6 +51,12 @@ void send_receive_all(const RankGroup& group, const Sent& sent, const Received& 
     const int from = (group.position - step + size) % size;
     post_receive(transfers, group, received(from), from);
   }
+}
+// This waits for the messages, too.
+template <class Sent, class Received>
+void send_receive_all(const RankGroup& group, const Sent& sent, const Received& received) {
+  Transfers transfers;
+  post_send_receive_all(transfers, group, sent, received);
   wait_all_or_cancel(transfers, group.context);
 }
 

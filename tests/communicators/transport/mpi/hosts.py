@@ -20,6 +20,10 @@ from renga.launch import mpiexec_command, mpiexec_environment
 
 _numbers = itertools.count()
 
+# The longest packet that TCP gives to an interface, with room for the headers of the
+# frames into which a wire would cut it.
+PACKET_BYTES = 80_000
+
 # What a host runs is told its name as uname sees it.
 _AGENT = """#!/bin/sh
 host=$1
@@ -80,10 +84,12 @@ class Hosts:
     def limit(self, megabits: int) -> None:
         """Lets each host send at most ``megabits`` per second.
 
-        What may go at once is what the rate lets through in half a millisecond, so that
-        short messages are slow too.
+        What may go at once is one packet of 64 KiB with its headers, or what the rate
+        lets through in half a millisecond: short messages are slow too. If it were less
+        than such a packet, the kernel would cut each into frames, which costs two cores
+        more than four links of 1 Gbit/s allow.
         """
-        burst = max(64_000, megabits * 60)
+        burst = max(PACKET_BYTES, megabits * 60)
         for name in self.names:
             words = ["ip", "netns", "exec", name, "tc", "qdisc", "replace", "dev"]
             words += ["eth0", "root", "tbf", "rate", f"{megabits}mbit"]
