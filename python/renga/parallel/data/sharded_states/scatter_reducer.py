@@ -79,7 +79,8 @@ class ScatterReducer(BucketedReducer):
             self._launched.append((work, lambda flat: flat[self._comm.rank]))
             return
         row = layout.empty_row()
-        work = self._comm.reduce_scatter(flat, "mean", out=row, wait=False)
+        lane = self._states.lane(b)
+        work = lane.reduce_scatter(flat, "mean", out=row, wait=False)
         self._launched.append((work, lambda row: row))
 
     def wait(self) -> bool:

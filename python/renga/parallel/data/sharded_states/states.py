@@ -78,6 +78,7 @@ class ShardedStates:
             and comm.shares_memory()
             and all(param.xp is numpy for param in params)
         )
+        self._lanes = _lanes_of(comm)
         self._allocate()
         self._adopt_arrays()
         self.own = [self._own_pieces(b) for b in range(len(self.layouts))]
@@ -99,6 +100,10 @@ class ShardedStates:
     def new_flat(self, layout: ShardLayout) -> Array:
         """A new array of all rows, if possible in memory that the ranks share."""
         return layout.window(self._comm) if self.in_windows else layout.empty()
+
+    def lane(self, b: int) -> Communicator:
+        """The communicator by which the rows of layout ``b`` go."""
+        return self._lanes[b % len(self._lanes)]
 
     def _pairs_of_rows(self) -> list[tuple[Array, Array]]:
         """Of each other rank: this rank's copy of its row, and the row itself."""
@@ -195,7 +200,10 @@ class ShardedStates:
             self._comm.barrier()  # nobody writes before all have read
             return
         rank = self._comm.rank
-        works = [self._comm.all_gather(f[rank], out=f, wait=False) for f in self._flats]
+        works = [
+            self.lane(b).all_gather(flat[rank], out=flat, wait=False)
+            for b, flat in enumerate(self._flats)
+        ]
         for work in works:
             work.wait()
 
@@ -289,6 +297,17 @@ class _Pieces(Link):
 
 def part_of(x: Array, piece: Piece) -> Array:
     return x.reshape(-1)[piece.start : piece.stop]
+
+
+def _lanes_of(comm: Communicator) -> list[Communicator]:
+    """Communicators of the same ranks; every rank calls it.
+
+    Collectives of two of them overlap. Between nodes, one fills the links while the
+    ranks of another one wait for each other.
+    """
+    if comm.inter_size == 1 or comm.is_simulated:
+        return [comm]
+    return [comm, comm.split(0, comm.rank)]
 
 
 def _model_comms(params: Sequence[Parameter]) -> list[Any]:
