@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 
 from renga.core.configuration import config
 
@@ -32,12 +31,6 @@ def timeout() -> float:
     if not seconds >= 0:
         raise ValueError(f"RENGA_TIMEOUT: expected seconds, got {text!r}")
     return 0.0 if math.isinf(seconds) else seconds
-
-
-def home() -> str:
-    """The home folder, without whose name MPI does not begin; any for users without."""
-    folder = os.path.expanduser("~")
-    return tempfile.gettempdir() if folder == "~" else folder
 
 
 def debug() -> bool:

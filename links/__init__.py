@@ -1,5 +1,7 @@
 """Links: layers with parameters."""
 
+from typing import TYPE_CHECKING
+
 from renga._runtime.suggestions import suggest_names as _suggest_names
 from renga.links.activation.maxout import Maxout as Maxout
 from renga.links.activation.prelu import PReLU as PReLU
@@ -53,37 +55,6 @@ from renga.links.loss.hierarchical_softmax import (
 )
 from renga.links.loss.negative_sampling import NegativeSampling as NegativeSampling
 from renga.links.model.classifier import Classifier as Classifier
-from renga.links.model.language.bert import BERT as BERT
-from renga.links.model.language.gpt2 import GPT2 as GPT2
-from renga.links.model.language.llama import Llama as Llama
-from renga.links.model.vision.densenet import DenseNet as DenseNet
-from renga.links.model.vision.densenet import DenseNet121 as DenseNet121
-from renga.links.model.vision.efficientnet import EfficientNet as EfficientNet
-from renga.links.model.vision.efficientnet import EfficientNetB0 as EfficientNetB0
-from renga.links.model.vision.googlenet import GoogLeNet as GoogLeNet
-from renga.links.model.vision.mobilenet import MobileNetV2 as MobileNetV2
-from renga.links.model.vision.mobilenet import MobileNetV3 as MobileNetV3
-from renga.links.model.vision.mobilenet import MobileNetV3Large as MobileNetV3Large
-from renga.links.model.vision.mobilenet import MobileNetV3Small as MobileNetV3Small
-from renga.links.model.vision.residual_network import ResidualNetwork as ResidualNetwork
-from renga.links.model.vision.residual_network import ResNet18 as ResNet18
-from renga.links.model.vision.residual_network import ResNet34 as ResNet34
-from renga.links.model.vision.residual_network import ResNet50 as ResNet50
-from renga.links.model.vision.residual_network import ResNet101 as ResNet101
-from renga.links.model.vision.resnet import ResNet50Layers as ResNet50Layers
-from renga.links.model.vision.resnet import ResNet101Layers as ResNet101Layers
-from renga.links.model.vision.resnet import ResNet152Layers as ResNet152Layers
-from renga.links.model.vision.unet import UNet as UNet
-from renga.links.model.vision.vgg import VGG16Layers as VGG16Layers
-from renga.links.model.vision.vgg import VGG19Layers as VGG19Layers
-from renga.links.model.vision.vgg_bn import VGG11BN as VGG11BN
-from renga.links.model.vision.vgg_bn import VGG13BN as VGG13BN
-from renga.links.model.vision.vgg_bn import VGG16BN as VGG16BN
-from renga.links.model.vision.vgg_bn import VGG19BN as VGG19BN
-from renga.links.model.vision.vision_transformer import (
-    VisionTransformer as VisionTransformer,
-)
-from renga.links.model.vision.vision_transformer import ViTB16 as ViTB16
 from renga.links.normalization.batch_normalization import (
     BatchNormalization as BatchNormalization,
 )
@@ -101,62 +72,6 @@ from renga.links.normalization.layer_normalization import (
 )
 from renga.links.normalization.rms_normalization import (
     RMSNormalization as RMSNormalization,
-)
-from renga.links.parallel.channel.attention import (
-    ParallelMultiHeadAttention as ParallelMultiHeadAttention,
-)
-from renga.links.parallel.channel.batch_normalization import (
-    ParallelBatchNormalization as ParallelBatchNormalization,
-)
-from renga.links.parallel.channel.convolution_2d import (
-    ParallelConvolution2D as ParallelConvolution2D,
-)
-from renga.links.parallel.channel.deconvolution_2d import (
-    ParallelDeconvolution2D as ParallelDeconvolution2D,
-)
-from renga.links.parallel.channel.embed_id import ParallelEmbedID as ParallelEmbedID
-from renga.links.parallel.channel.linear import ParallelLinear as ParallelLinear
-from renga.links.parallel.channel.vocab_embed_id import (
-    ParallelVocabEmbedID as ParallelVocabEmbedID,
-)
-from renga.links.parallel.sequence import (
-    SequenceEmbedID as SequenceEmbedID,
-)
-from renga.links.parallel.sequence import (
-    SequenceLayerNormalization as SequenceLayerNormalization,
-)
-from renga.links.parallel.sequence import (
-    SequenceLinear as SequenceLinear,
-)
-from renga.links.parallel.sequence import (
-    SequenceMultiHeadAttention as SequenceMultiHeadAttention,
-)
-from renga.links.parallel.sequence import (
-    SequenceRMSNormalization as SequenceRMSNormalization,
-)
-from renga.links.parallel.spatial import (
-    SpatialAveragePooling2D as SpatialAveragePooling2D,
-)
-from renga.links.parallel.spatial import (
-    SpatialBatchNormalization as SpatialBatchNormalization,
-)
-from renga.links.parallel.spatial import (
-    SpatialConvolution2D as SpatialConvolution2D,
-)
-from renga.links.parallel.spatial import (
-    SpatialConvolutionND as SpatialConvolutionND,
-)
-from renga.links.parallel.spatial import (
-    SpatialDeconvolution2D as SpatialDeconvolution2D,
-)
-from renga.links.parallel.spatial import (
-    SpatialDeconvolutionND as SpatialDeconvolutionND,
-)
-from renga.links.parallel.spatial import (
-    SpatialLinear as SpatialLinear,
-)
-from renga.links.parallel.spatial import (
-    SpatialMaxPooling2D as SpatialMaxPooling2D,
 )
 from renga.links.rnn.gru import GRU as GRU
 from renga.links.rnn.gru import StatefulGRU as StatefulGRU
@@ -178,4 +93,138 @@ from renga.links.rnn.tree_lstm import ChildSumTreeLSTM as ChildSumTreeLSTM
 from renga.links.rnn.tree_lstm import NaryTreeLSTM as NaryTreeLSTM
 from renga.links.rnn.zoneoutlstm import StatefulZoneoutLSTM as StatefulZoneoutLSTM
 
-_suggest_names(__name__)
+if TYPE_CHECKING:
+    from renga.links import parallel as parallel
+    from renga.links.model.language.bert import BERT as BERT
+    from renga.links.model.language.gpt2 import GPT2 as GPT2
+    from renga.links.model.language.llama import Llama as Llama
+    from renga.links.model.vision.densenet import DenseNet as DenseNet
+    from renga.links.model.vision.densenet import DenseNet121 as DenseNet121
+    from renga.links.model.vision.efficientnet import EfficientNet as EfficientNet
+    from renga.links.model.vision.efficientnet import EfficientNetB0 as EfficientNetB0
+    from renga.links.model.vision.googlenet import GoogLeNet as GoogLeNet
+    from renga.links.model.vision.mobilenet import MobileNetV2 as MobileNetV2
+    from renga.links.model.vision.mobilenet import MobileNetV3 as MobileNetV3
+    from renga.links.model.vision.mobilenet import MobileNetV3Large as MobileNetV3Large
+    from renga.links.model.vision.mobilenet import MobileNetV3Small as MobileNetV3Small
+    from renga.links.model.vision.residual_network import (
+        ResidualNetwork as ResidualNetwork,
+    )
+    from renga.links.model.vision.residual_network import ResNet18 as ResNet18
+    from renga.links.model.vision.residual_network import ResNet34 as ResNet34
+    from renga.links.model.vision.residual_network import ResNet50 as ResNet50
+    from renga.links.model.vision.residual_network import ResNet101 as ResNet101
+    from renga.links.model.vision.resnet import ResNet50Layers as ResNet50Layers
+    from renga.links.model.vision.resnet import ResNet101Layers as ResNet101Layers
+    from renga.links.model.vision.resnet import ResNet152Layers as ResNet152Layers
+    from renga.links.model.vision.unet import UNet as UNet
+    from renga.links.model.vision.vgg import VGG16Layers as VGG16Layers
+    from renga.links.model.vision.vgg import VGG19Layers as VGG19Layers
+    from renga.links.model.vision.vgg_bn import VGG11BN as VGG11BN
+    from renga.links.model.vision.vgg_bn import VGG13BN as VGG13BN
+    from renga.links.model.vision.vgg_bn import VGG16BN as VGG16BN
+    from renga.links.model.vision.vgg_bn import VGG19BN as VGG19BN
+    from renga.links.model.vision.vision_transformer import (
+        VisionTransformer as VisionTransformer,
+    )
+    from renga.links.model.vision.vision_transformer import ViTB16 as ViTB16
+    from renga.links.parallel.channel import (
+        ParallelBatchNormalization as ParallelBatchNormalization,
+    )
+    from renga.links.parallel.channel import (
+        ParallelConvolution2D as ParallelConvolution2D,
+    )
+    from renga.links.parallel.channel import (
+        ParallelDeconvolution2D as ParallelDeconvolution2D,
+    )
+    from renga.links.parallel.channel import (
+        ParallelEmbedID as ParallelEmbedID,
+    )
+    from renga.links.parallel.channel import (
+        ParallelLinear as ParallelLinear,
+    )
+    from renga.links.parallel.channel import (
+        ParallelMultiHeadAttention as ParallelMultiHeadAttention,
+    )
+    from renga.links.parallel.channel import (
+        ParallelVocabEmbedID as ParallelVocabEmbedID,
+    )
+    from renga.links.parallel.sequence import (
+        SequenceEmbedID as SequenceEmbedID,
+    )
+    from renga.links.parallel.sequence import (
+        SequenceLayerNormalization as SequenceLayerNormalization,
+    )
+    from renga.links.parallel.sequence import (
+        SequenceLinear as SequenceLinear,
+    )
+    from renga.links.parallel.sequence import (
+        SequenceMultiHeadAttention as SequenceMultiHeadAttention,
+    )
+    from renga.links.parallel.sequence import (
+        SequenceRMSNormalization as SequenceRMSNormalization,
+    )
+    from renga.links.parallel.spatial import (
+        SpatialAveragePooling2D as SpatialAveragePooling2D,
+    )
+    from renga.links.parallel.spatial import (
+        SpatialBatchNormalization as SpatialBatchNormalization,
+    )
+    from renga.links.parallel.spatial import (
+        SpatialConvolution2D as SpatialConvolution2D,
+    )
+    from renga.links.parallel.spatial import (
+        SpatialConvolutionND as SpatialConvolutionND,
+    )
+    from renga.links.parallel.spatial import (
+        SpatialDeconvolution2D as SpatialDeconvolution2D,
+    )
+    from renga.links.parallel.spatial import (
+        SpatialDeconvolutionND as SpatialDeconvolutionND,
+    )
+    from renga.links.parallel.spatial import (
+        SpatialLinear as SpatialLinear,
+    )
+    from renga.links.parallel.spatial import (
+        SpatialMaxPooling2D as SpatialMaxPooling2D,
+    )
+
+_suggest_names(
+    __name__,
+    at_first_use={
+        "renga.links": "parallel",
+        "renga.links.model.language.bert": "BERT",
+        "renga.links.model.language.gpt2": "GPT2",
+        "renga.links.model.language.llama": "Llama",
+        "renga.links.model.vision.densenet": "DenseNet DenseNet121",
+        "renga.links.model.vision.efficientnet": "EfficientNet EfficientNetB0",
+        "renga.links.model.vision.googlenet": "GoogLeNet",
+        "renga.links.model.vision.mobilenet": (
+            "MobileNetV2 MobileNetV3 MobileNetV3Large MobileNetV3Small"
+        ),
+        "renga.links.model.vision.residual_network": (
+            "ResidualNetwork ResNet18 ResNet34 ResNet50 ResNet101"
+        ),
+        "renga.links.model.vision.resnet": (
+            "ResNet50Layers ResNet101Layers ResNet152Layers"
+        ),
+        "renga.links.model.vision.unet": "UNet",
+        "renga.links.model.vision.vgg": "VGG16Layers VGG19Layers",
+        "renga.links.model.vision.vgg_bn": "VGG11BN VGG13BN VGG16BN VGG19BN",
+        "renga.links.model.vision.vision_transformer": "VisionTransformer ViTB16",
+        "renga.links.parallel.channel": (
+            "ParallelMultiHeadAttention ParallelBatchNormalization "
+            "ParallelConvolution2D ParallelDeconvolution2D ParallelEmbedID "
+            "ParallelLinear ParallelVocabEmbedID"
+        ),
+        "renga.links.parallel.sequence": (
+            "SequenceEmbedID SequenceLayerNormalization SequenceLinear "
+            "SequenceMultiHeadAttention SequenceRMSNormalization"
+        ),
+        "renga.links.parallel.spatial": (
+            "SpatialAveragePooling2D SpatialBatchNormalization SpatialConvolution2D "
+            "SpatialConvolutionND SpatialDeconvolution2D SpatialDeconvolutionND "
+            "SpatialLinear SpatialMaxPooling2D"
+        ),
+    },
+)

@@ -3,15 +3,11 @@
 from renga._runtime import before_core as _before_core  # isort: skip  # noqa: F401
 
 import sys
+from typing import TYPE_CHECKING
 
 from renga import _core as _core
 from renga import backends as backends
-from renga import communicators as communicators
 from renga import dataset as dataset
-from renga import datasets as datasets
-from renga import distributions as distributions
-from renga import exporters as exporters
-from renga import extensions as extensions
 from renga import function_hooks as function_hooks
 from renga import functions as functions
 from renga import graph_optimizations as graph_optimizations
@@ -21,10 +17,8 @@ from renga import link_hooks as link_hooks
 from renga import links as links
 from renga import optimizer_hooks as optimizer_hooks
 from renga import optimizers as optimizers
-from renga import program as program
 from renga import serializers as serializers
 from renga import training as training
-from renga import transforms as transforms
 from renga import utils as utils
 from renga._core import __version__ as __version__
 from renga._core import get_num_threads as get_num_threads
@@ -33,7 +27,12 @@ from renga._runtime import kernels as kernels
 from renga._runtime import memory as memory
 from renga._runtime.runtime_info import print_runtime_info as print_runtime_info
 from renga._runtime.seed import seed_everything as seed_everything
+from renga._runtime.suggestions import suggest_names as _suggest_names
 from renga.backends import cuda as cuda
+from renga.backends.cuda import should_use_cudnn as should_use_cudnn
+from renga.backends.cuda import (
+    should_use_cudnn_tensor_core as should_use_cudnn_tensor_core,
+)
 from renga.core import around_call as around_call
 from renga.core import backend as backend
 from renga.core import computational_graph as computational_graph
@@ -118,15 +117,30 @@ from renga.graph_optimizations.static_graph import static_code as static_code
 from renga.graph_optimizations.static_graph import static_graph as static_graph
 from renga.graph_optimizations.static_step import static_step as static_step
 from renga.launch import launch as launch
-from renga.profiling.model_summary import model_summary as model_summary
-from renga.profiling.profiler import Profile as Profile
-from renga.profiling.profiler import profiler as profiler
 
-# Last, because it extends what training and its extensions define.
-from renga import distributed as distributed  # isort: skip
-from renga.backends.cuda import should_use_cudnn as should_use_cudnn
-from renga.backends.cuda import (
-    should_use_cudnn_tensor_core as should_use_cudnn_tensor_core,
+if TYPE_CHECKING:
+    from renga import communicators as communicators
+    from renga import datasets as datasets
+    from renga import distributed as distributed
+    from renga import distributions as distributions
+    from renga import exporters as exporters
+    from renga import extensions as extensions
+    from renga import parallel as parallel
+    from renga import profiling as profiling
+    from renga import program as program
+    from renga import transforms as transforms
+    from renga.profiling.model_summary import model_summary as model_summary
+    from renga.profiling.profiler import Profile as Profile
+    from renga.profiling.profiler import profiler as profiler
+
+_suggest_names(
+    __name__,
+    at_first_use={
+        "renga": "communicators datasets distributed distributions exporters "
+        "extensions parallel profiling program transforms",
+        "renga.profiling.model_summary": "model_summary",
+        "renga.profiling.profiler": "Profile profiler",
+    },
 )
 
 # Chainer has these modules without `core`, as `renga.variable`; so have older pickles.

@@ -14,6 +14,7 @@ from renga.communicators.transport.mpi.mpi_communicator import (
     MpiCommunicator,
     native_mpi,
 )
+from renga.utils.folders import home
 
 __all__ = ["DummyCommunicator", "MpiCommunicator", "connect"]
 
@@ -43,7 +44,7 @@ def connect(
     native = native_mpi()
     _require_pmix()
     _require_own_rank()
-    os.environ.setdefault("HOME", settings.home())
+    os.environ.setdefault("HOME", home())
     address = 0
     if mpi_comm is not None:
         from mpi4py import MPI

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 # The keys are names in PyTorch, Keras, NumPy or Lightning, the values are names here.
@@ -61,18 +62,39 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {spelled[near[0]]!r}?" if near else ""
 
 
-def suggest_names(module: str) -> None:
+def suggest_names(module: str, at_first_use: Mapping[str, str] | None = None) -> None:
     """Makes the error for an unknown name of a module suggest a known one.
 
     Sets the module's ``__getattr__``. A definition in the module's source would make
-    type checkers believe that every name exists. It is not for ``renga`` and
-    ``renga.functions``, whose names are looked up in every step: CPython caches the
-    attributes only of modules without ``__getattr__``.
+    type checkers believe that every name exists. It is not for ``renga.functions``,
+    whose names are looked up in every step: CPython caches the attributes only of
+    modules without ``__getattr__``.
+
+    Args:
+        module: the module's name.
+        at_first_use: names, separated by spaces, that the module imports when they are
+            first used, each with the module that it comes from; those of the module
+            itself are its submodules. A block for type checkers imports the same names.
     """
+    at_first_use = at_first_use or {}
+    sources = {
+        n: source for source in at_first_use for n in at_first_use[source].split()
+    }
+    names = vars(sys.modules[module])
 
-    def refuse(name: str) -> Any:
-        public = [each for each in vars(sys.modules[module]) if each[0] != "_"]
-        hint = "" if name.startswith("_") else suggestion(name, public)
-        raise AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
+    def find(name: str) -> Any:
+        source = sources.get(name)
+        if source is None:
+            hint = "" if name.startswith("_") else suggestion(name, public_names())
+            raise AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
+        if source == module:
+            return importlib.import_module(f"{module}.{name}")
+        return names.setdefault(name, getattr(importlib.import_module(source), name))
 
-    vars(sys.modules[module])["__getattr__"] = refuse
+    def public_names() -> list[str]:
+        return [name for name in {**names, **sources} if name[0] != "_"]
+
+    names["__getattr__"] = find
+    if sources:
+        names["__dir__"] = lambda: sorted({*names, *sources})
+        names.setdefault("__all__", public_names())

@@ -31,7 +31,7 @@ class Package(ModuleType):
     @property
     def __all__(self) -> list[str]:
         """All public names but ``renga.chainer``, which would hide this package."""
-        return [name for name in vars(renga) if name[0] != "_" and name != "chainer"]
+        return [name for name in dir(renga) if name[0] != "_" and name != "chainer"]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(renga, name)

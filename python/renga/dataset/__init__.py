@@ -1,6 +1,9 @@
 """Data sets, iterators over them and converters of their batches."""
 
-from renga.dataset import convert, dataset_mixin, download, iterator, tabular
+from typing import TYPE_CHECKING
+
+from renga._runtime.suggestions import suggest_names as _suggest_names
+from renga.dataset import convert, dataset_mixin, iterator, tabular
 from renga.dataset.convert import (
     ConcatWithAsyncTransfer,
     Converter,
@@ -9,13 +12,6 @@ from renga.dataset.convert import (
     to_device,
 )
 from renga.dataset.dataset_mixin import DatasetMixin
-from renga.dataset.download import (
-    cache_or_load_file,
-    cached_download,
-    get_dataset_directory,
-    get_dataset_root,
-    set_dataset_root,
-)
 from renga.dataset.iterator import Iterator
 from renga.dataset.tabular.tabular_dataset import TabularDataset
 
@@ -39,3 +35,24 @@ __all__ = [
     "tabular",
     "to_device",
 ]
+
+if TYPE_CHECKING:
+    from renga.dataset import download
+    from renga.dataset.download import (
+        cache_or_load_file,
+        cached_download,
+        get_dataset_directory,
+        get_dataset_root,
+        set_dataset_root,
+    )
+
+_suggest_names(
+    __name__,
+    at_first_use={
+        "renga.dataset": "download",
+        "renga.dataset.download": (
+            "cache_or_load_file cached_download get_dataset_directory "
+            "get_dataset_root set_dataset_root"
+        ),
+    },
+)

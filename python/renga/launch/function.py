@@ -13,13 +13,12 @@ import sys
 import tempfile
 from typing import IO, Any, Callable
 
-from renga.communicators.failure import with_rank
 from renga.launch.child import child_command
 from renga.launch.mpiexec import mpiexec_command, mpiexec_environment
 from renga.launch.slurm import is_rank
 from renga.utils import pickling
 from renga.utils.argument import check_count
-from renga.utils.exceptions import pack
+from renga.utils.exceptions import pack, with_prefix
 
 
 def launch(
@@ -107,7 +106,7 @@ def _raise_failure(folder: pathlib.Path, ranks: int, code: int) -> None:
     if failures:
         rank = int(failures[0].suffix[1:])
         error = _read(failures[0]).unpack()
-        raise with_rank(error, rank) from error.__cause__
+        raise with_prefix(error, f"rank {rank}") from error.__cause__
     notes = [(folder / "mpiexec").read_text(errors="replace")]
     for rank in range(1, ranks):
         output = folder / f"output.{rank}"

@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping
 
-from renga.communicators import settings
+from renga.utils.folders import home
 
 # Ranks on other hosts get the variables of this process's environment that begin with
 # these letters.
@@ -56,7 +56,7 @@ def mpiexec_environment(ranks: int) -> dict[str, str]:
     """
     cores = len(os.sched_getaffinity(0))
     defaults = {
-        "HOME": settings.home(),
+        "HOME": home(),
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from typing import IO, Any
@@ -61,7 +60,7 @@ def atomic_write(
 
 def _temporary_name(path: str) -> str:
     folder, name = os.path.split(path)
-    end = f".{secrets.token_hex(4)}.tmp"
+    end = f".{os.urandom(4).hex()}.tmp"
     name = os.fsdecode(os.fsencode(name)[: _LONGEST_NAME - 1 - len(end)])
     return os.path.join(folder, f".{name}{end}")
 

@@ -1,9 +1,8 @@
 """Training loops: trainers, updaters, triggers and extensions."""
 
-import importlib
-from typing import Any
+from typing import TYPE_CHECKING
 
-from renga._runtime.suggestions import suggestion as _suggestion
+from renga._runtime.suggestions import suggest_names as _suggest_names
 from renga.training import extension, trigger, triggers, updater, updaters, util
 from renga.training.extension import (
     PRIORITY_EDITOR,
@@ -42,10 +41,8 @@ __all__ = [
     "util",
 ]
 
+if TYPE_CHECKING:
+    from renga.training import extensions
 
-def __getattr__(name: str) -> Any:
-    # The extensions import this package, so they are imported on first use.
-    if name == "extensions":
-        return importlib.import_module("renga.training.extensions")
-    hint = "" if name[0] == "_" else _suggestion(name, __all__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
+# The extensions import this package.
+_suggest_names(__name__, at_first_use={"renga.training": "extensions"})

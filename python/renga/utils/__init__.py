@@ -8,7 +8,16 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
-from renga.utils import argument, array, conv, conv_nd, sparse, type_check, walker_alias
+from renga.utils import (
+    argument,
+    array,
+    conv,
+    conv_nd,
+    imgproc,
+    sparse,
+    type_check,
+    walker_alias,
+)
 from renga.utils.array import force_array, force_type, size_of_shape, sum_to
 from renga.utils.conv import get_conv_outsize, get_deconv_outsize
 from renga.utils.experimental import experimental
@@ -32,6 +41,7 @@ __all__ = [
     "get_conv_outsize",
     "get_deconv_outsize",
     "get_order",
+    "imgproc",
     "nondeterministic",
     "size_of_shape",
     "sparse",
