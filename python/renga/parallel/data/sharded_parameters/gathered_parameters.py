@@ -138,6 +138,7 @@ class GatheredParameters(ShardedStates):
         # The service stops updating before the barrier: a rank that has passed it may
         # be at its end.
         self._service.set_updating(False)
+        self._service.forget_others()
         self._comm.barrier()
 
 

@@ -13,7 +13,7 @@ import numpy
 from renga.communicators import Communicator, RankFailed, Work
 from renga.communicators.arrays import Array
 
-_REQUEST_TAG, _ROW_TAG = 0, 1
+_REQUEST_TAG, _ROW_TAGS = 0, 32766  # the least that MPI allows, without this one
 _DONE = -1  # in the place of a row's number: the sender asks for no more rows
 # The thread that answers looks for requests as often after the last one, and less and
 # less often later.
@@ -30,6 +30,9 @@ class RowService:
     A thread of each rank answers until no rank has a use for rows any more. A process
     does not end before, unless the others wait for it in an update.
 
+    A row of another node goes to one rank of this node, which the others of the node
+    ask for it.
+
     Every rank makes one at the same time.
 
     Args:
@@ -38,6 +41,7 @@ class RowService:
 
     def __init__(self, comm: Communicator) -> None:
         self._comm = comm.split(0, comm.rank)
+        self._asked = _asked_ranks(self._comm)
         self._answers = _Answers(self._comm)
         self._lock = threading.Lock()
         self._others = [r for r in range(comm.size) if r != comm.rank]
@@ -55,15 +59,64 @@ class RowService:
         """Tells whether this rank is in an update, in which it waits for all ranks."""
         self._answers.is_updating = is_updating
 
+    def forget_others(self) -> None:
+        """Keeps no row of another rank: before a barrier after which rows differ."""
+        self._answers.forget_others()
+
     def fetch(self, number: int, rows: Array) -> list[Any]:
         """Works that fill the rows of other ranks in an array (ranks, elements)."""
-        request = numpy.array([number], numpy.int64)
         works: list[Any] = []
         with self._lock:  # rows come in the order of requests
             for r in self._others:
-                works.append(self._comm.recv(r, _ROW_TAG, out=rows[r], wait=False))
-                works.append(self._comm.send(request, r, _REQUEST_TAG, wait=False))
+                if self._asked[r] == self._comm.rank:
+                    works.append(_Copy(self._answers.passed_row(number, r), rows[r]))
+                else:
+                    works += _ask(self._comm, self._asked[r], number, r, rows[r])
         return works
+
+
+def _asked_ranks(comm: Communicator) -> list[int]:
+    """Which rank gives this one the row of each: one of its own node."""
+    places = comm.allgather_obj((comm.inter_rank, comm.intra_rank))
+    node = [r for r, (i, _) in enumerate(places) if i == comm.inter_rank]
+    return [
+        r if r in node or len(node) == 1 else node[local % len(node)]
+        for r, (_, local) in enumerate(places)
+    ]
+
+
+def _ask(
+    comm: Communicator, asked: int, number: int, r: int, out: Array
+) -> tuple[Any, Any]:
+    """Works that ask a rank for a row of rank ``r``, and receive it."""
+    request = numpy.array([number, r], numpy.int64)
+    received = comm.recv(asked, _tag_of(comm, number, r), out=out, wait=False)
+    return received, comm.send(request, asked, _REQUEST_TAG, wait=False)
+
+
+def _tag_of(comm: Communicator, number: int, r: int) -> int:
+    return 1 + (number * comm.size + r) % _ROW_TAGS
+
+
+class _PassedRow:
+    """A row of another node, which this rank gets for all of its node."""
+
+    def __init__(self, comm: Communicator, number: int, r: int, like: Array) -> None:
+        self.array = numpy.empty_like(like)
+        self.works = _ask(comm, r, number, r, self.array)
+        self.uses = 0
+
+
+class _Copy:
+    """The work of a row that this rank gets for others, too."""
+
+    def __init__(self, row: _PassedRow, out: Array) -> None:
+        self._row, self._out = row, out
+
+    def wait(self) -> None:
+        for work in self._row.works:
+            work.wait()
+        self._out[...] = self._row.array
 
 
 class _Answers:
@@ -71,6 +124,10 @@ class _Answers:
 
     def __init__(self, comm: Communicator) -> None:
         self._comm = comm
+        self._passed: dict[tuple[int, int], _PassedRow] = {}
+        self._passed_lock = threading.Lock()
+        # Rows that have not arrived, and ranks that have asked for them.
+        self._waiting: list[tuple[_PassedRow, int, int]] = []
         self._rows: dict[int, Array] = {}
         self._count = 0
         self._works: list[Work] = []
@@ -90,6 +147,22 @@ class _Answers:
 
     def keep(self, numbers: set[int]) -> None:
         self._rows = {n: row for n, row in self._rows.items() if n in numbers}
+
+    def forget_others(self) -> None:
+        with self._passed_lock:
+            self._passed.clear()
+
+    def passed_row(self, number: int, r: int) -> _PassedRow:
+        """A row that is kept until each rank of the node has asked for it."""
+        with self._passed_lock:
+            row = self._passed.get((number, r))
+            if row is None:
+                row = _PassedRow(self._comm, number, r, self._rows[number])
+                self._passed[number, r] = row
+            row.uses += 1
+            if row.uses == self._comm.intra_size:
+                del self._passed[number, r]
+            return row
 
     def end(self) -> None:
         """Waits until no rank asks any more."""
@@ -112,6 +185,8 @@ class _Answers:
                 pause, last = _LEAST_SECONDS, time.monotonic()
                 continue
             self._works = [work for work in self._works if not work.test()]
+            if self._pass_on():
+                pause = _LEAST_SECONDS
             time.sleep(pause)
             pause = min(_MOST_SECONDS, pause * _GROWTH)
 
@@ -123,17 +198,30 @@ class _Answers:
             if is_closing or (self.is_updating and r in self._done):
                 self._told.add(r)
                 self._send(numpy.array([_DONE], numpy.int64), r, _REQUEST_TAG)
-        if not is_closing or self._works:
+        if not is_closing or self._works or self._waiting:
             return False
         is_late = _is_ending and time.monotonic() - last > _LAST_SECONDS
         return is_late or self._done == self._others
 
     def _answer(self, source: int) -> None:
-        (number,) = self._comm.recv(source, _REQUEST_TAG)
+        (number, *ranks) = self._comm.recv(source, _REQUEST_TAG).tolist()
         if number == _DONE:
             self._done.add(source)
+            return
+        (r,) = ranks
+        tag = _tag_of(self._comm, number, r)
+        if r == self._comm.rank:
+            self._send(self._rows[number], source, tag)
         else:
-            self._send(self._rows[int(number)], source, _ROW_TAG)
+            self._waiting.append((self.passed_row(number, r), source, tag))
+
+    def _pass_on(self) -> bool:
+        """Sends rows that have arrived to the ranks that have asked for them."""
+        arrived = [entry for entry in self._waiting if entry[0].works[0].test()]
+        for row, source, tag in arrived:
+            self._waiting.remove((row, source, tag))
+            self._send(row.array, source, tag)
+        return bool(arrived)
 
     def _send(self, x: Array, dest: int, tag: int) -> None:
         self._works.append(self._comm.send(x, dest, tag, wait=False))
