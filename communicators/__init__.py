@@ -72,7 +72,7 @@ def _connect(name: str, mpi_comm: Any) -> Communicator:
         return local.current()
     if name == "pure_nccl":
         return nccl.connect(mpi_comm)
-    kind = mpi.DummyCommunicator if name == "dummy" else mpi.MpiCommunicator
+    kind = mpi.DummyMpiCommunicator if name == "dummy" else mpi.MpiCommunicator
     comm = mpi.connect(mpi_comm, name != "messages", kind)
     if name == "single_node" and comm.inter_size > 1:
         raise ValueError(

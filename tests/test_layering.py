@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import functools
 import glob
 import re
@@ -544,6 +545,23 @@ def test_underscore_members_of_others_are_not_used():
         if (members := underscore_members_of_others(path) - everywhere)
     }
     assert used == {m: names for m, names in UNDERSCORE_MEMBERS.items() if m != "*"}
+
+
+# Two classes have each of these names: Chainer or NumPy names them so, or they are
+# public names of two packages.
+SHARED_CLASS_NAMES = {"BatchNormalization", "Call", "Constant", "Device", "Graph"}
+SHARED_CLASS_NAMES |= {"Normal", "Parameter", "SimplifiedDropconnect", "TimerHook"}
+SHARED_CLASS_NAMES |= {"Uniform", "ndarray"}
+
+
+def test_classes_have_names_of_their_own():
+    names = collections.Counter(
+        node.name
+        for path in python_files().values()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert {name for name, n in names.items() if n > 1} == SHARED_CLASS_NAMES
 
 
 # Annotations of public functions and methods that say Any. Fewer are better: a smaller

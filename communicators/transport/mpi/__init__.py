@@ -9,14 +9,14 @@ from typing import Any
 from renga import _communicators, _core
 from renga.communicators import settings
 from renga.communicators.transport.mpi import exit_hooks, stale_files
-from renga.communicators.transport.mpi.dummy import DummyCommunicator
+from renga.communicators.transport.mpi.dummy import DummyMpiCommunicator
 from renga.communicators.transport.mpi.mpi_communicator import (
     MpiCommunicator,
     native_mpi,
 )
 from renga.utils.folders import home
 
-__all__ = ["DummyCommunicator", "MpiCommunicator", "connect"]
+__all__ = ["DummyMpiCommunicator", "MpiCommunicator", "connect"]
 
 # The process that has taken a rank of the job; inherited by its children.
 _TAKEN = "RENGA_RANK_TAKEN"

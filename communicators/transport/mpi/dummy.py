@@ -11,7 +11,7 @@ from renga.communicators.transport.mpi.mpi_communicator import MpiCommunicator
 from renga.communicators.work import Work
 
 
-class DummyCommunicator(MpiCommunicator):
+class DummyMpiCommunicator(MpiCommunicator):
     """``all_reduce`` returns this rank's own arrays at once.
 
     A training step takes as long as it would if the reduction of gradients took no

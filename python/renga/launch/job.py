@@ -56,7 +56,7 @@ class Member:
                 os.kill(self._pid, signal.SIGKILL)
 
 
-class Job:
+class LaunchJob:
     """Ranks that one mpiexec has started.
 
     Output of a job that stands by is kept until it goes.

@@ -7,7 +7,7 @@ import sys
 import time
 from types import FrameType
 
-from renga.launch.job import Job
+from renga.launch.job import LaunchJob
 from renga.launch.plan import LaunchPlan
 from renga.launch.switchboard import Switchboard
 
@@ -64,9 +64,9 @@ class Supervisor:
         self._is_elastic = False
         self._is_leaving = False
         self._down: set[str] = set()
-        self._retiring: list[Job] = []
+        self._retiring: list[LaunchJob] = []
         self._active = self._start(plan.count.most)
-        self._standby: Job | None = None
+        self._standby: LaunchJob | None = None
         self._failed_standbys = 0  # since one was ready
         self._no_standby_before = 0.0
         self._no_growth_before = 0.0
@@ -180,7 +180,7 @@ class Supervisor:
         if alive:
             self._down |= hosts - alive
 
-    def _start(self, size: int) -> Job:
+    def _start(self, size: int) -> LaunchJob:
         plan = self._plan
         self._numbers += 1
         # Growing means to try all of them.
@@ -189,15 +189,15 @@ class Supervisor:
         program = ["-m", "renga.launch.member", *plan.program]
         environment = plan.environment() | self._switchboard.variable(self._numbers)
         command = plan.command(size, program, hosts, environment)
-        job = Job(self._numbers, size, hosts, command, environment)
+        job = LaunchJob(self._numbers, size, hosts, command, environment)
         self._switchboard.add(job)
         return job
 
-    def _retire(self, job: Job) -> None:
+    def _retire(self, job: LaunchJob) -> None:
         job.kill()
         self._retiring.append(job)
 
-    def _is_over(self, job: Job) -> bool:
+    def _is_over(self, job: LaunchJob) -> bool:
         return job.has_ended() and not self._switchboard.is_heard(job)
 
     def _status_of_failure(self) -> int:
@@ -213,7 +213,7 @@ class Supervisor:
                 job.kill()
         self._wait_for([job for job in jobs if job is not None])
 
-    def _wait_for(self, jobs: list[Job]) -> None:
+    def _wait_for(self, jobs: list[LaunchJob]) -> None:
         limit = time.monotonic() + _END_SECONDS
         while not all(self._is_over(job) for job in jobs):
             self._switchboard.serve(_TICK_SECONDS)

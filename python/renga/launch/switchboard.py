@@ -12,7 +12,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Callable
 
-from renga.launch.job import Job, Member, hello_of, own_streams
+from renga.launch.job import LaunchJob, Member, hello_of, own_streams
 from renga.parallel.elastic.membership import VARIABLE
 
 _SIOCGIFADDR = 0x8915
@@ -30,7 +30,7 @@ class Switchboard:
 
     def __init__(self, is_local: bool) -> None:
         self._token = secrets.token_hex(16)
-        self._jobs: dict[int, Job] = {}
+        self._jobs: dict[int, LaunchJob] = {}
         self._pipes: dict[int, int] = {}  # open ones of each job, by its number
         self._selector = selectors.DefaultSelector()
         self._addresses = ["127.0.0.1"] if is_local else own_addresses()
@@ -55,7 +55,7 @@ class Switchboard:
         words = [job, self._token, self._server.getsockname()[1], *self._addresses]
         return {VARIABLE: ",".join(map(str, words))}
 
-    def add(self, job: Job) -> None:
+    def add(self, job: LaunchJob) -> None:
         """Hears a job."""
         self._jobs[job.number] = job
         pipes = (job.process.stdout, job.process.stderr)
@@ -64,7 +64,7 @@ class Switchboard:
             assert pipe is not None
             self._watch(pipe, partial(self._hear, job, pipe, stream))
 
-    def is_heard(self, job: Job) -> bool:
+    def is_heard(self, job: LaunchJob) -> bool:
         """Whether a job may still write something."""
         return self._pipes[job.number] > 0
 
@@ -80,7 +80,7 @@ class Switchboard:
         self._selector.unregister(file)
         file.close()
 
-    def _hear(self, job: Job, pipe: Any, stream: Any) -> None:
+    def _hear(self, job: LaunchJob, pipe: Any, stream: Any) -> None:
         text = os.read(pipe.fileno(), 1 << 16)
         if text:
             job.write(stream, text)

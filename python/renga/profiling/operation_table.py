@@ -13,7 +13,7 @@ _HEADINGS = [
 ]
 
 
-class Row(NamedTuple):
+class OperationRow(NamedTuple):
     """All runs of an operation in one direction, forward or backward."""
 
     name: str
@@ -24,7 +24,9 @@ class Row(NamedTuple):
     flops: int | None  # likewise
 
 
-def rows_of(runs: Iterable[tuple[str, str, float, OperationCost]]) -> list[Row]:
+def rows_of(
+    runs: Iterable[tuple[str, str, float, OperationCost]],
+) -> list[OperationRow]:
     """One row for each operation and direction, the longest first.
 
     Args:
@@ -34,7 +36,7 @@ def rows_of(runs: Iterable[tuple[str, str, float, OperationCost]]) -> list[Row]:
     for name, direction, seconds, cost in runs:
         found.setdefault((name, direction), []).append((seconds, cost))
     rows = [
-        Row(
+        OperationRow(
             *key,
             len(own),
             sum(seconds for seconds, _ in own),
@@ -46,7 +48,7 @@ def rows_of(runs: Iterable[tuple[str, str, float, OperationCost]]) -> list[Row]:
     return sorted(rows, key=lambda row: -row.seconds)
 
 
-def table_of(rows: Sequence[Row]) -> str:
+def table_of(rows: Sequence[OperationRow]) -> str:
     """The rows as text, with each one's percentage of the total time."""
     total = sum(row.seconds for row in rows)
     cells = [_HEADINGS, *(_cells(row, total) for row in rows)]
@@ -55,7 +57,7 @@ def table_of(rows: Sequence[Row]) -> str:
     return "\n".join([*lines, f"{calls} operations took {total * 1e3:.3f} ms"])
 
 
-def _cells(row: Row, total: float) -> list[str]:
+def _cells(row: OperationRow, total: float) -> list[str]:
     share = row.seconds / total if total else 0
     return [
         row.name,

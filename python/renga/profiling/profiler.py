@@ -18,7 +18,7 @@ from renga.core.operations import operation_name
 from renga.function_hooks.running import RunningCalls
 from renga.profiling import chrome_trace
 from renga.profiling.operation_cost import OperationCost, backward_cost, forward_cost
-from renga.profiling.operation_table import Row, rows_of, table_of
+from renga.profiling.operation_table import OperationRow, rows_of, table_of
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
@@ -155,7 +155,7 @@ class Profile(FunctionHook):
         """The duration of all ended blocks in seconds, summed over threads."""
         return sum(self._blocks) / 1e9
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[OperationRow]:
         """One row for each operation and direction, the longest first."""
         return rows_of(
             (event.name, event.direction, event.own / 1e9, event.cost)

@@ -11,13 +11,13 @@ from renga.core.link import Link
 from renga.links.parallel.channel.choice import LinkChoice
 from renga.parallel.channel.replacement import ChannelReplacer
 from renga.parallel.conversion.replacement import LinkReplacement
-from renga.parallel.conversion.run import Run, Sharded
+from renga.parallel.conversion.run import ParallelRun, Sharded
 from renga.parallel.conversion.strategy import LinkStrategy
 from renga.parallel.conversion.tracked_link import loaded_class, tracked_class
 from renga.parallel.placement.whole_reads import gather_shards_for_functions
 
 
-class ChannelRun(Run):
+class ChannelRun(ParallelRun):
     """Runs models: parallel links gather what they do not have.
 
     Args:

@@ -21,7 +21,7 @@ from renga.parallel.placement.tracker import PlacementTracker, tracking
 Sharded = Iterator[tuple[Any, Any, Callable[[Any], Any]]]
 
 
-class Run:
+class ParallelRun:
     """Runs a model: all ranks call it alike, and use the same random numbers.
 
     A strategy derives its own, which says what ranks have for arguments and results.

@@ -16,7 +16,7 @@ from renga.parallel.conversion.replacement import (
     copy_with_replacements,
 )
 from renga.parallel.conversion.report import report
-from renga.parallel.conversion.run import Run
+from renga.parallel.conversion.run import ParallelRun
 from renga.parallel.conversion.tracked_link import LoadedLink
 from renga.parallel.placement.replicated_parameter import ReplicatedParameter
 
@@ -67,7 +67,7 @@ class LinkStrategy(Strategy):
 
     def divide(
         self, model: Link, comm: Any, example: Sequence[object]
-    ) -> tuple[list[LinkReplacement], Run]:
+    ) -> tuple[list[LinkReplacement], ParallelRun]:
         """What replaces each link with parameters, and how the new model runs."""
         raise NotImplementedError
 

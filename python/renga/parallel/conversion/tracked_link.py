@@ -15,7 +15,7 @@ from renga.parallel.placement.tracker import current_tracker
 class LoadedLink(Link):
     """A link of a model that all ranks run together, which notes what it has loaded."""
 
-    parallel_run: Any  # a Run
+    parallel_run: Any  # a ParallelRun
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         super().serialize(serializer)
@@ -36,8 +36,8 @@ class LoadedLink(Link):
 class TrackedLink(LoadedLink):
     """A link of a model whose activations are sharded.
 
-    When it is called from outside of the model, the latter's ``Run`` shards arguments,
-    and replaces or checks functions until the call returns.
+    When it is called from outside of the model, the latter's ``ParallelRun`` shards
+    arguments, and replaces or checks functions until the call returns.
     """
 
     def forward(self, *args: object, **kwargs: object) -> Any:

@@ -41,7 +41,7 @@ MODELS: dict[str, Callable[[], Sequence[Layer]]] = {
 }
 
 
-class Row(NamedTuple):
+class ScalingRow(NamedTuple):
     """A way of training on some ranks."""
 
     way: str
@@ -56,7 +56,7 @@ class ScalingTable(NamedTuple):
     """The predictions of :func:`scale`; ``str`` makes a table of them."""
 
     title: str
-    rows: list[Row]
+    rows: list[ScalingRow]
 
     def __str__(self) -> str:
         parts = list(self.rows[0].step.parts)
@@ -147,7 +147,7 @@ def scale(
         hours = epoch / step.throughput / useful / 3600
         efficiency = step.throughput / ranks / alone
         dollars = cluster.price * ranks * hours
-        rows.append(Row(way, ranks, step, efficiency, useful, dollars))
+        rows.append(ScalingRow(way, ranks, step, efficiency, useful, dollars))
     return ScalingTable(f"{name}, {batch} samples a rank, {cluster}", rows)
 
 

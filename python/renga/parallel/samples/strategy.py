@@ -20,7 +20,7 @@ from renga.parallel.conversion.arguments import (
     map_arrays,
 )
 from renga.parallel.conversion.replacement import LinkReplacement
-from renga.parallel.conversion.run import Run, Sharded
+from renga.parallel.conversion.run import ParallelRun, Sharded
 from renga.parallel.conversion.strategy import LinkStrategy
 from renga.parallel.conversion.tracked_link import tracked_class
 from renga.parallel.groups import create_groups
@@ -42,7 +42,7 @@ from renga.parallel.samples.summed_gradients import summing_gradients
 from renga.utils.type_check import InvalidType
 
 
-class SampleRun(Run):
+class SampleRun(ParallelRun):
     """Runs models: samples are divided among ranks, and outputs gathered.
 
     Arrays among the arguments that are as long as the first one are samples along axis

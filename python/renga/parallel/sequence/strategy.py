@@ -20,7 +20,7 @@ from renga.links.parallel.sequence.tokens import (
 )
 from renga.parallel.conversion.arguments import map_arrays
 from renga.parallel.conversion.replacement import LinkReplacement
-from renga.parallel.conversion.run import Run, Sharded
+from renga.parallel.conversion.run import ParallelRun, Sharded
 from renga.parallel.conversion.strategy import LinkStrategy
 from renga.parallel.placement import REPLICATE, Shard
 from renga.parallel.placement.tracker import PlacementTracker, tracking
@@ -33,7 +33,7 @@ from renga.parallel.sequence.sequence_checker import SequenceChecker
 from renga.utils.type_check import InvalidType
 
 
-class SequenceRun(Run):
+class SequenceRun(ParallelRun):
     """Runs models: functions are checked, and embeddings of positions replaced.
 
     Positional arguments of two axes or more are sequences (N, L, …); keyword arguments,

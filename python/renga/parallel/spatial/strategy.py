@@ -12,7 +12,7 @@ from renga.core.link import Link
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.image import scatter_image
 from renga.parallel.conversion.replacement import LinkReplacement
-from renga.parallel.conversion.run import Run, Sharded
+from renga.parallel.conversion.run import ParallelRun, Sharded
 from renga.parallel.conversion.strategy import LinkStrategy
 from renga.parallel.placement.tracker import PlacementTracker, tracking
 from renga.parallel.spatial.arguments import gather_results, scatter_arguments
@@ -21,7 +21,7 @@ from renga.parallel.spatial.spatial_checker import SpatialChecker
 from renga.parallel.spatial.substitutes import substitutes
 
 
-class SpatialRun(Run):
+class SpatialRun(ParallelRun):
     """Runs models: functions are replaced by spatial ones or checked."""
 
     strategy = "spatial"

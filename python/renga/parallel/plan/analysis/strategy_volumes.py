@@ -16,7 +16,7 @@ from renga.parallel.plan.strategies.traced_model import TracedModel
 from renga.parallel.spatial.replacement import SpatialReplacer
 
 
-class Layer(NamedTuple):
+class AnalyzedLayer(NamedTuple):
     """A function of a forward pass, on its own."""
 
     name: str  # the path of its link and its own name
@@ -47,7 +47,7 @@ def layers_of(
     found: Sequence[Recorded],
     strategies: Sequence[str],
     ranks: int,
-) -> list[Layer]:
+) -> list[AnalyzedLayer]:
     """The functions of a forward pass with volume and memory.
 
     The messages of a link count where its first function is.
@@ -69,7 +69,7 @@ def layers_of(
         memory = {s: _memory(s, own, f.bytes, ranks) for s in strategies}
         name = f"{f.path} {f.function}".strip()
         numbers = f.work, f.depth, f.finished, f.bytes, own
-        layers.append(Layer(name, f.function, *numbers, volume, memory))
+        layers.append(AnalyzedLayer(name, f.function, *numbers, volume, memory))
     return layers
 
 

@@ -20,7 +20,11 @@ from renga.core.configuration import using_config
 from renga.core.link import Link
 from renga.core.link.own_values import own_params
 from renga.core.types import ArrayLike
-from renga.parallel.plan.analysis.strategy_volumes import Layer, Recorded, layers_of
+from renga.parallel.plan.analysis.strategy_volumes import (
+    AnalyzedLayer,
+    Recorded,
+    layers_of,
+)
 from renga.parallel.plan.drawing import metadata
 from renga.profiling.operation_cost import forward_flops
 from renga.program import Program, Value, record
@@ -35,7 +39,7 @@ class WorkDepth:
 
     model: str
     ranks: int
-    layers: list[Layer]
+    layers: list[AnalyzedLayer]
 
     @property
     def work(self) -> int:
