@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable
+from typing import Callable
 
 import numpy as np
 
@@ -18,7 +18,7 @@ class Skipped(Exception):
     """The check cannot run here; the message says why."""
 
 
-def require(held: bool, expected: str, got: Any) -> None:
+def require(held: bool, expected: str, got: object) -> None:
     """Raises RuntimeError unless ``held``."""
     if not held:
         raise RuntimeError(f"expected {expected}, got {got}")

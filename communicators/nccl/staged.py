@@ -101,7 +101,7 @@ class StagedCommunicator(Communicator):
         return pending.then(lambda y: _placed(y, out))
 
 
-def on_gpu(x: Any) -> bool:
+def on_gpu(x: object) -> bool:
     """Whether an array, or one in a list or tuple, is in GPU memory."""
     return any(hasattr(leaf, "__cuda_array_interface__") for leaf in leaves(x))
 

@@ -21,7 +21,7 @@ Filename = Union[str, Callable[[Trainer], str]]
 def snapshot(
     savefun: Callable[..., object] | None = None,
     filename: Filename = "snapshot_iter_{.updater.iteration}",
-    **kwargs: Any,
+    **kwargs: object,
 ) -> extension.Extension:
     """An extension that saves the trainer, so that training can be resumed exactly.
 
@@ -73,7 +73,7 @@ def snapshot_object(
     target: object,
     filename: Filename,
     savefun: Callable[..., object] | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> extension.Extension:
     """An extension that saves an object; the arguments are those of ``snapshot``."""
     return snapshot(savefun, filename, target=target, **kwargs)

@@ -130,7 +130,7 @@ class StandardWriter(SimpleWriter):
     """
 
     def __init__(
-        self, savefun: Callable[..., object] = npz.save_npz, **kwds: Any
+        self, savefun: Callable[..., object] = npz.save_npz, **kwds: object
     ) -> None:
         super().__init__(savefun, **kwds)
         self._worker: Any = None

@@ -18,7 +18,7 @@ from renga.core.function_hook import (
 )
 
 
-def has_nan(x: Any) -> bool:
+def has_nan(x: object) -> bool:
     """Whether ``x`` is a float array that contains NaN."""
     kind = getattr(getattr(x, "dtype", None), "kind", None)
     return kind == "f" and bool(numpy.isnan(cuda.to_cpu(x)).any())

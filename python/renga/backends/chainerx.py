@@ -35,6 +35,6 @@ def to_chx(array: Any) -> Any:
     ChainerxDevice(array)
 
 
-def from_chx(array: Any) -> Any:
+def from_chx(array: object) -> Any:
     """``array`` as it is, since no array is ChainerX's."""
     return array

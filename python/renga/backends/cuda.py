@@ -8,6 +8,7 @@ The plugin and CuPy are loaded when a name that depends on them is first used:
 from __future__ import annotations
 
 import functools
+from types import ModuleType
 from typing import Any, Callable
 
 import numpy
@@ -89,7 +90,7 @@ class GpuDevice(_Device):
         return (loaded().ndarray,)
 
     @property
-    def xp(self) -> Any:
+    def xp(self) -> ModuleType:
         """CuPy, or without it :mod:`renga.backends.cuda_arrays`."""
         return loaded().cupy
 
@@ -160,7 +161,7 @@ def get_device_from_array(*arrays: object) -> Any:
     return next((x.device for x in arrays if isinstance(x, kind)), DummyDevice)
 
 
-def get_device(*args: Any) -> Any:
+def get_device(*args: object) -> Any:
     """The device of the first argument that has one: a number, device or array."""
     names = loaded()
     for arg in args:
@@ -171,7 +172,7 @@ def get_device(*args: Any) -> Any:
     return DummyDevice
 
 
-def to_cpu(array: Any, stream: Any = None) -> Any:
+def to_cpu(array: object, stream: Any = None) -> Any:
     """Arrays as ``to_gpu`` takes them, in main memory; raises a device's failure.
 
     Raises:
@@ -189,7 +190,7 @@ def to_cpu(array: Any, stream: Any = None) -> Any:
     return None if array is None else numpy.asarray(array)
 
 
-def to_gpu(array: Any, device: Any = None, stream: Any = None) -> Any:
+def to_gpu(array: object, device: Any = None, stream: Any = None) -> Any:
     """An array, or a list or tuple of arrays or None, on a device.
 
     Args:
@@ -214,7 +215,7 @@ def copy(
     return sent.copy() if sent is array else sent
 
 
-def get_array_module(*args: object) -> Any:
+def get_array_module(*args: object) -> ModuleType:
     """NumPy or CuPy, whichever the arrays or Variables belong to."""
     names = loaded()
     for arg in args:
@@ -280,7 +281,7 @@ def reduce(
     map_expr: str,
     reduce_expr: str,
     post_map_expr: str,
-    identity: Any,
+    identity: object,
     name: str,
     **kwargs: object,
 ) -> Any:

@@ -31,7 +31,7 @@ class ndarray:
     __hash__ = None  # type: ignore[assignment]
     __slots__ = ("_owner", "_address", "shape", "strides", "dtype", "__weakref__")
 
-    def __init__(self, shape: Any, dtype: DTypeLike = float) -> None:
+    def __init__(self, shape: int | Sequence[int], dtype: DTypeLike = float) -> None:
         device = f"cuda:{current_device().id}"
         name = numpy.dtype(dtype).name
         self._describe(_core.empty_variable(_extents(shape), name, device))
@@ -241,7 +241,7 @@ def _apply(compute: Callable, x: ndarray, other: Any) -> Any:
     return compute(_core.Variable(x, requires_grad=False), other).array
 
 
-def make(variable: Any) -> ndarray:
+def make(variable: object) -> ndarray:
     """The array over a Variable's memory."""
     new = ndarray.__new__(ndarray)
     new._describe(variable)
@@ -266,13 +266,15 @@ def _address(x: numpy.ndarray) -> int:
     return address
 
 
-def empty(shape: Any, dtype: DTypeLike = float) -> ndarray:
+def empty(shape: int | Sequence[int], dtype: DTypeLike = float) -> ndarray:
     """An array whose elements are not set."""
     return ndarray(shape, dtype)
 
 
 def full(
-    shape: Any, fill_value: float | Array, dtype: DTypeLike | None = None
+    shape: int | Sequence[int],
+    fill_value: float | Array,
+    dtype: DTypeLike | None = None,
 ) -> ndarray:
     """An array of one number."""
     new = ndarray(shape, numpy.asarray(fill_value).dtype if dtype is None else dtype)
@@ -280,12 +282,12 @@ def full(
     return new
 
 
-def zeros(shape: Any, dtype: DTypeLike = float) -> ndarray:
+def zeros(shape: int | Sequence[int], dtype: DTypeLike = float) -> ndarray:
     """An array of zeros."""
     return full(shape, 0, dtype)
 
 
-def ones(shape: Any, dtype: DTypeLike = float) -> ndarray:
+def ones(shape: int | Sequence[int], dtype: DTypeLike = float) -> ndarray:
     """An array of ones."""
     return full(shape, 1, dtype)
 
@@ -315,7 +317,7 @@ def ones_like(a: ndarray, dtype: DTypeLike | None = None) -> ndarray:
     return full_like(a, 1, dtype)
 
 
-def asarray(a: Any, dtype: DTypeLike | None = None) -> ndarray:
+def asarray(a: object, dtype: DTypeLike | None = None) -> ndarray:
     """An array on the device; ``a`` itself if it is one of this dtype."""
     if isinstance(a, ndarray):
         return a if dtype is None else a.astype(dtype, copy=False)
@@ -325,7 +327,7 @@ def asarray(a: Any, dtype: DTypeLike | None = None) -> ndarray:
     return new
 
 
-def array(a: Any, dtype: DTypeLike | None = None) -> ndarray:
+def array(a: object, dtype: DTypeLike | None = None) -> ndarray:
     """A copy on the device."""
     new = asarray(a, dtype)
     return new.copy() if new is a else new

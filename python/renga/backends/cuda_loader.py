@@ -32,7 +32,7 @@ def check_cuda_available() -> None:
     load_plugin()
 
 
-def load_nccl() -> Any:
+def load_nccl() -> ModuleType:
     """The compiled module of NCCL; ImportError where it is missing, or NCCL is."""
     return importlib.import_module("renga._communicators_nccl")
 

@@ -48,7 +48,7 @@ def should_use_ideep(level: str) -> bool:
 
 
 def inputs_all_ready(
-    inputs: Sequence[Any], supported_ndim: Sequence[int] = (2, 4)
+    inputs: Sequence[object], supported_ndim: Sequence[int] = (2, 4)
 ) -> bool:
     """False: no array is ready for iDeep."""
     return False

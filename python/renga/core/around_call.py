@@ -83,7 +83,7 @@ def inner_handler() -> Any:
     return handler
 
 
-def set_inner_handler(handler: Any) -> None:
+def set_inner_handler(handler: object) -> None:
     """Makes it, or none, the handler of this thread, inside of recorders."""
     recorder, present = None, _core.own_around_call()
     while getattr(present, "is_recorder", False):
@@ -95,7 +95,7 @@ def set_inner_handler(handler: Any) -> None:
 
 
 @contextlib.contextmanager
-def surrounding(handler: Any) -> Iterator[None]:
+def surrounding(handler: object) -> Iterator[None]:
     """A context in which a handler, or none, is around the calls of this thread."""
     before = inner_handler()
     set_inner_handler(handler)
@@ -198,12 +198,12 @@ def overridable(function: Function) -> Function:
     return call  # type: ignore[return-value]
 
 
-def variables_in(value: Any) -> list[Any]:
+def variables_in(value: object) -> list[Any]:
     """The Variables in lists, tuples and dictionaries, in order."""
     return [leaf for leaf in leaves(value) if isinstance(leaf, _core.Variable)]
 
 
-def map_variables(function: Callable[[Any], Any], value: Any) -> Any:
+def map_variables(function: Callable[[Any], Any], value: object) -> Any:
     """``value`` with ``function(x)`` in place of each Variable in it, in order."""
 
     def replaced(leaf: ArrayLike) -> Any:

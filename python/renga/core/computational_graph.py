@@ -87,7 +87,7 @@ class ComputationalGraph:
 
 
 def build_computational_graph(
-    outputs: Iterable[Any],
+    outputs: Iterable[object],
     remove_split: bool = True,
     variable_style: Style = "default",
     function_style: Style = "default",

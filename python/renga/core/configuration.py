@@ -55,7 +55,7 @@ class Setting:
 class CoreSetting(Setting):
     """A setting that the core keeps, as it reads it in every operation."""
 
-    def __init__(self, text: str, values: tuple[Any, ...] = (False, True)) -> None:
+    def __init__(self, text: str, values: tuple[object, ...] = (False, True)) -> None:
         super().__init__(None, text, values)
 
     def __set_name__(self, owner: type, name: str) -> None:

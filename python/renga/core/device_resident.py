@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import ModuleType
 from typing import Any
 
 from renga.core import backend
@@ -59,7 +60,7 @@ class DeviceResident:
         return backend.CpuDevice() if self._device is None else self._device
 
     @property
-    def xp(self) -> Any:
+    def xp(self) -> ModuleType:
         """The array module of the device."""
         return self.device.xp
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any, Callable
 
 import numpy
@@ -47,7 +48,7 @@ class Distribution:
         raise _missing(self, "support")
 
     @property
-    def xp(self) -> Any:
+    def xp(self) -> ModuleType:
         """The array module of the parameters."""
         return backend.get_array_module(*self.params.values())
 

@@ -7,7 +7,7 @@ from typing import Any
 from renga import _core
 
 
-def operation_of(function: Any) -> _core.Operation | None:
+def operation_of(function: object) -> _core.Operation | None:
     """The list entry of a call that a hook sees, or of a graph node.
 
     None for Python functions, and for functions that the core does not list, such as

@@ -7,6 +7,7 @@ The class is defined in the core; this module adds the methods written in Python
 from __future__ import annotations
 
 import warnings
+from types import ModuleType
 from typing import Any, Callable, TypeVar, overload
 
 import numpy
@@ -59,7 +60,7 @@ def holds_numbers(x: ArrayLike) -> bool:
     return x.dtype.kind in "biuf"
 
 
-def from_dlpack(array: Any) -> Variable:
+def from_dlpack(array: object) -> Variable:
     """A Variable over the memory of another library's array, which it shares.
 
     ``array`` is anything with ``__dlpack__`` (PyTorch, JAX, CuPy, …) on a device
@@ -81,12 +82,12 @@ def from_dlpack(array: Any) -> Variable:
     return _core.Variable(data, requires_grad=False)
 
 
-def variable_repr(var: Any) -> str:
+def variable_repr(var: object) -> str:
     """``variable name([…])``."""
     return _text(var, ", ")
 
 
-def variable_str(var: Any) -> str:
+def variable_str(var: object) -> str:
     """``variable name([…])`` with the elements formatted by NumPy's ``str``."""
     return _text(var, " ")
 
@@ -255,7 +256,7 @@ class _VariableMethods:
         return _core.ops.transpose(self)
 
     @property
-    def xp(self) -> Any:
+    def xp(self) -> ModuleType:
         """The array module of the device."""
         return self.device.xp
 

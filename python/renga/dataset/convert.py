@@ -56,7 +56,7 @@ def _call_converter(converter: Callable[..., Any], batch: Any, device: Any) -> A
 
 
 def arguments_from(
-    converter: Callable[..., object], batch: Any, device: DeviceLike | None
+    converter: Callable[..., object], batch: object, device: DeviceLike | None
 ) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
     """The arguments and keywords that a model gets for a list of examples."""
     arrays = _call_converter(converter, batch, device)
@@ -65,7 +65,7 @@ def arguments_from(
     return arrays if isinstance(arrays, tuple) else (arrays,), {}
 
 
-def to_device(device: Any, x: Any) -> Any:
+def to_device(device: Any, x: object) -> Any:
     """``x`` on a device, a specifier of one, or, for None, where it is."""
     return x if device is None else backend.get_device(device).send(x)
 

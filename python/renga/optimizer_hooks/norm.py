@@ -63,7 +63,7 @@ def is_above(norm: Any, threshold: float) -> Any:
     return _core.ops.cast(_core.ops.argmin(pair, 0), _BOOL)
 
 
-def one_unless(condition: Any, factor: Callable[[], Any]) -> Any:
+def one_unless(condition: object, factor: Callable[[], Any]) -> Any:
     """``factor()`` where the condition holds, 1 elsewhere."""
     if not isinstance(condition, Variable):
         return factor() if condition else 1.0

@@ -89,10 +89,10 @@ def with_strategy(
     model: Link,
     comm: Ranks,
     strategy: str | Strategy,
-    inputs: Sequence[Any],
+    inputs: Sequence[object],
     input: str = "replicated",
     output: str = "replicated",
-    **options: Any,
+    **options: object,
 ) -> Applied:
     """What ``parallelize`` returns and prints."""
     chosen = strategy

@@ -234,7 +234,7 @@ class Program:
         return "\n".join(["digraph program {", *lines, "}"])
 
 
-def values_in(tree: Any) -> list[Value]:
+def values_in(tree: object) -> list[Value]:
     """The Values in lists, tuples and dictionaries, in order."""
     return [leaf for leaf in leaves(tree) if isinstance(leaf, Value)]
 

@@ -37,7 +37,7 @@ def _seal_of(crc: int) -> bytes:
 
 
 @contextlib.contextmanager
-def open_group(h5py: Any, file: IO[bytes], name: Any) -> Iterator[Any]:
+def open_group(h5py: Any, file: IO[bytes], name: object) -> Iterator[Any]:
     """The root of an HDF5 file.
 
     Raises:
@@ -66,7 +66,7 @@ def _check_seal(file: IO[bytes], name: Any) -> None:
         )
 
 
-def child(group: Any, path: str, h5py: Any, name: Any) -> Any:
+def child(group: Any, path: str, h5py: Any, name: object) -> Any:
     """The object at ``path`` in a group of this file, or None.
 
     Raises:
@@ -85,7 +85,7 @@ def child(group: Any, path: str, h5py: Any, name: Any) -> Any:
     return group
 
 
-def entry_of(dataset: Any, key: str, h5py: Any, name: Any) -> Entry:
+def entry_of(dataset: Any, key: str, h5py: Any, name: object) -> Entry:
     """The entry of a data set, read only if its size fits the file's."""
     with parsing(f"load_hdf5: expected an array called {key!r}", name):
         if not isinstance(dataset, h5py.Dataset):

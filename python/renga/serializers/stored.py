@@ -43,7 +43,7 @@ def is_none(array: numpy.ndarray) -> bool:
     return array.dtype.hasobject and array.ndim == 0 and array.item() is None
 
 
-def entry_of(array: Any) -> Entry:
+def entry_of(array: object) -> Entry:
     """The entry of an array in memory."""
     if isinstance(array, Entry):
         return array

@@ -47,7 +47,7 @@ def with_checksum(content: bytes) -> bytes:
     return content[:start] + b"%08x" % zlib.crc32(content) + content[end:]
 
 
-def read_entries(file: IO[bytes], name: Any) -> dict[str, Entry]:
+def read_entries(file: IO[bytes], name: object) -> dict[str, Entry]:
     """The arrays of a file that can seek, by name; those of bfloat16 as float32.
 
     Raises:

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Iterable, Mapping
+from types import ModuleType
 from typing import Any
 
 from renga.core import backend, configuration
@@ -56,7 +57,7 @@ class BackendConfig:
         return "@numpy" if self._settings["use_ideep"] == "never" else "@intel64"
 
     @property
-    def xp(self) -> Any:
+    def xp(self) -> ModuleType:
         """The module of its arrays."""
         return self.device.xp
 

@@ -36,7 +36,7 @@ class FunctionTestCase(Case):
     check_double_backward_options: dict[str, Any] | None = None
     skip_double_backward_test = False
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self.check_double_backward_options = {}
 

@@ -148,7 +148,7 @@ class LinkInitializersTestCase(_LinkCase):
 
     check_initializers_options: dict[str, Any] | None = None
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self.check_initializers_options = {}
 

@@ -18,7 +18,7 @@ def product(
     return [dict(zip(parameter, values)) for values in combinations]
 
 
-def product_dict(*parameters: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def product_dict(*parameters: Iterable[Mapping[str, object]]) -> list[dict[str, Any]]:
     """Every combination of one mapping from each list, merged."""
     return [
         {key: value for part in parts for key, value in part.items()}
@@ -57,11 +57,11 @@ class parameterize:
 class parameterize_pytest(parameterize):
     """``parameterize`` that takes the arguments of ``pytest.mark.parametrize``."""
 
-    def __init__(self, names: str | Sequence[str], values: Iterable[Any]) -> None:
+    def __init__(self, names: str | Sequence[str], values: Iterable[object]) -> None:
         super().__init__(*from_pytest_parameterize(names, values))
 
 
-def unbundled(decorated: Any) -> Any:
+def unbundled(decorated: object) -> Any:
     """The class under decorators of this module."""
     return decorated.cls if isinstance(decorated, _Bundle) else decorated
 

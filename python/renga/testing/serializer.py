@@ -10,8 +10,8 @@ from renga import serializers
 
 
 def save_and_load(
-    src: Any,
-    dst: Any,
+    src: object,
+    dst: object,
     filename: str,
     saver: Callable[[str, Any], Any],
     loader: Callable[[str, Any], Any],
@@ -23,11 +23,11 @@ def save_and_load(
         loader(path, dst)
 
 
-def save_and_load_npz(src: Any, dst: Any) -> None:
+def save_and_load_npz(src: object, dst: object) -> None:
     """Through an npz file."""
     save_and_load(src, dst, "tmp.npz", serializers.save_npz, serializers.load_npz)
 
 
-def save_and_load_hdf5(src: Any, dst: Any) -> None:
+def save_and_load_hdf5(src: object, dst: object) -> None:
     """Through an HDF5 file."""
     save_and_load(src, dst, "tmp.h5", serializers.save_hdf5, serializers.load_hdf5)

@@ -31,7 +31,7 @@ class LRRange:
 
 def lr_range_test(
     optimizer: GradientMethod,
-    batches: Iterable[Any],
+    batches: Iterable[object],
     low: float = 1e-6,
     high: float = 1.0,
     steps: int = 100,

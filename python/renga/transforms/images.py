@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga.core.types import Array
@@ -11,7 +9,7 @@ from renga.utils.argument import check_count, check_number
 from renga.utils.type_check import InvalidType
 
 
-def check_images(transform: Any, x: Array) -> numpy.ndarray:
+def check_images(transform: object, x: Array) -> numpy.ndarray:
     """``x`` as an array; InvalidType unless it has numbers and axes (N, C, H, W)."""
     name = type(transform).__name__
     array = as_batch(name, x)
@@ -35,7 +33,7 @@ def as_batch(name: str, x: Array) -> numpy.ndarray:
         ) from error
 
 
-def check_probability(transform: Any, p: float) -> float:
+def check_probability(transform: object, p: float) -> float:
     """``p``; an error unless it is a number from 0 to 1."""
     name = type(transform).__name__
     check_number(f"{name}: p", p)
@@ -44,7 +42,7 @@ def check_probability(transform: Any, p: float) -> float:
     return p
 
 
-def check_sizes(transform: Any, size: Any) -> tuple[int, int]:
+def check_sizes(transform: object, size: object) -> tuple[int, int]:
     """(height, width) of an integer or a pair; an error unless both are positive."""
     name = type(transform).__name__
     pair = tuple(size) if isinstance(size, (tuple, list)) else (size, size)

@@ -54,7 +54,7 @@ def leaves(value: object) -> Iterator[Any]:
 
 
 def leaves_by_place(
-    value: Any, place: tuple[Any, ...] = ()
+    value: object, place: tuple[object, ...] = ()
 ) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """The same with where they are; the items of a list are at one place."""
     if isinstance(value, (dict, tuple, list)):

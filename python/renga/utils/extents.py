@@ -80,7 +80,7 @@ def check_window(name: str, n: int, **options: object) -> list[tuple[int, ...]]:
     return checked
 
 
-def check_memory(name: str, shape: Iterable[Any], dtype: Any) -> tuple[int, ...]:
+def check_memory(name: str, shape: Iterable[object], dtype: Any) -> tuple[int, ...]:
     """The extents of a new array.
 
     Raises:

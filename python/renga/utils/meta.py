@@ -42,7 +42,7 @@ def _act(action: Any, member: str) -> None:
         raise action(f"method {member!r} is final.")
 
 
-def enable_final(base: Any = (), meta_base: Any = ()) -> Any:
+def enable_final(base: object = (), meta_base: object = ()) -> Any:
     """A base class that checks ``final`` methods, derived from ``base``."""
     bases = base if isinstance(base, (tuple, list)) else (base,)
     metas = meta_base if isinstance(meta_base, (tuple, list)) else (meta_base,)
@@ -50,7 +50,7 @@ def enable_final(base: Any = (), meta_base: Any = ()) -> Any:
     return meta("_EnableFinal", tuple(bases), {})
 
 
-def is_method_of(owner: Any, cls: type, *names: str) -> bool:
+def is_method_of(owner: object, cls: type, *names: str) -> bool:
     """Whether ``owner`` overrides none of these methods of ``cls``, also not itself."""
     kind, own = type(owner), vars(owner)
     for name in names:

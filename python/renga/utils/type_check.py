@@ -107,7 +107,12 @@ class BoolBinaryOperator(BinaryOperator, Testable):
     """A comparison; ``inv`` is the operator that prints when it does not hold."""
 
     def __init__(
-        self, lhs: Any, rhs: Any, exp: str, inv: str, func: Callable[[Any, Any], bool]
+        self,
+        lhs: object,
+        rhs: object,
+        exp: str,
+        inv: str,
+        func: Callable[[Any, Any], bool],
     ) -> None:
         super().__init__(COMPARISON, lhs, rhs, exp, func)
         self.inv = inv
@@ -247,7 +252,7 @@ def argname(in_types: Sequence[Any], names: Sequence[str]) -> None:
 _argname = argname  # the name in function nodes written for Chainer
 
 
-def expect(*bool_exprs: Any) -> None:
+def expect(*bool_exprs: object) -> None:
     """Raises InvalidType unless every expression holds."""
     if in_light_mode():
         if not all(bool_exprs):

@@ -9,12 +9,12 @@ from typing import Any, Callable
 COMPARISON, OR, XOR, AND, SHIFT, SUM, PRODUCT, SIGN, POWER, ATOM = range(-1, 9)
 
 
-def evaluate(exp: Any) -> Any:
+def evaluate(exp: object) -> Any:
     """The value of an expression; anything else is its own value."""
     return exp.eval() if isinstance(exp, Expr) else exp
 
 
-def evaluate_parts(exp: Any) -> Any:
+def evaluate_parts(exp: object) -> Any:
     """The value of an expression, or a list or tuple with the values of its parts."""
     if isinstance(exp, (list, tuple)) and type(exp) in (list, tuple):
         return type(exp)(map(evaluate_parts, exp))

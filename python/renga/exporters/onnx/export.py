@@ -17,7 +17,7 @@ Path = Union[str, "os.PathLike[str]"]
 
 def export(
     model: Callable[..., object],
-    args: Any,
+    args: object,
     filename: Path | None = None,
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,

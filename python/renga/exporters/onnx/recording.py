@@ -106,7 +106,7 @@ def _initialize(model: Any, args: Any) -> None:
 
 
 def run_model(
-    model: Callable[..., object], args: Any, inputs: Sequence[Variable]
+    model: Callable[..., object], args: object, inputs: Sequence[Variable]
 ) -> Any:
     """What the model computes of the Variables, which have the form of ``args``."""
     if isinstance(args, Mapping):
@@ -114,7 +114,7 @@ def run_model(
     return model(*inputs)
 
 
-def each(args: Any, change: Callable[[numpy.ndarray], numpy.ndarray]) -> Any:
+def each(args: object, change: Callable[[numpy.ndarray], numpy.ndarray]) -> Any:
     """The inputs, each changed."""
     if isinstance(args, Mapping):
         return {name: each(x, change) for name, x in args.items()}
@@ -131,7 +131,7 @@ def _with_other_values(x: numpy.ndarray) -> numpy.ndarray:
     return numpy.asarray(y, x.dtype)
 
 
-def named_inputs(args: Any, names: Sequence[str] | None) -> dict[str, Variable]:
+def named_inputs(args: object, names: Sequence[str] | None) -> dict[str, Variable]:
     """The inputs as Variables, by their names in the graph."""
     if isinstance(args, Mapping):
         names = names or list(args)

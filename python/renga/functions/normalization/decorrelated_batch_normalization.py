@@ -23,7 +23,7 @@ from renga.utils.type_check import InvalidType
 
 @reads_elements
 @on_host
-def decorrelated_batch_normalization(x: ArrayLike, **kwargs: Any) -> Variable:
+def decorrelated_batch_normalization(x: ArrayLike, **kwargs: object) -> Variable:
     """``P (x - mean)`` with P the covariance's inverse root, in groups of channels.
 
     Keywords: ``groups=16``, ``eps=2e-5`` added to the variances, ``running_mean=None``

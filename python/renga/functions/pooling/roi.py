@@ -83,7 +83,7 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, (int, numpy.integer)) and not isinstance(value, bool)
 
 
-def as_ratios(name: str, sampling_ratio: Any) -> list[int]:
+def as_ratios(name: str, sampling_ratio: object) -> list[int]:
     """[along rows, along columns], 0 for None; TypeError unless integers above 0."""
     if not isinstance(sampling_ratio, (tuple, list)):
         sampling_ratio = (sampling_ratio, sampling_ratio)

@@ -22,7 +22,7 @@ def check_participants(
         raise TypeError(f"{function}: expected a communicator, got {communicator!r}")
 
 
-def check_timeout(function: str, timeout: Any) -> None:
+def check_timeout(function: str, timeout: object) -> None:
     """Raises TypeError or ValueError unless it is a number of seconds."""
     check_number(f"{function}: timeout", timeout, 0)
 
@@ -37,7 +37,7 @@ def check_staleness(function: str, staleness: Any) -> None:
         )
 
 
-def check_rows(function: str, rows: Any) -> None:
+def check_rows(function: str, rows: object) -> None:
     """Raises TypeError unless they are functions by name, or None."""
     if rows is None:
         return
@@ -68,7 +68,7 @@ def check_outer(function: str, outer: GradientMethod | None) -> None:
         raise TypeError(f"{function}: outer: expected an optimizer, got {outer!r}")
 
 
-def check_graph(function: str, graph: Any) -> None:
+def check_graph(function: str, graph: object) -> None:
     """Raises TypeError unless it is a graph."""
     if not isinstance(graph, Graph):
         raise TypeError(f"{function}: expected a graph, such as Ring(), got {graph!r}")

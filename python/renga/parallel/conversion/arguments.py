@@ -23,7 +23,7 @@ def require_same_call(
     comm: Communicator,
     model: Link,
     loads: Loads,
-    arguments: Any,
+    arguments: object,
     is_replicated: bool,
 ) -> None:
     """Checks that all ranks call the model with arrays of the same shapes and dtypes.
@@ -57,13 +57,13 @@ def require_same_call(
         loads.agree()
 
 
-def arrays_in(value: Any) -> list[Any]:
+def arrays_in(value: object) -> list[Any]:
     """The arrays and Variables in lists, tuples and dictionaries, in order."""
     kinds = (Variable, *get_array_types())
     return [leaf for leaf in leaves(value) if isinstance(leaf, kinds)]
 
 
-def map_arrays(function: Callable[[Any], Any], value: Any) -> Any:
+def map_arrays(function: Callable[[Any], Any], value: object) -> Any:
     """``value`` with ``function(x)`` in place of each array and Variable in it."""
     kinds = (Variable, *get_array_types())
     return map_leaves(lambda x: function(x) if isinstance(x, kinds) else x, value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from renga.core.link import Link
 from renga.parallel.elastic.intervals import expected_seconds, interval
@@ -103,7 +103,7 @@ def scale(
     model: str | Link | Graph,
     batch: int,
     cluster: Cluster,
-    x: Any = None,
+    x: object = None,
     epoch: int = 0,
     save: float = 30.0,
     restart: float = 60.0,

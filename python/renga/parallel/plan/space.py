@@ -51,7 +51,7 @@ class Space(Protocol):
         """A choice in words."""
 
 
-def take(space: Space, choices: Sequence[Any]) -> float:
+def take(space: Space, choices: Sequence[object]) -> float:
     """Makes a strategy the current one; its predicted seconds."""
     for variable, choice in enumerate(choices):
         space.change(variable, choice)

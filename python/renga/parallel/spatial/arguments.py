@@ -13,7 +13,7 @@ from renga.parallel.placement.tracker import SPATIAL, PlacementTracker
 
 
 def scatter_arguments(
-    grid: SpatialGrid, tracker: PlacementTracker, arguments: Any
+    grid: SpatialGrid, tracker: PlacementTracker, arguments: object
 ) -> Any:
     """The arguments with this rank's shard of each image.
 
@@ -32,7 +32,7 @@ def scatter_arguments(
 
 
 def gather_results(
-    grid: SpatialGrid, tracker: PlacementTracker, name: str, result: Any
+    grid: SpatialGrid, tracker: PlacementTracker, name: str, result: object
 ) -> Any:
     """The result with whole images in the place of shards.
 

@@ -63,7 +63,11 @@ class Progress:
 
 
 def save_or_restore(
-    serializer: AbstractSerializer, name: str, value: Any, missing: Any, message: str
+    serializer: AbstractSerializer,
+    name: str,
+    value: object,
+    missing: object,
+    message: str,
 ) -> Any:
     """Saves or restores a value; if it was not saved, warns and takes ``missing``."""
     try:

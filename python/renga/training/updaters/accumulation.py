@@ -24,7 +24,7 @@ def next_batches(iterator: Iterator, count: int) -> list[Any]:
 
 
 def accumulate_gradients(
-    batches: Sequence[Any],
+    batches: Sequence[object],
     loss_of: Callable[[Any], Any],
     loss_scale: float | None = None,
 ) -> None:

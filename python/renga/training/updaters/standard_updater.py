@@ -56,7 +56,7 @@ class StandardUpdater(Updater):
         loss_func: Callable | None = None,
         loss_scale: float | None = None,
         auto_new_epoch: bool = True,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         input_device, self.accumulate, static = argument.parse_kwargs(
             kwargs, ("input_device", None), ("accumulate", 1), ("static", False)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
-from typing import Any
 
 import numpy
 
 from renga.backends import cuda
 
 
-def checksum_of(arrays: Iterable[Any]) -> int:
+def checksum_of(arrays: Iterable[object]) -> int:
     """The CRC-32 of the elements of arrays, in row-major order."""
     value = 0
     for x in arrays:

@@ -80,7 +80,7 @@ def _slices(
     ]
 
 
-def signature(inputs: Any) -> tuple[Any, ...]:
+def signature(inputs: object) -> tuple[Any, ...]:
     """The shapes and dtypes of the arrays in containers."""
     return tuple(
         [

@@ -27,7 +27,7 @@ ELSEWHERE = _Place.ELSEWHERE
 """Stands for an array that another rank has."""
 
 
-def arrays_of(y: Any) -> Any:
+def arrays_of(y: object) -> Any:
     """``y`` with arrays in place of Variables, ELSEWHERE for those of other ranks."""
 
     def array_of(x: Variable) -> Any:
@@ -38,7 +38,7 @@ def arrays_of(y: Any) -> Any:
     return map_leaves(array_of, y)
 
 
-def merged(ys: Sequence[Any]) -> Any:
+def merged(ys: Sequence[object]) -> Any:
     """A result of which each of ``ys`` has some of the arrays."""
 
     def present(*values: object) -> Any:
@@ -47,12 +47,12 @@ def merged(ys: Sequence[Any]) -> Any:
     return map_leaves(present, *ys)
 
 
-def is_complete(y: Any) -> bool:
+def is_complete(y: object) -> bool:
     """Whether no array is elsewhere."""
     return all(leaf is not ELSEWHERE for leaf in leaves(y))
 
 
-def variables_of(y: Any) -> Any:
+def variables_of(y: object) -> Any:
     """``y`` with Variables, which have no gradient, in place of arrays."""
     arrays: Any = get_array_types()
     start = Variable(numpy.zeros(1), requires_grad=True)

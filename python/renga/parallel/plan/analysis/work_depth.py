@@ -170,7 +170,7 @@ def function_depth(operation: _core.Operation, arguments: Sequence[Any], y: Any)
 
 
 def products_of(
-    operation: _core.Operation, arguments: Sequence[Any], y: ArrayLike
+    operation: _core.Operation, arguments: Sequence[object], y: ArrayLike
 ) -> int:
     """How many products are summed for an element of the result."""
     flops = operation.flops
