@@ -458,7 +458,16 @@ def test_no_module_imports_itself_through_others():
 # Functions may import these: packages that need not be installed, modules that need not
 # be built, and what takes too long to import for those who do not use it.
 OPTIONAL = {"IPython", "PIL", "cloudpickle", "h5py", "matplotlib", "mpi4py", "onnx"}
-OPTIONAL |= {"optuna", "plotly", "pytest", "safetensors", "scipy", "sklearn", "tqdm"}
+OPTIONAL |= {
+    "onnxruntime",
+    "optuna",
+    "plotly",
+    "pytest",
+    "safetensors",
+    "scipy",
+    "sklearn",
+    "tqdm",
+}
 SLOW = {"http.client", "importlib.metadata", "urllib.request"} | {
     f"renga.{name}"
     for name in (

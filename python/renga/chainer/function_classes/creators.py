@@ -152,10 +152,11 @@ def _seen_as(class_name: str, function: Any, args: Any, kwargs: Any) -> Any:
 def _options(function: Any, args: Any, kwargs: Any) -> dict[str, Any]:
     """The arguments that are no Variables, by names that are mostly Chainer's."""
     try:
-        arguments = inspect.signature(function).bind(*args, **kwargs).arguments
+        bound = inspect.signature(function).bind(*args, **kwargs)
     except (TypeError, ValueError):  # no signature, or a call that fails
         return {}
-    return {k: v for k, v in arguments.items() if not isinstance(v, Variable)}
+    bound.apply_defaults()
+    return {k: v for k, v in bound.arguments.items() if not isinstance(v, Variable)}
 
 
 def _label(class_name: str, default: str) -> str:
@@ -263,7 +264,8 @@ def name_of_call(call: Call) -> str:
     """The class's name of a call of a program."""
     if call.node is not None:
         return name_in_hooks(call.node)
-    return class_names().get(call.operation) or _name_of_label(call.label)
+    name = class_names().get(call.operation) or _name_of_label(call.label)
+    return _WITH_NUMBER.get(name, name) if len(call.operands) == 1 else name
 
 
 def _label_in_hooks(function: Any) -> str:

@@ -16,7 +16,7 @@ from renga.exporters.onnx import (  # noqa: F401
     recurrent,
     shapes,
 )
-from renga.exporters.onnx.registry import FUNCTIONS, OPERATORS, WriterOf
+from renga.exporters.onnx.registry import FUNCTIONS, OPERATORS, Writer
 from renga.program import Call, Program, Value
 
 
@@ -26,15 +26,9 @@ class OnnxGraph:
     Args:
         program: its parameters keep their names, with dots.
         inputs: the names of its inputs.
-        writer_of: a writer for a call, in place of the registered one.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        inputs: Mapping[str, Value],
-        writer_of: WriterOf | None = None,
-    ) -> None:
+    def __init__(self, program: Program, inputs: Mapping[str, Value]) -> None:
         self._inputs = inputs
         self._names = {value: name for name, value in inputs.items()}
         self._nodes: list[Any] = []
@@ -44,22 +38,24 @@ class OnnxGraph:
         self._count = 0
         for call in program.calls:
             if call.depth == 0:
-                self._write(call, None if writer_of is None else writer_of(call))
+                self._write(call)
 
-    def _write(self, call: Call, given: Any) -> None:
+    def _write(self, call: Call) -> None:
         function = f" of F.{call.function}" if call.function else ""
         self._site = f"{function} ({call.source})" if call.source else function
-        arguments = call.arguments
-        if call.node is None:
-            own = OPERATORS.get(call.operation)
-        else:
-            own, arguments = FUNCTIONS.get(type(call.node)), (call, *arguments)
-        write = own if given is None else given
-        names = None if write is None else write(self, call.results, *arguments)
+        write = self._writer_of(call)
+        of_node = () if call.node is None else (call,)
+        names = write and write(self, call.results, *of_node, *call.arguments)
         if names is None:  # refused where the results are used
             names, label = [], f"{call.operation}{self._site}"
             self._unknown.update(dict.fromkeys(call.results, label))
         self._names.update(zip(call.results, names))
+
+    def _writer_of(self, call: Call) -> Writer | None:
+        """The writer of a call; of a FunctionNode's, it takes the call first."""
+        if call.node is None:
+            return OPERATORS.get(call.operation)
+        return FUNCTIONS.get(type(call.node))
 
     def node(self, op: str, *inputs: Any, outputs: int = 1, **attributes: Any) -> Any:
         """Adds a node; the name of its output, or the names of several.
@@ -95,7 +91,7 @@ class OnnxGraph:
                 f"export: {self._unknown[x]} has no counterpart in ONNX"
             )
         if x not in self._names:
-            name = x.name.strip("/").replace("/", ".") or self.fresh_name("constant")
+            name = x.name.strip("/").replace("/", ".") or self.fresh_name("array")
             self._names[x] = self._constant(name, x.variable.array)
         return self._names[x]
 

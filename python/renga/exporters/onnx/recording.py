@@ -14,8 +14,7 @@ from renga.core.link import Link
 from renga.core.variable import Variable, as_array
 from renga.exporters.onnx.comparison import check_same
 from renga.exporters.onnx.graph import OnnxGraph
-from renga.exporters.onnx.registry import WriterOf
-from renga.program import Recorder
+from renga.program import Program, Recorder, Value
 
 # ONNX 1.16 of 2024; ONNX Runtime reads it from 1.18 on.
 OPSET = 21
@@ -27,7 +26,6 @@ class Recording:
     Args:
         args: an array, a tuple or a list of arrays, or a dictionary of keywords.
         train: whether the model runs in training mode.
-        writer_of: as for an ``OnnxGraph``.
 
     Raises:
         TypeError: the model is not callable.
@@ -40,7 +38,6 @@ class Recording:
         input_names: Sequence[str] | None = None,
         output_names: Sequence[str] | None = None,
         train: bool = False,
-        writer_of: WriterOf | None = None,
     ) -> None:
         if not callable(model):
             raise TypeError(
@@ -49,7 +46,6 @@ class Recording:
         _initialize(model, args)
         self._model, self._args, self._train = model, args, train
         self._input_names, self._output_names = input_names, output_names
-        self._writer_of = writer_of
         self._state = numpy.random.get_state()
 
     def checked_graph(self) -> Any:
@@ -78,15 +74,13 @@ class Recording:
         mode = configuration.using_config("train", self._train)
         with mode, no_backprop_mode(), recorder:
             result = run_model(model, args, list(inputs.values()))
-        outputs = outputs_of(result)
+        outputs = self.outputs_of(result)
         names = self._output_names
         if names is None:
             names = [f"output_{i}" for i in range(len(outputs))]
         _check_names("output_names", names, len(outputs))
         values = recorder.with_values(outputs)
-        graph = OnnxGraph(
-            recorder.program, recorder.with_values(inputs), self._writer_of
-        )
+        graph = self.graph_of(recorder.program, recorder.with_values(inputs))
         proto = onnx.helper.make_model(
             graph.proto(type(model).__name__, dict(zip(names, values))),
             opset_imports=[onnx.helper.make_opsetid("", OPSET)],
@@ -94,6 +88,24 @@ class Recording:
         )
         proto.ir_version = 10  # the version of this operator set
         return proto
+
+    def graph_of(self, program: Program, inputs: Mapping[str, Value]) -> OnnxGraph:
+        """The graph that is written for a program."""
+        return OnnxGraph(program, inputs)
+
+    def outputs_of(self, result: object) -> list[Variable]:
+        """The Variables that a model has returned.
+
+        Raises:
+            TypeError: an output is no Variable.
+        """
+        outputs = flat_outputs(result)
+        for y in outputs:
+            if not isinstance(y, Variable):
+                raise TypeError(
+                    f"export: expected Variables from the model, got {type(y).__name__}"
+                )
+        return outputs
 
 
 def _initialize(model: Any, args: Any) -> None:
@@ -157,16 +169,8 @@ def _check_names(what: str, names: Any, count: int) -> None:
         raise ValueError(f"export: expected {count} {what}, got {list(names)}")
 
 
-def outputs_of(result: Any) -> list[Variable]:
-    """The Variables that a model has returned."""
-    outputs = [result]
+def flat_outputs(result: object) -> list[Any]:
+    """The outputs of a model, whatever they are."""
     if isinstance(result, Mapping):
-        outputs = list(result.values())
-    elif isinstance(result, (tuple, list)):
-        outputs = list(result)
-    for y in outputs:
-        if not isinstance(y, Variable):
-            raise TypeError(
-                f"export: expected Variables from the model, got {type(y).__name__}"
-            )
-    return outputs
+        return list(result.values())
+    return list(result) if isinstance(result, (tuple, list)) else [result]

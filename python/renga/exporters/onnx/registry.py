@@ -9,9 +9,6 @@ from typing import Any, Callable
 # returns the names of its outputs, or None if ONNX has no counterpart.
 Writer = Callable[..., "Sequence[str] | None"]
 
-# The writer of a call; None for that of these tables.
-WriterOf = Callable[[Any], "Writer | None"]
-
 OPERATORS: dict[str, Writer] = {}  # by the names of operations
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy
@@ -9,12 +10,12 @@ import numpy
 from renga.exporters.onnx.comparison import constants_of
 
 
-def in_version(proto: Any, version: int) -> Any:
+def in_version(proto: Any, version: int, given: Collection[str] = ()) -> Any:
     """A copy of a graph with the operators of an older version.
 
     What has become an input of an operator since then is an attribute again,
     attributes that did not exist yet must have their default values, and some operators
-    are composed of older ones.
+    are composed of older ones. Nodes with the names ``given`` are of that version.
 
     Raises:
         NotImplementedError: an operator has no counterpart in that version.
@@ -23,11 +24,11 @@ def in_version(proto: Any, version: int) -> Any:
 
     old = type(proto)()
     old.CopyFrom(proto)
-    _compose(old, version)
+    _compose(old, version, given)
     constants = constants_of(old)
     (newest,) = (o.version for o in old.opset_import if o.domain == "")
     for node in old.graph.node:
-        if node.domain == "":
+        if node.domain == "" and node.name not in given:
             schemas = _schema(node, newest), _schema(node, version)
             if schemas[0].since_version != schemas[1].since_version:
                 _downgrade(node, *schemas, constants, version)
@@ -44,33 +45,34 @@ def in_version(proto: Any, version: int) -> Any:
     return old
 
 
-def _compose(proto: Any, version: int) -> None:
+def _compose(proto: Any, version: int, given: Collection[str]) -> None:
     """Replaces operators that the version lacks by others."""
     import onnx
 
     graph, nodes = proto.graph, list(proto.graph.node)
     inferred = onnx.shape_inference.infer_shapes(proto).graph
-    ranks = {
-        x.name: len(x.type.tensor_type.shape.dim)
+    types = {
+        x.name: x.type.tensor_type
         for x in (*inferred.input, *inferred.value_info, *inferred.output)
     }
     del graph.node[:]
     for node in nodes:
         since, compose = _COMPOSED.get(node.op_type, (0, None))
-        if compose is None or version >= since:
+        if compose is None or version >= since or node.name in given:
             graph.node.append(node)
         else:
             options = {x.name: _attribute(x) for x in node.attribute}
-            rank = ranks.get(node.output[0])
-            compose(_Composition(graph, node, rank), *node.input, **options)
+            found = types.get(node.output[0])
+            compose(_Composition(graph, node, found), *node.input, **options)
 
 
 class _Composition:
     """Adds nodes to a graph; the last of them has the output of ``node``."""
 
-    def __init__(self, graph: Any, node: Any, rank: int | None) -> None:
-        self.operator, self.rank = node.op_type, rank
-        self._graph, self._name = graph, node.output[0]
+    def __init__(self, graph: Any, node: Any, found: Any) -> None:
+        self.operator, self.type = node.op_type, found
+        self.rank = None if found is None else len(found.shape.dim)
+        self._graph, self._name, self._stem = graph, node.output[0], node.name
         self._count = 0
 
     def __call__(
@@ -82,6 +84,7 @@ class _Composition:
         names = [x if isinstance(x, str) else self._constant(x) for x in inputs]
         output = self._name if last else self._fresh_name()
         node = onnx.helper.make_node(op, names, [output], **attributes)
+        node.name = self._stem if last else self._stem and output
         self._graph.node.append(node)
         return output
 
@@ -113,6 +116,20 @@ def _softmax(add: _Composition, x: str, axis: int = -1) -> None:
         add("Exp", add("Sub", x, total), last=True)
     else:
         add("Sub", x, total, last=True)
+
+
+def _expanded(add: _Composition, x: str, shape: str) -> None:
+    """Expand to a shape that is known."""
+    import onnx
+
+    extents = [] if add.type is None else [d.dim_value for d in add.type.shape.dim]
+    if not all(extents):
+        raise NotImplementedError(
+            "export: Expand to a shape that is computed has no counterpart in "
+            "opset_version 7"
+        )
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(add.type.elem_type)
+    add("Mul", x, numpy.ones(extents, dtype), last=True)
 
 
 def _picked(add: _Composition, x: str, column: str, axis: int) -> None:
@@ -147,6 +164,7 @@ def _one_hot(add: _Composition, x: str, labels: str, axis: int) -> str:
 _INT64 = 7  # onnx.TensorProto.INT64
 # The first version in which an operator is as it is today, and what it is before.
 _COMPOSED: dict[str, tuple[int, Any]] = {
+    "Expand": (8, _expanded),
     "LogSoftmax": (13, _softmax),
     "Softmax": (13, _softmax),
     "Gemm": (11, _product),

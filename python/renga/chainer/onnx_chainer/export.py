@@ -1,44 +1,38 @@
-"""``onnx_chainer``: models as ONNX graphs, by the exporter of renga."""
+"""Models as ONNX graphs, with the arguments and names of Chainer's exporter."""
 
 from __future__ import annotations
 
-import os
+import copy
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Callable, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Callable
 
 import numpy
 
-from renga.chainer.function_classes.creators import name_of_call, seen_as_one
+from renga.chainer.function_classes.creators import seen_as_one
+from renga.chainer.onnx_chainer.graph import (
+    ARRAY,
+    PARAMETER,
+    FunctionConverterParams,
+    NamedRecording,
+)
+from renga.chainer.onnx_chainer.onnx_helper import cleanse_param_name
 from renga.core import configuration
 from renga.core.variable import Variable
 from renga.exporters.onnx.batches import for_any_batch
 from renga.exporters.onnx.comparison import constants_of, structure_of
 from renga.exporters.onnx.recording import (
     OPSET,
-    Recording,
     each,
+    flat_outputs,
     named_inputs,
-    outputs_of,
     run_model,
 )
-from renga.exporters.onnx.registry import Writer, WriterOf
 from renga.exporters.onnx.versions import in_version
-from renga.program import Call, Value
 from renga.utils.type_check import InvalidType
 
 MINIMUM_OPSET_VERSION = 7
 MAXIMUM_OPSET_VERSION = OPSET
-
-
-class FunctionConverterParams(NamedTuple):
-    """What a converter gets: a function, the names of its inputs and outputs."""
-
-    func: Any
-    opset_version: int
-    input_names: list[str]
-    output_names: list[str]
-    context: Any
 
 
 def export(
@@ -75,35 +69,51 @@ def export(
         external_opset_imports: versions of further operator sets, by their domains.
         input_shapes: shapes as the arguments have them, with names for extents that
             may differ from those of the arguments.
+        no_testcase: whether there is no warning that ``filename`` is saved alone.
 
     Raises:
+        RuntimeError: the model returns no Variable.
         NotImplementedError: an operation has no counterpart in ONNX, or not in that
             version, or a constant depends on an extent that may differ.
         ValueError: names or shapes do not fit the arguments.
     """
     import onnx
 
+    if filename is not None and not no_testcase:
+        warnings.warn(
+            "export: export_testcase saves the inputs and outputs, too",
+            DeprecationWarning,
+            stacklevel=2,
+        )
     keys = list(args) if isinstance(args, Mapping) else None
     shapes = None if input_shapes is None else _listed(input_shapes, keys, tuple)
     names = _listed(input_names, keys, str)
-    count = len(args) if isinstance(args, (list, tuple, Mapping)) else 1
+    arrays = _arrays_of(args)
+    if shapes is not None:
+        extents = [x.shape for x in arrays]
+        if [len(shape) for shape in shapes] != [len(shape) for shape in extents]:
+            raise ValueError(
+                f"export: expected input_shapes of {extents}, got {shapes}"
+            )
     converters = {**_CONVERTERS, **(external_converters or {})}
-    recording = Recording(
+    recording = NamedRecording(
         model,
         args,
-        [f"Input_{i}" for i in range(count)] if names is None else names,
+        [f"Input_{i}" for i in range(len(arrays))] if names is None else names,
         _listed(output_names, _keys_of_outputs(output_names), str),
         train,
-        _writer_of(converters, opset_version or OPSET),
     )
+    recording.converters = converters
+    recording.version, recording.given = opset_version or OPSET, set()
     with seen_as_one(converters):
         proto = recording.checked_graph()
         if shapes is not None:
             proto = _of_shapes(recording, proto, args, shapes)
-    _finish(proto, model, graph_name, export_params)
+    _finish(proto, model, graph_name, output_names is None)
     for domain, version in (external_opset_imports or {}).items():
         proto.opset_import.append(onnx.helper.make_opsetid(domain, version))
-    proto = _in_version(proto, opset_version)
+    proto = _in_version(proto, opset_version, recording.given)
+    _place_constants(proto.graph, export_params)
     _check(proto, external_converters, external_opset_imports)
     _save(proto, filename, save_text)
     return (proto, *_named(model, args, proto, train)) if return_named_inout else proto
@@ -114,6 +124,11 @@ def _roi_pooling(params: FunctionConverterParams) -> Iterator[Any]:
     import onnx
 
     func, (x, *rois) = params.func, params.input_names
+    warnings.warn(
+        "export: MaxRoiPool of ONNX Runtime is another one where a region has negative "
+        "values alone",
+        stacklevel=2,
+    )
     yield onnx.helper.make_node(
         "MaxRoiPool",
         [x, *(rois or [params.context.name_of(func.rois)])],
@@ -128,35 +143,10 @@ def _roi_pooling(params: FunctionConverterParams) -> Iterator[Any]:
 _CONVERTERS = {"ROIPooling2D": _roi_pooling}
 
 
-def export_testcase(
-    model: Any, args: Any, out_dir: str, output_grad: bool = False, **kwargs: Any
-) -> None:
-    """Saves ``model.onnx`` and, in ``test_data_set_0``, its inputs and outputs.
-
-    With ``output_grad`` the gradients of the parameters are saved, too, for gradients
-    of 1 of the outputs. Keywords are those of ``export``.
-    """
-    folder = os.path.join(out_dir, "test_data_set_0")
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(out_dir, "model.onnx")
-    model.cleargrads()
-    _, inputs, outputs = export(
-        model, args, path, return_named_inout=True, no_testcase=True, **kwargs
-    )
-    for kind, values in (("input", inputs), ("output", outputs)):
-        for i, (name, x) in enumerate(values.items()):
-            _write_tensor(os.path.join(folder, f"{kind}_{i}.pb"), name, x.array)
-    if not output_grad:
-        return
-    for y in outputs.values():
-        y.grad = numpy.ones_like(y.array)
-        y.backward(retain_grad=True)
-    for i, (path, param) in enumerate(model.namedparams()):
-        if param.grad is None:
-            warnings.warn(f"export_testcase: {path} has no gradient", stacklevel=2)
-            continue
-        file = os.path.join(folder, f"gradient_{i}.pb")
-        _write_tensor(file, _name_of_parameter(path), param.grad)
+def _arrays_of(args: Any) -> list[Any]:
+    if isinstance(args, Mapping):
+        return list(args.values())
+    return list(args) if isinstance(args, (list, tuple)) else [args]
 
 
 def _listed(given: Any, keys: list[Any] | None, single: type) -> list[Any] | None:
@@ -176,33 +166,8 @@ def _keys_of_outputs(names: Any) -> list[Any] | None:
     return list(names) if isinstance(names, Mapping) else None
 
 
-def _writer_of(converters: Mapping[str, Callable[..., Any]], version: int) -> WriterOf:
-    """Writers that call the converters of Chainer's classes of functions."""
-
-    def writer_of(call: Call) -> Writer | None:
-        converter = converters.get(name_of_call(call))
-        if converter is None:
-            return None
-
-        def write(graph: Any, results: Any, *arguments: object) -> list[str]:
-            inputs = [graph.name_of(x) for x in arguments if isinstance(x, Value)]
-            outputs = [graph.fresh_name("external") for _ in results]
-            given = (call.node or call, version, inputs, outputs, graph)
-            for node in converter(FunctionConverterParams(*given)):
-                graph.add_node(node)
-            return outputs
-
-        return write
-
-    return writer_of
-
-
 def _of_shapes(recording: Any, proto: Any, args: Any, shapes: Sequence[Any]) -> Any:
     """The graph for inputs of these shapes, in which names are any extents."""
-    inputs = proto.graph.input
-    extents = [[d.dim_value for d in x.type.tensor_type.shape.dim] for x in inputs]
-    if [len(shape) for shape in shapes] != [len(shape) for shape in extents]:
-        raise ValueError(f"export: expected input_shapes of {extents}, got {shapes}")
     free = [[i for i, n in enumerate(s) if not isinstance(n, int)] for s in shapes]
     if any(free):
         larger = _enlarged(args, free)
@@ -262,48 +227,68 @@ def _with_inferred_outputs(proto: Any) -> Any:
     return onnx.shape_inference.infer_shapes(proto)
 
 
-def _name_of_parameter(path: str) -> str:
-    return "param" + path.replace("/", "_")
-
-
-def _finish(proto: Any, model: Any, graph_name: str, export_params: bool) -> None:
-    """Names the graph and its parameters; without values these are inputs."""
-    import onnx
-
+def _finish(proto: Any, model: Any, graph_name: str, unnamed: bool) -> None:
+    """Names the graph, its parameters, and its outputs after what computes them."""
     proto.graph.name = graph_name
-    paths = [path for path, _ in getattr(model, "namedparams", lambda: [])()]
-    names = {
-        path.strip("/").replace("/", "."): _name_of_parameter(path) for path in paths
-    }
+    names = {}
+    for path, param in getattr(model, "namedparams", lambda: [])():
+        names[path.strip("/").replace("/", ".")] = cleanse_param_name(path)
+        if not param.is_initialized:
+            message = f"export: the parameter {path} has no shape and is not exported"
+            warnings.warn(message, stacklevel=3)
     for node in proto.graph.node:
         node.ClearField("doc_string")
         node.input[:] = [names.get(name, name) for name in node.input]
-    _rename_outputs(proto.graph)
-    for tensor in list(proto.graph.initializer):
-        if tensor.name not in names:
-            continue
-        tensor.name = names[tensor.name]
-        if not export_params:
-            kind, shape = tensor.data_type, list(tensor.dims)
-            value = onnx.helper.make_tensor_value_info(tensor.name, kind, shape)
-            proto.graph.input.append(value)
-            proto.graph.initializer.remove(tensor)
+    for tensor in proto.graph.initializer:
+        tensor.name = names.get(tensor.name, tensor.name)
+    _name_outputs(proto.graph, unnamed)
 
 
-def _rename_outputs(graph: Any) -> None:
-    """Has nodes that compute outputs write them: old versions have no Identity."""
-    inputs = [name for node in graph.node for name in node.input]
+def _name_outputs(graph: Any, unnamed: bool) -> None:
+    """Has nodes compute the outputs without an Identity, which old versions lack."""
+    sources = {name: node for node in graph.node for name in node.output}
+    outputs = {y.name: y for y in graph.output}
+    new: dict[str, str] = {}
     for node in list(graph.node):
-        (name, *_), (output, *_) = node.input, node.output
-        sources = [n for n in graph.node if name in n.output]
-        if node.op_type == "Identity" and sources and inputs.count(name) == 1:
-            (source,) = sources
-            source.output[:] = [output if y == name else y for y in source.output]
-            graph.node.remove(node)
+        (name, *_), (output, *_) = node.input or [""], node.output
+        is_last = node.op_type == "Identity" and output in outputs
+        if not is_last or name not in sources or name in {*outputs, *new}:
+            continue
+        graph.node.remove(node)
+        new[name] = outputs[output].name = name if unnamed else output
+    for node in graph.node:
+        node.input[:] = [new.get(name, name) for name in node.input]
+        node.output[:] = [new.get(name, name) for name in node.output]
 
 
-def _in_version(proto: Any, version: int | None) -> Any:
-    """The graph in another version of the operators.
+def _place_constants(graph: Any, export_params: bool) -> None:
+    """Makes nodes of constants of operators, and inputs of parameters without values.
+
+    Parameters and arrays of the model are initializers.
+    """
+    import onnx
+
+    nodes, kept = [], []
+    for tensor in graph.initializer:
+        name, is_parameter = tensor.name, PARAMETER in tensor.name
+        if is_parameter and not export_params:
+            kind, shape = tensor.data_type, list(tensor.dims)
+            value = onnx.helper.make_tensor_value_info(name, kind, shape)
+            graph.input.append(value)
+        elif is_parameter or name.startswith(ARRAY):
+            kept.append(tensor)
+        else:
+            node = onnx.helper.make_node("Constant", [], [name], name, value=tensor)
+            nodes.append(node)
+    nodes += graph.node
+    for field, values in (("initializer", kept), ("node", nodes)):
+        copies = [copy.deepcopy(value) for value in values]
+        graph.ClearField(field)
+        getattr(graph, field).extend(copies)
+
+
+def _in_version(proto: Any, version: int | None, given: Collection[str]) -> Any:
+    """The graph in another version of the operators, which ``given`` nodes have.
 
     Raises:
         NotImplementedError: an operator has no counterpart there.
@@ -319,7 +304,7 @@ def _in_version(proto: Any, version: int | None) -> Any:
             stacklevel=3,
         )
     if version < OPSET:
-        return in_version(proto, version)
+        return in_version(proto, version, given)
     return onnx.version_converter.convert_version(proto, version)
 
 
@@ -352,16 +337,9 @@ def _named(
     model: Any, args: Any, proto: Any, train: bool
 ) -> tuple[dict[str, Variable], dict[str, Variable]]:
     """The inputs and outputs by their names in the graph."""
-    count = len(args) if isinstance(args, (list, tuple, Mapping)) else 1
-    inputs = named_inputs(args, [x.name for x in proto.graph.input[:count]])
+    inputs = proto.graph.input[: len(_arrays_of(args))]
+    inputs = named_inputs(args, [x.name for x in inputs])
     mode = configuration.using_config("train", train)
     with mode, configuration.using_config("in_recomputing", True):
-        outputs = outputs_of(run_model(model, args, list(inputs.values())))
+        outputs = flat_outputs(run_model(model, args, list(inputs.values())))
     return inputs, dict(zip([y.name for y in proto.graph.output], outputs))
-
-
-def _write_tensor(path: str, name: str, array: numpy.ndarray) -> None:
-    import onnx
-
-    with open(path, "wb") as file:
-        file.write(onnx.numpy_helper.from_array(array, name).SerializeToString())

@@ -1,0 +1,1 @@
+"""What tests of exported models need: inputs, files, and the runtime's outputs."""
