@@ -30,7 +30,7 @@ def get_func_name() -> str:
 
 def make_node(
     op_type: str, inputs: Sequence[str], outputs: Sequence[str], **kwargs: Any
-) -> Any:
+) -> object:
     """``onnx.helper.make_node``, with the name of the function that is converted."""
     import onnx
 
@@ -49,7 +49,7 @@ class GraphBuilder:
         op_name: str,
         input_names: Sequence[str],
         num_outputs: int = 1,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> str | tuple[str, ...]:
         """Adds a node; the name of its output, or the names of several."""
         name = self.node_name()
@@ -63,7 +63,7 @@ class GraphBuilder:
         op_name: str,
         input_names: Sequence[str],
         output_names: Sequence[str],
-        **kwargs: Any,
+        **kwargs: object,
     ) -> str | tuple[str, ...]:
         """Adds a node whose outputs have these names, which it returns.
 
@@ -74,9 +74,8 @@ class GraphBuilder:
 
         if isinstance(input_names, str):
             raise TypeError(f"op: expected a list of names, got {input_names!r}")
-        node = onnx.helper.make_node(
-            op_name, input_names, output_names, name=self.node_name(), **kwargs
-        )
+        options: dict[str, Any] = {**kwargs, "name": self.node_name()}
+        node = onnx.helper.make_node(op_name, input_names, output_names, **options)
         self._nodes.append(node)
         return node.output[0] if len(output_names) == 1 else tuple(node.output)
 
