@@ -24,8 +24,9 @@ COLOURS = {
     "forward": "#4477aa",
     "backward": "#228833",
     "weights": "#88bb77",
-    "update": "#ee6677",
+    "update": "#333333",
 }
+PASSES = {name: COLOURS[name] for name in ("forward", "backward", "weights")}
 LATER_COLOURS = {"forward": "#dd9944", "backward": "#777777", "weights": "#aaaaaa"}
 NAMES = {"F": "forward", "B": "backward", "W": "weights", "U": "update"}
 
@@ -44,7 +45,13 @@ def draw_curves(axes, curves, metric):
     axes[1].set_ylabel(f"{metric} on test data")
     if metric == "accuracy":
         axes[0].set_yscale("log")
-    axes[0].legend()
+    legend_beside(axes[1])
+
+
+def legend_beside(ax, **options):
+    """Names what is drawn at the right of the axes, where the names hide nothing."""
+    place = {"loc": "center left", "bbox_to_anchor": (1, 0.5), "frameon": False}
+    ax.legend(**place, **options)
 
 
 def draw_schedule(ax, kind, ranks=4, micro_batches=8):
@@ -75,6 +82,12 @@ def draw_schedule(ax, kind, ranks=4, micro_batches=8):
     ax.set_title(kind, fontsize=10, loc="left")
 
 
+def name_passes(ax, colours=COLOURS):
+    """A legend of the passes, beside the axes."""
+    bars = [ax.barh(0, 0, color=colour, label=name) for name, colour in colours.items()]
+    legend_beside(ax, handles=bars)
+
+
 def draw_trace(ax, events):
     """The passes of a trace of all ranks, and the messages between them."""
     names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
@@ -93,8 +106,7 @@ def draw_trace(ax, events):
             ax.annotate("", *points, arrowprops=arrow)
     finish_lanes(ax, [names[pid] for pid in sorted(names)])
     ax.set_xlabel("milliseconds")
-    bars = [ax.barh(0, 0, color=colour, label=name) for name, colour in COLOURS.items()]
-    ax.legend(handles=bars, ncols=len(bars), loc="lower right", bbox_to_anchor=(1, 1))
+    name_passes(ax)
 
 
 def draw_pass(ax, lane, name, interval, number, colours=COLOURS):
@@ -127,8 +139,13 @@ def main():
 def all_schedules():
     """A picture of each kind of schedule."""
     figure = Figure((9, 7.2), layout="constrained")
-    for ax, kind in zip(figure.subplots(len(SCHEDULES), 1), SCHEDULES):
+    axes = figure.subplots(len(SCHEDULES), 1)
+    for ax, kind in zip(axes, SCHEDULES):
         draw_schedule(ax, kind)
+        if kind == "interleaved":
+            later = {f"{name}, later stage": c for name, c in LATER_COLOURS.items()}
+            name_passes(ax, PASSES | later)
+    axes[-1].set_xlabel("time, in forward passes of a micro-batch")
     return figure
 
 
