@@ -62,7 +62,7 @@ void run(const Problem& problem, const Array& bias) {
 
 namespace {
 
-using convolution::Pass, convolution::run;
+using convolution::Pass, convolution::Problem, convolution::run;
 using Bias = std::optional<Variable>;
 
 // The three operations. `extents` are those of the result, which strides leave open.
@@ -102,13 +102,9 @@ Variable record_with_bias(const char* name, const Array& y, const Bias& b, Edge 
   return record(name, y, {std::move(image), std::move(weights), {*b, vjp_b}});
 }
 
-// A channels-last copy of x, made once for all passes; undefined if x is channels-last or the
-// kernels do not prefer that.
+// A channels-last copy of x; undefined if x is channels-last.
 Array reordered(const Array& x) {
-  const bool reorders = x.dtype() == Dtype::float32 || x.dtype() == Dtype::bfloat16;
-  if (x.ndim() != 4 || !reorders) return Array();
-  if (!convolution_kernels.on(x.device()).prefers_channels_last) return Array();
-  const Axes last = channels_last_axes(4);
+  const Axes last = channels_last_axes(x.ndim());
   if (transpose_view(x, last).is_contiguous()) return Array();
   const Array image = empty_in_order(x.shape(), last, x.dtype(), x.device());
   copy(x, image);
@@ -118,9 +114,12 @@ Array reordered(const Array& x) {
 Variable forward(const Variable& x, const Variable& W, const Bias& b, const Window& window,
                  const Dims& extents, const Ref<PackedWeightCache>& cache) {
   const Array y = empty_channels_last(x.array(), W.shape(0), extents);
-  const Array image = reordered(x.array());
-  const Array& read = image.defined() ? image : x.array();
-  run({Pass::forward, read, W.array(), y, window, cache.get()}, array_of(b));
+  const Problem problem{Pass::forward, x.array(), W.array(), y, window, cache.get()};
+  const auto prefers_copy = convolution_kernels.on(x.device()).prefers_channels_last;
+  // The copy serves all passes.
+  const Array image =
+      prefers_copy != nullptr && prefers_copy(problem) ? reordered(x.array()) : Array();
+  run(image.defined() ? problem.of(image, W.array(), y) : problem, array_of(b));
   auto vjp_x = [W, window, extents = extents_of(x)](const Variable& gy) {
     return input_grad(gy, W, {}, window, extents, packed_weight_cache(W, pixels_of(gy), true));
   };

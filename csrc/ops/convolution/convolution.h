@@ -18,8 +18,9 @@ struct Problem;
 // may be undefined, has one number per channel of the result.
 struct ConvolutionKernels {
   void (*run)(const convolution::Problem& problem, const Array& bias);
-  // Whether images of two axes in float32 or bfloat16 are worth a channels-last copy.
-  bool prefers_channels_last = false;
+  // Whether the image that a forward pass reads is worth a channels-last copy. The function is
+  // optional.
+  bool (*prefers_channels_last)(const convolution::Problem& problem) = nullptr;
   // Adds a weight gradient to what the result holds, unless that would take no less time than
   // adding it afterwards: then false. The kernel is optional.
   bool (*add_weight_grad)(const convolution::Problem& problem) = nullptr;

@@ -58,6 +58,17 @@ struct Problem {
   Arithmetic arithmetic = Arithmetic::float32;
 };
 
+// Whether each channel of x has a filter of its own, and there are several.
+inline bool is_depthwise(const Problem& problem) {
+  const std::int64_t groups = problem.window.groups;
+  return groups > 1 && problem.W.shape(0) == groups && problem.W.shape(1) == 1;
+}
+// Whether images have two axes of pixels and are of float32 or bfloat16.
+inline bool has_common_images(const Problem& problem) {
+  const Dtype dtype = problem.x.dtype();
+  return problem.x.ndim() == 4 && (dtype == Dtype::float32 || dtype == Dtype::bfloat16);
+}
+
 // A row of a device's array of algorithms.
 struct Algorithm {
   const char* name;

@@ -7,6 +7,10 @@
 
 namespace renga::convolution {
 
+inline bool is_channels_last(const Array& image) {
+  return channels_last_view(image).is_contiguous();
+}
+
 inline Array dense_channels_last(const Array& image) {
   return contiguous(channels_last_view(image));
 }

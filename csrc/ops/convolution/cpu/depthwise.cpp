@@ -41,12 +41,7 @@ void weight_grad(const Problem& problem) {
   copy(transpose_view(sums, {1, 0}), reshape_view(problem.W, {sums.shape(1), sums.shape(0)}));
 }
 
-// Whether there are as many groups as input and as output channels.
-bool supports(const Problem& problem) {
-  const std::int64_t groups = problem.window.groups;
-  return is_common(problem) && groups > 1 && problem.W.shape(0) == groups &&
-         problem.W.shape(1) == 1;
-}
+bool supports(const Problem& problem) { return is_common(problem) && is_depthwise(problem); }
 
 // oneDNN keeps pixels that several kernel offsets read in registers, which pays for large kernels;
 // its depthwise weight gradient takes five times as long as renga's.

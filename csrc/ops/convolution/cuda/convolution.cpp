@@ -66,7 +66,7 @@ void run_on_cuda(const Problem& problem, const Array& bias) {
 }
 
 [[maybe_unused]] const bool registered =
-    convolution_kernels.add(cuda::number(), {run_on_cuda, true});
+    convolution_kernels.add(cuda::number(), {run_on_cuda, has_common_images});
 
 }  // namespace
 }  // namespace convolution
