@@ -12,7 +12,8 @@ enum class Reduction : std::uint8_t { sum, sum_of_squares, prod, max, min };
 
 struct ReductionKernels {
   // y has x's axes, the reduced ones with extent 1. Sums and products are computed in float64 or
-  // int64; y is float32 for bfloat16.
+  // int64, but for sums of a few 16-bit or float32 numbers at a time on the CPU; y is float32 for
+  // bfloat16.
   void (*reduce)(Reduction map, const Array& x, const Axes& axes, const Array& y);
   // y is int32 and has x's axes without `axis`; the first index where several are equal.
   void (*arg)(Reduction map, const Array& x, int axis, const Array& y);
