@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <utility>
 
 #include "simd/vector.h"
@@ -84,47 +85,96 @@ struct RowElements {
     data = repeated;
   }
   [[gnu::always_inline]] V at(std::int64_t i) const { return V(V::load(data + i * step)); }
-  // The last elements of n, and ones.
-  [[gnu::always_inline]] V rest(std::int64_t i, std::int64_t n) const {
-    if (step == 0) return at(0);
-    T padded[V::width];
-    std::fill_n(padded, V::width, T(Compute<T>(1)));
-    std::copy(data + i, data + n, padded);
-    return V(V::load(padded));
-  }
 };
 
-// y = f(x...) for rows of n elements, f of a Target's vectors and always inlined. The rest of a row
-// goes through one padded vector, so that the result of an element does not depend on its position.
-template <class Target, class T, class F, class... In>
-[[gnu::always_inline]] inline void map_on(const Rows<T>& y, std::int64_t rows, std::int64_t n, F f,
-                                          const Rows<In>&... x) {
+template <class T, std::size_t count>
+using InputRows = std::array<Rows<const T>, count>;
+
+// Maps rows of whole vectors by the function that the first argument points to.
+template <class T, std::size_t count>
+using VectorMap = void (*)(const void* function, const Rows<T>& y, std::int64_t rows,
+                           std::int64_t n, const InputRows<T, count>& x);
+
+// y = f(x...) for rows of n elements, where n is a multiple of the vectors' width and f, of type F,
+// is always inlined.
+template <class Target, class F, class T, std::size_t count>
+void map_whole_vectors(const void* function, const Rows<T>& y, std::int64_t rows, std::int64_t n,
+                       const InputRows<T, count>& x) {
   using V = Vector<Target, Compute<T>>;
-  // The lambda captures by value: the compiler would read what is in memory again after each store.
-  const auto map_row = [=](T * to, auto... from) __attribute__((always_inline)) {
-    std::int64_t i = 0;
-    for (; i + V::width <= n; i += V::width) V::store(f(from.at(i)...).v, to + i);
-    if (i == n) return;
-    T out[V::width];
-    V::store(f(from.rest(i, n)...).v, out);
-    std::copy_n(out, n - i, to + i);
-  };
-  T repeated[sizeof...(In)][V::width];
-  [&]<std::size_t... k>(std::index_sequence<k...>) __attribute__((always_inline)) {
-    for (std::int64_t r = 0; r < rows; ++r) {
-      map_row(y.row(r), RowElements<V, T>(x, r, repeated[k])...);
+  run_on<Target>([&](auto) __attribute__((always_inline)) {
+    // Captured by value: the compiler would read what is in memory again after each store.
+    const auto map_row = [ n, f = *static_cast<const F*>(function) ](T * out, auto... in)
+        __attribute__((always_inline)) {
+      for (std::int64_t i = 0; i < n; i += V::width) V::store(f(in.at(i)...).v, out + i);
+    };
+    T repeated[count][V::width];
+    [&]<std::size_t... k>(std::index_sequence<k...>) __attribute__((always_inline)) {
+      for (std::int64_t r = 0; r < rows; ++r) {
+        map_row(y.row(r), RowElements<V, T>(x[k], r, repeated[k])...);
+      }
     }
-  }
-  (std::index_sequence_for<In...>());
+    (std::make_index_sequence<count>());
+  });
 }
 
-// Maps rows as map_on() does, in vectors of the machine's width.
-template <class T, class F, class... In>
+// Maps rows of any n. The rest of a row goes through one padded vector, so that the result of an
+// element does not depend on its position. This code is compiled once for all functions.
+template <class T, std::size_t count>
+[[gnu::noinline]] void map_rows(VectorMap<T, count> map, const void* function, std::int64_t width,
+                                const Rows<T>& y, std::int64_t rows, std::int64_t n,
+                                const InputRows<T, count>& x) {
+  constexpr std::int64_t kWidest = 16;
+  const std::int64_t rest = n % width, whole = n - rest;
+  if (whole > 0) map(function, y, rows, whole, x);
+  if (rest == 0) return;
+  T in[count][kWidest], out[kWidest];
+  InputRows<T, count> padded;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::size_t k = 0; k < count; ++k) {
+      padded[k] = {in[k]};
+      std::fill_n(in[k], width, T(Compute<T>(1)));
+      const T* const from = x[k].row(r) + whole * x[k].step;
+      for (std::int64_t i = 0; i < rest; ++i) in[k][i] = from[i * x[k].step];
+    }
+    map(function, Rows<T>{out}, 1, width, padded);
+    std::copy_n(out, rest, y.row(r) + whole);
+  }
+}
+
+// y = f(x...) for rows of n elements, in vectors of the machine's width. f is always inlined.
+template <class T, class F>
 void map_vectors(const Rows<T>& y, std::int64_t rows, std::int64_t n, const F& f,
-                 const Rows<In>&... x) {
-  dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
-    map_on<decltype(target)>(y, rows, n, f, x...);
+                 const std::same_as<Rows<const T>> auto&... x) {
+  dispatch_for<T>([&](auto target) {
+    using Target = decltype(target);
+    constexpr std::size_t count = sizeof...(x);
+    map_rows<T, count>(map_whole_vectors<Target, F, T, count>, &f,
+                       Vector<Target, Compute<T>>::width, y, rows, n, {x...});
   });
+}
+
+// Calls kernel(x..., y, rows, n) for rows of 16-bit floats as for rows of floats, a block at a
+// time. Long functions are compiled for floats alone: next to them, two conversions take no time.
+template <class T, class Kernel>
+void map_in_floats(const Kernel& kernel, const Rows<T>& y, std::int64_t rows, std::int64_t n,
+                   const std::same_as<Rows<const T>> auto&... x) {
+  float in[sizeof...(x)][kBlock], out[kBlock];
+  const auto load = [](const Rows<const T>& row, std::int64_t r, std::int64_t i, std::int64_t m,
+                       float* to) {
+    const T* from = row.row(r) + i * row.step;
+    gather<T>(reinterpret_cast<const std::byte*>(from), row.step * sizeof(T), m, to);
+  };
+  [&]<std::size_t... k>(std::index_sequence<k...>) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t i = 0; i < n; i += kBlock) {
+        const std::int64_t m = std::min(kBlock, n - i);
+        (load(x, r, i, m, in[k]), ...);
+        kernel(Rows<const float>{in[k]}..., Rows<float>{out}, 1, m);
+        convert(out, y.row(r) + i, m);
+      }
+    }
+  }
+  (std::make_index_sequence<sizeof...(x)>());
 }
 
 // Blocks of an input of n elements: in place if they are contiguous and of the

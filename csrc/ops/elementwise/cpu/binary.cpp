@@ -22,6 +22,11 @@ template <Binary map, class T>
       a, b);
 }
 
+// Whether a function takes some times as long as an exponential function does.
+constexpr bool is_long(Binary map) {
+  return map == Binary::power || map == Binary::arctan2 || map >= Binary::polygamma;
+}
+
 // Faults of integer divisions in all blocks of a call.
 struct DivisionFaults {
   std::atomic<bool> by_zero{false}, overflow{false};
@@ -64,8 +69,16 @@ void binary(Binary map, double p, const Array& a, const Array& b, const Array& y
                                                 const Rows<const S>& in_b, const Rows<S>& out,
                                                 std::int64_t rows, std::int64_t n) {
         if constexpr (std::is_floating_point_v<C>) {
-          maps::visit_map<maps::kLastBinary>(
-              map, [=]<Binary m>() { float_binary<m, S>(C(p), in_a, in_b, out, rows, n); });
+          maps::visit_map<maps::kLastBinary>(map, [=]<Binary m>() {
+            if constexpr (is_half<S> && is_long(m)) {
+              const auto floats = [=](const auto&... operands) {
+                float_binary<m, float>(p, operands...);
+              };
+              simd::map_in_floats(floats, out, rows, n, in_a, in_b);
+            } else {
+              float_binary<m, S>(C(p), in_a, in_b, out, rows, n);
+            }
+          });
         } else if constexpr (!std::is_same_v<C, bool>) {
           maps::visit_map<integers::kLastBinary>(map, [=, &faults]<Binary m>() {
             for (std::int64_t r = 0; r < rows; ++r) {
