@@ -12,28 +12,57 @@ from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.window import SpatialWindow
 
 COLOURS = ["#4477aa", "#ee6677", "#228833", "#ccbb44"]
+STYLES = ["-", "--", "-.", ":"]
 
 
 def draw_images(ax, images, columns=8):
-    """Images (n, 3, H, W), from -1 to 1, side by side."""
+    """Images (n, 3, H, W) or (n, 1, H, W), from -1 to 1, side by side."""
     images = numpy.pad(images, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=1)
     rows = [
         numpy.concatenate(images[i : i + columns], 2)
         for i in range(0, len(images), columns)
     ]
     picture = numpy.concatenate(rows, 1).transpose(1, 2, 0)
+    picture = numpy.broadcast_to(picture, (*picture.shape[:2], 3))  # grey has one
     ax.imshow((picture + 1).clip(0, 2) / 2)
     ax.axis("off")
 
 
 def draw_losses(ax, losses):
-    """A line for each strategy; equal ones overlap."""
-    styles = ["-", "--", "-.", ":"]
-    for (strategy, values), style in zip(losses.items(), styles):
-        ax.plot(values, style, label=strategy, linewidth=2)
+    """A line for each name; equal ones overlap. Of many steps, 100 means are drawn.
+
+    Shapes: losses (steps,) by name
+    """
+    for (name, values), style, colour in zip(losses.items(), STYLES, COLOURS):
+        width = max(1, len(values) // 100)
+        count = len(values) // width
+        means = numpy.reshape(values[: count * width], (count, width)).mean(1)
+        steps = numpy.arange(count) * width + (width + 1) / 2
+        ax.plot(steps, means, style, color=colour, label=name, linewidth=2)
     ax.set_xlabel("step")
     ax.set_ylabel("loss")
-    ax.legend()
+
+
+def legend_beside(ax):
+    """Names the lines at the right of the axes, where it hides none of them."""
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+
+
+def draw_history(figure, result):
+    """The losses of both networks, and below them images of the same noise over time.
+
+    ``result`` is what ``train_dcgan.train`` returns.
+    """
+    above, below = figure.subfigures(2, 1)
+    ax = above.subplots()
+    names = ("generator", "discriminator")
+    draw_losses(ax, dict(zip(names, numpy.transpose(result["losses"]))))
+    legend_beside(ax)
+    images = result["images"]
+    axes = below.subplots(len(images), 1, squeeze=False)[:, 0]
+    for ax, (step, made) in zip(axes, images.items()):
+        draw_images(ax, made[:20], columns=20)
+        ax.set_title(f"step {step}", fontsize=10, loc="left")
 
 
 def draw_times(ax, milliseconds):

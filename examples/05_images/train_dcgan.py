@@ -2,10 +2,9 @@
 
     python train_dcgan.py
 
-One updater has both optimizers. Without a network the images are scikit-learn's digits,
-enlarged to 32 × 32: after 30 epochs, in about a minute, many of the images in
-``result/made.png`` can be taken for digits, and with ``--width 16 --epoch 40``, in two
-minutes, most. The paper's width is ``--width 64``.
+One updater has both optimizers. Both networks are told which digit is to be seen.
+Without a network the images are scikit-learn's digits of 8 × 8 pixels: after 90 epochs,
+in about a minute, each column of ``result/made.png`` is one digit.
 """
 
 import argparse
@@ -22,13 +21,13 @@ from renga import training
 from renga.training import extensions
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "02_parallel"))
-from dcgan import Discriminator, Generator  # noqa: E402
+from dcgan import Discriminator, Generator, with_classes  # noqa: E402
 
-HIDDEN = 100
+HIDDEN = 20
 
 
 def noise(count):
-    return numpy.random.uniform(-1, 1, (count, HIDDEN)).astype("f")
+    return numpy.random.normal(size=(count, HIDDEN)).astype("f")
 
 
 class DCGANUpdater(training.updaters.StandardUpdater):
@@ -37,9 +36,9 @@ class DCGANUpdater(training.updaters.StandardUpdater):
     def update_core(self):
         optimizers = self.get_all_optimizers()
         gen, dis = optimizers["gen"].target, optimizers["dis"].target
-        x = self.converter(self.get_iterator("main").next(), self.device)
-        made = gen(gen.device.send(noise(len(x))))
-        real, fake = dis(x), dis(made)
+        x, t = self.converter(self.get_iterator("main").next(), self.device)
+        made = gen(with_classes(gen.device.send(noise(len(x))), t))
+        real, fake = (dis(with_classes(each, t)) for each in (x, made))
 
         loss_gen = F.mean(F.softplus(-fake))
         gen.cleargrads()
@@ -63,7 +62,7 @@ def make_optimizer(model, alpha):
 
 def drawing(gen, columns=10):
     """An extension that draws what the generator makes of the same noise each time."""
-    z = noise(columns**2)
+    z = with_classes(noise(columns**2), numpy.arange(columns**2) % 10).array
 
     @training.make_extension(trigger=(1, "epoch"))
     def draw(trainer):
@@ -72,9 +71,9 @@ def drawing(gen, columns=10):
         with renga.using_config("train", False), renga.no_backprop_mode():
             made = renga.cuda.to_cpu(gen(gen.device.send(z)).array)
         rows = [numpy.concatenate(list(row), 2) for row in numpy.split(made, columns)]
-        picture = numpy.concatenate(rows, 1).transpose(
-            1, 2, 0
-        )  # rows, columns, colours
+        # Shape: rows, columns, colours
+        picture = numpy.concatenate(rows, 1).transpose(1, 2, 0)
+        picture = numpy.broadcast_to(picture, (*picture.shape[:2], 3))
         path = os.path.join(trainer.out, "made.png")
         matplotlib.image.imsave(path, (picture + 1) / 2)
 
@@ -83,21 +82,23 @@ def drawing(gen, columns=10):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--batchsize", type=int, default=48)
-    parser.add_argument("--epoch", type=int, default=30)
-    parser.add_argument("--width", type=int, default=12, help="channels at last")
-    parser.add_argument("--alpha", type=float, default=5e-4, help="of Adam")
+    parser.add_argument("--batchsize", type=int, default=64)
+    parser.add_argument("--epoch", type=int, default=90)
+    parser.add_argument("--width", type=int, default=16, help="channels at last")
+    parser.add_argument("--alpha", type=float, default=1e-3, help="of Adam")
     parser.add_argument("--size", type=int, help="images to train with")
     parser.add_argument("--device", default="@numpy", help="or @cupy:0, a GPU")
     parser.add_argument("--out", default="result", help="folder for what is written")
     args = parser.parse_args()
 
     numpy.random.seed(0)
-    train, _, _ = load("cifar10", ndim=3, size=args.size)
-    images = renga.datasets.TransformDataset(train, lambda example: 2 * example[0] - 1)
+    train, _, _ = load("mnist", ndim=3, size=args.size)
+    images = renga.datasets.TransformDataset(train, lambda e: (2 * e[0] - 1, e[1]))
     device = renga.get_device(args.device)
-    gen = Generator(args.width, HIDDEN).to_device(device)
-    models = {"gen": gen, "dis": Discriminator(args.width).to_device(device)}
+    colours, size, _ = images[0][0].shape
+    gen = Generator(args.width, HIDDEN + 10, size, colours, 2).to_device(device)
+    dis = Discriminator(args.width, size, colours + 10, 2).to_device(device)
+    models = {"gen": gen, "dis": dis}
     updater = DCGANUpdater(
         renga.iterators.SerialIterator(images, args.batchsize),
         {name: make_optimizer(m, args.alpha) for name, m in models.items()},
@@ -105,6 +106,12 @@ def main():
     )
 
     trainer = training.Trainer(updater, (args.epoch, "epoch"), out=args.out)
+    steps = args.epoch * len(images) // args.batchsize
+    for name, optimizer in updater.get_all_optimizers().items():
+        shift = extensions.LinearShift(
+            "alpha", (args.alpha, 0), (steps // 2, steps), optimizer
+        )
+        trainer.extend(shift, name=f"shift_{name}", trigger=(1, "iteration"))
     trainer.extend(extensions.LogReport())
     trainer.extend(
         extensions.PrintReport(["epoch", "gen/loss", "dis/loss", "elapsed_time"])

@@ -110,17 +110,17 @@ def test_dcgan(monkeypatch, static):
 
     def train(device):
         numpy.random.seed(0)
-        x, _ = images(8)
+        x, t = images(8)
         models = {
-            "gen": script.Generator(2, script.HIDDEN).to_device(device),
-            "dis": script.Discriminator(2).to_device(device),
+            "gen": script.Generator(2, script.HIDDEN + 10).to_device(device),
+            "dis": script.Discriminator(2, colours=13).to_device(device),
         }
         for name, model in models.items():
             model.name = name
             if static:
                 as_graph(model, device)
         updater = script.DCGANUpdater(
-            renga.iterators.SerialIterator(list(x), 4),
+            renga.iterators.SerialIterator(list(zip(x, t)), 4),
             {name: script.make_optimizer(m, 5e-4) for name, m in models.items()},
             device=device,
         )
