@@ -6,8 +6,8 @@ The class is defined in the core; this module adds the methods written in Python
 
 from __future__ import annotations
 
+import types
 import warnings
-from types import ModuleType
 from typing import Any, Callable, TypeVar, overload
 
 import numpy
@@ -256,7 +256,7 @@ class _VariableMethods:
         return _core.ops.transpose(self)
 
     @property
-    def xp(self) -> ModuleType:
+    def xp(self) -> types.ModuleType:
         """The array module of the device."""
         return self.device.xp
 
