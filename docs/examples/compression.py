@@ -32,6 +32,13 @@ WAYS = {
     "PowerSGD(4)": compression.PowerSGD(rank=4),
 }
 
+# Colours and dashes of the curves, which also those tell apart who see fewer colours.
+STYLES = (
+    *(("black", "-"), ("#4477aa", "--"), ("#66ccee", "-."), ("#228833", ":")),
+    *(("#aa3377", "-"), ("#ee6677", "-"), ("#ccbb44", "-"), ("#777777", "-")),
+    ("#228833", (0, (5, 1, 1, 1, 1, 1))),
+)
+
 
 def train(comm, name, seed, epochs):
     """The test accuracy after each epoch, and the bytes that were sent in a step."""
@@ -92,13 +99,15 @@ def draw(curves, path):
     matplotlib.rcParams["svg.hashsalt"] = "renga"
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()
-    for name, curve in curves.items():
-        axes.plot(range(1, len(curve) + 1), curve, label=name, linewidth=1.2)
+    for (name, curve), (color, style) in zip(curves.items(), STYLES):
+        epochs = range(1, len(curve) + 1)
+        axes.plot(epochs, curve, color=color, linestyle=style, label=name)
     axes.set_xlabel("epoch")
     axes.set_ylabel("test accuracy, %")
     axes.set_ylim(80, 100)
     axes.grid(alpha=0.3)
-    axes.legend(ncols=2, fontsize="small")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     figure.savefig(path, metadata={"Date": None})
 
 
