@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from renga import _core
-from renga.core.link import Link
+from renga.core.link.base import Link
 from renga.core.link.distinct_params import DistinctParam, distinct_params
 from renga.core.parameter import Parameter
 
