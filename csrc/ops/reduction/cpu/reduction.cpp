@@ -473,6 +473,7 @@ void reduce_cpu(Reduction map, const Array& x, const Axes& axes, const Array& y)
 }
 
 constexpr std::int64_t kArgColumns = 512;  // whose best numbers stay in the nearest cache
+constexpr std::int64_t kShortest = 32;     // run of floats that is worth the call for vectors
 
 // The first index of the largest or smallest number of a run.
 template <class T, bool largest>
@@ -488,6 +489,31 @@ std::int32_t arg_of_run(const std::byte* x, std::int64_t step, std::int64_t n) {
     }
   }
   return at;
+}
+
+// The same for adjoining floats, a block at a time, whose best number is found in vectors: only the
+// block that has the best one of all is searched for its place.
+template <class T, bool largest>
+std::int32_t arg_of_floats(const T* x, std::int64_t n) {
+  using R = std::conditional_t<largest, reducers::Max<T>, reducers::Min<T>>;
+  constexpr std::int64_t kBlock = 1024;
+  T best = R::start;
+  const T* from = x;
+  for (std::int64_t i = 0; i < n && !is_nan(best); i += kBlock) {
+    T top = R::start;
+    const auto* const block = reinterpret_cast<const std::byte*>(x + i);
+    compare_vectors<R>(block, 0, 1, std::min(kBlock, n - i), &top);
+    if (largest ? !(top <= best) : !(top >= best)) best = top, from = x + i;
+  }
+  constexpr std::int64_t kGroup = 64;
+  for (const T* const end = x + n;; from += kGroup) {
+    const std::int64_t m = std::min(kGroup, end - from);
+    std::int64_t places = 0;
+    for (std::int64_t i = 0; i < m; ++i) places += is_nan(best) ? is_nan(from[i]) : from[i] == best;
+    if (places == 0) continue;
+    while (is_nan(best) ? !is_nan(*from) : *from != best) ++from;
+    return static_cast<std::int32_t>(from - x);
+  }
 }
 
 // Finds the first index of the largest or smallest number of each column of adjoining numbers, row
@@ -528,7 +554,16 @@ void arg_cpu(Reduction map, const Array& x, int axis, const Array& y) {
         return;
       }
       for (std::int64_t j = 0; j < m; ++j) {
-        *reinterpret_cast<std::int32_t*>(p[0] + j * s[0]) = of_run(p[1] + j * s[1], step, n);
+        auto& at = *reinterpret_cast<std::int32_t*>(p[0] + j * s[0]);
+        const std::byte* const run = p[1] + j * s[1];
+        if constexpr (std::is_floating_point_v<T>) {
+          if (step == sizeof(T) && n >= kShortest) {
+            const auto* const floats = reinterpret_cast<const T*>(run);
+            at = largest ? arg_of_floats<T, true>(floats, n) : arg_of_floats<T, false>(floats, n);
+            continue;
+          }
+        }
+        at = of_run(run, step, n);
       }
     });
   });
