@@ -19,6 +19,7 @@ import renga.functions as F
 import renga.links as L
 from renga import _core, static_graph
 from renga.backends import cuda
+from renga.graph_optimizations import recorded_calls
 
 pytestmark = pytest.mark.skipif(not cuda.available, reason="no CUDA device")
 gpu = "@cupy:0"
@@ -348,3 +349,12 @@ def test_streams(seed):
         numpy.testing.assert_allclose(
             cuda.to_cpu(y.array), numpy.exp(numpy.full((2, 3), i / 8)), rtol=1e-6
         )
+
+
+def test_the_garbage_collector_pauses_until_the_last_recording_ends():
+    assert gc.isenabled()
+    with recorded_calls._collector_pause:
+        with recorded_calls._collector_pause:
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()

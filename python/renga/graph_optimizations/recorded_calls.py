@@ -54,7 +54,33 @@ class _RecordingThread(threading.local):
     is_recording = False
 
 
+class _CollectorPause:
+    """Stops the garbage collector while any thread records.
+
+    Memory of others that it would free has the host wait, which no recording allows.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._recordings = 0
+        self._was_enabled = False
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._recordings == 0:
+                self._was_enabled = gc.isenabled()
+                gc.disable()
+            self._recordings += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._recordings -= 1
+            if self._recordings == 0 and self._was_enabled:
+                gc.enable()
+
+
 _thread = _RecordingThread()
+_collector_pause = _CollectorPause()
 
 
 class RecordedCalls:
@@ -348,24 +374,20 @@ class _RecordedCall:
             recording.add_seed(seed)
             streams.append(stream)
 
-        # Memory of others that is freed meanwhile would have the host wait.
-        collects = gc.isenabled()
-        gc.disable()
-        recording.begin()
-        try:
-            _thread.is_recording = True
-            record_seeds(add)
-            with loaded().computing_on(recording.stream, self._device):
-                results = run()
-                computed = [results] if isinstance(results, Variable) else results
-                _core.addresses([x for x in computed if x is not None])  # not deferred
-            return results, recording.end()
-        finally:
-            recording.discard()
-            record_seeds(None)
-            _thread.is_recording = False
-            if collects:
-                gc.enable()
+        with _collector_pause:
+            recording.begin()
+            try:
+                _thread.is_recording = True
+                record_seeds(add)
+                with loaded().computing_on(recording.stream, self._device):
+                    results = run()
+                    ys = [results] if isinstance(results, Variable) else results
+                    _core.addresses([y for y in ys if y is not None])  # not deferred
+                return results, recording.end()
+            finally:
+                recording.discard()
+                record_seeds(None)
+                _thread.is_recording = False
 
 
 class _StaticGraph(FunctionNode):
