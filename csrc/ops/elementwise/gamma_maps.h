@@ -169,7 +169,9 @@ struct Polygamma {
     const D order = min(n, D(kMost));
     // Factors and powers are as many times smaller and larger: neither leaves the range of doubles.
     const D scale = max(D(1), D(order * D(0.375)));
-    const auto power = [&](const D* numbers, D* powers) { raise(order, scale, numbers, powers); };
+    const auto power = [&](const D* numbers, D* powers) __attribute__((always_inline)) {
+      raise(order, scale, numbers, powers);
+    };
     const D sum = sum_of_powers(D(order + D(1)), x, power);
     D factorial(1);
     for (D k(1); !all(order < k); k = k + D(1)) {
@@ -210,7 +212,7 @@ struct HurwitzZeta {
   template <class D>
   RENGA_INLINE D operator()(const D& order, const D& q) const {
     const D s = order + D(more);
-    const auto power = [&](const D* numbers, D* powers) {
+    const auto power = [&](const D* numbers, D* powers) __attribute__((always_inline)) {
       for (int k = 0; k < 10; ++k) powers[k] = exp(D((s - D(1)) * log(numbers[k])));
     };
     const D sum = sum_of_powers(s, q, power);
