@@ -18,7 +18,9 @@ std::string read_file(const std::string& file) {
 }
 
 void write_file(const std::string& file, std::string_view content) {
-  const std::string part = file + ".part";
+  // What is no regular file, such as /dev/null or a pipe, is written in place.
+  const bool in_place = std::filesystem::exists(file) && !std::filesystem::is_regular_file(file);
+  const std::string part = in_place ? file : file + ".part";
   {
     std::ofstream out(part, std::ios::binary | std::ios::trunc);
     out.write(content.data(), static_cast<std::streamsize>(content.size()));
@@ -26,7 +28,7 @@ void write_file(const std::string& file, std::string_view content) {
     require<std::runtime_error>(out.good(), "write: expected a file that can be written, got '",
                                 file, "'");
   }
-  std::filesystem::rename(part, file);
+  if (!in_place) std::filesystem::rename(part, file);
 }
 
 std::string bytes_of(const Array& x) {
