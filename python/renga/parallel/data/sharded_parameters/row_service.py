@@ -60,7 +60,10 @@ class RowService:
         self._answers.is_updating = is_updating
 
     def forget_others(self) -> None:
-        """Keeps no row of another rank: before a barrier after which rows differ."""
+        """Begins a version of all rows: before a barrier after which rows differ.
+
+        Requests of the version before may still come until then, and are answered.
+        """
         self._answers.forget_others()
 
     def fetch(self, number: int, rows: Array) -> list[Any]:
@@ -69,9 +72,11 @@ class RowService:
         with self._lock:  # rows come in the order of requests
             for r in self._others:
                 if self._asked[r] == self._comm.rank:
-                    works.append(_Copy(self._answers.passed_row(number, r), rows[r]))
+                    row = self._answers.passed_row(number, r, self._answers.version)
+                    works.append(_Copy(row, rows[r]))
                 else:
-                    works += _ask(self._comm, self._asked[r], number, r, rows[r])
+                    request = (number, r, self._answers.version)
+                    works += _ask(self._comm, self._asked[r], request, rows[r])
         return works
 
 
@@ -86,12 +91,17 @@ def _asked_ranks(comm: Communicator) -> list[int]:
 
 
 def _ask(
-    comm: Communicator, asked: int, number: int, r: int, out: Array
+    comm: Communicator, asked: int, request: tuple[int, int, int], out: Array
 ) -> tuple[Any, Any]:
-    """Works that ask a rank for a row of rank ``r``, and receive it."""
-    request = numpy.array([number, r], numpy.int64)
+    """Works that ask a rank for a row, and receive it.
+
+    Args:
+        request: the row's number, its rank and version.
+    """
+    number, r, _ = request
     received = comm.recv(asked, _tag_of(comm, number, r), out=out, wait=False)
-    return received, comm.send(request, asked, _REQUEST_TAG, wait=False)
+    sent = numpy.array(request, numpy.int64)
+    return received, comm.send(sent, asked, _REQUEST_TAG, wait=False)
 
 
 def _tag_of(comm: Communicator, number: int, r: int) -> int:
@@ -101,9 +111,11 @@ def _tag_of(comm: Communicator, number: int, r: int) -> int:
 class _PassedRow:
     """A row of another node, which this rank gets for all of its node."""
 
-    def __init__(self, comm: Communicator, number: int, r: int, like: Array) -> None:
+    def __init__(
+        self, comm: Communicator, request: tuple[int, int, int], like: Array
+    ) -> None:
         self.array = numpy.empty_like(like)
-        self.works = _ask(comm, r, number, r, self.array)
+        self.works = _ask(comm, request[1], request, self.array)
         self.uses = 0
 
 
@@ -124,7 +136,8 @@ class _Answers:
 
     def __init__(self, comm: Communicator) -> None:
         self._comm = comm
-        self._passed: dict[tuple[int, int], _PassedRow] = {}
+        self.version = 0  # of the rows that this rank asks for
+        self._passed: dict[tuple[int, int, int], _PassedRow] = {}
         self._passed_lock = threading.Lock()
         # Rows that have not arrived, and ranks that have asked for them.
         self._waiting: list[tuple[_PassedRow, int, int]] = []
@@ -150,18 +163,20 @@ class _Answers:
 
     def forget_others(self) -> None:
         with self._passed_lock:
+            self.version += 1
             self._passed.clear()
 
-    def passed_row(self, number: int, r: int) -> _PassedRow:
+    def passed_row(self, number: int, r: int, version: int) -> _PassedRow:
         """A row that is kept until each rank of the node has asked for it."""
+        request = (number, r, version)
         with self._passed_lock:
-            row = self._passed.get((number, r))
+            row = self._passed.get(request)
             if row is None:
-                row = _PassedRow(self._comm, number, r, self._rows[number])
-                self._passed[number, r] = row
+                row = _PassedRow(self._comm, request, self._rows[number])
+                self._passed[request] = row
             row.uses += 1
             if row.uses == self._comm.intra_size:
-                del self._passed[number, r]
+                del self._passed[request]
             return row
 
     def end(self) -> None:
@@ -204,16 +219,16 @@ class _Answers:
         return is_late or self._done == self._others
 
     def _answer(self, source: int) -> None:
-        (number, *ranks) = self._comm.recv(source, _REQUEST_TAG).tolist()
+        (number, *which) = self._comm.recv(source, _REQUEST_TAG).tolist()
         if number == _DONE:
             self._done.add(source)
             return
-        (r,) = ranks
+        r, version = which
         tag = _tag_of(self._comm, number, r)
         if r == self._comm.rank:
             self._send(self._rows[number], source, tag)
         else:
-            self._waiting.append((self.passed_row(number, r), source, tag))
+            self._waiting.append((self.passed_row(number, r, version), source, tag))
 
     def _pass_on(self) -> bool:
         """Sends rows that have arrived to the ranks that have asked for them."""
