@@ -55,6 +55,14 @@ TEST_CASE("damaged files of arrays throw") {
   CHECK_THROWS_AS(read_npz("/nowhere/at.all"), std::runtime_error);
 }
 
+TEST_CASE("what is no regular file is written in place") {
+  const File link(".device");
+  std::filesystem::create_symlink("/dev/null", link.path);
+  write_npz(link.path, two_arrays());
+  CHECK(std::filesystem::is_symlink(link.path));
+  CHECK(std::filesystem::is_character_file(link.path));
+}
+
 TEST_CASE("loading changes nothing unless all arrays fit") {
   const File file(".npz");
   nn::Module net;
