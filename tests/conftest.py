@@ -21,7 +21,7 @@ _UNDER_MPIEXEC = "OMPI_COMM_WORLD_SIZE" in os.environ
 _SIMULATED = "simulated messages"
 # The fixtures that run a function on each rank.
 _OF_RANKS = {
-    *("ranks", "several_ranks", "ranks_with_threads"),
+    *("ranks", "several_ranks", "some_ranks", "ranks_with_threads"),
     "ranks_with_own_random_numbers",
 }
 _PROCESS = int(os.environ.get("OMPI_COMM_WORLD_RANK", 0))
@@ -29,12 +29,13 @@ _PROCESS = int(os.environ.get("OMPI_COMM_WORLD_RANK", 0))
 if _UNDER_MPIEXEC:
     os.environ.setdefault("RENGA_TIMEOUT", "30")
     _KINDS: list[Any] = ["mpi", "messages"]
-    _SEPARATE = _KINDS
+    _SEPARATE = _SOME = _KINDS
 else:
     _KINDS = [
         (n, how, 1) for n in (1, 2, 3, 4) for how in ("shared memory", "messages")
     ]
     _KINDS += [(4, "shared memory", 2), (4, _SIMULATED, 2)]
+    _SOME = [(2, "messages", 1), (3, "shared memory", 1), (4, "shared memory", 2)]
     _SEPARATE = [(n, _SIMULATED, 1) for n in (1, 2, 3, 4)]
 
 # The tests' CUDA devices: the plugin as C++ on a stand-in for CUDA
@@ -103,6 +104,12 @@ def ranks(request: pytest.FixtureRequest) -> Callable[..., list[Any]]:
 @pytest.fixture(params=[k for k in _KINDS if k[0] != 1], ids=_kind_name)
 def several_ranks(request: pytest.FixtureRequest) -> Callable[..., list[Any]]:
     """``ranks`` with two ranks or more, for tests that send messages."""
+    return _runner(request.param)
+
+
+@pytest.fixture(params=_SOME, ids=_kind_name)
+def some_ranks(request: pytest.FixtureRequest) -> Callable[..., list[Any]]:
+    """``ranks`` of few kinds, for details of what is tested on all kinds elsewhere."""
     return _runner(request.param)
 
 

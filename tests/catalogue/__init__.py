@@ -1,6 +1,7 @@
-"""One row for each function: all that the tests, the fuzzer and the timings know of it.
+"""One row for each function, link and optimizer: all that the tests know of it.
 
-``python -m tests.catalogue erf`` runs what concerns one function.
+The fuzzer and the timings read the rows, too. ``python -m tests.catalogue erf`` runs
+what concerns one function, link or optimizer.
 """
 
 from . import (  # noqa: F401  which add their rows
@@ -13,6 +14,8 @@ from . import (  # noqa: F401  which add their rows
     pooling,
     rnn,
 )
+from .links import LINKS as LINKS
+from .optimizers import OPTIMIZERS as OPTIMIZERS
 from .row import CATALOGUE as CATALOGUE
 
 # Each operation of the core has these cases.

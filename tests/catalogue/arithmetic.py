@@ -1420,6 +1420,8 @@ function(
         "F.zoneout(f(2), f(3)) -> ValueError | InvalidType",
         "F.zoneout(f(2), d(2)) -> float64 (2,)",
     ],
+    draws=True,
+    others={"F.zoneout(s(), s())": [()]},
     onnx="exported",
     speed=speed.row(speed.matrix, speed.matrix),
 )
@@ -1434,6 +1436,7 @@ function(
     signature="(log_pi, tau=0.1, axis=1)",
     edges="F.gumbel_softmax(s(N, 3))",
     errors="F.gumbel_softmax(f(2, 3), axis=4) -> RuntimeError | InvalidType",
+    draws=True,
     onnx="exported",
     speed=speed.row(speed.matrix),
 )

@@ -340,6 +340,7 @@ function(
         "F.separate(f(2, 3), axis=2) -> InvalidType",
         "F.separate(f(())) -> InvalidType",
     ],
+    nothing=[],
     onnx="exported",
     speed=speed.row(speed.normal(8, 512, 256), 0),
 )
@@ -580,6 +581,7 @@ function(
         "F.transpose_sequence([f(2, 3), f(3, 3)]) -> InvalidType",
         "F.transpose_sequence([f(2, 3), d(1, 3)]) -> float32 (2, 3); float32 (1, 3)",
     ],
+    others={"F.transpose_sequence([s(), s()])": "InvalidType"},
     onnx="exported",
     speed=speed.row([speed.normal(n, 64) for n in range(192, 64, -1)]),
 )
@@ -1169,6 +1171,8 @@ function(
         "F.resize_images(f(2, 3, 4, 4), (2, 2), mode='foo') -> AssertionError | ValueError",
         "F.resize_images(i(2, 3, 4, 4), (2, 2)) -> InvalidType",
     ],
+    nothing=[(0, 3, 6, 3)],
+    half=False,
     onnx="exported",
     speed=speed.row(speed.normal(8, 32, 32, 32), (64, 64)),
 )
@@ -1205,6 +1209,7 @@ function(
         "F.spatial_transformer_sampler(f(2, 3, 4, 4), f(2, 3, 2, 2)) -> InvalidType",
         "F.spatial_transformer_sampler(f(2, 3, 4, 4), d(2, 2, 2, 2)) -> InvalidType",
     ],
+    nothing=[(0, 3, 3, 3)],
     onnx="exported",
     speed=speed.row(speed.images, grid),
 )

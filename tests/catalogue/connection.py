@@ -731,6 +731,7 @@ function(
     signature="(x, offset, W, b=None, stride=1, pad=0)",
     edges="F.deformable_convolution_2d_sampler(s(N, 3, 5, 5), u(N, 18, 3, 3), s(4, 3, 3, 3), s(4))",
     errors="F.deformable_convolution_2d_sampler(f(2, 3, 5, 5), f(2, 17, 3, 3), f(4, 3, 3, 3)) -> ValueError | InvalidType",
+    nothing=[(0, 4, 3, 3)],
     onnx="exported",
     speed=speed.row(
         speed.normal(2, 16, 32, 32),
@@ -843,6 +844,10 @@ function(
         "F.linear(f(2, 3, 4), f(5, 4), n_batch_axes=2) -> float32 (2, 3, 5)",
         "F.linear(h(2, 3), f(4, 3)) -> float16 (2, 4)",
     ],
+    nothing={
+        "F.linear(s(2, N, 3), s(4, 3), s(4), n_batch_axes=2)": [(2, 0, 4)],
+    },
+    others={"F.linear(s(), s(4, 3))": "InvalidType"},
     onnx="exported",
     speed=[
         speed.row(
@@ -1090,6 +1095,7 @@ function(
         "F.bilinear(f(2, 3), d(2, 4), f(3, 4, 6)) -> InvalidType",
         "F.bilinear(f(2, 3), f(3, 4), f(3, 4, 6)) -> InvalidType",
     ],
+    half=False,
     onnx="exported",
     speed=speed.row(
         speed.normal(256, 32),

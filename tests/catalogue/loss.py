@@ -88,6 +88,10 @@ function(
         "F.triplet(f(2, 3), f(2, 3), f(2, 3), margin=-1) -> ValueError",
         "F.triplet(f(2, 3), f(2, 3), d(2, 3)) -> InvalidType",
     ],
+    nothing={
+        "F.triplet(s(N, 3), s(N, 3), s(N, 3))": [()],
+        "F.triplet(s(N, 3), s(N, 3), s(N, 3), reduce='no')": [(0,)],
+    },
     onnx="exported",
     speed=speed.row(
         speed.normal(8192, 128), speed.normal(8192, 128), speed.normal(8192, 128)
@@ -121,6 +125,10 @@ function(
         "F.contrastive(f(2, 3), d(2, 3), i(2)) -> InvalidType",
         "F.contrastive(f(2, 3), f(2, 3), i(2), reduce='foo') -> ValueError",
     ],
+    nothing={
+        "F.contrastive(s(N, 3), s(N, 3), i(2, N))": [()],
+        "F.contrastive(s(N, 3), s(N, 3), i(2, N), reduce='no')": [(0,)],
+    },
     onnx="exported",
     speed=speed.row(
         speed.normal(8192, 128), speed.normal(8192, 128), speed.indices(2, 8192)
@@ -370,6 +378,7 @@ function(
         "F.softmax_cross_entropy(f(2, 3), l(2)) -> float32 ()",
         "F.softmax_cross_entropy(h(2, 3), i(2)) -> float16 ()",
     ],
+    nothing=[()],
     onnx="exported",
     speed=[
         speed.row(speed.matrix, labels),
@@ -429,6 +438,7 @@ function(
         "F.sigmoid_cross_entropy(f(2, 3), f(2, 3)) -> InvalidType",
         "F.sigmoid_cross_entropy(f(2, 3), i(2, 3), reduce='foo') -> ValueError",
     ],
+    others={"F.sigmoid_cross_entropy(s(), i(2))": [()]},
     onnx="exported",
     speed=speed.row(speed.matrix, speed.indices(2, *speed.MATRIX)),
 )
@@ -616,6 +626,7 @@ function(
         "F.black_out(s(N, 3), i(4, N), s(4, 3), i(4, N, 2), reduce='no')",
     ],
     errors="F.black_out(f(2, 3), i(2), f(4, 3), i(2, 2), reduce='foo') -> float32 (2,) | ValueError",
+    nothing=[()],
     onnx="exported",
     speed=speed.row(
         speed.normal(1024, 256),
@@ -697,6 +708,7 @@ function(
         "F.crf1d(f(3, 3), [f(2, 3)], [i(2)], reduce='foo') -> ValueError",
         "F.crf1d(f(3, 3), [f(2, 3)], [f(2)]) -> InvalidType",
     ],
+    nothing=[()],
     onnx="exported",
     speed=speed.row(speed.normal(16, 16), SENTENCES, [speed.indices(16, 64)] * 40),
 )
@@ -766,6 +778,7 @@ function(
     fuzz=drawn(clusters, within=4, smooth=False),
     signature="(embeddings, labels, delta_v, delta_d, max_embedding_dim, norm=1, alpha=1.0, beta=1.0, gamma=0.001)",
     edges="F.discriminative_margin_based_clustering_loss(s(N, 2, 4, 4), i(3, N, 4, 4), .5, 1.5, 2)",
+    nothing=[(), (), ()],
     onnx="exported",
     speed=speed.row(
         speed.normal(2, 8, 64, 64), speed.indices(4, 2, 64, 64), 0.5, 1.5, 8

@@ -175,6 +175,9 @@ function(
     signature="(x, axis=None, weights=None, keepdims=False)",
     edges=["F.mean(s(N, 3))", "F.mean(s(N, 3), axis=1)", "F.mean(s())"],
     errors="F.mean(i(2, 3)) -> InvalidType",
+    nothing={
+        "F.mean(s(N, 3))": [()],
+    },
     onnx="exported",
     speed=[
         speed.row(speed.uniform(0.5, 1.5, *speed.MATRIX)),
@@ -205,6 +208,9 @@ function(
         "F.average(f(2, 3), axis=1, weights=f(3)) -> float32 (2,)",
         "F.average(f(2, 3), axis=(0, 0)) -> ValueError",
     ],
+    nothing={
+        "F.average(s(N, 3))": [()],
+    },
     onnx="exported",
     speed=speed.row(speed.uniform(0.5, 1.5, *speed.MATRIX)),
 )
@@ -239,6 +245,7 @@ function(
         "F.logsumexp(f(2, 3), axis=(0, 0)) -> ValueError",
         "F.logsumexp(f(2, 3), axis='a') -> TypeError",
     ],
+    nothing=[()],
     onnx="exported",
     speed=[
         speed.row(speed.uniform(0.5, 1.5, *speed.MATRIX)),
@@ -461,6 +468,10 @@ function(
         "F.softmax(f(())) -> RuntimeError | InvalidType",
         "F.softmax(f(2, 3), axis='1') -> TypeError",
     ],
+    nothing={
+        "F.softmax(s(3, N), axis=1)": [(3, 0)],
+    },
+    others={"F.softmax(s())": "InvalidType"},
     onnx="exported",
     speed=[
         speed.row(speed.matrix),
@@ -504,6 +515,7 @@ function(
         "F.log_softmax(f(2, 3), axis=2) -> RuntimeError | InvalidType",
         "F.log_softmax(f(3)) -> RuntimeError | InvalidType",
     ],
+    others={"F.log_softmax(s())": "InvalidType"},
     onnx="exported",
     speed=[
         speed.row(speed.matrix),
@@ -621,6 +633,8 @@ function(
         "F.batch_matmul(f(2, 3), f(3, 3)) -> InvalidType",
         "F.batch_matmul(f(2, 3, 4), d(2, 4, 5)) -> InvalidType",
     ],
+    nothing=[(0, 2, 4)],
+    half=False,
     onnx="exported",
     speed=speed.row(
         speed.normal(64, 64, 64), speed.normal(64, 64, 64), flops=2 * 64**4
@@ -670,6 +684,7 @@ function(
     signature="(a, b, transa=False, transb=False)",
     edges="F.sparse_matmul(coo(s(N).array, numpy.arange(N, dtype='i'), i(3, N), (N, 3)), s(3, 2))",
     errors="F.sparse_matmul(f(2, 2), f(2, 2)) -> ValueError",
+    nothing=[(0, 2)],
     onnx="no counterpart",
     speed=speed.row(
         speed.constant(speed.normal(20_000)),
@@ -911,6 +926,7 @@ function(
         "F.cholesky(f(2, 3)) -> LinAlgError | InvalidType",
         "F.cholesky(i(2, 2)) -> InvalidType",
     ],
+    half=False,
     onnx="no counterpart",
     speed=speed.row(speed.matrices(128, 128), flops=128**3),
 )
@@ -1019,6 +1035,7 @@ function(
         "F.batch_l2_norm_squared(f(2)) -> InvalidType",
         "F.batch_l2_norm_squared(i(2, 2)) -> InvalidType",
     ],
+    nothing=[(0,)],
     onnx="exported",
     speed=speed.row(speed.matrix),
 )

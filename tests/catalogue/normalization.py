@@ -244,6 +244,7 @@ function(
     signature="(x, **kwargs)",
     edges="F.decorrelated_batch_normalization(s(8 * N, 4), groups=2)",
     errors="F.decorrelated_batch_normalization(f(4, 3), groups=2) -> InvalidType",
+    half=False,
     onnx="no counterpart",
     speed=speed.row(
         speed.images, call=lambda x: F.decorrelated_batch_normalization(x, groups=2)
@@ -262,6 +263,7 @@ function(
     fuzz=drawn(fixed_decorrelated, within=4),
     signature="(x, mean, projection, groups=16)",
     edges="F.fixed_decorrelated_batch_normalization(s(N, 4), s(2, 2), s(2, 2, 2), groups=2)",
+    gradients=False,
     onnx="exported",
     speed=speed.row(
         speed.images,
@@ -333,6 +335,7 @@ function(
         "F.group_normalization(f(4, 4), 2.0, f(4), f(4)) -> TypeError",
         "F.group_normalization(f(4, 4), 2, f(3), f(4)) -> InvalidType",
     ],
+    nothing=[(0, 4, 3)],
     onnx="exported",
     speed=speed.row(speed.images, 8, gamma, beta),
 )

@@ -89,6 +89,7 @@ function(
         "F.max_pooling_2d(f(2, 3, 4, 4), 2, stride=0) -> ZeroDivisionError | ValueError",
         "F.max_pooling_2d(f(2, 3, 4, 4), 2, return_indices=True) -> float32 (2, 3, 2, 2); int64 (2, 3, 2, 2)",
     ],
+    nothing=[(0, 3, 2, 2)],
     onnx="exported",
     speed=[
         speed.row(speed.images, 2),
@@ -143,6 +144,7 @@ function(
     signature="(x, ksize, stride=None, pad=0, cover_all=True, return_indices=False)",
     edges="F.max_pooling_1d(s(N, 3, 4), 2)",
     errors="F.max_pooling_1d(f(2, 3, 4, 4), 2) -> ValueError",
+    nothing=[(0, 3, 2)],
     onnx="exported",
     speed=speed.row(speed.normal(64, 32, 512), 2),
 )
@@ -162,6 +164,7 @@ function(
         "F.max_pooling_nd(i(2, 3, 4), 2) -> InvalidType",
         "F.max_pooling_nd(f(2, 3), 2) -> ValueError | InvalidType",
     ],
+    nothing=[(0, 3, 2, 2)],
     onnx="exported",
     speed=speed.row(volumes, 2),
 )
@@ -171,6 +174,7 @@ function(
     fuzz=drawn(lambda g, n=3: maxima(g, n), oracles.max_pooling, smooth=False),
     signature="(x, ksize, stride=None, pad=0, cover_all=True, return_indices=False)",
     edges="F.max_pooling_3d(s(N, 3, 4, 4, 4), 2)",
+    nothing=[(0, 3, 2, 2, 2)],
     onnx="exported",
     speed=speed.row(volumes, 2),
 )
@@ -180,6 +184,7 @@ function(
     fuzz=drawn(lambda g, n=1: means(g, n), oracles.average_pooling),
     signature="(x, ksize, stride=None, pad=0, pad_value=0)",
     edges="F.average_pooling_1d(s(N, 3, 4), 2)",
+    nothing=[(0, 3, 2)],
     onnx="exported",
     speed=speed.row(speed.normal(64, 32, 512), 2),
 )
@@ -193,6 +198,7 @@ function(
     signature="(x, ksize, stride=None, pad=0, pad_value=0)",
     edges="F.average_pooling_nd(s(N, 3, 4, 4), 2)",
     errors="F.average_pooling_nd(f(2, 3, 4), 2, pad_value=1) -> ValueError",
+    nothing=[(0, 3, 2, 2)],
     onnx="exported",
     speed=speed.row(volumes, 2),
 )
@@ -203,6 +209,7 @@ function(
     signature="(x, ksize, stride=None, pad=0, pad_value=0)",
     edges="F.average_pooling_3d(s(N, 3, 4, 4, 4), 2)",
     errors="F.average_pooling_3d(f(2, 3, 4), 2) -> ValueError",
+    nothing=[(0, 3, 2, 2, 2)],
     onnx="exported",
     speed=speed.row(volumes, 2),
 )
@@ -459,6 +466,7 @@ function(
         "F.spatial_pyramid_pooling_2d(f(2, 3, 4, 4), 2, pooling='avg') -> ValueError",
         "F.spatial_pyramid_pooling_2d(f(2, 3, 4), 2, pooling='max') -> ValueError | InvalidType",
     ],
+    nothing=[(0, 15, 1, 1)],
     onnx="exported",
     speed=speed.row(speed.images, 3, "max"),
 )
@@ -520,6 +528,7 @@ function(
         "F.roi_average_align_2d(f(3, 2, 4, 4), f(2, 4), i(2), 2, 1.0, 0) -> TypeError",
         "F.roi_average_align_2d(f(3, 2, 4, 4), d(2, 4), i(2), 2, 1.0) -> InvalidType",
     ],
+    half=False,
     onnx="no counterpart",
     speed=speed.row(speed.images, rois, places, 7, 1.0),
 )
@@ -539,6 +548,7 @@ function(
     ],
     signature="(x, rois, roi_indices, outsize, spatial_scale, sampling_ratio=None)",
     edges="F.roi_max_align_2d(s(2, 3, 8, 8), 6 * u(N, 4) * numpy.array([.2, .2, 1, 1], DTYPE), i(2, N), 2, 1., 2)",
+    half=False,
     onnx="no counterpart",
     speed=speed.row(speed.images, rois, places, 7, 1.0),
 )

@@ -71,6 +71,15 @@ class Function:
         signature: Chainer's; None for functions that Chainer does not have.
         edges: Calls with empty batches, single numbers and unusual arrays, which
             ``edge_cases`` explains. Their outcomes in Chainer are recorded.
+        nothing: The shapes of results for empty batches, by call, where Chainer fails:
+            it divides by N, reshapes with -1, or requires samples. The values are NaN
+            for a mean over no elements and 0 for a sum.
+        others: Renga's error or shapes, by call, where Chainer's outcome is another one
+            always: wrong shapes are InvalidType, even where Chainer stumbles over them,
+            and single numbers are arrays like others.
+        draws: The function draws numbers, so that only dtypes and shapes are compared.
+        half: Whether Chainer has the function in float16.
+        gradients: Whether Chainer's gradients are those of its function.
         errors: Wrong calls, their outcomes in Chainer and, after ``|``, renga's where
             they differ, as ``error_cases`` explains.
         onnx: ``exported``, ``no counterpart`` or ``reads values``: why an export of the
@@ -80,18 +89,23 @@ class Function:
     """
 
     name: str
-    cases: list[Case]
-    operands: Case | None
-    takes_arrays: bool
-    returns_arrays: bool
-    node: str | None
-    flops: Callable[..., Any] | list[int] | None
-    fuzz: list[fuzz_table.Case]
-    signature: str | None
-    edges: list[str]
-    errors: list[str]
-    onnx: str | None
-    speed: list[speed_table.Row]
+    cases: list[Case] = dataclasses.field(default_factory=list)
+    operands: Case | None = None
+    takes_arrays: bool = False
+    returns_arrays: bool = False
+    node: str | None = None
+    flops: Callable[..., Any] | list[int] | None = None
+    fuzz: list[fuzz_table.Case] = dataclasses.field(default_factory=list)
+    signature: str | None = None
+    edges: list[str] = dataclasses.field(default_factory=list)
+    nothing: dict[str, Any] = dataclasses.field(default_factory=dict)
+    others: dict[str, Any] = dataclasses.field(default_factory=dict)
+    draws: bool = False
+    half: bool = True
+    gradients: bool = True
+    errors: list[str] = dataclasses.field(default_factory=list)
+    onnx: str | None = None
+    speed: list[speed_table.Row] = dataclasses.field(default_factory=list)
 
     def missing(self) -> list[str]:
         """The names of the fields that the row needs and lacks."""
@@ -120,33 +134,30 @@ def function(
     cases: Any = (),
     operands: Case | None = None,
     takes_arrays: bool = False,
-    returns_arrays: bool = False,
-    node: str | None = None,
-    flops: Any = None,
     fuzz: Any = (),
-    signature: str | None = None,
     edges: Any = (),
+    nothing: Any = None,
     errors: Any = (),
-    onnx: str | None = None,
     speed: Any = (),
+    **fields: Any,
 ) -> None:
-    """Adds a row."""
+    """Adds a row; ``nothing`` may have the shapes for all of ``edges``."""
     if name in CATALOGUE:
         raise ValueError(f"{name} has two rows")
+    edges = listed(edges)
+    if isinstance(nothing, list):
+        nothing = dict.fromkeys(edges, nothing)
     CATALOGUE[name] = Function(
         name,
-        [_named(case, name) for case in _listed(cases)],
-        operands,
-        takes_arrays or operands is not None,
-        returns_arrays,
-        node,
-        flops,
-        [case for make in _listed(fuzz) for case in make(name)],
-        signature,
-        _listed(edges),
-        _listed(errors),
-        onnx,
-        [make(name) for make in _listed(speed)],
+        cases=[_named(case, name) for case in listed(cases)],
+        operands=operands,
+        takes_arrays=takes_arrays or operands is not None,
+        fuzz=[case for make in listed(fuzz) for case in make(name)],
+        edges=edges,
+        nothing=nothing or {},
+        errors=listed(errors),
+        speed=[make(name) for make in listed(speed)],
+        **fields,
     )
 
 
@@ -156,7 +167,7 @@ def function_name(call: str) -> str | None:
     return found and found[1]
 
 
-def _listed(values: Any) -> list[Any]:
+def listed(values: Any) -> list[Any]:
     return list(values) if isinstance(values, (list, tuple)) else [values]
 
 

@@ -1,4 +1,4 @@
-"""Runs a file of cases under whatever ``chainer`` is, and writes their outcomes.
+"""Runs cases under whatever ``chainer`` is, and writes their outcomes.
 
 ``python record.py losses`` with Chainer 7.8.1 (Python 3.8, NumPy below 1.24) writes
 ``recorded/functions/losses.json``; ``python -m renga.chainer record.py losses FILE`` writes what
@@ -7,14 +7,22 @@ renga does into another file.
 A file of cases has lines of expressions in ``EXPRESSIONS``, which see the module's own
 names, and functions without arguments whose names begin with ``case_``. ``GENERATED``
 has further functions by name, and ``OMITTED`` names an error that is no outcome.
+
+``mpiexec -n 2 python record.py ranks`` with ChainerMN and mpi4py runs all files of
+``cases/ranks`` and writes every rank's outcomes, in rank order, into
+``recorded/ranks/2.json``. ``python -m renga.chainer record.py ranks FILE 2`` has ranks
+that are threads. Expressions see ``comm``, ``rank``, ``size``, ``last`` and what
+``names(comm)`` returns there, and functions take a communicator, each one of its own.
 """
 
+import faulthandler
 import importlib
 import json
 import os
 import sys
 import tempfile
 import warnings
+from functools import partial
 from pathlib import Path
 
 import chainer
@@ -23,6 +31,8 @@ import numpy
 FOLDER = Path(__file__).parent
 # Arrays with more elements are shown by sums.
 SHOWN = 12
+# A case of ranks that hangs is a mistake in the case, or a finding.
+SECONDS = 900
 
 
 def numbers(x):
@@ -82,13 +92,17 @@ def outcome(run):
             return {"error": names, "message": str(error)[:200]}
 
 
-def expression(text, module):
-    return lambda: eval(text, dict(vars(module)))
+def evaluated(text, module, comm=None):
+    if comm is None:
+        return eval(text, dict(vars(module)))
+    known = {"comm": comm, "rank": comm.rank, "size": comm.size, "last": comm.size - 1}
+    return eval(text, {**known, **module.names(comm)})
 
 
 def path_of(name):
     """Where a file of cases is in ``cases``; its outcomes are there in ``recorded``."""
-    (path,) = (FOLDER / "cases").rglob(name + ".py")
+    paths = (FOLDER / "cases").rglob(name + ".py")
+    (path,) = (path for path in paths if path.parent.name != "ranks" or "/" in name)
     return path.relative_to(FOLDER / "cases")
 
 
@@ -103,30 +117,69 @@ def cases(name):
     """The cases of a file, by their names."""
     module = module_of(name)
     lines = [line.strip() for line in getattr(module, "EXPRESSIONS", "").split("\n")]
-    known = {line: expression(line, module) for line in lines if line}
+    known = {line: partial(evaluated, line, module) for line in lines if line}
     functions = {key: f for key, f in vars(module).items() if key.startswith("case_")}
     return {**known, **functions, **getattr(module, "GENERATED", {})}
 
 
-def record(name, file):
-    """Writes the outcomes of a file of cases, one a line."""
-    lines = []
-    known = cases(name)
+def outcomes(name):
+    """The outcomes of a file of cases."""
+    found = {}
     omitted = getattr(module_of(name), "OMITTED", None)
     before = os.getcwd()
-    for case, run in known.items():
+    for case, run in cases(name).items():
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             try:
-                found = outcome(run)
-                if found.get("error", [""])[0] != omitted:
-                    lines.append(f"{json.dumps(case)}: {json.dumps(found)}")
+                found[case] = outcome(run)
             finally:
                 os.chdir(before)
+    return {case: o for case, o in found.items() if o.get("error", [""])[0] != omitted}
+
+
+def outcomes_of_rank(comm):
+    """This rank's outcomes of all files of ``cases/ranks``."""
+    return {
+        f"{path.stem}: {case}": outcome(partial(run, comm.split(0, comm.rank)))
+        for path in sorted((FOLDER / "cases/ranks").glob("*.py"))
+        for case, run in cases(f"ranks/{path.stem}").items()
+    }
+
+
+def outcomes_of_ranks(comm):
+    """The lists of all ranks' outcomes on rank 0; None on the others."""
+    found = comm.gather_obj(outcomes_of_rank(comm))
+    return found and {case: [rank[case] for rank in found] for case in found[0]}
+
+
+def on_processes():
+    import chainermn
+
+    faulthandler.dump_traceback_later(SECONDS, exit=True)
+    comm = chainermn.create_communicator("naive")
+    found = outcomes_of_ranks(comm)
+    faulthandler.cancel_dump_traceback_later()
+    return comm.size, found
+
+
+def on_threads(size):
+    from renga.communicators import local
+
+    return size, local.run(outcomes_of_ranks, ranks=size)[0]
+
+
+def write(found, file):
+    """One case a line."""
+    lines = (f"{json.dumps(case)}: {json.dumps(found[case])}" for case in found)
     Path(file).write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":
-    given = sys.argv[1]
-    default = FOLDER / "recorded" / path_of(given).with_suffix(".json")
-    record(given, sys.argv[2] if len(sys.argv) > 2 else default)
+    name, *others = sys.argv[1:]
+    if name == "ranks":
+        size, found = on_threads(int(others[1])) if others[1:] else on_processes()
+        default = f"ranks/{size}.json"
+    else:
+        found, default = outcomes(name), path_of(name).with_suffix(".json")
+    if found is not None:
+        write(found, others[0] if others else FOLDER / "recorded" / default)

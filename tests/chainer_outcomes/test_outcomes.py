@@ -1,7 +1,8 @@
 """What Chainer 7.8.1 does, recorded, and what renga does, in a process of its own.
 
 ``record.py`` writes the outcomes; ``differences.py`` lists where renga's differ on
-purpose.
+purpose. ``test_ranks.py`` has those of several ranks; tests of functions and links have
+those of ``edges``, which they try with further layouts of memory.
 """
 
 import functools
@@ -18,8 +19,11 @@ from tests.chainer_outcomes.differences import COMPUTES, DIFFERENCES
 
 FOLDER = Path(__file__).parent
 FILES = sorted((FOLDER / "recorded").rglob("*.json"))
+FILES = [file for file in FILES if file.parent.name not in ("edges", "ranks")]
 RECORDED = {file.stem: json.loads(file.read_text()) for file in FILES}
 TOLERANCE, HALF = 1e-4, 2e-2
+# Initial values are drawn from the same seed.
+TIGHT = {"created_links": 2e-5}
 
 
 @functools.cache
@@ -57,7 +61,7 @@ def same(expected, found, tolerance):
     return expected == found
 
 
-def agrees(case, expected, found):
+def agrees(case, expected, found, tolerance=TOLERANCE):
     """Whether an error is of the class that is expected, or a value the same."""
     if "error" in expected:
         return expected["error"][0] in found.get("error", [])
@@ -66,7 +70,7 @@ def agrees(case, expected, found):
     if "value" not in found:
         return False
     half = "float16" in str(expected) or case.endswith(" of e")
-    return same(expected["value"], found["value"], HALF if half else TOLERANCE)
+    return same(expected["value"], found["value"], HALF if half else tolerance)
 
 
 CASES = [(name, case) for name, recorded in RECORDED.items() for case in recorded]
@@ -76,13 +80,14 @@ CASES = [(name, case) for name, recorded in RECORDED.items() for case in recorde
 def test_outcome(name, case):
     found = outcomes(name)[case]
     expected = DIFFERENCES.get(name, {}).get(case, RECORDED[name][case])
-    assert agrees(case, expected, found), f"expected {expected}, got {found}"
+    tolerance = TIGHT.get(name, TOLERANCE)
+    assert agrees(case, expected, found, tolerance), f"expected {expected}, got {found}"
 
 
 def test_every_difference_is_one():
     """What the table lists is recorded, and Chainer's outcome is another."""
-    for name, table in DIFFERENCES.items():
-        for case, expected in table.items():
+    for name in DIFFERENCES.keys() & RECORDED.keys():
+        for case, expected in DIFFERENCES[name].items():
             recorded = RECORDED[name][case]
             if expected is COMPUTES:
                 assert "error" in recorded, case
@@ -92,4 +97,5 @@ def test_every_difference_is_one():
 
 def test_hundreds_of_outcomes_are_recorded():
     assert len(CASES) >= 300
-    assert sum(map(len, DIFFERENCES.values())) < len(CASES) / 10
+    differing = sum(len(DIFFERENCES.get(name, ())) for name in RECORDED)
+    assert differing < len(CASES) / 10

@@ -1,7 +1,7 @@
 """What ChainerMN 7.8.1 does on two and three ranks, recorded, and what renga does.
 
-``record_ranks.py`` writes the outcomes; ``rank_differences.py`` lists where renga's
-differ on purpose. The ranks are processes, and threads of one process.
+``record.py`` writes the outcomes; ``differences.py`` lists where renga's differ on
+purpose. The ranks are processes, and threads of one process.
 """
 
 import functools
@@ -15,14 +15,13 @@ from pathlib import Path
 import pytest
 
 from renga.launch import mpiexec_command, mpiexec_environment
-from tests.chainer_outcomes.differences import COMPUTES
-from tests.chainer_outcomes.rank_differences import DIFFERENCES
+from tests.chainer_outcomes.differences import COMPUTES, DIFFERENCES
 from tests.chainer_outcomes.test_outcomes import agrees
 
 FOLDER = Path(__file__).parent
 SIZES = (2, 3)
 RECORDED = {
-    size: json.loads((FOLDER / f"recorded_ranks/{size}.json").read_text())
+    size: json.loads((FOLDER / f"recorded/ranks/{size}.json").read_text())
     for size in SIZES
 }
 CASES = [(size, case) for size, recorded in RECORDED.items() for case in recorded]
@@ -33,7 +32,14 @@ def outcomes(size, how):
     """Renga's outcomes of all cases, a list of the ranks' for each."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "outcomes.json"
-        run = [sys.executable, "-m", "renga.chainer", FOLDER / "record_ranks.py", file]
+        run = [
+            sys.executable,
+            "-m",
+            "renga.chainer",
+            FOLDER / "record.py",
+            "ranks",
+            file,
+        ]
         environment = {**os.environ, "RENGA_TIMEOUT": "30"}
         if how == "threads":
             run.append(str(size))
@@ -61,8 +67,8 @@ def test_outcome(size, case, how):
         if "OMPI_COMM_WORLD_RANK" in os.environ:
             pytest.skip("starts mpiexec")
     expected = RECORDED[size][case]
-    if case in DIFFERENCES:
-        expected = [DIFFERENCES[case]] * size
+    if case in DIFFERENCES["ranks"]:
+        expected = [DIFFERENCES["ranks"][case]] * size
     found = outcomes(size, how)[case]
     for rank, (outcome, wanted) in enumerate(zip(found, expected, strict=True)):
         assert agrees(case, wanted, outcome), (
@@ -72,7 +78,7 @@ def test_outcome(size, case, how):
 
 def test_every_difference_is_one():
     """What the table lists is recorded, and some rank's outcome was another."""
-    for case, expected in DIFFERENCES.items():
+    for case, expected in DIFFERENCES["ranks"].items():
         for recorded in RECORDED.values():
             if expected is COMPUTES:
                 assert any("error" in outcome for outcome in recorded[case]), case

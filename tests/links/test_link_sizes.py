@@ -1,4 +1,9 @@
-"""Links of invalid sizes are refused by their constructors."""
+# ruff: noqa: E501
+"""Links, parameters and initializers with odd sizes.
+
+The calls of links are those of the catalogue (``errors``). Each line has a call and the
+error's name, or dtypes and shapes of what it gives.
+"""
 
 import warnings
 
@@ -8,9 +13,39 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga import initializers
-from tests.links.cases import size_cases
+from tests.catalogue import LINKS
 from tests.python.functions.cases import error_cases
 
+OTHERS = r"""
+P(0, (-3,)) -> ValueError
+P(0, (2**62,)) -> MemoryError
+P(0, (2**64,)) -> MemoryError
+P(0, (2**40, 2**40)) -> MemoryError
+P(0, -3) -> ValueError
+P(0, 3.0) -> TypeError
+P(0, '3') -> TypeError
+P(0, (3.0,)) -> TypeError
+P(0, ((3,),)) -> TypeError
+P(0, (1,) * 17) -> ValueError
+P(0, (1,) * 70) -> ValueError
+P(0, 2**40) -> MemoryError
+I.generate_array(I.Zero(), (-3,), numpy) -> ValueError
+I.generate_array(I.Zero(), (2**62,), numpy) -> MemoryError
+I.generate_array(I.Zero(), (2**64,), numpy) -> MemoryError
+I.generate_array(I.Zero(), (2**40,), numpy) -> MemoryError
+I.generate_array(I.Zero(), 'ab', numpy) -> TypeError
+I.generate_array(I.Normal(), (0, 3), numpy) -> float32 (0, 3)
+I.generate_array(I.LeCunNormal(), (0, 3), numpy) -> float32 (0, 3)
+I.generate_array(I.LeCunNormal(), (3, 0), numpy) -> float32 (3, 0)
+I.generate_array(I.LeCunUniform(), (3, 0), numpy) -> float32 (3, 0)
+I.generate_array(I.GlorotNormal(), (0, 0), numpy) -> float32 (0, 0)
+I.generate_array(I.GlorotUniform(), (0, 0), numpy) -> float32 (0, 0)
+I.generate_array(I.HeNormal(), (3, 0), numpy) -> float32 (3, 0)
+I.generate_array(I.HeUniform(), (3, 0), numpy) -> float32 (3, 0)
+I.generate_array(I.Orthogonal(), (3, 0), numpy) -> ValueError
+I.generate_array(I.Identity(), (0, 0), numpy) -> float32 (0, 0)
+"""
+CASES = "\n".join(line for row in LINKS.values() for line in row.errors) + OTHERS
 NAMES = {
     **error_cases.namespace(F, renga.Variable),
     "L": L,
@@ -19,7 +54,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize(("call", "expected"), error_cases.table(size_cases.CASES))
+@pytest.mark.parametrize(("call", "expected"), error_cases.table(CASES))
 def test_outcome(call, expected):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -14,6 +14,7 @@ import renga.functions as F
 from renga import _core, optimizer_hooks, optimizers
 from renga.backends import cuda
 from renga.optimizer import FusedRule
+from tests.catalogue import OPTIMIZERS
 
 if getattr(sys.modules.get("renga._cuda"), "__name__", "") != "renga._cuda_standin":
     pytest.skip(
@@ -25,9 +26,9 @@ gpu = "@cupy:0"
 RANDOM = numpy.random.RandomState(0)
 SHAPES = [(3, 4), (1,), (40, 70), (5,), (2, 3, 3, 3), (0, 2)]
 RULES = {
-    name: made
-    for name, made in vars(optimizers).items()
-    if isinstance(made, type) and isinstance(made().create_update_rule(), FusedRule)
+    name: row.kind
+    for name, row in OPTIMIZERS.items()
+    if isinstance(row.make().create_update_rule(), FusedRule)
 }
 
 

@@ -5,68 +5,8 @@ import pytest
 
 import renga
 import renga.links as L
-from tests.links.cases.link_check import Case, check, fill
-
-rng = numpy.random.default_rng(0)
-X = rng.normal(size=(4, 3))
-IMAGE = rng.normal(size=(2, 3, 2, 2))
-
-
-def sigmoid(x):
-    return 1 / (1 + numpy.exp(-x))
-
-
-def maxout(p, x):
-    y = x @ p["/linear/W"].T + p.get("/linear/b", 0)
-    return y.reshape(len(x), 2, 4).max(2)
-
-
-def channels(a, x):
-    return a.reshape(a.shape + (1,) * (x.ndim - 1 - a.ndim))
-
-
-def prelu(p, x):
-    return numpy.where(x >= 0, x, channels(p["/W"], x) * x)
-
-
-def swish(p, x):
-    return x * sigmoid(channels(p["/beta"], x) * x)
-
-
-CASES = {
-    "Maxout": Case(
-        lambda: L.Maxout(3, 2, 4), (X,), maxout, lazy=lambda: L.Maxout(None, 2, 4)
-    ),
-    "Maxout without bias": Case(
-        lambda: L.Maxout(3, 2, 4, initial_bias=None), (X,), maxout
-    ),
-    "PReLU of one slope": Case(lambda: L.PReLU(), (IMAGE,), prelu),
-    "PReLU of channels": Case(lambda: L.PReLU((3,)), (IMAGE,), prelu),
-    "PReLU of elements": Case(lambda: L.PReLU((3, 2, 2)), (IMAGE,), prelu),
-    "Swish": Case(lambda: L.Swish((3,)), (IMAGE,), swish),
-    "Swish of elements": Case(
-        lambda: L.Swish((3, 2, 2)), (IMAGE,), swish, lazy=lambda: L.Swish(None)
-    ),
-    "SimplifiedDropconnect outside training": Case(
-        lambda: L.SimplifiedDropconnect(3, 2),
-        (X,),
-        lambda p, x: x @ p["/W"].T + p["/b"],
-        call=lambda link, x: link(x, train=False),
-        lazy=lambda: L.SimplifiedDropconnect(None, 2),
-    ),
-    "SimplifiedDropconnect with a mask": Case(
-        lambda: L.SimplifiedDropconnect(3, 2, ratio=0.2, nobias=True),
-        (X,),
-        lambda p, x: numpy.einsum("ni,noi,oi->no", x, MASK, p["/W"]) / 0.8,
-        call=lambda link, x: link(x, mask=MASK),
-    ),
-}
-MASK = rng.random((4, 2, 3)) > 0.5
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_link(name):
-    check(CASES[name])
+from tests.catalogue.links.activation import X, rng
+from tests.links.cases.link_check import fill
 
 
 def test_dropconnect_drops_weights():

@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import pickle
-from typing import Any, Callable
+from typing import Any
 
 import numpy
 
 import renga
 from renga import gradient_check
 from renga.serializers import DictionarySerializer, NpzDeserializer
+from tests.catalogue.links.row import Case
 from tests.python.functions.cases.function_check import strided
 
 HALF = {"atol": 3e-2, "rtol": 3e-2}
-
-
-@dataclasses.dataclass
-class Case:
-    """A link and what it computes.
-
-    ``reference(p, *inputs)`` computes in float64 what ``call(link, *inputs)`` does,
-    from the parameters ``p`` by path. ``lazy`` makes the same link without its sizes.
-    """
-
-    make: Callable[[], renga.Link]
-    inputs: tuple[Any, ...]
-    reference: Callable[..., Any]
-    call: Callable[..., Any] = lambda link, *xs: link(*xs)
-    lazy: Callable[[], renga.Link] | None = None
-    half: bool = True
-    gradients: bool = True
-    # Parameters that a random value would not suit.
-    keep: tuple[str, ...] = ()
 
 
 def tuple_of(y: Any) -> tuple[Any, ...]:

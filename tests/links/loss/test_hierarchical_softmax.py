@@ -7,30 +7,7 @@ import pytest
 
 import renga
 import renga.links as L
-from tests.links.cases.link_check import Case, check
-
-rng = numpy.random.default_rng(0)
-X = rng.normal(size=(4, 3))
-T = numpy.array([0, 3, 4, 3], "i")
-TREE = ((0, 1), ((2, 3), 4))
-# The pairs from the root on, and whether the path goes left: TREE by hand.
-PATHS = {0: "0+ 1+", 1: "0+ 1-", 2: "0- 2+ 3+", 3: "0- 2+ 3-", 4: "0- 2-"}
-
-
-def probability(W, x, word):
-    value = 1.0
-    for step in PATHS[word].split():
-        sign = 1 if step[1] == "+" else -1
-        value /= 1 + numpy.exp(-sign * (W[int(step[0])] @ x))
-    return value
-
-
-def loss(p, x, t):
-    return -sum(numpy.log(probability(p["/W"], row, word)) for row, word in zip(x, t))
-
-
-def test_link():
-    check(Case(lambda: L.BinaryHierarchicalSoftmax(3, TREE), (X, T), loss))
+from tests.catalogue.links.loss import TREE, WORDS, X
 
 
 def test_probabilities_add_up_to_one():
@@ -44,7 +21,7 @@ def test_probabilities_add_up_to_one():
 def test_no_word():
     link = L.BinaryHierarchicalSoftmax(3, TREE)
     x = X.astype("f")
-    assert link(x[:0], T[:0]).array == 0
+    assert link(x[:0], WORDS[:0]).array == 0
     for words in ([0, 5, 0, 0], [0, -1, 0, 0]):
         with pytest.raises(IndexError):
             link(x, numpy.array(words, "i"))
@@ -53,12 +30,12 @@ def test_no_word():
 @pytest.mark.parametrize(
     ("x", "t"),
     [
-        (X, T.astype("f")),
-        (X, T.astype("l")),
-        (X, T[:2]),
-        (X[:, :2], T),
-        (X[0], T),
-        (X.astype("e"), T),
+        (X, WORDS.astype("f")),
+        (X, WORDS.astype("l")),
+        (X, WORDS[:2]),
+        (X[:, :2], WORDS),
+        (X[0], WORDS),
+        (X.astype("e"), WORDS),
     ],
 )
 def test_wrong_inputs(x, t):

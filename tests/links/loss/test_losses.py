@@ -1,128 +1,23 @@
 """Losses of sampled words and of label sequences, against sums over all of them."""
 
-import itertools
-
 import numpy
 import pytest
 
 import renga
 import renga.functions as F
 import renga.links as L
-from tests.links.cases.link_check import Case, check
-
-rng = numpy.random.default_rng(0)
-X = rng.normal(size=(4, 3))
-T = numpy.array([0, 2, 1, 4], "i")
-SAMPLES = rng.integers(0, 5, size=(4, 2)).astype("i")
-COUNTS = [5, 1, 3, 2, 4]
-
-
-class Fixed:
-    """A deterministic sampler; the first column is replaced by the words."""
-
-    def sample(self, shape):
-        assert shape == (4, 3)
-        return numpy.hstack([T[:, None], SAMPLES])
-
-
-def negative_sampling():
-    link = L.NegativeSampling(3, COUNTS, 2)
-    link.sampler = Fixed()
-    return link
-
-
-def negative_losses(p, x, t):
-    W = p["/W"]
-    right = numpy.einsum("ni,ni->n", x, W[t])
-    wrong = numpy.einsum("ni,nsi->ns", x, W[SAMPLES])
-    losses = numpy.log1p(numpy.exp(-right)) + numpy.log1p(numpy.exp(wrong)).sum(1)
-    return numpy.where(t == -1, 0, losses)
-
-
-def black_out():
-    link = L.BlackOut(3, COUNTS, 2)
-    link.sample_data = SAMPLES
-    return link
-
-
-def black_out_loss(p, x, t):
-    W = p["/W"]
-    right = numpy.exp(numpy.einsum("ni,ni->n", x, W[t]))
-    wrong = numpy.exp(numpy.einsum("ni,nsi->ns", x, W[SAMPLES]))
-    total = right + wrong.sum(1)
-    ways = numpy.log(right / total) + numpy.log(1 - wrong / total[:, None]).sum(1)
-    return -ways.mean()
-
-
-# Two sequences, of three steps and of two: the longer first.
-SEQUENCES = rng.normal(size=(3, 3)), rng.normal(size=(2, 3))
-LABELS = numpy.array([0, 2, 1], "i"), numpy.array([1, 1], "i")
-STEPS = (
-    numpy.stack([SEQUENCES[0][0], SEQUENCES[1][0]]),
-    numpy.stack([SEQUENCES[0][1], SEQUENCES[1][1]]),
-    SEQUENCES[0][2:],
+from tests.catalogue.links.loss import (
+    COUNTS,
+    SEQUENCES,
+    STEPS,
+    T,
+    X,
+    by_steps,
+    crf,
+    negative_sampling,
+    rng,
+    scores,
 )
-
-
-def score(cost, x, y):
-    moves = sum(cost[a, b] for a, b in zip(y, y[1:]))
-    return moves + sum(row[label] for row, label in zip(x, y))
-
-
-def scores(cost, x):
-    paths = itertools.product(range(3), repeat=len(x))
-    return {path: score(cost, x, path) for path in paths}
-
-
-def crf_losses(p, *_):
-    return numpy.array(
-        [
-            numpy.log(sum(map(numpy.exp, scores(p["/cost"], x).values())))
-            - score(p["/cost"], x, y)
-            for x, y in zip(SEQUENCES, LABELS)
-        ]
-    )
-
-
-def by_steps(link, *xs, **options):
-    ys = F.transpose_sequence([y.astype("i") for y in LABELS])
-    return link(list(xs), [y.array for y in ys], **options)
-
-
-def crf():
-    return L.CRF1d(3)
-
-
-CASES = {
-    "NegativeSampling": Case(
-        negative_sampling, (X, T), lambda p, *xs: negative_losses(p, *xs).sum()
-    ),
-    "NegativeSampling of each": Case(
-        negative_sampling,
-        (X, numpy.array([0, -1, 1, 4], "i")),
-        negative_losses,
-        call=lambda link, x, t: link(x, t, reduce="no"),
-    ),
-    "BlackOut": Case(black_out, (X, T), black_out_loss),
-    "CRF1d": Case(crf, STEPS, lambda p, *xs: crf_losses(p).mean(), call=by_steps),
-    "CRF1d of each": Case(
-        crf,
-        STEPS,
-        crf_losses,
-        call=lambda link, *xs: by_steps(link, *xs, reduce="no"),
-    ),
-    "CRF1d of transposed sequences": Case(
-        crf,
-        SEQUENCES,
-        lambda p, *xs: crf_losses(p).mean(),
-        call=lambda link, *xs: link(list(xs), list(LABELS), transpose=True),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_link(name):
-    check(CASES[name])
 
 
 @pytest.mark.parametrize("transpose", [False, True])

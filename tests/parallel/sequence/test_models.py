@@ -15,7 +15,13 @@ from renga.distributed.functions import (
     scatter_sequence,
     softmax_cross_entropy,
 )
-from renga.distributed.links import SequenceMultiHeadAttention
+from renga.distributed.links import (
+    SequenceEmbedID,
+    SequenceLayerNormalization,
+    SequenceLinear,
+    SequenceMultiHeadAttention,
+    SequenceRMSNormalization,
+)
 from renga.parallel.parallelize import parallelize
 from renga.utils.type_check import InvalidType
 from tests.links.parallel.differentiate import array, in_float64
@@ -40,6 +46,10 @@ def texts():
 
 def as_rows(scores):
     return F.reshape(scores, (-1, scores.shape[-1]))
+
+
+def classes_of(model):
+    return {base for link in model.links() for base in type(link).__mro__}
 
 
 def train(model, loss_of):
@@ -75,6 +85,8 @@ def test_three_steps(ranks, input):
     def on_rank(comm):
         example = [next(texts())[0]] if input == "replicated" else []
         model = parallelize(gpt(), comm, "sequence", *example, input=input)
+        kinds = {SequenceEmbedID, SequenceLayerNormalization, SequenceLinear}
+        assert comm.size == 1 or kinds <= classes_of(model)
         shards = functools.partial(loss_of_shards, comm)
         return train(model, loss_of if input == "replicated" else shards)
 
@@ -128,7 +140,10 @@ def test_encoder_and_decoder(ranks):
 
     @in_float64
     def on_rank(comm):
-        return differentiated(parallelize(serial, comm, "sequence"))
+        model = parallelize(serial, comm, "sequence")
+        kinds = {SequenceMultiHeadAttention, SequenceRMSNormalization}
+        assert comm.size == 1 or kinds <= classes_of(model)
+        return differentiated(model)
 
     for found_ys, found_gxs, found in ranks(on_rank):
         for own, wanted in zip([*found_ys, *found_gxs], [*ys, *gxs]):
@@ -248,7 +263,10 @@ def test_integers(several_ranks):
     expected = differentiated(serial)
 
     def on_rank(comm):
-        return differentiated(parallelize(serial, comm, "sequence"))
+        model = parallelize(serial, comm, "sequence")
+        kinds = {SequenceMultiHeadAttention, SequenceRMSNormalization}
+        assert comm.size == 1 or kinds <= classes_of(model)
+        return differentiated(model)
 
     for found in several_ranks(on_rank):
         for own, wanted in zip(found, expected):

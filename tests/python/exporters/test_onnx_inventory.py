@@ -8,7 +8,7 @@ import pytest
 
 import renga
 from renga.exporters.onnx import export
-from tests.catalogue import CATALOGUE
+from tests.catalogue import CATALOGUE, LINKS
 from tests.links.cases import edge_links
 from tests.python.functions.cases import edge_cases
 
@@ -21,9 +21,7 @@ REFUSED = {
     "no counterpart": "no counterpart in ONNX",
     "reads values": "values of the inputs",
 }
-KINDS = {row.name: row.onnx for row in CATALOGUE.values()} | {
-    "BlackOut": "reads values"
-}
+KINDS = {row.name: row.onnx for row in [*CATALOGUE.values(), *LINKS.values()]}
 
 
 class Replay(edge_links.Inputs):
@@ -67,7 +65,7 @@ def is_exportable(call):
     return any(isinstance(y, renga.Variable) for y in ys)
 
 
-CALLS = [*edge_cases.calls(), *edge_links.CALLS]
+CALLS = [*edge_cases.calls(), *edge_links.calls()]
 
 
 @pytest.mark.parametrize("call", list(filter(is_exportable, CALLS)))

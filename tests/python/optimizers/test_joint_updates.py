@@ -6,17 +6,8 @@ import pytest
 import renga
 from renga import optimizers as O
 from renga.optimizer_hooks import GradientClipping, WeightDecay
+from tests.catalogue import OPTIMIZERS
 
-MAKERS = {
-    "SGD": lambda: O.SGD(0.1),
-    "MomentumSGD": lambda: O.MomentumSGD(0.1),
-    "Adam": lambda: O.Adam(0.1),
-    "AMSGrad": lambda: O.AMSGrad(0.1),
-    "AdaBound": lambda: O.AdaBound(0.1),
-    "RMSprop": lambda: O.RMSprop(0.1, eps=1e-3),
-    "AdaGrad": lambda: O.AdaGrad(0.1),
-    "MSVAG": lambda: O.MSVAG(0.1),
-}
 SHAPES = [(3,), (2, 5), (), (0, 4), (33, 17)]
 
 
@@ -67,9 +58,9 @@ def assert_same(joint, single):
 
 
 @pytest.mark.parametrize("dtype", ["e", "f", "d"])
-@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("name", OPTIMIZERS)
 def test_they_have_the_bits_of_single_updates(name, dtype):
-    assert_same(*trained(MAKERS[name], dtype=dtype))
+    assert_same(*trained(OPTIMIZERS[name].make, dtype=dtype))
 
 
 CHANGES = {
@@ -98,7 +89,7 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 @pytest.mark.parametrize("name", ["MomentumSGD", "Adam"])
 def test_what_single_rules_have_of_their_own(name, change):
-    assert_same(*trained(MAKERS[name], change))
+    assert_same(*trained(OPTIMIZERS[name].make, change))
 
 
 @pytest.mark.parametrize("of_class", [True, False])

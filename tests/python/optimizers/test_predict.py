@@ -6,22 +6,13 @@ import pytest
 import renga
 from renga import Parameter, UpdateRule, optimizers
 from renga.utils.type_check import InvalidType
+from tests.catalogue import OPTIMIZERS
+from tests.catalogue.optimizers import ADAM
 from tests.layouts import read_only, unaligned
 
-ADAM = {"alpha": 0.02, "beta1": 0.8, "beta2": 0.9, "eps": 1e-3}
-BOUND = {"final_lr": 0.05, "gamma": 0.5}
-CASES = [
-    ("SGD", {"lr": 0.1}),
-    ("MomentumSGD", {"lr": 0.1, "momentum": 0.7}),
-    ("NesterovAG", {"lr": 0.1, "momentum": 0.7}),
-    ("Adam", ADAM),
-    ("Adam", {**ADAM, "eta": 0.5, "weight_decay_rate": 0.1}),
-    ("AdamW", {**ADAM, "weight_decay_rate": 0.1}),
-    ("AMSGrad", ADAM),
-    ("AdaBound", {**ADAM, **BOUND}),
-    ("AMSBound", {**ADAM, **BOUND}),
-]
 UPDATES = 5
+PREDICTING = [row for row in OPTIMIZERS.values() if row.step]
+CASES = [(row.name, values) for row in PREDICTING for values in row.values]
 cases = pytest.mark.parametrize(
     ("name", "values"), CASES, ids=[f"{c[0]}-{i}" for i, c in enumerate(CASES)]
 )
@@ -40,22 +31,8 @@ def trained(name, values, array, updates=UPDATES, fp32=False):
     return param, rule
 
 
-def step_of(name, values, x, grad, state, t=UPDATES):
-    """The step in float64 from the state, by the formulas of the papers."""
-    if name == "SGD":
-        return -values["lr"] * grad
-    if name in ("MomentumSGD", "NesterovAG"):
-        return state["v"]
-    # As in Chainer, eps is added before the second moment is corrected for its bias.
-    bias = (1 - values["beta2"] ** t) ** 0.5 / (1 - values["beta1"] ** t)
-    second = state["vhat" if name.startswith("AMS") else "v"]
-    rate = values["alpha"] * bias / (numpy.sqrt(second) + values["eps"])
-    if name.endswith("Bound"):
-        lower = values["final_lr"] * (1 - 1 / (values["gamma"] * t + 1))
-        upper = values["final_lr"] * (1 + 1 / (values["gamma"] * t))
-        rate = numpy.clip(rate, lower, upper)
-    decay = values.get("weight_decay_rate", 0)
-    return -values.get("eta", 1) * (rate * state["m"] + decay * x)
+def step_of(name, *args):
+    return OPTIMIZERS[name].step(*args, UPDATES)
 
 
 def expected_of(name, values, param, rule, steps):
@@ -93,23 +70,12 @@ def test_formula(name, values, steps, dtype, tolerance):
         numpy.testing.assert_array_equal(rule.state[key], array)
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "before", "steps"),
-    [
-        ("SGD", {"lr": 0.1}, 1, 7),
-        ("MomentumSGD", {"lr": 0.1, "momentum": 0.7}, 120, 7),
-        ("NesterovAG", {"lr": 0.1, "momentum": 0.7}, 120, 7),
-        # The moments settle as fast as beta^t vanishes.
-        ("Adam", ADAM, 400, 7),
-        ("AMSGrad", ADAM, 400, 7),
-        ("AdaBound", {**ADAM, "final_lr": 0.05, "gamma": 1e13}, 400, 7),
-        ("AdamW", {**ADAM, "weight_decay_rate": 0.01}, 400, 1),
-    ],
-)
-def test_a_constant_gradient_is_predicted_exactly(name, values, before, steps):
+@pytest.mark.parametrize("row", PREDICTING, ids=lambda row: row.name)
+def test_a_constant_gradient_is_predicted_exactly(row):
+    values, before, steps = row.settled
     param = Parameter(linspace((11,), "f8"))
     param.grad = linspace((11,), "f8") + 0.05
-    rule = getattr(optimizers, name)(**values).create_update_rule()
+    rule = row.kind(**values).create_update_rule()
     for _ in range(before):
         rule.update(param)
     predicted = rule.predict(param, steps)
@@ -264,12 +230,9 @@ def test_steps_of_numpy():
     )
 
 
-PREDICTING = {name for name, _ in CASES}
-OTHERS = [name for name in vars(optimizers) if name[0].isupper()]
-OTHERS = sorted(set(OTHERS) - PREDICTING)
-
-
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize(
+    "name", [row.name for row in OPTIMIZERS.values() if row.step is None]
+)
 @pytest.mark.parametrize("updates", [0, 1])
 def test_other_rules_name_those_that_can_predict(name, updates):
     param, rule = trained(name, {}, numpy.ones(3), updates)

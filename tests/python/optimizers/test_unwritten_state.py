@@ -10,14 +10,8 @@ import renga.functions as F
 import renga.links as L
 from renga import optimizers, serializers
 from renga.serializers.npz import NpzDeserializer, serialize
+from tests.catalogue import OPTIMIZERS
 
-RULES = [
-    *(optimizers.AdaDelta, optimizers.AdaGrad, optimizers.Adam, optimizers.AMSBound),
-    *(optimizers.CorrectedMomentumSGD, optimizers.LAMB, optimizers.MSVAG),
-    *(optimizers.MomentumSGD, optimizers.NesterovAG, optimizers.RMSprop),
-    *(optimizers.RMSpropGraves, optimizers.RMSpropMomentumSGD, optimizers.SGD),
-    optimizers.SMORMS3,
-]
 FORMATS = {
     "npz": (serializers.save_npz, serializers.load_npz),
     "hdf5": (serializers.save_hdf5, serializers.load_hdf5),
@@ -58,12 +52,12 @@ def assert_same(one, other):
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-@pytest.mark.parametrize("rule", RULES)
-def test_training_goes_on_with_frozen_parameters(rule, kind):
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_training_goes_on_with_frozen_parameters(name, kind):
     pytest.importorskip("h5py")
     save, load = FORMATS[kind]
     for updates in (0, 2):
-        model, optimizer = make(rule, 0)
+        model, optimizer = make(OPTIMIZERS[name].kind, 0)
         freeze(model)
         for _ in range(updates):
             optimizer.update(model, X)
@@ -74,7 +68,7 @@ def test_training_goes_on_with_frozen_parameters(rule, kind):
         optimizer.update(model, X)
         # The parameters of the resumed run have been updated before, and are frozen
         # then.
-        resumed = make(rule, 1)
+        resumed = make(OPTIMIZERS[name].kind, 1)
         if updates:
             resumed[1].update(resumed[0], X)
         freeze(resumed[0])

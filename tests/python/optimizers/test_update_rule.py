@@ -8,6 +8,7 @@ import pytest
 import renga.functions as F
 from renga import Parameter, UpdateRule, optimizers
 from renga.serializers import DictionarySerializer, NpzDeserializer
+from tests.catalogue import OPTIMIZERS
 
 
 class Recording(UpdateRule):
@@ -140,7 +141,7 @@ def save(rule):
 
 
 @pytest.mark.parametrize("fp32", [False, True])
-@pytest.mark.parametrize("name", ["SGD", "MomentumSGD", "RMSprop", "Adam", "AMSGrad"])
+@pytest.mark.parametrize("name", OPTIMIZERS)
 def test_resume_is_exact(name, fp32):
     def train(rule, param, steps):
         for step in range(steps):
@@ -148,8 +149,7 @@ def test_resume_is_exact(name, fp32):
             rule.update(param)
 
     def make_rule():
-        options = {"eps": 1e-4} if name == "RMSprop" else {}
-        rule = getattr(optimizers, name)(**options).create_update_rule()
+        rule = OPTIMIZERS[name].make().create_update_rule()
         rule.use_fp32_update(fp32)
         return rule
 

@@ -5,14 +5,18 @@ import pytest
 
 import renga
 from renga import _core, optimizers
-from tests.python.optimizers.update_formulas import ADAM, CASES, adam
+from renga.optimizer import FusedRule
+from tests.catalogue import OPTIMIZERS
+from tests.catalogue.optimizers import ADAM, adam, lamb
 
 STEPS = 20
 
 
-IDS = [f"{case[0].__name__}-{i}" for i, case in enumerate(CASES)]
+CASES = [(row, values) for row in OPTIMIZERS.values() for values in row.values]
 cases = pytest.mark.parametrize(
-    ("optimizer", "formula", "values", "fixed"), CASES, ids=IDS
+    ("row", "values"),
+    CASES,
+    ids=[f"{row.name}-{i}" for i, (row, _) in enumerate(CASES)],
 )
 
 
@@ -35,13 +39,12 @@ def run(optimizer, array, grads):
 @pytest.mark.parametrize(
     ("dtype", "tolerance"), [("f8", 1e-13), ("f4", 1e-5), ("f2", 2e-2)]
 )
-def test_formula(optimizer, formula, values, fixed, dtype, tolerance):
+def test_formula(row, values, dtype, tolerance):
     x = numpy.linspace(-1, 1, 35).reshape(5, 7).astype(dtype)
     grads = make_gradients(x.shape, dtype)
-    expected = formula(
-        x.astype("f8"), [g.astype("f8") for g in grads], **values, **fixed
-    )
-    rule = run(optimizer(**values), x, grads)
+    exact = x.astype("f8"), [g.astype("f8") for g in grads]
+    expected = row.formula(*exact, **values, **row.fixed)
+    rule = run(row.kind(**values), x, grads)
     numpy.testing.assert_allclose(x, expected, rtol=tolerance, atol=tolerance)
     assert rule.t == STEPS
     assert all(state.dtype == dtype for state in rule.state.values())
@@ -61,24 +64,24 @@ def test_nesterov_takes_the_new_velocity():
 
 
 @cases
-def test_strided_arrays(optimizer, formula, values, fixed):
+def test_strided_arrays(row, values):
     memory = numpy.zeros((6, 8, 10))
     x = memory[::-2, 1:, ::3].transpose(2, 0, 1)
     x[...] = numpy.linspace(-1, 1, x.size).reshape(x.shape)
     grads = [numpy.asfortranarray(g) for g in make_gradients(x.shape, "f8")]
-    expected = formula(x.copy(), grads, **values, **fixed)
+    expected = row.formula(x.copy(), grads, **values, **row.fixed)
     untouched = memory[:, 0].copy()
-    run(optimizer(**values), x, grads)
+    run(row.kind(**values), x, grads)
     numpy.testing.assert_allclose(x, expected, rtol=1e-12)
     numpy.testing.assert_array_equal(memory[:, 0], untouched)
 
 
 @cases
-def test_arrays_divided_among_threads(optimizer, formula, values, fixed):
+def test_arrays_divided_among_threads(row, values):
     x = numpy.random.default_rng(1).normal(size=100_003)
     grads = make_gradients(x.shape, "f8")
-    expected = formula(x, grads, **values, **fixed)
-    run(optimizer(**values), x, grads)
+    expected = row.formula(x, grads, **values, **row.fixed)
+    run(row.kind(**values), x, grads)
     numpy.testing.assert_allclose(x, expected, rtol=1e-11, atol=1e-14)
 
 
@@ -86,13 +89,14 @@ def test_arrays_divided_among_threads(optimizer, formula, values, fixed):
 def test_shapes_at_the_edge(shape):
     x = numpy.full(shape, 2.0)
     run(optimizers.Adam(**ADAM), x, [numpy.ones(shape)])
-    numpy.testing.assert_allclose(x, adam(numpy.full(shape, 2.0), [1.0]), rtol=1e-13)
+    expected = adam(numpy.full(shape, 2.0), [1.0], **ADAM)
+    numpy.testing.assert_allclose(x, expected, rtol=1e-13)
 
 
 def test_amsgrad_and_adam_differ():
     grads = make_gradients((4,), "f8")
-    with_maximum = adam(1.0, grads, amsgrad=True)
-    assert abs(with_maximum - adam(1.0, grads)).max() > 1e-3
+    with_maximum = adam(1.0, grads, **ADAM, amsgrad=True)
+    assert abs(with_maximum - adam(1.0, grads, **ADAM)).max() > 1e-3
 
 
 def test_bounds_follow_alpha():
@@ -125,11 +129,27 @@ def test_rmsprop_refuses_an_eps_that_vanishes():
 
 
 def test_every_listed_rule_has_a_case_and_a_docstring():
-    tested = [case[0](**case[2]).create_update_rule().entry for case in CASES]
+    rules = [row.kind(**values).create_update_rule() for row, values in CASES]
+    tested = [rule.entry for rule in rules if isinstance(rule, FusedRule)]
     for name, entry in _core.optimizers.entries.items():
         assert entry.formula in entry.update.__doc__
-        # LAMB's cases are in test_large_batch.py.
-        assert entry in tested or name == "lamb_direction"
+        assert entry in tested or name == "lamb_direction"  # which LAMB calls
+
+
+def test_lamb_of_a_parameter_that_is_zero():
+    values = OPTIMIZERS["LAMB"].values[0]
+    x, grads = numpy.zeros((3, 4)), make_gradients((3, 4), "f8")
+    expected = lamb(x, grads, **values)
+    run(optimizers.LAMB(**values), x, grads)
+    numpy.testing.assert_allclose(x, expected)
+
+
+def test_an_sgd_share_of_one_is_momentum_sgd():
+    found, grads = [], make_gradients((3, 4), "f8")
+    for kind in (optimizers.RMSpropMomentumSGD, optimizers.MomentumSGD):
+        found.append(numpy.linspace(-1, 1, 12).reshape(3, 4))
+        run(kind(lr=0.1, momentum=0.9), found[-1], grads)
+    numpy.testing.assert_allclose(*found, rtol=1e-13)
 
 
 def test_a_missing_option_is_named():

@@ -29,7 +29,7 @@ def creators(call):
 
 GENERATED = {
     call: lambda call=call: creators(call)
-    for call in edge_cases.recorded()
+    for call in edge_cases.recorded("edge_functions")
     if "N" in call and "sparse_matmul" not in call
 }
 # SciPy is not there.

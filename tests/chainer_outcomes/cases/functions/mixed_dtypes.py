@@ -56,7 +56,7 @@ def case(call, k, dtype):
 
 def generated():
     found = {}
-    for call in edge_cases.recorded():
+    for call in edge_cases.recorded("edge_functions"):
         n = len(re.findall(r"\b[su]\(", call))
         for k in range(min(n, ARGUMENTS)) if "N" in call else ():
             for dtype in "edi" if n > 1 else "i":

@@ -175,6 +175,22 @@ def test_max_pooling(case, cover_all):
     )
 
 
+def test_pooling_links():
+    for shape in ((3,), (2, 2)):
+        x = array(3, 2, 2, 7, 6)
+        for serial, make in (
+            (
+                lambda x: F.max_pooling_2d(x, 3, 2, 1, False),
+                lambda grid: S.SpatialMaxPooling2D(grid, 3, 2, 1, False),
+            ),
+            (
+                lambda x: F.average_pooling_2d(x, (2, 3), None, (1, 0)),
+                lambda grid: S.SpatialAveragePooling2D(grid, (2, 3), None, (1, 0)),
+            ),
+        ):
+            check(shape, True, Layer(serial), make, x)
+
+
 @given(windows())
 def test_average_pooling(case):
     window = pooling_of(case)

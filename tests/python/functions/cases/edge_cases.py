@@ -1,13 +1,13 @@
-# ruff: noqa: E501
 """Calls of every function, for empty batches and unusual arrays, and their outcomes.
 
-The calls are those of the catalogue's rows (``edges``). In them N is the number of samples; ``u`` makes Variables of floats in (0, 1), ``s``
-in (-2, 2), and ``i`` arrays of integers below its first argument.
+The calls are those of the catalogue's rows (``edges``). In them N is the number of
+samples; ``u`` makes Variables of floats in (0, 1), ``s`` in (-2, 2), and ``i`` arrays
+of integers below its first argument.
 
-``edge_outcomes.json`` has Chainer 7.8.1's outcomes, written by
-``python -m tests.python.functions.cases.edge_cases`` where that works: for batches of no and of two samples, in float32 and in float16, the
-error, or of each output and each gradient dtype, shape, a weighted sum and the sum of
-the absolute values (null for NaN and infinity).
+Chainer 7.8.1's outcomes are recorded in ``tests/chainer_outcomes``: for batches of no
+and of two samples, in float32 and in float16, the error, or of each output and each
+gradient dtype, shape, a weighted sum and the sum of the absolute values (null for NaN
+and infinity).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy
 
-FILE = Path(__file__).with_name("edge_outcomes.json")
+RECORDED = Path(__file__).parents[3] / "chainer_outcomes/recorded/edges"
 OPERATORS = """
 s(N, 3) + s(N, 3)
 s(N, 3) - s(3)
@@ -53,16 +53,28 @@ MODES = {"nothing": (0, "f"), "two": (2, "f"), "half": (2, "e")}
 
 
 def calls() -> list[str]:
-    """Those of the catalogue, and of operators."""
-    from tests.catalogue import CATALOGUE
+    """Those of the catalogue, and of operators.
 
+    Where renga is not installed, they are those that are recorded already.
+    """
+    try:
+        from tests.catalogue import CATALOGUE
+    except ImportError:
+        return list(recorded("edge_functions"))
     functions = [call for row in CATALOGUE.values() for call in row.edges]
     return functions + OPERATORS.strip().split("\n")
 
 
-def recorded() -> list[str]:
-    """The calls that have outcomes; it is read where renga may not be installed."""
-    return list(json.loads(FILE.read_text()))
+def recorded(name: str) -> dict[str, dict[str, Any]]:
+    """Chainer's outcomes by call and mode: the error's name, or what was computed."""
+    found: dict[str, dict[str, Any]] = {}
+    for case, outcome in json.loads((RECORDED / f"{name}.json").read_text()).items():
+        call, _, mode = case.rpartition(" of ")
+        failed = "error" in outcome
+        found.setdefault(call, {})[mode] = outcome["error" if failed else "value"]
+        if failed:
+            found[call][mode] = outcome["error"][0]
+    return found
 
 
 def plain(x: Any) -> Any:
@@ -120,14 +132,20 @@ def flat(ys: Any) -> list[Any]:
 def outcome(call: str, inputs: Inputs) -> Any:
     """The error's name, or what the call and its gradients are."""
     numpy.random.seed(0)
-    dtype = inputs.library.using_config("dtype", numpy.dtype(inputs.dtype))
-    with dtype, warnings.catch_warnings(), numpy.errstate(all="ignore"):
+    with warnings.catch_warnings(), numpy.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            ys = [y for y in flat(eval(call, inputs.names)) if hasattr(y, "dtype")]
-            found = {"outputs": [digest(getattr(y, "array", y)) for y in ys]}
+            return computed(call, inputs)
         except Exception as error:
             return type(error).__name__
+
+
+def computed(call: str, inputs: Inputs) -> dict[str, Any]:
+    """What the call and its gradients are."""
+    with inputs.library.using_config("dtype", numpy.dtype(inputs.dtype)):
+        ys = [y for y in flat(eval(call, inputs.names)) if hasattr(y, "dtype")]
+        outputs = [digest(getattr(y, "array", y)) for y in ys]
+        found: dict[str, Any] = {"outputs": outputs}
         try:
             found["gradients"] = gradients(inputs.library, ys, inputs.variables)
         except Exception as error:
@@ -160,17 +178,10 @@ def same(expected: list[Any], found: list[Any], tolerance: float | None) -> None
             assert a is b or abs(a - b) <= tolerance * (1 + e[3])
 
 
-def write(file: Path, calls: list[str], inputs: Any) -> None:
-    """Writes Chainer's outcomes."""
-    import chainer
-    import chainer.utils
+def generated(library: Any, calls: list[str], inputs: Any) -> dict[str, Any]:
+    """The cases of calls for the recorder."""
 
-    lines = []
-    for call in calls:
-        found = {m: outcome(call, inputs(chainer, *MODES[m])) for m in MODES}
-        lines.append(f"{json.dumps(call)}: {json.dumps(found)}")
-    file.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    def case(call: str, mode: str) -> Any:
+        return lambda: computed(call, inputs(library, *MODES[mode]))
 
-
-if __name__ == "__main__":
-    write(FILE, calls(), Inputs)
+    return {f"{call} of {mode}": case(call, mode) for call in calls for mode in MODES}
