@@ -34,7 +34,7 @@ _NAMES = ["local", "simulated", "pure_nccl", "mpi", "messages", *_CHAINERMNS.spl
 
 
 def create_communicator(
-    communicator_name: str = "pure_nccl", mpi_comm: Any = None, **kwargs: Any
+    communicator_name: str = "pure_nccl", mpi_comm: object = None, **kwargs: Any
 ) -> Communicator:
     """A communicator of this process with the others of its job.
 

@@ -289,7 +289,7 @@ class Communicator(ArrayCommunicator):
         tag: int = 0,
         out: Array | None = None,
         wait: bool = True,
-        status: Any = None,
+        status: object = None,
     ) -> Any:
         """Receives an array or a tuple of arrays from a rank.
 
@@ -350,7 +350,7 @@ class Communicator(ArrayCommunicator):
         x = _pickled(obj)
         self._send([header("send_obj", x, OBJECT), x], dest, tag, True)
 
-    def recv_obj(self, source: int, tag: int = ANY_TAG, status: Any = None) -> Any:
+    def recv_obj(self, source: int, tag: int = ANY_TAG, status: object = None) -> Any:
         """Receives an object; the arguments are those of ``recv``.
 
         As in ChainerMN, the status may be the second argument.
@@ -380,7 +380,7 @@ class Communicator(ArrayCommunicator):
         """The ranks' objects."""
         return [_unpickled(x) for x in self._allgather("allgather_obj", _pickled(obj))]
 
-    def scatter_obj(self, objs: Any, root: int = 0) -> Any:
+    def scatter_obj(self, objs: Sequence[object], root: int = 0) -> Any:
         """Item ``rank`` of the root's ``objs``."""
         is_root = self.rank == self._root("scatter_obj", root)
         sent = None

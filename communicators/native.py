@@ -28,7 +28,7 @@ class Native(Protocol):
         self,
         collective: str,
         xs: Sequence[Any],
-        ys: Sequence[Any],
+        ys: Sequence[Array],
         op: str = "sum",
         communication_dtype: str = "",
         root: int | None = None,

@@ -7,13 +7,15 @@ import itertools
 import math
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from renga.backends.device import DeviceLike
 from renga.core import backend, configuration
 from renga.core import reporter as reporter_module
+from renga.core.link import Link
 from renga.dataset import convert
+from renga.dataset.iterator import Iterator as DatasetIterator
 from renga.extensions.reports.terminal import can_draw
 from renga.training import extension
 from renga.training.trainer import Trainer
@@ -41,17 +43,21 @@ class Evaluator(extension.Extension):
 
     def __init__(
         self,
-        iterator: Any,
-        target: Any,
+        iterator: DatasetIterator | Mapping[str, DatasetIterator],
+        target: Link | Mapping[str, Link],
         converter: Callable = convert.concat_examples,
         device: DeviceLike | None = None,
         eval_hook: Callable[[Evaluator], object] | None = None,
         eval_func: Callable | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         (self._progress_bar,) = argument.parse_kwargs(kwargs, ("progress_bar", False))
-        self._iterators = iterator if isinstance(iterator, dict) else {"main": iterator}
-        self._targets = target if isinstance(target, dict) else {"main": target}
+        self._iterators: dict[str, Any] = (
+            iterator if isinstance(iterator, dict) else {"main": iterator}
+        )
+        self._targets: dict[str, Any] = (
+            target if isinstance(target, dict) else {"main": target}
+        )
         self.converter = converter
         self.device = None if device is None else backend.get_device(device)
         self.eval_hook = eval_hook

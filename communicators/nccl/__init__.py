@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import pathlib
-from typing import Any
 
 from renga.backends.cuda_loader import nccl_unavailable_reason as unavailable_reason
 from renga.communicators.nccl.nccl_communicator import NcclCommunicator
@@ -15,7 +14,7 @@ __all__ = ["NcclCommunicator", "connect", "unavailable_reason"]
 _LOG = logging.getLogger(__name__)
 
 
-def connect(mpi_comm: Any = None) -> mpi.MpiCommunicator:
+def connect(mpi_comm: object = None) -> mpi.MpiCommunicator:
     """A communicator that uses NCCL for GPU arrays and MPI for everything else.
 
     If NCCL is missing on a machine with a GPU, a warning says so, and GPU arrays go

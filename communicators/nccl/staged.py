@@ -55,7 +55,10 @@ class StagedCommunicator(Communicator):
         return cuda.to_gpu(ys) if on_gpu(data) and ys is not None else ys
 
     def bcast(  # type: ignore[override]
-        self, data: Any, root: int = 0, max_buf_len: int | None = None
+        self,
+        data: Any,
+        root: int = 0,
+        max_buf_len: int | None = None,
     ) -> Any:
         is_placed = self._root_has_gpu_arrays(data, root)
         y = super().bcast(to_host(data), root, max_buf_len)
@@ -85,7 +88,7 @@ class StagedCommunicator(Communicator):
         tag: int = 0,
         out: Any = None,
         wait: bool = True,
-        status: Any = None,
+        status: object = None,
     ) -> Any:
         if out is None or not on_gpu(out):
             return super().recv(source, tag, out, wait, status)

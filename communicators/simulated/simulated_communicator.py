@@ -82,7 +82,10 @@ class SimulatedCommunicator(OnMachine):
         return tuple(ys)
 
     def bcast(  # type: ignore[override]  # the base has the order of ChainerMN's base
-        self, data: Any, root: int = 0, max_buf_len: int | None = None
+        self,
+        data: Any,
+        root: int = 0,
+        max_buf_len: int | None = None,
     ) -> Array:
         """``data``, which is required on every rank here."""
         x = as_operand("bcast", data)
@@ -102,7 +105,7 @@ class SimulatedCommunicator(OnMachine):
         gathered = self._allgather(name, x)
         return gathered if self.rank == root else None
 
-    def scatter_obj(self, objs: Any, root: int = 0) -> Any:
+    def scatter_obj(self, objs: Sequence[object], root: int = 0) -> Any:
         """Item ``rank`` of ``objs``, which is required on every rank here."""
         self._root("scatter_obj", root)
         self.scatter([np.frombuffer(pickle.dumps(obj), np.uint8) for obj in objs])

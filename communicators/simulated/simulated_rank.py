@@ -44,7 +44,7 @@ class SimulatedRank(Native, abc.ABC):
         self,
         collective: str,
         xs: Sequence[Any],
-        ys: Sequence[Any],
+        ys: Sequence[Array],
         op: str = "sum",
         communication_dtype: str = "",
         root: int | None = None,

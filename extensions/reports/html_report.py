@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from renga._runtime.runtime_info import runtime_info
 from renga.extensions.reports.terminal import is_first_rank
@@ -36,7 +35,7 @@ class HtmlReport(extension.Extension):
         self,
         filename: str = "report.html",
         others: Sequence[str] = (),
-        arguments: Mapping[str, Any] | None = None,
+        arguments: Mapping[str, object] | None = None,
     ) -> None:
         self._filename = filename
         self._others = others

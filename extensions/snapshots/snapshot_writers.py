@@ -35,7 +35,7 @@ class Writer:
     def __init__(self) -> None:
         self._post_save_hooks: list[Callable[[], Any]] = []
 
-    def __call__(self, filename: str, outdir: str, target: Any) -> None:
+    def __call__(self, filename: str, outdir: str, target: object) -> None:
         """Writes ``target`` to the file called ``filename`` in ``outdir``."""
         raise NotImplementedError
 
@@ -100,7 +100,7 @@ class SimpleWriter(Writer):
         self._savefun = savefun
         self._kwds = kwds
 
-    def __call__(self, filename: str, outdir: str, target: Any) -> None:
+    def __call__(self, filename: str, outdir: str, target: object) -> None:
         self.save(filename, outdir, target, self._savefun, **self._kwds)
 
 
@@ -145,7 +145,7 @@ class StandardWriter(SimpleWriter):
         """What writes the file: an object with ``start()`` and ``join()``."""
         raise NotImplementedError
 
-    def __call__(self, filename: str, outdir: str, target: Any) -> None:
+    def __call__(self, filename: str, outdir: str, target: object) -> None:
         self._join()
         worker = self.create_worker(filename, outdir, _copy(target), **self._kwds)
         worker.start()
@@ -287,7 +287,7 @@ class QueueWriter(Writer):
         """A queue for what became of the tasks."""
         return queue.SimpleQueue()
 
-    def __call__(self, filename: str, outdir: str, target: Any) -> None:
+    def __call__(self, filename: str, outdir: str, target: object) -> None:
         self._collect()
         self._unknown += 1
         self._queue.put([self._task, filename, outdir, _copy(target)])

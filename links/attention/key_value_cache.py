@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.core import backend
-from renga.core.types import ArrayLike
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import as_array
 
 
@@ -20,7 +20,7 @@ class KeyValueCache:
         self._buffers: list[Any] = []
         self.length = 0
 
-    def append(self, key: ArrayLike, value: ArrayLike) -> tuple[Any, Any]:
+    def append(self, key: ArrayLike, value: ArrayLike) -> tuple[Array, Array]:
         """Adds the next positions and returns those of all.
 
         Shapes:

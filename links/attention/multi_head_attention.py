@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga.core.link import Chain
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions import (
     linear,
@@ -85,9 +86,9 @@ class MultiHeadAttention(Chain):
 
     def forward(
         self,
-        x: Any,
-        memory: Any = None,
-        attn_mask: Any = None,
+        x: ArrayLike,
+        memory: ArrayLike | None = None,
+        attn_mask: ArrayLike | None = None,
         is_causal: bool = False,
         cache: KeyValueCache | None = None,
     ) -> Variable:
@@ -106,7 +107,7 @@ class MultiHeadAttention(Chain):
         if self.rotary:
             q, k = self._rotated(q, position), self._rotated(k, position)
         if cache is not None:
-            k, v = cache.append(k, v)
+            k, v = map(as_variable, cache.append(k, v))
         if self.queries_per_key > 1:
             k, v = (repeat(x, self.queries_per_key, 1) for x in (k, v))
         if is_causal and position > 0:

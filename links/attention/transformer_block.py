@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Callable
 
 from renga.core.link import Chain
 from renga.core.types import ArrayLike
-from renga.core.variable import Variable
+from renga.core.variable import Variable, as_variable
 from renga.functions import dropout, gelu
 from renga.links.attention.key_value_cache import KeyValueCache
 from renga.links.attention.multi_head_attention import MultiHeadAttention
@@ -43,7 +43,7 @@ class TransformerBlock(Chain):
         num_heads: int,
         hidden: int | None = None,
         dropout: float = 0.0,
-        activation: Callable[[Any], Variable] = gelu,
+        activation: Callable[[Variable], Variable] = gelu,
         eps: float = 1e-5,
         rotary: bool = False,
         norm_first: bool = True,
@@ -70,6 +70,7 @@ class TransformerBlock(Chain):
         cache: KeyValueCache | None = None,
     ) -> Variable:
         """The output for ``x``; the options are those of the attention."""
+        x = as_variable(x)
         h = self.norm1(x) if self.norm_first else x
         y = x + dropout(
             self.attention(h, None, attn_mask, is_causal, cache), self.dropout

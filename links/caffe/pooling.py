@@ -7,19 +7,20 @@ from typing import Any
 import numpy
 
 import renga.functions as F
+from renga._core import Variable
 from renga.core.types import ArrayLike
 
 Pair = tuple[int, int]
 
 
-def max_pooling(ksize: Pair, stride: Pair, pad: Pair, x: ArrayLike) -> Any:
+def max_pooling(ksize: Pair, stride: Pair, pad: Pair, x: ArrayLike) -> Variable:
     """The maxima of windows, the last of which may reach beyond the padding."""
     height, width = _out_sizes(x, ksize, stride, pad)
     y = F.max_pooling_2d(x, ksize, stride, pad, cover_all=True)
     return y[:, :, :height, :width]
 
 
-def average_pooling(ksize: Pair, stride: Pair, pad: Pair, x: ArrayLike) -> Any:
+def average_pooling(ksize: Pair, stride: Pair, pad: Pair, x: ArrayLike) -> Variable:
     """The means of windows; padding counts, but not what is beyond it."""
     outs = _out_sizes(x, ksize, stride, pad)
     margins, counts = [], []

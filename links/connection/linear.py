@@ -59,7 +59,7 @@ class Linear(Link):
         self.W.initialize((self.out_size, in_size))
 
     @property
-    def printable_specs(self) -> Iterator[tuple[str, Any]]:
+    def printable_specs(self) -> Iterator[tuple[str, object]]:
         yield "in_size", self.in_size
         yield "out_size", self.out_size
         yield "nobias", self.b is None

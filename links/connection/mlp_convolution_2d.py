@@ -38,7 +38,7 @@ class MLPConvolution2D(ChainList):
         ksize: Any = None,
         stride: int | tuple[int, int] = 1,
         pad: int | tuple[int, int] = 0,
-        activation: Callable[[Any], Any] = relu,
+        activation: Callable[[Variable], Variable] = relu,
         *args: object,
         **kwargs: object,
     ) -> None:

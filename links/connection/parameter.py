@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core import parameter
 from renga.core.link import Link
 from renga.core.types import Array
@@ -19,6 +17,6 @@ class Parameter(Link):
         with self.init_scope():
             self.W = parameter.Parameter(array)
 
-    def forward(self, volatile: Any = "off") -> parameter.Parameter:
+    def forward(self, volatile: object = "off") -> parameter.Parameter:
         """The parameter; ``volatile`` is accepted for old scripts and ignored."""
         return self.W

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable, as_array
@@ -50,7 +49,7 @@ class Convolution2D(GroupedFilters2D):
         )
 
     @property
-    def printable_specs(self) -> Iterator[tuple[str, Any]]:
+    def printable_specs(self) -> Iterator[tuple[str, object]]:
         yield "in_channels", self.in_channels
         yield "out_channels", self.out_channels
         yield "ksize", self.ksize

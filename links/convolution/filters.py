@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from renga.core.link import Link
 from renga.core.parameter import Parameter
+from renga.core.types import Initial
 from renga.functions.connection.convolution_2d import DETERMINISTIC
 from renga.functions.window import Window, as_pair
 from renga.initializers import get_initializer
@@ -89,7 +90,7 @@ class GroupedFilters2D(GroupedFilters):
         channels_and_ksize: tuple[Any, Any, Any],
         window: Window,
         nobias: bool,
-        initial: tuple[Any, Any],
+        initial: tuple[Initial | None, Initial | None],
         unexpected: dict[str, object],
     ) -> None:
         check_unexpected_kwargs(unexpected, deterministic=DETERMINISTIC)
@@ -123,7 +124,7 @@ class GroupedFiltersND(GroupedFilters):
         channels_and_ksize: tuple[Any, Any, Any],
         window: tuple[Any, Any, Any, int],
         nobias: bool,
-        initial: tuple[Any, Any],
+        initial: tuple[Initial | None, Initial | None],
     ) -> None:
         super().__init__()
         in_channels, out_channels, ksize = _with_in_channels(*channels_and_ksize)

@@ -99,7 +99,7 @@ class BatchNormalization(Link):
         )
 
     @property
-    def printable_specs(self) -> Iterator[tuple[str, Any]]:
+    def printable_specs(self) -> Iterator[tuple[str, object]]:
         yield "size", None if self.avg_mean is None else self.avg_mean.shape[0]
         yield "decay", self.decay
         yield "eps", self.eps

@@ -52,10 +52,10 @@ class Outcome:
 
 
 def run(
-    function: Callable[[VirtualCommunicator], Any],
+    function: Callable[[VirtualCommunicator], object],
     ranks: int,
     machine: Machine | None = None,
-    seconds_of: Callable[[int, Any], float] | None = None,
+    seconds_of: Callable[[int, object], float] | None = None,
     moves: bool = True,
 ) -> Outcome:
     """Calls ``function(comm)`` for each rank: exact results, predicted times.

@@ -28,7 +28,7 @@ class CollectiveEvent(Event):
         self._sites = [""] * size
         self._missing = size
 
-    def join(self, rank: int, call: str, site: str, operand: Any) -> bool:
+    def join(self, rank: int, call: str, site: str, operand: object) -> bool:
         """Adds the call of one rank; whether it is the last."""
         self.description = call
         self._calls[rank], self._sites[rank] = call, site
@@ -134,7 +134,7 @@ class Group:
         sequence: int,
         rank: int,
         call: str,
-        operand: Any,
+        operand: object,
         execute: Callable[[CollectiveEvent], float],
         now: float,
     ) -> CollectiveEvent:

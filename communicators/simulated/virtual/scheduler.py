@@ -135,7 +135,7 @@ class VirtualThread:
         with self:
             self.clock += seconds
 
-    def advance(self, task: Any) -> None:
+    def advance(self, task: object) -> None:
         """Adds the time of a task, unless computation is measured."""
         if self._scheduler.seconds_of is not None:
             self.compute(self._scheduler.seconds_of(self.number, task))
@@ -220,7 +220,7 @@ class Scheduler:
     def __init__(
         self,
         ranks: int,
-        seconds_of: Callable[[int, Any], float] | None,
+        seconds_of: Callable[[int, object], float] | None,
         moves: bool = True,
     ) -> None:
         self.seconds_of, self.moves = seconds_of, moves

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.communicators.simulated.simulated_communicator import OnMachine
 
 
@@ -27,7 +25,7 @@ class VirtualCommunicator(OnMachine):
         """
         self.native.thread.compute(seconds)
 
-    def advance(self, task: Any) -> None:
+    def advance(self, task: object) -> None:
         """Adds ``seconds_of(rank, task)`` of :func:`run` to the clock.
 
         Where computation is measured, it has been counted already: nothing is added.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from typing import Any
 
 from renga import _communicators, _core
 from renga.communicators import settings
@@ -25,7 +24,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def connect(
-    mpi_comm: Any = None,
+    mpi_comm: object = None,
     shares_memory: bool = True,
     kind: type[MpiCommunicator] = MpiCommunicator,
 ) -> MpiCommunicator:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga.backends import cuda
 from renga.core.configuration import no_backprop_mode, using_config
 from renga.core.link import Chain, ChainList
 from renga.core.parameter import Parameter
-from renga.core.types import ArrayLike
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_array
 from renga.functions import dropout, gelu, position_embedding, reshape
 from renga.initializers import Normal
@@ -140,7 +138,7 @@ class BERT(Chain):
             h = block(h, mask)
         return h
 
-    def predict(self, x: ArrayLike, masked: int = 103) -> Any:
+    def predict(self, x: ArrayLike, masked: int = 103) -> Array:
         """``x`` with the likeliest words in place of the tokens ``masked``.
 
         Shapes:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy
 
 from renga.backends import cuda
 from renga.core.configuration import no_backprop_mode, using_config
 from renga.core.link import Chain, ChainList
-from renga.core.types import ArrayLike
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_array
 from renga.functions import softmax
 from renga.links.attention.key_value_cache import KeyValueCache
@@ -35,7 +34,7 @@ class LanguageModel(Chain):
         """
         raise NotImplementedError
 
-    def generate(self, x: ArrayLike, length: int, temperature: float = 1.0) -> Any:
+    def generate(self, x: ArrayLike, length: int, temperature: float = 1.0) -> Array:
         """``x`` with ``length`` more tokens, drawn one after the other.
 
         Scores are divided by the temperature: at 1 tokens have the model's

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Callable, ClassVar
 
 import numpy
@@ -85,7 +85,7 @@ class ImageModel(Chain):
         raise NotImplementedError
 
     def forward(
-        self, x: Any, layers: Any = None, **kwargs: object
+        self, x: Any, layers: Iterable[str] | None = None, **kwargs: object
     ) -> dict[str, Variable]:
         """The outputs of the steps ``layers``, the probabilities by default."""
         _refuse(kwargs)
@@ -107,7 +107,7 @@ class ImageModel(Chain):
     def extract(
         self,
         images: Sequence[object],
-        layers: Any = None,
+        layers: Iterable[str] | None = None,
         size: tuple[int, int] = (224, 224),
         **kwargs: object,
     ) -> dict[str, Variable]:

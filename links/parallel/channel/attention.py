@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from renga.communicators import Communicator
-from renga.core.variable import Variable
+from renga.core.types import ArrayLike
+from renga.core.variable import Variable, as_variable
 from renga.links.attention.key_value_cache import KeyValueCache
 from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.parallel.channel.choice import LinkChoice, values_of
@@ -96,9 +97,9 @@ class ParallelMultiHeadAttention(MultiHeadAttention):
     @reads_own_shards
     def forward(
         self,
-        x: Variable,
-        memory: Any = None,
-        attn_mask: Any = None,
+        x: ArrayLike,
+        memory: ArrayLike | None = None,
+        attn_mask: ArrayLike | None = None,
         is_causal: bool = False,
         cache: KeyValueCache | None = None,
     ) -> Variable:
@@ -107,8 +108,9 @@ class ParallelMultiHeadAttention(MultiHeadAttention):
         A mask of each head has this rank's heads.
         """
         # Each rank finds the gradient through its heads.
-        x = with_summed_gradient(self.comm, x)
-        memory = None if memory is None else with_summed_gradient(self.comm, memory)
+        x = with_summed_gradient(self.comm, as_variable(x))
+        if memory is not None:
+            memory = with_summed_gradient(self.comm, as_variable(memory))
         return super().forward(x, memory, attn_mask, is_causal, cache)
 
 

@@ -180,7 +180,7 @@ class ParallelBatchNormalization(BatchNormalization):
         return self._statistics.loaded_statistic(name, vars(self)[name])
 
     @property
-    def printable_specs(self) -> Iterator[tuple[str, Any]]:
+    def printable_specs(self) -> Iterator[tuple[str, object]]:
         yield "size", self.size
         yield from list(super().printable_specs)[1:]
         yield "input_layout", self.input_layout

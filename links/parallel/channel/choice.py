@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from renga.core.parameter import Parameter
 from renga.initializers import Constant
 
 Layouts = tuple[str, str]  # of the input and the output
@@ -18,6 +19,6 @@ class LinkChoice(NamedTuple):
     is_kept: bool = False  # as the serial link, on every rank
 
 
-def values_of(param: Any) -> Constant | None:
+def values_of(param: Parameter | None) -> Constant | None:
     """An initializer that gives the values of a parameter; None for none."""
     return None if param is None else Constant(param.array, param.dtype)

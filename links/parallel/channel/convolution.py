@@ -51,7 +51,11 @@ class ParallelConvolution(ChannelLink):
 
     @classmethod
     def from_link(
-        cls, link: Any, comm: Communicator, choice: LinkChoice, call: Any = None
+        cls,
+        link: Any,
+        comm: Communicator,
+        choice: LinkChoice,
+        call: Any = None,
     ) -> Any:
         """This rank's block of a serial link.
 
@@ -118,7 +122,7 @@ class ParallelConvolution(ChannelLink):
         return 1
 
     @property
-    def printable_specs(self) -> Iterator[tuple[str, Any]]:
+    def printable_specs(self) -> Iterator[tuple[str, object]]:
         yield "in_channels", self.in_channels
         yield "out_channels", self.out_channels
         yield "ksize", self.ksize

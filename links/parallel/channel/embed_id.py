@@ -65,7 +65,11 @@ class ParallelEmbedID(Link):
 
     @classmethod
     def from_link(
-        cls, link: EmbedID, comm: Communicator, choice: LinkChoice, call: Any = None
+        cls,
+        link: EmbedID,
+        comm: Communicator,
+        choice: LinkChoice,
+        call: Any = None,
     ) -> ParallelEmbedID:
         """This rank's elements of a serial link's vectors."""
         in_size, out_size = link.W.shape

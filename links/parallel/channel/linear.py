@@ -79,7 +79,11 @@ class ParallelLinear(ChannelLink):
 
     @classmethod
     def from_link(
-        cls, link: Linear, comm: Communicator, choice: LinkChoice, call: Any = None
+        cls,
+        link: Linear,
+        comm: Communicator,
+        choice: LinkChoice,
+        call: Any = None,
     ) -> ParallelLinear:
         """This rank's block of a serial link.
 
@@ -109,7 +113,7 @@ class ParallelLinear(ChannelLink):
         )
 
     @property
-    def printable_specs(self) -> Iterator[tuple[str, Any]]:
+    def printable_specs(self) -> Iterator[tuple[str, object]]:
         yield "in_size", self.in_size
         yield "out_size", self.out_size
         yield "nobias", self.b is None

@@ -109,7 +109,7 @@ class OverlappedLayer(FunctionNode):
         return (_concatenated([wait() for wait in leaving]),)
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
     ) -> tuple[Variable | None, ...]:
         if backprop_enabled():
             return self._differentiable(target_input_indexes, grad_outputs)

@@ -128,7 +128,7 @@ class RingAttention(FunctionNode):
         return (self.y,)
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
     ) -> tuple[Variable, ...]:
         q, k, v = self.get_retained_inputs()
         if _core.backprop_enabled():

@@ -171,7 +171,7 @@ class ExchangeHalo(FunctionNode):
         return tuple(self.exchange.start(inputs[0], self.fill)())
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
     ) -> tuple[Variable | None, ...]:
         return AccumulateHalo(self.exchange).apply(grad_outputs)
 
@@ -186,7 +186,7 @@ class AccumulateHalo(FunctionNode):
         return (self.exchange.accumulate(inputs),)
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
     ) -> tuple[Variable | None, ...]:
         return ExchangeHalo(self.exchange).apply(grad_outputs)
 

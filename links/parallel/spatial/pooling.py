@@ -45,25 +45,20 @@ def spatial_max_pooling(
     """
     plan, window = _plan("spatial_max_pooling", comm, x, ksize, stride, pad, cover_all)
     # Padding never is the maximum.
-    y = F.max_pooling_nd(
-        plan.extend(x, -numpy.inf),
-        window.ksize,
-        window.stride,
-        0,
-        False,
-        return_indices,
-    )
+    x, options = plan.extend(x, -numpy.inf), (window.ksize, window.stride, 0, False)
     if not return_indices:
-        return plan.crop(y)
-    return plan.crop(y[0]), as_array(plan.crop(y[1]))
+        return plan.crop(F.max_pooling_nd(x, *options))
+    found: Any = F.max_pooling_nd(x, *options, return_indices=True)
+    y, indices = map(plan.crop, found)
+    return y, as_array(indices)
 
 
 @placed()
 def spatial_average_pooling(
     comm: Communicator | SpatialGrid,
     x: Any,
-    ksize: Any,
-    stride: Any = None,
+    ksize: Extents,
+    stride: Extents | None = None,
     pad: Extents = 0,
 ) -> Variable:
     """``average_pooling_nd`` of images that are sharded over a grid of ranks.
@@ -87,8 +82,8 @@ def spatial_average_pooling(
 def spatial_unpooling(
     comm: Communicator | SpatialGrid,
     x: Any,
-    ksize: Any,
-    stride: Any = None,
+    ksize: Extents,
+    stride: Extents | None = None,
     pad: Extents = 0,
     outsize: tuple[int, ...] | None = None,
     cover_all: bool = True,

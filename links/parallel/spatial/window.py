@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from renga.core.types import Extents, Shape
 from renga.links.parallel.spatial.grid import Box
 from renga.utils.conv import get_conv_outsize, get_deconv_outsize
-
-Extents = tuple[int, ...]
 
 
 class SpatialWindow(NamedTuple):
@@ -19,18 +18,18 @@ class SpatialWindow(NamedTuple):
     always the larger one: the input of a convolution, the output of its transpose.
     """
 
-    ksize: Extents
-    stride: Extents
-    pad: Extents
-    dilate: Extents
+    ksize: Shape
+    stride: Shape
+    pad: Shape
+    dilate: Shape
 
     @classmethod
     def of(
         cls,
-        ksize: Any,
-        stride: Any = None,
-        pad: Any = 0,
-        dilate: Any = 1,
+        ksize: Extents,
+        stride: Extents | None = None,
+        pad: Extents = 0,
+        dilate: Extents = 1,
         axes: int = 2,
     ) -> SpatialWindow:
         """A window.
@@ -50,14 +49,14 @@ class SpatialWindow(NamedTuple):
         """The number of inputs from the first to the last one of a window."""
         return (self.ksize[axis] - 1) * self.dilate[axis] + 1
 
-    def out_extents(self, extents: Sequence[int], cover_all: bool = False) -> Extents:
+    def out_extents(self, extents: Sequence[int], cover_all: bool = False) -> Shape:
         """The extents of the outputs."""
         geometry = zip(extents, self.ksize, self.stride, self.pad, self.dilate)
         return tuple(
             get_conv_outsize(n, k, s, p, cover_all, d) for n, k, s, p, d in geometry
         )
 
-    def in_extents(self, extents: Sequence[int], cover_all: bool = False) -> Extents:
+    def in_extents(self, extents: Sequence[int], cover_all: bool = False) -> Shape:
         """The extents of the smallest inputs that have such outputs."""
         geometry = zip(extents, self.ksize, self.stride, self.pad, self.dilate)
         return tuple(
@@ -104,7 +103,7 @@ class SpatialWindow(NamedTuple):
         return (xs, ys, xs.start - begin) if xs else None
 
 
-def _per_axis(x: Any, axes: int) -> Extents:
+def _per_axis(x: Any, axes: int) -> Shape:
     values = tuple(x) if hasattr(x, "__getitem__") else (x,) * axes
     if len(values) != axes:
         raise ValueError(f"window: expected one value for each of {axes} axes, got {x}")

@@ -21,6 +21,7 @@ from renga.backends.cuda_loader import (
 )
 from renga.backends.cuda_loader import load_plugin as load_plugin
 from renga.backends.device import Device as _Device
+from renga.backends.device import DeviceLike
 from renga.core.configuration import config
 from renga.core.types import DTypeLike
 
@@ -172,7 +173,7 @@ def get_device(*args: object) -> Any:
     return DummyDevice
 
 
-def to_cpu(array: object, stream: Any = None) -> Any:
+def to_cpu(array: object, stream: object = None) -> Any:
     """Arrays as ``to_gpu`` takes them, in main memory; raises a device's failure.
 
     Raises:
@@ -190,7 +191,7 @@ def to_cpu(array: object, stream: Any = None) -> Any:
     return None if array is None else numpy.asarray(array)
 
 
-def to_gpu(array: object, device: Any = None, stream: Any = None) -> Any:
+def to_gpu(array: object, device: Any = None, stream: object = None) -> Any:
     """An array, or a list or tuple of arrays or None, on a device.
 
     Args:
@@ -203,7 +204,10 @@ def to_gpu(array: object, device: Any = None, stream: Any = None) -> Any:
 
 
 def copy(
-    array: Any, out: Any = None, out_device: Any = None, stream: Any = None
+    array: Any,
+    out: Any = None,
+    out_device: DeviceLike | None = None,
+    stream: object = None,
 ) -> Any:
     """A copy of a CUDA array: into ``out``, or a new one on ``out_device``."""
     check_cuda_available()

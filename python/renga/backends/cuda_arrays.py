@@ -93,13 +93,13 @@ class ndarray:
         layout = self._layout()
         return self._at(layout, layout.T)
 
-    def get(self, stream: Any = None) -> numpy.ndarray:
+    def get(self, stream: object = None) -> numpy.ndarray:
         """A copy in the main memory."""
         variable = _core.Variable(self, requires_grad=False)
         variable.move_to(_core.host_name())
         return variable.array
 
-    def set(self, arr: Any, stream: Any = None) -> None:
+    def set(self, arr: Any, stream: object = None) -> None:
         """Copies ``arr`` into this array."""
         self[...] = arr
 

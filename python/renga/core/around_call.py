@@ -19,9 +19,10 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Union
 
 from renga import _core
+from renga._core import Variable
 from renga.core.types import ArrayLike
 from renga.utils.containers import leaves, map_leaves
 
@@ -53,7 +54,7 @@ class FunctionCall:
         self._function = function
 
     @property
-    def results(self) -> list[Any]:
+    def results(self) -> list[Variable]:
         """The Variables in what the function has returned."""
         return variables_in(self.result)
 
@@ -69,10 +70,16 @@ class FunctionCall:
         )
         return self._function(*args, **kwargs)
 
-    def surround(self, handler: Any) -> Any:
+    def surround(self, handler: Handler) -> Any:
         """The result with the handler around the call."""
         handler(self)
         return self.result
+
+
+HandledCall = Union[_core.Call, FunctionCall]
+"""What a handler is called with."""
+Handler = Callable[[HandledCall], object]
+"""What is around calls, and runs them."""
 
 
 def inner_handler() -> Any:
@@ -105,7 +112,7 @@ def surrounding(handler: object) -> Iterator[None]:
         set_inner_handler(before)
 
 
-def run_within(handler: Any, call: Any) -> None:
+def run_within(handler: Handler | None, call: HandledCall) -> None:
     """Runs a call with another handler around it; None for none."""
     if handler is None:
         call.run()
@@ -132,14 +139,14 @@ def tell_counted(function: str, counted: Callable[[], object]) -> None:
 
 
 class _Hearing(threading.local):
-    note: Callable[[str, Any], None] | None = None
+    note: Callable[[str, object], object] | None = None
 
 
 _hearing = _Hearing()
 
 
 @contextlib.contextmanager
-def hearing_counted(note: Callable[[str, Any], None]) -> Iterator[None]:
+def hearing_counted(note: Callable[[str, object], object]) -> Iterator[None]:
     """A context in which ``note`` hears of what :func:`tell_counted` says.
 
     Args:
@@ -198,12 +205,12 @@ def overridable(function: Function) -> Function:
     return call  # type: ignore[return-value]
 
 
-def variables_in(value: object) -> list[Any]:
+def variables_in(value: object) -> list[Variable]:
     """The Variables in lists, tuples and dictionaries, in order."""
     return [leaf for leaf in leaves(value) if isinstance(leaf, _core.Variable)]
 
 
-def map_variables(function: Callable[[Any], Any], value: object) -> Any:
+def map_variables(function: Callable[[Variable], object], value: object) -> Any:
     """``value`` with ``function(x)`` in place of each Variable in it, in order."""
 
     def replaced(leaf: ArrayLike) -> Any:

@@ -31,7 +31,7 @@ class DotNode:
     def __init__(
         self,
         node: Any,
-        attribute: Mapping[str, Any] | None = None,
+        attribute: Mapping[str, object] | None = None,
         show_name: bool = True,
     ) -> None:
         self.node = node
@@ -50,8 +50,8 @@ class ComputationalGraph:
 
     def __init__(
         self,
-        nodes: Sequence[Any],
-        edges: Sequence[tuple[Any, Any]],
+        nodes: Sequence[object],
+        edges: Sequence[tuple[object, object]],
         variable_style: Style = "default",
         function_style: Style = "default",
         rankdir: str = "TB",

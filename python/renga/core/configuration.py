@@ -32,9 +32,9 @@ class Setting:
 
     def __init__(
         self,
-        default: Any,
+        default: object,
         text: str,
-        values: tuple[Any, ...] = (),
+        values: tuple[object, ...] = (),
         follow: Callable[[Any, Any], None] | None = None,
     ) -> None:
         self.default, self.text, self.values = default, text, values
@@ -231,7 +231,7 @@ class LocalConfig:
         _print_settings(self, file)
 
 
-def values_of(config: LocalConfig | GlobalConfig) -> dict[str, Any]:
+def values_of(config: LocalConfig | GlobalConfig) -> dict[str, object]:
     """Every setting of the threads, or of this one, and its value."""
     names: set[str] = set()
     if isinstance(config, LocalConfig):

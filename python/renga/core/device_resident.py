@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import warnings
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
+from renga._core import Variable
+from renga.backends.device import Device, DeviceLike
 from renga.core import backend
+from renga.core.types import Array
+
+_Self = TypeVar("_Self", bound="DeviceResident")
 
 
 def _warn_deprecated(name: str) -> None:
@@ -55,7 +60,7 @@ class DeviceResident:
     _device: Any = None
 
     @property
-    def device(self) -> Any:
+    def device(self) -> Device:
         """The device that the arrays are on."""
         return backend.CpuDevice() if self._device is None else self._device
 
@@ -64,39 +69,39 @@ class DeviceResident:
         """The array module of the device."""
         return self.device.xp
 
-    def device_resident_accept(self, visitor: Any) -> None:
+    def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
         """Passes every array to ``visitor``; a subclass adds its own arrays."""
         visitor.visit_device_resident(self)
 
-    def to_device(self, device: Any) -> DeviceResident:
+    def to_device(self: _Self, device: DeviceLike) -> _Self:
         """Moves every array to ``device``; returns itself."""
         return self._move(backend.get_device(device), "to_device")
 
-    def to_cpu(self) -> DeviceResident:
+    def to_cpu(self: _Self) -> _Self:
         """Moves every array to the CPU; returns itself."""
         _warn_deprecated("to_cpu")
         return self._move(backend.CpuDevice(), "to_cpu")
 
-    def to_gpu(self, device: Any = None) -> DeviceResident:
+    def to_gpu(self: _Self, device: int | None = None) -> _Self:
         """Moves every array to a GPU, the first by default; returns itself."""
         _warn_deprecated("to_gpu")
         target = backend.GpuDevice.from_device_id(0 if device is None else int(device))
         return self._move(target, "to_gpu")
 
-    def to_intel64(self) -> DeviceResident:
+    def to_intel64(self: _Self) -> _Self:
         """Moves every array to iDeep, which raises RuntimeError: there is none."""
         _warn_deprecated("to_intel64")
         return self._move(backend.get_device("@intel64"), "to_intel64")
 
-    def to_chx(self) -> DeviceResident:
+    def to_chx(self: _Self) -> _Self:
         """Moves every array to ChainerX, which raises RuntimeError: there is none."""
         return self._move(backend.get_device("native"), "to_chx")
 
-    def from_chx(self) -> DeviceResident:
+    def from_chx(self: _Self) -> _Self:
         """Returns itself, since no array is ChainerX's."""
         return self
 
-    def _move(self, device: Any, method: str) -> DeviceResident:
+    def _move(self: _Self, device: Any, method: str) -> _Self:
         self.device_resident_accept(_Mover(device, self, method))
         return self
 
@@ -108,11 +113,11 @@ class DeviceResidentsVisitor:
         """Called once for each DeviceResident."""
         raise NotImplementedError
 
-    def visit_array(self, array: Any) -> Any:
+    def visit_array(self, array: Array) -> Array:
         """Called for each bare array; returns its replacement."""
         raise NotImplementedError
 
-    def visit_variable(self, variable: Any) -> None:
+    def visit_variable(self, variable: Variable) -> None:
         """Called for each variable, which it may change."""
         raise NotImplementedError
 

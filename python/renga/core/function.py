@@ -13,6 +13,7 @@ from renga.core.configuration import force_backprop_mode, no_backprop_mode
 from renga.core.function_hook import FunctionHook
 from renga.core.function_node import FunctionNode
 from renga.core.variable import Variable
+from renga.utils import type_check
 
 __all__ = [
     "Function",
@@ -40,7 +41,9 @@ class FunctionAdapter(FunctionNode):
     def label(self) -> str:
         return self._function.label
 
-    def check_type_forward(self, in_types: Any) -> None:
+    def check_type_forward(
+        self, in_types: type_check.TypeInfoTuple | type_check.LightTypeInfoTuple
+    ) -> None:
         self._function.check_type_forward(in_types)
 
     def forward(self, inputs: Arrays) -> Arrays:
@@ -182,7 +185,9 @@ class Function:
         """Removes a hook from it; KeyError if there is no such hook."""
         self.node.delete_hook(name)
 
-    def check_type_forward(self, in_types: Any) -> None:
+    def check_type_forward(
+        self, in_types: type_check.TypeInfoTuple | type_check.LightTypeInfoTuple
+    ) -> None:
         """Raises InvalidType unless the inputs fit."""
 
     def forward(self, inputs: Arrays) -> Arrays:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from renga import _core
 from renga.core.types import Array
+
+_Self = TypeVar("_Self", bound="FunctionHook")
 
 Arrays = tuple[Array, ...]
 
@@ -26,7 +28,7 @@ class FunctionHook:
 
     name = "FunctionHook"
 
-    def __enter__(self) -> FunctionHook:
+    def __enter__(self: _Self) -> _Self:
         hooks = get_function_hooks()
         if self.name in hooks:
             raise KeyError(f"FunctionHook: expected a new name, got {self.name!r}")

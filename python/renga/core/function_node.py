@@ -88,7 +88,7 @@ class FunctionNode:
         return None if self._link is None else self._link.inputs
 
     @inputs.setter
-    def inputs(self, inputs: Any) -> None:
+    def inputs(self, inputs: object) -> None:
         self._assigned_inputs = (self._link, inputs)
 
     @property
@@ -174,8 +174,8 @@ class FunctionNode:
         raise NotImplementedError(f"{self.label}: expected forward or forward_gpu")
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
+    ) -> tuple[Variable | None, ...]:
         """The gradients of the target inputs, as Variables or None.
 
         ``grad_outputs`` are Variables, None for outputs that no gradient reached.
@@ -185,7 +185,7 @@ class FunctionNode:
     def backward_accumulate(
         self,
         target_input_indexes: tuple[int, ...],
-        grad_outputs: tuple[Variable | None, ...],
+        grad_outputs: tuple[Variable, ...],
         grad_inputs: tuple[Variable | None, ...],
     ) -> tuple[Variable, ...]:
         """``grad_inputs`` plus the gradients from ``backward``."""
@@ -193,7 +193,7 @@ class FunctionNode:
         arguments = self._hook_arguments(grad_outputs) if hooks else ()
         for hook in hooks:
             hook.backward_preprocess(self, *arguments)
-        gxs = self.backward(target_input_indexes, grad_outputs)
+        gxs: Sequence[Any] = self.backward(target_input_indexes, grad_outputs)
         for hook in hooks:
             hook.backward_postprocess(self, *arguments)
         gxs = tuple(self._gradients_asked_for(gxs, target_input_indexes))
@@ -257,7 +257,9 @@ class FunctionNode:
                     "compute with functions of Variables"
                 )
 
-    def check_type_forward(self, in_types: Any) -> None:
+    def check_type_forward(
+        self, in_types: type_check.TypeInfoTuple | type_check.LightTypeInfoTuple
+    ) -> None:
         """Raises InvalidType unless the inputs fit; written with ``type_check``."""
 
     def retain_inputs(self, indexes: Iterable[int]) -> None:
@@ -268,24 +270,23 @@ class FunctionNode:
         """Keeps outputs for ``backward``; called in ``forward``."""
         self._outputs_to_retain = tuple(indexes)
 
-    def get_retained_inputs(self) -> tuple[Any, ...]:
+    def get_retained_inputs(self) -> tuple[Variable, ...]:
         """The inputs retained, as Variables of the graph; None for what is None."""
-        xs = tuple([x.get_variable() for x in self._retained_inputs])
-        if not self._missing_inputs:
-            return xs
-        indexes = self._inputs_to_retain
-        return tuple(
-            [None if i in self._missing_inputs else x for i, x in zip(indexes, xs)]
-        )
+        xs: list[Any] = [x.get_variable() for x in self._retained_inputs]
+        for position, i in enumerate(self._inputs_to_retain):
+            if i in self._missing_inputs:
+                xs[position] = None
+        return tuple(xs)
 
-    def get_retained_outputs(self) -> tuple[Any, ...]:
+    def get_retained_outputs(self) -> tuple[Variable, ...]:
         """The outputs retained, as Variables of the graph; None for what is None."""
         if self._retained_arrays is None:
             return ()
         pairs = zip(self._outputs_to_retain, self._retained_arrays)
-        return tuple(
-            [a if a is None else self._link.get_output(i, a) for i, a in pairs]
-        )
+        ys: list[Any] = [
+            a if a is None else self._link.get_output(i, a) for i, a in pairs
+        ]
+        return tuple(ys)
 
     def unchain(self) -> None:
         """Disconnects the inputs and frees the graph before them."""
@@ -379,7 +380,7 @@ def grad(
     retain_grad: bool = False,
     enable_double_backprop: bool = False,
     loss_scale: float | None = None,
-) -> list[Any]:
+) -> list[Variable]:
     """The gradients of ``inputs``, None where no output depends on one.
 
     Starts from ``grad_outputs`` (ones where None), adds ``grad_inputs``, and leaves

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, TypeVar
+
+_Self = TypeVar("_Self", bound="LinkHook")
 
 
 class _ForwardPreprocessCallbackArgs:
@@ -48,7 +50,7 @@ class LinkHook:
 
     name = "LinkHook"
 
-    def __enter__(self) -> LinkHook:
+    def __enter__(self: _Self) -> _Self:
         hooks = _thread_hooks.by_name
         if self.name in hooks:
             raise KeyError(

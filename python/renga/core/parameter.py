@@ -5,22 +5,18 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
 from renga import _core, initializers
 from renga.backends import cuda
-from renga.backends.device import Device
+from renga.backends.device import Device, DeviceLike
 from renga.core import backend, variable
 from renga.core.dtypes import get_dtype
 from renga.core.serializer import AbstractSerializer
-from renga.core.types import Array
+from renga.core.types import Array, Initial, Shape
 from renga.core.variable import Variable
-
-if TYPE_CHECKING:
-    from renga.core.optimizer.update_rule import UpdateRule
-
 
 _own_array: Any = Variable.array
 
@@ -60,7 +56,7 @@ class Parameter(Variable):
     """
 
     initializer: Any = None
-    update_rule: UpdateRule | None = None
+    update_rule: Any = None  # an UpdateRule, once an optimizer is set up
     loads = 0  # how often it got the values of a file or of another parameter
     # The value of the gradient when the array is created; None: no gradient.
     _first_grad: float | None = numpy.nan
@@ -69,7 +65,7 @@ class Parameter(Variable):
 
     def __init__(
         self,
-        initializer: Any = None,
+        initializer: Initial | None = None,
         shape: int | Sequence[int] | None = None,
         name: str | None = None,
     ) -> None:
@@ -82,7 +78,7 @@ class Parameter(Variable):
         if initializer is None:
             initializer = initializers.NaN()
         elif is_array or numpy.isscalar(initializer):
-            initializer = initializers.Constant(initializer)
+            initializer = initializers.Constant(initializer)  # type: ignore[arg-type]
         self.initializer = initializer
         if shape is not None:
             self.initialize(shape)
@@ -125,7 +121,7 @@ class Parameter(Variable):
             return device
         return super().device
 
-    def to_device(self, device: Any) -> None:
+    def to_device(self, device: DeviceLike) -> None:
         """Moves the array, or sets the device on which it will be created."""
         device = backend.get_device(device)
         if device != self.device:
@@ -149,7 +145,7 @@ class Parameter(Variable):
         """:meth:`initialize` on this rank alone, for values that are about to come."""
         self.initialize(shape)
 
-    def restore_values(self, values: Any) -> None:
+    def restore_values(self, values: Array | None) -> None:
         """Sets the array to ``values``; None makes the parameter uninitialised."""
         if values is None:
             self.grad = None
@@ -229,7 +225,7 @@ class Parameter(Variable):
         """This parameter's part of a full array."""
         return array
 
-    def loaded_array(self) -> Any:
+    def loaded_array(self) -> Array | None:
         """The full array that this rank has loaded; None if it has loaded none."""
         return cuda.to_cpu(self.array) if self.is_initialized else None
 
@@ -244,7 +240,7 @@ class Parameter(Variable):
         """The operand for an operation before which nothing gathers numbers."""
         return self
 
-    def draw(self, numbers: Callable[[tuple[int, ...]], Any]) -> Array:
+    def draw(self, numbers: Callable[[Shape], Array]) -> Array:
         """Random ``numbers(shape)`` for the array; of a shard, its part of the whole's.
 
         Ranks that hold one parameter get the numbers of one of them.

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterable, Iterator, MutableMapping
-from typing import Any
+from typing import Any, TypeVar
 
 from renga.core import configuration
 from renga.core.statistics import DictSummary, Summary
 from renga.core.variable import Variable
+
+_Self = TypeVar("_Self", bound="Reporter")
 
 __all__ = [
     "DictSummary",
@@ -39,7 +41,7 @@ class Reporter:
         self.observation: MutableMapping[str, Any] = {}
         self._observer_names: dict[int, str] = {}
 
-    def __enter__(self) -> Reporter:
+    def __enter__(self: _Self) -> _Self:
         _stack.reporters.append(self)
         return self
 
@@ -64,7 +66,9 @@ class Reporter:
         """The name under which ``observer`` reports; None if it was not added."""
         return self._observer_names.get(id(observer))
 
-    def add_observers(self, prefix: str, observers: Iterable[tuple[str, Any]]) -> None:
+    def add_observers(
+        self, prefix: str, observers: Iterable[tuple[str, object]]
+    ) -> None:
         """Names every observer of the pairs (name, observer), after ``prefix``."""
         for name, observer in observers:
             self.add_observer(prefix + name, observer)

@@ -31,7 +31,7 @@ class Sequential(ChainList):
 
     _layers: list[Callable[..., Any]] = Missing()  # type: ignore[assignment]
 
-    def __init__(self, *layers: Callable[..., Any]) -> None:
+    def __init__(self, *layers: Callable[..., object]) -> None:
         super().__init__()
         self._set_layers(layers)
 
@@ -86,7 +86,7 @@ class Sequential(ChainList):
     def __str__(self) -> str:
         return format_children(self, list(enumerate(map(_shown, self._layers))))
 
-    def insert(self, i: int, layer: Any) -> None:
+    def insert(self, i: int, layer: Callable[..., object]) -> None:
         """Inserts a layer; IndexError if ``i`` is out of range."""
         if not -len(self._layers) <= i <= len(self._layers):
             raise IndexError(
@@ -96,15 +96,15 @@ class Sequential(ChainList):
         layers.insert(i, layer)
         self._set_layers(layers)
 
-    def append(self, layer: Any) -> None:
+    def append(self, layer: Callable[..., object]) -> None:
         """Appends a layer."""
         self._set_layers([*self._layers, layer])
 
-    def extend(self, sequential: Iterable[Any]) -> None:
+    def extend(self, sequential: Iterable[Callable[..., object]]) -> None:
         """Appends the layers of another Sequential or of a list."""
         self._set_layers([*self._layers, *sequential])
 
-    def remove(self, layer: Any) -> None:
+    def remove(self, layer: Callable[..., object]) -> None:
         """Removes the first layer that is ``layer``; ValueError without one."""
         if layer not in self._layers:
             raise ValueError(f"remove: expected one of the layers, got {layer}")
@@ -125,13 +125,16 @@ class Sequential(ChainList):
         self._set_layers([])
 
     def index(
-        self, layer: Any, start: int | None = None, end: int | None = None
+        self,
+        layer: Callable[..., object],
+        start: int | None = None,
+        end: int | None = None,
     ) -> int:
         """The position of ``layer``; ValueError where it is not there."""
         length = len(self._layers)
         return self._layers.index(layer, start or 0, length if end is None else end)
 
-    def count(self, layer: Any) -> int:
+    def count(self, layer: Callable[..., object]) -> int:
         """How often ``layer`` occurs."""
         return self._layers.count(layer)
 

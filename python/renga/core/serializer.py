@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 
 class AbstractSerializer:
@@ -22,10 +22,16 @@ class AbstractSerializer:
         raise NotImplementedError
 
 
+class Serializable(Protocol):
+    """What is saved and loaded by its ``serialize`` method."""
+
+    def serialize(self, serializer: Any, /) -> object: ...
+
+
 class Serializer(AbstractSerializer):
     """A serializer that saves."""
 
-    def save(self, obj: Any) -> None:
+    def save(self, obj: Serializable) -> None:
         """Save every value that ``obj.serialize`` passes to this serializer."""
         obj.serialize(self)
 
@@ -35,7 +41,7 @@ class Deserializer(AbstractSerializer):
 
     loaded_object: Any = None  # the whole of what is loaded, where it is known
 
-    def load(self, obj: Any) -> None:
+    def load(self, obj: Serializable) -> None:
         """Load every value that ``obj.serialize`` requests."""
         obj.serialize(self)
 

@@ -21,6 +21,9 @@ Shape = tuple[int, ...]
 Extents = Union[int, Sequence[int]]
 """A number for each axis, or one for all of them."""
 
+Random = Union[numpy.random.RandomState, numpy.random.Generator]
+"""What draws random numbers on the host."""
+
 
 class HasDType(Protocol):
     """What NumPy makes a dtype of, as it has one; mixed16 has."""

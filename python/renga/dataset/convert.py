@@ -13,12 +13,13 @@ from renga import _core
 from renga.backends import cuda
 from renga.backends.device import DeviceLike
 from renga.core import backend
+from renga.core.types import Array
 
 
 class Converter:
     """A callable that converts a list of examples to arrays on a device."""
 
-    def __call__(self, batch: Any, device: Any) -> Any:
+    def __call__(self, batch: object, device: DeviceLike | None) -> Any:
         """The arrays of ``batch`` on ``device``; None leaves them where they are."""
         raise NotImplementedError("Converter: expected a subclass with __call__")
 
@@ -57,7 +58,7 @@ def _call_converter(converter: Callable[..., Any], batch: Any, device: Any) -> A
 
 def arguments_from(
     converter: Callable[..., object], batch: object, device: DeviceLike | None
-) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+) -> tuple[tuple[object, ...], Mapping[str, object]]:
     """The arguments and keywords that a model gets for a list of examples."""
     arrays = _call_converter(converter, batch, device)
     if isinstance(arrays, Mapping):
@@ -65,7 +66,7 @@ def arguments_from(
     return arrays if isinstance(arrays, tuple) else (arrays,), {}
 
 
-def to_device(device: Any, x: object) -> Any:
+def to_device(device: DeviceLike | None, x: object) -> Any:
     """``x`` on a device, a specifier of one, or, for None, where it is."""
     return x if device is None else backend.get_device(device).send(x)
 
@@ -77,11 +78,11 @@ class Conveyor:
     ``get``. The host waits for neither; ``stream`` is not used.
     """
 
-    def __init__(self, device: DeviceLike | None = None, stream: Any = None) -> None:
+    def __init__(self, device: DeviceLike | None = None, stream: object = None) -> None:
         self.device = _device_or_none(device)
         self._arrays: deque[Any] = deque()
 
-    def put(self, array: Any) -> None:
+    def put(self, array: Array) -> None:
         """Sends an array."""
         device = self.device
         if isinstance(device, backend.GpuDevice) and isinstance(array, numpy.ndarray):
@@ -89,7 +90,7 @@ class Conveyor:
         else:
             self._arrays.append(to_device(device, array))
 
-    def get(self, sync: bool = True) -> Any:
+    def get(self, sync: bool = True) -> Array:
         """The oldest array sent; IndexError where there is none."""
         array = self._arrays.popleft()
         if not isinstance(array, _core.Variable):
@@ -103,7 +104,7 @@ def _is_gpu(device: Any) -> bool:
 
 
 def concat_examples_func(
-    batch: Any, device: DeviceLike | None = None, padding: Any = None
+    batch: Any, device: DeviceLike | None = None, padding: object = None
 ) -> Any:
     """Arrays with one more axis, one for every element of an example.
 
@@ -228,10 +229,15 @@ class ConcatWithAsyncTransfer:
     The streams are not used.
     """
 
-    def __init__(self, stream: Any = None, compute_stream: Any = None) -> None:
+    def __init__(self, stream: object = None, compute_stream: object = None) -> None:
         self.stream = stream
         self.compute_stream = compute_stream
 
-    def __call__(self, batch: Any, device: Any = None, padding: Any = None) -> Any:
+    def __call__(
+        self,
+        batch: Sequence[Any],
+        device: DeviceLike | None = None,
+        padding: object = None,
+    ) -> Any:
         """As ``concat_examples``."""
         return concat_examples_func(batch, device, padding)

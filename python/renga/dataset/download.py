@@ -10,10 +10,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from typing import IO, Any, Callable
+from typing import IO, Callable, TypeVar
 
 from renga.serializers.atomic import atomic_write, flush_to_disk
 
+_Content = TypeVar("_Content")
 _TIMEOUT = 30.0  # seconds without a byte
 _BLOCK = 1 << 18
 _dataset_root: str | None = None
@@ -60,8 +61,8 @@ def _cache_path(url: str) -> str:
 
 
 def cache_or_load_file(
-    path: str, creator: Callable[[str], object], loader: Callable[[str], Any]
-) -> Any:
+    path: str, creator: Callable[[str], _Content], loader: Callable[[str], _Content]
+) -> _Content:
     """``loader(path)``, or, if there is no such file, ``creator(new_path)``.
 
     ``creator`` writes the file at ``new_path`` and returns the content. The file

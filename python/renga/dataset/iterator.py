@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from renga.core.serializer import AbstractSerializer
+
+_Self = TypeVar("_Self", bound="Iterator")
 
 
 class Iterator:
@@ -29,13 +31,13 @@ class Iterator:
     def __del__(self) -> None:
         self.finalize()
 
-    def __enter__(self) -> Iterator:
+    def __enter__(self: _Self) -> _Self:
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
         self.finalize()
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self: _Self) -> _Self:
         return self
 
     def __next__(self) -> Any:

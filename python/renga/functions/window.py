@@ -60,7 +60,9 @@ def window_nd(
     return Window(as_tuple(stride, n), as_tuple(pad, n), as_tuple(dilate, n), groups)
 
 
-def pooling_window_2d(ksize: Extents, stride: Extents, pad: Extents) -> PoolingWindow:
+def pooling_window_2d(
+    ksize: Extents, stride: Extents | None, pad: Extents
+) -> PoolingWindow:
     """The window of a pooling of images; ``stride`` is ``ksize`` if None."""
     step = ksize if stride is None else stride
     return PoolingWindow(as_pair(ksize), as_pair(step), as_pair(pad))

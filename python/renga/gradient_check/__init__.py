@@ -8,8 +8,8 @@ passes however many inputs there are.
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
+from renga.core.types import Array
 from renga.gradient_check.checks import check_backward as check_backward
 from renga.gradient_check.checks import check_double_backward as check_double_backward
 from renga.gradient_check.numerical import (
@@ -20,7 +20,11 @@ from renga.testing.array import assert_allclose as _assert_allclose
 
 
 def assert_allclose(
-    x: Any, y: Any, atol: float = 1e-5, rtol: float = 1e-4, verbose: bool = True
+    x: Array,
+    y: Array,
+    atol: float = 1e-5,
+    rtol: float = 1e-4,
+    verbose: bool = True,
 ) -> None:
     """``testing.assert_allclose``, with a DeprecationWarning."""
     warnings.warn(

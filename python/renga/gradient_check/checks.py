@@ -17,9 +17,9 @@ from renga.testing.array import assert_allclose
 
 def check_backward(
     func: Callable,
-    x_data: Any,
-    y_grad: Any,
-    params: Any = (),
+    x_data: ArrayLike | Sequence[ArrayLike | None] | None,
+    y_grad: ArrayLike | Sequence[ArrayLike | None] | None,
+    params: ArrayLike | Sequence[ArrayLike | None] | None = (),
     eps: float = 1e-3,
     atol: float = 1e-5,
     rtol: float = 1e-4,
@@ -137,11 +137,11 @@ def unit_vectors(shapes: Sequence[tuple[int, ...]]) -> list[numpy.ndarray]:
 
 def check_double_backward(
     func: Callable,
-    x_data: Any,
-    y_grad: Any,
-    x_grad_grad: Any,
-    params: Any = (),
-    params_grad_grad: Any = (),
+    x_data: ArrayLike | Sequence[ArrayLike | None] | None,
+    y_grad: ArrayLike | Sequence[ArrayLike | None] | None,
+    x_grad_grad: ArrayLike | Sequence[ArrayLike | None] | None,
+    params: ArrayLike | Sequence[ArrayLike | None] | None = (),
+    params_grad_grad: ArrayLike | Sequence[ArrayLike | None] | None = (),
     eps: float = 1e-3,
     atol: float = 1e-4,
     rtol: float = 1e-3,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, MutableMapping
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 from renga import _core
 from renga.backends.cuda_loader import loaded
 from renga.core.link import Link
 from renga.core.reporter import Reporter, report
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
+
+_Result = TypeVar("_Result")
 
 # The attributes of a link and the name of one of them.
 _Place = tuple[dict[str, Any], str]
@@ -22,7 +25,7 @@ class SetAttributes:
     def __init__(self) -> None:
         self._places: dict[tuple[int, str], _Place] = {}
 
-    def watch(self, chain: Link, call: Callable[[], Any]) -> Any:
+    def watch(self, chain: Link, call: Callable[[], _Result]) -> _Result:
         """The result of a call, which is seen to set attributes."""
         before = attributes_of(chain)
         result = call()
@@ -111,7 +114,7 @@ class Effects:
         """Whether attributes that were None before the call are None again."""
         return all(values.get(name) is None for values, name in self._unset)
 
-    def repeat(self, copy: Callable[[Any], Any]) -> None:
+    def repeat(self, copy: Callable[[ArrayLike], ArrayLike]) -> None:
         """Sets and reports what a replay has computed.
 
         Args:
@@ -169,7 +172,7 @@ class Reports(Reporter):
         super().__init__()
         self.all: list[tuple[dict[str, Any], Any]] = []
 
-    def report(self, values: MutableMapping[str, Any], observer: Any = None) -> None:
+    def report(self, values: MutableMapping[str, Any], observer: object = None) -> None:
         self.all.append((dict(values), observer))
 
 
@@ -179,14 +182,14 @@ class Copies:
     def __init__(self) -> None:
         self._by_id: dict[int, Any] = {}
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: ArrayLike) -> ArrayLike:
         if id(x) not in self._by_id:
             copied = _core.copy_of(as_variable(x))
             self._by_id[id(x)] = copied if isinstance(x, Variable) else copied.array
         return self._by_id[id(x)]
 
 
-def attributes_of(chain: Link) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def attributes_of(chain: Link) -> list[tuple[dict[str, object], dict[str, object]]]:
     """The attributes of a chain's links, and what they are now."""
     return [(vars(link), dict(vars(link))) for link in chain.links()]
 

@@ -101,7 +101,9 @@ class RecordedCalls:
     def __reduce__(self) -> tuple[Any, ...]:
         return RecordedCalls, (self._are_steps,)
 
-    def call(self, method: Callable[..., object], chain: Link, inputs: Any) -> Any:
+    def call(
+        self, method: Callable[..., object], chain: Link, inputs: Sequence[object]
+    ) -> Any:
         """``method(chain, *inputs)``."""
         xs = _variables_on_device(inputs)
         if xs is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from renga.core.types import DTypeLike
+from renga.core.types import DTypeLike, Random
 from renga.initializers.random import FanInitializer, RandomInitializer
 
 
@@ -47,7 +47,7 @@ class HeNormal(FanInitializer, Normal):
         dtype: DTypeLike | None = None,
         fan_option: str = "fan_in",
         *,
-        rng: Any = None,
+        rng: Random | None = None,
     ) -> None:
         self.fan_option = fan_option
         super().__init__(scale, dtype, rng=rng)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from renga.core import backend
-from renga.core.types import DTypeLike
+from renga.core.types import DTypeLike, Random
 from renga.initializers.random import RandomInitializer
 
 # The condition on a matrix of outputs × inputs in each mode.
@@ -38,7 +38,7 @@ class Orthogonal(RandomInitializer):
         dtype: DTypeLike | None = None,
         mode: str = "auto",
         *,
-        rng: Any = None,
+        rng: Random | None = None,
     ) -> None:
         if mode not in _FITS:
             choices = ", ".join(map(repr, _FITS))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 
 from renga.core import initializer
-from renga.core.types import DTypeLike
+from renga.core.types import Array, DTypeLike, Random
 
 
 class RandomInitializer(initializer.Initializer):
@@ -18,13 +18,17 @@ class RandomInitializer(initializer.Initializer):
     """
 
     def __init__(
-        self, scale: float = 0.05, dtype: DTypeLike | None = None, *, rng: Any = None
+        self,
+        scale: float = 0.05,
+        dtype: DTypeLike | None = None,
+        *,
+        rng: Random | None = None,
     ) -> None:
         self.scale = scale
         self.rng = rng
         super().__init__(dtype)
 
-    def __call__(self, array: Any) -> None:
+    def __call__(self, array: Array) -> None:
         self._check_dtype(array)
         self._draw(array, self.scale)
 
@@ -39,11 +43,15 @@ class FanInitializer(RandomInitializer):
     """Draws from a distribution whose size follows from the shape of the weight."""
 
     def __init__(
-        self, scale: float = 1.0, dtype: DTypeLike | None = None, *, rng: Any = None
+        self,
+        scale: float = 1.0,
+        dtype: DTypeLike | None = None,
+        *,
+        rng: Random | None = None,
     ) -> None:
         super().__init__(scale, dtype, rng=rng)
 
-    def __call__(self, array: Any) -> None:
+    def __call__(self, array: Array) -> None:
         self._check_dtype(array)
         if array.size == 0:
             return  # a weight without inputs has no fan_in

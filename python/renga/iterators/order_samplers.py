@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga.core.serializer import AbstractSerializer
+from renga.core.types import Random
 
 
 class OrderSampler:
@@ -31,7 +32,7 @@ class ShuffleOrderSampler(OrderSampler):
     decides.
     """
 
-    def __init__(self, random_state: Any = None) -> None:
+    def __init__(self, random_state: Random | None = None) -> None:
         if random_state is None:
             random_state = numpy.random.random.__self__  # type: ignore[attr-defined]
         self._random = random_state

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core.link import Link
-from renga.core.link_hook import LinkHook
+from renga.core.link_hook import (
+    LinkHook,
+    _ForwardPostprocessCallbackArgs,
+    _ForwardPreprocessCallbackArgs,
+)
 from renga.function_hooks.call_times import CallTimes
 
 
@@ -23,8 +25,8 @@ class TimerHook(CallTimes, LinkHook):
         if link is None:
             self._running.clear()
 
-    def forward_preprocess(self, args: Any) -> None:
+    def forward_preprocess(self, args: _ForwardPreprocessCallbackArgs) -> None:
         self._start(args.link, (*args.args, *args.kwargs.values()))
 
-    def forward_postprocess(self, args: Any) -> None:
+    def forward_postprocess(self, args: _ForwardPostprocessCallbackArgs) -> None:
         self._stop(args.link, type(args.link).__name__)

@@ -6,7 +6,11 @@ from typing import Any
 
 from renga.core.configuration import no_backprop_mode
 from renga.core.link import Link
-from renga.core.link_hook import LinkHook
+from renga.core.link_hook import (
+    LinkHook,
+    _ForwardPostprocessCallbackArgs,
+    _ForwardPreprocessCallbackArgs,
+)
 from renga.core.variable import Variable
 
 
@@ -53,7 +57,7 @@ class WeightHook(LinkHook):
         """The weight for one call."""
         raise NotImplementedError
 
-    def forward_preprocess(self, cb_args: Any) -> None:
+    def forward_preprocess(self, cb_args: _ForwardPreprocessCallbackArgs) -> None:
         link = cb_args.link
         # A call that raised has not restored the parameter.
         self._restore(link)
@@ -66,7 +70,7 @@ class WeightHook(LinkHook):
         self.original_weight = self._weight(link)
         vars(link)[self.weight_name] = weight
 
-    def forward_postprocess(self, cb_args: Any) -> None:
+    def forward_postprocess(self, cb_args: _ForwardPostprocessCallbackArgs) -> None:
         self._restore(cb_args.link)
 
     def _restore(self, link: Any) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core.parameter import Parameter
 from renga.optimizer_hooks.loss_scale import scale_of
 from renga.utils.argument import check_number
@@ -27,7 +25,7 @@ class GradientHardClipping:
             )
         self.upper_bound = upper_bound
 
-    def __call__(self, rule: Any, param: Parameter) -> None:
+    def __call__(self, rule: object, param: Parameter) -> None:
         grad = param.grad
         if grad is None:
             return

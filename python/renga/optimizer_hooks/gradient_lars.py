@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core.parameter import Parameter
 from renga.core.variable import as_factor
 from renga.optimizer_hooks.loss_scale import scale_of
@@ -40,7 +38,7 @@ class GradientLARS:
         check_number("GradientLARS: eps", eps)
         self.eps = eps
 
-    def __call__(self, rule: Any, param: Parameter) -> None:
+    def __call__(self, rule: object, param: Parameter) -> None:
         x, grad = param.array, param.grad
         if x is None or grad is None:
             return

@@ -75,11 +75,11 @@ class GradientNoise:
         self.eta = eta
         self.noise_func = noise_func
 
-    def skip(self, rule: Any, param: Parameter) -> None:
+    def skip(self, rule: object, param: Parameter) -> None:
         """Draws what it would add, so that the ranks' generators stay equal."""
         param.draw(lambda shape: self._noise(numpy, shape, param.dtype, rule))
 
-    def __call__(self, rule: Any, param: Parameter) -> None:
+    def __call__(self, rule: object, param: Parameter) -> None:
         grad = param.grad
         if grad is None:
             return

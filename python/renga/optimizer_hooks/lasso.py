@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core.parameter import Parameter
 from renga.optimizer_hooks.loss_scale import scale_of
 from renga.utils.argument import check_number
@@ -20,7 +18,7 @@ class Lasso:
         check_number("Lasso: rate", rate)
         self.rate = rate
 
-    def __call__(self, rule: Any, param: Parameter) -> None:
+    def __call__(self, rule: object, param: Parameter) -> None:
         if param.array is None or param.grad is None:
             return
         sign = param.xp.sign(param.array)

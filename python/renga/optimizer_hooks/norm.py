@@ -13,6 +13,7 @@ import numpy
 
 from renga import _core
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 from renga.core.variable import Variable, as_number, as_variable
 from renga.optimizer_hooks.loss_scale import scale_of
 
@@ -22,7 +23,7 @@ _OURS = ("grad", "sum_over_shards")
 _BOOL = numpy.dtype(numpy.bool_)
 
 
-def squared_norm(param: Parameter, x: Any) -> Any:
+def squared_norm(param: Parameter, x: Array) -> Any:
     """The sum of the squares of an array of a parameter.
 
     For a parameter sharded over ranks it is that of the full array: a collective call.

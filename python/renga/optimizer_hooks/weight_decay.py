@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
 from renga.core.parameter import Parameter
 from renga.optimizer_hooks.gradient_change import GradientChange
@@ -22,12 +20,12 @@ class WeightDecay:
         check_number("WeightDecay: rate", rate)
         self.rate = rate
 
-    def __call__(self, rule: Any, param: Parameter) -> None:
+    def __call__(self, rule: object, param: Parameter) -> None:
         if param.array is None or param.grad is None:
             return
         rate = self.rate * scale_of(param)
         _core.optimizers.add_scaled(param.grad, param.array, rate)
 
-    def fused(self, opt: Any) -> GradientChange:
+    def fused(self, opt: object) -> GradientChange:
         """Decays as a part of the updates that follow directly."""
         return GradientChange(lambda param: self(None, param), decay=self.rate)

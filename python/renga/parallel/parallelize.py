@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy
 
@@ -22,20 +22,22 @@ from renga.parallel.conversion.tracked_link import LoadedLink, is_tracked
 from renga.parallel.sequence.strategy import SequenceStrategy
 from renga.parallel.spatial.strategy import SpatialStrategy
 
+_Model = TypeVar("_Model", bound=Link)
+
 STRATEGIES: dict[str, type[Strategy]] = {
     each.name: each for each in (ChannelStrategy, SequenceStrategy, SpatialStrategy)
 }
 
 
 def parallelize(
-    model: Link,
+    model: _Model,
     comm: Ranks,
     strategy: str | Strategy = "channel",
     *inputs: object,
     input: str = "replicated",
     output: str = "replicated",
     **options: object,
-) -> Any:
+) -> _Model:
     """A copy of ``model`` whose links are sharded over the ranks of ``comm``.
 
     It has the weights of rank 0's model under the same names, and computes the same:
@@ -82,7 +84,7 @@ def parallelize(
         new.parallel_run.first_calls.expect(new, serial)
     if comm.rank == 0:
         print(report, flush=True)
-    return new
+    return cast(_Model, new)
 
 
 def with_strategy(

@@ -16,7 +16,11 @@ from renga.core.around_call import FunctionCall, run_within
 from renga.core.backend import get_array_types
 from renga.core.function_hook import FunctionHook
 from renga.core.link import Link
-from renga.core.link_hook import LinkHook
+from renga.core.link_hook import (
+    LinkHook,
+    _ForwardPostprocessCallbackArgs,
+    _ForwardPreprocessCallbackArgs,
+)
 from renga.core.operations import operation_name, operation_of
 from renga.core.parameter import Parameter
 from renga.core.types import Array
@@ -25,7 +29,9 @@ from renga.program.program import Call, LinkCall, Program, Value
 from renga.utils.containers import leaves, map_leaves
 
 
-def record(model: Callable[..., Any], *inputs: object, timed: bool = False) -> Program:
+def record(
+    model: Callable[..., object], *inputs: object, timed: bool = False
+) -> Program:
     """Calls ``model(*inputs)`` once, and returns the program that it has run.
 
     The modes of the thread are those of the run: for the program of a prediction,
@@ -121,12 +127,12 @@ class Recorder(LinkHook):
         _core.set_around_call(self.inner)
         super().__exit__(*error)
 
-    def add_inputs(self, inputs: Any) -> None:
+    def add_inputs(self, inputs: object) -> None:
         """Takes note of what the model is given: arrays and Variables in containers."""
         for x in leaves(inputs):
             self._add_input(x)
 
-    def with_values(self, tree: Any) -> Any:
+    def with_values(self, tree: object) -> Any:
         """Equal containers, with Values in place of Variables and input arrays."""
         return map_leaves(self._leaf, tree)
 
@@ -169,11 +175,11 @@ class Recorder(LinkHook):
         for y in made.results:
             self._calls_of.setdefault(y, made)
 
-    def forward_preprocess(self, args: Any) -> None:
+    def forward_preprocess(self, args: _ForwardPreprocessCallbackArgs) -> None:
         self._links.append(self._paths.get(id(args.link)))
         self._starts.append((len(self.program.calls), self._now()))
 
-    def forward_postprocess(self, args: Any) -> None:
+    def forward_postprocess(self, args: _ForwardPostprocessCallbackArgs) -> None:
         now, path, (start, begin) = self._now(), self._links.pop(), self._starts.pop()
         if path is None:
             return

@@ -14,7 +14,7 @@ _LONGEST_NAME = 255  # bytes, on all usual file systems
 
 @contextlib.contextmanager
 def atomic_write(
-    path: str | bytes | os.PathLike[Any], mode: str = "wb"
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes], mode: str = "wb"
 ) -> Iterator[IO[Any]]:
     """Open a file for writing that appears under ``path`` only once it is complete.
 

@@ -7,7 +7,7 @@ import io
 from types import ModuleType
 from typing import Any
 
-from renga.core.serializer import Serializer
+from renga.core.serializer import Serializable, Serializer
 from renga.serializers.files import File, open_to_read, open_to_write
 from renga.serializers.hdf5_file import SEAL_SIZE, child, entry_of, open_group, seal
 from renga.serializers.loading import EntryDeserializer
@@ -80,7 +80,7 @@ class HDF5Deserializer(EntryDeserializer):
         return child(self.group, key, self._h5py, self.file)
 
 
-def save_hdf5(filename: File, obj: object, compression: object = 4) -> None:
+def save_hdf5(filename: File, obj: Serializable, compression: object = 4) -> None:
     """Save ``obj`` to an HDF5 file, which is replaced atomically.
 
     Raises:
@@ -97,7 +97,7 @@ def save_hdf5(filename: File, obj: object, compression: object = 4) -> None:
         opened.write(content)
 
 
-def load_hdf5(filename: File, obj: object) -> None:
+def load_hdf5(filename: File, obj: Serializable) -> None:
     """Load ``obj`` from an HDF5 file, by its path or open.
 
     If loading fails, ``obj`` is unchanged. Links to other files are not followed. Files

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from renga.backends import cuda
-from renga.core.serializer import Deserializer
+from renga.core.serializer import Deserializer, Serializable
 from renga.serializers.errors import name_of
 from renga.serializers.stored import Entry, restore
 
@@ -27,7 +27,7 @@ class EntryDeserializer(Deserializer):
     _container = "file"
     _changes: _Changes | None = None
 
-    def load(self, obj: Any) -> None:
+    def load(self, obj: Serializable) -> None:
         """Load every value that ``obj.serialize`` requests.
 
         If that raises, ``obj`` gets its old values back.

@@ -14,7 +14,7 @@ import numpy
 from numpy.lib import format as npy
 from numpy.lib.npyio import NpzFile
 
-from renga.core.serializer import Serializer
+from renga.core.serializer import Serializable, Serializer
 from renga.serializers.archive import NpzArchive, old_name
 from renga.serializers.files import File, open_to_read, open_to_write
 from renga.serializers.loading import EntryDeserializer
@@ -94,14 +94,14 @@ class NpzDeserializer(EntryDeserializer):
         )
 
 
-def serialize(obj: object) -> dict[str, numpy.ndarray]:
+def serialize(obj: Serializable) -> dict[str, numpy.ndarray]:
     """The arrays that ``save_npz`` would write, by name."""
     serializer = DictionarySerializer()
     serializer.save(obj)
     return serializer.target
 
 
-def save_npz(file: File, obj: object, compression: bool = True) -> None:
+def save_npz(file: File, obj: Serializable, compression: bool = True) -> None:
     """Save ``obj`` to a file, which is replaced atomically, or to a file object.
 
     None is stored as NumPy stores it. An open file is written from its position.
@@ -113,7 +113,7 @@ def save_npz(file: File, obj: object, compression: bool = True) -> None:
 
 def load_npz(
     file: File,
-    obj: object,
+    obj: Serializable,
     path: str = "",
     strict: bool = True,
     ignore_names: Ignored | Iterable[Ignored] | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy
 
+from renga.core.serializer import Serializable
 from renga.serializers.errors import FileFormatError
 from renga.serializers.files import File, open_to_read, open_to_write
 from renga.serializers.npz import DictionarySerializer, NpzDeserializer
@@ -12,7 +13,7 @@ from renga.serializers.tensor_file import CHECKSUM, read_entries, with_checksum
 
 
 def save_safetensors(
-    file: File, obj: object, metadata: dict[str, str] | None = None
+    file: File, obj: Serializable, metadata: dict[str, str] | None = None
 ) -> None:
     """Save the arrays of a link to a file, which is replaced atomically.
 
@@ -47,7 +48,7 @@ def save_safetensors(
 
 
 def load_safetensors(
-    file: File, obj: object, path: str = "", strict: bool = True
+    file: File, obj: Serializable, path: str = "", strict: bool = True
 ) -> None:
     """Load a link from the arrays whose names begin with ``path``.
 

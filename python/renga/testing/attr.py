@@ -33,22 +33,22 @@ def get_error() -> ImportError | None:
     return None if _HAS_PYTEST else ImportError("pytest is not installed")
 
 
-def slow(*args: Any, **kwargs: Any) -> Any:
+def slow(*args: object, **kwargs: object) -> Any:
     """Mark of a test that takes long."""
     return _marked("slow", *args)
 
 
-def cudnn(*args: Any, **kwargs: Any) -> Any:
+def cudnn(*args: object, **kwargs: object) -> Any:
     """Mark of a test that needs cuDNN."""
     return _marked("cudnn", *args)
 
 
-def ideep(*args: Any, **kwargs: Any) -> Any:
+def ideep(*args: object, **kwargs: object) -> Any:
     """Mark of a test that needs iDeep."""
     return _marked("ideep", *args)
 
 
-def chainerx(*args: Any, **kwargs: Any) -> Any:
+def chainerx(*args: object, **kwargs: object) -> Any:
     """Mark of a test that needs ChainerX."""
     return _marked("chainerx", *args)
 
@@ -62,6 +62,6 @@ def multi_gpu(gpu_num: int) -> Any:
     return mark
 
 
-def gpu(f: Any) -> Any:
+def gpu(f: object) -> Any:
     """Mark of a test that needs a GPU."""
     return _marked("gpu", f)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
+from renga.backends.device import Device
 from renga.core import backend, configuration
 from renga.testing import attr
 from renga.testing.parameterized import unbundled
@@ -44,7 +45,7 @@ class BackendConfig:
         self._contexts: list[contextlib.ExitStack] = []
 
     @property
-    def device(self) -> Any:
+    def device(self) -> Device:
         """The device to test on."""
         return backend.get_device(self._device_name)
 
@@ -77,7 +78,7 @@ class BackendConfig:
 
     def get_pytest_marks(self) -> list[Any]:
         """Marks that skip the test where there is no such device."""
-        marks = []
+        marks: list[Any] = []
         if self._settings["use_chainerx"]:
             marks.append(attr.chainerx)
         if self._settings["use_cuda"]:

@@ -37,7 +37,10 @@ class CaseError(AssertionError):
     @classmethod
     @contextlib.contextmanager
     def raise_if_fail(
-        cls, message: str, error_types: Any = AssertionError
+        cls,
+        message: str,
+        error_types: type[BaseException]
+        | tuple[type[BaseException], ...] = AssertionError,
     ) -> Iterator[None]:
         """Context whose errors become this one, with the message in front."""
         try:

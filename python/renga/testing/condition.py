@@ -13,7 +13,7 @@ Decorator = Callable[[Test], Test]
 class QuietTestRunner:
     """Runs a suite without output."""
 
-    def run(self, suite: Any) -> Any:
+    def run(self, suite: unittest.TestSuite | unittest.TestCase) -> unittest.TestResult:
         """The result of every test of ``suite``."""
         result = unittest.TestResult()
         suite(result)

@@ -40,7 +40,9 @@ class FunctionTestCase(Case):
         super().__init__(*args, **kwargs)
         self.check_double_backward_options = {}
 
-    def forward(self, inputs: tuple[Variable, ...], device: Device) -> Any:
+    def forward(
+        self, inputs: tuple[Variable, ...], device: Device
+    ) -> tuple[Variable, ...]:
         """The function of the inputs: a tuple of Variables."""
         raise NotImplementedError("forward() is not implemented")
 

@@ -10,6 +10,7 @@ import numpy
 from renga import gradient_check, initializers
 from renga.backends.device import Device
 from renga.core.link import Link
+from renga.core.types import Initial
 from renga.core.variable import Variable
 from renga.testing.backend import BackendConfig
 from renga.testing.case import (
@@ -35,7 +36,7 @@ class InitializerArgument:
         TypeError: the initializer is no number, array or callable.
     """
 
-    def __init__(self, argument_value: Any, expected_initializer: Any) -> None:
+    def __init__(self, argument_value: Initial, expected_initializer: Initial) -> None:
         if expected_initializer is None:
             raise ValueError("InitializerArgument: expected an initializer, got None")
         initializers.get_initializer(expected_initializer)

@@ -9,8 +9,9 @@ from typing import Any
 
 
 def product(
-    parameter: Mapping[str, Iterable[Any]] | Iterable[Iterable[Mapping[str, Any]]],
-) -> list[dict[str, Any]]:
+    parameter: Mapping[str, Iterable[object]]
+    | Iterable[Iterable[Mapping[str, object]]],
+) -> list[dict[str, object]]:
     """Every combination of the values of each name; or as ``product_dict``."""
     if not isinstance(parameter, Mapping):
         return product_dict(*parameter)
@@ -18,7 +19,9 @@ def product(
     return [dict(zip(parameter, values)) for values in combinations]
 
 
-def product_dict(*parameters: Iterable[Mapping[str, object]]) -> list[dict[str, Any]]:
+def product_dict(
+    *parameters: Iterable[Mapping[str, object]],
+) -> list[dict[str, object]]:
     """Every combination of one mapping from each list, merged."""
     return [
         {key: value for part in parts for key, value in part.items()}
@@ -28,7 +31,7 @@ def product_dict(*parameters: Iterable[Mapping[str, object]]) -> list[dict[str, 
 
 def from_pytest_parameterize(
     names: str | Sequence[str], values: Iterable[Any]
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """The arguments of ``pytest.mark.parametrize`` as a list of mappings."""
     if isinstance(names, str):
         names = [name.strip() for name in names.split(",")]
@@ -45,7 +48,7 @@ class parameterize:
     collects it. Decorators may be stacked: the cases are the product.
     """
 
-    def __init__(self, *params: Mapping[str, Any]) -> None:
+    def __init__(self, *params: Mapping[str, object]) -> None:
         self.params = params
 
     def __call__(self, cls: Any) -> _Bundle:

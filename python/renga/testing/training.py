@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Callable
 from unittest import mock
 
 from renga.core.serializer import AbstractSerializer
@@ -50,7 +50,7 @@ def _counting_updater(iter_per_epoch: int) -> mock.Mock:
 def get_trainer_with_mock_updater(
     stop_trigger: TriggerLike = (10, "iteration"),
     iter_per_epoch: int = 10,
-    extensions: Iterable[Any] | None = None,
+    extensions: Iterable[Callable[[Trainer], object]] | None = None,
 ) -> Trainer:
     """A trainer that writes to a temporary directory, with a mock as its updater.
 

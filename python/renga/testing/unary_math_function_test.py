@@ -17,9 +17,9 @@ Options = dict[str, Any]
 
 def unary_math_function_unittest(
     func: Any,
-    func_expected: Callable[[numpy.ndarray], Any] | None = None,
+    func_expected: Callable[[numpy.ndarray], numpy.ndarray] | None = None,
     label_expected: str | None = None,
-    make_data: Callable[..., Any] | None = None,
+    make_data: Callable[..., tuple[numpy.ndarray, ...]] | None = None,
     is_linear: bool | None = None,
     forward_options: Options | None = None,
     backward_options: Options | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 from renga.training.triggers.interval_trigger import TriggerLike, get_trigger
 
@@ -18,7 +18,7 @@ class ExtensionEntry:
 
     def __init__(
         self,
-        extension: Any,
+        extension: Callable[..., object],
         trigger: TriggerLike | None,
         priority: int | None,
         call_before_training: bool,

@@ -35,24 +35,24 @@ class Extension:
         """The name under which a trainer registers it by default."""
         return type(self).__name__
 
-    def __call__(self, trainer: Trainer) -> Any:
+    def __call__(self, trainer: Trainer) -> object:
         """Runs the extension."""
         raise NotImplementedError(
             f"{type(self).__name__}: an extension must define __call__"
         )
 
-    def initialize(self, trainer: Trainer) -> Any:
+    def initialize(self, trainer: Trainer) -> object:
         """Called once before the training loop, after a resume."""
 
     def on_error(
         self, trainer: Trainer, exc: Exception, tb: TracebackType | None
-    ) -> Any:
+    ) -> object:
         """Called when the training loop raised ``exc``, before ``finalize``."""
 
-    def finalize(self) -> Any:
+    def finalize(self) -> object:
         """Called once after the training loop, even if that raised."""
 
-    def serialize(self, serializer: AbstractSerializer) -> Any:
+    def serialize(self, serializer: AbstractSerializer) -> object:
         """Saves or restores the state of the extension."""
 
 

@@ -43,7 +43,7 @@ class Trainer:
         updater: Updater,
         stop_trigger: TriggerLike | None = None,
         out: str | os.PathLike[str] = "result",
-        extensions: Iterable[Any] | None = None,
+        extensions: Iterable[Callable[[Trainer], object]] | None = None,
         fast_dev_run: bool | int = False,
     ) -> None:
         argument.check_count("Trainer: fast_dev_run", fast_dev_run, 0)
@@ -98,7 +98,7 @@ class Trainer:
         priority: int | None = None,
         *,
         call_before_training: bool = False,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         """Adds a callable that is called with the trainer when ``trigger`` fires.
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 
-def oversample(images: Any, crop_dims: tuple[int, int]) -> numpy.ndarray:
+def oversample(images: object, crop_dims: tuple[int, int]) -> numpy.ndarray:
     """The four corner crops and the centre crop of each image, and their mirror images.
 
     Shapes:

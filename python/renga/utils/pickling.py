@@ -18,7 +18,7 @@ _OWN_PICKLING = frozenset(
 def dumps(
     obj: object,
     protocol: int = pickle.HIGHEST_PROTOCOL,
-    buffer_callback: Callable[[pickle.PickleBuffer], Any] | None = None,
+    buffer_callback: Callable[[pickle.PickleBuffer], object] | None = None,
 ) -> bytes:
     """A pickle with functions and classes of a script or a notebook.
 

@@ -49,7 +49,7 @@ class Expr:
     def __getitem__(self, key: Any) -> Expr:
         return GetItem(self, key)
 
-    def __call__(self, *args: Any) -> Expr:
+    def __call__(self, *args: object) -> Expr:
         return Call(self, args)
 
     def __bool__(self) -> bool:
@@ -72,7 +72,7 @@ class Atom(Expr):
 class Constant(Atom):
     """A value that prints as itself."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         super().__init__()
         self.value = value
 
@@ -86,7 +86,7 @@ class Constant(Atom):
 class Variable(Atom):
     """A value that prints as its name."""
 
-    def __init__(self, value: Any, name: str) -> None:
+    def __init__(self, value: object, name: str) -> None:
         super().__init__()
         self.value = value
         self.name = name
@@ -119,7 +119,7 @@ class GetAttr(Atom):
 class GetItem(Atom):
     """``obj[key]``."""
 
-    def __init__(self, obj: Expr, key: Any) -> None:
+    def __init__(self, obj: Expr, key: object) -> None:
         super().__init__()
         self.obj = obj
         self.key = key
@@ -154,7 +154,7 @@ class UnaryOperator(Expr):
     """``exp term``, computed by ``func``."""
 
     def __init__(
-        self, priority: int, term: Any, exp: str, func: Callable[[Any], Any]
+        self, priority: int, term: object, exp: str, func: Callable[[Any], Any]
     ) -> None:
         super().__init__(priority)
         self.term = term
@@ -174,8 +174,8 @@ class BinaryOperator(Expr):
     def __init__(
         self,
         priority: int,
-        lhs: Any,
-        rhs: Any,
+        lhs: object,
+        rhs: object,
         exp: str,
         func: Callable[[Any, Any], Any],
         right_associative: bool = False,

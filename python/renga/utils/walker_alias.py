@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from renga.core.device_resident import DeviceResident
+from renga.core.device_resident import DeviceResident, DeviceResidentsVisitor
 from renga.core.types import Array
 
 
@@ -44,7 +44,7 @@ class WalkerAlias(DeviceResident):
         """Whether the tables are on a GPU."""
         return not isinstance(self.threshold, numpy.ndarray)
 
-    def device_resident_accept(self, visitor: Any) -> None:
+    def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
         super().device_resident_accept(visitor)
         self.threshold = visitor.visit_array(self.threshold)
         self.values = visitor.visit_array(self.values)

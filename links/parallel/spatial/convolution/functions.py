@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -11,7 +12,7 @@ from renga import _core
 from renga.communicators import Communicator
 from renga.core.configuration import using_config
 from renga.core.function_node import grad
-from renga.core.types import ArrayLike, Extents, Shape
+from renga.core.types import Array, ArrayLike, Extents, Shape
 from renga.core.variable import Variable, as_variable
 from renga.functions.noise.seed import enable_random_streams
 from renga.links.parallel.spatial.convolution.halo_convolution import halo_convolution
@@ -84,7 +85,7 @@ def spatial_deconvolution(
     b: Variable | None = None,
     stride: Extents = 1,
     pad: Extents = 0,
-    outsize: Any = None,
+    outsize: Sequence[int] | None = None,
     *,
     dilate: Extents = 1,
     groups: int = 1,
@@ -205,7 +206,7 @@ class SpatialConvolution(ShardedFunction):
         self.random_stream, self.random_comm = grid.rank + 1, grid.comm
         enable_random_streams()
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Array, ...]:
         x, W, b = (*inputs, None)[:3]
         self.retain_inputs(range(len(inputs)))
         image = _in_kernel_format(x)
@@ -222,7 +223,7 @@ class SpatialConvolution(ShardedFunction):
         return using_config("compute_precision", "medium")
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
     ) -> tuple[Variable, ...]:
         xs = self.get_retained_inputs()
         if not _core.backprop_enabled():
@@ -258,7 +259,7 @@ class SpatialConvolution(ShardedFunction):
             work.wait()
         return tuple(Variable(_cast_like(arrays[i], found[i])) for i in wanted)
 
-    def compose(self, x: Variable, W: Variable, b: Any = None) -> Variable:
+    def compose(self, x: Variable, W: Variable, b: Variable | None = None) -> Variable:
         """The same by differentiable functions, for derivatives of higher order."""
         options = (self.window.stride, (0,) * len(self.window.pad), self.window.dilate)
         W = W if W.dtype == x.dtype else ops.cast(W, x.dtype)

@@ -7,7 +7,7 @@ exchanged, and what the halos contribute is added to the pixels near the edges.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 import numpy
 
@@ -94,7 +94,7 @@ class HaloConvolution:
         W: Array,
         b: Array | None,
         groups: int,
-        started: Any = None,
+        started: Callable[[], list[numpy.ndarray]] | None = None,
     ) -> tuple[numpy.ndarray, list[numpy.ndarray]]:
         """The own shard of the destination, and the halos.
 

@@ -5,14 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from renga import functions as F
+from renga._core import Variable
 from renga.chainer.function_classes.operation import OperationNode
+from renga.core.types import ArrayLike
 from renga.core.variable import as_variable
 
 
 class LSTMGrad:
     """The gradients of ``lstm`` for ``c_prev`` and ``x``, differentiable functions."""
 
-    def __call__(self, c_prev: Any, x: Any, c_next: Any, gc: Any, gh: Any) -> Any:
+    def __call__(
+        self,
+        c_prev: ArrayLike,
+        x: ArrayLike,
+        c_next: ArrayLike,
+        gc: ArrayLike,
+        gh: ArrayLike,
+    ) -> tuple[Variable, ...]:
         xs = [(as_variable(c_prev), as_variable(x))]
         return _gradients_of_cells(xs, as_variable(c_next), gc, gh)
 
@@ -22,14 +31,14 @@ class SLSTMGrad:
 
     def __call__(
         self,
-        c_prev1: Any,
-        c_prev2: Any,
-        x1: Any,
-        x2: Any,
-        c_next: Any,
-        gc: Any,
-        gh: Any,
-    ) -> Any:
+        c_prev1: ArrayLike,
+        c_prev2: ArrayLike,
+        x1: ArrayLike,
+        x2: ArrayLike,
+        c_next: ArrayLike,
+        gc: ArrayLike,
+        gh: ArrayLike,
+    ) -> tuple[Variable, ...]:
         xs = [
             (as_variable(c_prev1), as_variable(x1)),
             (as_variable(c_prev2), as_variable(x2)),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import functions as F
+from renga._core import Variable
 from renga.chainer.function_classes.operation import OperationNode
 from renga.core.types import ArrayLike, DTypeLike
 from renga.utils.sparse import CooMatrix
@@ -46,7 +47,7 @@ class _Product(OperationNode):
 class CooMatMul(_Product):
     """The sparse matrix with the data ``a`` times the dense ``b``."""
 
-    def product(self, a: Any, b: ArrayLike) -> Any:
+    def product(self, a: Any, b: ArrayLike) -> Variable:
         matrix = CooMatrix(
             a if isinstance(a, numpy.ndarray) else a.array,
             self.sp_row,
@@ -65,7 +66,7 @@ class CooMatMulGradSP(_Product):
     Data that only fill up the sparse matrix, at row or column -1, are zeros.
     """
 
-    def product(self, a: Any, b: ArrayLike) -> Any:
+    def product(self, a: Any, b: ArrayLike) -> Variable:
         row, col = self.sp_row, self.sp_col
         if self.transc:
             row, col = col, row

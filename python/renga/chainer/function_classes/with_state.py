@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
 
 from renga import functions as F
 from renga.chainer.function_classes.operation import OperationNode
-from renga.core.types import Extents
+from renga.core.types import ArrayLike, Extents
 from renga.core.variable import as_array
 
 
@@ -16,7 +17,10 @@ class Dropout(OperationNode):
     """Random zeros; ``mask`` holds the factors."""
 
     def __init__(
-        self, dropout_ratio: float, mask: Any = None, return_mask: bool = False
+        self,
+        dropout_ratio: float,
+        mask: ArrayLike | None = None,
+        return_mask: bool = False,
     ) -> None:
         if not 0 <= dropout_ratio < 1:
             raise ValueError(
@@ -38,7 +42,7 @@ class RReLU(OperationNode):
     """Leaky ReLU; ``r`` holds the slopes."""
 
     def __init__(
-        self, lower: float = 1 / 8, upper: float = 1 / 3, r: Any = None
+        self, lower: float = 1 / 8, upper: float = 1 / 3, r: ArrayLike | None = None
     ) -> None:
         self.lower, self.upper, self.r = lower, upper, r
 
@@ -52,7 +56,7 @@ class RReLU(OperationNode):
 class Gaussian(OperationNode):
     """Samples; ``eps`` holds the standard normal ones."""
 
-    def __init__(self, eps: Any = None) -> None:
+    def __init__(self, eps: ArrayLike | None = None) -> None:
         self.eps = eps
 
     def compute(self, mean: Any, ln_var: Any) -> Any:
@@ -64,7 +68,10 @@ class SimplifiedDropconnect(OperationNode):
     """Dropped weights; ``mask`` tells which were kept."""
 
     def __init__(
-        self, ratio: float, mask: Any = None, use_batchwise_mask: bool = True
+        self,
+        ratio: float,
+        mask: ArrayLike | None = None,
+        use_batchwise_mask: bool = True,
     ) -> None:
         if not 0 <= ratio < 1:
             raise ValueError(
@@ -102,7 +109,7 @@ class SoftmaxCrossEntropy(OperationNode):
         self,
         normalize: bool = True,
         cache_score: bool = True,
-        class_weight: Any = None,
+        class_weight: ArrayLike | None = None,
         ignore_label: int = -1,
         reduce: str = "mean",
         soft_target_loss: str = "cross-entropy",
@@ -148,7 +155,7 @@ class MaxPoolingND(OperationNode):
 
     def compute(self, x: Any) -> Any:
         y, self.indexes = F.max_pooling_nd(
-            x, self.ksize, self.stride, self.pad, self.cover_all, True
+            x, self.ksize, self.stride, self.pad, self.cover_all, return_indices=True
         )
         return y
 
@@ -159,10 +166,10 @@ class BatchNormalization(OperationNode):
     def __init__(
         self,
         eps: float = 2e-5,
-        mean: Any = None,
-        var: Any = None,
+        mean: ArrayLike | None = None,
+        var: ArrayLike | None = None,
         decay: float = 0.9,
-        axis: Any = None,
+        axis: int | Sequence[int] | None = None,
     ) -> None:
         self.eps, self.decay, self.axis = eps, decay, axis
         self.running_mean, self.running_var = mean, var

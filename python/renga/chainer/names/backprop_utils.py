@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga._core import Variable
 from renga.core.function_node import FunctionNode, sum_of_known
 
 
@@ -48,7 +49,7 @@ def _reduce(grad_list: list[Any]) -> Any:
 def backprop_step(
     func: Any,
     target_input_indexes: tuple[int, ...],
-    grad_outputs: tuple[Any, ...],
+    grad_outputs: tuple[Variable, ...],
     grad_inputs: dict[Any, list[Any]],
     is_debug: bool,
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy
 
 from renga.communicators import Communicator
+from renga.core.types import Dataset
 from renga.parallel.data.datasets.scatter import _range_of
 from renga.parallel.data.extensions.checkpoint import (
     CheckpointStats as _CheckpointStats,  # noqa: F401
@@ -22,7 +23,7 @@ from renga.parallel.data.extensions.multi_node_snapshot import _complete
 
 
 def get_n_iterations_for_one_epoch(
-    dataset: Any, local_batch_size: int, comm: Communicator
+    dataset: Dataset, local_batch_size: int, comm: Communicator
 ) -> int:
     """How many batches rank 0 takes for its part of a data set."""
     warnings.warn(
@@ -35,7 +36,7 @@ def get_n_iterations_for_one_epoch(
 
 
 def get_epoch_trigger(
-    n_epochs: int, dataset: Any, local_batch_size: int, comm: Communicator
+    n_epochs: int, dataset: Dataset, local_batch_size: int, comm: Communicator
 ) -> tuple[int, str]:
     """A trigger of that many epochs, in iterations."""
     warnings.warn(

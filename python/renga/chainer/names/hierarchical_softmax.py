@@ -25,15 +25,15 @@ class TreeParser:
         """The number of inner nodes."""
         return self.next_id
 
-    def get_paths(self) -> dict[Any, numpy.ndarray]:
+    def get_paths(self) -> dict[object, numpy.ndarray]:
         """The inner nodes above each leaf."""
         return self.paths
 
-    def get_codes(self) -> dict[Any, numpy.ndarray]:
+    def get_codes(self) -> dict[object, numpy.ndarray]:
         """1 for each step to the left and -1 for each to the right."""
         return self.codes
 
-    def parse(self, tree: Any) -> None:
+    def parse(self, tree: object) -> None:
         """Numbers the inner nodes from 0, from the root to the left.
 
         Raises:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core.types import ArrayLike
 
 CUDNN_CHANNEL_FIRST_X = None
@@ -17,6 +15,8 @@ def get_raw_shape(x: ArrayLike) -> tuple[int, ...]:
     return x.shape
 
 
-def get_semantic_shape(x: ArrayLike, *, assumed_layout: Any = None) -> tuple[int, ...]:
+def get_semantic_shape(
+    x: ArrayLike, *, assumed_layout: object = None
+) -> tuple[int, ...]:
     """The shape of an array or Variable."""
     return x.shape

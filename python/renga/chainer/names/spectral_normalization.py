@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
 
 from renga import functions as F
+from renga._core import Variable
+from renga.core.types import Array
 
 
-def l2normalize(xp: ModuleType, v: Any, eps: float) -> Any:
+def l2normalize(xp: ModuleType, v: Array, eps: float) -> Array:
     """``v / (|v| + eps)``."""
     return v / (xp.linalg.norm(v) + eps)
 
 
 def update_approximate_vectors(
-    weight_matrix: Any, u: Any, n_power_iteration: int, eps: float
-) -> tuple[Any, Any]:
+    weight_matrix: Variable, u: Array, n_power_iteration: int, eps: float
+) -> tuple[Array, Array]:
     """The first singular vectors after some power iterations from ``u``."""
     matrix, xp = weight_matrix.array, weight_matrix.xp
     for _ in range(n_power_iteration):
@@ -24,6 +25,8 @@ def update_approximate_vectors(
     return u, v
 
 
-def calculate_max_singular_value(weight_matrix: Any, u: Any, v: Any) -> Any:
+def calculate_max_singular_value(
+    weight_matrix: Variable, u: Array, v: Array
+) -> Variable:
     """``u^T W v``, a Variable."""
     return F.matmul(F.matmul(u, weight_matrix), v)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy
 
-from renga.core.types import ArrayLike, DTypeLike
+from renga.core.types import Array, ArrayLike, DTypeLike
 
 
 class Reservoir:
@@ -42,21 +42,25 @@ class Statistician:
     """Computes means, deviations and percentiles."""
 
     def __init__(
-        self, collect_mean: bool, collect_std: bool, percentile_sigmas: Any
+        self, collect_mean: bool, collect_std: bool, percentile_sigmas: Sequence[float]
     ) -> None:
         self.collect_mean = collect_mean
         self.collect_std = collect_std
         self.percentile_sigmas = percentile_sigmas
 
     def __call__(
-        self, x: Any, axis: Any = 0, dtype: Any = None, xp: Any = None
-    ) -> dict[str, Any]:
+        self,
+        x: Array,
+        axis: int | tuple[int, ...] | None = 0,
+        dtype: object = None,
+        xp: object = None,
+    ) -> dict[str, Array]:
         """The statistics along axes, along all if None."""
         if axis is None:
             axis = tuple(range(x.ndim))
         return self.collect(x, tuple(numpy.atleast_1d(axis)))
 
-    def collect(self, x: Any, axis: tuple[int, ...]) -> dict[str, Any]:
+    def collect(self, x: Array, axis: tuple[int, ...]) -> dict[str, Array]:
         """The statistics along axes."""
         found = {}
         if self.collect_mean:

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy
 
+from renga.core.types import Array
+
 
 class TensorGeometry:
     """Where the elements of an array are, counted in elements of its base array."""
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Array) -> None:
         self.shape = array.shape
         self.itemsize = array.itemsize
         self.strides = tuple(stride // array.itemsize for stride in array.strides)

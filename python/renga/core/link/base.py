@@ -9,7 +9,7 @@ import numbers
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy
 
@@ -26,6 +26,8 @@ from renga.core.link.stages import OneStage
 from renga.core.parameter import Parameter
 from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.core.types import Array, DTypeLike, Initial, Shape
+
+_Self = TypeVar("_Self", bound="Link")
 
 
 class Missing:
@@ -111,7 +113,7 @@ class Link(OneStage, Hooked, DeviceResident):
         return f"{type(self).__name__}({specs})"
 
     @property
-    def printable_specs(self) -> Iterator[tuple[str, Any]]:
+    def printable_specs(self) -> Iterator[tuple[str, object]]:
         """Names and values in the result of ``str``."""
         return iter(())
 
@@ -273,7 +275,7 @@ class Link(OneStage, Hooked, DeviceResident):
         """A persistent value that has been loaded, whole where this is a shard."""
         return vars(self)[name]
 
-    def copy(self, mode: str = "share") -> Link:
+    def copy(self: _Self, mode: str = "share") -> _Self:
         """A copy: arrays shared (``share``), copied (``copy``) or redrawn (``init``).
 
         Parameters that are shared stay so: an array assigned to one of them, or that it
@@ -352,7 +354,7 @@ class Link(OneStage, Hooked, DeviceResident):
                 serializer.on_failure(functools.partial(mine.__setitem__, name, old))
 
 
-def shared_copy(link: Link, memo: dict[int, Any]) -> Link:
+def shared_copy(link: Link, memo: dict[int, Link]) -> Link:
     """The copy of a child that shares its arrays; one for all places of the child."""
     if id(link) not in memo:
         has_own = type(link).copy is not Link.copy

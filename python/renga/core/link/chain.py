@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from renga.core.device_resident import DeviceResidentsVisitor
@@ -130,7 +130,7 @@ def prefixed_links(name: str, link: Link) -> Iterator[tuple[str, Link]]:
         yield f"/{name}{path}", descendant
 
 
-def format_children(link: Link, children: list[tuple[Any, Any]]) -> str:
+def format_children(link: Link, children: Sequence[tuple[object, object]]) -> str:
     """The result of ``str`` for a link with children: one per line, indented."""
     if not children:
         return f"{type(link).__name__}()"

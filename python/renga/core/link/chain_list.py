@@ -98,10 +98,10 @@ class ChainList(Link, MutableSequence[Link]):
         self._require_as_many("addgrads", link)
         super().addgrads(link)
 
-    def copyparams(self, link: Any, copy_persistent: bool = True) -> None:
+    def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
         self._require_as_many("copyparams", link)
         super().copyparams(link, copy_persistent)
-        for mine, other in zip(self._children, link._children):
+        for mine, other in zip(self._children, link.children()):
             mine.copyparams(other, copy_persistent)
 
     def _require_as_many(self, method: str, link: Any) -> None:

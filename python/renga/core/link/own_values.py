@@ -16,7 +16,7 @@ def own_params(link: Link) -> dict[str, Parameter]:
     return {name: mine[name] for name in sorted(link._params)}
 
 
-def own_persistent(link: Link) -> dict[str, Any]:
+def own_persistent(link: Link) -> dict[str, object]:
     """The persistent values, in the order of their names."""
     mine = vars(link)
     return {name: mine[name] for name in sorted(link._persistent)}

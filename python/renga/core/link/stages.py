@@ -27,7 +27,9 @@ class OneStage:
         """The sum of the values of all stages."""
         return value
 
-    def note_optimizer(self, optimizer: Any, serializer: Any = None) -> None:
+    def note_optimizer(
+        self, optimizer: object, serializer: AbstractSerializer | None = None
+    ) -> None:
         """Takes note of an optimizer, which has been set up for a model with this link.
 
         Args:
@@ -35,7 +37,7 @@ class OneStage:
         """
 
     def serialized_parameters(
-        self, serializer: AbstractSerializer, optimizer: Any = None
+        self, serializer: AbstractSerializer, optimizer: object = None
     ) -> contextlib.AbstractContextManager[None]:
         """A context in which this rank has the parameters of all stages.
 

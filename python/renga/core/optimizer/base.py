@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 from renga.core.link import Link
 from renga.core.link.parallel_models import (
@@ -12,6 +12,8 @@ from renga.core.link.parallel_models import (
 from renga.core.optimizer.hooks import Hookable
 from renga.core.optimizer.loss_scaling import LossScaling
 from renga.core.serializer import AbstractSerializer, Deserializer
+
+_Self = TypeVar("_Self", bound="Optimizer")
 
 
 class Optimizer(Hookable, LossScaling):
@@ -27,7 +29,7 @@ class Optimizer(Hookable, LossScaling):
     _models_seen = 0  # models of this rank that were made parallel, at the last check
     use_auto_new_epoch = False
 
-    def setup(self, link: Link) -> Optimizer:
+    def setup(self: _Self, link: Link) -> _Self:
         """Makes ``link`` the target and resets the counts and hooks."""
         if not isinstance(link, Link):
             raise TypeError(f"setup: expected a Link, got {type(link).__name__}")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga._core import Variable
 from renga.core.types import Array
 from renga.core.variable import as_factor, as_variable
 
@@ -34,20 +35,24 @@ class DeviceLossScale:
         _core.fill_array(number, value)
         return as_variable(number)
 
-    def backward(self, loss: Any) -> None:
+    def backward(self, loss: Variable) -> None:
         """Computes the gradients, multiplied by the scale."""
         seed = _core.ops.cast(self.scale, loss.dtype)
         loss.grad = _core.ops.reshape(seed, loss.shape).array
         loss.backward()
 
-    def check(self, grads: Iterable[Any]) -> None:
+    def check(self, grads: Iterable[Array]) -> None:
         """Finds out whether gradients have overflowed, and masks the update if so."""
         zeros = total_of_zeros(grads)
         self._overflows = _core.ops.cast(_core.ops.cast(zeros, _BOOL), _FLOAT64)
         mask = _core.ops.stack([self._overflows, self._skipped], 0)
         self._mask = _core.ops.cast(mask, _FLOAT32)
 
-    def update(self, params: Iterable[Any], before_update: Any) -> None:
+    def update(
+        self,
+        params: Iterable[Any],
+        before_update: Any,
+    ) -> None:
         """Updates parameters, unless gradients have overflowed."""
         for param in params:
             if before_update is not None:
@@ -87,7 +92,7 @@ class DeviceLossScale:
         return scale, past > 0, last > 0, int(skipped)
 
 
-def total_of_zeros(arrays: Iterable[Array]) -> Any:
+def total_of_zeros(arrays: Iterable[Array]) -> Variable:
     """A number on the devices' side: 0 if all elements are finite, else NaN."""
     total: Any = None
     for x in arrays:

@@ -7,7 +7,7 @@ import inspect
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 import numpy
 
@@ -30,6 +30,8 @@ from renga.optimizer_hooks.lasso import Lasso
 from renga.optimizer_hooks.weight_decay import WeightDecay
 from renga.utils.argument import check_count
 from renga.utils.meta import is_method_of
+
+_Self = TypeVar("_Self", bound="GradientMethod")
 
 # User code may override these to see or change the loss scale.
 _SCALING = ("check_nan_in_grads", "is_safe_to_update", "update_loss_scale")
@@ -143,7 +145,7 @@ class GradientMethod(Optimizer):
             stacklevel=2,
         )
 
-    def setup(self, link: Link) -> GradientMethod:
+    def setup(self: _Self, link: Link) -> _Self:
         """Makes ``link`` the target and gives its parameters update rules."""
         super().setup(link)
         _warn_of_untrained(link)
@@ -168,7 +170,10 @@ class GradientMethod(Optimizer):
                 param.update_rule.use_fp32_update(flag)
 
     def update(
-        self, lossfun: Callable[..., Any] | None = None, *args: object, **kwds: Any
+        self,
+        lossfun: Callable[..., object] | None = None,
+        *args: object,
+        **kwds: object,
     ) -> None:
         """Updates the parameters of the target by their gradients.
 

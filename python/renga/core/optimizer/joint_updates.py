@@ -77,7 +77,7 @@ class JointUpdates:
 
 
 def update_params(
-    params: list[Parameter], before_update: Callable[[Any], None] | None
+    params: list[Parameter], before_update: Callable[[Parameter], object] | None
 ) -> None:
     """Updates parameters in their order, with what a hook does before each.
 

@@ -13,6 +13,7 @@ from renga import _core
 from renga.core import backend
 from renga.core.optimizer.hooks import Hookable
 from renga.core.optimizer.hyperparameter import Hyperparameter
+from renga.core.parameter import Parameter
 from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.core.types import Array
 from renga.core.variable import Variable, as_factor
@@ -38,7 +39,7 @@ def require_own_rules(operation: str, optimizer: Any) -> None:
         _refuse_rules(operation, optimizer)
 
 
-def require_free_rules(params: Iterable[Any], optimizer: Any) -> None:
+def require_free_rules(params: Iterable[Parameter], optimizer: Any) -> None:
     """Checks that an optimizer applies no rule that is exclusively another one's.
 
     Raises:
@@ -82,12 +83,12 @@ class RuleValues(NamedTuple):
     state: dict[str, Any] | None = None
     master: Array | None = None
 
-    def named(self) -> dict[str, Any]:
+    def named(self) -> dict[str, Array]:
         """The values of the state, and the float32 values as ``MASTER``."""
         state = self.state or {}
         return state.copy() if self.master is None else {**state, MASTER: self.master}
 
-    def with_named(self, values: Mapping[str, Any]) -> RuleValues:
+    def with_named(self, values: Mapping[str, Array]) -> RuleValues:
         """The same count with values by name; the same state if none of it is named."""
         state = {name: value for name, value in values.items() if name != MASTER}
         return RuleValues(self.t, state or self.state, values.get(MASTER))
@@ -134,7 +135,7 @@ class UpdateRule(Hookable):
         self._state_device = None
         self._fp32_param = None if master is None else Variable(master)
 
-    def update(self, param: Any) -> None:
+    def update(self, param: Parameter) -> None:
         """Changes ``param`` by its gradient, with the hooks before and after it.
 
         An uninitialised parameter is unchanged: a rule's own ``update_core`` alone
@@ -150,7 +151,7 @@ class UpdateRule(Hookable):
             _unscale_grad(param)
             self._update(param)
 
-    def updates_in_fp32(self, param: Any) -> bool:
+    def updates_in_fp32(self, param: Parameter) -> bool:
         """Whether it updates a float32 copy of ``param``."""
         return self._use_fp32_update and param.dtype == numpy.float16
 
@@ -163,7 +164,7 @@ class UpdateRule(Hookable):
         for hook in self.update_hooks("post").values():
             hook(self, param)
 
-    def prepare_state(self, param: Any) -> None:
+    def prepare_state(self, param: Parameter) -> None:
         """Makes the state, or sends it to the device of the parameter."""
         if self._state is None:
             self._state = {}
@@ -193,7 +194,7 @@ class UpdateRule(Hookable):
         if param.is_initialized:
             param.array[...] = master.array
 
-    def update_core(self, param: Any) -> None:
+    def update_core(self, param: Parameter) -> None:
         """Changes ``param`` alone, without the hooks."""
         if param.grad is None:
             return
@@ -202,15 +203,15 @@ class UpdateRule(Hookable):
         else:
             self.update_core_gpu(param)
 
-    def update_core_cpu(self, param: Any) -> None:
+    def update_core_cpu(self, param: Parameter) -> None:
         """Changes ``param`` on the CPU."""
         raise NotImplementedError
 
-    def update_core_gpu(self, param: Any) -> None:
+    def update_core_gpu(self, param: Parameter) -> None:
         """Changes ``param`` on a GPU."""
         raise NotImplementedError
 
-    def is_one_pass(self, param: Any) -> bool:
+    def is_one_pass(self, param: Parameter) -> bool:
         """Whether an update is one pass of the core, without user code before it."""
         return False
 
@@ -218,7 +219,7 @@ class UpdateRule(Hookable):
         """Whether a device may decide that an update changes nothing."""
         return False
 
-    def fuse(self, param: Any, scale: float = 1.0, decay: float = 0.0) -> bool:
+    def fuse(self, param: Parameter, scale: float = 1.0, decay: float = 0.0) -> bool:
         """Makes the next update change the gradient in its own pass.
 
         It becomes ``scale * grad + decay * param``. Returns False, and does nothing, if
@@ -226,10 +227,10 @@ class UpdateRule(Hookable):
         """
         return False
 
-    def init_state(self, param: Any) -> None:
+    def init_state(self, param: Parameter) -> None:
         """Fills ``state`` before the first update of ``param``."""
 
-    def init_zeros(self, param: Any, *names: str) -> None:
+    def init_zeros(self, param: Parameter, *names: str) -> None:
         """Adds arrays of zeros like that of ``param`` to ``state``, by these names."""
         for name in names:
             # The core's allocator gives the memory, as it reuses that of the step's
@@ -238,7 +239,7 @@ class UpdateRule(Hookable):
             state[...] = 0
             self.state[name] = state
 
-    def predict(self, param: Any, steps: int, out: Array | None = None) -> Array:
+    def predict(self, param: Parameter, steps: int, out: Array | None = None) -> Array:
         """The values of ``param`` expected after ``steps`` further updates.
 
         They are the present ones and ``steps`` times the next step, if the moments stay
@@ -264,7 +265,7 @@ class UpdateRule(Hookable):
         check_count(f"{type(self).__name__}.predict: steps", steps, 0)
         return _core.optimizers.predict([self.prediction(param, out)], steps)[0]
 
-    def prediction(self, param: Any, out: Any) -> tuple[Any, ...]:
+    def prediction(self, param: Parameter, out: Array | None) -> tuple[Any, ...]:
         """The arguments that ``predict`` passes to the core for one parameter."""
         if not param.is_initialized:
             raise ValueError(
@@ -354,7 +355,9 @@ class UpdateRule(Hookable):
         one = numpy.zeros(1, numpy.float32)
         other = copy.copy(self)
         other._state = {}
-        other.init_state(Variable(one, grad=one))
+        param = Parameter(one)
+        param.grad = one
+        other.init_state(param)
         return dict.fromkeys(other._state)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from renga.dataset.tabular.source import Mode, Source, Table
+from renga.dataset.tabular.source import Column, Mode, Rows, Source, Table
 
 
 class Concatenated(Source):
@@ -31,7 +31,9 @@ class Concatenated(Source):
     def __len__(self) -> int:
         return self._ends[-1]
 
-    def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
+    def get_examples(
+        self, indices: Rows, key_indices: Sequence[int] | None
+    ) -> tuple[Column, ...]:
         if indices is None:
             tables = [d.get_examples(None, key_indices) for d in self._datasets]
         elif isinstance(indices, slice):
@@ -129,8 +131,8 @@ class Joined(Source):
         return next((d.mode for d in self._datasets if d.mode), tuple)
 
     def get_examples(
-        self, indices: Any, key_indices: Sequence[int] | None
-    ) -> tuple[Any, ...]:
+        self, indices: Rows, key_indices: Sequence[int] | None
+    ) -> tuple[Column, ...]:
         if key_indices is None:
             tables = [d.get_examples(indices, None) for d in self._datasets]
             return tuple(column for table in tables for column in table)

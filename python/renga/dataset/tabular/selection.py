@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from renga.dataset.tabular.source import Mode, Source, Table
+from renga.dataset.tabular.source import Column, Mode, Rows, Source, Table
 
 
 class Selection(Source):
@@ -44,7 +44,7 @@ class Selection(Source):
         # Several columns are no bare value.
         return self.dataset.mode or (tuple if self._has_columns else None)
 
-    def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
+    def get_examples(self, indices: Rows, key_indices: Any) -> tuple[Column, ...]:
         chosen = self._key_indices
         if chosen is None:
             chosen = key_indices

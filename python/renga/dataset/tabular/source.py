@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Union
+
+import numpy
 
 Mode = Any  # tuple, dict or None
+Rows = Union[slice, Sequence[int], numpy.ndarray, None]
+"""Indices of rows; None for all."""
+Column = Union[numpy.ndarray, Sequence[Any]]
+"""The values of one key."""
 
 
 class Table(Protocol):
@@ -16,7 +22,9 @@ class Table(Protocol):
     def keys(self) -> tuple[str, ...]: ...
     @property
     def mode(self) -> Mode: ...
-    def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]: ...
+    def get_examples(
+        self, indices: Rows, key_indices: Sequence[int] | None
+    ) -> tuple[Column, ...]: ...
     def convert(self, data: object) -> Any: ...
 
 
@@ -38,8 +46,8 @@ class Source:
         return self.dataset.mode
 
     def get_examples(
-        self, indices: Any, key_indices: Sequence[int] | None
-    ) -> tuple[Any, ...]:
+        self, indices: Rows, key_indices: Sequence[int] | None
+    ) -> tuple[Column, ...]:
         return self.dataset.get_examples(indices, key_indices)
 
     def convert(self, data: object) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Callable
 
 import numpy
@@ -10,7 +11,7 @@ from renga.dataset.convert import concat_examples
 from renga.dataset.dataset_mixin import DatasetMixin
 from renga.dataset.tabular.combinations import Concatenated, Joined
 from renga.dataset.tabular.selection import Selection, WithMode
-from renga.dataset.tabular.source import Mode, Source
+from renga.dataset.tabular.source import Column, Mode, Rows, Source
 from renga.dataset.tabular.transforms import (
     Transformed,
     TransformedByBatch,
@@ -40,7 +41,9 @@ class TabularDataset(DatasetMixin):
         """``tuple``, ``dict`` or ``None``."""
         raise NotImplementedError
 
-    def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
+    def get_examples(
+        self, indices: Rows, key_indices: Sequence[int] | None
+    ) -> tuple[Column, ...]:
         """The requested columns, as a tuple.
 
         ``indices`` is a list or a slice of rows, or None for all; ``key_indices`` a
@@ -85,7 +88,9 @@ class TabularDataset(DatasetMixin):
         """These columns and those of data sets with equally many rows."""
         return DelegateDataset(Joined(self, *datasets))
 
-    def transform(self, keys: Any, transform: Callable) -> TabularDataset:
+    def transform(
+        self, keys: str | tuple[str, ...], transform: Callable
+    ) -> TabularDataset:
         """Rows made of each row by a function, with new keys.
 
         The function is called with a row's values by position or, in dict mode, by
@@ -94,7 +99,9 @@ class TabularDataset(DatasetMixin):
         """
         return DelegateDataset(Transformed(self, keys, transform))
 
-    def transform_batch(self, keys: Any, transform_batch: Callable) -> TabularDataset:
+    def transform_batch(
+        self, keys: str | tuple[str, ...], transform_batch: Callable
+    ) -> TabularDataset:
         """A data set that is transformed by a function of entire columns."""
         return DelegateDataset(TransformedByBatch(self, keys, transform_batch))
 

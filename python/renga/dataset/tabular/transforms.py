@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any, Callable
 
-from renga.dataset.tabular.source import Mode, Source, Table
+from renga.dataset.tabular.source import Column, Mode, Rows, Source, Table
 
 
 class Transformed(Source):
@@ -18,7 +19,9 @@ class Transformed(Source):
 
     _name = "transform"
 
-    def __init__(self, dataset: Table, keys: Any, transform: Callable) -> None:
+    def __init__(
+        self, dataset: Table, keys: str | tuple[str, ...], transform: Callable
+    ) -> None:
         super().__init__(dataset)
         self._keys = keys if isinstance(keys, tuple) else (keys,)
         self._alone = not isinstance(keys, tuple)
@@ -33,7 +36,9 @@ class Transformed(Source):
         """None for a single key, else what the function returns for the first row."""
         return None if self._alone else self._probed_mode
 
-    def get_examples(self, indices: Any, key_indices: Any) -> tuple[Any, ...]:
+    def get_examples(
+        self, indices: Rows, key_indices: Sequence[int] | None
+    ) -> tuple[Column, ...]:
         columns = self.dataset.get_examples(indices, None)
         wanted = range(len(self.keys)) if key_indices is None else key_indices
         return self._compute(columns, [self.keys[k] for k in wanted])

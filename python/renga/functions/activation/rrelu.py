@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal, overload
 
 import numpy
 
 from renga import _core
+from renga._core import Variable
 from renga.core.configuration import config
-from renga.core.types import ArrayLike
+from renga.core.types import Array, ArrayLike
 from renga.functions.check import check_arrays, check_floats, check_shape
 from renga.functions.noise.seed import draw_seed
 from renga.functions.on_host import beside
@@ -16,12 +17,30 @@ from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_real
 
 
+@overload
+def rrelu(
+    x: ArrayLike,
+    l: float = 1.0 / 8,  # noqa: E741
+    u: float = 1.0 / 3,
+    *,
+    r: ArrayLike | None = None,
+    return_r: Literal[False] = False,
+) -> Variable: ...
+@overload
+def rrelu(
+    x: ArrayLike,
+    l: float = 1.0 / 8,  # noqa: E741
+    u: float = 1.0 / 3,
+    *,
+    r: ArrayLike | None = None,
+    return_r: Literal[True],
+) -> tuple[Variable, Array]: ...
 def rrelu(
     x: ArrayLike,
     l: float = 1.0 / 8,  # noqa: E741
     u: float = 1.0 / 3,
     **kwargs: object,
-) -> Any:
+) -> Variable | tuple[Variable, Array]:
     """``x``, or ``r x`` where ``x`` is negative, with ``r`` uniform in [l, u).
 
     Outside training ``r`` is ``(l + u) / 2``. The keyword ``r`` sets it;

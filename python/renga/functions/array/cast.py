@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import numpy
 
@@ -41,7 +41,11 @@ def cast_floats(name: str, x: ArrayLike, *ys: ArrayLike | None) -> list[Any]:
 
 
 def with_cast_params(
-    error: InvalidType, function: Any, x: ArrayLike, *params: Any, **options: Any
+    error: InvalidType,
+    function: Callable[..., Variable],
+    x: ArrayLike,
+    *params: ArrayLike | None,
+    **options: object,
 ) -> Variable:
     """``function(x, *params)`` after an error, the parameters in the dtype of ``x``.
 
@@ -53,7 +57,7 @@ def with_cast_params(
     return function(x, *cast_floats(function.__name__, x, *params), **options)
 
 
-def promoted(*xs: ArrayLike) -> list[Any]:
+def promoted(*xs: ArrayLike) -> list[ArrayLike]:
     """The arrays, cast to the dtype that NumPy would compute with."""
     dtype = xs[0].dtype
     for x in xs[1:]:

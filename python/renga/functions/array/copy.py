@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.backends.cuda import DummyDevice
 from renga.backends.device import DeviceLike
 from renga.core.around_call import reads_elements
@@ -40,6 +38,6 @@ class Copy(FunctionNode):
         return (self._device.send(inputs[0]),)
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
     ) -> tuple[Variable | None, ...]:
         return (copy(grad_outputs[0], self._source),)

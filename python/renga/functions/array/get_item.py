@@ -16,7 +16,7 @@ from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
 
 
-def get_item(x: ArrayLike, slices: Any) -> Variable:
+def get_item(x: ArrayLike, slices: object) -> Variable:
     """``x[slices]``: integers, slices, None, Ellipsis, and arrays of indices or bools.
 
     As in Chainer, a list of anything but Python's integers is taken for a tuple.
@@ -112,7 +112,7 @@ class PickItems(FunctionNode):
         return (numpy.asarray(x[self.keys]) if y is None else y,)
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
     ) -> tuple[Variable | None, ...]:
         return PutItems(self.keys, self._shape, self._rows).apply(grad_outputs)
 
@@ -147,7 +147,7 @@ class PutItems(FunctionNode):
         return (gx,)
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
     ) -> tuple[Variable | None, ...]:
         return PickItems(self.keys, self._rows).apply(grad_outputs)
 

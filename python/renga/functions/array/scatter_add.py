@@ -16,7 +16,7 @@ from renga.functions.check import check_arrays
 from renga.functions.on_host import on_host
 
 
-def scatter_add(a: ArrayLike, slices: Any, b: ArrayLike) -> Variable:
+def scatter_add(a: ArrayLike, slices: object, b: ArrayLike) -> Variable:
     """``a`` with ``b`` added to ``a[slices]``; elements picked twice get both.
 
     The result has the dtype of ``a``.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy
 
 from renga import _core
+from renga._core import Variable
 from renga.core.configuration import config
-from renga.core.types import ArrayLike
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import as_variable
 from renga.functions.array.cast import promoted
 from renga.functions.check import check_arrays
@@ -18,7 +19,25 @@ from renga.utils.extents import check_real
 from renga.utils.type_check import InvalidType
 
 
-def dropout(x: ArrayLike, ratio: float = 0.5, **kwargs: object) -> Any:
+@overload
+def dropout(
+    x: ArrayLike,
+    ratio: float = 0.5,
+    *,
+    mask: ArrayLike | None = None,
+    return_mask: Literal[False] = False,
+) -> Variable: ...
+@overload
+def dropout(
+    x: ArrayLike,
+    ratio: float = 0.5,
+    *,
+    mask: ArrayLike | None = None,
+    return_mask: Literal[True],
+) -> tuple[Variable, Array | None]: ...
+def dropout(
+    x: ArrayLike, ratio: float = 0.5, **kwargs: object
+) -> Variable | tuple[Variable, Array | None]:
     """Sets elements to 0 with probability ``ratio`` and scales up the others.
 
     Does so only while ``config.train`` is true. The keyword ``mask`` sets the

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy
 
 from renga import _core
-from renga.core.types import ArrayLike
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_arrays
 from renga.functions.noise.seed import draw_seed
 from renga.utils.argument import parse_kwargs
 
 
-def gaussian(mean: ArrayLike, ln_var: ArrayLike, **kwargs: object) -> Any:
+@overload
+def gaussian(
+    mean: ArrayLike,
+    ln_var: ArrayLike,
+    *,
+    eps: ArrayLike | None = None,
+    return_eps: Literal[False] = False,
+) -> Variable: ...
+@overload
+def gaussian(
+    mean: ArrayLike,
+    ln_var: ArrayLike,
+    *,
+    eps: ArrayLike | None = None,
+    return_eps: Literal[True],
+) -> tuple[Variable, Array]: ...
+def gaussian(
+    mean: ArrayLike, ln_var: ArrayLike, **kwargs: object
+) -> Variable | tuple[Variable, Array]:
     """Normal numbers ``mean + exp(ln_var / 2) eps``, differentiable in both.
 
     The keyword ``eps`` sets the standard normal numbers; with ``return_eps=True`` the

@@ -20,9 +20,9 @@ from renga.utils.extents import check_real
 
 @reads_elements
 def batch_renormalization(
-    x: Any,
-    gamma: Any,
-    beta: Any,
+    x: ArrayLike,
+    gamma: ArrayLike,
+    beta: ArrayLike,
     rmax: float,
     dmax: float,
     eps: float = 2e-5,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
 from renga.core.around_call import overridable
 from renga.core.types import ArrayLike, Extents
@@ -13,7 +11,7 @@ from renga.functions.window import pooling_window_2d
 
 @overridable
 def average_pooling_2d(
-    x: ArrayLike, ksize: Extents, stride: Any = None, pad: Extents = 0
+    x: ArrayLike, ksize: Extents, stride: Extents | None = None, pad: Extents = 0
 ) -> Variable:
     """The mean of each window of an image; padding counts as zeros.
 

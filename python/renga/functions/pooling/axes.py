@@ -39,7 +39,9 @@ def pooling_window_nd(
     return PoolingWindow(*check_window(name, n, ksize=size, stride=step, pad=border))
 
 
-def pool_rows_and_columns(x: Any, window: PoolingWindow, pool: Pool) -> tuple[Any, ...]:
+def pool_rows_and_columns(
+    x: Any, window: PoolingWindow, pool: Pool
+) -> tuple[Variable, ...]:
     """``x`` with its last two axes (or its only one) pooled."""
     ops = _core.ops
     if x.ndim == 3:  # an image of one row
@@ -77,7 +79,9 @@ def pool_axis(
 
 
 def pool_all(
-    x: ArrayLike, window: PoolingWindow, pool: Callable[[Any, PoolingWindow], Any]
+    x: ArrayLike,
+    window: PoolingWindow,
+    pool: Callable[[ArrayLike, PoolingWindow], Variable],
 ) -> Variable:
     """``x`` with all axes after the first two pooled, the last ones first."""
 

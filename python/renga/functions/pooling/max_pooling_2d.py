@@ -3,26 +3,46 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy
 
 from renga import _core
+from renga._core import Variable
 from renga.core.around_call import overridable, reads_elements
-from renga.core.types import ArrayLike, Extents
+from renga.core.types import Array, ArrayLike, Extents
 from renga.functions.check import check_axes
 from renga.functions.window import pooling_window_2d
 
 
+@overload
+def max_pooling_2d(
+    x: ArrayLike,
+    ksize: Extents,
+    stride: Extents | None = None,
+    pad: Extents = 0,
+    cover_all: bool = True,
+    return_indices: Literal[False] = False,
+) -> Variable: ...
+@overload
+def max_pooling_2d(
+    x: ArrayLike,
+    ksize: Extents,
+    stride: Extents | None = None,
+    pad: Extents = 0,
+    cover_all: bool = True,
+    *,
+    return_indices: Literal[True],
+) -> tuple[Variable, Array]: ...
 @overridable
 def max_pooling_2d(
     x: ArrayLike,
     ksize: Extents,
-    stride: Any = None,
+    stride: Extents | None = None,
     pad: Extents = 0,
     cover_all: bool = True,
     return_indices: bool = False,
-) -> Any:
+) -> Variable | tuple[Variable, Array]:
     """The largest element of each window of an image.
 
     Sizes are numbers or pairs (rows, columns); ``stride`` is ``ksize`` if None.

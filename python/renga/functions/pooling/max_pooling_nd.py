@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy
 
 from renga import _core
+from renga._core import Variable
 from renga.core.around_call import overridable, reads_elements
 from renga.core.backend import get_array_module
-from renga.core.types import ArrayLike, Extents
+from renga.core.types import Array, ArrayLike, Extents
 from renga.functions.pooling.axes import (
     pool_all,
     pool_axis,
@@ -21,6 +22,25 @@ from renga.functions.pooling.axes import (
 from renga.functions.window import PoolingWindow, over_axes
 
 
+@overload
+def max_pooling_nd(
+    x: ArrayLike,
+    ksize: Extents,
+    stride: Extents | None = None,
+    pad: Extents = 0,
+    cover_all: bool = True,
+    return_indices: Literal[False] = False,
+) -> Variable: ...
+@overload
+def max_pooling_nd(
+    x: ArrayLike,
+    ksize: Extents,
+    stride: Extents | None = None,
+    pad: Extents = 0,
+    cover_all: bool = True,
+    *,
+    return_indices: Literal[True],
+) -> tuple[Variable, Array]: ...
 @overridable
 @reads_elements
 def max_pooling_nd(
@@ -30,7 +50,7 @@ def max_pooling_nd(
     pad: Extents = 0,
     cover_all: bool = True,
     return_indices: bool = False,
-) -> Any:
+) -> Variable | tuple[Variable, Array]:
     """The largest element of each window of an n-dimensional image.
 
     Sizes are numbers or one per axis; ``stride`` is ``ksize`` if None. ``cover_all``

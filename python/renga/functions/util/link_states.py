@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, Callable
 
-from renga.core.link_hook import LinkHook, thread_hooks
+from renga.core.link_hook import LinkHook, _ForwardPreprocessCallbackArgs, thread_hooks
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.functions.noise.seed import copy_stream
@@ -42,7 +42,7 @@ class LinkStates(LinkHook):
             finally:
                 self._finish()
 
-    def forward_preprocess(self, args: Any) -> None:
+    def forward_preprocess(self, args: _ForwardPreprocessCallbackArgs) -> None:
         link = args.link
         if id(link) in self._before or any(link is other for other in self._ignored):
             return
@@ -93,7 +93,7 @@ class LinkStates(LinkHook):
     @contextlib.contextmanager
     def replayed(
         self, inputs: tuple[Variable, ...]
-    ) -> Iterator[Callable[[], tuple[Any, ...]]]:
+    ) -> Iterator[Callable[[], tuple[Variable, ...]]]:
         """Context in which the attributes have their values before the first run.
 
         The used ones are ``inputs``. Yields a function that returns the attributes that

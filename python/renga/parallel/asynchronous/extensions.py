@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any
+from typing import Any, TypeVar
 
 from renga.extensions.reports.plot_report import PlotReport
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
@@ -12,6 +12,8 @@ from renga.parallel.asynchronous.server import ServerOptimizer
 from renga.serializers.atomic import atomic_write
 from renga.training import extension
 from renga.training.trainer import Trainer
+
+_Evaluator = TypeVar("_Evaluator")
 
 
 def create_average_evaluator(

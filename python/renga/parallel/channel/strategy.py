@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from renga.communicators import Communicator
 from renga.core.link import Link
@@ -32,7 +31,9 @@ class ChannelRun(ParallelRun):
         self.parallel = parallel
 
     @contextlib.contextmanager
-    def sharding(self, model: Link, args: Any, kwargs: Any) -> Sharded:
+    def sharding(
+        self, model: Link, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> Sharded:
         gather_shards_for_functions()
         with super().sharding(model, args, kwargs) as divided:
             yield divided

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from renga.communicators import Communicator
 from renga.core.link import Link
@@ -12,10 +12,12 @@ from renga.links.parallel.multi_node_batch_normalization import (
 )
 from renga.parallel.conversion.replacement import copy_with_replacements
 
+_Link = TypeVar("_Link", bound=Link)
+
 
 def create_mnbn_model(
-    link: Link, comm: Communicator, communication_backend: str = "auto"
-) -> Any:
+    link: _Link, comm: Communicator, communication_backend: str = "auto"
+) -> _Link:
     """A copy of ``link`` in which each BatchNormalization is a multi-node one.
 
     Parameters and statistics are copied.
@@ -32,4 +34,4 @@ def create_mnbn_model(
         for child in link.links()
         if isinstance(child, BatchNormalization)
     }
-    return copy_with_replacements(link, replacements)
+    return cast(_Link, copy_with_replacements(link, replacements))

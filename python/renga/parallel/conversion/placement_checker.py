@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from renga import _core
+from renga.core.around_call import HandledCall
 from renga.core.operations import operation_of
 from renga.parallel.conversion.arguments import arrays_in
 from renga.parallel.conversion.summed_reads import SummedReads
@@ -19,7 +20,7 @@ class PlacementChecker(SummedReads, abc.ABC):
     It records the placements of results.
     """
 
-    def __call__(self, call: Any) -> None:
+    def __call__(self, call: HandledCall) -> None:
         super().__call__(call)
         if self.tracker.is_paused:
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from renga.communicators import Communicator
@@ -41,7 +41,11 @@ class ParallelRun:
         self.loads, self.first_calls = Loads(), FirstCalls()
 
     def __call__(
-        self, model: Link, run: Callable[..., Any], args: Any, kwargs: Any
+        self,
+        model: Link,
+        run: Callable[..., object],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
     ) -> Any:
         """The result of ``run(*args, **kwargs)``, a forward pass of ``model``."""
         compared = self._compared(args, kwargs)
@@ -56,7 +60,9 @@ class ParallelRun:
         return args, kwargs
 
     @contextlib.contextmanager
-    def sharding(self, model: Link, args: Any, kwargs: Any) -> Sharded:
+    def sharding(
+        self, model: Link, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> Sharded:
         """The context of a forward pass; the base class's divides nothing.
 
         Links of the model know by its tracker that they are called by it.

@@ -72,7 +72,7 @@ class LinkStrategy(Strategy):
         raise NotImplementedError
 
     def apply(
-        self, model: Link, comm: Ranks, example: Sequence[Any], **options: object
+        self, model: Link, comm: Ranks, example: Sequence[object], **options: object
     ) -> Applied | None:
         device, links = model.device, len(list(model.links()))
         # Weights are cut in the memory of the host.

@@ -7,6 +7,7 @@ from typing import Any
 
 from renga import _core
 from renga.communicators import Communicator
+from renga.core.around_call import HandledCall
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.functions import get_item
@@ -37,7 +38,7 @@ class SummedReads:
         self._comm, self.tracker = comm, tracker
         self.overrides = overrides  # of functions that need more than a shard
 
-    def __call__(self, call: Any) -> None:
+    def __call__(self, call: HandledCall) -> None:
         """Runs a call with what stands for its operands beside shards."""
         placements: list[Placement] = [REPLICATE]
         if not self.tracker.is_paused:

@@ -26,7 +26,9 @@ class LoadedLink(Link):
         super().copyparams(link, copy_persistent)
         self.parallel_run.loads.add(self)
 
-    def note_optimizer(self, optimizer: Any, serializer: Any = None) -> None:
+    def note_optimizer(
+        self, optimizer: object, serializer: AbstractSerializer | None = None
+    ) -> None:
         super().note_optimizer(optimizer, serializer)
         self.parallel_run.loads.add_optimizer(optimizer)
         if serializer is not None:

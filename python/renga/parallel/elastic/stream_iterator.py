@@ -8,6 +8,7 @@ import numpy
 
 from renga.communicators import Communicator
 from renga.core.serializer import AbstractSerializer
+from renga.core.types import Dataset
 from renga.dataset import Iterator
 from renga.utils.argument import check_count
 
@@ -40,7 +41,7 @@ class StreamIterator(Iterator):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Dataset,
         batch_size: int,
         comm: Communicator,
         shuffle: bool = True,

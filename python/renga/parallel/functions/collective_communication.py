@@ -30,7 +30,7 @@ class _Collective(Communication):
 
 
 class AllReduce(_Collective):
-    def exchange(self, xs: tuple[Any, ...]) -> Sequence[Any]:
+    def exchange(self, xs: tuple[Array, ...]) -> Sequence[Array]:
         return [self.comm.allreduce(xs[0])]
 
     def adjoint(self, token: Variable, gys: list[Variable]) -> Result:
@@ -64,7 +64,7 @@ class AllToAll(_Collective):
 
 
 class Broadcast(_Collective):
-    def exchange(self, xs: tuple[Any, ...]) -> Sequence[Any]:
+    def exchange(self, xs: tuple[Array, ...]) -> Sequence[Array]:
         x = xs[0] if self.is_root else None
         return [self.comm.bcast(x, root=self.root)]
 
@@ -74,7 +74,7 @@ class Broadcast(_Collective):
 
 
 class Gather(_Collective):
-    def exchange(self, xs: tuple[Any, ...]) -> Sequence[Any]:
+    def exchange(self, xs: tuple[Array, ...]) -> Sequence[Array]:
         return self.comm.gather(xs[0], self.root) or ()
 
     def adjoint(self, token: Variable, gys: list[Variable]) -> Result:
@@ -82,7 +82,7 @@ class Gather(_Collective):
 
 
 class Scatter(_Collective):
-    def exchange(self, xs: tuple[Any, ...]) -> Sequence[Any]:
+    def exchange(self, xs: tuple[Array, ...]) -> Sequence[Array]:
         return [self.comm.scatter(xs, self.root)]
 
     def adjoint(self, token: Variable, gys: list[Variable]) -> Result:

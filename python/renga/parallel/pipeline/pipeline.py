@@ -230,7 +230,7 @@ class Pipeline(Link):
 
     @contextlib.contextmanager
     def serialized_parameters(
-        self, serializer: AbstractSerializer, optimizer: Optimizer | None = None
+        self, serializer: AbstractSerializer, optimizer: object = None
     ) -> Iterator[None]:
         """A context in which this rank has all parameters, to save or to load them.
 
@@ -253,7 +253,7 @@ class Pipeline(Link):
             self._has_all = before
 
     @contextlib.contextmanager
-    def gathered_parameters(self, optimizer: Optimizer | None = None) -> Iterator[None]:
+    def gathered_parameters(self, optimizer: object = None) -> Iterator[None]:
         """A context in which every rank has all parameters; every rank enters it.
 
         What one rank alone changes in it, only that rank's stages keep; what it loads,

@@ -9,6 +9,7 @@ from renga.backends import cuda
 from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.core.parameter import Parameter
+from renga.core.types import Array, Shape
 from renga.parallel.placement.sharded_parameter import like
 
 
@@ -38,12 +39,13 @@ class ReplicatedParameter(Parameter):
         super().initialize(shape)
 
     @property
-    def model_comm(self) -> Any:
+    def model_comm(self) -> Communicator:
         """The communicator of ranks that compute the model together."""
         return self.comm
 
-    def draw(self, numbers: Callable[[tuple[int, ...]], Any]) -> Any:
-        return self._of_rank_0(numbers(self.shape))
+    def draw(self, numbers: Callable[[Shape], Array]) -> Array:
+        drawn: Array = self._of_rank_0(numbers(self.shape))
+        return drawn
 
     def _of_rank_0(self, array: Any) -> Any:
         return like(array, self.comm.broadcast(cuda.to_cpu(array)))

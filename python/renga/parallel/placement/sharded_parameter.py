@@ -13,8 +13,8 @@ from renga.backends import cuda
 from renga.communicators import Communicator
 from renga.core.backend import get_array_types
 from renga.core.parameter import Parameter
-from renga.core.serializer import Deserializer, Serializer
-from renga.core.types import Array, Extents, Shape
+from renga.core.serializer import AbstractSerializer, Deserializer, Serializer
+from renga.core.types import Array, Extents, Initial, Shape
 from renga.core.variable import Variable, as_number
 from renga.functions.noise.seed import enable_random_streams
 from renga.parallel.placement.loaded_values import UnknownWhole
@@ -62,7 +62,7 @@ class ShardedParameter(Parameter):
     def __init__(
         self,
         comm: Communicator,
-        initializer: Any,
+        initializer: Initial | None,
         blocks: Sequence[Block] = (),
         shape: Sequence[int] | None = None,
         groups: int = 1,
@@ -120,7 +120,7 @@ class ShardedParameter(Parameter):
     def forget_loaded(self) -> None:
         self._loaded.clear()
 
-    def loaded_array(self) -> Any:
+    def loaded_array(self) -> Array | None:
         if self.shard_of is None:
             return super().loaded_array()
         return self._whole_of(None, self.array) if None in self._loaded else None
@@ -186,7 +186,7 @@ class ShardedParameter(Parameter):
         return self.shape[0]
 
     @property
-    def model_comm(self) -> Any:
+    def model_comm(self) -> Communicator:
         """The communicator of ranks that compute the model together."""
         return self.comm
 
@@ -259,7 +259,7 @@ class ShardedParameter(Parameter):
     def _index(self, rank: int, whole: numpy.ndarray) -> Any:
         return self.blocks[rank].index_in(whole.shape)
 
-    def full_array_serializer(self, serializer: Any) -> Any:
+    def full_array_serializer(self, serializer: AbstractSerializer) -> Any:
         """A serializer that reads and writes whole arrays for this parameter."""
         loads = isinstance(serializer, Deserializer)
         return (_Loading if loads else _Saving)(serializer, self)

@@ -16,7 +16,12 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from renga.core.around_call import inner_handler, set_inner_handler, surrounding
+from renga.core.around_call import (
+    HandledCall,
+    inner_handler,
+    set_inner_handler,
+    surrounding,
+)
 from renga.core.function_node import FunctionNode
 from renga.core.types import Array
 from renga.core.variable import Variable
@@ -37,7 +42,7 @@ class OwnReads:
     def __init__(self, replaced: Mapping[int, Variable]) -> None:
         self._replaced = replaced
 
-    def __call__(self, call: Any) -> None:
+    def __call__(self, call: HandledCall) -> None:
         """Runs a call with what it reads."""
         call.operands = [self._read(x) for x in call.operands]
         call.run()
@@ -130,7 +135,7 @@ class GatherBlocks(FunctionNode):
         return (self.param.whole(inputs[0]),)
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
     ) -> tuple[Variable | None, ...]:
         return TakeBlock(self.param).apply(grad_outputs)
 
@@ -146,6 +151,6 @@ class TakeBlock(FunctionNode):
         return (self.param.block_of(inputs[0]),)
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
     ) -> tuple[Variable | None, ...]:
         return GatherBlocks(self.param).apply(grad_outputs)

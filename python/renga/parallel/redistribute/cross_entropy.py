@@ -128,7 +128,7 @@ class ShardedClassesLoss(FunctionNode):
         return (numpy.where(self.is_ignored, 0, numpy.log(sums[0]) - sums[1]),)
 
     def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
+        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
     ) -> tuple[Variable, ...]:
         if _core.backprop_enabled():
             (x,) = self.get_retained_inputs()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from renga.communicators import Communicator
@@ -85,7 +85,9 @@ class SampleRun(ParallelRun):
         return tuple(x[own] if len(x) == samples else x for x in inputs)
 
     @contextlib.contextmanager
-    def sharding(self, model: Link, args: Any, kwargs: Any) -> Sharded:
+    def sharding(
+        self, model: Link, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> Sharded:
         data, name = self.data, type(model).__name__
         samples = _samples(name, arrays_in((args, kwargs)), data.size)
         sizes = sizes_of(shard_ranges(samples, data.size))

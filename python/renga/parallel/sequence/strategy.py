@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from renga.communicators import Communicator
@@ -46,7 +46,9 @@ class SequenceRun(ParallelRun):
         return (args, kwargs) if self.is_replicated else ()
 
     @contextlib.contextmanager
-    def sharding(self, model: Link, args: Any, kwargs: Any) -> Sharded:
+    def sharding(
+        self, model: Link, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> Sharded:
         comm, name = self.comm, type(model).__name__
         scatter = functools.partial(scatter_sequence, comm)
         tracker = PlacementTracker(scatter, TOKENS)

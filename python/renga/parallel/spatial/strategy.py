@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from renga.core.around_call import surrounding
@@ -31,7 +31,9 @@ class SpatialRun(ParallelRun):
         self.grid = grid
 
     @contextlib.contextmanager
-    def sharding(self, model: Link, args: Any, kwargs: Any) -> Sharded:
+    def sharding(
+        self, model: Link, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> Sharded:
         grid = self.grid
         tracker = PlacementTracker(functools.partial(scatter_image, grid))
         gather = functools.partial(gather_results, grid, tracker, type(model).__name__)

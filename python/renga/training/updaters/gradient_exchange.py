@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from multiprocessing.connection import Connection
 from typing import Any
 
 from renga import _communicators, _core
@@ -24,13 +25,13 @@ class WorkerError(RuntimeError):
     """The failure of a worker; its cause is the traceback."""
 
 
-def tell(pipe: Any, message: object) -> None:
+def tell(pipe: Connection, message: object) -> None:
     """Sends a message to a worker; if it has ended, the next ``receive`` raises."""
     with contextlib.suppress(ConnectionError):
         pipe.send(message)
 
 
-def receive(pipe: Any) -> Any:
+def receive(pipe: Connection) -> Any:
     """The next message of a worker.
 
     Raises:
@@ -52,16 +53,16 @@ def _failure(reason: str) -> WorkerError:
 class PipeExchange:
     """Exchanges arrays in host memory through pipes."""
 
-    def __init__(self, pipes: Sequence[Any]) -> None:
+    def __init__(self, pipes: Sequence[Connection]) -> None:
         self._pipes = pipes
 
     def send_gradients(self, gradients: Array) -> None:
         self._pipes[0].send(gradients)
 
-    def receive_parameters(self, parameters: Array) -> Any:
+    def receive_parameters(self, parameters: Array) -> Array:
         return self._pipes[0].recv()
 
-    def add_gradients(self, gradients: Array) -> Any:
+    def add_gradients(self, gradients: Array) -> Array:
         """The sum over processes, in rank order."""
         for pipe in self._pipes:
             gradients += receive(pipe)
@@ -76,7 +77,12 @@ class NcclExchange:
     """Exchanges arrays on GPUs, one for each process, through NCCL."""
 
     def __init__(
-        self, pipes: Sequence[Any], unique_id: bytes, rank: int, size: int, device: int
+        self,
+        pipes: Sequence[Connection],
+        unique_id: bytes,
+        rank: int,
+        size: int,
+        device: int,
     ) -> None:
         self._pipes = pipes
         # Its ranks send no messages: they get NCCL's id through the pipes.
@@ -89,11 +95,11 @@ class NcclExchange:
         self._pipes[0].send("ready")
         self._sum(gradients)
 
-    def receive_parameters(self, parameters: Array) -> Any:
+    def receive_parameters(self, parameters: Array) -> Array:
         self._broadcast(parameters)
         return parameters
 
-    def add_gradients(self, gradients: Array) -> Any:
+    def add_gradients(self, gradients: Array) -> Array:
         """The sum over processes, in the order that NCCL chooses."""
         for pipe in self._pipes:
             receive(pipe)

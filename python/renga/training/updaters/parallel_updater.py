@@ -6,8 +6,12 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from renga.backends.device import DeviceLike
 from renga.core import backend
+from renga.core.link import Link
+from renga.core.optimizer import Optimizer
 from renga.dataset import convert
+from renga.dataset.iterator import Iterator
 from renga.training.updaters.standard_updater import StandardUpdater
 
 
@@ -33,11 +37,11 @@ class ParallelUpdater(StandardUpdater):
 
     def __init__(
         self,
-        iterator: Any,
-        optimizer: Any,
+        iterator: Iterator | Mapping[str, Iterator],
+        optimizer: Optimizer | Mapping[str, Optimizer],
         converter: Callable = convert.concat_examples,
-        models: Mapping[str, Any] | None = None,
-        devices: Mapping[str, Any] | None = None,
+        models: Mapping[str, Link] | None = None,
+        devices: Mapping[str, DeviceLike] | None = None,
         loss_func: Callable | None = None,
         loss_scale: float | None = None,
         auto_new_epoch: bool = True,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from renga.backends.device import DeviceLike
+from renga.backends.device import Device, DeviceLike
 from renga.core import backend
+from renga.core.optimizer import Optimizer
 from renga.core.serializer import AbstractSerializer
 from renga.dataset import convert
+from renga.dataset.iterator import Iterator
 from renga.graph_optimizations.static_step import static_step
 from renga.training.updaters.accumulation import (
     accumulate_gradients,
@@ -49,8 +51,8 @@ class StandardUpdater(Updater):
 
     def __init__(
         self,
-        iterator: Any,
-        optimizer: Any,
+        iterator: Iterator | Mapping[str, Iterator],
+        optimizer: Optimizer | Mapping[str, Optimizer],
         converter: Callable = convert.concat_examples,
         device: DeviceLike | None = None,
         loss_func: Callable | None = None,
@@ -67,11 +69,13 @@ class StandardUpdater(Updater):
                 "StandardUpdater: expected static=False for several batches in an "
                 f"iteration, got accumulate={self.accumulate}"
             )
-        self._iterators = iterator if isinstance(iterator, dict) else {"main": iterator}
-        if not isinstance(optimizer, dict):
-            optimizer = {"main": optimizer}
-        self._optimizers: dict[str, Any] = optimizer
-        _check_parts(self._iterators, optimizer)
+        self._iterators: dict[str, Any] = (
+            iterator if isinstance(iterator, dict) else {"main": iterator}
+        )
+        self._optimizers: dict[str, Any] = (
+            optimizer if isinstance(optimizer, dict) else {"main": optimizer}
+        )
+        _check_parts(self._iterators, self._optimizers)
         self.converter = converter
         self.loss_func = loss_func
         self.iteration = 0
@@ -96,12 +100,12 @@ class StandardUpdater(Updater):
             self._step = static_step(loss_func or main.target, main)
 
     @property
-    def device(self) -> Any:
+    def device(self) -> Device | None:
         """The device of the models, or None: they stay where they are."""
         return self._device
 
     @property
-    def input_device(self) -> Any:
+    def input_device(self) -> Device | None:
         """The device of the arrays, or None: they stay where they are."""
         return self._input_device
 
@@ -132,11 +136,11 @@ class StandardUpdater(Updater):
     def connect_trainer(self, trainer: Trainer) -> None:
         """Does nothing: this updater does not use its trainer."""
 
-    def get_optimizer(self, name: str) -> Any:
+    def get_optimizer(self, name: str) -> Optimizer:
         """The optimizer called ``name``; the only one is ``"main"``."""
         return self._optimizers[name]
 
-    def get_all_optimizers(self) -> dict[str, Any]:
+    def get_all_optimizers(self) -> dict[str, Optimizer]:
         """All optimizers by name."""
         return dict(self._optimizers)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from renga.core.optimizer import Optimizer
 from renga.core.serializer import AbstractSerializer
 
 
@@ -21,11 +21,11 @@ class Updater:
     def finalize(self) -> None:
         """Called once after the training loop."""
 
-    def get_optimizer(self, name: str) -> Any:
+    def get_optimizer(self, name: str) -> Optimizer:
         """The optimizer called ``name``."""
         raise NotImplementedError
 
-    def get_all_optimizers(self) -> Mapping[str, Any]:
+    def get_all_optimizers(self) -> dict[str, Optimizer]:
         """All optimizers by name."""
         raise NotImplementedError
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy
 
 from renga.communicators import Communicator
 from renga.extensions.evaluator import Evaluator
 from renga.utils.meta import is_method_of
+
+_Evaluator = TypeVar("_Evaluator")
 
 # The sum of weight times value, and the sum of the weights.
 Sums = dict[str, tuple[float, float]]

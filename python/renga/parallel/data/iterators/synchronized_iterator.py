@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy
 
 from renga.communicators import Communicator
+from renga.dataset.iterator import Iterator
 from renga.iterators import ShuffleOrderSampler
+
+_Iterator = TypeVar("_Iterator", bound=Iterator)
 
 
 def create_synchronized_iterator(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy
@@ -65,7 +66,7 @@ class GatheredParameters(ShardedStates):
         self,
         comm: Communicator,
         service: RowService,
-        lock: Any,
+        lock: AbstractContextManager[object],
         optimizer: Optimizer,
         params: Sequence[Parameter],
         assigned: Sequence[Sequence[int]],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy
@@ -54,7 +55,7 @@ class GatheredUnit:
         self,
         service: RowService,
         reads: Reads,
-        lock: Any,
+        lock: AbstractContextManager[object],
         rank: int,
         layout: ShardLayout,
         params: Sequence[Parameter],

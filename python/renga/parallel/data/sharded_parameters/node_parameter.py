@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy
@@ -143,7 +143,9 @@ def unit_of(param: Parameter) -> Any:
     return place.unit if place is not None and is_at(param, place.array) else None
 
 
-def place(param: Parameter, array: Array, lock: Any) -> None:
+def place(
+    param: Parameter, array: Array, lock: AbstractContextManager[object] | None
+) -> None:
     """Makes ``array`` the numbers of a parameter.
 
     If something else refers to the array that the parameter has, it stays, and gets the

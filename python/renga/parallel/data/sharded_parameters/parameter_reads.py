@@ -11,6 +11,7 @@ from typing import Any
 from renga import _core
 from renga.core.around_call import (
     FunctionCall,
+    HandledCall,
     inner_handler,
     run_within,
     set_inner_handler,
@@ -66,7 +67,7 @@ class ParameterReads:
         self._before: Any = _no_unit  # a reference to the last one of this pass
         self._ladder = BackwardLadder(self._before_rank)
 
-    def __call__(self, call: Any) -> None:
+    def __call__(self, call: HandledCall) -> None:
         """Runs a call once what it reads is gathered."""
         read = self._units_of(call.operands)
         if not read:

@@ -8,7 +8,11 @@ import numpy
 
 from renga.core.configuration import config
 from renga.core.link import Link
-from renga.core.link_hook import LinkHook
+from renga.core.link_hook import (
+    LinkHook,
+    _ForwardPostprocessCallbackArgs,
+    _ForwardPreprocessCallbackArgs,
+)
 from renga.links.normalization.batch_normalization import BatchNormalization
 
 
@@ -44,7 +48,7 @@ class RunningStatistics(LinkHook):
         """Ends a pass."""
         self._kept = None
 
-    def forward_preprocess(self, args: Any) -> None:
+    def forward_preprocess(self, args: _ForwardPreprocessCallbackArgs) -> None:
         """Has the link replace its running statistics by those of its input."""
         link = args.link
         if not self._is_updated(args) or link.avg_mean is None:
@@ -52,7 +56,7 @@ class RunningStatistics(LinkHook):
         self._kept = link.decay, link.avg_mean.copy(), link.avg_var.copy()
         link.decay = 0.0
 
-    def forward_postprocess(self, args: Any) -> None:
+    def forward_postprocess(self, args: _ForwardPostprocessCallbackArgs) -> None:
         """Takes these, and restores the running statistics."""
         link = args.link
         if self._kept is None or not self._is_updated(args):
@@ -62,7 +66,8 @@ class RunningStatistics(LinkHook):
         self._kept = None
         if args.out.is_meta:  # another stage computes it
             return
-        size = args.args[0].size // mean.size
+        x: Any = args.args[0]
+        size = x.size // mean.size
         if size == 0:  # running statistics do not change
             return
         if self._next == len(self._calls):

@@ -34,7 +34,7 @@ class StageParameters:
         self._comm = comm
         self._homes = homes
 
-    def deepcopy(self, memo: dict[int, Any]) -> StageParameters:
+    def deepcopy(self, memo: dict[int, object]) -> StageParameters:
         """The same of a copy of the model."""
         for param in self.model.params():
             if param.is_meta:
