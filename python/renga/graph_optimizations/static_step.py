@@ -27,8 +27,9 @@ def static_step(
     the backward pass as graphs of CUDA, which later steps launch; random numbers are
     drawn anew for each. Hooks, loss scaling, communication and updates run as they do
     without. Reports, and Variables that links keep as attributes, are those of each
-    step. Gradients are in the memory of the graph, which the next step overwrites. On
-    the CPU, and with ``config.train`` off, nothing is recorded.
+    step. Gradients are in the memory of the graph, which the next step overwrites.
+    Nothing is recorded on the CPU, with ``config.train`` off, in debug mode, and while
+    function hooks or another handler see each operation.
 
     Args:
         loss: the model, or a function of it, that returns the loss.
