@@ -67,16 +67,20 @@ void dropout_cpu(const Array& x, const DropoutMask& mask, const Array& y) {
   });
 }
 
+// Words of 32 bits, as many as there are doubles in a vector. Their sums are modulo 2^32.
 template <class D>
-[[gnu::always_inline]] inline D to_doubles(const typename D::Integers& n) {
-  return D(__builtin_convertvector(n, typename D::V));
+using Words [[gnu::vector_size(4 * D::width), gnu::aligned(4), gnu::may_alias]] = std::uint32_t;
+
+// The words as signed integers.
+template <class D>
+[[gnu::always_inline]] inline D to_doubles(const Words<D>& n) {
+  return D(__builtin_convertvector((typename D::Integers)n, typename D::V));
 }
 
 // Normal numbers of a block as normal_pair() makes them, in vectors of doubles.
 template <class Target>
 [[gnu::always_inline]] inline void normal_numbers(const PhiloxBlock& numbers, double* y) {
   using D = simd::Vector<Target, double>;
-  using Integers = typename D::Integers;
   // Taylor's series in the square of an angle of at most an eighth of a turn.
   constexpr double kSine[] = {-1.0 / 1307674368000, 1.0 / 6227020800, -1.0 / 39916800, 1.0 / 362880,
                               -1.0 / 5040,          1.0 / 120,        -1.0 / 6,        1.0};
@@ -91,14 +95,13 @@ template <class Target>
                                 1.0};
   constexpr std::int64_t kHalf = kPhiloxBlock / 2;
   for (std::int64_t i = 0; i < kHalf; i += D::width) {
-    const Integers a = *reinterpret_cast<const Integers*>(numbers.data() + i);
-    const Integers b = *reinterpret_cast<const Integers*>(numbers.data() + i + kHalf);
+    const Words<D> a = *reinterpret_cast<const Words<D>*>(numbers.data() + i);
+    const Words<D> b = *reinterpret_cast<const Words<D>*>(numbers.data() + i + kHalf);
     // Less 2^31, words are signed integers.
-    constexpr std::int32_t kSignBit = std::numeric_limits<std::int32_t>::min();
-    const D uniform = (to_doubles<D>(a ^ kSignBit) + D(0x1p31 + 0.5)) * D(0x1p-32);
+    const D uniform = (to_doubles<D>(a ^ (1U << 31)) + D(0x1p31 + 0.5)) * D(0x1p-32);
     const D radius = sqrt(log(uniform) * D(-2));
-    const Integers quarter = (b + (1 << 29)) >> 30;  // the nearest one
-    const Integers rest = b - (quarter << 30);
+    const Words<D> quarter = (b + (1U << 29)) >> 30;  // the nearest one
+    const Words<D> rest = b - (quarter << 30);
     const D angle = to_doubles<D>(rest) * D(2 * std::numbers::pi * 0x1p-32);
     const D square = angle * angle;
     const D sine = radius * angle * polynomial(square, kSine);
