@@ -133,7 +133,7 @@ template <class V>
   const V shifted = x * V(C(2 / std::numbers::pi)) + V(round);
   const V n = shifted - V(round), most = x - n * V(high);
   const V more = n * V(middle), r = most - more;
-  const V lost = ((most - r) - more) - (lost_by_product(n, V(middle), more) + n * V(low));
+  const V lost = ((most - r) - more) - (product_less(n, V(middle), more) + n * V(low));
   return {r, lost, bits_of(shifted)};
 }
 // Whether the number of quarters is odd.

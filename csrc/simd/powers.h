@@ -73,18 +73,18 @@ template <class D>
   return from_bits<D>((bits_of(x) & ~kSign<D>) | (bits_of(y) & kSign<D>));
 }
 
-// Returns what rounding the product a b to `product` loses.
+// Returns a b - c, rounded once: where c is the rounded product, what its rounding lost.
 template <class D>
-[[gnu::always_inline]] inline D lost_by_product(const D& a, const D& b, const D& product) {
+[[gnu::always_inline]] inline D product_less(const D& a, const D& b, const D& c) {
   D y = a;
 #if defined(__FMA__)
   if constexpr (std::is_same_v<typename D::value_type, double>) {
-    asm("vfmsub213pd %2, %1, %0" : "+v"(y.v) : "v"(b.v), "v"(product.v));
+    asm("vfmsub213pd %2, %1, %0" : "+v"(y.v) : "v"(b.v), "v"(c.v));
   } else {
-    asm("vfmsub213ps %2, %1, %0" : "+v"(y.v) : "v"(b.v), "v"(product.v));
+    asm("vfmsub213ps %2, %1, %0" : "+v"(y.v) : "v"(b.v), "v"(c.v));
   }
 #else
-  for (int k = 0; k < D::width; ++k) y.v[k] = std::fma(a.v[k], b.v[k], -product.v[k]);
+  for (int k = 0; k < D::width; ++k) y.v[k] = std::fma(a.v[k], b.v[k], -c.v[k]);
 #endif
   return y;
 }
@@ -218,7 +218,7 @@ struct Sum {
 template <class D>
 [[gnu::always_inline]] inline Sum<D> product(const Sum<D>& a, const Sum<D>& b) {
   const D high = a.high * b.high;
-  return {high, lost_by_product(a.high, b.high, high) + (a.high * b.low + a.low * b.high)};
+  return {high, product_less(a.high, b.high, high) + (a.high * b.low + a.low * b.high)};
 }
 
 // The logarithm to base 2 of positive finite doubles with a relative error of 2^-63: log m is
@@ -235,7 +235,7 @@ template <class D>
   const D numerator = m - D(1), denominator = m + D(1), inverse = D(1) / denominator;
   Sum<D> s = {numerator * inverse, D()};
   const D product_of_s = s.high * denominator;
-  const D lost = lost_by_product(s.high, denominator, product_of_s);
+  const D lost = product_less(s.high, denominator, product_of_s);
   s.low = (numerator - product_of_s - lost - s.high * (m - (denominator - D(1)))) * inverse;
   const Sum<D> square = product(s, s);
   const D tail = square.high * polynomial(square.high, kSeries), slope = D(third) + tail;
@@ -289,7 +289,7 @@ template <class D>
   const Sum<D> log = exact_logarithm_to_base_2(D(abs(x)));
   const D t = exponent_of_power(x, y, log.high), limited = min(D(1100), max(D(-1100), t));
   // Exponents within the limits have lost this.
-  const D lost = select(abs(t) <= D(1100), lost_by_product(y, log.high, t) + y * log.low, D(0));
+  const D lost = select(abs(t) <= D(1100), product_less(y, log.high, t) + y * log.low, D(0));
   const D n = nearest(limited);
   const D z = ((limited - n) + select(t == D(0), D(0), lost)) * D(std::numbers::ln2);
   const D p = (polynomial(z, kExponentialRest) * z + D(1)) * z + D(1);
@@ -403,7 +403,8 @@ template <class Target, class C>
                                                      const Vector<Target, C>& b) {
   return by_quotients(
       a, b, []<class D>(const D& u, const D& v) __attribute__((always_inline)) {
-        const D size = abs(v), remainder = abs(u) - rounded_down(D(abs(u / v))) * size;
+        const D size = abs(v);
+        const D remainder = -product_less(rounded_down(D(abs(u / v))), size, D(abs(u)));
         return with_sign(select(remainder < D(0), remainder + size, remainder), u);
       },
       [](C u, C v) { return std::fmod(u, v); });
@@ -417,7 +418,7 @@ template <class Target, class C, class Other>
   return by_quotients(
       a, b, []<class D>(const D& u, const D& v) __attribute__((always_inline)) {
         const D quotient = u / v, n = rounded_down(quotient);
-        const D remainder = from_bits<D>(bits_of(u - n * v) ^ (bits_of(v) & kSign<D>));
+        const D remainder = from_bits<D>(bits_of(-product_less(n, v, u)) ^ (bits_of(v) & kSign<D>));
         return with_sign(select(remainder < D(0), n - D(1), n), quotient);
       },
       of_numbers);
