@@ -69,7 +69,7 @@ def never_stopped(way):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("joins", [False, True])
-def test_rank_0_alone_loads(several_ranks, way, joins):
+def test_rank_0_alone_loads(some_ranks, way, joins):
     def run(comm):
         model, optimizer = start(comm, way)
         go(comm, model, optimizer, range(2))
@@ -94,7 +94,7 @@ def test_rank_0_alone_loads(several_ranks, way, joins):
         }
         return {**parameters(model), **states}, optimizer.t
 
-    results = several_ranks(run)
+    results = some_ranks(run)
     expected, optimizer = never_stopped(way)
     for name, param in optimizer.target.namedparams():
         for key, x in (param.update_rule.state or {}).items():
