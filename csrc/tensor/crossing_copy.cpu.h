@@ -126,11 +126,12 @@ struct Tile {
 
 }  // namespace crossing
 
-// The axis along which `from` adjoins, the tiles' rows; -1 where tiles would gain nothing.
+// The axis along which `from` adjoins, the tiles' rows; -1 where tiles would gain nothing, as where
+// a row of `to` is one number.
 inline int crossing_axis(const StridedLoop<2>& loop, std::int64_t itemsize) {
   const int last = loop.extents.size() - 1;
   const auto is_long = [&](int axis) { return loop.extents[axis] >= crossing::kLeastColumns; };
-  if (loop.strides[0][last] != itemsize || !is_long(last)) return -1;
+  if (loop.strides[0][last] != itemsize || loop.strides[1][last] == 0 || !is_long(last)) return -1;
   for (int axis = 0; axis < last; ++axis) {
     if (loop.strides[1][axis] == itemsize && is_long(axis)) return axis;
   }

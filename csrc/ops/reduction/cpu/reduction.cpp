@@ -28,12 +28,13 @@ typename R::Value element(const std::byte* p) {
 }
 
 template <class R>
-constexpr bool sums_halves =
-    std::is_same_v<R, reducers::Sum<bfloat16>> || std::is_same_v<R, reducers::Sum<float16>>;
+constexpr bool sums_near =
+    std::is_same_v<R, reducers::Sum<bfloat16>> || std::is_same_v<R, reducers::Sum<float16>> ||
+    std::is_same_v<R, reducers::Sum<float>>;
 
-// Floats that adjoin, and rows of 16-bit floats, are summed up in float32, so many at a time, whose
-// sums are added in double: a sum differs from the exact one by at most 8 units of 2^-24 of the sum
-// of the numbers' magnitudes.
+// Floats of 32 and 16 bits that adjoin, and those of rows, are summed up in float32, so many at a
+// time, whose sums are added in double: a sum differs from the exact one by at most 8 units of
+// 2^-24 of the sum of the numbers' magnitudes.
 constexpr int kNear = 8;
 
 // Adds the numbers of a vector to as many in double.
@@ -175,22 +176,30 @@ void compare_vectors(const std::byte* x, std::int64_t run_step, std::int64_t run
     const C nan = std::numeric_limits<C>::quiet_NaN();
     for (std::int64_t k = 0; k < runs; ++k) {
       const C* const run = reinterpret_cast<const C*>(x + k * run_step);
-      V first(R::start), second(R::start);
-      auto held = first == first;
+      V best[2] = {V(R::start), V(R::start)};
+      auto held = best[0] == best[0];
       std::int64_t i = 0;
-      for (; i + 2 * V::width <= n; i += 2 * V::width) {
-        const V a(V::load(run + i)), b(V::load(run + i + V::width));
-        held = held && are_numbers(a, b);
-        first = fold(a, first), second = fold(b, second);
-      }
+      // A mask that a loop carries waits in other registers: several vectors share one.
+      const auto take = [&]<int count>(std::integral_constant<int, count>)
+          __attribute__((always_inline)) {
+        for (; i + count * V::width <= n; i += count * V::width) {
+          V v[count];
+          for (int j = 0; j < count; ++j) v[j] = V(V::load(run + i + j * V::width));
+          auto all_held = are_numbers(v[0], v[1]);
+          for (int j = 2; j < count; j += 2) all_held = all_held && are_numbers(v[j], v[j + 1]);
+          held = held && all_held;
+          for (int j = 0; j < count; ++j) best[j % 2] = fold(v[j], best[j % 2]);
+        }
+      };
+      take(std::integral_constant<int, 8>{});
+      take(std::integral_constant<int, 2>{});
       simd::for_vectors<Target>(
           run + i, n - i,
           R::start, [&](const V& v, std::int64_t, std::int64_t) __attribute__((always_inline)) {
             held = held && (v == v);
-            first = fold(v, first);
+            best[0] = fold(v, best[0]);
           });
-      const C best = all(held) ? simd::fold_lanes(fold(first, second), fold) : nan;
-      to[k] = R::fold(to[k], best);
+      to[k] = R::fold(to[k], all(held) ? simd::fold_lanes(fold(best[0], best[1]), fold) : nan);
     }
   });
 }
@@ -268,11 +277,11 @@ struct LoopsOf {
   static void fold_runs(std::byte* partials, const std::byte* x, std::int64_t run_step,
                         std::int64_t runs, std::int64_t step, std::int64_t n) {
     Value* const to = &value(partials);
-    if constexpr (sums_halves<R> || std::is_same_v<R, reducers::Sum<float>>) {
+    if constexpr (sums_near<R>) {
       if (step == sizeof(T) && n >= kNearBlock) return add_near_runs<T>(x, run_step, runs, n, to);
     }
     if constexpr (is_half<T>) {
-      if (step == sizeof(T) && n > 0 && n < (sums_halves<R> ? kNearBlock : kConverted)) {
+      if (step == sizeof(T) && n > 0 && n < (sums_near<R> ? kNearBlock : kConverted)) {
         std::byte* at = partials;
         return for_converted_rows(x, run_step, runs, n, [&](const auto* numbers, std::int64_t m) {
           LoopsOf<float, R>::fold_runs(at, numbers, n * kFloat, m, kFloat, n);
@@ -292,12 +301,14 @@ struct LoopsOf {
   static void fold_rows(std::byte* partials, const std::byte* x, std::int64_t row_step,
                         std::int64_t rows, std::int64_t step, std::int64_t n) {
     constexpr std::int64_t kItem = sizeof(T), kLine = 64, kAhead = 16;
+    if constexpr (sums_near<R>) {
+      if (step == kItem) {
+        const std::int64_t rest = add_near_rows<T>(x, row_step, rows, n, &value(partials));
+        x += (rows - rest) * row_step, rows = rest;
+      }
+    }
     if constexpr (is_half<T>) {
       if (step == kItem && n > 0) {
-        if constexpr (sums_halves<R>) {
-          const std::int64_t rest = add_near_rows<T>(x, row_step, rows, n, &value(partials));
-          x += (rows - rest) * row_step, rows = rest;
-        }
         return for_converted_rows(x, row_step, rows, n, [=](const auto* numbers, std::int64_t m) {
           LoopsOf<float, R>::fold_rows(partials, numbers, n * kFloat, m, kFloat, n);
         });
