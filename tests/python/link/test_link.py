@@ -59,6 +59,16 @@ def test_init_scope_of_one_link_is_not_that_of_another():
     assert list(inner.params()) == []
 
 
+def test_a_child_decides_which_parameters_its_parents_have():
+    class Frozen(renga.links.Linear):
+        def params(self, include_uninit=True):
+            return iter([self.b])
+
+    model = Chain(first=Frozen(2, 3), second=renga.links.Linear(2, 3))
+    expected = [model.first.b, model.second.W, model.second.b]
+    assert list(map(id, renga.Sequential(model).params())) == list(map(id, expected))
+
+
 def test_init_scope_ends_with_an_exception():
     link = Link()
     with pytest.raises(KeyError), link.init_scope():

@@ -178,8 +178,13 @@ class Link(OneStage, Hooked, DeviceResident):
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
         """The parameters of this link and its children, each of them once."""
-        named = self.namedparams(include_uninit)
-        return iter({id(param): param for _, param in named}.values())
+        mine = vars(self)
+        params = [mine[name] for name in sorted(self._params)]
+        if not include_uninit:
+            params = [param for param in params if param.is_initialized]
+        for child in self.children():
+            params += child.params(include_uninit)
+        return iter({id(param): param for param in params}.values())
 
     def namedparams(
         self, include_uninit: bool = True
