@@ -3,37 +3,16 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
-#include <cmath>
 #include <cstring>
 #include <numeric>
 
 #include "collectives/node_layout.h"
+#include "operands.h"
 #include "ranks.h"
 
 using namespace renga;
 
 namespace {
-
-// Values whose sum depends on the order of the operands.
-Array operand(int rank, std::int64_t n) {
-  Array x = empty({n}, Dtype::float32);
-  auto* data = reinterpret_cast<float*>(x.data());
-  for (std::int64_t i = 0; i < n; ++i) {
-    data[i] =
-        static_cast<float>(std::sin(static_cast<double>(i + 17 * rank)) * std::pow(3.0, rank % 5));
-  }
-  return x;
-}
-
-// The reduction in the order of reduce.h.
-Array expected(int ranks, std::int64_t n, ReduceOp reduction) {
-  std::vector<Array> xs;
-  std::vector<const std::byte*> pointers;
-  for (int r = 0; r < ranks; ++r) pointers.push_back(xs.emplace_back(operand(r, n)).data());
-  Array y = empty({n}, Dtype::float32);
-  reduce(reduction, Dtype::float32, pointers, y.data(), n);
-  return y;
-}
 
 // All-reduces on ranks of `nodes`, checks the bits, and returns the bytes that all ranks sent.
 std::int64_t check(const std::vector<int>& nodes, std::int64_t n, ReduceOp reduction) {
