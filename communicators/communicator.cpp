@@ -266,6 +266,8 @@ std::shared_ptr<Communicator> Communicator::split(std::optional<int> color, int 
   const Array own = empty({3}, Dtype::int32), all = empty({size(), 3}, Dtype::int32);
   *reinterpret_cast<Request*>(own.data()) = {color.has_value(), color.value_or(0), key};
   call(collective_named("all_gatherv"), "split", {{own}, rows_of(all)}, options);
+  const GilRelease lend;
+  transport_->free_unused_splits();
   if (!color) return nullptr;
   const auto* requests = reinterpret_cast<const Request*>(all.data());
   std::vector<int> members;
@@ -273,7 +275,6 @@ std::shared_ptr<Communicator> Communicator::split(std::optional<int> color, int 
     if (requests[r].has_color && requests[r].color == *color) members.push_back(r);
   }
   std::ranges::stable_sort(members, {}, [&](int r) { return requests[r].key; });
-  const GilRelease lend;
   return std::make_shared<Communicator>(transport_->split(members), timeout_seconds_, debug_,
                                         traffic_);
 }

@@ -64,6 +64,8 @@ class Transport {
   virtual std::optional<Envelope> probe(std::optional<int> from, std::optional<int> tag) = 0;
   // Returns what collectives have sent.
   const SentMessages& collective_traffic() const { return collective_traffic_; }
+  // Frees what splits have left that none of their ranks uses. All ranks call it before a split.
+  virtual void free_unused_splits() {}
   // A transport over `members`, ranks of this one in their new order. Each of them calls it.
   virtual std::shared_ptr<Transport> split(const std::vector<int>& members) = 0;
   // Zeroed memory that all ranks of this node map; each of them calls it in the same order. Null on

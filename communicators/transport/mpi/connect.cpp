@@ -4,6 +4,8 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "devices/gil_release.h"
@@ -42,13 +44,25 @@ std::vector<std::weak_ptr<MpiTransport>>& transports() {
   return all;
 }
 
+// Those of all processes of the job.
+SplitCommunicators& of_world() {
+  static SplitCommunicators all;
+  return all;
+}
+
 }  // namespace
 
 std::shared_ptr<Transport> connect(const MPI_Comm* comm, bool shares_memory) {
   initialize();
   const GilRelease release;
+  if (comm == nullptr) of_world().free_unused(MPI_COMM_WORLD);
   auto transport =
       std::make_shared<MpiTransport>(comm == nullptr ? MPI_COMM_WORLD : *comm, shares_memory);
+  if (comm == nullptr) {
+    std::vector<int> ranks(static_cast<std::size_t>(transport->topology().size));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    of_world().add(transport->communicators(), std::move(ranks));
+  }
   transports().push_back(transport);
   return transport;
 }

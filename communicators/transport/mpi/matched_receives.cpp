@@ -161,6 +161,7 @@ void MatchedReceives::match(Receive& receive) {
       check_mpi(MPI_Imrecv(to, count, MPI_BYTE, &message, &receive.requests.emplace_back()),
                 "MPI_Imrecv");
     }
+    --comms_->unreceived;
     receive.matched_bytes += count;
     receive.matched = !receive.error.empty() || receive.matched_bytes == receive.bytes;
   }

@@ -14,13 +14,15 @@
 #include <optional>
 #include <utility>
 
+#include "transport/mpi/communicators.h"
 #include "transport/transport.h"
 
 namespace renga {
 
 class MatchedReceives {
  public:
-  explicit MatchedReceives(MPI_Comm comm) : comm_(comm) {}
+  explicit MatchedReceives(std::shared_ptr<MpiCommunicators> comms)
+      : comms_(std::move(comms)), comm_(comms_->user) {}
 
   // Messages from one rank with one tag are matched in the order of these calls.
   std::unique_ptr<Transfer> start(void* data, std::int64_t bytes, int from, int tag,
@@ -42,6 +44,7 @@ class MatchedReceives {
   void match(Queue& queue);
   void match(Receive& receive);
 
+  std::shared_ptr<MpiCommunicators> comms_;
   MPI_Comm comm_;
   std::mutex mutex_;
   std::map<std::pair<int, int>, Queue> unmatched_;  // by source and tag

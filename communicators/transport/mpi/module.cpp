@@ -21,7 +21,7 @@ std::shared_ptr<Transport> connect_to(std::uintptr_t comm_address, bool shares_m
 }
 
 void write_comm(const Transport& transport, std::uintptr_t address) {
-  *reinterpret_cast<MPI_Comm*>(address) = dynamic_cast<const MpiTransport&>(transport).comm();
+  *reinterpret_cast<MPI_Comm*>(address) = dynamic_cast<const MpiTransport&>(transport).lent_comm();
 }
 
 }  // namespace

@@ -13,13 +13,14 @@ namespace renga {
 
 namespace {
 
-// Messages with these tags go on the collectives' MPI_Comm.
+// Messages with this tag go on the collectives' MPI_Comm.
 constexpr int kMessageTag = 0;
-constexpr int kShutdownTag = 1;
+static_assert(kMessageTag != kShutdownTag);
 
 class MpiTransfer final : public Transfer {
  public:
-  MpiTransfer(int peer, bool is_receive) : Transfer(peer), is_receive_(is_receive) {}
+  MpiTransfer(int peer, bool is_receive, std::shared_ptr<MpiCommunicators> communicators)
+      : Transfer(peer), is_receive_(is_receive), communicators_(std::move(communicators)) {}
   ~MpiTransfer() override { cancel(); }
 
   bool cancel() override {
@@ -45,6 +46,7 @@ class MpiTransfer final : public Transfer {
     for (std::int64_t begin = 0; begin == 0 || begin < bytes; begin += kMaxMessageBytes) {
       start(begin, static_cast<int>(std::min(kMaxMessageBytes, bytes - begin)),
             &requests_.emplace_back());
+      if (!is_receive_) ++communicators_->unreceived;
     }
   }
 
@@ -57,6 +59,7 @@ class MpiTransfer final : public Transfer {
       if (!done) return false;
       check_mpi(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
       received_ += count;
+      if (is_receive_) --communicators_->unreceived;
     }
     if (is_receive_ && received_ != expected_) {
       throw std::runtime_error("recv: expected " + std::to_string(expected_) + " bytes from rank " +
@@ -67,6 +70,7 @@ class MpiTransfer final : public Transfer {
 
  private:
   bool is_receive_;
+  std::shared_ptr<MpiCommunicators> communicators_;
   bool cancelled_ = false;
   std::vector<MPI_Request> requests_;
   std::int64_t expected_ = 0;
@@ -137,22 +141,15 @@ void check_mpi(int code, const char* call) {
 
 MpiTransport::MpiTransport(MPI_Comm comm, bool shares_memory) : shares_memory_(shares_memory) {
   in_forked_process();  // records the process that called first
-  check_mpi(MPI_Comm_dup(comm, &user_comm_), "MPI_Comm_dup");
-  check_mpi(MPI_Comm_dup(comm, &collective_comm_), "MPI_Comm_dup");
-  MPI_Comm_set_errhandler(user_comm_, MPI_ERRORS_RETURN);
-  MPI_Comm_set_errhandler(collective_comm_, MPI_ERRORS_RETURN);
-  receives_ = std::make_unique<MatchedReceives>(user_comm_);
+  comms_ = std::make_shared<MpiCommunicators>(comm);
+  receives_ = std::make_unique<MatchedReceives>(comms_);
   if (concurrent()) progress_thread_ = common_progress_thread().get();
   int rank = 0;
-  MPI_Comm_rank(collective_comm_, &rank);
-  check_mpi(
-      MPI_Comm_split_type(collective_comm_, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node_comm_),
-      "MPI_Comm_split_type");
-  topology_ = topology_of(rank, first_ranks_of_nodes(collective_comm_, node_comm_));
+  MPI_Comm_rank(comms_->collective, &rank);
+  topology_ = topology_of(rank, first_ranks_of_nodes(comms_->collective, comms_->node));
   if (shares_memory && topology_.inter_size == 1) {
-    peers_ = readable_peers(node_comm_);
+    peers_ = readable_peers(comms_->node);
   }
-  shut_down_ = std::vector<std::atomic<bool>>(static_cast<std::size_t>(topology_.size));
 }
 
 MpiTransport::~MpiTransport() {
@@ -161,16 +158,16 @@ MpiTransport::~MpiTransport() {
     static_cast<void>(receives_.release());
     static_cast<void>(new std::shared_ptr(std::move(progress_thread_)));
   }
-  // The MPI communicators are not freed: that is collective, and other ranks may never do it.
   if (!mpi_is_finalized()) send_shutdown_notice();
+  comms_->is_unused = true;
 }
 
 std::shared_ptr<std::byte> MpiTransport::allocate_shared(std::size_t bytes) {
   if (!shares_memory_) return nullptr;
-  std::shared_ptr<std::byte> memory = map_shared_memory(node_comm_, bytes);
+  std::shared_ptr<std::byte> memory = map_shared_memory(comms_->node, bytes);
   // Every node has it or none: ranks of different nodes have to take the same path.
   int mapped = memory != nullptr;
-  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &mapped, 1, MPI_INT, MPI_MIN, collective_comm_),
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &mapped, 1, MPI_INT, MPI_MIN, comms_->collective),
             "MPI_Allreduce");
   return mapped ? memory : nullptr;
 }
@@ -181,7 +178,7 @@ void MpiTransport::send_shutdown_notice() {
   for (int r = 0; r < topology_.size; ++r) {
     if (r == topology_.rank) continue;
     MPI_Request request = MPI_REQUEST_NULL;
-    if (MPI_Isend(nullptr, 0, MPI_BYTE, r, kShutdownTag, collective_comm_, &request) ==
+    if (MPI_Isend(nullptr, 0, MPI_BYTE, r, kShutdownTag, comms_->collective, &request) ==
         MPI_SUCCESS) {
       MPI_Request_free(&request);
     }
@@ -190,7 +187,7 @@ void MpiTransport::send_shutdown_notice() {
 
 std::unique_ptr<Transfer> MpiTransport::start_send(const void* data, std::int64_t bytes, int to,
                                                    int tag) {
-  auto transfer = std::make_unique<MpiTransfer>(to, false);
+  auto transfer = std::make_unique<MpiTransfer>(to, false, comms_);
   transfer->start(bytes, [&](std::int64_t begin, int count, MPI_Request* request) {
     check_mpi(MPI_Isend(static_cast<const std::byte*>(data) + begin, count, MPI_BYTE, to,
                         tag == kCollectiveTag ? kMessageTag : tag, comm_for(tag), request),
@@ -204,10 +201,10 @@ std::unique_ptr<Transfer> MpiTransport::start_receive(void* data, std::int64_t b
   if (tag != kCollectiveTag) {
     return receives_->start(data, bytes, from, tag, std::move(accepts));
   }
-  auto transfer = std::make_unique<MpiTransfer>(from, true);
+  auto transfer = std::make_unique<MpiTransfer>(from, true, comms_);
   transfer->start(bytes, [&](std::int64_t begin, int count, MPI_Request* request) {
     check_mpi(MPI_Irecv(static_cast<std::byte*>(data) + begin, count, MPI_BYTE, from, kMessageTag,
-                        collective_comm_, request),
+                        comms_->collective, request),
               "MPI_Irecv");
   });
   return transfer;
@@ -216,14 +213,15 @@ std::unique_ptr<Transfer> MpiTransport::start_receive(void* data, std::int64_t b
 std::shared_ptr<Transport> MpiTransport::split(const std::vector<int>& members) {
   MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
   MPI_Comm comm = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_group(collective_comm_, &all), "MPI_Comm_group");
+  check_mpi(MPI_Comm_group(comms_->collective, &all), "MPI_Comm_group");
   const int size = static_cast<int>(members.size());
   check_mpi(MPI_Group_incl(all, size, members.data(), &some), "MPI_Group_incl");
-  check_mpi(MPI_Comm_create_group(collective_comm_, some, 0, &comm), "MPI_Comm_create_group");
+  check_mpi(MPI_Comm_create_group(comms_->collective, some, 0, &comm), "MPI_Comm_create_group");
   MPI_Group_free(&all);
   MPI_Group_free(&some);
   auto transport = std::make_shared<MpiTransport>(comm, shares_memory_);
   MPI_Comm_free(&comm);
+  comms_->splits.add(transport->comms_, members);
   return transport;
 }
 
@@ -232,16 +230,16 @@ void MpiTransport::progress() {
   int found = 0;
   MPI_Status status;
   MPI_Message message = MPI_MESSAGE_NULL;  // a matched probe: no other thread receives it
-  MPI_Improbe(MPI_ANY_SOURCE, kShutdownTag, collective_comm_, &found, &message, &status);
+  MPI_Improbe(MPI_ANY_SOURCE, kShutdownTag, comms_->collective, &found, &message, &status);
   if (!found) return;
   MPI_Mrecv(nullptr, 0, MPI_BYTE, &message, MPI_STATUS_IGNORE);
-  shut_down_[static_cast<std::size_t>(status.MPI_SOURCE)] = true;
+  comms_->shut_down[static_cast<std::size_t>(status.MPI_SOURCE)] = true;
 }
 
 int MpiTransport::max_tag() const {
   int* greatest = nullptr;
   int found = 0;
-  MPI_Comm_get_attr(user_comm_, MPI_TAG_UB, &greatest, &found);
+  MPI_Comm_get_attr(comms_->user, MPI_TAG_UB, &greatest, &found);
   return found ? *greatest : 32767;  // the least that MPI allows
 }
 

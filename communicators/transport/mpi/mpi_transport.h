@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "transport/mpi/communicators.h"
 #include "transport/mpi/matched_receives.h"
 #include "transport/mpi/peer_memory.h"
 #include "transport/progress_thread.h"
@@ -24,9 +25,15 @@ class MpiTransport final : public Transport {
   MpiTransport(MPI_Comm comm, bool shares_memory);
   ~MpiTransport() override;
 
-  MPI_Comm comm() const { return user_comm_; }
+  const std::shared_ptr<MpiCommunicators>& communicators() const { return comms_; }
+  // For a user, who may keep it: it is never freed.
+  MPI_Comm lent_comm() const {
+    comms_->is_lent = true;
+    return comms_->user;
+  }
 
   const Topology& topology() const override { return topology_; }
+  void free_unused_splits() override { comms_->splits.free_unused(comms_->collective); }
   std::shared_ptr<Transport> split(const std::vector<int>& members) override;
   std::shared_ptr<std::byte> allocate_shared(std::size_t bytes) override;
   bool can_read_peers() const override { return !peers_.empty(); }
@@ -40,7 +47,9 @@ class MpiTransport final : public Transport {
   int max_tag() const override;
   bool concurrent() const override;
   ProgressThread* progress_thread() const override { return progress_thread_.get(); }
-  bool has_shut_down(int rank) const override { return shut_down_[static_cast<std::size_t>(rank)]; }
+  bool has_shut_down(int rank) const override {
+    return comms_->shut_down[static_cast<std::size_t>(rank)];
+  }
   void abort(int code) override;
 
   // Tells the other ranks that this one exits and sends nothing more: a peer that waits for it
@@ -52,17 +61,16 @@ class MpiTransport final : public Transport {
                                        int tag) override;
   std::unique_ptr<Transfer> start_receive(void* data, std::int64_t bytes, int from, int tag,
                                           Accepts accepts) override;
-  MPI_Comm comm_for(int tag) const { return tag == kCollectiveTag ? collective_comm_ : user_comm_; }
+  MPI_Comm comm_for(int tag) const {
+    return tag == kCollectiveTag ? comms_->collective : comms_->user;
+  }
 
   bool shares_memory_;
-  MPI_Comm user_comm_ = MPI_COMM_NULL;        // messages of users
-  MPI_Comm collective_comm_ = MPI_COMM_NULL;  // messages of collectives
-  MPI_Comm node_comm_ = MPI_COMM_NULL;        // the ranks of this node
+  std::shared_ptr<MpiCommunicators> comms_;
   std::unique_ptr<MatchedReceives> receives_;
   std::shared_ptr<ProgressThread> progress_thread_;  // of all transports of this process
   Topology topology_;
-  std::vector<pid_t> peers_;                  // of one node, by rank; none if they are not readable
-  std::vector<std::atomic<bool>> shut_down_;  // by rank
+  std::vector<pid_t> peers_;  // of one node, by rank; none if they are not readable
   bool shutdown_notice_sent_ = false;
 };
 

@@ -214,6 +214,29 @@ def test_mpi_comm_has_the_same_ranks(tmp_path, first):
     assert output.count("reached the end") == 3
 
 
+def test_communicators_of_groups_are_freed(tmp_path):
+    """Open MPI numbers communicators by the least number that is free."""
+    pytest.importorskip("mpi4py")
+    body = """
+    def group():
+        return comm.split(comm.rank % 2, comm.rank)
+    used = []
+    for i in range(40):
+        part = group()
+        part.split(0, part.rank).all_reduce(np.ones(1000))
+        if i < 2 or (i < 4 and comm.rank == 0):
+            used.append(part)
+        elif i == 4:  # nobody receives the message
+            part.send(np.ones(3), (part.rank + 1) % part.size, wait=False)
+    assert group().mpi_comm.py2f() < 60  # each group has three
+    for part in used[:2]:
+        assert part.allreduce_obj(1) == part.size
+    """
+    code, output, _ = run_job(tmp_path, body, ranks=3)
+    assert code == 0, output
+    assert output.count("reached the end") == 3
+
+
 def test_exception_ends_the_job_if_mpi4py_initialized_mpi(tmp_path):
     pytest.importorskip("mpi4py")
     body = "if comm.rank == 1: raise ValueError('no luck')"
