@@ -1,13 +1,9 @@
 #include "collectives/call_comparison.h"
 
-#include <algorithm>
-
 namespace renga::point_to_point {
 
-namespace {
-
-// Exchanges the calls themselves, once the ranks know that they differ.
-[[noreturn]] void throw_mismatch(const CollectiveContext& context) {
+// Exchanges the calls themselves.
+void throw_mismatch(const CollectiveContext& context) {
   const auto size = static_cast<std::size_t>(context.size());
   const Buffer memory =
       make_buffer(context, context.size() * static_cast<std::int64_t>(sizeof(Call)));
@@ -23,21 +19,24 @@ namespace {
   fail<CallMismatch>(context.call.op, ": expected the same call on every rank");
 }
 
+namespace {
+
 // Computes the least and the greatest digest over all ranks: in step k, each rank receives those
 // that the rank 2^k before it has found.
 bool all_equal(const CollectiveContext& context, std::uint64_t digest) {
   const RankGroup group = all_ranks(context);
-  const Buffer memory = make_buffer(context, 4 * static_cast<std::int64_t>(sizeof(digest)));
-  auto* const range = reinterpret_cast<std::uint64_t*>(memory.get());
-  std::fill_n(range, 4, digest);
+  constexpr auto bytes = static_cast<std::int64_t>(sizeof(DigestRange));
+  const Buffer memory = make_buffer(context, 2 * bytes);
+  auto* const range = reinterpret_cast<DigestRange*>(memory.get());
+  range[0] = {digest, digest};
   for (int step = 1; step < context.size(); step *= 2) {
     const int to = (context.rank() + step) % context.size();
     const int from = (context.rank() - step + context.size()) % context.size();
-    send_receive(group, byte_span(memory.get(), 16), to, byte_span(memory.get() + 16, 16), from);
-    range[0] = std::min(range[0], range[2]);
-    range[1] = std::max(range[1], range[3]);
+    send_receive(group, byte_span(memory.get(), bytes), to, byte_span(memory.get() + bytes, bytes),
+                 from);
+    range[0].add(range[1]);
   }
-  return range[0] == range[1];
+  return range[0].least == range[0].greatest;
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 // same messages, so that the comparison costs it no time.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "collectives/rank_group.h"
@@ -23,8 +25,21 @@ inline bool fits_first_message(const CollectiveContext& context, std::int64_t by
   return context.size() <= kFewRanks && bytes <= FirstMessage::kPayloadBytes;
 }
 
+// The least and the greatest digest of some ranks' calls.
+struct DigestRange {
+  std::uint64_t least;
+  std::uint64_t greatest;
+
+  void add(const DigestRange& other) {
+    least = std::min(least, other.least);
+    greatest = std::max(greatest, other.greatest);
+  }
+};
+
 // Throws CallMismatch on all ranks unless their calls match.
 void compare_calls(const CollectiveContext& context);
+// Every rank calls it once the ranks know that their calls differ, and it says which do.
+[[noreturn]] void throw_mismatch(const CollectiveContext& context);
 
 // The first messages to and from each rank; those of this rank to itself are not used.
 class FirstMessages {

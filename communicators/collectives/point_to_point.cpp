@@ -6,6 +6,7 @@
 #include "collectives/call_comparison.h"
 #include "collectives/hierarchical.h"
 #include "collectives/partition.h"
+#include "collectives/two_level_comparison.h"
 #include "collectives/unequal_nodes.h"
 
 namespace renga::point_to_point {
@@ -19,22 +20,6 @@ constexpr std::int64_t kBytesPerRank = std::int64_t{1} << 20;
 
 std::span<std::byte> bytes_of(const Array& x) {
   return x.defined() ? byte_span(x.data(), x.size() * x.itemsize()) : std::span<std::byte>();
-}
-
-// Reduces vectors that fit into the first messages, in which the calls are compared.
-void all_reduce_small(const CollectiveContext& context, const FlatBucket& x, const FlatBucket& y,
-                      Dtype dtype, ReduceOp reduction) {
-  const std::int64_t bytes = x.bytes();
-  const Buffer memory = make_buffer(context, context.size() * bytes + bytes);
-  const auto operand = [&](int r) { return byte_span(memory.get() + r * bytes, bytes); };
-  x.read(0, bytes, operand(context.rank()).data());
-  compare_and_send_receive_all(
-      context, [&](int) { return operand(context.rank()); }, operand);
-  std::vector<const std::byte*> xs;
-  for (int r = 0; r < context.size(); ++r) xs.push_back(operand(r).data());
-  std::byte* const result = memory.get() + context.size() * bytes;
-  reduce(reduction, dtype, xs, result, bytes / size_of(dtype));
-  y.write(0, bytes, result);
 }
 
 // Along a binomial tree, overwrites `x`, which is contiguous, by that of the root.
@@ -56,9 +41,11 @@ void broadcast_along_tree(const CollectiveContext& context, const Array& x, int 
   wait_all_or_cancel(transfers, context);
 }
 
-// sent[r] goes to rank r, received[r] comes from it.
+// sent[r] goes to rank r, received[r] comes from it: move(sent bytes of r, received bytes of r)
+// moves them between ranks.
+template <class Move>
 void exchange(const CollectiveContext& context, const std::vector<Array>& sent,
-              const std::vector<Array>& received) {
+              const std::vector<Array>& received, const Move& move) {
   const std::vector<Array> buffers = receive_buffers(received, is_contiguous);
   const KeptArrays sources = keep(context, send_buffers(sent, is_contiguous));
   const KeptArrays destinations = keep(context, buffers);
@@ -67,9 +54,8 @@ void exchange(const CollectiveContext& context, const std::vector<Array>& sent,
   };
   const auto own_x = bytes_at(sources, context.rank());
   const auto own_y = bytes_at(destinations, context.rank());
-  compare_and_send_receive_all(
-      context, [&](int r) { return bytes_at(sources, r); },
-      [&](int r) { return bytes_at(destinations, r); });
+  move([&](int r) { return bytes_at(sources, r); },
+       [&](int r) { return bytes_at(destinations, r); });
   if (!own_y.empty() && own_y.data() != own_x.data()) {
     std::memmove(own_y.data(), own_x.data(), own_y.size());
   }
@@ -84,7 +70,7 @@ class Messages : public HostCollectives {
     if (!arguments.algorithm && fits_first_message(context, x.bytes())) {
       return all_reduce_small(context, x, y, dtype, arguments.reduction);
     }
-    compare_calls(context);
+    compare(context);
     if (arguments.algorithm) {
       return point_to_point::all_reduce(context, {}, arguments.algorithm, x, y, dtype,
                                         arguments.reduction);
@@ -96,7 +82,7 @@ class Messages : public HostCollectives {
   void reduce_scatter(const CollectiveContext& context, const Arguments& arguments) override {
     const Dtype dtype = arguments.dtype();
     const FlatBucket x(arguments.xs), y(arguments.ys);
-    if (y.bytes() == 0) return compare_calls(context);
+    if (y.bytes() == 0) return compare(context);
     const int size = context.size();
     const std::int64_t chunk = std::min(y.bytes(), kBytesPerRank);
     const Buffer own = make_buffer(context, size * chunk);
@@ -108,7 +94,7 @@ class Messages : public HostCollectives {
         return byte_span(others.get() + from * length, length);
       };
       if (begin == 0) {
-        compare_and_send_receive_all(context, sent, received);
+        compare_and_exchange(context, sent, received);
       } else {
         send_receive_all(all_ranks(context), sent, received);
       }
@@ -123,11 +109,18 @@ class Messages : public HostCollectives {
 
   void all_gather(const CollectiveContext& context, const Arguments& arguments) override {
     const Array input = send_buffers(arguments.xs, is_contiguous)[0];
-    exchange(context, std::vector<Array>(arguments.ys.size(), input), arguments.ys);
+    exchange(context, std::vector<Array>(arguments.ys.size(), input), arguments.ys,
+             [&](const BytesOf& sent, const BytesOf& received) {
+               compare_and_gather(
+                   context, [&](int r) { return r == context.rank() ? sent(r) : received(r); });
+             });
   }
 
   void all_to_all(const CollectiveContext& context, const Arguments& arguments) override {
-    exchange(context, arguments.xs, arguments.ys);
+    exchange(context, arguments.xs, arguments.ys,
+             [&](const BytesOf& sent, const BytesOf& received) {
+               compare_and_exchange(context, sent, received);
+             });
   }
 
   void broadcast(const CollectiveContext& context, const Arguments& arguments) override {
@@ -138,21 +131,47 @@ class Messages : public HostCollectives {
     const KeptArrays kept = keep(context, buffers);
     const Array& x = buffers[0];
     if (fits_first_message(context, std::ssize(bytes_of(x)))) {
-      const auto sent_by = [&](int rank) {
-        return rank == root ? bytes_of(x) : std::span<std::byte>();
-      };
-      compare_and_send_receive_all(
-          context, [&](int) { return sent_by(context.rank()); }, sent_by);
+      compare_and_gather(context,
+                         [&](int r) { return r == root ? bytes_of(x) : std::span<std::byte>(); });
     } else {
-      compare_calls(context);
+      compare(context);
       broadcast_along_tree(context, x, root);
     }
     copy_received(buffers, arguments.ys);
   }
 
-  void barrier(const CollectiveContext& context) override { compare_calls(context); }
+  void barrier(const CollectiveContext& context) override { compare(context); }
+
+ protected:
+  // Each throws CallMismatch on all ranks unless their calls match.
+  virtual void compare(const CollectiveContext& context) { compare_calls(context); }
+  // All ranks get block_of(r) of each rank r, whose size they know.
+  virtual void compare_and_gather(const CollectiveContext& context, const BytesOf& block_of) {
+    compare_and_send_receive_all(
+        context, [&](int) { return block_of(context.rank()); }, block_of);
+  }
+  // sent(r) goes to rank r, received(r) comes from it.
+  virtual void compare_and_exchange(const CollectiveContext& context, const BytesOf& sent,
+                                    const BytesOf& received) {
+    compare_and_send_receive_all(context, sent, received);
+  }
 
  private:
+  // Reduces vectors that fit into the first messages, in which the calls are compared.
+  void all_reduce_small(const CollectiveContext& context, const FlatBucket& x, const FlatBucket& y,
+                        Dtype dtype, ReduceOp reduction) {
+    const std::int64_t bytes = x.bytes();
+    const Buffer memory = make_buffer(context, context.size() * bytes + bytes);
+    const auto operand = [&](int r) { return byte_span(memory.get() + r * bytes, bytes); };
+    x.read(0, bytes, operand(context.rank()).data());
+    compare_and_gather(context, operand);
+    std::vector<const std::byte*> xs;
+    for (int r = 0; r < context.size(); ++r) xs.push_back(operand(r).data());
+    std::byte* const result = memory.get() + context.size() * bytes;
+    reduce(reduction, dtype, xs, result, bytes / size_of(dtype));
+    y.write(0, bytes, result);
+  }
+
   // Reduces vectors that do not fit into the first messages, after the calls have been compared.
   virtual void reduce_long(const CollectiveContext& context, const NetworkModel& network,
                            const FlatBucket& x, const FlatBucket& y, Dtype dtype,
@@ -170,7 +189,7 @@ class TwoLevels final : public Messages {
   void reduce_scatter(const CollectiveContext& context, const Arguments& arguments) override {
     const FlatBucket x(arguments.xs), y(arguments.ys);
     if (!is_on_two_levels(context, y.bytes())) return Messages::reduce_scatter(context, arguments);
-    compare_calls(context);
+    compare(context);
     hierarchical::reduce_scatter(context, segment_, x, y, arguments.dtype(), arguments.reduction);
   }
 
@@ -181,15 +200,30 @@ class TwoLevels final : public Messages {
       longest = std::max(longest, ys.emplace_back(std::span(&y, 1)).bytes());
     }
     if (!is_on_two_levels(context, longest)) return Messages::all_gather(context, arguments);
-    compare_calls(context);
+    compare(context);
     hierarchical::all_gather(context, segment_, FlatBucket(arguments.xs), ys);
   }
 
  private:
+  void compare(const CollectiveContext& context) override {
+    if (!is_uniform(context)) return Messages::compare(context);
+    compare_on_two_levels(context, segment_);
+  }
+  void compare_and_gather(const CollectiveContext& context, const BytesOf& block_of) override {
+    if (!is_uniform(context)) return Messages::compare_and_gather(context, block_of);
+    compare_and_gather_on_two_levels(context, segment_, block_of);
+  }
+  void compare_and_exchange(const CollectiveContext& context, const BytesOf& sent,
+                            const BytesOf& received) override {
+    if (!is_uniform(context)) return Messages::compare_and_exchange(context, sent, received);
+    compare_on_two_levels(context, segment_);
+    send_receive_all(all_ranks(context), sent, received);
+  }
+
   void reduce_long(const CollectiveContext& context, const NetworkModel& network,
                    const FlatBucket& x, const FlatBucket& y, Dtype dtype,
                    ReduceOp reduction) override {
-    if (context.transport.topology().uniform_nodes) {
+    if (is_uniform(context)) {
       hierarchical::all_reduce(context, segment_, network, x, y, dtype, reduction);
     } else if (unequal_nodes::pays(context, network, x.bytes())) {
       unequal_nodes::all_reduce(context, segment_, x, y, dtype, reduction);
@@ -198,11 +232,16 @@ class TwoLevels final : public Messages {
     }
   }
 
+  // Whether the ranks of a node are a subtree of a reduction, and more than one.
+  static bool is_uniform(const CollectiveContext& context) {
+    const Topology& topology = context.transport.topology();
+    return topology.uniform_nodes && topology.intra_size > 1;
+  }
+
   // Whether a collective whose blocks are so long goes by two levels; every rank is told the same.
   bool is_on_two_levels(const CollectiveContext& context, std::int64_t block_bytes) const {
-    const Topology& topology = context.transport.topology();
-    return topology.uniform_nodes && topology.intra_size > 1 &&
-           context.size() <= hierarchical::kMostRanks && !fits_first_message(context, block_bytes);
+    return is_uniform(context) && context.size() <= hierarchical::kMostRanks &&
+           !fits_first_message(context, block_bytes);
   }
 
   SharedSegment& segment_;

@@ -1,7 +1,6 @@
-#include "collectives/call_comparison.h"
-
 #include <doctest/doctest.h>
 
+#include "collectives/two_level_comparison.h"
 #include "ranks.h"
 
 using namespace renga;
@@ -23,6 +22,56 @@ TEST_CASE("a call that differs is an error on all ranks, which names it") {
           doctest::Contains("got sum on rank 0 and max on rank 1"), CallMismatch);
       CHECK_NOTHROW(point_to_point::compare_calls(context_of(transport)));
     });
+  }
+}
+
+namespace {
+
+// Calls body(context, segment) on each rank of three nodes with two ranks.
+void run_on_nodes(const std::function<void(const CollectiveContext&, SharedSegment&)>& body,
+                  const std::function<const char*(int rank)>& call_of) {
+  run_ranks({0, 0, 1, 1, 2, 2}, [&](Transport& transport) {
+    const Topology& topology = transport.topology();
+    const auto memory = transport.allocate_shared(SharedSegment::bytes(topology.intra_size));
+    SharedSegment segment(memory, topology.intra_rank, topology.intra_size, 0);
+    body(context_of(transport, call_of(topology.rank)), segment);
+    CHECK_NOTHROW(point_to_point::compare_on_two_levels(context_of(transport), segment));
+  });
+}
+
+}  // namespace
+
+TEST_CASE("a call that differs on one of several nodes is an error on all ranks") {
+  for (const int rank : {1, 4}) {
+    const std::string expected = "got sum on rank 0 and max on rank " + std::to_string(rank);
+    run_on_nodes(
+        [&](const CollectiveContext& context, SharedSegment& segment) {
+          CHECK_THROWS_WITH_AS(point_to_point::compare_on_two_levels(context, segment),
+                               doctest::Contains(expected.c_str()), CallMismatch);
+        },
+        [rank](int r) { return r == rank ? "max" : "sum"; });
+  }
+}
+
+TEST_CASE("short blocks travel in the messages by which nodes compare calls") {
+  constexpr std::int64_t payload = point_to_point::FirstMessage::kPayloadBytes;
+  for (const std::int64_t bytes : {std::int64_t{0}, payload, payload + 1}) {
+    run_on_nodes(
+        [bytes](const CollectiveContext& context, SharedSegment& segment) {
+          const auto size = static_cast<std::size_t>(bytes);
+          std::vector<std::vector<std::byte>> blocks(6, std::vector<std::byte>(size));
+          blocks[static_cast<std::size_t>(context.rank())].assign(
+              size, static_cast<std::byte>(context.rank()));
+          point_to_point::compare_and_gather_on_two_levels(context, segment, [&](int r) {
+            return std::span(blocks[static_cast<std::size_t>(r)]);
+          });
+          for (std::size_t r = 0; r < 6; ++r) {
+            CHECK(blocks[r] == std::vector(size, static_cast<std::byte>(r)));
+          }
+          const int further = bytes > payload ? 5 : 0;
+          CHECK(context.transport.collective_traffic().messages() == 2 + further);
+        },
+        [](int) { return "sum"; });
   }
 }
 
