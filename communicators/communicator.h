@@ -70,7 +70,7 @@ class Communicator {
                  const LaunchOptions& options, const std::optional<Array>& expected = {});
   // A message that has arrived, from any rank and with any tag unless they are given; the next
   // receive of its source and tag gets it. Waits for one as a receive would, or at most for
-  // `seconds`, after which there is none.
+  // `seconds`, after which there is none; then it sleeps most of the time.
   std::optional<Envelope> probe(std::optional<std::int64_t> from, std::optional<std::int64_t> tag,
                                 std::optional<double> seconds);
 

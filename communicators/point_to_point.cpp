@@ -107,7 +107,8 @@ std::optional<Envelope> Communicator::probe(std::optional<std::int64_t> from,
   const CollectiveContext context{*transport_, Call("recv").with_peer(source.value_or(-1)),
                                   seconds.value_or(timeout_seconds_), true};
   const GilRelease lend;
-  Backoff backoff(context, true);
+  Backoff backoff(context, !seconds);
+  if (seconds) backoff.sleep_at_once();
   while (true) {
     transport_->progress();
     if (const auto found = transport_->probe(source, checked)) return found;

@@ -15,6 +15,9 @@ namespace {
 constexpr int kSpins = 4000;
 constexpr int kSpinsPerProgress = 64;  // other ranks may wait for this one's messages
 constexpr int kYields = 20000;         // as fast as spinning where no other thread wants to run
+// With more ranks than cores, where those that are waited for want to run. If all wait for the
+// network, yielding would keep the cores from what the messages need.
+constexpr int kYieldsIfCrowded = 256;
 constexpr std::chrono::microseconds kShortestSleep{20};
 constexpr std::chrono::microseconds kLongestSleep{1000};
 constexpr std::chrono::milliseconds kSignalInterval{50};
@@ -33,11 +36,20 @@ Backoff::Backoff(Transport& transport, double timeout_seconds, bool interruptibl
     : transport_(transport),
       timeout_seconds_(timeout_seconds),
       interruptible_(interruptible),
-      drives_progress_(drives_progress) {
-  // With fewer cores than ranks, a spinning rank delays those it waits for. A background thread
-  // would take the core from its own rank, which computes meanwhile.
-  if (has_more_ranks_than_cores(transport)) rounds_ = kSpins;
-  if (!interruptible) rounds_ = kSpins + kYields;
+      sleeps_for_part_(drives_progress) {
+  // A background thread would take the core from its own rank, which computes meanwhile.
+  if (!interruptible) {
+    rounds_ = kSpins + kYields;
+  } else if (has_more_ranks_than_cores(transport)) {
+    // A spinning rank would delay those that it waits for.
+    rounds_ = kSpins + kYields - kYieldsIfCrowded;
+    sleeps_for_part_ = true;
+  }
+}
+
+void Backoff::sleep_at_once() {
+  rounds_ = kSpins + kYields;
+  sleeps_for_part_ = false;
 }
 
 bool Backoff::wait() {
@@ -55,7 +67,7 @@ bool Backoff::wait() {
     // Each sleep costs two context switches, so the time doubles.
     const int exponent = std::min(rounds_ - kSpins - kYields, 10);
     const Clock::duration doubled = kShortestSleep * (1 << exponent);
-    const Clock::duration sleep = drives_progress_ ? (Clock::now() - start_) / 64 : doubled;
+    const Clock::duration sleep = sleeps_for_part_ ? (Clock::now() - start_) / 64 : doubled;
     std::this_thread::sleep_for(std::clamp<Clock::duration>(sleep, kShortestSleep, kLongestSleep));
   }
   return check();

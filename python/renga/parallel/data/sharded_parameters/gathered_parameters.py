@@ -82,6 +82,8 @@ class GatheredParameters(ShardedStates):
 
     def _allocate(self) -> None:
         rank, params = self._comm.rank, self._params
+        ends = numpy.cumsum([layout.row_bytes for layout in self.layouts])
+        memory = self._service.empty(int(ends[-1]))
         self._units = [
             GatheredUnit(
                 self._service,
@@ -89,10 +91,11 @@ class GatheredParameters(ShardedStates):
                 self._lock,
                 rank,
                 layout,
+                part.view(layout.dtype),
                 params,
                 stays=all(_is_small(params[i]) for i in layout.indices),
             )
-            for layout in self.layouts
+            for layout, part in zip(self.layouts, numpy.split(memory, ends[:-1]))
         ]
         for unit in self._units:
             other_threads.add(unit)

@@ -45,6 +45,7 @@ class GatheredUnit:
         lock: that of the parameters' places.
         rank: of this rank's row.
         layout: where the parameters are in rows.
+        sent: this rank's row where others get it, in main memory.
         params: all parameters.
         stays: whether the numbers of all ranks are kept until the next update.
     """
@@ -58,6 +59,7 @@ class GatheredUnit:
         lock: AbstractContextManager[object],
         rank: int,
         layout: ShardLayout,
+        sent: Array,
         params: Sequence[Parameter],
         stays: bool,
     ) -> None:
@@ -72,13 +74,10 @@ class GatheredUnit:
         self._pieces = layout.pieces(rank)
         # Parameters refer to their unit, and the cycle would never be freed.
         self._refs = {i: weakref.ref(params[i]) for i in layout.indices}
-        self.row = layout.empty_row()
+        self._sent = sent
+        self.row = sent if layout.is_on_host else layout.empty_row()
         self.row[...] = 0
-        # Other ranks are given rows in main memory.
-        self._sent = numpy.empty(self.row.shape, self.row.dtype)
-        if isinstance(self.row, numpy.ndarray):
-            self._sent = self.row
-        self.number = service.add(self._sent)
+        self.number = service.add(sent)
         self._flat: Any = None  # all rows; in main memory until they are complete
         self._works: list[Any] = []  # that fill it
         self._is_complete = False

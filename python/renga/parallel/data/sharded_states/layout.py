@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy
+
 from renga import _core
 from renga.communicators import Communicator
 from renga.communicators.arrays import Array
@@ -52,11 +54,17 @@ class ShardLayout:
         self._full_sizes = {i: _full_size(params[i]) for i in indices}
         self.dtype = params[indices[0]].dtype
         self._device = params[indices[0]].device_name
+        self.is_on_host: bool = params[indices[0]].xp is numpy
         self.ranks = ranks
         self._line = _LINE_BYTES // self.dtype.itemsize
         self._begin: dict[int, int] = {}
         self._row_of: dict[int, int] = {}  # of parameters that are in one row
         self.row = self._cut_rows() if cuts else self._whole_rows()
+
+    @property
+    def row_bytes(self) -> int:
+        """Of one row; rows of several layouts that follow each other are aligned."""
+        return int(self.row * self.dtype.itemsize)
 
     def _padded(self, size: int) -> int:
         return -(-size // self._line) * self._line
