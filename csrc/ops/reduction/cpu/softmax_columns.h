@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ops/reduction/cpu/softmax_row.h"
+#include "simd/transpose.h"
 
 namespace renga {
 
@@ -62,8 +63,11 @@ class ColumnBuffer {
       for (std::int64_t i = 0; i < n_; ++i) {
         simd::gather<T>(data + i * step_, position_step_, count, to.row(i));
       }
+    } else if (is_of_squares(count)) {
+      visit_squares<true>(data);
     } else {
-      visit_positions(data, count, [](C& number, T& element) { number = static_cast<C>(element); });
+      visit_positions(0, data, count,
+                      [](C& number, T& element) { number = static_cast<C>(element); });
     }
     return {to.data, to.step};
   }
@@ -73,8 +77,10 @@ class ColumnBuffer {
       for (std::int64_t i = 0; i < n_; ++i) {
         simd::scatter<T>(numbers_.data() + i * kColumns, data + i * step_, position_step_, count);
       }
+    } else if (is_of_squares(count)) {
+      visit_squares<false>(data);
     } else {
-      visit_positions(data, count, [](C& number, T& element) { element = T(number); });
+      visit_positions(0, data, count, [](C& number, T& element) { element = T(number); });
     }
   }
 
@@ -84,12 +90,70 @@ class ColumnBuffer {
   }
   // Memory is visited in its order.
   bool is_row_by_row() const { return step_ >= position_step_; }
+  // Visits the numbers from `first` on of each position.
   template <class Visit>
-  void visit_positions(std::byte* data, std::int64_t count, const Visit& visit) {
+  void visit_positions(std::int64_t first, std::byte* data, std::int64_t count,
+                       const Visit& visit) {
     for (std::int64_t j = 0; j < count; ++j) {
-      for (std::int64_t i = 0; i < n_; ++i) {
+      for (std::int64_t i = first; i < n_; ++i) {
         visit(numbers_[static_cast<std::size_t>(i * kColumns + j)],
               *reinterpret_cast<T*>(data + i * step_ + j * position_step_));
+      }
+    }
+  }
+
+  // Whether the numbers of each position adjoin, so that squares of them are transposed in
+  // registers.
+  bool is_of_squares(std::int64_t count) const {
+    return std::is_same_v<C, float> && step_ == sizeof(T) && count == kColumns;
+  }
+  template <bool reads>
+  void visit_squares(std::byte* data) {
+    if constexpr (std::is_same_v<C, float>) {
+      std::int64_t done = 0;
+      simd::dispatch_for<T>([&](auto target) __attribute__((always_inline)) {
+        constexpr std::int64_t width = decltype(target)::width;
+        done = is_half<T> ? n_ / width * width : n_;
+        for (std::int64_t j = 0; j < kColumns; j += width) {
+          std::int64_t i = 0;
+          for (; i + width <= n_; i += width) visit_square<decltype(target), reads>(data, i, j);
+          if (i < done) visit_square<decltype(target), reads, false>(data, i, j);
+        }
+      });
+      visit_positions(done, data, kColumns, [](C& number, T& element) {
+        reads ? void(number = static_cast<C>(element)) : void(element = T(number));
+      });
+    }
+  }
+  // Numbers from i on of positions from j on; those of the last square may be fewer.
+  template <class Target, bool reads, bool is_whole = true>
+  [[gnu::always_inline]] void visit_square(std::byte* data, std::int64_t i, std::int64_t j) {
+    using V = simd::Vector<Target, float>;
+    const int count = is_whole ? V::width : static_cast<int>(n_ - i);
+    const auto elements = [ =, this ](int k) __attribute__((always_inline)) {
+      return reinterpret_cast<T*>(data + (j + k) * position_step_) + i;
+    };
+    float* const columns = numbers_.data() + i * kColumns + j;
+    simd::Floats<Target> rows[V::width] = {};
+#pragma GCC unroll 16
+    for (int k = 0; k < V::width; ++k) {
+      if constexpr (!reads) {
+        if (k < count) rows[k] = V::load(columns + k * kColumns);
+      } else if constexpr (is_whole) {
+        rows[k] = V::load(elements(k));
+      } else if constexpr (!is_half<T>) {
+        rows[k] = simd::load_first<Target>(elements(k), count);
+      }
+    }
+    simd::transpose<Target>(rows);
+#pragma GCC unroll 16
+    for (int k = 0; k < V::width; ++k) {
+      if constexpr (reads) {
+        if (k < count) V::store(rows[k], columns + k * kColumns);
+      } else if constexpr (is_whole) {
+        V::store(rows[k], elements(k));
+      } else if constexpr (!is_half<T>) {
+        simd::store_first<Target>(rows[k], elements(k), count);
       }
     }
   }

@@ -194,3 +194,12 @@ def test_softmax(dtype, shape, layout):
             F.log_softmax(a, axis).array, exact, unit, 8 * unit
         )
         numpy.testing.assert_allclose(F.logsumexp(a, axis).array, total, unit, 8 * unit)
+
+
+@pytest.mark.parametrize("n", [10, 16, 40])
+def test_softmax_of_bfloat16(n):
+    a = rng.integers(-32, 33, (70, n)) / 8  # exact in bfloat16
+    exact = numpy.exp(a) / numpy.exp(a).sum(1, keepdims=True)
+    with renga.using_config("dtype", renga.mixed_bfloat16):
+        x = renga._core.as_activation(renga.Variable(a.astype("f")))
+        numpy.testing.assert_allclose(F.softmax(x).array, exact, 2**-8)
