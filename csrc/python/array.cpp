@@ -290,10 +290,7 @@ bool type_caster<renga::Dims>::load(handle source, bool convert) {
   const bool is_list = PyTuple_Check(source.ptr()) || PyList_Check(source.ptr());
   if (!is_list && append(source)) return true;
   // An argument that is not converted is an integer or a tuple, as Chainer's axes to be reduced.
-  if (!convert && !PyTuple_Check(source.ptr())) {
-    throw type_error("expected an integer or a tuple of integers, got " +
-                     repr(source).cast<std::string>());
-  }
+  if (!convert && !PyTuple_Check(source.ptr())) return false;
   if (!PySequence_Check(source.ptr()) || PyUnicode_Check(source.ptr()) ||
       PyBytes_Check(source.ptr())) {
     return false;

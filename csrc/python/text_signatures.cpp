@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string>
 
+#include "python/argument_errors.h"
+
 namespace py = pybind11;
 
 namespace renga::python {
@@ -27,6 +29,7 @@ std::string without_annotations(const std::string& declaration) {
 // first line is "name(x: Variable, axis: int = 1) -> Variable".
 void add_text_signature(PyObject* function) {
   PyMethodDef* definition = reinterpret_cast<PyCFunctionObject*>(function)->m_ml;
+  explain_wrong_arguments(definition);
   if (definition->ml_doc == nullptr) return;
   const std::string doc = definition->ml_doc;
   const auto end = doc.substr(0, doc.find('\n')).find(") -> ");

@@ -1,5 +1,6 @@
-"""Invalid arguments of optimizers, hooks, iterators and data sets."""
+"""Invalid arguments of optimizers, hooks, iterators, data sets and bound functions."""
 
+import re
 import warnings
 
 import numpy
@@ -336,3 +337,16 @@ X, LABELS, BITS = numpy.ones((2, 3), "f"), [0, 2], [[1, 0, 1], [0, 1, 1]]
 def test_labels_are_arrays(call, labels):
     with pytest.raises(TypeError, match=f"as an array, got {type(labels).__name__}$"):
         call(labels)
+
+
+def test_arguments_of_bound_functions():
+    x = numpy.ones((2, 3), "f")
+    wrong = [("sum", "0"), ("logsumexp", 1.0), ("argmax", (0, 1)), ("softmax", None)]
+    for name, axis in wrong:
+        with pytest.raises(TypeError) as error:
+            getattr(F, name)(x, axis=axis)
+        text = str(error.value)
+        assert re.match(rf"{name}: expected \(x: .*, axis: ", text), text
+        assert text.endswith(f", got (numpy.ndarray of float32 (2, 3), axis={axis!r})")
+    with pytest.raises(TypeError, match=r"^backward: .*2, 3\), loss_scale='a'\)$"):
+        renga.Variable(x).backward(loss_scale="a")
