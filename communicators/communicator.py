@@ -208,9 +208,10 @@ class Communicator(ArrayCommunicator):
         ys = self._with_headers("all_to_allv", name, sent, sources, root)
         return tuple(ys) if is_root else None
 
-    def scatter(self, xs: Sequence[Array] | None, root: int = 0) -> Any:
+    def scatter(self, xs: Sequence[Array] | None, root: int = 0) -> Array:
         """Item ``rank`` of the root's ``xs``, a sequence of arrays or an array."""
-        return self._scatter("scatter", xs, root)
+        item: Array = self._scatter("scatter", xs, root)
+        return item
 
     def _scatter(self, name: str, xs: Any, root: int) -> Any:
         root = self._root(name, root)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from renga.core.types import ArrayLike
+from renga.core.types import Array, ArrayLike
 
 _T = TypeVar("_T")
 
@@ -35,7 +35,7 @@ class CommunicatorBase:
     inter_size: int
 
     @property
-    def origin(self) -> Any:
+    def origin(self) -> CommunicatorBase:
         """The communicator that it was split from first; itself if from none."""
         return self if self._origin is None else self._origin
 
@@ -60,23 +60,25 @@ class CommunicatorBase:
         """Receives an array or a tuple of arrays from a rank."""
         raise NotImplementedError
 
-    def bcast(self, data: object, max_buf_len: int | None = None, root: int = 0) -> Any:
+    def bcast(
+        self, data: object, max_buf_len: int | None = None, root: int = 0
+    ) -> Array:
         """The root's array, on every rank."""
         raise NotImplementedError
 
-    def gather(self, data: object, root: int = 0) -> Any:
+    def gather(self, data: object, root: int = 0) -> tuple[Array, ...] | None:
         """The ranks' arrays as a tuple on the root, None elsewhere."""
         raise NotImplementedError
 
-    def allgather(self, x: ArrayLike) -> Any:
+    def allgather(self, x: ArrayLike) -> tuple[Array, ...]:
         """The ranks' arrays as a tuple, on every rank."""
         raise NotImplementedError
 
-    def alltoall(self, xs: Any) -> Any:
+    def alltoall(self, xs: Any) -> tuple[Array, ...]:
         """``xs[r]`` goes to rank ``r``; item ``r`` of the result is from rank ``r``."""
         raise NotImplementedError
 
-    def scatter(self, xs: Any, root: int = 0) -> Any:
+    def scatter(self, xs: Any, root: int = 0) -> Array:
         """Item ``rank`` of the root's ``xs``."""
         raise NotImplementedError
 

@@ -27,7 +27,7 @@ class Native(Protocol):
     def call(
         self,
         collective: str,
-        xs: Sequence[Any],
+        xs: Sequence[object],
         ys: Sequence[Array],
         op: str = "sum",
         communication_dtype: str = "",

@@ -46,7 +46,7 @@ class Work:
             self._native.wait(seconds)
         return self._result()
 
-    def then(self, function: Callable[[Any], Any]) -> Work:
+    def then(self, function: Callable[[Any], object]) -> Work:
         """This communication, with ``function(result)`` as its result.
 
         The thread that waits for it computes the result, at its first ``wait``.

@@ -11,7 +11,7 @@ from renga.backends import cuda
 from renga.communicators.communicator import Communicator
 from renga.communicators.messages import headers, pending_receive
 from renga.communicators.messages.headers import DEVICE
-from renga.core.types import ArrayLike
+from renga.core.types import Array, ArrayLike
 from renga.utils.containers import leaves, map_leaves
 
 
@@ -42,15 +42,15 @@ class StagedCommunicator(Communicator):
             work, lambda ys: unpack([_placed(y, to) for y, to in zip(ys, outs)]), wait
         )
 
-    def allgather(self, x: Any) -> Any:
+    def allgather(self, x: Any) -> tuple[Array, ...]:
         ys = super().allgather(to_host(x))
         return cuda.to_gpu(ys) if on_gpu(x) else ys
 
-    def alltoall(self, xs: Any) -> Any:
+    def alltoall(self, xs: Any) -> tuple[Array, ...]:
         ys = super().alltoall([to_host(x) for x in xs])
         return cuda.to_gpu(ys) if any(on_gpu(x) for x in xs) else ys
 
-    def gather(self, data: Any, root: int = 0) -> Any:
+    def gather(self, data: Any, root: int = 0) -> tuple[Array, ...] | None:
         ys = super().gather(to_host(data), root)
         return cuda.to_gpu(ys) if on_gpu(data) and ys is not None else ys
 
@@ -59,12 +59,12 @@ class StagedCommunicator(Communicator):
         data: Any,
         root: int = 0,
         max_buf_len: int | None = None,
-    ) -> Any:
+    ) -> Array:
         is_placed = self._root_has_gpu_arrays(data, root)
         y = super().bcast(to_host(data), root, max_buf_len)
         return cuda.to_gpu(y) if is_placed else y
 
-    def scatter(self, xs: Any, root: int = 0) -> Any:
+    def scatter(self, xs: Any, root: int = 0) -> Array:
         is_placed = self._root_has_gpu_arrays(xs, root)
         sent = [to_host(x) for x in xs] if self.rank == root else None
         y = super().scatter(sent, root)

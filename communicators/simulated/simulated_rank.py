@@ -43,7 +43,7 @@ class SimulatedRank(Native, abc.ABC):
     def call(
         self,
         collective: str,
-        xs: Sequence[Any],
+        xs: Sequence[object],
         ys: Sequence[Array],
         op: str = "sum",
         communication_dtype: str = "",
@@ -80,7 +80,7 @@ class SimulatedRank(Native, abc.ABC):
     def _run(self, call: CollectiveCall, wait: bool) -> Any:
         """Moves the data, takes the time and counts."""
 
-    def all_reduce_in_place(self, x: Any, op: str) -> bool:
+    def all_reduce_in_place(self, x: object, op: str) -> bool:
         """False: there is no faster path than ``call``."""
         return False
 

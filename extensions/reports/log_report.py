@@ -33,7 +33,7 @@ class LogReport(extension.Extension):
         self,
         keys: Iterable[str] | str | None = None,
         trigger: TriggerLike = (1, "epoch"),
-        postprocess: Callable[[dict[str, Any]], object] | None = None,
+        postprocess: Callable[[dict[str, object]], object] | None = None,
         filename: str | None = None,
         **kwargs: object,
     ) -> None:

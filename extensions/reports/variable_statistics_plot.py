@@ -39,7 +39,7 @@ class VariableStatisticsPlot(extension.Extension):
 
     def __init__(
         self,
-        targets: Any,
+        targets: object,
         max_sample_size: int = 1000,
         report_data: bool = True,
         report_grad: bool = True,

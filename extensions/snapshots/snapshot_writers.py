@@ -48,7 +48,7 @@ class Writer:
         outdir: str,
         target: object,
         savefun: Callable[..., object],
-        **kwds: Any,
+        **kwds: object,
     ) -> None:
         """Calls ``savefun(path, target, **kwds)``: the file is replaced atomically.
 
@@ -94,7 +94,7 @@ class SimpleWriter(Writer):
     """
 
     def __init__(
-        self, savefun: Callable[..., object] = npz.save_npz, **kwds: Any
+        self, savefun: Callable[..., object] = npz.save_npz, **kwds: object
     ) -> None:
         super().__init__()
         self._savefun = savefun
@@ -140,7 +140,7 @@ class StandardWriter(SimpleWriter):
         return {**vars(self), "_worker": None}
 
     def create_worker(
-        self, filename: str, outdir: str, target: object, **kwds: Any
+        self, filename: str, outdir: str, target: object, **kwds: object
     ) -> Any:
         """What writes the file: an object with ``start()`` and ``join()``."""
         raise NotImplementedError
@@ -247,7 +247,7 @@ class QueueWriter(Writer):
     )
 
     def __init__(
-        self, savefun: Callable[..., object] = npz.save_npz, task: Any = None
+        self, savefun: Callable[..., object] = npz.save_npz, task: object = None
     ) -> None:
         super().__init__()
         self._task = self.create_task(savefun) if task is None else task
@@ -271,7 +271,7 @@ class QueueWriter(Writer):
         vars(self).update(state)
         self._begin()
 
-    def create_task(self, savefun: Callable[..., object]) -> Any:
+    def create_task(self, savefun: Callable[..., object]) -> Writer:
         """What the consumer calls with (filename, outdir, target)."""
         return SimpleWriter(savefun)
 
@@ -279,7 +279,7 @@ class QueueWriter(Writer):
         """A queue with ``join()`` and ``task_done()``."""
         raise NotImplementedError
 
-    def create_consumer(self, q: Any) -> Any:
+    def create_consumer(self, q: object) -> Any:
         """A thread or process that runs ``consume(q)``."""
         raise NotImplementedError
 
@@ -292,7 +292,7 @@ class QueueWriter(Writer):
         self._unknown += 1
         self._queue.put([self._task, filename, outdir, _copy(target)])
 
-    def consume(self, q: Any) -> None:
+    def consume(self, q: object) -> None:
         """Runs the tasks of a queue, up to None."""
         consume(q, self._outcomes)
 
@@ -338,7 +338,7 @@ class ThreadQueueWriter(QueueWriter):
     def create_queue(self) -> Any:
         return queue.Queue()
 
-    def create_consumer(self, q: Any) -> Any:
+    def create_consumer(self, q: object) -> threading.Thread:
         # A daemon: an error in the training loop must not keep the process alive.
         return threading.Thread(target=self.consume, args=(q,), daemon=True)
 
@@ -352,7 +352,7 @@ class ProcessQueueWriter(QueueWriter):
     def create_queue(self) -> Any:
         return _spawning().JoinableQueue()
 
-    def create_consumer(self, q: Any) -> Any:
+    def create_consumer(self, q: object) -> Any:
         arguments = (q, self._outcomes)
         return _spawning().Process(target=consume, args=arguments, daemon=True)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from renga.core.link import Link
 from renga.core.parameter import Parameter
-from renga.core.types import Initial
+from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import local_convolution_2d
 from renga.functions.window import as_pair
@@ -59,7 +59,7 @@ class LocalConvolution2D(Link):
         if in_channels is not None and in_size is not None:
             self._initialize(in_channels, as_pair(in_size))
 
-    def _initialize(self, in_channels: int, in_size: tuple[int, int]) -> None:
+    def _initialize(self, in_channels: int, in_size: Sequence[int]) -> None:
         name = type(self).__name__
         ksize, stride = check_window(
             name, 2, ksize=as_pair(self.ksize), stride=self.stride
@@ -72,7 +72,7 @@ class LocalConvolution2D(Link):
         if self.b is not None:
             self.b.initialize(pixels)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: ArrayLike) -> Variable:
         """The local convolution of ``x``."""
         if not self.W.is_initialized:
             self._initialize(x.shape[1], x.shape[2:])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from renga.core.link import Link
 from renga.core.parameter import Parameter
-from renga.core.types import ArrayLike, Initial
+from renga.core.types import Array, ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import argmax_crf1d, crf1d, transpose_sequence
 from renga.initializers import get_initializer
@@ -49,7 +48,7 @@ class CRF1d(Link):
 
     def argmax(
         self, xs: Sequence[ArrayLike], transpose: bool = False
-    ) -> tuple[Variable, list[Any]]:
+    ) -> tuple[Variable, list[Array]]:
         """The best score of each sample, and the labels that reach it."""
         if transpose:
             xs = transpose_sequence(xs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Union
 
 import numpy
 
@@ -16,6 +16,9 @@ from renga.core.variable import Variable, as_array
 from renga.functions.check import check_floats, check_shape, checked_indices
 from renga.initializers import Uniform
 from renga.utils.type_check import InvalidType
+
+Tree = Union[int, "tuple[Tree, Tree]"]
+"""A word, or the two trees below a node."""
 
 
 class BinaryHierarchicalSoftmax(Link):
@@ -57,7 +60,7 @@ class BinaryHierarchicalSoftmax(Link):
             self.W = Parameter(Uniform(1.0, dtype=dtype), (n_pairs, in_size))
 
     @staticmethod
-    def create_huffman_tree(word_counts: Mapping[int, int]) -> Any:
+    def create_huffman_tree(word_counts: Mapping[int, int]) -> Tree:
         """The tree in which frequent words have short paths; ValueError if empty."""
         if not word_counts:
             raise ValueError("create_huffman_tree: expected counts of words, got none")

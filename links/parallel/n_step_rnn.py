@@ -51,7 +51,7 @@ class MultiNodeNStepRNN(Chain):
         with self.init_scope():
             self.actual_rnn = link
 
-    def forward(self, *inputs: Any) -> tuple[Variable | list[Variable] | None, ...]:
+    def forward(self, *inputs: object) -> tuple[Variable | list[Variable] | None, ...]:
         """The last states, the output sequences of this rank, and the delegate."""
         states: list[Any] = [None] * self.actual_rnn.n_cells
         if self.rank_in is not None:

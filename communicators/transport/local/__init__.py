@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 from renga import _communicators
 from renga.communicators import settings
 from renga.communicators.communicator import Communicator
 from renga.communicators.failure import with_rank
 from renga.utils.exceptions import describe
+
+_Result = TypeVar("_Result")
 
 _this_thread = threading.local()
 
@@ -20,7 +22,7 @@ def run(
     ranks: int,
     shared_memory: bool = True,
     nodes: int = 1,
-) -> list[Any]:
+) -> list[_Result]:
     """Calls ``function(comm, *args)`` on one thread per rank.
 
     Args:

@@ -67,7 +67,7 @@ class SqueezeExcitation(Chain):
             self.fc1 = Convolution2D(channels, squeezed, 1)
             self.fc2 = Convolution2D(squeezed, channels, 1)
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: Variable) -> Variable:
         """The channels of ``x``, each scaled."""
         h = average(x, axis=(2, 3), keepdims=True)
         return x * self.gate(self.fc2(self.activation(self.fc1(h))))

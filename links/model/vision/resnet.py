@@ -152,7 +152,7 @@ class BuildingBlock(Chain):
         """The blocks, in their order."""
         return [self.a, *(self[f"b{k}"] for k in range(1, self.n_layer))]
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: Variable) -> Variable:
         """The output of the last block."""
         for layer in self.layers:
             x = layer(x)

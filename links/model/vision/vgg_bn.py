@@ -59,7 +59,7 @@ class VGGBN(Chain):
             index += 1  # a pooling
         return features
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: Variable) -> Variable:
         """The scores of the classes."""
         index = 0
         for count in self.blocks:

@@ -54,7 +54,7 @@ class ParallelMultiHeadAttention(MultiHeadAttention):
         link: MultiHeadAttention,
         comm: Communicator,
         choice: LinkChoice | None = None,
-        call: Any = None,
+        call: object = None,
     ) -> ParallelMultiHeadAttention:
         """This rank's heads of a serial link."""
         new = cls.__new__(cls)

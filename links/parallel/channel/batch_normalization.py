@@ -115,7 +115,7 @@ class ParallelBatchNormalization(BatchNormalization):
         link: BatchNormalization,
         comm: Communicator,
         choice: LinkChoice,
-        call: Any = None,
+        call: object = None,
     ) -> ParallelBatchNormalization:
         """This rank's channels of a serial link."""
         new = cls(
@@ -176,7 +176,7 @@ class ParallelBatchNormalization(BatchNormalization):
         super().forget_loaded()
         self._statistics.forget_loaded()
 
-    def loaded_persistent(self, name: str) -> Any:
+    def loaded_persistent(self, name: str) -> object:
         return self._statistics.loaded_statistic(name, vars(self)[name])
 
     @property

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.core.types import ArrayLike, Initial
@@ -69,7 +67,7 @@ class ParallelEmbedID(Link):
         link: EmbedID,
         comm: Communicator,
         choice: LinkChoice,
-        call: Any = None,
+        call: object = None,
     ) -> ParallelEmbedID:
         """This rank's elements of a serial link's vectors."""
         in_size, out_size = link.W.shape

@@ -159,12 +159,13 @@ class WeightSharding:
             self.row_comm, CHANNEL, REPLICATE_SUMMED, source_sizes=sizes
         )
 
-    def take_input_block(self, x: Variable, placement: Placement) -> Any:
+    def take_input_block(self, x: Variable, placement: Placement) -> Variable:
         """This rank's block of the redistributed inputs."""
         if placement != REPLICATE or 1 in self.grid[:2]:
             return x
         block = self.input_block(self.comm.rank)
-        return x[:, block[0].start : block[-1].stop]
+        own: Variable = x[:, block[0].start : block[-1].stop]
+        return own
 
     def local_weights(
         self, W: Parameter, b: Parameter, out_axis: int

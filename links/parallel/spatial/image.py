@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga import _core
@@ -185,7 +183,7 @@ def spatial_average(
 
 
 @placed(REPLICATE_SUMMED, x=REPLICATE)
-def spatial_broadcast(comm: Communicator | SpatialGrid, x: Any) -> Variable:
+def spatial_broadcast(comm: Communicator | SpatialGrid, x: Variable) -> Variable:
     """A replicated variable, for each rank to use with its shard of an image.
 
     Its gradient is the sum of the gradients that the ranks find, on every rank. It is

@@ -56,7 +56,7 @@ def spatial_max_pooling(
 @placed()
 def spatial_average_pooling(
     comm: Communicator | SpatialGrid,
-    x: Any,
+    x: Variable,
     ksize: Extents,
     stride: Extents | None = None,
     pad: Extents = 0,
@@ -81,7 +81,7 @@ def spatial_average_pooling(
 @placed()
 def spatial_unpooling(
     comm: Communicator | SpatialGrid,
-    x: Any,
+    x: Variable,
     ksize: Extents,
     stride: Extents | None = None,
     pad: Extents = 0,

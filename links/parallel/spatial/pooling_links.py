@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.communicators import Communicator
 from renga.core.link import Link
-from renga.core.types import ArrayLike, Extents
+from renga.core.types import Extents
 from renga.core.variable import Variable
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.links.parallel.spatial.pooling import (
@@ -39,7 +37,7 @@ class SpatialMaxPooling2D(Link):
         self.ksize, self.stride, self.pad = ksize, stride, pad
         self.cover_all = cover_all
 
-    def forward(self, x: Any) -> Variable:
+    def forward(self, x: Variable) -> Variable:
         """This rank's shard of the maxima."""
         window = self.ksize, self.stride, self.pad
         y: Variable = spatial_max_pooling(self.grid, x, *window, self.cover_all)
@@ -68,6 +66,6 @@ class SpatialAveragePooling2D(Link):
         self.grid = SpatialGrid.of(comm)
         self.ksize, self.stride, self.pad = ksize, stride, pad
 
-    def forward(self, x: ArrayLike) -> Variable:
+    def forward(self, x: Variable) -> Variable:
         """This rank's shard of the means."""
         return spatial_average_pooling(self.grid, x, self.ksize, self.stride, self.pad)

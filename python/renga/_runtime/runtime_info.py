@@ -22,7 +22,7 @@ def print_runtime_info(out: Any = None) -> None:
         print(f"{name}: {value}", file=out or sys.stdout)
 
 
-def runtime_info() -> dict[str, Any]:
+def runtime_info() -> dict[str, object]:
     """By name, the versions of renga and its dependencies, and the platform."""
     return {
         "Platform": platform.platform(),

@@ -20,7 +20,7 @@ class ChainerxDevice(Device):
         return CpuDevice()
 
     @staticmethod
-    def from_array(array: Any) -> ChainerxDevice | None:
+    def from_array(array: object) -> ChainerxDevice | None:
         """None: no array is ChainerX's."""
         return None
 

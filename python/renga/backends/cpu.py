@@ -19,7 +19,7 @@ class CpuDevice(Device):
     name = "@numpy"  # type: ignore[assignment]
 
     @staticmethod
-    def from_array(array: Any) -> CpuDevice | None:
+    def from_array(array: object) -> CpuDevice | None:
         """The device if ``array`` is a NumPy array, else None."""
         return CpuDevice() if isinstance(array, numpy.ndarray) else None
 

@@ -111,10 +111,11 @@ class GpuDevice(_Device):
         return GpuDevice(device_id)
 
     @staticmethod
-    def from_array(array: Any) -> GpuDevice | None:
+    def from_array(array: object) -> GpuDevice | None:
         """The device of a CUDA array, None for anything else."""
-        is_ours = isinstance(array, loaded().ndarray)
-        return GpuDevice(array.device.id) if is_ours else None
+        if isinstance(array, loaded().ndarray):
+            return GpuDevice(array.device.id)
+        return None
 
     def create_context(self) -> Any:
         """A context in which new arrays are made on this device."""
@@ -128,7 +129,7 @@ class GpuDevice(_Device):
         """Whether ``array`` is on this device."""
         return isinstance(array, loaded().ndarray) and array.device.id == self.device.id
 
-    def send_array(self, array: Any) -> Any:
+    def send_array(self, array: object) -> Any:
         if self.is_array_supported(array):
             return array
         if isinstance(array, loaded().ndarray):
@@ -143,7 +144,7 @@ class GpuDevice(_Device):
         """Starts a copy, which may be used after ``_core.wait_for_upload``."""
         return _core.upload(array, f"cuda:{self.device.id}")
 
-    def pinned_empty(self, shape: tuple[int, ...], dtype: Any) -> numpy.ndarray:
+    def pinned_empty(self, shape: tuple[int, ...], dtype: numpy.dtype) -> numpy.ndarray:
         """An array in the main memory from which uploads need no other copy."""
         return _core.pinned_empty(shape, dtype, f"cuda:{self.device.id}")
 
@@ -191,7 +192,7 @@ def to_cpu(array: object, stream: object = None) -> Any:
     return None if array is None else numpy.asarray(array)
 
 
-def to_gpu(array: object, device: Any = None, stream: object = None) -> Any:
+def to_gpu(array: object, device: object = None, stream: object = None) -> Any:
     """An array, or a list or tuple of arrays or None, on a device.
 
     Args:

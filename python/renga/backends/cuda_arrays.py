@@ -15,6 +15,7 @@ import numpy
 from numpy.lib.stride_tricks import as_strided
 
 from renga import _core
+from renga._core import Variable
 from renga.backends.cuda_device import Device, current_device, number_of
 from renga.core.types import Array, DTypeLike
 
@@ -99,7 +100,7 @@ class ndarray:
         variable.move_to(_core.host_name())
         return variable.array
 
-    def set(self, arr: Any, stream: object = None) -> None:
+    def set(self, arr: object, stream: object = None) -> None:
         """Copies ``arr`` into this array."""
         self[...] = arr
 
@@ -248,7 +249,7 @@ def make(variable: object) -> ndarray:
     return new
 
 
-def owner(array: ndarray) -> Any:
+def owner(array: ndarray) -> Variable | None:
     """The Variable whose memory ``array`` is part of."""
     return array._owner
 

@@ -9,7 +9,9 @@ from types import ModuleType
 from typing import Any
 
 from renga import _core
+from renga._core import Variable
 from renga.backends.cuda_device import number_of
+from renga.core.types import Array
 
 
 class CupyArrays:
@@ -26,7 +28,7 @@ class CupyArrays:
         self._with_memory = _StreamsWithMemory(plugin)
         self._streams_of_core: set[int] = set()
 
-    def make(self, variable: Any) -> Any:
+    def make(self, variable: Variable) -> Array:
         """CuPy's array over a Variable's memory."""
         self._follow(number_of(variable))
         described = variable.__cuda_array_interface__
@@ -37,7 +39,7 @@ class CupyArrays:
             strides=described["strides"],
         )
 
-    def owner(self, array: Any) -> Any:
+    def owner(self, array: Any) -> Variable | None:
         """The Variable whose memory an array is part of; None for CuPy's own."""
         self._follow(array.data.device_id)
         kept = getattr(array.data.mem, "_owner", None)

@@ -53,7 +53,7 @@ class Device:
         """Whether ``array`` is on this device."""
         return isinstance(array, self.supported_array_types)
 
-    def send(self, arrays: Any) -> Any:
+    def send(self, arrays: object) -> Any:
         """An array, or a list or tuple of arrays or None, on this device.
 
         None alone stays None.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy
 
@@ -25,7 +25,7 @@ class Intel64Device(Device):
         check_ideep_available()
 
     @staticmethod
-    def from_array(array: Any) -> Intel64Device | None:
+    def from_array(array: object) -> Intel64Device | None:
         """The device of an iDeep array, None for anything else."""
         return Intel64Device() if isinstance(array, mdarray) else None
 

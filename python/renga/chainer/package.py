@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from importlib.metadata import Distribution
 from pathlib import Path
@@ -57,7 +58,7 @@ class PackageMetadata(Distribution):
             return None
         return f"Metadata-Version: 2.1\nName: chainer\nVersion: {VERSION}\n"
 
-    def locate_file(self, path: Any) -> Any:
+    def locate_file(self, path: str | os.PathLike[str]) -> Any:
         return Path(str(renga.__file__)).parent / path
 
 

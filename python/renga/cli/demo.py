@@ -15,6 +15,7 @@ import numpy
 import renga
 import renga.functions as F
 import renga.links as L
+from renga._core import Variable
 from renga.cli.drawn_digits import draw_digits
 from renga.core.types import ArrayLike
 
@@ -31,7 +32,7 @@ class Network(renga.Chain):
             self.conv2 = L.Convolution2D(16, 32, 3, pad=1)
             self.fc = L.Linear(None, 10)
 
-    def forward(self, x: ArrayLike) -> Any:
+    def forward(self, x: ArrayLike) -> Variable:
         """Scores.
 
         Shapes:

@@ -30,7 +30,7 @@ class DotNode:
 
     def __init__(
         self,
-        node: Any,
+        node: object,
         attribute: Mapping[str, object] | None = None,
         show_name: bool = True,
     ) -> None:

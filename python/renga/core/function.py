@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
+from traceback import FrameSummary
 from typing import Any
 
 import numpy
@@ -143,12 +144,12 @@ class Function:
         return node
 
     @property
-    def inputs(self) -> tuple[Any, ...] | None:
+    def inputs(self) -> tuple[_core.VariableNode, ...] | None:
         """The variable nodes of the inputs."""
         return self.node.inputs
 
     @property
-    def outputs(self) -> tuple[Any, ...] | None:
+    def outputs(self) -> tuple[weakref.ref[_core.VariableNode], ...] | None:
         """Weak references to the variable nodes of the outputs."""
         return self.node.outputs
 
@@ -168,7 +169,7 @@ class Function:
         return type(self).__name__
 
     @property
-    def stack(self) -> Any:
+    def stack(self) -> list[FrameSummary] | None:
         """Where it was called, in debug mode."""
         return self.node.stack
 

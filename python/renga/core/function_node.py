@@ -6,6 +6,7 @@ import contextlib
 import threading
 import traceback
 import warnings
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -75,7 +76,7 @@ class FunctionNode:
     _variables: tuple[tuple[Variable, ...], tuple[Variable, ...]] | None = None
 
     @property
-    def inputs(self) -> tuple[Any, ...] | None:
+    def inputs(self) -> tuple[_core.VariableNode, ...] | None:
         """The variable nodes of the inputs; None outside the graph.
 
         Others may be assigned, as tests of functions do; a backward pass goes to those
@@ -92,7 +93,7 @@ class FunctionNode:
         self._assigned_inputs = (self._link, inputs)
 
     @property
-    def outputs(self) -> tuple[Any, ...] | None:
+    def outputs(self) -> tuple[weakref.ref[_core.VariableNode], ...] | None:
         """Weak references to the outputs' variable nodes; None outside the graph."""
         return None if self._link is None else self._link.outputs
 
@@ -470,7 +471,7 @@ def _taken_gradient(y: Variable) -> Variable | None:
     return gy
 
 
-def sum_of_known(a: Any, b: Any) -> Any:
+def sum_of_known(a: Variable | None, b: Variable | None) -> Any:
     if a is None or b is None:
         return b if a is None else a
     return _core.ops.add(a, b)

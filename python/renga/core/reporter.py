@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, TypeVar
 
 from renga.core import configuration
@@ -73,7 +73,7 @@ class Reporter:
         for name, observer in observers:
             self.add_observer(prefix + name, observer)
 
-    def report(self, values: MutableMapping[str, Any], observer: object = None) -> None:
+    def report(self, values: Mapping[str, object], observer: object = None) -> None:
         """Stores ``values`` in the observation, as observer's name/key if there is one.
 
         Variables are stored without their graph unless ``config.keep_graph_on_report``.
@@ -103,7 +103,7 @@ def get_current_reporter() -> Reporter:
     return _stack.reporters[-1]
 
 
-def report(values: MutableMapping[str, Any], observer: object = None) -> None:
+def report(values: Mapping[str, object], observer: object = None) -> None:
     """Reports ``values`` to the current reporter; does nothing when there is none."""
     if _stack.reporters:
         _stack.reporters[-1].report(values, observer)

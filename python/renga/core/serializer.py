@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, overload
+
+_Value = TypeVar("_Value")
 
 
 class AbstractSerializer:
     """A position in a tree of named values, called once for every value."""
 
-    def __call__(self, key: str, value: Any) -> Any:
+    @overload
+    def __call__(self, key: str, value: None) -> Any: ...
+    @overload
+    def __call__(self, key: str, value: _Value) -> _Value: ...
+    def __call__(self, key: str, value: object) -> object:
         """Save ``value`` under ``key``, or return what is stored there.
 
         When loading, an array is filled in place; for anything else the stored value

@@ -235,7 +235,7 @@ class ConcatWithAsyncTransfer:
 
     def __call__(
         self,
-        batch: Sequence[Any],
+        batch: Sequence[object],
         device: DeviceLike | None = None,
         padding: object = None,
     ) -> Any:

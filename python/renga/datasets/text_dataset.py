@@ -66,7 +66,7 @@ class TextDataset(DatasetMixin):
     def __len__(self) -> int:
         return len(self._starts)
 
-    def get_example(self, idx: int) -> Any:
+    def get_example(self, idx: int) -> tuple[str, ...] | str:
         """The line, with its end; a tuple of lines where there are several files."""
         lines = self._lines(idx)
         return lines if len(lines) > 1 else lines[0]

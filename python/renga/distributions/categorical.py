@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import renga.functions as F
 from renga.core import backend
 from renga.core.distribution import Distribution, as_parameter, register_kl, within
-from renga.core.types import ArrayLike, Operand
+from renga.core.types import Array, ArrayLike, Operand
 from renga.core.variable import Variable, as_array
 from renga.functions.check import checked_indices
 from renga.utils import argument
@@ -69,7 +67,7 @@ def finite(log_p: Variable) -> Variable:
     return log_p if present.all() else within(present, log_p, 0)
 
 
-def draw_classes(p: Variable, n: int) -> Any:
+def draw_classes(p: Variable, n: int) -> Array:
     """``n`` classes for each distribution, along a new first axis."""
     xp = backend.get_array_module(p)
     bounds = xp.cumsum(p.array.astype("d"), axis=-1)

@@ -76,7 +76,7 @@ class CallTimes:
         self._read_times()
         return self._total_time
 
-    def summary(self) -> dict[str, dict[str, Any]]:
+    def summary(self) -> dict[str, dict[str, float]]:
         """``elapsed_time`` in seconds and ``occurrence`` of each name."""
         found: dict[str, dict[str, Any]] = {}
         for name, elapsed in self.call_history:

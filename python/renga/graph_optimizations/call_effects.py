@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Callable, TypeVar
 
 from renga import _core
@@ -172,7 +172,7 @@ class Reports(Reporter):
         super().__init__()
         self.all: list[tuple[dict[str, Any], Any]] = []
 
-    def report(self, values: MutableMapping[str, Any], observer: object = None) -> None:
+    def report(self, values: Mapping[str, object], observer: object = None) -> None:
         self.all.append((dict(values), observer))
 
 

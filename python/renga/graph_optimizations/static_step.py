@@ -58,7 +58,7 @@ class StaticStep:
         # The same keywords have the same object, as calls are known by their method.
         self._methods: dict[tuple[str, ...], Callable[..., Variable]] = {}
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Variable:
+    def __call__(self, *args: object, **kwargs: object) -> Variable:
         names = tuple(kwargs)
         method = self._methods.setdefault(names, partial(self._call, names))
         losses: list[Variable] = []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.dataset import Iterator
 
 
@@ -14,7 +12,7 @@ class DaliIterator(Iterator):
     constructor raises RuntimeError.
     """
 
-    def __init__(self, pipeline: Any, repeat: bool = True) -> None:
+    def __init__(self, pipeline: object, repeat: bool = True) -> None:
         raise RuntimeError(
             "DaliIterator: not available; use MultiprocessIterator or "
             "MultithreadIterator"

@@ -36,7 +36,7 @@ class ReadingProcesses:
         self._dataset = write(dataset, self._dataset_block.buf)
         self._start()
 
-    def read(self, indices: list[int], size: int) -> Future[list[Any]]:
+    def read(self, indices: list[int], size: int) -> Future[list[object]]:
         """The examples, as one process reads them, in a block of ``size`` bytes."""
         self.tasks += 1
         block = self._free.popleft() if self._free else self._allocate(size)

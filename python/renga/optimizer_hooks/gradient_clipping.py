@@ -37,7 +37,7 @@ class GradientClipping:
         for param in opt.target.params(include_uninit=False):
             _scale(param, rate)
 
-    def fused(self, opt: Any) -> Callable[[object], None] | GradientChange | None:
+    def fused(self, opt: object) -> Callable[[object], None] | GradientChange | None:
         """Scales as a part of the updates that follow directly, if it can.
 
         None if gradients stay as they are.

@@ -50,7 +50,7 @@ class AdamRule(FusedRule):
         grown = hp.gamma * self.t
         return final_lr * (1 - 1 / (grown + 1)), final_lr * (1 + 1 / grown)
 
-    def next_step(self, param: Parameter) -> Any:
+    def next_step(self, param: Parameter) -> _core.optimizers.AdamMoments:
         v = self.state["vhat" if self.hyperparam.amsgrad else "v"]
         return _core.optimizers.AdamMoments(self.state["m"], v, self.options_of(param))
 

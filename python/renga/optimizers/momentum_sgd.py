@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
 from renga.core.optimizer import (
     FusedRule,
@@ -19,7 +17,7 @@ class MomentumSGDRule(FusedRule):
 
     entry = _core.optimizers.entries["momentum_sgd"]
 
-    def next_step(self, param: Parameter) -> Any:
+    def next_step(self, param: Parameter) -> _core.optimizers.ScaledStep:
         return _core.optimizers.ScaledStep(self.state["v"], 1.0)
 
 

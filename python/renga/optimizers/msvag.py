@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
 from renga.core.optimizer import (
     FusedRule,
@@ -23,7 +21,7 @@ class MSVAGRule(FusedRule):
     def is_maskable(self) -> bool:
         return False  # its step depends on the number of updates
 
-    def options_of(self, param: Parameter) -> dict[str, Any]:
+    def options_of(self, param: Parameter) -> dict[str, float | bool]:
         options = super().options_of(param)
         beta = options["beta"]
         power = beta**self.t

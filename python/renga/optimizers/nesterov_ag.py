@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
 from renga.core.optimizer import (
     FusedRule,
@@ -19,7 +17,7 @@ class NesterovAGRule(FusedRule):
 
     entry = _core.optimizers.entries["nesterov_ag"]
 
-    def next_step(self, param: Parameter) -> Any:
+    def next_step(self, param: Parameter) -> _core.optimizers.ScaledStep:
         # A velocity that a constant gradient has settled, v = momentum v - lr g, makes
         # the update momentum² v - (1 + momentum) lr g
         # = momentum² v + (1 + momentum) (1 - momentum) v = v.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy
 
 from renga import _core
@@ -22,7 +20,7 @@ class SGDRule(FusedRule):
 
     entry = _core.optimizers.entries["sgd"]
 
-    def next_step(self, param: Parameter) -> Any:
+    def next_step(self, param: Parameter) -> _core.optimizers.ScaledStep | None:
         grad = param.grad
         if grad is None:
             return None

@@ -8,6 +8,7 @@ exceptions are broadcast.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Callable
 
@@ -58,11 +59,11 @@ class Study:
 
     def optimize(
         self,
-        func: Callable[[Any], Any],
+        func: Callable[[Trial], object],
         n_trials: int | None = None,
         timeout: float | None = None,
-        catch: Any = (),
-        callbacks: Any = None,
+        catch: type[Exception] | Sequence[type[Exception]] = (),
+        callbacks: Sequence[Callable[..., object]] | None = None,
         show_progress_bar: bool = False,
     ) -> None:
         """``study.optimize`` on all ranks; all but ``func`` is used on rank 0 only.

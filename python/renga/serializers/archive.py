@@ -38,7 +38,7 @@ class NpzArchive(Mapping[str, numpy.ndarray]):
         FileFormatError: the archive or an array is damaged.
     """
 
-    def __init__(self, file: IO[bytes] | NpzFile, name: Any = None) -> None:
+    def __init__(self, file: IO[bytes] | NpzFile, name: object = None) -> None:
         self._name = file if name is None else name
         self._file = file  # closed by NumPy when nothing refers to it
         if isinstance(file, NpzFile):

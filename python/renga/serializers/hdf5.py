@@ -5,13 +5,15 @@ from __future__ import annotations
 import copy
 import io
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from renga.core.serializer import Serializable, Serializer
 from renga.serializers.files import File, open_to_read, open_to_write
 from renga.serializers.hdf5_file import SEAL_SIZE, child, entry_of, open_group, seal
 from renga.serializers.loading import EntryDeserializer
 from renga.serializers.stored import as_stored, is_none
+
+_Value = TypeVar("_Value")
 
 
 class HDF5Serializer(Serializer):
@@ -29,7 +31,7 @@ class HDF5Serializer(Serializer):
         group = self.group.require_group(key.strip("/"))
         return HDF5Serializer(group, self.compression)
 
-    def __call__(self, key: str, value: Any) -> Any:
+    def __call__(self, key: str, value: _Value) -> _Value:
         key = key.lstrip("/")
         array = as_stored(key, value)
         if is_none(array):
@@ -66,7 +68,7 @@ class HDF5Deserializer(EntryDeserializer):
         branch._path = f"{self._path}{key.strip('/')}/"
         return branch
 
-    def __call__(self, key: str, value: Any) -> Any:
+    def __call__(self, key: str, value: _Value) -> _Value:
         found = self._child(key)
         key = self._path + key.lstrip("/")
         entry = None

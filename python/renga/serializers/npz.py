@@ -8,7 +8,7 @@ import pickle
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import IO, Any, Callable, Union
+from typing import IO, Callable, TypeVar, Union
 
 import numpy
 from numpy.lib import format as npy
@@ -19,6 +19,8 @@ from renga.serializers.archive import NpzArchive, old_name
 from renga.serializers.files import File, open_to_read, open_to_write
 from renga.serializers.loading import EntryDeserializer
 from renga.serializers.stored import Entry, as_stored, entry_of, is_none
+
+_Value = TypeVar("_Value")
 
 Ignored = Union[str, Callable[[str], bool]]
 
@@ -35,7 +37,7 @@ class DictionarySerializer(Serializer):
     def __getitem__(self, key: str) -> DictionarySerializer:
         return DictionarySerializer(self.target, f"{self.path}{key.strip('/')}/")
 
-    def __call__(self, key: str, value: Any) -> Any:
+    def __call__(self, key: str, value: _Value) -> _Value:
         key = self.path + key.lstrip("/")
         self.target[key] = as_stored(key, value)
         return value
@@ -57,7 +59,7 @@ class NpzDeserializer(EntryDeserializer):
         path: str = "",
         strict: bool = True,
         ignore_names: Ignored | Iterable[Ignored] | None = None,
-        file: Any = None,
+        file: object = None,
     ) -> None:
         # NumPy's own archives allocate whatever size their headers state.
         self.npz = NpzArchive(npz, file) if isinstance(npz, NpzFile) else npz
@@ -75,7 +77,7 @@ class NpzDeserializer(EntryDeserializer):
         branch.path = f"{self.path}{key.strip('/')}/"
         return branch
 
-    def __call__(self, key: str, value: Any) -> Any:
+    def __call__(self, key: str, value: _Value) -> _Value:
         key = self.path + key.lstrip("/")
         if self._ignores(key):
             return value

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import Any
+from typing import Any, Callable, TypeVar
+
+_Test = TypeVar("_Test")
 
 _HAS_PYTEST = importlib.util.find_spec("pytest") is not None
 
@@ -53,7 +55,7 @@ def chainerx(*args: object, **kwargs: object) -> Any:
     return _marked("chainerx", *args)
 
 
-def multi_gpu(gpu_num: int) -> Any:
+def multi_gpu(gpu_num: int) -> Callable[[_Test], _Test]:
     """Mark of a test that needs ``gpu_num`` GPUs."""
 
     def mark(decorated: Any) -> Any:
@@ -62,6 +64,6 @@ def multi_gpu(gpu_num: int) -> Any:
     return mark
 
 
-def gpu(f: object) -> Any:
+def gpu(f: _Test) -> _Test:
     """Mark of a test that needs a GPU."""
     return _marked("gpu", f)

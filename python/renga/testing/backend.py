@@ -7,7 +7,7 @@ import functools
 import inspect
 from collections.abc import Iterable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, Callable
 
 from renga.backends.device import Device
 from renga.core import backend, configuration
@@ -34,7 +34,7 @@ class BackendConfig:
         KeyError: a setting does not exist.
     """
 
-    def __init__(self, params: Mapping[str, Any]) -> None:
+    def __init__(self, params: Mapping[str, object]) -> None:
         unknown = params.keys() - _DEFAULTS.keys()
         if unknown:
             raise KeyError(
@@ -62,7 +62,7 @@ class BackendConfig:
         """The module of its arrays."""
         return self.device.xp
 
-    def get_array(self, np_array: Any) -> Any:
+    def get_array(self, np_array: object) -> Any:
         """A NumPy array as one of the device's; None stays None."""
         return None if np_array is None else self.device.send(np_array)
 
@@ -104,8 +104,8 @@ class BackendConfig:
 
 
 def inject_backend_tests(
-    method_names: Iterable[str] | None, params: Iterable[Mapping[str, Any]]
-) -> Any:
+    method_names: Iterable[str] | None, params: Iterable[Mapping[str, object]]
+) -> Callable[[type], object]:
     """Decorator that runs tests of a case once with each of several configurations.
 
     The methods, by default all tests that take a ``backend_config``, are called with

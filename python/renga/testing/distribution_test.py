@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import unittest
 from typing import Any, Callable
 
@@ -73,7 +74,7 @@ class distribution_unittest(unittest.TestCase):
         """The distribution on a GPU."""
         cuda.check_cuda_available()
 
-    def scipy_onebyone_params_iter(self) -> Any:
+    def scipy_onebyone_params_iter(self) -> collections.abc.Iterator[dict[str, object]]:
         """SciPy's parameters for each distribution of the batch."""
         for index in numpy.ndindex(self.shape):
             yield {name: value[index] for name, value in self.scipy_params.items()}

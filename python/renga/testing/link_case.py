@@ -153,7 +153,7 @@ class LinkInitializersTestCase(_LinkCase):
         super().__init__(*args, **kwargs)
         self.check_initializers_options = {}
 
-    def get_initializers(self) -> Sequence[Sequence[Any]]:
+    def get_initializers(self) -> Sequence[Sequence[object]]:
         """A list for each parameter: initializers, arrays, or InitializerArguments."""
         raise NotImplementedError("get_initializers() is not implemented")
 

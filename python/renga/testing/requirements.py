@@ -9,20 +9,22 @@ import re
 import unittest
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Callable, TypeVar
 from unittest import mock
+
+_Test = TypeVar("_Test", bound=Callable[..., object])
 
 _REQUIREMENT = re.compile(r"\s*([\w.-]+)\s*((?:(?:[<>=!~]=|<|>)\s*[\w.*]+\s*,?\s*)*)$")
 _CLAUSE = re.compile(r"([<>=!~]=|<|>)\s*([\w.*]+)")
 
 
-def with_requires(*requirements: str) -> Any:
+def with_requires(*requirements: str) -> Callable[[_Test], _Test]:
     """Decorator that skips a test unless packages like ``"scipy>=1.0"`` are there."""
     met = all(map(_is_met, requirements))
     return unittest.skipUnless(met, "requires " + ", ".join(requirements))
 
 
-def without_requires(*requirements: str) -> Any:
+def without_requires(*requirements: str) -> Callable[[_Test], _Test]:
     """Decorator that skips a test if such packages are there."""
     met = all(map(_is_met, requirements))
     return unittest.skipIf(met, "requires no " + ", ".join(requirements))

@@ -17,7 +17,7 @@ class Compose:
         _check_callable("Compose", transforms)
         self.transforms = transforms
 
-    def __call__(self, x: Array) -> Any:
+    def __call__(self, x: Array) -> Array:
         """The images after the last transform."""
         for transform in self.transforms:
             x = transform(x)
@@ -25,7 +25,7 @@ class Compose:
 
 
 def converter(
-    *transforms: Callable[..., Any], converter: Callable = convert.concat_examples
+    *transforms: Callable[..., object], converter: Callable = convert.concat_examples
 ) -> convert.Converter:
     """A converter for updaters that transforms the first array of a batch.
 

@@ -22,7 +22,7 @@ def check_unexpected_kwargs(kwargs: dict[str, object], **unexpected: str) -> Non
 
 
 def parse_kwargs(
-    kwargs: dict[str, object], *name_and_values: tuple[str, Any], **unexpected: str
+    kwargs: dict[str, object], *name_and_values: tuple[str, object], **unexpected: str
 ) -> tuple[Any, ...]:
     """The values of the named keywords or their defaults; TypeError for others."""
     if not kwargs:  # mostly, and small operations are called often

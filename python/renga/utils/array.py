@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from renga.core.types import ArrayLike, DTypeLike
+from renga.core.types import Array, ArrayLike, DTypeLike
 
 
 def force_array(x: ArrayLike, dtype: DTypeLike | None = None) -> numpy.ndarray:
@@ -18,7 +18,7 @@ def force_array(x: ArrayLike, dtype: DTypeLike | None = None) -> numpy.ndarray:
     return numpy.array(x, dtype)
 
 
-def force_type(dtype: numpy.dtype, value: Any) -> Any:
+def force_type(dtype: numpy.dtype, value: Array) -> Any:
     """``value`` in ``dtype``; itself if it has that dtype."""
     if numpy.isscalar(value):
         return dtype.type(value)

@@ -112,7 +112,7 @@ class BoolBinaryOperator(BinaryOperator, Testable):
         rhs: object,
         exp: str,
         inv: str,
-        func: Callable[[Any, Any], bool],
+        func: Callable[[Any, object], bool],
     ) -> None:
         super().__init__(COMPARISON, lhs, rhs, exp, func)
         self.inv = inv

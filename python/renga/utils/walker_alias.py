@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
 
 import numpy
 
@@ -53,7 +52,7 @@ class WalkerAlias(DeviceResident):
         """Integers in the given shape, drawn from the array module's generator."""
         return self.sample_xp(self.xp, shape)
 
-    def sample_gpu(self, shape: int | tuple[int, ...]) -> Any:
+    def sample_gpu(self, shape: int | tuple[int, ...]) -> Array:
         """Integers on the GPU that the tables are on."""
         return self.sample_xp(self.xp, shape)
 

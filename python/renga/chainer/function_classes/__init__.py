@@ -5,11 +5,9 @@ Each is a FunctionNode that calls the function of ``renga.functions``.
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.chainer.function_classes.generated import classes
 
 
-def find_class(module: str, name: str) -> Any:
+def find_class(module: str, name: str) -> type | None:
     """The class that Chainer has in ``module``; None without one."""
     return classes().get((module, name))

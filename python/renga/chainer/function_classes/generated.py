@@ -12,6 +12,7 @@ import inspect
 from typing import Any
 
 import renga.functions as F
+from renga._core import Variable
 from renga.chainer.function_classes import gradients, products, with_state
 from renga.chainer.function_classes.operation import OperationNode
 
@@ -221,7 +222,7 @@ CALLED = (
 class CalledOperation(OperationNode):
     """Is called with its inputs, and returns one Variable or a tuple."""
 
-    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
+    def __call__(self, *inputs: Any, **kwargs: Any) -> Variable | tuple[Variable, ...]:
         ys = self.apply(inputs)
         return ys if len(ys) > 1 else ys[0]
 

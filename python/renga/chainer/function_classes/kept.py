@@ -33,7 +33,7 @@ def keep(output: Variable, /, **attributes: object) -> None:
         vars(output)[_KEPT] = attributes
 
 
-def kept_by(y: ArrayLike) -> dict[str, Any] | None:
+def kept_by(y: ArrayLike) -> dict[str, object] | None:
     """The attributes of the creator of ``y`` that were left with it."""
     return getattr(y, "__dict__", {}).get(_KEPT)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga import functions as F
+from renga._core import Variable
 from renga.chainer.function_classes.operation import OperationNode
 from renga.core.types import ArrayLike, Extents
 from renga.core.variable import as_array
@@ -30,7 +31,7 @@ class Dropout(OperationNode):
         self.mask = mask
         self.return_mask = return_mask
 
-    def compute(self, x: Any) -> Any:
+    def compute(self, x: ArrayLike) -> Variable:
         if self.mask is None:
             ones = numpy.ones(x.shape, x.dtype)
             kept = numpy.random.rand(*x.shape) >= self.dropout_ratio
@@ -46,7 +47,7 @@ class RReLU(OperationNode):
     ) -> None:
         self.lower, self.upper, self.r = lower, upper, r
 
-    def compute(self, x: Any) -> Any:
+    def compute(self, x: ArrayLike) -> Variable:
         if self.r is None:
             y, self.r = F.rrelu(x, self.lower, self.upper, return_r=True)
             return y
@@ -59,7 +60,7 @@ class Gaussian(OperationNode):
     def __init__(self, eps: ArrayLike | None = None) -> None:
         self.eps = eps
 
-    def compute(self, mean: Any, ln_var: Any) -> Any:
+    def compute(self, mean: ArrayLike, ln_var: ArrayLike) -> Variable:
         y, self.eps = F.gaussian(mean, ln_var, eps=self.eps, return_eps=True)
         return y
 
@@ -80,7 +81,9 @@ class SimplifiedDropconnect(OperationNode):
         self.ratio, self.mask = ratio, mask
         self.use_batchwise_mask = use_batchwise_mask
 
-    def compute(self, x: Any, W: Any, b: Any = None) -> Any:
+    def compute(
+        self, x: ArrayLike, W: ArrayLike, b: ArrayLike | None = None
+    ) -> Variable:
         if self.mask is None:
             shape = (len(x), *W.shape) if self.use_batchwise_mask else W.shape
             self.mask = numpy.random.rand(*shape) >= self.ratio
@@ -96,7 +99,7 @@ class Zoneout(OperationNode):
         self.zoneout_ratio = zoneout_ratio
         self.flag_h: Any = None
 
-    def compute(self, h: Any, x: Any) -> Any:
+    def compute(self, h: ArrayLike, x: ArrayLike) -> Variable:
         if self.flag_h is None:
             self.flag_h = numpy.random.rand(*x.shape) < self.zoneout_ratio
         return F.where(self.flag_h, h, x)
@@ -122,7 +125,7 @@ class SoftmaxCrossEntropy(OperationNode):
         self.soft_target_loss = soft_target_loss
         self.y: Any = None
 
-    def compute(self, x: Any, t: Any) -> Any:
+    def compute(self, x: ArrayLike, t: ArrayLike) -> Variable:
         if self.cache_score and not self.again:
             self.y = F.softmax(x, axis=1).array
         return F.softmax_cross_entropy(
@@ -153,7 +156,7 @@ class MaxPoolingND(OperationNode):
         self.cover_all, self.return_indices = cover_all, return_indices
         self.indexes: Any = None
 
-    def compute(self, x: Any) -> Any:
+    def compute(self, x: ArrayLike) -> Variable:
         y, self.indexes = F.max_pooling_nd(
             x, self.ksize, self.stride, self.pad, self.cover_all, return_indices=True
         )
@@ -174,7 +177,7 @@ class BatchNormalization(OperationNode):
         self.eps, self.decay, self.axis = eps, decay, axis
         self.running_mean, self.running_var = mean, var
 
-    def compute(self, x: Any, gamma: Any, beta: Any) -> Any:
+    def compute(self, x: ArrayLike, gamma: ArrayLike, beta: ArrayLike) -> Variable:
         averages: dict[str, Any] = {}
         if not self.again:
             shape, dtype = gamma.shape, gamma.dtype

@@ -18,19 +18,19 @@ class GradTable:
     def __setitem__(self, node: Any, grad: Any) -> None:
         self.grads[node] = [] if grad is None else [grad]
 
-    def get_as_list(self, node: Any) -> list[Any]:
+    def get_as_list(self, node: Any) -> list[Variable]:
         """The summands of a node; those of a new leaf begin with its gradient."""
         if node not in self.grads:
             own = node.grad_var if self._load_if_new and node.creator is None else None
             self[node] = own
         return self.grads[node]
 
-    def accumulate(self, node: Any, grad: Any) -> None:
+    def accumulate(self, node: object, grad: Variable | None) -> None:
         """Adds a gradient, unless it is None."""
         if grad is not None:
             self.get_as_list(node).append(grad)
 
-    def pop(self, node: Any) -> Any:
+    def pop(self, node: object) -> Variable | None:
         """The sum of a node's gradients, None without one; they are dropped."""
         return _reduce(self.grads.pop(node, []))
 

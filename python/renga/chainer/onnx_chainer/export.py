@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Callable
+from typing import IO, Any, Callable
 
 import numpy
 
@@ -37,19 +37,19 @@ MAXIMUM_OPSET_VERSION = OPSET
 
 def export(
     model: Callable[..., object],
-    args: Any,
-    filename: Any = None,
+    args: object,
+    filename: str | IO[bytes] | None = None,
     export_params: bool = True,
     graph_name: str = "Graph",
     save_text: bool = False,
     opset_version: int | None = None,
-    input_names: Any = None,
-    output_names: Any = None,
+    input_names: object = None,
+    output_names: object = None,
     train: bool = False,
     return_named_inout: bool = False,
-    external_converters: Mapping[str, Callable[..., Any]] | None = None,
+    external_converters: Mapping[str, Callable[..., object]] | None = None,
     external_opset_imports: Mapping[str, int] | None = None,
-    input_shapes: Any = None,
+    input_shapes: object = None,
     no_testcase: bool = False,
 ) -> Any:
     """The graph that ``model(*args)`` computes, as an ``onnx.ModelProto``.

@@ -276,7 +276,7 @@ class Link(OneStage, Hooked, DeviceResident):
         for name in self._params:
             vars(self)[name].forget_loaded()
 
-    def loaded_persistent(self, name: str) -> Any:
+    def loaded_persistent(self, name: str) -> object:
         """A persistent value that has been loaded, whole where this is a shard."""
         return vars(self)[name]
 

@@ -59,7 +59,7 @@ class Hookable:
         """Removes all hooks. Copies of this object that share its hooks keep them."""
         self._pre_update_hooks = self._post_update_hooks = None
 
-    def update_hooks(self, timing: str) -> dict[str, Callable[..., Any]]:
+    def update_hooks(self, timing: str) -> dict[str, Callable[..., object]]:
         """The hooks before (``pre``) or after (``post``) updates, by name."""
         if self._pre_update_hooks is None or self._post_update_hooks is None:
             self._pre_update_hooks, self._post_update_hooks = {}, {}

@@ -73,7 +73,7 @@ class HyperparameterProxy:
         setattr(owner.hyperparam, self._attr_name, value)
 
 
-def check_hyperparameter(optimizer: object, name: str, value: Any) -> None:
+def check_hyperparameter(optimizer: object, name: str, value: float) -> None:
     """Raises TypeError or ValueError for an invalid hyperparameter."""
     what = f"{type(optimizer).__name__}: {name}"
     check_number(what, value)

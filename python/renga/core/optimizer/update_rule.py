@@ -39,7 +39,7 @@ def require_own_rules(operation: str, optimizer: Any) -> None:
         _refuse_rules(operation, optimizer)
 
 
-def require_free_rules(params: Iterable[Parameter], optimizer: Any) -> None:
+def require_free_rules(params: Iterable[Parameter], optimizer: object) -> None:
     """Checks that an optimizer applies no rule that is exclusively another one's.
 
     Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -12,7 +13,7 @@ from renga.dataset.tabular.source import Column, Mode, Rows, Source, Table
 class Selection(Source):
     """Selected rows and columns of a data set."""
 
-    def __init__(self, dataset: Table, index: Any) -> None:
+    def __init__(self, dataset: Table, index: object) -> None:
         """``index`` is of rows, or a pair of it and of one of keys."""
         super().__init__(dataset)
         rows, keys = index if isinstance(index, tuple) else (index, None)
@@ -44,8 +45,10 @@ class Selection(Source):
         # Several columns are no bare value.
         return self.dataset.mode or (tuple if self._has_columns else None)
 
-    def get_examples(self, indices: Rows, key_indices: Any) -> tuple[Column, ...]:
-        chosen = self._key_indices
+    def get_examples(
+        self, indices: Rows, key_indices: Sequence[int] | None
+    ) -> tuple[Column, ...]:
+        chosen: Sequence[int] | None = self._key_indices
         if chosen is None:
             chosen = key_indices
         elif key_indices is not None:

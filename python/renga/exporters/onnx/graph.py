@@ -57,7 +57,9 @@ class OnnxGraph:
             return OPERATORS.get(call.operation)
         return FUNCTIONS.get(type(call.node))
 
-    def node(self, op: str, *inputs: Any, outputs: int = 1, **attributes: Any) -> Any:
+    def node(
+        self, op: str, *inputs: Any, outputs: int = 1, **attributes: Any
+    ) -> str | list[str]:
         """Adds a node; the name of its output, or the names of several.
 
         Inputs are Values, arrays, numbers, names, or None for one left out.
@@ -71,7 +73,7 @@ class OnnxGraph:
         self._nodes.append(node)
         return made[0] if outputs == 1 else made
 
-    def add_node(self, node: Any) -> None:
+    def add_node(self, node: object) -> None:
         """Adds a node that is complete."""
         self._nodes.append(node)
 
@@ -80,7 +82,7 @@ class OnnxGraph:
         self._count += 1
         return f"{stem}_{self._count}"
 
-    def name_of(self, x: Any) -> str:
+    def name_of(self, x: object) -> str:
         """The name of a value; those that nothing computes become constants."""
         if isinstance(x, str):
             return x

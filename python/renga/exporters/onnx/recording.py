@@ -33,8 +33,8 @@ class Recording:
 
     def __init__(
         self,
-        model: Any,
-        args: Any,
+        model: object,
+        args: object,
         input_names: Sequence[str] | None = None,
         output_names: Sequence[str] | None = None,
         train: bool = False,
@@ -62,7 +62,7 @@ class Recording:
         check_same(proto, other)
         return proto
 
-    def graph(self, args: Any) -> Any:
+    def graph(self, args: object) -> Any:
         """The graph for arrays of these shapes, as an ``onnx.ModelProto``."""
         import onnx
 
@@ -119,7 +119,7 @@ def _initialize(model: Any, args: Any) -> None:
 
 def run_model(
     model: Callable[..., object], args: object, inputs: Sequence[Variable]
-) -> Any:
+) -> object:
     """What the model computes of the Variables, which have the form of ``args``."""
     if isinstance(args, Mapping):
         return model(**dict(zip(args, inputs)))

@@ -10,12 +10,13 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from renga.core.types import ArrayLike
 from renga.functions.check import check_arrays
 
 Labels = tuple[Any, ...]
 
 
-def parse(operands: Sequence[Any]) -> tuple[list[Labels], Labels, list[Any]]:
+def parse(operands: Sequence[Any]) -> tuple[list[Labels], Labels, list[ArrayLike]]:
     """The labels of every input and of the output, and the arrays."""
     if not operands:
         raise ValueError("einsum: expected subscripts and arrays, got nothing")

@@ -118,7 +118,7 @@ def noted_seeds(
 
 
 def random_streams(
-    comm: Any, first: int = 0
+    comm: object, first: int = 0
 ) -> contextlib.AbstractContextManager[None]:
     """A context in which the ranks of ``comm`` use what its rank 0 draws.
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Callable
 
 from renga import _core
+from renga._core import Variable
 from renga.core.types import ArrayLike
 from renga.functions.array.separate import separate
 from renga.functions.noise.dropout import dropout
@@ -26,7 +27,7 @@ def run_layers(
     layers: Sequence[Layer],
     xs: Sequence[ArrayLike],
     bidirectional: bool,
-) -> tuple[list[Any], tuple[Any, ...]]:
+) -> tuple[list[Variable], tuple[Variable, ...]]:
     """The last states, and the outputs of each step of the last layer.
 
     ``layers`` has one entry per layer and direction, as axis 0 of the states.

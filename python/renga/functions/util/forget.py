@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 from renga import _core
 from renga.core.around_call import inner_handler
@@ -14,8 +14,10 @@ from renga.functions.check import check_arrays
 from renga.functions.util.link_states import detached
 from renga.functions.util.recomputation import Recomputation
 
+_Result = TypeVar("_Result")
 
-def forget(func: Callable[..., object], *xs: ArrayLike) -> Any:
+
+def forget(func: Callable[..., _Result], *xs: ArrayLike) -> _Result:
     """``func(*xs)``, recomputed in the backward pass instead of kept in memory.
 
     Gradients reach ``xs`` and all other leaves that ``func`` uses, such as a link's

@@ -7,7 +7,7 @@ import pickle
 import random
 import threading
 from collections.abc import Iterator
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 import numpy
 
@@ -20,6 +20,8 @@ from renga.core.configuration import (
 )
 from renga.core.variable import Variable
 from renga.functions.util.link_states import LinkStates
+
+_Result = TypeVar("_Result")
 
 
 class Recomputation:
@@ -81,7 +83,7 @@ class _Tapes(threading.local):
 _tapes = _Tapes()
 
 
-def remembered(compute: Callable[[], object]) -> Any:
+def remembered(compute: Callable[[], _Result]) -> _Result:
     """``compute()``; when recomputed, its value in the first run.
 
     For values that do not depend on inputs alone, such as running statistics.

@@ -6,7 +6,7 @@ Each function makes an optimizer that takes the place of a MultiNodeOptimizer.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Callable
+from typing import Callable
 
 from renga.communicators import Communicator
 from renga.core.optimizer import GradientMethod
@@ -67,7 +67,7 @@ def create_server_optimizer(
     staleness_aware: bool = True,
     timeout: float = 60.0,
     leaf: int = 1,
-    rows: Mapping[str, Callable[..., Any]] | None = None,
+    rows: Mapping[str, Callable[..., object]] | None = None,
 ) -> ServerOptimizer:
     """An optimizer whose updates are made by parameter servers.
 
@@ -125,7 +125,7 @@ def create_local_sgd_optimizer(
     communicator: Communicator,
     every: int = 16,
     begin: tuple[int, str] = (0, "iteration"),
-    outer: Any = None,
+    outer: GradientMethod | None = None,
 ) -> LocalSGDOptimizer:
     """An optimizer that trains each rank alone and averages them now and then.
 

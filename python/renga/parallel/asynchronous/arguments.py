@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from renga.communicators import Communicator
 from renga.core.optimizer import GradientMethod, Optimizer
@@ -27,7 +26,7 @@ def check_timeout(function: str, timeout: object) -> None:
     check_number(f"{function}: timeout", timeout, 0)
 
 
-def check_staleness(function: str, staleness: Any) -> None:
+def check_staleness(function: str, staleness: float) -> None:
     """Raises TypeError or ValueError unless it is a count of updates or infinite."""
     check_number(f"{function}: staleness", staleness, 0)
     if staleness != math.inf and staleness % 1:
@@ -74,7 +73,7 @@ def check_graph(function: str, graph: object) -> None:
         raise TypeError(f"{function}: expected a graph, such as Ring(), got {graph!r}")
 
 
-def check_probability(function: str, probability: Any) -> None:
+def check_probability(function: str, probability: float) -> None:
     """Raises TypeError or ValueError unless it is between 0 and 1."""
     check_number(f"{function}: probability", probability, 0)
     if probability > 1:
@@ -83,7 +82,7 @@ def check_probability(function: str, probability: Any) -> None:
         )
 
 
-def check_beta(function: str, beta: Any) -> None:
+def check_beta(function: str, beta: float) -> None:
     """Raises TypeError or ValueError unless it is a finite number above 0."""
     check_number(f"{function}: beta", beta)
     if not 0 < beta < math.inf:

@@ -17,8 +17,8 @@ _Evaluator = TypeVar("_Evaluator")
 
 
 def create_average_evaluator(
-    actual_evaluator: Any, optimizer: AsynchronousOptimizer
-) -> Any:
+    actual_evaluator: _Evaluator, optimizer: AsynchronousOptimizer
+) -> _Evaluator:
     """Makes an evaluator evaluate what the ranks' parameters approximate.
 
     That is their average, the center of elastic averaging, or the parameters of the
@@ -37,13 +37,14 @@ def create_average_evaluator(
             f"create_average_evaluator: expected an evaluator, got {actual_evaluator!r}"
         )
     _check_optimizer("create_average_evaluator", optimizer)
-    evaluate = actual_evaluator.evaluate
+    evaluator: Any = actual_evaluator
+    evaluate = evaluator.evaluate
 
     def evaluate_average() -> Any:
         with optimizer.averaged():
             return evaluate()
 
-    actual_evaluator.evaluate = evaluate_average
+    evaluator.evaluate = evaluate_average
     return actual_evaluator
 
 

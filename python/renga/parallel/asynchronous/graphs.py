@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy
 
@@ -154,7 +153,7 @@ class Weights(Graph):
         TypeError, ValueError: if it is no such matrix.
     """
 
-    def __init__(self, w: Any) -> None:
+    def __init__(self, w: object) -> None:
         if numpy.asarray(w).dtype.kind not in "biuf":
             raise TypeError(f"Weights: expected a matrix of numbers, got {w!r}")
         self._w = numpy.array(w, numpy.float64)

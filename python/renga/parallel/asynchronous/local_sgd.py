@@ -47,7 +47,7 @@ class LocalSGDOptimizer(PeriodicOptimizer):
         communicator: Communicator,
         every: int,
         begin: tuple[int, str],
-        outer: Any,
+        outer: object,
     ) -> None:
         super().__init__(actual_optimizer, communicator, every)
         vars(self).update(

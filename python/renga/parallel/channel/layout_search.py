@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from renga.communicators import Communicator
@@ -66,7 +66,7 @@ def _descend(traced: Trace, comm: Communicator, start: str) -> _Choice:
     return choice
 
 
-def possible_layouts(traced: Trace, ranks: int) -> dict[Any, list[str]]:
+def possible_layouts(traced: Trace, ranks: int) -> dict[Hashable, list[str]]:
     """The layouts of each group that may be sharded; every rank needs a sample."""
     groups, possible = traced.groups, dict[Any, list[str]]()
     for call in traced.calls:

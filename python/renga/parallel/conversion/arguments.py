@@ -63,7 +63,7 @@ def arrays_in(value: object) -> list[Any]:
     return [leaf for leaf in leaves(value) if isinstance(leaf, kinds)]
 
 
-def map_arrays(function: Callable[[Any], Any], value: object) -> Any:
+def map_arrays(function: Callable[[Any], object], value: object) -> Any:
     """``value`` with ``function(x)`` in place of each array and Variable in it."""
     kinds = (Variable, *get_array_types())
     return map_leaves(lambda x: function(x) if isinstance(x, kinds) else x, value)

@@ -47,7 +47,7 @@ class Loads:
         if all(reference() is not optimizer for reference in self._optimizers):
             self._optimizers.append(weakref.ref(optimizer))
 
-    def add(self, loaded: Any, serializer: Deserializer | None = None) -> None:
+    def add(self, loaded: object, serializer: Deserializer | None = None) -> None:
         """Notes a link or an optimizer, unless the serializer fails and restores it."""
         self._is_noted = True
         noted = loaded, None if serializer is None else serializer.loaded_object

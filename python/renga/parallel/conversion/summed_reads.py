@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from renga import _core
 from renga.communicators import Communicator
@@ -33,7 +32,7 @@ class SummedReads:
         self,
         comm: Communicator,
         tracker: PlacementTracker,
-        overrides: Mapping[str, Callable[..., Any]],
+        overrides: Mapping[str, Callable[..., object]],
     ) -> None:
         self._comm, self.tracker = comm, tracker
         self.overrides = overrides  # of functions that need more than a shard

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from renga._core import Locality
@@ -43,17 +43,17 @@ class LayoutGroups:
     """Values in groups that must have one layout (a union-find structure)."""
 
     def __init__(self) -> None:
-        self._parent: dict[Any, Any] = {}
-        self._excluded: dict[Any, frozenset[str]] = {}
+        self._parent: dict[Hashable, Hashable] = {}
+        self._excluded: dict[Hashable, frozenset[str]] = {}
 
-    def find(self, value: Any) -> Any:
+    def find(self, value: Hashable) -> Hashable:
         """The value that represents the group of a value."""
         root = value
         while self._parent.get(root, root) is not root:
             root = self._parent[root]
         return root
 
-    def join(self, values: Sequence[Any]) -> None:
+    def join(self, values: Sequence[Hashable]) -> None:
         """Puts values, with their groups, into one group."""
         first = self.find(values[0])
         for value in values[1:]:
@@ -62,17 +62,17 @@ class LayoutGroups:
                 self._parent[other] = first
                 self.exclude(first, *self._excluded.pop(other, ()))
 
-    def exclude(self, value: Any, *layouts: str) -> None:
+    def exclude(self, value: Hashable, *layouts: str) -> None:
         """Rules layouts out for the group of a value."""
         if value is not None:
             root = self.find(value)
             self._excluded[root] = self._excluded.get(root, frozenset()).union(layouts)
 
-    def require_replicated(self, value: Any) -> None:
+    def require_replicated(self, value: Hashable) -> None:
         """Rules all sharded layouts out for the group of a value."""
         self.exclude(value, *SHARDED_LAYOUTS)
 
-    def choices(self, value: Any) -> list[str]:
+    def choices(self, value: Hashable) -> list[str]:
         """The sharded layouts that are possible; none where it must be replicated."""
         if value is None:
             return []

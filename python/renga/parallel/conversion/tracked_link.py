@@ -95,7 +95,7 @@ class TrackedCallable(TrackedLink):
 
 
 def tracked_class(
-    link: Link, run_model: Any, override: type[Link] | None = None
+    link: Link, run_model: object, override: type[Link] | None = None
 ) -> type[Link]:
     """A class derived from that of a link, whose calls are tracked.
 
@@ -108,7 +108,7 @@ def tracked_class(
     return _derived(kind, bases, run_model)
 
 
-def loaded_class(link: Link, run_model: Any) -> type[Link]:
+def loaded_class(link: Link, run_model: object) -> type[Link]:
     """A class derived from that of a link, which notes what it has loaded."""
     return _derived(type(link), (LoadedLink, type(link)), run_model)
 

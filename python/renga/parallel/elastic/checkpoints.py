@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from renga.communicators import Communicator
-from renga.core.link import Link
+from renga.core.serializer import Serializable
 from renga.extensions.snapshots.snapshot_writers import TakenState
 from renga.parallel.data.extensions import resized
 from renga.parallel.elastic.index import Index, Parts, digest_of, share_out
@@ -104,7 +104,7 @@ class Checkpoints(extension.Extension):
         """Goes on from the newest checkpoint, if there is one."""
         self.load(trainer)
 
-    def __call__(self, trainer: Any) -> None:
+    def __call__(self, trainer: Trainer) -> None:
         """Saves the trainer, if it is time to."""
         iteration = trainer.updater.iteration
         if self._pace is None:
@@ -113,7 +113,7 @@ class Checkpoints(extension.Extension):
             with self._pace.saving(iteration):
                 self.save(trainer, iteration)
 
-    def save(self, target: Link, iteration: int) -> None:
+    def save(self, target: Serializable, iteration: int) -> None:
         """Saves ``target`` in the background; every rank calls it.
 
         It waits for the previous checkpoint. In a job that ``elastic.run`` was asked to
@@ -143,7 +143,7 @@ class Checkpoints(extension.Extension):
             self.comm.barrier()
             raise Leave
 
-    def load(self, target: Any) -> int | None:
+    def load(self, target: Serializable) -> int | None:
         """Loads the newest complete checkpoint; every rank calls it.
 
         One with a damaged file is skipped, with a warning.

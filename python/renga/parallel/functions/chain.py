@@ -50,7 +50,7 @@ class CommunicationChain(threading.local):
             return token_for(delegate)
         return before if delegate is None else F.add(before, token_for(delegate))
 
-    def append(self, node: Any, token: Variable) -> None:
+    def append(self, node: object, token: Variable) -> None:
         """Makes a communication the last one, if it is recorded in the graph."""
         if token.creator_node is not None:
             _core.set_extra_root(_NAME, token, self._first)

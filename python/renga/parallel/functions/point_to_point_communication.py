@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from renga.communicators import Communicator
 from renga.core.types import Array, ArrayLike
@@ -60,7 +59,7 @@ def recv(
     delegate_variable: Variable | None = None,
     tag: int = 0,
     force_tuple: bool = False,
-) -> Any:
+) -> Variable | tuple[Variable, ...]:
     """The variable, or tuple of variables, that a rank sends.
 
     Args:

@@ -337,7 +337,7 @@ class Pipeline(Link):
         self,
         optimizer: GradientMethod,
         program: Callable[..., object],
-        inputs: Sequence[Any] | Mapping[str, Any],
+        inputs: Sequence[object] | Mapping[str, object],
     ) -> None:
         """Computes the gradient of one batch and updates the parameters.
 
@@ -355,7 +355,7 @@ class Pipeline(Link):
         self,
         optimizer: Optimizer,
         program: Callable[..., object],
-        batches: Sequence[Sequence[Any] | Mapping[str, Any]],
+        batches: Sequence[Sequence[object] | Mapping[str, object]],
     ) -> None:
         """:meth:`train_batch` with the gradient of several batches, as of one."""
         if not self._options.flushes and len(batches) != 1:

@@ -145,7 +145,7 @@ class Runner:
         optimizer: Optimizer,
         params: Sequence[Parameter],
         program: Callable[..., object],
-        batches: Sequence[Sequence[Any]],
+        batches: Sequence[Sequence[object]],
         look: Look,
     ) -> None:
         """Computes the gradient of batches, as of one, and updates the parameters.
@@ -191,7 +191,7 @@ class Runner:
             raise
 
     def look(
-        self, program: Callable[..., object], batches: Sequence[Sequence[Any]]
+        self, program: Callable[..., object], batches: Sequence[Sequence[object]]
     ) -> Look:
         """What has to be looked at before batches are computed in micro-batches."""
         options = self._options

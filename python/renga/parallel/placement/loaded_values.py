@@ -16,6 +16,7 @@ from renga.core.link.own_values import own_params, own_persistent
 from renga.core.optimizer import GradientMethod, Optimizer
 from renga.core.optimizer.update_rule import RuleValues
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 from renga.utils.containers import map_leaves
 
 
@@ -23,7 +24,7 @@ class UnknownWhole(Exception):
     """A whole array is needed of which only this rank's block is known."""
 
 
-def values_of_link(link: Link) -> dict[str, Any]:
+def values_of_link(link: Link) -> dict[str, Array | None]:
     """Parameters and persistent values of a link by their names.
 
     Raises:
@@ -64,7 +65,7 @@ def set_link(link: Link, values: dict[str, Any]) -> None:
             mine[name] = copy.deepcopy(value)
 
 
-def values_of_optimizer(optimizer: Optimizer) -> tuple[Any, ...]:
+def values_of_optimizer(optimizer: Optimizer) -> tuple[int, int, dict[str, RuleValues]]:
     """The counts of an optimizer, and its update rules' by the names of parameters.
 
     Raises:
@@ -85,7 +86,9 @@ def _values_of_rule(param: Parameter) -> RuleValues:
     return values.with_named(loaded)
 
 
-def set_optimizer(optimizer: GradientMethod, values: tuple[Any, ...]) -> None:
+def set_optimizer(
+    optimizer: GradientMethod, values: tuple[int, int, dict[str, RuleValues]]
+) -> None:
     """Sets what :func:`values_of_optimizer` returned on rank 0."""
     optimizer.t, optimizer.epoch, rules = values
     for name, param in optimizer.target.namedparams():

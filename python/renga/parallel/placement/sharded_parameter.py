@@ -30,7 +30,7 @@ class Block(NamedTuple):
 
     ranges: Mapping[int, Sequence[range]]
 
-    def index_in(self, shape: Sequence[int]) -> Any:
+    def index_in(self, shape: Sequence[int]) -> tuple[Array, ...]:
         """The index of the block in an array of ``shape``."""
         positions = (
             [i for elements in self.ranges.get(axis, (range(n),)) for i in elements]
@@ -125,11 +125,11 @@ class ShardedParameter(Parameter):
             return super().loaded_array()
         return self._whole_of(None, self.array) if None in self._loaded else None
 
-    def loaded_state(self, key: str, value: Any) -> Any:
+    def loaded_state(self, key: str, value: Any) -> Array:
         is_shard = self.shard_of is not None and self._is_block(value)
         return self._whole_of(key, value) if is_shard else value
 
-    def loaded_statistic(self, key: str, value: object) -> Any:
+    def loaded_statistic(self, key: str, value: object) -> Array | None:
         """The same of a persistent value of a link; None if it has not been loaded."""
         is_loaded = self.shard_of is None or key in self._loaded
         is_array = isinstance(value, get_array_types())
@@ -259,7 +259,9 @@ class ShardedParameter(Parameter):
     def _index(self, rank: int, whole: numpy.ndarray) -> Any:
         return self.blocks[rank].index_in(whole.shape)
 
-    def full_array_serializer(self, serializer: AbstractSerializer) -> Any:
+    def full_array_serializer(
+        self, serializer: AbstractSerializer
+    ) -> AbstractSerializer:
         """A serializer that reads and writes whole arrays for this parameter."""
         loads = isinstance(serializer, Deserializer)
         return (_Loading if loads else _Saving)(serializer, self)

@@ -199,7 +199,7 @@ class Cluster:
         """This machine with another number of ranks."""
         return dataclasses.replace(self.without_ranks, ranks=ranks)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Fields for :meth:`from_json`; those with their defaults are left out."""
         found = {}
         for field in dataclasses.fields(self):

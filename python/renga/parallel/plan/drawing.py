@@ -39,7 +39,7 @@ def figure(width: float, height: float) -> tuple[Any, Any]:
     return drawing, axes
 
 
-def metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
+def metadata(path: str | os.PathLike[str]) -> dict[str, None]:
     """Of a file that is the same every time."""
     return {"Date": None} if os.fspath(path).endswith(".svg") else {}
 

@@ -10,6 +10,7 @@ import numpy
 
 from renga.core.configuration import no_backprop_mode, using_config
 from renga.core.link import Link
+from renga.core.types import Array
 from renga.core.variable import as_variable
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.normalization.batch_renormalization import BatchRenormalization
@@ -25,7 +26,7 @@ _TOLERANCE = 1e-3
 _BY_BATCH = (BatchRenormalization, DecorrelatedBatchNormalization)
 
 
-def stacked_steps(model: Link, inputs: Sequence[Any], ranks: int) -> tuple[bool, ...]:
+def stacked_steps(model: Link, inputs: Sequence[Array], ranks: int) -> tuple[bool, ...]:
     """For each output, whether time steps are stacked along axis 0.
 
     Then it has all samples of the first step, those of the second one, and so on;

@@ -31,7 +31,7 @@ def tell(pipe: Connection, message: object) -> None:
         pipe.send(message)
 
 
-def receive(pipe: Connection) -> Any:
+def receive(pipe: Connection) -> object:
     """The next message of a worker.
 
     Raises:

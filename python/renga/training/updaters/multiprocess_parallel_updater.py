@@ -12,6 +12,7 @@ import numpy
 
 from renga.backends import cuda
 from renga.backends.cuda_loader import load_nccl, nccl_unavailable_reason
+from renga.backends.device import DeviceLike
 from renga.core import backend, reporter
 from renga.core.configuration import (
     global_config,
@@ -74,7 +75,7 @@ class MultiprocessParallelUpdater(StandardUpdater):
         iterators: Sequence[Any],
         optimizer: Any,
         converter: Callable = convert.concat_examples,
-        devices: Any = None,
+        devices: Mapping[str, DeviceLike] | Sequence[DeviceLike] | None = None,
         auto_new_epoch: bool = True,
     ) -> None:
         self._devices = _devices_from(devices)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable, NamedTuple
+from typing import Callable, NamedTuple
 
 import numpy
 
@@ -76,7 +76,7 @@ class RowsOfBatch:
 
     def __init__(
         self,
-        functions: Mapping[str, Callable[..., Any]],
+        functions: Mapping[str, Callable[..., object]],
         params: Sequence[DistinctParam],
     ) -> None:
         indices = {name: i for i, param in enumerate(params) for name in param.names}
@@ -97,7 +97,9 @@ class RowsOfBatch:
     def __bool__(self) -> bool:
         return bool(self._functions)
 
-    def find(self, args: tuple[Any, ...], kwds: dict[str, object]) -> dict[int, Array]:
+    def find(
+        self, args: tuple[object, ...], kwds: dict[str, object]
+    ) -> dict[int, Array]:
         """The sorted rows of a batch, by the index of the parameter.
 
         Raises:

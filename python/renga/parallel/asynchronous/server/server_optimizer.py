@@ -78,7 +78,7 @@ class ServerOptimizer(AsynchronousOptimizer):
         staleness_aware: bool,
         timeout: float,
         leaf: int,
-        rows: Mapping[str, Callable[..., Any]] | None,
+        rows: Mapping[str, Callable[..., object]] | None,
     ) -> None:
         super().__init__(actual_optimizer, communicator)
         rank = communicator.rank

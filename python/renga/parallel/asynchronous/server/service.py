@@ -10,7 +10,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Sequence
-from typing import Any, Callable
+from typing import Callable
 
 import numpy
 
@@ -243,7 +243,7 @@ class Service:
                 self._lose(worker)
             del self._heard[worker]
 
-    def results(self) -> dict[int, dict[str, Any]]:
+    def results(self) -> dict[int, dict[str, object]]:
         """The parameters and states of each shard, with the count of a worker."""
         return {
             shard: {

@@ -104,7 +104,7 @@ class ShardOptimizer:
         for param, t in zip(self._params, of_rules):
             param.update_rule.t = t
 
-    def states(self) -> dict[str, Any]:
+    def states(self) -> dict[str, object]:
         """Copies of the pieces and of the values of their rules, to be sent."""
         return {
             "arrays": [x.copy() for x in self.arrays],

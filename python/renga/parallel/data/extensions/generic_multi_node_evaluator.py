@@ -54,21 +54,21 @@ class GenericMultiNodeEvaluator(extension.Extension):
         self.converter = converter
         self.root = root
 
-    def calc_local(self, *args: object, **kwargs: object) -> Any:
+    def calc_local(self, *args: object, **kwargs: object) -> object:
         """The result of the arrays of a batch; it has to be picklable.
 
         By default that of the target.
         """
         return self._targets["main"](*args, **kwargs)
 
-    def aggregate(self, results: list[object]) -> Any:
+    def aggregate(self, results: list[object]) -> object:
         """The result, from all batches': first batches first, in rank order.
 
         A dict is reported. By default the results themselves.
         """
         return results
 
-    def __call__(self, trainer: Trainer) -> Any:
+    def __call__(self, trainer: Trainer) -> object:
         """Evaluates; the root reports and returns the result, other ranks None."""
         prefix = "" if self.name is None else f"{self.name}/"
         reporter = reporter_module.Reporter()

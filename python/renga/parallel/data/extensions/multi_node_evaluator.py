@@ -20,35 +20,36 @@ Sums = dict[str, tuple[float, float]]
 
 
 def create_multi_node_evaluator(
-    actual_evaluator: Any, communicator: Communicator
-) -> Any:
+    actual_evaluator: _Evaluator, communicator: Communicator
+) -> _Evaluator:
     """Makes ``actual_evaluator`` return the result of all ranks' data on every rank.
 
     The result is that of one process with the whole data set: batches are weighted by
     their size, and examples that two ranks have are counted on one of them. The result
     of an evaluator with its own ``evaluate`` is weighted by its number of examples.
     """
-    evaluate = actual_evaluator.evaluate
-    is_plain = is_method_of(actual_evaluator, Evaluator, "evaluate")
+    evaluator: Any = actual_evaluator
+    evaluate = evaluator.evaluate
+    is_plain = is_method_of(evaluator, Evaluator, "evaluate")
 
     def evaluate_on_all() -> dict[str, Any]:
-        dataset = actual_evaluator.get_iterator("main").dataset
+        dataset = evaluator.get_iterator("main").dataset
         with _without_repeats(dataset):
             batches: Iterable[Any] = []
             if len(dataset) > 0:
                 batches = (
-                    actual_evaluator.evaluate_batches()
+                    evaluator.evaluate_batches()
                     if is_plain
                     else [(evaluate(), len(dataset))]
                 )
             sums = weighted_sums(batches)
         return _means(communicator.allgather_obj(sums))
 
-    actual_evaluator.evaluate = evaluate_on_all
+    evaluator.evaluate = evaluate_on_all
     return actual_evaluator
 
 
-def weighted_sums(batches: Iterable[tuple[Mapping[str, Any], float]]) -> Sums:
+def weighted_sums(batches: Iterable[tuple[Mapping[str, object], float]]) -> Sums:
     """Sums over pairs of observation and weight.
 
     A value that is observed as a pair is (value, weight). Values that are no scalars

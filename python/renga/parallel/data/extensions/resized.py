@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from renga.core.serializer import AbstractSerializer
+from renga.core.serializer import AbstractSerializer, Serializable
 from renga.serializers import npz
 from renga.serializers.stored import entry_of, restore
 
@@ -42,7 +42,9 @@ class _Resized(npz.NpzDeserializer):
 Archive = Mapping[str, numpy.ndarray]
 
 
-def load(archive: Archive, target: Any, rank: int, size: int, file: Any = None) -> None:
+def load(
+    archive: Archive, target: Serializable, rank: int, size: int, file: Any = None
+) -> None:
     """Loads ``target`` on rank ``rank`` of ``size`` from one rank's archive.
 
     Args:
@@ -68,7 +70,7 @@ def ranks_of(archive: Archive) -> int | None:
 class Marked:
     """An object that is saved together with the number of ranks."""
 
-    def __init__(self, target: Any, ranks: int) -> None:
+    def __init__(self, target: Serializable, ranks: int) -> None:
         self._target = target
         self._ranks = ranks
 

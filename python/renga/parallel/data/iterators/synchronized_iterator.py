@@ -14,8 +14,8 @@ _Iterator = TypeVar("_Iterator", bound=Iterator)
 
 
 def create_synchronized_iterator(
-    actual_iterator: Any, communicator: Communicator
-) -> Any:
+    actual_iterator: _Iterator, communicator: Communicator
+) -> _Iterator:
     """Makes ``actual_iterator`` take its examples in the same order on every rank.
 
     Every rank has its own data, all of one length. The order is that of rank 0's
@@ -33,12 +33,13 @@ def create_synchronized_iterator(
             "create_synchronized_iterator: expected an iterator with an order_sampler, "
             f"got {type(actual_iterator).__name__}"
         )
-    sampler = actual_iterator.order_sampler
+    iterator: Any = actual_iterator
+    sampler = iterator.order_sampler
     if communicator.rank == 0 and _draws_globally(sampler):
         seed = numpy.random.randint(2**31)
         sampler = ShuffleOrderSampler(numpy.random.RandomState(seed))
-    actual_iterator.order_sampler = communicator.bcast_obj(sampler)
-    actual_iterator.reset()
+    iterator.order_sampler = communicator.bcast_obj(sampler)
+    iterator.reset()
     return actual_iterator
 
 

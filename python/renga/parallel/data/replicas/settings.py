@@ -81,7 +81,7 @@ def _number_of(name: str) -> int:
 
 def settings_of(
     optimizer: Optimizer, params: Sequence[DistinctParam]
-) -> dict[RankSetting, Any]:
+) -> dict[RankSetting, object]:
     """All settings of an optimizer and of the update rules of parameters."""
     found: dict[RankSetting, Any] = {
         RankSetting("", "optimizer"): type(optimizer).__name__

@@ -60,7 +60,7 @@ class PlacedParameter:
             return x
 
     @array.setter
-    def array(self, array: Any) -> None:
+    def array(self, array: object) -> None:
         _ARRAY.__set__(self, array)
 
     data = raw_array = array

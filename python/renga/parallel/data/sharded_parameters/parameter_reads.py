@@ -12,6 +12,7 @@ from renga import _core
 from renga.core.around_call import (
     FunctionCall,
     HandledCall,
+    Handler,
     inner_handler,
     run_within,
     set_inner_handler,
@@ -52,7 +53,7 @@ class ParameterReads:
         inner: another handler, within this one; None for none.
     """
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: Handler | None) -> None:
         self.inner = inner
         self._read_at: dict[int, weakref.WeakSet[GatheredUnit]] = {}
         self._ranks: list[int] = []  # at which units are read, in order

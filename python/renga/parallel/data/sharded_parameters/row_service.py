@@ -96,7 +96,7 @@ class RowService:
         """
         self._answers.forget_others()
 
-    def fetch(self, number: int, rows: Array) -> list[Any]:
+    def fetch(self, number: int, rows: Array) -> list[Work]:
         """Works that fill the rows of other ranks in an array (ranks, elements)."""
         answers, rank = self._answers, self._comm.rank
         for r, row in zip(answers.own_node, answers.rows[number]):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from renga.core.types import Array
+from renga.core.types import Array, Shape
 from renga.core.variable import Variable
 from renga.utils import containers
 from renga.utils.type_check import InvalidType
@@ -16,7 +16,7 @@ from renga.utils.type_check import InvalidType
 
 def split(
     inputs: Sequence[object], parts: int, axis: int = 0
-) -> list[tuple[int, tuple[Any, ...]]]:
+) -> list[tuple[int, tuple[object, ...]]]:
     """Micro-batches of the arguments of a model, each with its number of samples.
 
     Arrays and Variables are split along an axis, in tuples, named tuples, lists and
@@ -40,7 +40,9 @@ def split(
     return _slices(inputs, samples, axis, _bounds(inputs, samples, parts, axis))
 
 
-def pairs(inputs: Sequence[object], parts: int, axis: int = 0) -> list[tuple[Any, ...]]:
+def pairs(
+    inputs: Sequence[object], parts: int, axis: int = 0
+) -> list[tuple[object, ...]]:
     """The same micro-batches, two by two as one; the last one may be in two pairs.
 
     A single micro-batch is a pair by itself, and so is an empty batch.
@@ -80,7 +82,7 @@ def _slices(
     ]
 
 
-def signature(inputs: object) -> tuple[Any, ...]:
+def signature(inputs: object) -> tuple[tuple[Shape, str] | None, ...]:
     """The shapes and dtypes of the arrays in containers."""
     return tuple(
         [
@@ -90,7 +92,9 @@ def signature(inputs: object) -> tuple[Any, ...]:
     )
 
 
-def kinds(inputs: Sequence[float | Array | Mapping[str, Array]]) -> frozenset[Any]:
+def kinds(
+    inputs: Sequence[float | Array | Mapping[str, Array]],
+) -> frozenset[tuple[int, str] | None]:
     """The numbers of axes and the dtypes of the arrays in containers."""
     return frozenset(each and (len(each[0]), each[1]) for each in signature(inputs))
 

@@ -108,7 +108,7 @@ def weights_of(reduction: str | None, counts: Sequence[float]) -> list[float]:
 
 def reductions_of(
     whole: Mapping[str, object],
-    parts: Sequence[Mapping[str, Any]],
+    parts: Sequence[Mapping[str, object]],
     sizes: Sequence[int],
     counts: Sequence[float],
     axis: int,

@@ -41,7 +41,7 @@ class SeenProgram:
         reductions: how what it computes for micro-batches makes that for a batch.
     """
 
-    def __init__(self, meaning: tuple[Any, ...]) -> None:
+    def __init__(self, meaning: tuple[object, ...]) -> None:
         self._meaning = meaning  # kept, so that the ids of its parts stay their own
         self.values = SeenValues()
         self.reductions: Reductions | None = None
@@ -61,7 +61,7 @@ class SeenValues:
     def __init__(self) -> None:
         self._ranges: dict[tuple[Any, ...], tuple[float, float]] = {}
 
-    def take(self, inputs: Sequence[Any]) -> bool:
+    def take(self, inputs: Sequence[object]) -> bool:
         """Whether arguments have values of a kind that was not seen before.
 
         Those are integers and truth values beyond all others, as the padding may be,

@@ -9,6 +9,7 @@ from typing import Any
 from renga.core.around_call import variables_in
 from renga.core.configuration import no_backprop_mode, using_config
 from renga.core.link import Link
+from renga.core.types import Array
 from renga.parallel.groups import create_groups
 from renga.parallel.placement.shard_ranges import as_slice, shard_range
 from renga.parallel.plan.cluster import Cluster
@@ -83,7 +84,7 @@ class SampleGroups:
 def sample_groups(
     model: Link,
     traced: TracedModel,
-    inputs: Sequence[Any],
+    inputs: Sequence[Array],
     cluster: Cluster,
     costs: Costs,
 ) -> list[SampleGroups]:

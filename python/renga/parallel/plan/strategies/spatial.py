@@ -13,6 +13,7 @@ from renga.core.around_call import variables_in
 from renga.core.configuration import using_config
 from renga.core.function_node import backward
 from renga.core.link import Link
+from renga.core.types import Array
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.parallel.parallelize import with_strategy
 from renga.parallel.plan.cluster import Cluster
@@ -46,7 +47,7 @@ class SpatialStep(NamedTuple):
 def spatial_steps(
     model: Link,
     traced: TracedModel,
-    inputs: Sequence[Any],
+    inputs: Sequence[Array],
     cluster: Cluster,
     costs: Costs,
 ) -> list[SpatialStep]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from renga import _core
 from renga.core.link import Link
+from renga.core.types import Array
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.parallel.pipeline import measurement
 from renga.parallel.pipeline.partition import Stage, partition
@@ -40,7 +41,7 @@ class StageStep(NamedTuple):
 def stage_steps(
     model: Link,
     traced: TracedModel,
-    inputs: Sequence[Any],
+    inputs: Sequence[Array],
     cluster: Cluster,
     costs: Costs,
 ) -> list[StageStep]:

@@ -13,6 +13,7 @@ from renga.communicators import Communicator
 from renga.core.around_call import variables_in
 from renga.core.function_node import backward
 from renga.core.link import Link
+from renga.core.types import Array
 from renga.parallel.conversion.strategy import Strategy
 from renga.parallel.data.optimizers import create_multi_node_optimizer
 from renga.parallel.parallelize import with_strategy
@@ -28,7 +29,7 @@ def time_plans(
     model: Link,
     comm: Communicator,
     plans: Mapping[str, Strategy],
-    inputs: Sequence[Any],
+    inputs: Sequence[Array],
     rounds: int = _ROUNDS,
 ) -> dict[str, float]:
     """The lower quartile of the steps of each plan, in seconds, the same on every rank.

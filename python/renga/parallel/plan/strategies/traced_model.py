@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 from renga.core.link import Link
 from renga.links.connection.linear import Linear
@@ -81,7 +81,7 @@ class TracedModel:
                 f"layers, batch normalizations or embeddings, got none"
             )
 
-    def layouts(self, ranks: int) -> dict[Any, list[str]]:
+    def layouts(self, ranks: int) -> dict[Hashable, list[str]]:
         """The layouts that each group of variables may have."""
         possible = possible_layouts(self.trace, ranks)
         return {root: ["replicated", *layouts] for root, layouts in possible.items()}
