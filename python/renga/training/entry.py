@@ -47,7 +47,7 @@ class ExtensionEntry:
     @property
     def saves_trainer(self) -> bool:
         """Whether the extension is called after all others, and all triggers."""
-        return bool(getattr(self.extension, "saves_trainer", False))
+        return getattr(self.extension, "saves_trainer", False) is True
 
     def default_name(self) -> str:
         """The extension's default name, else the name of the function."""

@@ -199,13 +199,13 @@ class BinaryOperator(Expr):
         )
 
     def eval(self) -> Any:
-        return self.func(evaluate(self.lhs), evaluate(self.rhs))
+        return self.func(evaluate_parts(self.lhs), evaluate_parts(self.rhs))
 
 
 def _parenthesized(term: Any, priority: int) -> str:
     if isinstance(term, Expr) and term.priority < priority:
         return f"({term})"
-    return str(term)
+    return _repr(term)
 
 
 def _key_text(key: Any) -> str:

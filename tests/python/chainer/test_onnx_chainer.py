@@ -278,6 +278,15 @@ def test_elements_picked_by_an_input():
     np.testing.assert_array_equal(computed(proto, X, order)[0], X[:, :, order])
 
 
+def test_a_permutation_by_an_input_is_undone():
+    order = np.array([2, 0, 1], "i")
+    model = lambda x, i: F.permutate(x, i, axis=1, inv=True)  # noqa: E731
+    x = np.arange(6, dtype="f").reshape(2, 3)
+    proto = onnx_chainer.export(model, [x, order])
+    for other in (order, np.array([1, 0, 2], "i")):
+        np.testing.assert_array_equal(computed(proto, x[:, other], other)[0], x)
+
+
 def test_with_chainers_names():
     """Functions of which a converter is given are one node."""
     code = """

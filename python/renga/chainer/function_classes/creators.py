@@ -173,7 +173,8 @@ def _creator(self: Any) -> Any:
     view = kept.get("_creator_view")
     if view is None or view.node is not node:
         name = kept.get("_creator_name") or _name_of(node)
-        kept["_creator_view"] = view = _views(name)(node, attributes)
+        output = getattr(self, "node", self)
+        kept["_creator_view"] = view = _views(name)(node, attributes, output)
     return view
 
 
@@ -194,9 +195,11 @@ class Creator:
 
     chainers_name = ""
 
-    def __init__(self, node: Any, kept: dict[str, Any] | None) -> None:
+    def __init__(self, node: Any, kept: dict[str, Any] | None, output: Any) -> None:
         self.node = node
         self._kept = kept
+        # What is computed of the node's outputs needs them after their Variables.
+        self._output = output
 
     def __getattr__(self, name: str) -> Any:
         return attribute_of(self.chainers_name, self.node, self._kept, name)

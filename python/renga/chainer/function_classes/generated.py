@@ -188,21 +188,21 @@ rnn.tree_lstm TreeLSTM(): *inputs -> F.tree_lstm(*inputs)
 LABELS = {
     "Absolute": "|_|",
     "Add": "_ + _",
-    "AddConstant": "_ + {0.value}",
+    "AddConstant": "_ + {value}",
     "BatchDet": "det",
     "Cholesky": "cholesky",
     "DiGamma": "digamma",
     "Div": "_ / _",
-    "DivFromConstant": "{0.value} / _",
+    "DivFromConstant": "{value} / _",
     "LogNdtr": "log_ndtr",
     "Mul": "_ * _",
-    "MulConstant": "_ * {0.value}",
+    "MulConstant": "_ * {value}",
     "Neg": "__neg__",
-    "PowConstVar": "{0.value} ** _",
-    "PowVarConst": "_ ** {0.value}",
+    "PowConstVar": "{value} ** _",
+    "PowVarConst": "_ ** {value}",
     "PowVarVar": "_ ** _",
     "Sub": "_ - _",
-    "SubFromConstant": "{0.value} - _",
+    "SubFromConstant": "{value} - _",
     **{
         name: name.lower()
         for name in (
@@ -217,6 +217,15 @@ CALLED = (
     "ROIAveragePooling2D ROIMaxAlign2D ROIMaxPooling2D SpatialTransformerGrid "
     "SpatialTransformerSampler"
 ).split()
+
+
+def _labelled(label: str, node: Any) -> str:
+    """The label of an operation, with its number if it has one."""
+    from renga.chainer.names.private import _convert_value_to_string
+
+    if "{" not in label:
+        return label
+    return label.format(value=_convert_value_to_string(node.value))
 
 
 class CalledOperation(OperationNode):
@@ -244,8 +253,7 @@ def _class_of(module: str, name: str, options: str, inputs: str, text: str) -> t
     doc = f"Calls ``{text}``."
     members = {"__init__": __init__, "compute": compute, "__doc__": doc}
     if name in LABELS:
-        label = LABELS[name]
-        members["label"] = property(label.format)
+        members["label"] = property(functools.partial(_labelled, LABELS[name]))
     base = CalledOperation if name in CALLED else OperationNode
     return type(name, (base,), {**members, "__module__": module})
 

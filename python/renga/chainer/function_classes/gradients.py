@@ -74,13 +74,15 @@ def _gradients_of_cells(xs: Any, c_next: Any, gc: Any, gh: Any) -> tuple[Any, ..
 
 
 class _MulInvStd(OperationNode):
-    """``y`` divided by the standard deviation of ``x``, of which it is a function."""
+    """``y`` times ``inv_std``, which is differentiated as a function of ``x``."""
 
     def __init__(self, eps: float, mean: Any, inv_std: Any, dummy_gamma: Any) -> None:
         self.eps, self.mean, self.inv_std = eps, mean, inv_std
         self.dummy_gamma = dummy_gamma
 
     def compute(self, x: Any, y: Any) -> Any:
+        if not self.again:
+            return Variable(self.inv_std[:, None] * y)
         mean = F.broadcast_to(F.mean(x, axis=1, keepdims=True), x.shape)
         variance = F.mean(F.square(x - mean), axis=1, keepdims=True)
         return F.broadcast_to(F.rsqrt(variance + self.eps), y.shape) * y

@@ -53,9 +53,13 @@ def attribute_of(class_name: str, node: Any, kept: Any, name: str) -> Any:
 
 def _factors(node: Any) -> Any:
     """The mask of a dropout is the gradient of a gradient of ones."""
-    y, x = node.outputs[0]().get_variable(), node.inputs[0].get_variable()
-    ones = Variable(numpy.ones(y.shape, y.dtype))
-    return grad([y], [x], [ones])[0].array
+    nodes = (node.outputs[0](), node.inputs[0])
+    ones = numpy.ones(nodes[0].shape, nodes[0].dtype)
+    y, x = (each.get_variable() for each in nodes)
+    for var in (y, x):
+        if not var.is_initialized:  # it stands for one that is gone
+            var.array = ones
+    return grad([y], [x], [Variable(ones)])[0].array
 
 
 _COMPUTED: dict[tuple[str, str], Callable[[Any], Any]] = {
@@ -102,8 +106,14 @@ def _softmax_cross_entropy(function: Any) -> Any:
 
 def _dropout(function: Any) -> Any:
     def dropout(x: ArrayLike, ratio: float = 0.5, **kwargs: object) -> Any:
-        if kwargs or not _needs_no_gradient(x) or not config.train:
+        if kwargs or not config.train:
             return function(x, ratio, **kwargs)
+        if not _needs_no_gradient(x):
+            y = function(x, ratio)
+            if y is x:
+                y = F.identity(x)
+                keep(y, mask=numpy.ones(x.shape, x.dtype))
+            return y
         y, mask = function(x, ratio, return_mask=True)
         keep(y, mask=mask)
         return y

@@ -116,7 +116,9 @@ def _lstm(x: Any, h: Any, c: Any, w: Any, b: Any) -> tuple[Variable, Variable]:
 
 def _flip(array: Any, axis: int) -> Any:
     """An array backwards along an axis."""
-    return array[(slice(None),) * (axis % array.ndim) + (slice(None, None, -1),)]
+    slices = [slice(None)] * array.ndim
+    slices[axis] = slice(None, None, -1)
+    return array[tuple(slices)]
 
 
 def _convert_value_to_string(value: Any) -> str:

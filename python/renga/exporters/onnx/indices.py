@@ -11,6 +11,7 @@ import numpy
 from renga.core.types import ArrayLike
 from renga.exporters.onnx.registry import OPERATORS, Writer, writes, writes_function
 from renga.functions.array.get_item import PickItems, PutItems
+from renga.functions.array.permutate import InvertPermutation
 
 
 def _int64(*values: int) -> numpy.ndarray:
@@ -50,6 +51,14 @@ def _extreme_index(op: str) -> Writer:
 
 OPERATORS["argmax"] = _extreme_index("ArgMax")
 OPERATORS["argmin"] = _extreme_index("ArgMin")
+
+
+@writes_function(InvertPermutation)
+def _invert_permutation(graph: Any, ys: Any, call: Any, indices: Any) -> Sequence[str]:
+    positions = numpy.arange(indices.size)
+    at = _indices(graph, indices)
+    put = graph.node("ScatterElements", numpy.zeros_like(positions), at, positions)
+    return [put]
 
 
 @writes_function(PickItems)

@@ -9,11 +9,12 @@ import numpy
 from renga import _core
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
-from renga.functions.array.cast import cast, promoted
+from renga.functions.array.cast import in_dtype, promoted
 from renga.functions.array.get_item import PutItems, as_keys, own_keys, taken_axis
 from renga.functions.array.picked_rows import picked_rows
 from renga.functions.check import check_arrays
 from renga.functions.on_host import on_host
+from renga.utils.type_check import InvalidType
 
 
 def scatter_add(a: ArrayLike, slices: object, b: ArrayLike) -> Variable:
@@ -24,11 +25,14 @@ def scatter_add(a: ArrayLike, slices: object, b: ArrayLike) -> Variable:
     Raises:
         TypeError: ``a`` or ``b`` is not an array.
         ValueError: ``b`` has not the shape of ``a[slices]``.
+        InvalidType: there are more indices than axes.
         IndexError: there are no such elements.
     """
     check_arrays("scatter_add", a, b)
     a, b = as_variable(a), as_variable(b)
     keys = as_keys(slices)
+    if sum(key is not None and key is not Ellipsis for key in keys) > a.ndim:
+        raise InvalidType(f"scatter_add: expected {a.ndim} indices at most, got {keys}")
     single = taken_axis(a, keys)
     if single is None or a.dtype.kind != "f":
         return _by_rules(a, keys, b)
@@ -36,7 +40,7 @@ def scatter_add(a: ArrayLike, slices: object, b: ArrayLike) -> Variable:
     picked = (*a.shape[:axis], *indices.shape, *a.shape[axis + 1 :])
     _check_picked(picked, b)
     wide, terms = promoted(a, b)
-    return cast(_core.ops.index_add(wide, indices, terms, axis), a.dtype)
+    return in_dtype(_core.ops.index_add(wide, indices, terms, axis), a.dtype)
 
 
 def _check_picked(picked: tuple[int, ...], b: Variable) -> None:
@@ -57,6 +61,6 @@ def _by_rules(a: Variable, keys: tuple[Any, ...], b: Variable) -> Variable:
         table = _core.ops.reshape(wide, (before, n, after))
         terms = _core.ops.reshape(terms, (before, rows.indices.size, after))
         y = _core.ops.index_add(table, rows.indices, terms, 1)
-        return cast(_core.ops.reshape(y, a.shape), a.dtype)
+        return in_dtype(_core.ops.reshape(y, a.shape), a.dtype)
     put = PutItems(keys, a.shape, rows).apply((terms,))[0]
-    return cast(_core.ops.add(wide, put), a.dtype)
+    return in_dtype(_core.ops.add(wide, put), a.dtype)
