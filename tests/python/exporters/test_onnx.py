@@ -162,6 +162,23 @@ def test_poolings_with_as_much_padding_as_the_window(kernel, stride, pad):
     check(lambda x: F.average_pooling_2d(x, 2, 1, pad=2), x)
 
 
+@pytest.mark.parametrize(
+    ("window", "size"),
+    [((2,), (6, 6)), ((3, 2, 1), (5, 7)), (((3, 2), 2, (1, 0)), None)],
+)
+def test_upsampling_by_the_indices_of_a_pooling(window, size):
+    """As in SegNet; the graph finds the indices of other images."""
+
+    def function(x):
+        y, at = F.max_pooling_2d(x, *window, return_indices=True)
+        return F.upsampling_2d(2 * y, at, *window, outsize=size or x.shape[2:])
+
+    x, other = rng.normal(size=(2, 2, 3, *(size or (5, 7)))).astype("f4")
+    proto = check(function, x)
+    expected = function(renga.Variable(other)).array
+    numpy.testing.assert_allclose(run(proto, other)[0], expected, rtol=1e-6)
+
+
 def test_sequence_of_links():
     conv = [L.Convolution2D(None, 4, 3, pad=1) for _ in range(2)]
     check(

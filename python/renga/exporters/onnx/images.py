@@ -133,6 +133,40 @@ def _max_pooling(
     return [_pool(graph, "MaxPool", ys, x, window, -math.inf)]
 
 
+@writes("max_pooling_2d_with_indices")
+def _max_pooling_with_indices(
+    graph: Any, ys: Any, x: Any, window: Any, cover: bool
+) -> Sequence[str] | None:
+    """ONNX counts the pixels of the whole array, and indices those of a window."""
+    import onnx
+
+    kernel, stride, pad = window
+    if any(p >= k for p, k in zip(pad, kernel)):
+        return None  # runtimes refuse windows in the padding alone
+    (rows, columns), outs = x.shape[2:], ys[0].shape[2:]
+    ends = _ends((rows, columns), outs, kernel, stride, pad, (1, 1))
+    pads = [*pad, *ends]
+    y, pixel = graph.node(
+        "MaxPool", x, outputs=2, kernel_shape=kernel, strides=stride, pads=pads
+    )
+    pixel = graph.node("Mod", pixel, numpy.int64(rows * columns))
+    first_row, first_column = window_starts(outs, stride, pad)
+    row = graph.node("Sub", graph.node("Div", pixel, numpy.int64(columns)), first_row)
+    column = graph.node("Mod", pixel, numpy.int64(columns))
+    column = graph.node("Sub", column, first_column)
+    index = graph.node("Add", graph.node("Mul", row, numpy.int64(kernel[1])), column)
+    to = onnx.helper.np_dtype_to_tensor_dtype(ys[1].dtype)
+    return [y, graph.node("Cast", index, to=to)]
+
+
+def window_starts(
+    outs: Sequence[int], stride: Sequence[int], pad: Sequence[int]
+) -> list[numpy.ndarray]:
+    """The first row and the first column of each window of an image."""
+    steps = numpy.indices(outs, numpy.int64, sparse=True)
+    return [i * s - p for i, s, p in zip(steps, stride, pad)]
+
+
 @writes("average_pooling_2d")
 def _average_pooling(graph: Any, ys: Any, x: Any, window: Any) -> Sequence[str]:
     return [_pool(graph, "AveragePool", ys, x, window, 0, count_include_pad=1)]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 
 from renga.core.types import ArrayLike
+from renga.exporters.onnx.images import window_starts
 from renga.exporters.onnx.registry import OPERATORS, Writer, writes, writes_function
 from renga.functions.array.get_item import PickItems, PutItems
 from renga.functions.array.permutate import InvertPermutation
@@ -144,15 +145,16 @@ def _is_same_of_each(index: numpy.ndarray, x: Any) -> bool:
 def _put_items(graph: Any, ys: Any, call: Any, gy: Any) -> Sequence[str]:
     index = _numbers(ys[0])[call.node.keys]
     given = graph.node("Expand", gy, _int64(*index.shape))
-    return [_put(graph, ys[0], index, graph.node("Reshape", given, _int64(-1)))]
+    flat = graph.node("Reshape", given, _int64(-1))
+    return [_put(graph, ys[0], index.ravel(), flat)]
 
 
-def _put(graph: Any, y: Any, index: numpy.ndarray, terms: str) -> str:
+def _put(graph: Any, y: Any, index: Any, terms: str) -> str:
     """Zeros of the shape of ``y``, to which terms are added at elements."""
     put = graph.node(
         "ScatterElements",
         numpy.zeros(y.size, y.dtype),
-        index.ravel(),
+        index,
         terms,
         axis=0,
         reduction="add",
@@ -165,18 +167,29 @@ def _put(graph: Any, y: Any, index: numpy.ndarray, terms: str) -> str:
 def _upsampling(
     graph: Any, ys: Any, x: Any, indices: Any, window: Any, extents: Any
 ) -> Sequence[str]:
-    _, _, i, j = numpy.indices(x.shape, sparse=True)
-    within = numpy.divmod(numpy.asarray(indices, numpy.int64), window[0][1])
-    at = [
-        position * stride - pad + element
-        for position, element, _, stride, pad in zip((i, j), within, *window)
+    import onnx
+
+    (rows, columns), width = extents, numpy.int64(window[0][1])
+    first_row, first_column = window_starts(x.shape[2:], *window[1:])
+    indices = graph.node("Cast", indices, to=onnx.TensorProto.INT64)
+    row = graph.node("Add", graph.node("Div", indices, width), first_row)
+    column = graph.node("Add", graph.node("Mod", indices, width), first_column)
+    zero = numpy.int64(0)
+    inside = [
+        graph.node(
+            "And", graph.node("GreaterOrEqual", at, zero), graph.node("Less", at, n)
+        )
+        for at, n in ((row, numpy.int64(rows)), (column, numpy.int64(columns)))
     ]
-    inside = numpy.logical_and(*((0 <= k) & (k < n) for k, n in zip(at, extents)))
-    kept = numpy.flatnonzero(inside)
+    inside = graph.node("And", *inside)
     planes = numpy.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], 1, 1)
-    index = (planes * extents[0] + at[0]) * extents[1] + at[1]
-    pixels = graph.node("Gather", graph.node("Reshape", x, _int64(-1)), kept)
-    return [_put(graph, ys[0], index[inside], pixels)]
+    pixel = graph.node("Add", graph.node("Mul", row, numpy.int64(columns)), column)
+    pixel = graph.node("Add", pixel, planes * (rows * columns))
+    # Pixels outside of the image add nothing to the first one.
+    pixel = graph.node("Where", inside, pixel, zero)
+    terms = graph.node("Where", inside, x, numpy.zeros((), x.dtype))
+    flat = [graph.node("Reshape", each, _int64(-1)) for each in (pixel, terms)]
+    return [_put(graph, ys[0], *flat)]
 
 
 @writes("cumsum")

@@ -11,14 +11,14 @@ from renga.core.configuration import config
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array, as_variable, holds_numbers
 from renga.functions.check import check_arrays
-from renga.functions.math.identity import identity
+from renga.functions.math.identity import anew
 from renga.utils.type_check import InvalidType
 
 
 def cast(x: ArrayLike, typ: Any) -> Variable:
     """``x`` in dtype ``typ``: a new Variable, even if nothing changes."""
     y = in_dtype(x, typ)
-    return identity(y) if y is x and config.enable_backprop else y
+    return anew(y) if y is x and config.enable_backprop else y
 
 
 def in_dtype(x: ArrayLike, typ: Any) -> Variable:
@@ -41,8 +41,12 @@ def cast_floats(name: str, x: ArrayLike, *ys: ArrayLike | None) -> list[Any]:
     """
     check_arrays(name, x, *(y for y in ys if y is not None))
     dtype = x.dtype
-    differ = [y is not None and y.dtype != dtype and y.dtype.kind == "f" for y in ys]
-    return [in_dtype(y, dtype) if differs else y for y, differs in zip(ys, differ)]
+    return [
+        in_dtype(y, dtype)
+        if y is not None and y.dtype != dtype and y.dtype.kind == "f"
+        else y
+        for y in ys
+    ]
 
 
 def with_cast_params(

@@ -13,10 +13,14 @@ def identity(*inputs: ArrayLike) -> Variable | tuple[Variable, ...]:
     """New variables with the values of the inputs; one alone is no tuple."""
     check_arrays("identity", *inputs)
     try:
-        # A reshape to the same shape would be the input.
-        ys = tuple(_core.ops.squeeze(_core.ops.expand_dims(x, 0), 0) for x in inputs)
+        ys = tuple(map(anew, inputs))
     except InvalidType:
         if all(map(holds_numbers, inputs)):
             raise
         ys = tuple(Variable(as_array(x), requires_grad=False) for x in inputs)
     return ys[0] if len(ys) == 1 else ys
+
+
+def anew(x: ArrayLike) -> Variable:
+    """A new Variable with the values of ``x``: a reshape to its shape would be it."""
+    return _core.ops.squeeze(_core.ops.expand_dims(x, 0), 0)

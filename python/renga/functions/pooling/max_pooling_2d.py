@@ -68,7 +68,8 @@ def max_pooling_2d(
 @reads_elements
 def _with_indices(x: Any, window: Any, cover_all: bool) -> tuple[Any, numpy.ndarray]:
     y, at = _core.ops.max_pooling_2d_with_indices(x, window, cover_all)
-    at = at.astype(numpy.int64)
+    # A recorder knows results of operations, and what later functions do with them.
+    at = _core.ops.cast(at, numpy.dtype("int64")).array
     # The core marks a window without elements by -1 or 255.
     at[(at < 0) | (at >= math.prod(window.ksize))] = 0
     return y, at
