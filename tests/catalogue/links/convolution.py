@@ -281,7 +281,7 @@ link(
         ),
         "without biases": Case(
             lambda: L.DeformableConvolution2D(
-                3, 2, 2, offset_nobias=True, deform_nobias=True
+                3, 2, (1, 2), offset_nobias=True, deform_nobias=True
             ),
             (PICTURE,),
             deformable,
