@@ -11,6 +11,7 @@ import renga.links as L
 from renga.communicators import local
 from renga.distributed import create_groups, create_multi_node_optimizer
 from renga.optimizers import MomentumSGD
+from renga.parallel.pipeline.batches.reductions import reductions_of
 from renga.pipeline import Pipeline
 from tests.parallel.pipeline.programs import (
     Layers,
@@ -135,6 +136,23 @@ def test_a_loss_that_is_told_is_computed_for_training_only(reduce):
     for found in local.run(lambda c: trained(c, loss, reduce=reduce), ranks=2):
         assert_close(found, expected)
     assert len(calls) == 3 * 3 * 2  # batches, micro-batches, ranks
+
+
+@pytest.mark.parametrize(
+    ("whole", "parts", "possible"),
+    [
+        (2.0, [1.0, 1.0], {"sum"}),
+        (1.0, [1.0, 1.0], {"mean"}),
+        (1.0, [1.0, None], set()),
+        (1.0, [1.0, [1.0]], set()),
+        ({"a": 1.0}, [{"b": 1.0}, {"b": 1.0}], set()),
+    ],
+)
+def test_results_that_are_built_in_different_ways_have_no_reduction(
+    whole, parts, possible
+):
+    found = reductions_of({"y": whole}, [{"y": y} for y in parts], [1, 1], [1, 1], 0, 4)
+    assert found.possible == {"y": possible}
 
 
 def test_functions_made_anew_are_seen_once():
