@@ -35,10 +35,14 @@ class PickedRows:
     shape: tuple[int, ...]
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the table has all of ``x``."""
+        return all(key == slice(None) for key in self.part)
+
+    @property
     def is_view(self) -> bool:
         """Whether the table is all of a contiguous ``x``, in its order."""
-        is_whole = all(key == slice(None) for key in self.part)
-        return is_whole and self.order == tuple(range(len(self.order)))
+        return self.is_whole and self.order == tuple(range(len(self.order)))
 
     @property
     def table(self) -> tuple[int, int, int]:
@@ -62,7 +66,7 @@ class PickedRows:
         table = _core.scatter_add(rows, self.indices, n)
         moved = table.reshape(*self.before, *self.indexed, *self.after)
         part = moved.transpose(numpy.argsort(self.order))
-        if part.shape == shape and all(key == slice(None) for key in self.part):
+        if self.is_whole:
             return part
         x = numpy.zeros(shape, y.dtype)
         x[self.part] = part
