@@ -23,4 +23,4 @@ def identity(*inputs: ArrayLike) -> Variable | tuple[Variable, ...]:
 
 def anew(x: ArrayLike) -> Variable:
     """A new Variable with the values of ``x``: a reshape to its shape would be it."""
-    return _core.ops.squeeze(_core.ops.expand_dims(x, 0), 0)
+    return _core.ops.transpose(x, range(x.ndim))
