@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-from renga import _communicators
+from renga import _communicators, _core
 from renga.communicators.array_communicator import ArrayCommunicator
 from renga.communicators.communicator import Communicator
 
 __all__ = ["sharded_update"]
 
 
-def sharded_update(comm: Communicator, updates: list[Any]) -> None:
+def sharded_update(
+    comm: Communicator, updates: Sequence[_core.optimizers.Update]
+) -> None:
     """Averages gradients over the ranks and applies updates, sharded over the ranks.
 
     Args:

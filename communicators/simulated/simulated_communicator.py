@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from renga.communicators.simulated.machine import Machine
 from renga.communicators.simulated.simulated_native import SimulatedNative
 from renga.communicators.transport.traffic import Traffic
 from renga.core.types import ArrayLike
+
+_T = TypeVar("_T")
 
 
 class OnMachine(Communicator):
@@ -92,9 +94,7 @@ class SimulatedCommunicator(OnMachine):
         self.native.call("broadcast", [x], [], root=root)
         return x
 
-    def bcast_obj(
-        self, obj: object, max_buf_len: int | None = None, root: int = 0
-    ) -> Any:
+    def bcast_obj(self, obj: _T, max_buf_len: int | None = None, root: int = 0) -> _T:
         """``obj``, which is required on every rank here."""
         self.bcast(np.frombuffer(pickle.dumps(obj), np.uint8), root)
         return obj

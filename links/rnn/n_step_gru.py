@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from renga._core import Variable
 from renga.functions import n_step_bigru, n_step_gru
 from renga.links.rnn.n_step_rnn import NStepRNNBase
 
@@ -26,7 +27,7 @@ class NStepGRU(NStepGRUBase):
 
     use_bi_direction = False
 
-    def rnn(self, *args: Any) -> tuple[Any, ...]:
+    def rnn(self, *args: Any) -> tuple[Variable | tuple[Variable, ...], ...]:
         return n_step_gru(*args)
 
 
@@ -35,5 +36,5 @@ class NStepBiGRU(NStepGRUBase):
 
     use_bi_direction = True
 
-    def rnn(self, *args: Any) -> tuple[Any, ...]:
+    def rnn(self, *args: Any) -> tuple[Variable | tuple[Variable, ...], ...]:
         return n_step_bigru(*args)

@@ -46,7 +46,7 @@ class NStepLSTM(NStepLSTMBase):
 
     use_bi_direction = False
 
-    def rnn(self, *args: Any) -> tuple[Any, ...]:
+    def rnn(self, *args: Any) -> tuple[Variable | tuple[Variable, ...], ...]:
         return n_step_lstm(*args)
 
 
@@ -55,5 +55,5 @@ class NStepBiLSTM(NStepLSTMBase):
 
     use_bi_direction = True
 
-    def rnn(self, *args: Any) -> tuple[Any, ...]:
+    def rnn(self, *args: Any) -> tuple[Variable | tuple[Variable, ...], ...]:
         return n_step_bilstm(*args)

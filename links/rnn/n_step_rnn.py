@@ -113,7 +113,7 @@ class NStepRNNBase(ChainList):
         shape = (self.n_layers * self.direction, len(xs), self.out_size)
         return Variable(self.xp.zeros(shape, xs[0].dtype))
 
-    def rnn(self, *args: object) -> tuple[Any, ...]:
+    def rnn(self, *args: object) -> tuple[Variable | tuple[Variable, ...], ...]:
         """The function: layers, dropout, states, weights, biases and inputs."""
         raise NotImplementedError
 
@@ -138,9 +138,10 @@ class NStepRNNBase(ChainList):
             self.init_hx(xs) if h is None else permutate(h, order, axis=1)
             for h in states
         )
-        *last, ys = self.rnn(
+        results: Any = self.rnn(
             self.n_layers, self.dropout, *given, self.ws, self.bs, steps
         )
+        *last, ys = results
         last = [permutate(h, order, axis=1, inv=True) for h in last]
         outputs = list(transpose_sequence(ys))
         # Sequences of no steps are in none of them.
@@ -166,7 +167,7 @@ class NStepPlainRNNBase(NStepRNNBase):
     n_weights = 2
     activation: ClassVar[str]
 
-    def rnn(self, *args: Any) -> tuple[Any, ...]:
+    def rnn(self, *args: Any) -> tuple[Variable | tuple[Variable, ...], ...]:
         function = n_step_birnn if self.use_bi_direction else n_step_rnn
         return functools.partial(function, activation=self.activation)(*args)
 

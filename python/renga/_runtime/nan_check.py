@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga._core import Variable
 from renga.backends import cuda
 from renga.core.configuration import Settings, global_config
 from renga.core.function_hook import (
@@ -53,7 +54,7 @@ class NanCheck(FunctionHook):
                 "mode); a function after it is to blame"
             )
 
-    def leaf_is_ready(self, leaf: Any) -> None:
+    def leaf_is_ready(self, leaf: Variable) -> None:
         """Called with a leaf whose gradient is complete, in any thread."""
         if threading.get_ident() == self.thread and has_nan(leaf.grad):
             raise RuntimeError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from typing import Any
+from typing import IO
 
 from renga import _core
 from renga.backends import cuda
@@ -13,7 +13,7 @@ from renga.backends import cuda
 _OPTIONAL = ("scikit-learn", "onnx", "mpi4py", "cupy", "h5py", "matplotlib", "scipy")
 
 
-def print_runtime_info(out: Any = None) -> None:
+def print_runtime_info(out: IO[str] | None = None) -> None:
     """Prints the versions of renga, its dependencies and the platform.
 
     ``out`` is a file, by default the standard output.

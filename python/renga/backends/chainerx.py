@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from renga.backends.cpu import CpuDevice
 from renga.backends.device import Device, DeviceLike
+
+_Value = TypeVar("_Value")
 
 
 class ChainerxDevice(Device):
@@ -35,6 +37,6 @@ def to_chx(array: Any) -> Any:
     ChainerxDevice(array)
 
 
-def from_chx(array: object) -> Any:
+def from_chx(array: _Value) -> _Value:
     """``array`` as it is, since no array is ChainerX's."""
     return array

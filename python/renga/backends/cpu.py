@@ -8,7 +8,6 @@ import numpy
 
 from renga.backends import cuda
 from renga.backends.device import Device
-from renga.core.types import Array
 
 
 class CpuDevice(Device):
@@ -33,5 +32,5 @@ class CpuDevice(Device):
             else super()._send(array)
         )
 
-    def send_array(self, array: Array) -> numpy.ndarray:
+    def send_array(self, array: object) -> numpy.ndarray:
         return numpy.asarray(array)

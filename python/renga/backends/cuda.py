@@ -7,6 +7,7 @@ The plugin and CuPy are loaded when a name that depends on them is first used:
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from types import ModuleType
 from typing import Any, Callable
@@ -23,7 +24,7 @@ from renga.backends.cuda_loader import load_plugin as load_plugin
 from renga.backends.device import Device as _Device
 from renga.backends.device import DeviceLike
 from renga.core.configuration import config
-from renga.core.types import DTypeLike
+from renga.core.types import Array, DTypeLike
 
 _OF_CUPY = {
     "available",
@@ -117,7 +118,7 @@ class GpuDevice(_Device):
             return GpuDevice(array.device.id)
         return None
 
-    def create_context(self) -> Any:
+    def create_context(self) -> contextlib.AbstractContextManager[object]:
         """A context in which new arrays are made on this device."""
         return loaded().Device(self.device.id)
 
@@ -129,7 +130,7 @@ class GpuDevice(_Device):
         """Whether ``array`` is on this device."""
         return isinstance(array, loaded().ndarray) and array.device.id == self.device.id
 
-    def send_array(self, array: object) -> Any:
+    def send_array(self, array: Array) -> Array:
         if self.is_array_supported(array):
             return array
         if isinstance(array, loaded().ndarray):

@@ -9,6 +9,8 @@ from typing import Any, Union
 
 import numpy
 
+from renga.core.types import Array
+
 _SENDABLE = (numpy.ndarray, numpy.generic, numbers.Number)
 
 
@@ -74,7 +76,7 @@ class Device:
             )
         return self.send_array(array)
 
-    def send_array(self, array: Any) -> Any:
+    def send_array(self, array: Any) -> Array:
         """One array on this device; itself if it is already there."""
         raise NotImplementedError
 

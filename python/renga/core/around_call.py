@@ -62,7 +62,7 @@ class FunctionCall:
         """Calls the function with the operands."""
         self.result = self.result_of(self.operands)
 
-    def result_of(self, operands: Sequence[object]) -> Any:
+    def result_of(self, operands: Sequence[object]) -> object:
         """What the function returns for other operands."""
         following = iter(operands)
         args, kwargs = map_variables(

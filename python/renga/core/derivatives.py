@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy
 
@@ -14,12 +14,14 @@ from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array
 from renga.utils.type_check import InvalidType
 
+_Result = TypeVar("_Result")
+
 
 def jvp(
-    function: Callable[..., object],
+    function: Callable[..., _Result],
     inputs: Iterable[ArrayLike],
     tangents: Iterable[ArrayLike],
-) -> tuple[Any, Any]:
+) -> tuple[_Result, _Result]:
     """The results of ``function(*inputs)``, and their derivative along ``tangents``.
 
     The derivative is the Jacobian matrix times the tangents. It takes two backward
@@ -49,7 +51,9 @@ def jvp(
     """
     run = _Run("jvp", function, inputs)
     products = run.backward(run.vectors(tangents), run.weights)
-    return run.result, products[0] if run.result is run.outputs[0] else tuple(products)
+    result: Any = run.result
+    dy: Any = products[0] if result is run.outputs[0] else tuple(products)
+    return result, dy
 
 
 def hvp(

@@ -137,7 +137,7 @@ class Study:
         return float(self._ask("best_value"))
 
     @property
-    def trials(self) -> list[Any]:
+    def trials(self) -> list[object]:
         """All trials; every rank has to read them."""
         trials: list[Any] = self._ask("trials")
         return trials

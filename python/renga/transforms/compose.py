@@ -13,7 +13,7 @@ from renga.transforms.mixup import Mixup
 class Compose:
     """Calls transforms one after the other."""
 
-    def __init__(self, *transforms: Callable[[Any], Any]) -> None:
+    def __init__(self, *transforms: Callable[[Array], Array]) -> None:
         _check_callable("Compose", transforms)
         self.transforms = transforms
 

@@ -79,7 +79,7 @@ class Constant(Atom):
     def __str__(self) -> str:
         return str(self.value)
 
-    def eval(self) -> Any:
+    def eval(self) -> object:
         return self.value
 
 
@@ -94,7 +94,7 @@ class Variable(Atom):
     def __str__(self) -> str:
         return self.name
 
-    def eval(self) -> Any:
+    def eval(self) -> object:
         return self.value
 
 
@@ -112,7 +112,7 @@ class GetAttr(Atom):
             return f"getattr({self.obj}, {name!r})"
         return f"{_parenthesized(self.obj, ATOM)}.{name}"
 
-    def eval(self) -> Any:
+    def eval(self) -> object:
         return getattr(self.obj.eval(), evaluate(self.name))
 
 
@@ -128,7 +128,7 @@ class GetItem(Atom):
         keys = self.key if isinstance(self.key, tuple) else (self.key,)
         return f"{_parenthesized(self.obj, ATOM)}[{', '.join(map(_key_text, keys))}]"
 
-    def eval(self) -> Any:
+    def eval(self) -> object:
         key = self.key
         if isinstance(key, tuple):
             return self.obj.eval()[tuple(map(evaluate, key))]
@@ -146,7 +146,7 @@ class Call(Atom):
     def __str__(self) -> str:
         return f"{_parenthesized(self.obj, ATOM)}({', '.join(map(str, self.args))})"
 
-    def eval(self) -> Any:
+    def eval(self) -> object:
         return self.obj.eval()(*map(evaluate, self.args))
 
 
@@ -164,7 +164,7 @@ class UnaryOperator(Expr):
     def __str__(self) -> str:
         return self.exp + _parenthesized(self.term, self.priority)
 
-    def eval(self) -> Any:
+    def eval(self) -> object:
         return self.func(evaluate(self.term))
 
 
@@ -198,7 +198,7 @@ class BinaryOperator(Expr):
             f"{_parenthesized(self.rhs, right)}"
         )
 
-    def eval(self) -> Any:
+    def eval(self) -> object:
         return self.func(evaluate_parts(self.lhs), evaluate_parts(self.rhs))
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Any, Callable
 
 import numpy
 
 from renga import _core
-from renga._core import Variable
 from renga.core.types import Array, ArrayLike, Shape
 from renga.functions.check import array_of, check_floats, check_shape, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
@@ -26,7 +25,7 @@ def negative_sampling(
     sample_size: int,
     reduce: str = "sum",
     **kwargs: object,
-) -> Variable | tuple[Variable, Array]:
+) -> Any:
     """``-log sigmoid(x W[t]) - sum(log sigmoid(-x W[s]))`` over drawn classes s.
 
     ``sampler`` draws an integer array of a shape. Samples whose ``t`` is -1 have loss

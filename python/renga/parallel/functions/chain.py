@@ -10,6 +10,7 @@ import numpy
 
 from renga import _core
 from renga import functions as F
+from renga.core.function_node import FunctionNode
 from renga.core.variable import Variable, as_variable
 from renga.functions.util.recomputation import is_recomputable
 
@@ -50,7 +51,7 @@ class CommunicationChain(threading.local):
             return token_for(delegate)
         return before if delegate is None else F.add(before, token_for(delegate))
 
-    def append(self, node: object, token: Variable) -> None:
+    def append(self, node: FunctionNode, token: Variable) -> None:
         """Makes a communication the last one, if it is recorded in the graph."""
         if token.creator_node is not None:
             _core.set_extra_root(_NAME, token, self._first)

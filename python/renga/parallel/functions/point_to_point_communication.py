@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from renga.communicators import Communicator
 from renga.core.types import Array, ArrayLike
@@ -59,7 +60,7 @@ def recv(
     delegate_variable: Variable | None = None,
     tag: int = 0,
     force_tuple: bool = False,
-) -> Variable | tuple[Variable, ...]:
+) -> Any:
     """The variable, or tuple of variables, that a rank sends.
 
     Args:

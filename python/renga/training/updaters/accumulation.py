@@ -24,7 +24,7 @@ def next_batches(iterator: Iterator, count: int) -> list[Any]:
 
 
 def accumulate_gradients(
-    batches: Sequence[object],
+    batches: Sequence[Sequence[object]],
     loss_of: Callable[[Any], Any],
     loss_scale: float | None = None,
 ) -> None:
@@ -51,7 +51,9 @@ def accumulate_gradients(
     for_each_share(batches, add)
 
 
-def for_each_share(batches: Sequence[Any], visit: Callable[[Any, float], None]) -> None:
+def for_each_share(
+    batches: Sequence[Sequence[object]], visit: Callable[[Any, float], None]
+) -> None:
     """Calls ``visit(batch, share of all examples)`` for each batch.
 
     Numbers that it reports are reported once, as means weighted by the shares.

@@ -36,7 +36,7 @@ class ImageShards(DatasetMixin):
     def __len__(self) -> int:
         return len(self._dataset)
 
-    def get_example(self, i: int) -> Any:
+    def get_example(self, i: int) -> object:
         """Example ``i``, with this rank's shards."""
         example = self._dataset[i]
         if isinstance(example, tuple):

@@ -54,7 +54,7 @@ class ObservationAggregator(extension.Extension):
         if summary is not None:
             trainer.observation[self.aggregated_key] = summary
 
-    def compute_summary(self, trainer: Trainer) -> Any:
+    def compute_summary(self, trainer: Trainer) -> object:
         """The aggregated value; None if not triggered.
 
         Raises:
