@@ -11,8 +11,11 @@ import functools
 import inspect
 from typing import Any
 
+import numpy
+
 import renga.functions as F
 from renga._core import Variable
+from renga.backends import cuda
 from renga.chainer.function_classes import gradients, products, with_state
 from renga.chainer.function_classes.operation import OperationNode
 
@@ -219,13 +222,23 @@ CALLED = (
 ).split()
 
 
+def value_label(value: object) -> str:
+    """An operand in the label of an operation."""
+    if isinstance(value, (Variable, numpy.ndarray, cuda.ndarray)):
+        return "constant array"
+    if not numpy.isscalar(value):
+        raise ValueError(
+            f"label: expected a Variable, an array or a number, got {type(value)}"
+        )
+    text = str(value)
+    return f"({text})" if value < 0 else text  # type: ignore[operator]
+
+
 def _labelled(label: str, node: Any) -> str:
     """The label of an operation, with its number if it has one."""
-    from renga.chainer.names.private import _convert_value_to_string
-
     if "{" not in label:
         return label
-    return label.format(value=_convert_value_to_string(node.value))
+    return label.format(value=value_label(node.value))
 
 
 class CalledOperation(OperationNode):

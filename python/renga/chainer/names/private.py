@@ -13,6 +13,9 @@ import numpy
 from renga import _core
 from renga import functions as F
 from renga.backends import cuda
+from renga.chainer.function_classes.generated import (  # noqa: F401
+    value_label as _convert_value_to_string,
+)
 from renga.chainer.names.pickles import BinaryHierarchicalSoftmaxFunction
 from renga.core.function_node import FunctionNode
 from renga.core.link import Link
@@ -119,18 +122,6 @@ def _flip(array: Any, axis: int) -> Any:
     slices = [slice(None)] * array.ndim
     slices[axis] = slice(None, None, -1)
     return array[tuple(slices)]
-
-
-def _convert_value_to_string(value: Any) -> str:
-    """An operand in the label of an operation."""
-    if isinstance(value, (Variable, numpy.ndarray, cuda.ndarray)):
-        return "constant array"
-    if not numpy.isscalar(value):
-        raise ValueError(
-            f"label: expected a Variable, an array or a number, got {type(value)}"
-        )
-    text = str(value)
-    return f"({text})" if value < 0 else text  # type: ignore[operator]
 
 
 # chainer.serializers.hdf5

@@ -271,7 +271,7 @@ class _Answers:
         return is_late or self._done == self._others
 
     def _answer(self, source: int) -> None:
-        received = numpy.empty(len(Request._fields), numpy.int64)
+        received = numpy.array(Request(0, 0, 0), numpy.int64)
         self._comm.native.receive([received], source, _REQUEST_TAG)
         request = Request(*received.tolist())
         if request.number == _DONE:
