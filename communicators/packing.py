@@ -27,8 +27,10 @@ def broadcast(comm: ArrayCommunicator, model: Model) -> None:
     """Overwrites a model's parameters and persistent arrays by those of rank 0.
 
     Raises:
+        TypeError: if the model is no link.
         RuntimeError: if the ranks' models do not have the same arrays.
     """
+    _require_link("bcast_data", model)
     arrays = dict(_model_arrays(model))
     shapes = {name: (x.shape, x.dtype.str) for name, x in arrays.items()}
     shapes_of_ranks = comm.allgather_obj(shapes)
@@ -43,6 +45,11 @@ def broadcast(comm: ArrayCommunicator, model: Model) -> None:
         comm.broadcast(x)
 
 
+def _require_link(name: str, model: object) -> None:
+    if not hasattr(model, "namedparams"):
+        raise TypeError(f"{name}: expected a link, got {type(model).__name__}")
+
+
 def _model_arrays(model: Model) -> Iterator[tuple[str, Array]]:
     for param, names in distinct_params(model, include_uninit=False):
         yield names[0], param.array
@@ -55,6 +62,7 @@ def mean_gradients(comm: ArrayCommunicator, model: Model, zero_fill: bool) -> No
     A gradient that is missing on some ranks counts as zero there. One that is missing
     on all ranks becomes zero if ``zero_fill`` is true and stays missing otherwise.
     """
+    _require_link("multi_node_mean_grad", model)
     for params in params_by_dtype(comm, model, zero_fill):
         grads = _distinct([_gradient_or_zero(param) for param in params])
         average(comm, grads)

@@ -10,6 +10,9 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga import datasets, iterators, optimizer_hooks, optimizers, testing
+from renga.communicators import local
+from renga.distributed import create_multi_node_optimizer, scatter_dataset
+from renga.serializers.npz import serialize
 
 data = [(numpy.ones(3, "f"), numpy.int32(1))] * 5
 
@@ -311,6 +314,26 @@ def test_lists_of_different_lengths():
 @pytest.mark.parametrize("name", ["HeNormal", "LeCunNormal", "GlorotNormal"])
 def test_initializers_of_empty_arrays(name):
     assert renga.Parameter(getattr(renga.initializers, name)(), (2, 0)).shape == (2, 0)
+
+
+@pytest.mark.parametrize(
+    "name, expected, call",
+    [
+        ("serializer", "an object with a serialize", lambda x, _: serialize(x)),
+        ("scatter_dataset", "a data set", scatter_dataset),
+        ("bcast_data", "a link", lambda x, comm: comm.bcast_data(x)),
+        (
+            "multi_node_mean_grad",
+            "a link",
+            lambda x, comm: comm.multi_node_mean_grad(x),
+        ),
+        ("create_multi_node_optimizer", "an optimizer", create_multi_node_optimizer),
+        ("Normal: scale", "a number", lambda x, _: renga.initializers.Normal([x])),
+    ],
+)
+def test_a_number_in_place_of_another_object(name, expected, call):
+    with pytest.raises(TypeError, match=f"^rank 0: {name}: expected {expected}.*, got"):
+        local.run(lambda comm: call(5, comm), ranks=1)
 
 
 X, LABELS, BITS = numpy.ones((2, 3), "f"), [0, 2], [[1, 0, 1], [0, 1, 1]]

@@ -34,11 +34,20 @@ class Serializable(Protocol):
     def serialize(self, serializer: Any, /) -> object: ...
 
 
+def _require_serializable(obj: object) -> None:
+    if not hasattr(obj, "serialize"):
+        raise TypeError(
+            "serializer: expected an object with a serialize method, such as a link, "
+            f"got {type(obj).__name__}"
+        )
+
+
 class Serializer(AbstractSerializer):
     """A serializer that saves."""
 
     def save(self, obj: Serializable) -> None:
         """Save every value that ``obj.serialize`` passes to this serializer."""
+        _require_serializable(obj)
         obj.serialize(self)
 
 
@@ -49,6 +58,7 @@ class Deserializer(AbstractSerializer):
 
     def load(self, obj: Serializable) -> None:
         """Load every value that ``obj.serialize`` requests."""
+        _require_serializable(obj)
         obj.serialize(self)
 
     def on_failure(self, undo: Callable[[], object]) -> None:

@@ -8,6 +8,7 @@ import numpy
 
 from renga.core import initializer
 from renga.core.types import Array, DTypeLike, Random
+from renga.utils.argument import check_number
 
 
 class RandomInitializer(initializer.Initializer):
@@ -24,6 +25,7 @@ class RandomInitializer(initializer.Initializer):
         *,
         rng: Random | None = None,
     ) -> None:
+        check_number(f"{type(self).__name__}: scale", scale)
         self.scale = scale
         self.rng = rng
         super().__init__(dtype)

@@ -79,12 +79,18 @@ def scatter_dataset(
 
     Raises:
         ValueError: there is no such root.
+        TypeError: the root's data set has no length.
     """
     if not hasattr(comm, "bcast_obj"):
         comm = create_communicator("mpi", mpi_comm=comm)
     if not 0 <= root < comm.size:
         raise ValueError(
             f"scatter_dataset: expected a root in [0, {comm.size}), got {root}"
+        )
+    if comm.rank == root and not hasattr(dataset, "__len__"):
+        raise TypeError(
+            "scatter_dataset: expected a data set with a length, got "
+            f"{type(dataset).__name__}"
         )
     if _is_replicated(dataset, comm, root):
         order = None

@@ -40,11 +40,17 @@ def create_multi_node_optimizer(
             keep them once in shared memory, others gather them for use.
 
     Raises:
-        TypeError: if ``compression`` is no compressor.
+        TypeError: if ``actual_optimizer`` is no optimizer, or ``compression`` no
+            compressor.
         ValueError: for compression with double buffering, or of a communicator that
             averages gradients in its own way; for other words as ``shard``, or one with
             double buffering.
     """
+    if not hasattr(actual_optimizer, "setup"):
+        raise TypeError(
+            "create_multi_node_optimizer: expected an optimizer, got "
+            f"{actual_optimizer!r}"
+        )
     if shard not in (None, *_SHARDS) or (shard and double_buffering):
         raise ValueError(
             "create_multi_node_optimizer: expected shard to be None, or one of "
