@@ -27,6 +27,22 @@ bool are_interleaved(const std::array<std::byte*, N>& p, const std::array<std::i
   return true;
 }
 
+// Which operands are gates side by side.
+enum class Gate : std::uint8_t { none, first, other };
+template <class T, std::size_t N>
+std::array<Gate, N> find_gates(const std::array<std::byte*, N>& p,
+                               const std::array<std::int64_t, N>& steps, int outputs) {
+  std::array<Gate, N> gates{};
+  constexpr int count = N;
+  for (int k = 0; k + kGates <= count; ++k) {
+    if (gates[k] == Gate::none && are_interleaved<T>(p, steps, k, k < outputs ? outputs : count)) {
+      gates[k] = Gate::first;
+      std::fill_n(gates.begin() + k + 1, kGates - 1, Gate::other);
+    }
+  }
+  return gates;
+}
+
 // Loops of a form that the compiler vectorizes.
 template <class T>
 void split_gates(const T* __restrict from, std::int64_t n, Compute<T> (*__restrict to)[kBlock]) {
@@ -59,17 +75,16 @@ template <class Target, class T, int In, int Out, class F>
       for (int k = 0; k < Out; ++k) V::store(out[k], reinterpret_cast<T*>(p[k]) + i);
     }
   }
+  const std::array<Gate, Out + In> gates = find_gates<T>(p, steps, Out);
   alignas(64) C staged[Out + In][kBlock] = {};
   for (; i < n; i += kBlock) {
     const std::int64_t m = std::min(kBlock, n - i);
-    for (int k = Out; k < Out + In;) {
+    for (int k = Out; k < Out + In; ++k) {
       const std::byte* const from = p[k] + i * steps[k];
-      if (are_interleaved<T, Out + In>(p, steps, k, Out + In)) {
+      if (gates[k] == Gate::first) {
         split_gates(reinterpret_cast<const T*>(from), m, staged + k);
-        k += kGates;
-      } else {
+      } else if (gates[k] == Gate::none) {
         simd::gather<T>(from, steps[k], m, staged[k]);
-        ++k;
       }
     }
     for (std::int64_t j = 0; j < m; j += V::width) {
@@ -77,14 +92,12 @@ template <class Target, class T, int In, int Out, class F>
       f(in, out);
       for (int k = 0; k < Out; ++k) V::store(out[k], staged[k] + j);
     }
-    for (int k = 0; k < Out;) {
+    for (int k = 0; k < Out; ++k) {
       std::byte* const to = p[k] + i * steps[k];
-      if (are_interleaved<T, Out + In>(p, steps, k, Out)) {
+      if (gates[k] == Gate::first) {
         join_gates(staged + k, m, reinterpret_cast<T*>(to));
-        k += kGates;
-      } else {
+      } else if (gates[k] == Gate::none) {
         simd::scatter<T>(staged[k], to, steps[k], m);
-        ++k;
       }
     }
   }
