@@ -263,6 +263,8 @@ class LoopBlocks {
       const auto* const from = reinterpret_cast<const T*>(p[0]);
       if (s[0] == 0) {
         std::fill_n(to, run, *from);
+      } else if (s[0] == sizeof(T) && run >= 8) {  // a call takes as long as a few elements
+        std::copy_n(from, run, to);
       } else {
         for (std::int64_t k = 0; k < run; ++k) {
           to[k] = *reinterpret_cast<const T*>(p[0] + k * s[0]);
