@@ -17,12 +17,16 @@ FastCall dispatch = nullptr;
 std::string text_of(PyObject* argument) {
   const py::handle x = argument;
   const std::string kind = Py_TYPE(argument)->tp_name;
-  if (py::hasattr(x, "shape") && py::hasattr(x, "dtype")) {
-    return kind + " of " + py::str(x.attr("dtype")).cast<std::string>() + " " +
-           py::str(x.attr("shape")).cast<std::string>();
+  try {
+    if (py::hasattr(x, "shape") && py::hasattr(x, "dtype")) {
+      return kind + " of " + py::str(x.attr("dtype")).cast<std::string>() + " " +
+             py::str(x.attr("shape")).cast<std::string>();
+    }
+    const std::string text = py::repr(x).cast<std::string>();
+    return text.size() < 60 ? text : kind;
+  } catch (const py::error_already_set&) {  // such as an object before its __init__
+    return kind;
   }
-  const std::string text = py::repr(x).cast<std::string>();
-  return text.size() < 60 ? text : kind;
 }
 
 std::string text_of(PyObject* const* arguments, Py_ssize_t positional, PyObject* names) {

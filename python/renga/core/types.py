@@ -21,8 +21,8 @@ Shape = tuple[int, ...]
 Extents = Union[int, Sequence[int]]
 """A number for each axis, or one for all of them."""
 
-Random = Union[numpy.random.RandomState, numpy.random.Generator]
-"""What draws random numbers on the host."""
+Random = Union["numpy.random.RandomState", "numpy.random.Generator"]
+"""What draws random numbers on the host; NumPy loads it at first use."""
 
 
 class HasDType(Protocol):

@@ -19,7 +19,7 @@ from renga.core.function_node import grad
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.cast import promoted
-from renga.functions.math.identity import anew
+from renga.functions.math.identity import identity
 from renga.functions.noise.seed import generator
 from renga.links.activation import simplified_dropconnect as dropconnect_link
 from renga.links.rnn import zoneoutlstm
@@ -112,7 +112,7 @@ def _dropout(function: Any) -> Any:
         if not _needs_no_gradient(x):
             y = function(x, ratio)
             if y is x:
-                y = anew(x)
+                y = identity(x)
                 keep(y, mask=numpy.ones(x.shape, x.dtype))
             return y
         y, mask = function(x, ratio, return_mask=True)

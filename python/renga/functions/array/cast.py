@@ -11,17 +11,10 @@ from renga.core.configuration import config
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array, as_variable, holds_numbers
 from renga.functions.check import check_arrays
-from renga.functions.math.identity import anew
 from renga.utils.type_check import InvalidType
 
 
 def cast(x: ArrayLike, typ: Any) -> Variable:
-    """``x`` in dtype ``typ``: a new Variable, even if nothing changes."""
-    y = in_dtype(x, typ)
-    return anew(y) if y is x and config.enable_backprop else y
-
-
-def in_dtype(x: ArrayLike, typ: Any) -> Variable:
     """``x`` in dtype ``typ``; itself if it has that already."""
     check_arrays("cast", x)
     # Not skipped for equal dtypes: the core's bfloat16 arrays report float32.
@@ -42,7 +35,7 @@ def cast_floats(name: str, x: ArrayLike, *ys: ArrayLike | None) -> list[Any]:
     check_arrays(name, x, *(y for y in ys if y is not None))
     dtype = x.dtype
     return [
-        in_dtype(y, dtype)
+        cast(y, dtype)
         if y is not None and y.dtype != dtype and y.dtype.kind == "f"
         else y
         for y in ys
@@ -71,7 +64,7 @@ def promoted(*xs: ArrayLike) -> list[ArrayLike]:
     dtype = xs[0].dtype
     for x in xs[1:]:
         dtype = numpy.promote_types(dtype, x.dtype)
-    return [x if x.dtype == dtype else in_dtype(x, dtype) for x in xs]
+    return [x if x.dtype == dtype else cast(x, dtype) for x in xs]
 
 
 def in_nominal_dtype(x: ArrayLike) -> Variable:

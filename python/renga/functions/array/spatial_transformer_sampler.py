@@ -6,7 +6,7 @@ from renga import _core
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.bilinear_sampling import sample_pixels
-from renga.functions.array.cast import in_dtype
+from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape
 from renga.utils.argument import parse_kwargs
 
@@ -34,8 +34,8 @@ def spatial_transformer_sampler(
     fits = x.ndim == grid.ndim == 4 and grid.shape[:2] == (x.shape[0], 2)
     check_shape(name, fits, "(N, C, H, W) and (N, 2, H', W')", x, grid)
     if x.dtype.char == "e":  # too coarse for fractions of a pixel
-        x, grid = in_dtype(x, "float32"), in_dtype(grid, "float32")
-        return in_dtype(spatial_transformer_sampler(x, grid), "float16")
+        x, grid = cast(x, "float32"), cast(grid, "float32")
+        return cast(spatial_transformer_sampler(x, grid), "float16")
     ops = _core.ops
     columns, rows = (
         ops.squeeze(coordinates, 1) for coordinates in ops.split_axis(grid, [1], 1)

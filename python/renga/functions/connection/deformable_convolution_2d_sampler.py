@@ -10,7 +10,7 @@ from renga import _core
 from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.array.bilinear_sampling import sample_pixels
-from renga.functions.array.cast import cast_floats, in_dtype
+from renga.functions.array.cast import cast, cast_floats
 from renga.functions.check import check_floats, check_shape
 from renga.functions.on_host import on_host
 from renga.functions.window import as_pair
@@ -56,10 +56,10 @@ def deformable_convolution_2d_sampler(
         name, fits, "(N, I, H, W), (N, K, H', W'), (O, I, kh, kw)", x, offset, W
     )
     if x.dtype.char == "e":
-        x, offset, W = (in_dtype(v, "float32") for v in (x, offset, W))
-        b = None if b is None else in_dtype(b, "float32")
+        x, offset, W = (cast(v, "float32") for v in (x, offset, W))
+        b = None if b is None else cast(b, "float32")
         y = deformable_convolution_2d_sampler(x, offset, W, b, stride, pad)
-        return in_dtype(y, "float16")
+        return cast(y, "float16")
     ops = _core.ops
     step, border = check_window(name, 2, stride=as_pair(stride), pad=as_pair(pad))
     kh, kw = W.shape[2:]

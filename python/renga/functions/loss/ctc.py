@@ -11,7 +11,7 @@ from renga import _core
 from renga.core.around_call import reads_elements
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
-from renga.functions.array.cast import in_dtype
+from renga.functions.array.cast import cast
 from renga.functions.check import array_of, check_floats, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import on_host
@@ -68,11 +68,11 @@ def connectionist_temporal_classification(
     scores = _core.ops.stack(list(x), 0)
     half = scores.dtype.char == "e"
     if half:
-        scores = in_dtype(scores, "float32")
+        scores = cast(scores, "float32")
     scores = _core.ops.log_softmax(scores, 2)
     positions = 2 * label_lengths + 1
     loss = _core.ops.alignment_loss(scores, path, lengths, positions, blank_symbol)
-    return reduced(in_dtype(loss, "float16") if half else loss, reduce)
+    return reduced(cast(loss, "float16") if half else loss, reduce)
 
 
 def _check(name: str, x: Any, t: Any, blank: Any, reduce: str) -> None:

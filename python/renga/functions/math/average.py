@@ -9,7 +9,7 @@ from renga import _core
 from renga.core.around_call import overridable
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, attach
-from renga.functions.array.cast import in_dtype
+from renga.functions.array.cast import cast
 from renga.functions.check import check_arrays, check_axis
 from renga.utils.type_check import InvalidType
 
@@ -37,8 +37,8 @@ def average(
     if weights is not None:
         return _weighted(x, axis, weights, keepdims)
     if x.dtype.char == "e":  # the sum may overflow float16
-        mean = average(in_dtype(x, "float32"), axis, None, keepdims)
-        return in_dtype(mean, "float16")
+        mean = average(cast(x, "float32"), axis, None, keepdims)
+        return cast(mean, "float16")
     y = _core.ops.sum(x, axis, keepdims)
     return y * (y.size / x.size if x.size else math.nan)
 

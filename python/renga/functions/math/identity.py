@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 from renga import _core
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array, holds_numbers
@@ -9,18 +11,20 @@ from renga.functions.check import check_arrays
 from renga.utils.type_check import InvalidType
 
 
+@overload
+def identity(x: ArrayLike, /) -> Variable: ...
+@overload
+def identity(
+    x: ArrayLike, y: ArrayLike, /, *more: ArrayLike
+) -> tuple[Variable, ...]: ...
 def identity(*inputs: ArrayLike) -> Variable | tuple[Variable, ...]:
     """New variables with the values of the inputs; one alone is no tuple."""
     check_arrays("identity", *inputs)
     try:
-        ys = tuple(map(anew, inputs))
+        # A reshape to the same shape would be the input.
+        ys = tuple(_core.ops.transpose(x, range(x.ndim)) for x in inputs)
     except InvalidType:
         if all(map(holds_numbers, inputs)):
             raise
         ys = tuple(Variable(as_array(x), requires_grad=False) for x in inputs)
     return ys[0] if len(ys) == 1 else ys
-
-
-def anew(x: ArrayLike) -> Variable:
-    """A new Variable with the values of ``x``: a reshape to its shape would be it."""
-    return _core.ops.transpose(x, range(x.ndim))

@@ -12,7 +12,7 @@ from renga.core.around_call import reads_elements
 from renga.core.configuration import config
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array
-from renga.functions.array.cast import in_dtype
+from renga.functions.array.cast import cast
 from renga.functions.check import array_of, check_floats, check_shape, check_written
 from renga.functions.util.recomputation import remembered
 from renga.utils.extents import check_real
@@ -81,7 +81,7 @@ def batch_renormalization(
     ops = _core.ops
     beta = ops.add(beta, ops.multiply(gamma, d))
     gamma = ops.multiply(gamma, r)
-    gamma, beta = in_dtype(gamma, x.dtype), in_dtype(beta, x.dtype)
+    gamma, beta = cast(gamma, x.dtype), cast(beta, x.dtype)
     return ops.batch_normalization(x, gamma, beta, eps=eps, axis=axes)
 
 

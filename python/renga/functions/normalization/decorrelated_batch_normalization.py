@@ -11,7 +11,7 @@ from renga.core.around_call import reads_elements
 from renga.core.configuration import config
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
-from renga.functions.array.cast import in_dtype
+from renga.functions.array.cast import cast
 from renga.functions.check import check_arrays, check_floats, check_shape, check_written
 from renga.functions.math.average import average
 from renga.functions.normalization.inverse_root import inverse_root
@@ -101,7 +101,7 @@ def fixed_decorrelated_batch_normalization(
     check_shape(
         name, fits, f"{groups} means and projections of {width}", mean, projection
     )
-    mean, projection = in_dtype(mean, pixels.dtype), in_dtype(projection, pixels.dtype)
+    mean, projection = cast(mean, pixels.dtype), cast(projection, pixels.dtype)
     ops = _core.ops
     centred = ops.subtract(pixels, ops.reshape(mean, (groups, width, 1)))
     return _as_images(ops.matmul(projection, centred), x)
@@ -115,7 +115,7 @@ def _by_channels(name: str, x: Any, groups: int) -> Variable:
     if groups < 1 or x.shape[1] % groups:
         raise InvalidType(f"{name}: expected {x.shape[1]} channels in {groups} groups")
     if x.dtype.char == "e":
-        x = in_dtype(x, "float32")
+        x = cast(x, "float32")
     ops = _core.ops
     x = ops.transpose(x, (1, 0, *range(2, x.ndim)))
     channels = x.shape[0]
@@ -126,4 +126,4 @@ def _by_channels(name: str, x: Any, groups: int) -> Variable:
 def _as_images(y: Variable, x: Any) -> Variable:
     ops = _core.ops
     y = ops.reshape(y, (x.shape[1], x.shape[0], *x.shape[2:]))
-    return in_dtype(ops.transpose(y, (1, 0, *range(2, x.ndim))), x.dtype)
+    return cast(ops.transpose(y, (1, 0, *range(2, x.ndim))), x.dtype)

@@ -10,7 +10,7 @@ from renga import _core
 from renga.core.around_call import overridable
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
-from renga.functions.array.cast import in_dtype
+from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape
 from renga.functions.on_host import beside
 from renga.utils.extents import check_count, check_real
@@ -40,9 +40,9 @@ def local_response_normalization(
     k, alpha = check_real(name, "k", k), check_real(name, "alpha", alpha)
     beta = check_real(name, "beta", beta)
     if x.dtype.char == "e":  # squares overflow at 256
-        wide = in_dtype(x, "float32")
+        wide = cast(x, "float32")
         y = local_response_normalization(wide, n, k, alpha, beta)
-        return in_dtype(y, "float16")
+        return cast(y, "float16")
     ops = _core.ops
     batch, channels = x.shape[:2]
     pixels = math.prod(x.shape[2:])
