@@ -16,8 +16,9 @@ constexpr int kSpins = 4000;
 constexpr int kSpinsPerProgress = 64;  // other ranks may wait for this one's messages
 constexpr int kYields = 20000;         // as fast as spinning where no other thread wants to run
 // With more ranks than cores, where those that are waited for want to run. If all wait for the
-// network, yielding would keep the cores from what the messages need.
-constexpr int kYieldsIfCrowded = 256;
+// network, yielding would keep the cores from what the messages need; fewer times make a long
+// all-reduce slower (measured: docs/measurements/two_ranks.md).
+constexpr int kYieldsIfCrowded = 700;
 constexpr std::chrono::microseconds kShortestSleep{20};
 constexpr std::chrono::microseconds kLongestSleep{1000};
 constexpr std::chrono::milliseconds kSignalInterval{50};
