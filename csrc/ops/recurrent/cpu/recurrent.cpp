@@ -75,6 +75,7 @@ template <class Target, class T, int In, int Out, class F>
       for (int k = 0; k < Out; ++k) V::store(out[k], reinterpret_cast<T*>(p[k]) + i);
     }
   }
+  if (i == n) return;
   const std::array<Gate, Out + In> gates = find_gates<T>(p, steps, Out);
   alignas(64) C staged[Out + In][kBlock] = {};
   for (; i < n; i += kBlock) {
