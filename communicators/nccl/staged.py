@@ -55,10 +55,7 @@ class StagedCommunicator(Communicator):
         return cuda.to_gpu(ys) if on_gpu(data) and ys is not None else ys
 
     def bcast(  # type: ignore[override]
-        self,
-        data: Any,
-        root: int = 0,
-        max_buf_len: int | None = None,
+        self, data: Any, root: int = 0, max_buf_len: int | None = None
     ) -> Array:
         is_placed = self._root_has_gpu_arrays(data, root)
         y = super().bcast(to_host(data), root, max_buf_len)

@@ -84,10 +84,7 @@ class SimulatedCommunicator(OnMachine):
         return tuple(ys)
 
     def bcast(  # type: ignore[override]  # the base has the order of ChainerMN's base
-        self,
-        data: Any,
-        root: int = 0,
-        max_buf_len: int | None = None,
+        self, data: Any, root: int = 0, max_buf_len: int | None = None
     ) -> Array:
         """``data``, which is required on every rank here."""
         x = as_operand("bcast", data)

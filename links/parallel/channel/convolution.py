@@ -51,11 +51,7 @@ class ParallelConvolution(ChannelLink):
 
     @classmethod
     def from_link(
-        cls,
-        link: Any,
-        comm: Communicator,
-        choice: LinkChoice,
-        call: Any = None,
+        cls, link: Any, comm: Communicator, choice: LinkChoice, call: Any = None
     ) -> Any:
         """This rank's block of a serial link.
 

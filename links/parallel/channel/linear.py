@@ -79,11 +79,7 @@ class ParallelLinear(ChannelLink):
 
     @classmethod
     def from_link(
-        cls,
-        link: Linear,
-        comm: Communicator,
-        choice: LinkChoice,
-        call: Any = None,
+        cls, link: Linear, comm: Communicator, choice: LinkChoice, call: Any = None
     ) -> ParallelLinear:
         """This rank's block of a serial link.
 

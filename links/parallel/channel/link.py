@@ -55,12 +55,7 @@ def channel_placement(
 
 
 def require_channels(
-    link: Any,
-    x: Variable,
-    axis: int,
-    own: range,
-    channels: int,
-    placement: Placement,
+    link: Any, x: Variable, axis: int, own: range, channels: int, placement: Placement
 ) -> None:
     """Checks the channels of ``x``.
 

@@ -38,11 +38,7 @@ class SpatialBatchNormalization(MultiNodeBatchNormalization):
     input_layout = output_layout = "spatial"
 
     def __init__(
-        self,
-        comm: Communicator | SpatialGrid,
-        size: Any,
-        *args: Any,
-        **kwargs: Any,
+        self, comm: Communicator | SpatialGrid, size: Any, *args: Any, **kwargs: Any
     ) -> None:
         self.grid = SpatialGrid.of(comm)
         super().__init__(size, self.grid.comm, *args, **kwargs)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy
 
 from renga.core.optimizer import GradientMethod
+from renga.core.optimizer.base import check_optimizer
 from renga.core.variable import Variable
 from renga.utils.argument import check_count, check_number
 
@@ -61,10 +62,7 @@ def lr_range_test(
         check_number(f"lr_range_test: {rate_name}", rate)
     if not 0 < low < high < math.inf:
         raise ValueError(f"lr_range_test: expected 0 < low < high, got {low}, {high}")
-    if not hasattr(optimizer, "update") or not hasattr(optimizer, "target"):
-        raise TypeError(
-            f"lr_range_test: expected an optimizer, got {type(optimizer).__name__}"
-        )
+    check_optimizer("lr_range_test", optimizer)
     if optimizer.target is None:
         raise RuntimeError("lr_range_test: expected setup(model) before, got no model")
     # Adam's lr is computed from its alpha.

@@ -73,10 +73,7 @@ def parts_of_exception(
 
 
 def build_exception(
-    kind: type,
-    base: Any,
-    arguments: tuple[Any, ...],
-    attributes: dict[str, object],
+    kind: type, base: Any, arguments: tuple[Any, ...], attributes: dict[str, object]
 ) -> BaseException:
     """An exception with these parts, without a call of its own constructor.
 

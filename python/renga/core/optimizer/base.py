@@ -16,6 +16,15 @@ from renga.core.serializer import AbstractSerializer, Deserializer
 _Self = TypeVar("_Self", bound="Optimizer")
 
 
+def check_optimizer(function: str, optimizer: object, argument: str = "") -> None:
+    """Raises TypeError unless it is an optimizer, given as the argument named."""
+    if not hasattr(optimizer, "update") or not hasattr(optimizer, "target"):
+        place = argument and f" as {argument!r}"
+        raise TypeError(
+            f"{function}: expected an optimizer{place}, got {type(optimizer).__name__}"
+        )
+
+
 class Optimizer(Hookable, LossScaling):
     """Base of every optimizer.
 

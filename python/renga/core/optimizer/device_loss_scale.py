@@ -48,11 +48,7 @@ class DeviceLossScale:
         mask = _core.ops.stack([self._overflows, self._skipped], 0)
         self._mask = _core.ops.cast(mask, _FLOAT32)
 
-    def update(
-        self,
-        params: Iterable[Any],
-        before_update: Any,
-    ) -> None:
+    def update(self, params: Iterable[Any], before_update: Any) -> None:
         """Updates parameters, unless gradients have overflowed."""
         for param in params:
             if before_update is not None:

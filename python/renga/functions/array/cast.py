@@ -35,9 +35,7 @@ def cast_floats(name: str, x: ArrayLike, *ys: ArrayLike | None) -> list[Any]:
     check_arrays(name, x, *(y for y in ys if y is not None))
     dtype = x.dtype
     return [
-        cast(y, dtype)
-        if y is not None and y.dtype != dtype and y.dtype.kind == "f"
-        else y
+        y if y is None or y.dtype == dtype or y.dtype.kind != "f" else cast(y, dtype)
         for y in ys
     ]
 

@@ -119,7 +119,7 @@ def picked_rows(shape: tuple[int, ...], keys: tuple[object, ...]) -> PickedRows 
 def _one_per_axis(shape: tuple[int, ...], keys: tuple[Any, ...]) -> list[Any] | None:
     """Keys for all axes, and None for each new one: slices and arrays of integers."""
     given: list[Any] = [x if _is_basic(x) else numpy.asarray(x) for x in keys]
-    rest = len(shape) - sum(key is not None and key is not Ellipsis for key in given)
+    rest = len(shape) - indexed_axes(keys)
     dots = [i for i, key in enumerate(given) if key is Ellipsis]
     # An ellipsis counts as an axis between indexed ones, even if it stands for none.
     if rest < 0 or len(dots) > 1 or (dots and rest == 0):
@@ -129,6 +129,11 @@ def _one_per_axis(shape: tuple[int, ...], keys: tuple[Any, ...]) -> list[Any] | 
     # As int64, large unsigned integers would be negative.
     are_integers = all(_is_basic(key) or key.dtype.char in "bhilqBHI" for key in every)
     return every if are_integers else None
+
+
+def indexed_axes(keys: tuple[Any, ...]) -> int:
+    """How many axes have a key of their own."""
+    return sum(key is not None and key is not Ellipsis for key in keys)
 
 
 def _is_basic(key: Any) -> bool:

@@ -11,7 +11,7 @@ from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.array.cast import cast, promoted
 from renga.functions.array.get_item import PutItems, as_keys, own_keys, taken_axis
-from renga.functions.array.picked_rows import picked_rows
+from renga.functions.array.picked_rows import indexed_axes, picked_rows
 from renga.functions.check import check_arrays
 from renga.functions.on_host import on_host
 from renga.utils.type_check import InvalidType
@@ -31,7 +31,7 @@ def scatter_add(a: ArrayLike, slices: object, b: ArrayLike) -> Variable:
     check_arrays("scatter_add", a, b)
     a, b = as_variable(a), as_variable(b)
     keys = as_keys(slices)
-    if sum(key is not None and key is not Ellipsis for key in keys) > a.ndim:
+    if indexed_axes(keys) > a.ndim:
         raise InvalidType(f"scatter_add: expected {a.ndim} indices at most, got {keys}")
     single = taken_axis(a, keys)
     if single is None or a.dtype.kind != "f":

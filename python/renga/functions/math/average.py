@@ -37,8 +37,7 @@ def average(
     if weights is not None:
         return _weighted(x, axis, weights, keepdims)
     if x.dtype.char == "e":  # the sum may overflow float16
-        mean = average(cast(x, "float32"), axis, None, keepdims)
-        return cast(mean, "float16")
+        return cast(average(cast(x, "float32"), axis, None, keepdims), "float16")
     y = _core.ops.sum(x, axis, keepdims)
     return y * (y.size / x.size if x.size else math.nan)
 

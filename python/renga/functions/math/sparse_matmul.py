@@ -15,10 +15,7 @@ from renga.utils.type_check import InvalidType
 
 
 def sparse_matmul(
-    a: Any,
-    b: Any,
-    transa: bool = False,
-    transb: bool = False,
+    a: Any, b: Any, transa: bool = False, transb: bool = False
 ) -> Variable:
     """``a b`` of matrices or batches of them, one being a ``CooMatrix``.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from renga.backends.device import Device, DeviceLike
 from renga.core import backend
 from renga.core.optimizer import Optimizer
+from renga.core.optimizer.base import check_optimizer
 from renga.core.serializer import AbstractSerializer
 from renga.dataset import convert
 from renga.dataset.iterator import Iterator
@@ -221,8 +222,4 @@ def _check_parts(iterators: dict[str, Any], optimizers: dict[str, Any]) -> None:
                 f"{type(iterator).__name__}"
             )
     for name, optimizer in optimizers.items():
-        if not hasattr(optimizer, "update") or not hasattr(optimizer, "target"):
-            raise TypeError(
-                f"StandardUpdater: expected an optimizer as {name!r}, got "
-                f"{type(optimizer).__name__}"
-            )
+        check_optimizer("StandardUpdater", optimizer, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from renga.communicators import Communicator
 from renga.core.optimizer import GradientMethod
+from renga.core.optimizer.base import check_optimizer
 from renga.parallel.compression import CompressionHook, Compressor
 from renga.parallel.data.optimizers.double_buffering_optimizer import (
     DoubleBufferingOptimizer,
@@ -46,11 +47,7 @@ def create_multi_node_optimizer(
             averages gradients in its own way; for other words as ``shard``, or one with
             double buffering.
     """
-    if not hasattr(actual_optimizer, "setup"):
-        raise TypeError(
-            "create_multi_node_optimizer: expected an optimizer, got "
-            f"{actual_optimizer!r}"
-        )
+    check_optimizer("create_multi_node_optimizer", actual_optimizer)
     if shard not in (None, *_SHARDS) or (shard and double_buffering):
         raise ValueError(
             "create_multi_node_optimizer: expected shard to be None, or one of "
