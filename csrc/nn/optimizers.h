@@ -144,12 +144,12 @@ class Optimizer : public OptimizerBase {
   }
 };
 
-// Hyperparameters, with the names and defaults of Python's optimizers.
+// Hyperparameters, with the names of Python's optimizers and the defaults of the list of rules.
 namespace hyperparameters {
 
 struct Sgd {
   static constexpr const char* rule = "sgd";
-  double lr = 0.01;
+  double lr = default_of(rule, "lr");
   auto at(std::int64_t) const { return std::array{lr}; }
 };
 
@@ -163,7 +163,8 @@ struct Name {
 template <auto& kName>
 struct Momentum {
   static constexpr const char* rule = kName;
-  double lr = 0.01, momentum = 0.9;
+  double lr = default_of(rule, "lr");
+  double momentum = default_of(rule, "momentum");
   auto at(std::int64_t) const { return std::array{lr, momentum}; }
 };
 inline constexpr char kMomentumSgd[] = "momentum_sgd", kNesterovAg[] = "nesterov_ag",
@@ -171,16 +172,22 @@ inline constexpr char kMomentumSgd[] = "momentum_sgd", kNesterovAg[] = "nesterov
 
 struct RmsProp {
   static constexpr const char* rule = "rmsprop";
-  double lr = 0.01, alpha = 0.99, eps = 1e-8;
-  bool eps_inside_sqrt = false;
+  double lr = default_of(rule, "lr");
+  double alpha = default_of(rule, "alpha");
+  double eps = default_of(rule, "eps");
+  bool eps_inside_sqrt = default_of(rule, "eps_inside_sqrt") != 0;
   auto at(std::int64_t) const { return std::array{lr, alpha, eps, eps_inside_sqrt ? 1.0 : 0.0}; }
 };
 
 // A blend of momentum SGD and RMSprop, a warm-up for very large batches (Akiba et al., 2017).
 struct RmsPropMomentumSgd {
   static constexpr const char* rule = "rmsprop_momentum_sgd";
-  double lr = 0.01, momentum = 0.9, alpha = 0.99, eps = 1e-8, rmsprop_rate = 0.0003;
-  double sgd_share = 1;
+  double lr = default_of(rule, "lr");
+  double momentum = default_of(rule, "momentum");
+  double alpha = default_of(rule, "alpha");
+  double eps = default_of(rule, "eps");
+  double rmsprop_rate = default_of(rule, "rmsprop_rate");
+  double sgd_share = default_of(rule, "sgd_share");
   auto at(std::int64_t) const {
     return std::array{lr, momentum, alpha, eps, rmsprop_rate, sgd_share};
   }
@@ -188,32 +195,41 @@ struct RmsPropMomentumSgd {
 
 struct AdaGrad {
   static constexpr const char* rule = "adagrad";
-  double lr = 0.001, eps = 1e-8;
+  double lr = default_of(rule, "lr");
+  double eps = default_of(rule, "eps");
   auto at(std::int64_t) const { return std::array{lr, eps}; }
 };
 
 struct AdaDelta {
   static constexpr const char* rule = "adadelta";
-  double rho = 0.95, eps = 1e-6;
+  double rho = default_of(rule, "rho");
+  double eps = default_of(rule, "eps");
   auto at(std::int64_t) const { return std::array{rho, eps}; }
 };
 
 struct RmsPropGraves {
   static constexpr const char* rule = "rmsprop_graves";
-  double lr = 1e-4, alpha = 0.95, momentum = 0.9, eps = 1e-4;
+  double lr = default_of(rule, "lr");
+  double alpha = default_of(rule, "alpha");
+  double momentum = default_of(rule, "momentum");
+  double eps = default_of(rule, "eps");
   auto at(std::int64_t) const { return std::array{lr, alpha, momentum, eps}; }
 };
 
 struct Smorms3 {
   static constexpr const char* rule = "smorms3";
   static constexpr double first_state = 1;  // of mem
-  double lr = 0.001, eps = 1e-16;
+  double lr = default_of(rule, "lr");
+  double eps = default_of(rule, "eps");
   auto at(std::int64_t) const { return std::array{lr, eps}; }
 };
 
 struct Msvag {
   static constexpr const char* rule = "msvag";
-  double lr = 0.1, beta = 0.9, eta = 1, weight_decay_rate = 0;
+  double lr = default_of(rule, "lr");
+  double beta = default_of(rule, "beta");
+  double eta = default_of(rule, "eta");
+  double weight_decay_rate = default_of(rule, "weight_decay_rate");
   std::array<double, 6> at(std::int64_t t) const;
 };
 
@@ -227,7 +243,12 @@ struct AdamMoments {
 template <const Name& kName>
 struct Adam {
   static constexpr const char* rule = kName.rule;
-  double alpha = 0.001, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, eta = 1, weight_decay_rate = 0;
+  double alpha = default_of(rule, "alpha");
+  double beta1 = default_of(rule, "beta1");
+  double beta2 = default_of(rule, "beta2");
+  double eps = default_of(rule, "eps");
+  double eta = default_of(rule, "eta");
+  double weight_decay_rate = default_of(rule, "weight_decay_rate");
   auto at(std::int64_t t) const {
     return AdamMoments{alpha, beta1, beta2, eps, eta, weight_decay_rate}.at(kName.optimizer, t);
   }
@@ -236,8 +257,13 @@ struct Adam {
 template <const Name& kName>
 struct AdaBound {
   static constexpr const char* rule = kName.rule;
-  double alpha = 0.001, beta1 = 0.9, beta2 = 0.999, final_lr = 0.1, gamma = 1e-3, eps = 1e-8;
-  double eta = 1;
+  double alpha = default_of(rule, "alpha");
+  double beta1 = default_of(rule, "beta1");
+  double beta2 = default_of(rule, "beta2");
+  double final_lr = default_of(rule, "final_lr");
+  double gamma = default_of(rule, "gamma");
+  double eps = default_of(rule, "eps");
+  double eta = default_of(rule, "eta");
   double initial_alpha = alpha;  // the bounds follow alpha, relative to this
   auto at(std::int64_t t) const {
     const double last = final_lr * alpha / initial_alpha, grown = gamma * static_cast<double>(t);
@@ -258,7 +284,11 @@ inline constexpr Name kAdaBound{"adam", "AdaBound"}, kAmsBound{"amsgrad", "AMSBo
 // 2020).
 struct Lamb {
   static constexpr const char* rule = "lamb_direction";
-  double alpha = 0.001, beta1 = 0.9, beta2 = 0.999, eps = 1e-6, weight_decay_rate = 0.01;
+  double alpha = default_of(rule, "alpha");
+  double beta1 = default_of(rule, "beta1");
+  double beta2 = default_of(rule, "beta2");
+  double eps = default_of(rule, "eps");
+  double weight_decay_rate = default_of(rule, "weight_decay_rate");
   std::array<double, 6> at(std::int64_t t) const;
   void move(const Array& x, const Array& direction) const;
 };

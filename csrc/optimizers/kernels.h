@@ -14,10 +14,11 @@ template <class Kernels>
 UpdateKernels rule_kernels() {
   UpdateKernels kernels{};
   RuleIndex i = 0;
-  list_update_rules([&]<template <class> class Functor, std::size_t kStates, std::size_t kOptions>(
-                        const UpdateRule<Functor, kStates, kOptions>&) {
-    kernels.rules[i++] = &Kernels::template update<Functor, kStates, kOptions>;
-  });
+  list_update_rules(
+      [&]<template <class> class Functor, std::size_t kStates, std::size_t kOptions,
+          std::size_t kSources>(const UpdateRule<Functor, kStates, kOptions, kSources>&) {
+        kernels.rules[i++] = &Kernels::template update<Functor, kStates, kOptions>;
+      });
   return kernels;
 }
 

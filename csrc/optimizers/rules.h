@@ -4,19 +4,32 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
+#include <string_view>
 
 #include "devices/host_device.h"
 
 namespace renga {
 
+// A number by its name, with the default that it has as a hyperparameter of optimizers.
+struct Option {
+  const char* name;
+  double value;
+};
+// The default of options that are not hyperparameters: an optimizer computes them for each update.
+inline constexpr double kComputed = std::numeric_limits<double>::quiet_NaN();
+
 // An entry of the list. Functor<C> is made from the options and called with an element of the
-// parameter, its gradient and each state; it changes parameter and states.
-template <template <class> class Functor, std::size_t kStates, std::size_t kOptions>
+// parameter, its gradient and each state; it changes parameter and states. The functor does not
+// take the `sources`: an optimizer computes options, or its own step, from these hyperparameters.
+template <template <class> class Functor, std::size_t kStates, std::size_t kOptions,
+          std::size_t kSources>
 struct UpdateRule {
   const char* name;
   std::array<const char*, kStates> states;
-  std::array<const char*, kOptions> options;
+  std::array<Option, kOptions> options;
   const char* formula;
+  std::array<Option, kSources> sources;
 };
 
 namespace rules {
@@ -248,16 +261,33 @@ struct LambDirection {
   C gain1, gain2, correction1, correction2, eps, decay;
 };
 
-template <template <class> class Functor, std::size_t kStates, std::size_t kOptions>
-constexpr UpdateRule<Functor, kStates, kOptions> rule(
-    const char* name, const std::array<const char*, kStates>& states,
-    const std::array<const char*, kOptions>& options, const char* formula) {
-  return {name, states, options, formula};
-}
 template <class... Names>
 constexpr std::array<const char*, sizeof...(Names)> names(Names... names) {
   return {names...};
 }
+template <std::size_t kCount>
+constexpr std::array<Option, kCount> numbers(const Option (&options)[kCount]) {
+  return std::to_array(options);
+}
+template <template <class> class Functor, std::size_t kStates, std::size_t kOptions,
+          std::size_t kSources = 0>
+constexpr UpdateRule<Functor, kStates, kOptions, kSources> rule(
+    const char* name, const std::array<const char*, kStates>& states,
+    const std::array<Option, kOptions>& options, const char* formula,
+    const std::array<Option, kSources>& sources = {}) {
+  return {name, states, options, formula, sources};
+}
+
+inline constexpr std::array kAdamOptions = numbers({{"alpha", 0.001},
+                                                    {"beta1", 0.9},
+                                                    {"beta2", 0.999},
+                                                    {"eps", 1e-8},
+                                                    {"eta", 1},
+                                                    {"weight_decay_rate", 0},
+                                                    {"lower", kComputed},
+                                                    {"upper", kComputed}});
+// AdaBound computes the bounds of a step from these.
+inline constexpr std::array kAdamSources = numbers({{"final_lr", 0.1}, {"gamma", 1e-3}});
 
 }  // namespace rules
 
@@ -265,58 +295,89 @@ constexpr std::array<const char*, sizeof...(Names)> names(Names... names) {
 template <class Visit>
 constexpr void list_update_rules(Visit&& visit) {
   using namespace rules;
-  visit(rule<Sgd>("sgd", names(), names("lr"), "x -= lr grad"));
-  visit(rule<MomentumSgd>("momentum_sgd", names("v"), names("lr", "momentum"),
+  visit(rule<Sgd>("sgd", names(), numbers({{"lr", 0.01}}), "x -= lr grad"));
+  visit(rule<MomentumSgd>("momentum_sgd", names("v"), numbers({{"lr", 0.01}, {"momentum", 0.9}}),
                           "v = momentum v - lr grad;  x += v"));
-  visit(rule<NesterovAg>("nesterov_ag", names("v"), names("lr", "momentum"),
+  visit(rule<NesterovAg>("nesterov_ag", names("v"), numbers({{"lr", 0.01}, {"momentum", 0.9}}),
                          "v = momentum v - lr grad;  "
                          "x += momentum² v - (1 + momentum) lr grad"));
-  visit(rule<RmsProp>("rmsprop", names("ms"), names("lr", "alpha", "eps", "eps_inside_sqrt"),
-                      "ms = alpha ms + (1 - alpha) grad²;  "
-                      "x -= lr grad / (√ms + eps), or lr grad / √(ms + eps)"));
-  visit(rule<Adam>(
-      "adam", names("m", "v"),
-      names("alpha", "beta1", "beta2", "eps", "eta", "weight_decay_rate", "lower", "upper"),
-      "m += (1 - beta1) (grad - m);  v += (1 - beta2) (grad² - v);  "
-      "step = alpha / (√v + eps), at least lower and at most upper;  "
-      "x -= eta (step m + weight_decay_rate x)"));
-  visit(rule<Adam>(
-      "amsgrad", names("m", "v", "vhat"),
-      names("alpha", "beta1", "beta2", "eps", "eta", "weight_decay_rate", "lower", "upper"),
-      "adam with vhat = max(vhat, v) in the place of v in the step"));
-  visit(rule<CorrectedMomentumSgd>("corrected_momentum_sgd", names("v"), names("lr", "momentum"),
+  visit(
+      rule<RmsProp>("rmsprop", names("ms"),
+                    numbers({{"lr", 0.01}, {"alpha", 0.99}, {"eps", 1e-8}, {"eps_inside_sqrt", 0}}),
+                    "ms = alpha ms + (1 - alpha) grad²;  "
+                    "x -= lr grad / (√ms + eps), or lr grad / √(ms + eps)"));
+  visit(rule<Adam>("adam", names("m", "v"), kAdamOptions,
+                   "m += (1 - beta1) (grad - m);  v += (1 - beta2) (grad² - v);  "
+                   "step = alpha / (√v + eps), at least lower and at most upper;  "
+                   "x -= eta (step m + weight_decay_rate x)",
+                   kAdamSources));
+  visit(rule<Adam>("amsgrad", names("m", "v", "vhat"), kAdamOptions,
+                   "adam with vhat = max(vhat, v) in the place of v in the step", kAdamSources));
+  visit(rule<CorrectedMomentumSgd>("corrected_momentum_sgd", names("v"),
+                                   numbers({{"lr", 0.01}, {"momentum", 0.9}}),
                                    "v = momentum v - grad;  x += lr v"));
   visit(rule<RmsPropMomentumSgd>(
       "rmsprop_momentum_sgd", names("ms", "v"),
-      names("lr", "momentum", "alpha", "eps", "rmsprop_rate", "sgd_share"),
+      numbers({{"lr", 0.01},
+               {"momentum", 0.9},
+               {"alpha", 0.99},
+               {"eps", 1e-8},
+               {"rmsprop_rate", 0.0003},
+               {"sgd_share", 1}}),
       "ms += (1 - alpha) (grad² - ms);  "
       "v = momentum v - (s + (1 - s) rmsprop_rate / (√ms + eps)) grad with s = sgd_share;  "
       "x += lr v"));
-  visit(rule<AdaGrad>("adagrad", names("h"), names("lr", "eps"),
+  visit(rule<AdaGrad>("adagrad", names("h"), numbers({{"lr", 0.001}, {"eps", 1e-8}}),
                       "h += grad²;  x -= lr grad / (√h + eps)"));
-  visit(rule<AdaDelta>("adadelta", names("msg", "msdx"), names("rho", "eps"),
+  visit(rule<AdaDelta>("adadelta", names("msg", "msdx"), numbers({{"rho", 0.95}, {"eps", 1e-6}}),
                        "msg = rho msg + (1 - rho) grad²;  "
                        "dx = √((msdx + eps) / (msg + eps)) grad;  "
                        "msdx = rho msdx + (1 - rho) dx²;  x -= dx"));
-  visit(rule<Smorms3>("smorms3", names("mem", "g", "g2"), names("lr", "eps"),
+  visit(rule<Smorms3>("smorms3", names("mem", "g", "g2"), numbers({{"lr", 0.001}, {"eps", 1e-16}}),
                       "r = 1 / (mem + 1);  g += r (grad - g);  g2 += r (grad² - g2);  "
                       "ratio = g² / (g2 + eps);  mem = 1 + mem (1 - ratio);  "
                       "x -= min(lr, ratio) grad / (√g2 + eps)"));
-  visit(rule<RmsPropGraves>("rmsprop_graves", names("n", "g", "delta"),
-                            names("lr", "alpha", "momentum", "eps"),
-                            "n += (1 - alpha) (grad² - n);  g += (1 - alpha) (grad - g);  "
-                            "delta = momentum delta - lr grad / √(n - g² + eps);  x += delta"));
+  visit(rule<RmsPropGraves>(
+      "rmsprop_graves", names("n", "g", "delta"),
+      numbers({{"lr", 1e-4}, {"alpha", 0.95}, {"momentum", 0.9}, {"eps", 1e-4}}),
+      "n += (1 - alpha) (grad² - n);  g += (1 - alpha) (grad - g);  "
+      "delta = momentum delta - lr grad / √(n - g² + eps);  x += delta"));
   visit(rule<Msvag>("msvag", names("m", "v"),
-                    names("lr", "beta", "correction", "rho", "eta", "weight_decay_rate"),
+                    numbers({{"lr", 0.1},
+                             {"beta", 0.9},
+                             {"correction", kComputed},
+                             {"rho", kComputed},
+                             {"eta", 1},
+                             {"weight_decay_rate", 0}}),
                     "m += (1 - beta) (grad - m);  v += (1 - beta) (grad² - v);  "
                     "mean = m / correction;  s = (v / correction - mean²) / (1 - rho);  "
                     "x -= eta (lr mean³ / (mean² + rho s) + weight_decay_rate x)"));
-  visit(rule<LambDirection>(
-      "lamb_direction", names("m", "v", "d"),
-      names("beta1", "beta2", "eps", "weight_decay_rate", "correction1", "correction2"),
-      "m += (1 - beta1) (grad - m);  v += (1 - beta2) (grad² - v);  "
-      "d = m / correction1 / (√(v / correction2) + eps) "
-      "+ weight_decay_rate x, by which LAMB changes x"));
+  visit(rule<LambDirection>("lamb_direction", names("m", "v", "d"),
+                            numbers({{"beta1", 0.9},
+                                     {"beta2", 0.999},
+                                     {"eps", 1e-6},
+                                     {"weight_decay_rate", 0.01},
+                                     {"correction1", kComputed},
+                                     {"correction2", kComputed}}),
+                            "m += (1 - beta1) (grad - m);  v += (1 - beta2) (grad² - v);  "
+                            "d = m / correction1 / (√(v / correction2) + eps) "
+                            "+ weight_decay_rate x, by which LAMB changes x",
+                            numbers({{"alpha", 0.001}})));
+}
+
+// The default of a hyperparameter of a rule, by both names.
+consteval double default_of(std::string_view rule, std::string_view hyperparameter) {
+  double found = kComputed;
+  list_update_rules([&](const auto& entry) {
+    if (entry.name != rule) return;
+    for (const Option& option : entry.options) {
+      if (option.name == hyperparameter) found = option.value;
+    }
+    for (const Option& source : entry.sources) {
+      if (source.name == hyperparameter) found = source.value;
+    }
+  });
+  return found == found ? found : throw "no hyperparameter of a rule has this name";
 }
 
 }  // namespace renga

@@ -2,6 +2,8 @@
 #include <pybind11/stl.h>
 
 #include <array>
+#include <cmath>
+#include <span>
 
 #include "lazy/deferred.h"
 #include "optimizers/norms.h"
@@ -74,9 +76,19 @@ struct RuleBinder {
   py::dict entries;
   RuleIndex next = 0;
 
-  template <template <class> class Functor, std::size_t kStates, std::size_t kOptions>
-  void operator()(const UpdateRule<Functor, kStates, kOptions>& rule) {
-    const py::tuple state_names = py::cast(rule.states), option_names = py::cast(rule.options);
+  template <template <class> class Functor, std::size_t kStates, std::size_t kOptions,
+            std::size_t kSources>
+  void operator()(const UpdateRule<Functor, kStates, kOptions, kSources>& rule) {
+    const py::tuple state_names = py::cast(rule.states);
+    py::tuple option_names(kOptions);
+    for (std::size_t i = 0; i < kOptions; ++i) option_names[i] = rule.options[i].name;
+    py::dict defaults;
+    for (const std::span<const Option> each :
+         {std::span<const Option>(rule.options), {rule.sources}}) {
+      for (const auto& [option, value] : each) {
+        if (!std::isnan(value)) defaults[option] = value;
+      }
+    }
     const auto call = [=, index = next, name = rule.name](
                           const OutputArray& x, const Gradient& grad, const py::dict& states,
                           const py::dict& options) {
@@ -112,7 +124,7 @@ struct RuleBinder {
               "The same for each of several Variables that have a gradient and its states; the "
               "gradient becomes ``scale g + decay x`` first.");
     entries[rule.name] = entry(rules.attr(rule.name), rules.attr(all.c_str()), state_names,
-                               option_names, rule.formula);
+                               option_names, defaults, rule.formula);
   }
 };
 
@@ -179,7 +191,7 @@ void bind_optimizers(py::module_& m) {
   py::module_ rules = m.def_submodule("optimizers", "Update rules, in place on ndarrays.");
   const py::object entry =
       py::module_::import("collections")
-          .attr("namedtuple")("UpdateRule", "update update_all states options formula");
+          .attr("namedtuple")("UpdateRule", "update update_all states options defaults formula");
   RuleBinder binder{rules, entry, py::dict()};
   list_update_rules(binder);
   rules.attr("entries") = binder.entries;

@@ -29,14 +29,21 @@ def reference() -> str:
         "## Update rules",
         "",
         "`renga._core.optimizers`, which the classes of `renga.optimizers` call with a",
-        "parameter `x` and its gradient. They change the parameter and the states.",
+        "parameter `x` and its gradient. They change the parameter and the states. Options",
+        "have the defaults that optimizers give them; they compute those without one.",
         "",
         "| rule | states | options | formula |",
         "|---|---|---|---|",
     ]
     for name, rule in _core.optimizers.entries.items():
-        names = [", ".join(f"`{n}`" for n in of) for of in (rule.states, rule.options)]
-        lines.append(f"| `{name}` | {names[0]} | {names[1]} | {rule.formula} |")
+        states = ", ".join(f"`{state}`" for state in rule.states)
+        options = ", ".join(
+            f"`{option} = {rule.defaults[option]:g}`"
+            if option in rule.defaults
+            else f"`{option}`"
+            for option in rule.options
+        )
+        lines.append(f"| `{name}` | {states} | {options} | {rule.formula} |")
     return "\n".join(lines) + "\n"
 
 

@@ -10,6 +10,8 @@ from renga.core.optimizer import (
     UpdateRule,
 )
 
+_DEFAULT: dict[str, float] = _core.optimizers.entries["adadelta"].defaults
+
 
 class AdaDeltaRule(FusedRule):
     """``dx = √((msdx + eps) / (msg + eps)) g; x -= dx``."""
@@ -29,7 +31,9 @@ class AdaDelta(GradientMethod):
     rho = HyperparameterProxy("rho")
     eps = HyperparameterProxy("eps")
 
-    def __init__(self, rho: float = 0.95, eps: float = 1e-6) -> None:
+    def __init__(
+        self, rho: float = _DEFAULT["rho"], eps: float = _DEFAULT["eps"]
+    ) -> None:
         super().__init__()
         self.hyperparam.rho = rho
         self.hyperparam.eps = eps

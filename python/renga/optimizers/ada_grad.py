@@ -10,6 +10,8 @@ from renga.core.optimizer import (
     UpdateRule,
 )
 
+_DEFAULT: dict[str, float] = _core.optimizers.entries["adagrad"].defaults
+
 
 class AdaGradRule(FusedRule):
     """``h += g²; x -= lr g / (√h + eps)``."""
@@ -28,7 +30,9 @@ class AdaGrad(GradientMethod):
     lr = HyperparameterProxy("lr")
     eps = HyperparameterProxy("eps")
 
-    def __init__(self, lr: float = 0.001, eps: float = 1e-8) -> None:
+    def __init__(
+        self, lr: float = _DEFAULT["lr"], eps: float = _DEFAULT["eps"]
+    ) -> None:
         super().__init__()
         self.hyperparam.lr = lr
         self.hyperparam.eps = eps

@@ -15,6 +15,8 @@ from renga.core.optimizer import (
 )
 from renga.core.parameter import Parameter
 
+_DEFAULT: dict[str, float] = _core.optimizers.entries["adam"].defaults
+
 
 class AdamRule(FusedRule):
     """The step of Adam for one parameter."""
@@ -87,16 +89,16 @@ class Adam(GradientMethod):
 
     def __init__(
         self,
-        alpha: float = 0.001,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        eps: float = 1e-8,
-        eta: float = 1.0,
-        weight_decay_rate: float = 0,
+        alpha: float = _DEFAULT["alpha"],
+        beta1: float = _DEFAULT["beta1"],
+        beta2: float = _DEFAULT["beta2"],
+        eps: float = _DEFAULT["eps"],
+        eta: float = _DEFAULT["eta"],
+        weight_decay_rate: float = _DEFAULT["weight_decay_rate"],
         amsgrad: bool = False,
         adabound: bool = False,
-        final_lr: float = 0.1,
-        gamma: float = 1e-3,
+        final_lr: float = _DEFAULT["final_lr"],
+        gamma: float = _DEFAULT["gamma"],
     ) -> None:
         super().__init__()
         self.hyperparam.alpha = alpha
@@ -145,12 +147,12 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        alpha: float = 0.001,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        eps: float = 1e-8,
-        eta: float = 1.0,
-        weight_decay_rate: float = 0,
+        alpha: float = _DEFAULT["alpha"],
+        beta1: float = _DEFAULT["beta1"],
+        beta2: float = _DEFAULT["beta2"],
+        eps: float = _DEFAULT["eps"],
+        eta: float = _DEFAULT["eta"],
+        weight_decay_rate: float = _DEFAULT["weight_decay_rate"],
     ) -> None:
         super().__init__(alpha, beta1, beta2, eps, eta, weight_decay_rate)
 
@@ -160,11 +162,11 @@ class AMSGrad(Adam):
 
     def __init__(
         self,
-        alpha: float = 0.001,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        eps: float = 1e-8,
-        eta: float = 1.0,
+        alpha: float = _DEFAULT["alpha"],
+        beta1: float = _DEFAULT["beta1"],
+        beta2: float = _DEFAULT["beta2"],
+        eps: float = _DEFAULT["eps"],
+        eta: float = _DEFAULT["eta"],
     ) -> None:
         super().__init__(alpha, beta1, beta2, eps, eta, amsgrad=True)
 
@@ -174,13 +176,13 @@ class AdaBound(Adam):
 
     def __init__(
         self,
-        alpha: float = 0.001,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        final_lr: float = 0.1,
-        gamma: float = 1e-3,
-        eps: float = 1e-8,
-        eta: float = 1.0,
+        alpha: float = _DEFAULT["alpha"],
+        beta1: float = _DEFAULT["beta1"],
+        beta2: float = _DEFAULT["beta2"],
+        final_lr: float = _DEFAULT["final_lr"],
+        gamma: float = _DEFAULT["gamma"],
+        eps: float = _DEFAULT["eps"],
+        eta: float = _DEFAULT["eta"],
     ) -> None:
         super().__init__(
             alpha, beta1, beta2, eps, eta, adabound=True, final_lr=final_lr, gamma=gamma
@@ -192,13 +194,13 @@ class AMSBound(Adam):
 
     def __init__(
         self,
-        alpha: float = 0.001,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        final_lr: float = 0.1,
-        gamma: float = 1e-3,
-        eps: float = 1e-8,
-        eta: float = 1.0,
+        alpha: float = _DEFAULT["alpha"],
+        beta1: float = _DEFAULT["beta1"],
+        beta2: float = _DEFAULT["beta2"],
+        final_lr: float = _DEFAULT["final_lr"],
+        gamma: float = _DEFAULT["gamma"],
+        eps: float = _DEFAULT["eps"],
+        eta: float = _DEFAULT["eta"],
     ) -> None:
         super().__init__(
             alpha,

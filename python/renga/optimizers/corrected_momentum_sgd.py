@@ -10,6 +10,8 @@ from renga.core.optimizer import (
     UpdateRule,
 )
 
+_DEFAULT: dict[str, float] = _core.optimizers.entries["corrected_momentum_sgd"].defaults
+
 
 class CorrectedMomentumSGDRule(FusedRule):
     """``v = momentum v - g; x += lr v``."""
@@ -28,7 +30,9 @@ class CorrectedMomentumSGD(GradientMethod):
     lr = HyperparameterProxy("lr")
     momentum = HyperparameterProxy("momentum")
 
-    def __init__(self, lr: float = 0.01, momentum: float = 0.9) -> None:
+    def __init__(
+        self, lr: float = _DEFAULT["lr"], momentum: float = _DEFAULT["momentum"]
+    ) -> None:
         super().__init__()
         self.hyperparam.lr = lr
         self.hyperparam.momentum = momentum

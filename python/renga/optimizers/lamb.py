@@ -13,6 +13,8 @@ from renga.optimizer_hooks.norm import (
     squared_norm,
 )
 
+_DEFAULT: dict[str, float] = _core.optimizers.entries["lamb_direction"].defaults
+
 
 class LAMBRule(UpdateRule):
     """The step of LAMB for one parameter."""
@@ -57,11 +59,11 @@ class LAMB(GradientMethod):
 
     def __init__(
         self,
-        alpha: float = 0.001,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        eps: float = 1e-6,
-        weight_decay_rate: float = 0.01,
+        alpha: float = _DEFAULT["alpha"],
+        beta1: float = _DEFAULT["beta1"],
+        beta2: float = _DEFAULT["beta2"],
+        eps: float = _DEFAULT["eps"],
+        weight_decay_rate: float = _DEFAULT["weight_decay_rate"],
     ) -> None:
         super().__init__()
         self.hyperparam.alpha = alpha

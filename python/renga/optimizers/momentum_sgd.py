@@ -11,6 +11,8 @@ from renga.core.optimizer import (
 )
 from renga.core.parameter import Parameter
 
+_DEFAULT: dict[str, float] = _core.optimizers.entries["momentum_sgd"].defaults
+
 
 class MomentumSGDRule(FusedRule):
     """``v = momentum v - lr g; x += v``."""
@@ -30,7 +32,9 @@ class MomentumSGD(GradientMethod):
     lr = HyperparameterProxy("lr")
     momentum = HyperparameterProxy("momentum")
 
-    def __init__(self, lr: float = 0.01, momentum: float = 0.9) -> None:
+    def __init__(
+        self, lr: float = _DEFAULT["lr"], momentum: float = _DEFAULT["momentum"]
+    ) -> None:
         super().__init__()
         self.hyperparam.lr = lr
         self.hyperparam.momentum = momentum

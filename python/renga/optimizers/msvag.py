@@ -11,6 +11,8 @@ from renga.core.optimizer import (
 )
 from renga.core.parameter import Parameter
 
+_DEFAULT: dict[str, float] = _core.optimizers.entries["msvag"].defaults
+
 
 class MSVAGRule(FusedRule):
     """``x -= eta (lr m³ / (m² + rho s) + weight_decay_rate x)``."""
@@ -48,10 +50,10 @@ class MSVAG(GradientMethod):
 
     def __init__(
         self,
-        lr: float = 0.1,
-        beta: float = 0.9,
-        eta: float = 1.0,
-        weight_decay_rate: float = 0,
+        lr: float = _DEFAULT["lr"],
+        beta: float = _DEFAULT["beta"],
+        eta: float = _DEFAULT["eta"],
+        weight_decay_rate: float = _DEFAULT["weight_decay_rate"],
     ) -> None:
         super().__init__()
         self.hyperparam.lr = lr

@@ -11,6 +11,8 @@ from renga.core.optimizer import (
 )
 from renga.core.parameter import Parameter
 
+_DEFAULT: dict[str, float] = _core.optimizers.entries["nesterov_ag"].defaults
+
 
 class NesterovAGRule(FusedRule):
     """``v = momentum v - lr g; x += momentum² v - (1 + momentum) lr g``."""
@@ -37,7 +39,9 @@ class NesterovAG(GradientMethod):
     lr = HyperparameterProxy("lr")
     momentum = HyperparameterProxy("momentum")
 
-    def __init__(self, lr: float = 0.01, momentum: float = 0.9) -> None:
+    def __init__(
+        self, lr: float = _DEFAULT["lr"], momentum: float = _DEFAULT["momentum"]
+    ) -> None:
         super().__init__()
         self.hyperparam.lr = lr
         self.hyperparam.momentum = momentum

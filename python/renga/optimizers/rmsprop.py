@@ -11,6 +11,8 @@ from renga.core.optimizer import (
 )
 from renga.core.parameter import Parameter
 
+_DEFAULT: dict[str, float] = _core.optimizers.entries["rmsprop"].defaults
+
 
 class RMSpropRule(FusedRule):
     """``ms = alpha ms + (1 - alpha) g²; x -= lr g / (√ms + eps)``."""
@@ -45,10 +47,10 @@ class RMSprop(GradientMethod):
 
     def __init__(
         self,
-        lr: float = 0.01,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        eps_inside_sqrt: bool = False,
+        lr: float = _DEFAULT["lr"],
+        alpha: float = _DEFAULT["alpha"],
+        eps: float = _DEFAULT["eps"],
+        eps_inside_sqrt: bool = bool(_DEFAULT["eps_inside_sqrt"]),
     ) -> None:
         super().__init__()
         self.hyperparam.lr = lr

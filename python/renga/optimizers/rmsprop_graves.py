@@ -10,6 +10,8 @@ from renga.core.optimizer import (
     UpdateRule,
 )
 
+_DEFAULT: dict[str, float] = _core.optimizers.entries["rmsprop_graves"].defaults
+
 
 class RMSpropGravesRule(FusedRule):
     """``delta = momentum delta - lr g / √(n - m² + eps); x += delta``."""
@@ -33,10 +35,10 @@ class RMSpropGraves(GradientMethod):
 
     def __init__(
         self,
-        lr: float = 1e-4,
-        alpha: float = 0.95,
-        momentum: float = 0.9,
-        eps: float = 1e-4,
+        lr: float = _DEFAULT["lr"],
+        alpha: float = _DEFAULT["alpha"],
+        momentum: float = _DEFAULT["momentum"],
+        eps: float = _DEFAULT["eps"],
     ) -> None:
         super().__init__()
         self.hyperparam.lr = lr

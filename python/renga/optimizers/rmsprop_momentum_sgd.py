@@ -10,6 +10,8 @@ from renga.core.optimizer import (
     UpdateRule,
 )
 
+_DEFAULT: dict[str, float] = _core.optimizers.entries["rmsprop_momentum_sgd"].defaults
+
 
 class RMSpropMomentumSGDRule(FusedRule):
     """The step of the blend for one parameter."""
@@ -36,12 +38,12 @@ class RMSpropMomentumSGD(GradientMethod):
 
     def __init__(
         self,
-        lr: float = 0.01,
-        momentum: float = 0.9,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        rmsprop_rate: float = 0.0003,
-        sgd_share: float = 1.0,
+        lr: float = _DEFAULT["lr"],
+        momentum: float = _DEFAULT["momentum"],
+        alpha: float = _DEFAULT["alpha"],
+        eps: float = _DEFAULT["eps"],
+        rmsprop_rate: float = _DEFAULT["rmsprop_rate"],
+        sgd_share: float = _DEFAULT["sgd_share"],
     ) -> None:
         super().__init__()
         self.hyperparam.lr = lr

@@ -14,6 +14,8 @@ from renga.core.optimizer import (
 from renga.core.parameter import Parameter
 from renga.optimizer_hooks.loss_scale import scale_of
 
+_DEFAULT: dict[str, float] = _core.optimizers.entries["sgd"].defaults
+
 
 class SGDRule(FusedRule):
     """``x -= lr g``."""
@@ -35,7 +37,7 @@ class SGD(GradientMethod):
 
     lr = HyperparameterProxy("lr")
 
-    def __init__(self, lr: float = 0.01) -> None:
+    def __init__(self, lr: float = _DEFAULT["lr"]) -> None:
         super().__init__()
         self.hyperparam.lr = lr
 

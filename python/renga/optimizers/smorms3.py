@@ -11,6 +11,8 @@ from renga.core.optimizer import (
 )
 from renga.core.parameter import Parameter
 
+_DEFAULT: dict[str, float] = _core.optimizers.entries["smorms3"].defaults
+
 
 class SMORMS3Rule(FusedRule):
     """``x -= min(lr, m² / (v + eps)) g / (√v + eps)``."""
@@ -34,7 +36,9 @@ class SMORMS3(GradientMethod):
     lr = HyperparameterProxy("lr")
     eps = HyperparameterProxy("eps")
 
-    def __init__(self, lr: float = 0.001, eps: float = 1e-16) -> None:
+    def __init__(
+        self, lr: float = _DEFAULT["lr"], eps: float = _DEFAULT["eps"]
+    ) -> None:
         super().__init__()
         self.hyperparam.lr = lr
         self.hyperparam.eps = eps
