@@ -30,20 +30,16 @@ class Buffers {
 
 namespace {
 
-// Each thread has its own stream: oneDNN does not say that threads may share one, and making one
-// takes as long as the rest of a small call.
-dnnl::stream& stream() {
-  thread_local dnnl::stream own_stream(engine());
-  return own_stream;
-}
-
 void execute(const dnnl::primitive& primitive, std::unordered_map<int, dnnl::memory>& arguments,
              const dnnl::memory::desc& scratchpad, Buffers& buffers) {
   if (scratchpad.get_size() > 0) {
     arguments.emplace(DNNL_ARG_SCRATCHPAD,
                       dnnl::memory(scratchpad, engine(), buffers.add(scratchpad)));
   }
-  primitive.execute(stream(), arguments);
+  // oneDNN does not say that threads may share a stream.
+  dnnl::stream stream(engine());
+  primitive.execute(stream, arguments);
+  stream.wait();
 }
 
 Move reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
@@ -55,7 +51,6 @@ Move reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
         {DNNL_ARG_FROM, dnnl::memory(from, engine(), const_cast<void*>(source))},
         {DNNL_ARG_TO, dnnl::memory(to, engine(), destination)}};
     execute(primitive, ends, scratchpad, buffers);
-    stream().wait();
   };
 }
 
@@ -110,7 +105,6 @@ void Plan::run(std::span<void* const> data, int ready) const {
     arguments.emplace(operand.name_, dnnl::memory(operand.inside_, engine(), inside));
   }
   execute(primitive_, arguments, scratchpad_, buffers);
-  stream().wait();
   for (std::size_t i = 0; i < operands_.size(); ++i) {
     const Operand& operand = operands_[i];
     if (!operand.move_ || !operand.is_output_) continue;
