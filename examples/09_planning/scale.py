@@ -10,11 +10,12 @@ one GPU most often, which is not counted.
 """
 
 import argparse
-import itertools
 import json
 import math
 import statistics
 from pathlib import Path
+
+from pipelined_networks import amoebanet, resnet101, unet
 
 from renga import planning
 from renga.communicators.simulated import Machine
@@ -23,8 +24,7 @@ from renga.planning import networks, scaling
 PUBLISHED = Path(__file__).parent / "published.json"
 RESNETS = {"50": (3, 4, 6, 3), "101": (3, 4, 23, 3), "152": (3, 8, 36, 3)}
 BERTS = {"base": (12, 768, 128, 30522, 12), "large": (24, 1024, 128, 30522, 16)}
-# A network whose stages are taken to be equal: only the time of all matters.
-UNIFORM = scaling.Layer("all", 1e11, 1e9, 0, 0.0)
+PIPELINED = {each.__name__: each for each in (amoebanet, resnet101, unet)}
 
 
 def layers_of(name):
@@ -47,8 +47,8 @@ def layers_of(name):
     if kind.startswith("bert"):
         _, size, *is_32 = kind.split("-")
         return scaling.transformer(*BERTS[size], itemsize=4 if is_32 else 2)
-    if kind in ("unet", "amoebanet"):
-        return [UNIFORM]
+    if sizes == ["modules"]:
+        return PIPELINED[kind]()
     if kind.startswith("res"):
         kind, *is_16 = kind.split("-")
         graph = networks.resnet(1, RESNETS[kind.lstrip("resnxt")])
@@ -59,22 +59,9 @@ def layers_of(name):
             layer._replace(parameters=round(ratio * layer.parameters))
             for layer in layers
         ]
-        return blocks_of(layers) if "blocks" in sizes else layers
+        return layers
     make = {"vgg16": networks.vgg16, "inception-v3": networks.inception_v3}
     return scaling.layers_of(make.get(kind, networks.alexnet)(1))
-
-
-def blocks_of(layers):
-    """Layers of one residual block, as one: pipelines are cut between blocks."""
-    found = []
-    for _, own in itertools.groupby(layers, lambda x: x.name.partition("/")[0]):
-        own = list(own)
-        sums = {
-            name: sum(getattr(layer, name) for layer in own)
-            for name in ("flops", "moved", "parameters")
-        }
-        found.append(own[-1]._replace(**sums))
-    return found
 
 
 def job_of(series, fields):

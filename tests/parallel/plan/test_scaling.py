@@ -72,13 +72,23 @@ def test_bubbles_and_slower_stages():
         step,
         computing=3 * 6 * 0.05,
         imbalance=3 * 6 * 0.01,
-        bubble=3 * 0.06,
+        bubble=3 * 0.04,
         messages=2 * 6 * (1e-4 + 4e6 / 1e9),
     )
     # The last stage has three layers, and one micro-batch at a time.
     assert step.memory == 16 * 750_000 + 2 * 3 * 4e6
     step = step_of(layers, 6, stages=2, micro_batches=6, waits=False, interleaved=2)
-    assert step.messages == 0 and step.bubble == pytest.approx(3 * 0.06 / 2)
+    assert step.messages == 0 and step.bubble == pytest.approx(3 * 0.04 / 2)
+    # All parts together: six micro-batches in the slowest stage, one in the other.
+    assert step.seconds == pytest.approx(3 * (6 * 0.06 + 0.04 / 2))
+
+
+def test_stages_are_cut_as_is_said():
+    step = step_of([LAYER] * 4, 2, stages=2, cuts=(3, 1), waits=False)
+    check(step, computing=3 * 2 * 0.04, imbalance=3 * 2 * 0.02, bubble=3 * 2 * 0.02)
+    for cuts in ((2, 1), (4,)):
+        with pytest.raises(ValueError, match="expected cuts of 4 layers into 2 stages"):
+            step_of([LAYER] * 4, 2, stages=2, cuts=cuts)
 
 
 def test_rows_of_images_are_sent_to_both_neighbours():
@@ -133,6 +143,22 @@ def test_published_numbers_of_parameters_and_operations():
     formula = 72 * 96 * 2048 * 12288**2
     formula *= 1 + 2048 / 6 / 12288 + 51200 / 12 / 96 / 12288
     assert 3 * 2e9 * products == pytest.approx(formula, rel=1e-6)
+
+
+def test_networks_of_pipelines_have_the_published_sizes(monkeypatch):
+    """He et al., 2016; Huang et al., 2019 (GPipe), table 1."""
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    pipelined = importlib.import_module("pipelined_networks")
+    for cells, filters, millions in ((18, 416, 318), (36, 544, 1050), (72, 512, 1840)):
+        modules = pipelined.amoebanet(cells, filters)
+        assert len(modules) == cells + 6
+        found = sum(module.parameters for module in modules) / 1e6
+        assert found == pytest.approx(millions, rel=0.01)
+    modules = pipelined.resnet101()
+    assert sum(module.parameters for module in modules) == 44_549_160
+    assert sum(module.flops for module in modules) / 2e9 == pytest.approx(7.8, rel=0.01)
+    # The sums of torchgpipe's cuts.
+    assert (len(modules), len(pipelined.unet())) == (370, 241)
 
 
 @pytest.mark.parametrize("way", ["data", "channel", "pipeline", "asynchronous"])

@@ -155,7 +155,8 @@ class Job:
         parameter_bytes: of a parameter with its gradient and its optimizer's states.
         bucket: bytes of gradients that are summed together.
         updated: bytes that are read and written to update a parameter.
-        is_balanced: whether stages are taken to be equal.
+        cuts: the number of layers of each stage; () has the slowest stage as fast as
+            can be.
         waits: whether a rank waits for messages between stages and of tensor-parallel
             groups, instead of computing.
     """
@@ -174,7 +175,7 @@ class Job:
     parameter_bytes: float = 16.0
     bucket: float = BUCKET
     updated: float = 20.0
-    is_balanced: bool = False
+    cuts: tuple[int, ...] = ()
     waits: bool = True
 
     @property
@@ -228,8 +229,14 @@ def predict(job: Job, cluster: Cluster) -> Step:
     """A step of a job on the ranks of a described cluster.
 
     Raises:
-        ValueError: the cluster has no device, or other ranks.
+        ValueError: the cluster has no device, or other ranks; there are other cuts than
+            stages, or they do not have all layers.
     """
+    if job.cuts and (len(job.cuts), sum(job.cuts)) != (job.stages, len(job.layers)):
+        raise ValueError(
+            f"predict: expected cuts of {len(job.layers)} layers into {job.stages} "
+            f"stages, got {job.cuts}"
+        )
     if cluster.device is None or cluster.ranks != job.ranks:
         raise ValueError(
             f"predict: expected a cluster of {job.ranks} ranks with a device, got "
@@ -246,8 +253,10 @@ def predict(job: Job, cluster: Cluster) -> Step:
     messages = (2 + job.recomputes) * job.micro_batches * max(sums)
     if not job.waits:
         messages = max(0.0, messages - work)
-    idle = (job.stages - 1) / job.micro_batches / job.interleaved
-    bubble = idle * (passes * job.micro_batches * slowest + messages)
+    # The first micro-batch goes through the other stages, too.
+    others = passes * (sum(times) - slowest)
+    others += (job.stages - 1) * messages / job.micro_batches
+    bubble = others / job.interleaved
     messages += _between_stages(job, cluster, stages)
     gradients = max(_gradients(job, cluster, stage) for stage in stages)
     stragglers = cluster.straggling * work
@@ -300,18 +309,9 @@ def _stages(job: Job, cluster: Cluster) -> list[list[Layer]]:
     layers = list(job.layers)
     if job.stages == 1:
         return [layers]
-    if job.is_balanced:
-        part = 1 / job.stages
-        return [
-            [
-                layer._replace(
-                    flops=part * layer.flops,
-                    moved=part * layer.moved,
-                    parameters=math.ceil(part * layer.parameters),
-                )
-                for layer in layers
-            ]
-        ] * job.stages
+    if job.cuts:
+        ends = list(itertools.accumulate(job.cuts))
+        return [layers[end - own : end] for own, end in zip(job.cuts, ends)]
     assert cluster.device is not None
     seconds = [layer.seconds(cluster.device, job.tensor) for layer in layers]
     segments = [Segment(str(i), s, 2 * s) for i, s in enumerate(seconds)]
