@@ -25,9 +25,10 @@ def synchronize():
         torch.cuda.synchronize()
 
 
-def laid_out(x, axes=4):
-    """With channels last, where arrays have so many axes."""
+def laid_out(x):
+    """An array or a network, with channels last if it is of images or of volumes."""
     x = x.to(DEVICE)
+    axes = max(p.ndim for p in getattr(x, "parameters", lambda: [x])())
     formats = {4: torch.channels_last, 5: torch.channels_last_3d}
     return x.to(memory_format=formats[axes]) if CHANNELS_LAST and axes in formats else x
 
@@ -110,7 +111,7 @@ def resnet_network():
 
 
 def classifier(network, make_optimizer, x, classes=10, labels=None):
-    network, x = laid_out(network, x.ndim), laid_out(x, x.ndim)
+    network, x = laid_out(network), laid_out(x)
     optimizer = make_optimizer(network.parameters())
     if STATIC:
         network = torch.compile(network, mode="reduce-overhead")
