@@ -194,8 +194,10 @@ def _read(file: Any, dtype: DTypeLike, name: str, size: int) -> numpy.ndarray:
         # Until here only the header has been read.
         if image.width * image.height > max(_MOST_PIXELS, _PIXELS_A_BYTE * size):
             raise ValueError(f"{image.width}x{image.height} pixels in {size} bytes")
-        array = numpy.asarray(image, dtype)
-    return array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
+        array = numpy.asarray(image)
+    array = array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
+    # Processes share adjoining numbers without a copy through a pipe.
+    return numpy.asarray(array, dtype, order="C")
 
 
 def _lines(path: Path) -> list[str]:

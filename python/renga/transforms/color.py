@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from renga.core.types import Array
-from renga.transforms.images import check_images
+from renga.transforms.images import Images, check_images
 from renga.utils.argument import check_number
 from renga.utils.type_check import InvalidType
 
@@ -33,12 +33,24 @@ class Normalize:
     def __call__(self, x: Array) -> numpy.ndarray:
         """The images as float32."""
         x = check_images(self, x)
+        return self.of_images(x, x.shape[1:])
+
+    def of_images(self, images: Images, shape: tuple[int, ...]) -> numpy.ndarray:
+        """The batch of images of this shape (C, H, W)."""
         for each in (self.mean, self.std):
-            if each.shape not in ((1,), (x.shape[1],)):
+            if each.shape not in ((1,), shape[:1]):
                 raise InvalidType(
-                    f"Normalize: expected {len(each)} channels, got images of {x.shape}"
+                    f"Normalize: expected {len(each)} channels, got images of {shape}"
                 )
-        return ((x - self.mean[:, None, None]) / self.std[:, None, None]).astype("f")
+        mean, std = self.mean[:, None, None], self.std[:, None, None]
+        y = numpy.empty((len(images), *shape), "f")
+        for image, part in zip(images, y):
+            if numpy.result_type(image, mean) == y.dtype:
+                numpy.subtract(image, mean, out=part)
+                numpy.divide(part, std, out=part)
+            else:
+                part[...] = (image - mean) / std
+        return y
 
 
 def _of_channels(name: str, values: Any) -> numpy.ndarray:

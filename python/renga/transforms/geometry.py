@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy
 
 from renga.core.types import Array
 from renga.transforms.images import (
+    Images,
+    OfImages,
     check_images,
     check_probability,
     check_range,
@@ -18,26 +19,7 @@ from renga.utils.argument import check_count, check_number
 from renga.utils.type_check import InvalidType
 
 
-def _crop(
-    x: numpy.ndarray, tops: Any, lefts: Any, size: tuple[int, int]
-) -> numpy.ndarray:
-    """The window of image i whose first pixel is (tops[i], lefts[i])."""
-    y = numpy.empty((*x.shape[:2], *size), x.dtype)
-    height, width = size
-    for image, top, left, part in zip(x, tops, lefts, y):
-        part[...] = image[:, top : top + height, left : left + width]
-    return y
-
-
-def _check_fits(transform: Any, x: numpy.ndarray, size: tuple[int, int]) -> None:
-    if x.shape[2] < size[0] or x.shape[3] < size[1]:
-        raise InvalidType(
-            f"{type(transform).__name__}: expected images of at least {size}, got "
-            f"{x.shape}"
-        )
-
-
-class RandomCrop:
+class RandomCrop(OfImages):
     """A window at a random place of each image.
 
     Args:
@@ -57,18 +39,15 @@ class RandomCrop:
         self.size = check_sizes(self, size)
         self.pad = pad
 
-    def __call__(self, x: Array) -> numpy.ndarray:
+    def of_images(self, images: Images) -> list[numpy.ndarray]:
         """The windows."""
-        x = check_images(self, x)
-        border = (self.pad, self.pad)
-        x = numpy.pad(x, ((0, 0), (0, 0), border, border))
-        _check_fits(self, x, self.size)
-        tops = numpy.random.randint(x.shape[2] - self.size[0] + 1, size=len(x))
-        lefts = numpy.random.randint(x.shape[3] - self.size[1] + 1, size=len(x))
-        return _crop(x, tops, lefts, self.size)
+        if self.pad > 0:
+            images = [_padded(image, self.pad) for image in images]
+        places = _places(self, images)
+        return _windows(images, numpy.random.randint(places + 1), self.size)
 
 
-class CenterCrop:
+class CenterCrop(OfImages):
     """The window in the middle of each image, as evaluation takes it.
 
     Shapes:
@@ -79,25 +58,53 @@ class CenterCrop:
     def __init__(self, size: int | tuple[int, int]) -> None:
         self.size = check_sizes(self, size)
 
-    def __call__(self, x: Array) -> numpy.ndarray:
+    def of_images(self, images: Images) -> list[numpy.ndarray]:
         """The windows."""
-        x = check_images(self, x)
-        _check_fits(self, x, self.size)
-        top, left = (x.shape[2] - self.size[0]) // 2, (x.shape[3] - self.size[1]) // 2
-        return x[:, :, top : top + self.size[0], left : left + self.size[1]]
+        return _windows(images, _places(self, images) // 2, self.size)
 
 
-class RandomHorizontalFlip:
+def _padded(x: numpy.ndarray, pad: int) -> numpy.ndarray:
+    height, width = x.shape[1:]
+    y = numpy.zeros((len(x), height + 2 * pad, width + 2 * pad), x.dtype)
+    y[:, pad : pad + height, pad : pad + width] = x
+    return y
+
+
+def _places(transform: RandomCrop | CenterCrop, images: Images) -> numpy.ndarray:
+    """How far a window can be moved along each of the axes (2, N)."""
+    found = [
+        [own - size for own, size in zip(x.shape[1:], transform.size)] for x in images
+    ]
+    for x, place in zip(images, found):
+        if min(place) < 0:
+            raise InvalidType(
+                f"{type(transform).__name__}: expected images of at least "
+                f"{transform.size}, got {x.shape}"
+            )
+    return numpy.transpose(found)
+
+
+def _windows(
+    images: Images, first: numpy.ndarray, size: tuple[int, int]
+) -> list[numpy.ndarray]:
+    """The window of image i whose first row and column are ``first[:, i]``."""
+    height, width = size
+    return [
+        x[:, top : top + height, left : left + width]
+        for x, top, left in zip(images, *first.tolist())
+    ]
+
+
+class RandomHorizontalFlip(OfImages):
     """Exchanges left and right in each image with probability ``p``."""
 
     def __init__(self, p: float = 0.5) -> None:
         self.p = check_probability(self, p)
 
-    def __call__(self, x: Array) -> numpy.ndarray:
+    def of_images(self, images: Images) -> list[numpy.ndarray]:
         """The images, flipped or not."""
-        x = check_images(self, x)
-        flipped = numpy.random.random(len(x)) < self.p
-        return numpy.where(flipped[:, None, None, None], x[..., ::-1], x)
+        flipped = numpy.random.random(len(images)) < self.p
+        return [x[:, :, ::-1] if flip else x for x, flip in zip(images, flipped)]
 
 
 class RandomErasing:

@@ -1,12 +1,36 @@
-"""Checks that all transforms make of their input and options."""
+"""What transforms have in common: checks, and images that are views of others."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Union
 
 import numpy
 
 from renga.core.types import Array
 from renga.utils.argument import check_count, check_number
 from renga.utils.type_check import InvalidType
+
+Images = Union[Sequence[numpy.ndarray], numpy.ndarray]  # (C, H, W) each
+
+
+class OfImages:
+    """A transform of each image alone; most images that it gives are views.
+
+    So transforms in a row copy an image once, and images of several sizes can become
+    those of a batch.
+    """
+
+    def of_images(self, images: Images) -> list[numpy.ndarray]:
+        """New images (C, H, W), which may share memory with those that are given."""
+        raise NotImplementedError
+
+    def __call__(self, x: Array) -> numpy.ndarray:
+        """The new images, as a batch."""
+        x = check_images(self, x)
+        if len(x) == 0:
+            return self(numpy.zeros_like(x, shape=(1, *x.shape[1:])))[:0]
+        return numpy.stack(self.of_images(x))
 
 
 def check_images(transform: object, x: Array) -> numpy.ndarray:

@@ -168,6 +168,49 @@ def test_a_converter_trains_with_mixed_labels():
         alone([{"x": data[0][0]}], None)
 
 
+@pytest.mark.parametrize("dtype", ["u1", "f", "d"])
+def test_transforms_in_a_row_are_one_after_the_other(dtype):
+    """Together they copy each image once; ColorJitter takes a batch."""
+    row = (
+        transforms.RandomCrop(9, pad=2),
+        transforms.RandomHorizontalFlip(),
+        transforms.Normalize([0.1, 0.2, 0.3], [0.5, 1.0, 2.0]),
+        transforms.ColorJitter(0.1, 0.1, 0.1),
+        transforms.CenterCrop(5),
+    )
+    x = (100 * images(6, 3, 10, 11)).astype(dtype)
+    numpy.random.seed(3)
+    expected = x
+    for each in row:
+        expected = each(expected)
+    data = [(image, i) for i, image in enumerate(x)]
+    for call in (
+        lambda: transforms.Compose(*row)(x),
+        lambda: transforms.converter(*row)(data, None)[0],
+        lambda: transforms.converter(transforms.Compose(*row[:2]), *row[2:])(
+            [*x], None
+        ),
+    ):
+        numpy.random.seed(3)
+        y = call()
+        assert y.dtype == numpy.float32
+        numpy.testing.assert_array_equal(y, expected)
+
+
+def test_images_of_several_sizes_become_a_batch_by_a_crop():
+    sizes = [(4, 9), (7, 4), (5, 5)]
+    data = [(images(2, *size), i, 2 * i) for i, size in enumerate(sizes)]
+    x, t, u = transforms.converter(transforms.CenterCrop((4, 3)))(data, None)
+    middles = [(0, 3), (1, 0), (0, 1)]
+    for image, (whole, _, _), (top, left) in zip(x, data, middles):
+        part = whole[:, top : top + 4, left : left + 3]
+        numpy.testing.assert_array_equal(image, part)
+    assert t.tolist() == [0, 1, 2] and u.tolist() == [0, 2, 4]
+    for first in (transforms.RandomHorizontalFlip(), transforms.Normalize(0, 1)):
+        with pytest.raises(InvalidType, match=r"of one shape, got \(2, 4, 9\)"):
+            transforms.converter(first)(data, None)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
