@@ -212,6 +212,32 @@ class GPT(nn.Module):
         return F.linear(h, self.tokens.weight).flatten(0, 1)
 
 
+def generate(gpt, x, length):
+    """``x`` with more tokens, drawn by their scores; keys and values are kept."""
+    batch, given = x.shape
+    total = given + length
+    shape = (len(gpt.blocks), 2, batch, 8, total, 64)
+    kept, texts, new, begin = torch.empty(shape), [x], x, 0
+    for _ in range(length):
+        end = begin + new.shape[1]
+        h = gpt.tokens(new) + gpt.positions[begin:end]
+        for block, (keys, values) in zip(gpt.blocks, kept):
+            heads = block.qkv(block.norm1(h)).unflatten(2, (3, block.heads, -1))
+            q, keys[:, :, begin:end], values[:, :, begin:end] = heads.permute(
+                2, 0, 3, 1, 4
+            )
+            y = F.scaled_dot_product_attention(
+                q, keys[:, :, :end], values[:, :, :end], is_causal=begin == 0
+            )
+            h = h + block.proj(y.transpose(1, 2).flatten(2))
+            h = h + block.fc2(block.gelu(block.fc1(block.norm2(h))))
+        scores = F.linear(gpt.norm(h[:, -1]), gpt.tokens.weight)
+        new = torch.multinomial(F.softmax(scores, -1), 1)
+        texts.append(new)
+        begin = end
+    return torch.cat(texts, 1)
+
+
 def resnet_3d():
     """18 layers for clips of 16 frames of 112x112 (Hara et al., 2018)."""
     layers = convolution(3, 64, 7, (1, 2, 2), axes=3)
