@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -96,14 +97,14 @@ class ColorJitter:
             numpy.random.uniform(max(0.0, 1 - v), 1 + v, len(x)).astype(x.dtype)
             for v in self.strengths
         )
-        x = x * brightness[:, None, None, None]
-        x = _blend(_grey(x).mean((2, 3), keepdims=True), x, contrast)
-        return _blend(_grey(x), x, saturation)
-
-
-def _grey(x: numpy.ndarray) -> numpy.ndarray:
-    return numpy.tensordot(numpy.asarray(_LUMA, x.dtype), x, (0, 1))[:, None]
-
-
-def _blend(a: numpy.ndarray, b: numpy.ndarray, t: numpy.ndarray) -> numpy.ndarray:
-    return a + (b - a) * t[:, None, None, None]
+        # All three are linear maps of the three colours of a pixel, and a constant.
+        luma = numpy.asarray(_LUMA, x.dtype)
+        gain = (brightness * contrast)[:, None, None]
+        saturation = saturation[:, None, None]
+        own = saturation * numpy.eye(3, dtype=x.dtype)
+        colours = gain * (own + (1 - saturation) * luma)
+        grey = brightness * (x.mean((2, 3)) @ luma)
+        rows = x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
+        pixels = numpy.matmul(colours, rows)
+        pixels += ((1 - contrast) * grey)[:, None, None]
+        return pixels.reshape(x.shape)

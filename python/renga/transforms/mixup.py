@@ -54,4 +54,14 @@ class Mixup:
         m = x.dtype.type(numpy.random.beta(self.alpha, self.alpha))
         order = numpy.random.permutation(len(x))
         one_hot = numpy.eye(self.n_classes, dtype=x.dtype)[t]
-        return m * x + (1 - m) * x[order], m * one_hot + (1 - m) * one_hot[order]
+        return _mixed(m, x, order), _mixed(m, one_hot, order)
+
+
+def _mixed(m: float, x: numpy.ndarray, order: numpy.ndarray) -> numpy.ndarray:
+    """One example after the other, which stays in the cache."""
+    y = numpy.empty_like(x)
+    own = numpy.empty_like(x[:1])
+    for i, j in enumerate(order.tolist()):
+        numpy.multiply(x[j], 1 - m, out=y[i : i + 1])
+        y[i : i + 1] += numpy.multiply(x[i], m, out=own)
+    return y
