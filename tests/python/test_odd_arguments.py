@@ -29,6 +29,7 @@ ARGUMENTS = {
     "CenterCrop": transforms.CenterCrop,
     "RandomHorizontalFlip": transforms.RandomHorizontalFlip,
     "RandomErasing": transforms.RandomErasing,
+    "RandomResizedCrop: scale": lambda v: transforms.RandomResizedCrop(2, scale=v),
     "RandomErasing: scale": lambda v: transforms.RandomErasing(scale=v),
     "RandomErasing: ratio": lambda v: transforms.RandomErasing(ratio=v),
     "RandomErasing: value": lambda v: transforms.RandomErasing(value=v),

@@ -13,6 +13,7 @@ from renga.transforms.geometry import (
     RandomCrop,
     RandomErasing,
     RandomHorizontalFlip,
+    RandomResizedCrop,
 )
 from renga.transforms.mixup import Mixup
 
@@ -25,6 +26,7 @@ __all__ = [
     "RandomCrop",
     "RandomErasing",
     "RandomHorizontalFlip",
+    "RandomResizedCrop",
     "converter",
 ]
 

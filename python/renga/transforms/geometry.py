@@ -6,7 +6,9 @@ import math
 
 import numpy
 
+from renga.core.configuration import no_backprop_mode
 from renga.core.types import Array
+from renga.functions import resize_images
 from renga.transforms.images import (
     Images,
     OfImages,
@@ -107,6 +109,56 @@ class RandomHorizontalFlip(OfImages):
         return [x[:, :, ::-1] if flip else x for x, flip in zip(images, flipped)]
 
 
+class RandomResizedCrop(OfImages):
+    """A random rectangle of each image, resized to ``size`` by interpolation.
+
+    Args:
+        size: height and width of the results, or a number that is both.
+        scale: least and largest part of the image's area that the rectangle covers.
+        ratio: least and largest height divided by width; drawn evenly in its logarithm.
+
+    Shapes:
+        x: (N, C, H, W)
+        y: (N, C, *size) float; float32 for integers
+
+    Source: Szegedy et al., Going deeper with convolutions, 2014.
+    """
+
+    def __init__(
+        self,
+        size: int | tuple[int, int],
+        scale: tuple[float, float] = (0.08, 1.0),
+        ratio: tuple[float, float] = (3 / 4, 4 / 3),
+    ) -> None:
+        self.size = check_sizes(self, size)
+        self.scale = _check_scale(self, scale)
+        self.ratio = check_range("RandomResizedCrop: ratio", ratio)
+
+    def of_images(self, images: Images) -> list[numpy.ndarray]:
+        """The resized rectangles."""
+        return [self._resized(image) for image in images]
+
+    def _resized(self, image: numpy.ndarray) -> numpy.ndarray:
+        height, width = image.shape[1:]
+        rows, columns = _random_rectangle(height, width, self.scale, self.ratio)
+        part = image[None, :, rows, columns]
+        if part.dtype.kind != "f":
+            part = part.astype("f")
+        with no_backprop_mode():
+            y = resize_images(part, self.size, align_corners=False)
+        found: numpy.ndarray = y.array[0]
+        return found
+
+
+def _check_scale(transform: object, scale: object) -> tuple[float, float]:
+    """``scale``; an error unless these are two parts of an area in order."""
+    name = type(transform).__name__
+    found = check_range(f"{name}: scale", scale)
+    if found[1] > 1:
+        raise ValueError(f"{name}: expected parts of an area, got {scale}")
+    return found
+
+
 class RandomErasing:
     """Sets a rectangle of each image to ``value`` with probability ``p``.
 
@@ -125,10 +177,8 @@ class RandomErasing:
         value: float = 0.0,
     ) -> None:
         self.p = check_probability(self, p)
-        self.scale = check_range("RandomErasing: scale", scale)
+        self.scale = _check_scale(self, scale)
         self.ratio = check_range("RandomErasing: ratio", ratio)
-        if self.scale[1] > 1:
-            raise ValueError(f"RandomErasing: expected parts of an area, got {scale}")
         check_number("RandomErasing: value", value)
         self.value = value
 
@@ -137,17 +187,21 @@ class RandomErasing:
         y = check_images(self, x).copy()
         for image in y:
             if numpy.random.random() < self.p:
-                rows, columns = self._rectangle(*image.shape[1:])
-                image[:, rows, columns] = self.value
+                height, width = image.shape[1:]
+                part = _random_rectangle(height, width, self.scale, self.ratio)
+                image[(slice(None), *part)] = self.value
         return y
 
-    def _rectangle(self, height: int, width: int) -> tuple[slice, slice]:
-        """Rows and columns; a rectangle over the edge is cut to the image's extent."""
-        area = height * width * numpy.random.uniform(*self.scale)
-        low, high = self.ratio
-        ratio = math.exp(numpy.random.uniform(math.log(low), math.log(high)))
-        rows = min(height, max(1, round(math.sqrt(area * ratio))))
-        columns = min(width, max(1, round(math.sqrt(area / ratio))))
-        top = numpy.random.randint(height - rows + 1)
-        left = numpy.random.randint(width - columns + 1)
-        return slice(top, top + rows), slice(left, left + columns)
+
+def _random_rectangle(
+    height: int, width: int, scale: tuple[float, float], ratio: tuple[float, float]
+) -> tuple[slice, slice]:
+    """Rows and columns; a rectangle over the edge is cut to the image's extent."""
+    area = height * width * numpy.random.uniform(*scale)
+    low, high = ratio
+    drawn = math.exp(numpy.random.uniform(math.log(low), math.log(high)))
+    rows = min(height, max(1, round(math.sqrt(area * drawn))))
+    columns = min(width, max(1, round(math.sqrt(area / drawn))))
+    top = numpy.random.randint(height - rows + 1)
+    left = numpy.random.randint(width - columns + 1)
+    return slice(top, top + rows), slice(left, left + columns)

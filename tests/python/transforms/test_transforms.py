@@ -56,6 +56,25 @@ def test_center_crop():
     )
 
 
+@pytest.mark.parametrize("dtype", ["u1", "f"])
+def test_resized_crops_are_of_rectangles_as_asked_for(dtype):
+    """In an image whose values are places, the results tell the rectangles."""
+    places = numpy.stack(numpy.mgrid[:40, :60])
+    x = numpy.broadcast_to(places, (200, 2, 40, 60)).astype(dtype)
+    y = transforms.RandomResizedCrop((5, 7), (0.1, 0.5), (0.5, 2.0))(x)
+    assert y.shape == (200, 2, 5, 7) and y.dtype == numpy.float32
+    # New pixels divide the rectangle evenly: one has its part of rows and columns.
+    row, column = y[:, 0, 2, 0] - y[:, 0, 1, 0], y[:, 1, 0, 2] - y[:, 1, 0, 1]
+    for axis, sizes, size in ((0, row, 5), (1, column, 7)):
+        first = y[:, axis, 1, 1] - 1.5 * sizes + 0.5
+        assert (first > -1e-3).all()
+        assert (first + size * sizes < (40, 60)[axis] + 1e-3).all()
+        numpy.testing.assert_allclose(size * sizes, (size * sizes).round(), atol=1e-3)
+    area, ratio = 35 * row * column / 2400, 5 * row / (7 * column)
+    assert 0.08 < area.min() < 0.15 and 0.4 < area.max() < 0.55
+    assert 0.4 < ratio.min() < 0.6 and 1.5 < ratio.max() < 2.3
+
+
 def test_flips():
     x = images(400, 1, 2, 3)
     y = transforms.RandomHorizontalFlip(0.25)(x)
