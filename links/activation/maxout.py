@@ -13,7 +13,7 @@ from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import maxout
 from renga.links.connection.linear import Linear
-from renga.utils.extents import check_count
+from renga.utils.extents import check_count, check_sizes
 
 
 class Maxout(Chain):
@@ -46,6 +46,7 @@ class Maxout(Chain):
         initial_bias: Initial = 0,
     ) -> None:
         super().__init__()
+        check_sizes(self, in_size=in_size, out_size=out_size)
         self.out_size = out_size
         self.pool_size = check_count("Maxout", "pool_size", pool_size)
         W = _merged("initialW", initialW, (out_size, pool_size, -1))

@@ -7,6 +7,7 @@ from renga.core.parameter import Parameter
 from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import prelu
+from renga.utils.extents import check_sizes
 
 
 class PReLU(Link):
@@ -23,6 +24,7 @@ class PReLU(Link):
 
     def __init__(self, shape: int | tuple[int, ...] = (), init: Initial = 0.25) -> None:
         super().__init__()
+        check_sizes(self, shape=shape)
         with self.init_scope():
             self.W = Parameter(init, shape)
 

@@ -10,6 +10,7 @@ from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import simplified_dropconnect
 from renga.initializers import get_initializer
+from renga.utils.extents import check_sizes
 
 
 class SimplifiedDropconnect(Link):
@@ -39,6 +40,7 @@ class SimplifiedDropconnect(Link):
         initial_bias: Initial | None = None,
     ) -> None:
         super().__init__()
+        check_sizes(self, in_size=in_size, out_size=out_size)
         self.out_size = out_size
         self.ratio = ratio
         with self.init_scope():

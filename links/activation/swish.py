@@ -7,6 +7,7 @@ from renga.core.parameter import Parameter
 from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import swish
+from renga.utils.extents import check_sizes
 
 
 class Swish(Link):
@@ -28,6 +29,7 @@ class Swish(Link):
         self, beta_shape: int | tuple[int, ...] | None, beta_init: Initial = 1.0
     ) -> None:
         super().__init__()
+        check_sizes(self, beta_shape=beta_shape)
         with self.init_scope():
             self.beta = Parameter(beta_init, beta_shape)
 

@@ -21,6 +21,7 @@ from renga.functions import (
 )
 from renga.links.attention.key_value_cache import KeyValueCache
 from renga.links.connection.linear import Linear
+from renga.utils.extents import check_sizes
 
 
 class MultiHeadAttention(Chain):
@@ -62,6 +63,9 @@ class MultiHeadAttention(Chain):
         num_kv_heads: int | None = None,
     ) -> None:
         super().__init__()
+        check_sizes(
+            self, embed_dim=embed_dim, num_heads=num_heads, num_kv_heads=num_kv_heads
+        )
         if num_heads < 1 or embed_dim % num_heads:
             raise ValueError(
                 "MultiHeadAttention: expected num_heads that divide embed_dim, got "

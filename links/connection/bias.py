@@ -7,6 +7,7 @@ from renga.core.parameter import Parameter
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import bias
+from renga.utils.extents import check_sizes
 
 
 class Bias(Link):
@@ -23,6 +24,7 @@ class Bias(Link):
 
     def __init__(self, axis: int = 1, shape: tuple[int, ...] | None = None) -> None:
         super().__init__()
+        check_sizes(self, shape=shape)
         self.axis = axis
         if shape is not None:
             with self.init_scope():

@@ -10,6 +10,7 @@ from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import bilinear
 from renga.initializers import get_initializer
+from renga.utils.extents import check_sizes
 
 
 class Bilinear(Link):
@@ -47,6 +48,7 @@ class Bilinear(Link):
         initial_bias: Initial | None = None,
     ) -> None:
         super().__init__()
+        check_sizes(self, left_size=left_size, right_size=right_size, out_size=out_size)
         self.in_sizes = (left_size, right_size)
         self.nobias = nobias
         with self.init_scope():

@@ -8,6 +8,7 @@ from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable, as_array, as_variable
 from renga.functions import embed_id, linear
 from renga.initializers import Normal, get_initializer
+from renga.utils.extents import check_counts
 
 
 class EmbedID(Link):
@@ -32,10 +33,12 @@ class EmbedID(Link):
         ignore_label: int | None = None,
     ) -> None:
         super().__init__()
+        sizes = (in_size, out_size)
+        check_counts(type(self).__name__, "in_size and out_size", sizes, least=0)
         self.ignore_label = ignore_label
         initializer = Normal(1.0) if initialW is None else get_initializer(initialW)
         with self.init_scope():
-            self.W = Parameter(initializer, (in_size, out_size))
+            self.W = Parameter(initializer, sizes)
 
     @classmethod
     def from_params(cls, W: ArrayLike, ignore_label: int | None = None) -> EmbedID:

@@ -9,6 +9,7 @@ from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import linear_interpolate, relu, sigmoid
 from renga.links.connection.linear import Linear
+from renga.utils.extents import check_sizes
 
 
 class Highway(Chain):
@@ -38,6 +39,7 @@ class Highway(Chain):
         init_bt: Initial = -1,
     ) -> None:
         super().__init__()
+        check_sizes(self, in_out_size=in_out_size)
         self.activate = activate
         n = in_out_size
         with self.init_scope():

@@ -9,6 +9,7 @@ from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import concat, max_pooling_2d, relu
 from renga.links.convolution.convolution_2d import Convolution2D
+from renga.utils.extents import check_sizes
 
 
 class Inception(Chain):
@@ -45,6 +46,8 @@ class Inception(Chain):
         bias_init: Initial | None = None,
     ) -> None:
         super().__init__()
+        check_sizes(self, proj3=proj3, proj5=proj5, proj_pool=proj_pool)
+        check_sizes(self, in_channels=in_channels, out1=out1, out3=out3, out5=out5)
         init: dict[str, Any] = {"initialW": conv_init, "initial_bias": bias_init}
         with self.init_scope():
             self.conv1 = Convolution2D(in_channels, out1, 1, **init)

@@ -11,6 +11,7 @@ from renga.core.variable import Variable
 from renga.functions import average_pooling_2d, concat, max_pooling_2d, relu
 from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.normalization.batch_normalization import BatchNormalization
+from renga.utils.extents import check_sizes
 
 
 class InceptionBN(Chain):
@@ -47,6 +48,8 @@ class InceptionBN(Chain):
         dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__()
+        check_sizes(self, proj3=proj3, proj33=proj33, proj_pool=proj_pool)
+        check_sizes(self, in_channels=in_channels, out1=out1, out3=out3, out33=out33)
         self.out1 = out1
         self.proj_pool = proj_pool
         self.stride = stride

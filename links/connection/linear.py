@@ -13,6 +13,7 @@ from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable, as_array
 from renga.functions import linear
 from renga.functions.array.cast import with_cast_params
+from renga.utils.extents import check_sizes
 from renga.utils.type_check import InvalidType
 
 
@@ -43,6 +44,7 @@ class Linear(Link):
         super().__init__()
         if out_size is None:
             in_size, out_size = None, in_size
+        check_sizes(self, in_size=in_size, out_size=out_size)
         self.in_size = in_size
         self.out_size: Any = out_size
         with self.init_scope():

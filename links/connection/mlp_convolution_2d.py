@@ -10,6 +10,7 @@ from renga.core.variable import Variable
 from renga.functions import relu
 from renga.links.convolution.convolution_2d import Convolution2D
 from renga.utils.argument import check_unexpected_kwargs, parse_kwargs
+from renga.utils.extents import check_sizes
 
 _WSCALE = (
     "wscale is not supported anymore. Use conv_init and bias_init argument to change "
@@ -49,6 +50,7 @@ class MLPConvolution2D(ChainList):
         if ksize is None:
             in_channels, out_channels, ksize = None, in_channels, out_channels
         assert len(out_channels) > 0, "MLPConvolution2D: expected channels of a layer"
+        check_sizes(self, in_channels=in_channels, out_channels=out_channels)
         first, *others = out_channels
         super().__init__(
             Convolution2D(in_channels, first, ksize, stride, pad, False, W, b)

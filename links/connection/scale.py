@@ -8,6 +8,7 @@ from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import scale
 from renga.links.connection.bias import Bias
+from renga.utils.extents import check_sizes
 
 
 class Scale(Chain):
@@ -36,6 +37,7 @@ class Scale(Chain):
         bias_shape: tuple[int, ...] | None = None,
     ) -> None:
         super().__init__()
+        check_sizes(self, W_shape=W_shape, bias_shape=bias_shape)
         self.axis = axis
         if W_shape is not None:
             bias_shape = W_shape

@@ -42,7 +42,7 @@ class Convolution2D(GroupedFilters2D):
     ) -> None:
         super().__init__(
             (in_channels, out_channels, ksize),
-            window_2d(stride, pad, dilate, groups),
+            window_2d(type(self).__name__, stride, pad, dilate, groups),
             nobias,
             (initialW, initial_bias),
             kwargs,

@@ -8,7 +8,7 @@ from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import deconvolution_2d
 from renga.functions.array.cast import with_cast_params
-from renga.functions.window import as_pair, window_2d
+from renga.functions.window import window_2d
 from renga.links.convolution.filters import GroupedFilters2D
 from renga.utils.type_check import InvalidType
 
@@ -48,12 +48,12 @@ class Deconvolution2D(GroupedFilters2D):
     ) -> None:
         super().__init__(
             (in_channels, out_channels, ksize),
-            window_2d(stride, pad, dilate, groups),
+            window_2d(type(self).__name__, stride, pad, dilate, groups),
             nobias,
             (initialW, initial_bias),
             kwargs,
         )
-        self.outsize = None if outsize is None else as_pair(outsize)
+        self.outsize = None if outsize is None else self._pair("outsize", outsize)
 
     def forward(self, x: ArrayLike) -> Variable:
         """The deconvolution of ``x``."""

@@ -6,9 +6,9 @@ from renga.core.link import Chain
 from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import deformable_convolution_2d_sampler
-from renga.functions.window import as_pair
 from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.convolution.filters import Filters
+from renga.utils.extents import check_sizes, check_window
 
 
 class DeformableConvolution2D(Chain):
@@ -45,7 +45,7 @@ class DeformableConvolution2D(Chain):
         deform_initial_bias: Initial | None = None,
     ) -> None:
         super().__init__()
-        rows, columns = as_pair(ksize)
+        ((rows, columns),) = check_window(type(self).__name__, 2, ksize=ksize)
         with self.init_scope():
             self.offset_conv = Convolution2D(
                 in_channels,
@@ -96,9 +96,10 @@ class DeformableConvolution2DSampler(Filters):
         initial_bias: Initial | None = None,
     ) -> None:
         super().__init__()
+        check_sizes(self, out_channels=out_channels)
         self.ksize = ksize
-        self.stride = as_pair(stride)
-        self.pad = as_pair(pad)
+        self.stride = self._pair("stride", stride)
+        self.pad = self._pair("pad", pad)
         self.out_channels = out_channels
         self.initialW = initialW
         W = 0 if initialW is None else initialW
@@ -110,7 +111,7 @@ class DeformableConvolution2DSampler(Filters):
             self.b.initialize(self.out_channels)
 
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
-        return (self.out_channels, in_channels, *as_pair(self.ksize))
+        return (self.out_channels, in_channels, *self._kernel_extents())
 
     def forward(self, x: ArrayLike, offset: ArrayLike) -> Variable:
         """The convolution of ``x`` with sampling offsets ``offset``."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import depthwise_convolution_2d
-from renga.functions.window import as_pair
 from renga.links.convolution.filters import Filters
+from renga.utils.extents import check_sizes
 
 
 class DepthwiseConvolution2D(Filters):
@@ -37,9 +37,10 @@ class DepthwiseConvolution2D(Filters):
         initial_bias: Initial | None = None,
     ) -> None:
         super().__init__()
+        check_sizes(self, channel_multiplier=channel_multiplier)
         self.ksize = ksize
-        self.stride = as_pair(stride)
-        self.pad = as_pair(pad)
+        self.stride = self._pair("stride", stride)
+        self.pad = self._pair("pad", pad)
         self.channel_multiplier = channel_multiplier
         self.nobias = nobias
         self._make_filters(in_channels, nobias, initialW, initial_bias)
@@ -50,7 +51,7 @@ class DepthwiseConvolution2D(Filters):
             self.b.initialize(in_channels * self.channel_multiplier)
 
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
-        return (self.channel_multiplier, in_channels, *as_pair(self.ksize))
+        return (self.channel_multiplier, in_channels, *self._kernel_extents())
 
     def forward(self, x: ArrayLike) -> Variable:
         """The convolution of ``x``."""

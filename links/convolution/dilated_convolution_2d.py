@@ -7,7 +7,6 @@ from typing import Any
 from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import dilated_convolution_2d
-from renga.functions.window import as_pair
 from renga.links.convolution.filters import Filters
 
 
@@ -45,13 +44,13 @@ class DilatedConvolution2D(Filters):
             in_channels, out_channels, ksize = None, in_channels, out_channels
         self.out_channels = out_channels
         self.ksize = ksize
-        self.stride = as_pair(stride)
-        self.pad = as_pair(pad)
-        self.dilate = as_pair(dilate)
+        self.stride = self._pair("stride", stride)
+        self.pad = self._pair("pad", pad)
+        self.dilate = self._pair("dilate", dilate)
         self._make_filters(in_channels, nobias, initialW, initial_bias, out_channels)
 
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
-        return (self.out_channels, in_channels, *as_pair(self.ksize))
+        return (self.out_channels, in_channels, *self._kernel_extents())
 
     def forward(self, x: ArrayLike) -> Variable:
         """The convolution of ``x``."""

@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 from renga.core.link import Link
 from renga.core.parameter import Parameter
-from renga.core.types import Initial
+from renga.core.types import Extents, Initial
 from renga.functions.connection.convolution_2d import DETERMINISTIC
 from renga.functions.window import Window, as_pair
 from renga.initializers import get_initializer
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from renga.utils.conv_nd import as_tuple
-from renga.utils.extents import MOST_IMAGE_AXES, check_count
+from renga.utils.extents import MOST_IMAGE_AXES, check_count, check_sizes
 
 
 class Filters(Link):
@@ -23,6 +23,7 @@ class Filters(Link):
 
     W: Parameter
     b: Parameter | None
+    ksize: Any
 
     def _make_filters(
         self,
@@ -32,6 +33,7 @@ class Filters(Link):
         initial_bias: Any,
         bias_shape: int | None = None,
     ) -> None:
+        check_sizes(self, in_channels=in_channels, out_channels=bias_shape)
         bias = 0 if initial_bias is None else initial_bias
         with self.init_scope():
             self.W = Parameter(get_initializer(initialW))
@@ -50,6 +52,12 @@ class Filters(Link):
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
         raise NotImplementedError
 
+    def _kernel_extents(self) -> tuple[int, ...]:
+        return self._pair("ksize", self.ksize)
+
+    def _pair(self, what: str, value: Extents) -> tuple[int, int]:
+        return as_pair(value, type(self).__name__, what)
+
     def _ensure_filters(self, x: Any) -> None:
         """Initializes the filters for the channels of the first input ``x``."""
         if not self.W.is_initialized:
@@ -62,18 +70,14 @@ class GroupedFilters(Filters):
     _transposed: ClassVar[bool] = False
 
     out_channels: Any
-    ksize: Any
     groups: int
 
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
-        require_groups(in_channels, self.out_channels, self.groups)
+        require_groups(self, in_channels, self.out_channels, self.groups)
         kernel = self._kernel_extents()
         if self._transposed:
             return (in_channels, self.out_channels // self.groups, *kernel)
         return (self.out_channels, in_channels // self.groups, *kernel)
-
-    def _kernel_extents(self) -> tuple[int, ...]:
-        return self.ksize
 
 
 class GroupedFilters2D(GroupedFilters):
@@ -87,7 +91,7 @@ class GroupedFilters2D(GroupedFilters):
 
     def __init__(
         self,
-        channels_and_ksize: tuple[Any, Any, Any],
+        channels_and_ksize: tuple[int | None, int | None, Extents | None],
         window: Window,
         nobias: bool,
         initial: tuple[Initial | None, Initial | None],
@@ -104,9 +108,6 @@ class GroupedFilters2D(GroupedFilters):
         self.groups = int(groups)
         self._make_filters(in_channels, nobias, *initial, out_channels)
 
-    def _kernel_extents(self) -> tuple[int, ...]:
-        return as_pair(self.ksize)
-
 
 class GroupedFiltersND(GroupedFilters):
     """Grouped filters over ``ndim`` axes.
@@ -121,8 +122,8 @@ class GroupedFiltersND(GroupedFilters):
     def __init__(
         self,
         ndim: int,
-        channels_and_ksize: tuple[Any, Any, Any],
-        window: tuple[Any, Any, Any, int],
+        channels_and_ksize: tuple[int | None, int | None, Extents | None],
+        window: tuple[Extents, Extents, Extents, int],
         nobias: bool,
         initial: tuple[Initial | None, Initial | None],
     ) -> None:
@@ -136,6 +137,9 @@ class GroupedFiltersND(GroupedFilters):
         self.groups = int(groups)
         self._make_filters(in_channels, nobias, *initial, out_channels)
 
+    def _kernel_extents(self) -> tuple[int, ...]:
+        return self.ksize
+
 
 def _with_in_channels(in_channels: Any, out_channels: Any, ksize: Any) -> Any:
     """(in_channels, out_channels, ksize), where the first may have been left out."""
@@ -144,17 +148,20 @@ def _with_in_channels(in_channels: Any, out_channels: Any, ksize: Any) -> Any:
     return in_channels, out_channels, ksize
 
 
-def require_groups(in_channels: int, out_channels: int, groups: int) -> None:
-    """Checks that the channels divide evenly into ``groups``.
+def require_groups(
+    link: object, in_channels: int, out_channels: int, groups: int
+) -> None:
+    """Checks that a link's channels divide evenly into ``groups``.
 
     Raises:
         TypeError: ``groups`` is no integer.
         ValueError: they do not, or ``groups`` is below 1.
     """
-    check_count("convolution", "groups", groups)
+    name = type(link).__name__
+    check_count(name, "groups", groups)
     for kind, channels in (("output", out_channels), ("input", in_channels)):
         if channels % groups != 0:
             raise ValueError(
-                f"convolution: expected {kind} channels divisible by the number of "
+                f"{name}: expected {kind} channels divisible by the number of "
                 f"groups, got {channels} and {groups}"
             )

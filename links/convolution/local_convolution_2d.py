@@ -12,7 +12,7 @@ from renga.functions import local_convolution_2d
 from renga.functions.window import as_pair
 from renga.initializers import get_initializer
 from renga.utils.conv import get_conv_outsize
-from renga.utils.extents import check_window
+from renga.utils.extents import check_sizes, check_window
 
 
 class LocalConvolution2D(Link):
@@ -45,8 +45,9 @@ class LocalConvolution2D(Link):
         **kwargs: object,
     ) -> None:
         super().__init__()
+        check_sizes(self, in_channels=in_channels, out_channels=out_channels)
         self.ksize = ksize
-        self.stride = as_pair(stride)
+        self.stride = as_pair(stride, type(self).__name__, "stride")
         self.nobias = nobias
         self.out_channels = out_channels
         with self.init_scope():
@@ -57,13 +58,13 @@ class LocalConvolution2D(Link):
                 bias = 0 if initial_bias is None else initial_bias
                 self.b = Parameter(get_initializer(bias))
         if in_channels is not None and in_size is not None:
-            self._initialize(in_channels, as_pair(in_size))
+            self._initialize(
+                in_channels, as_pair(in_size, type(self).__name__, "in_size")
+            )
 
     def _initialize(self, in_channels: int, in_size: Sequence[int]) -> None:
         name = type(self).__name__
-        ksize, stride = check_window(
-            name, 2, ksize=as_pair(self.ksize), stride=self.stride
-        )
+        ksize, stride = check_window(name, 2, ksize=self.ksize, stride=self.stride)
         outs = tuple(map(get_conv_outsize, in_size, ksize, stride, (0, 0)))
         if min(outs) < 1:
             raise ValueError(f"{name}: expected images of {ksize}, got {in_size}")

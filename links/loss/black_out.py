@@ -10,7 +10,7 @@ from renga.core.parameter import Parameter
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import black_out
-from renga.utils.extents import check_count
+from renga.utils.extents import check_count, check_sizes
 from renga.utils.walker_alias import WalkerAlias
 
 
@@ -35,6 +35,7 @@ class BlackOut(Link):
 
     def __init__(self, in_size: int, counts: Sequence[int], sample_size: int) -> None:
         super().__init__()
+        check_sizes(self, in_size=in_size)
         self.sample_size = check_count("BlackOut", "sample_size", sample_size)
         self.sampler = WalkerAlias(counts)
         with self.init_scope():

@@ -10,6 +10,7 @@ from renga.core.types import Array, ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import argmax_crf1d, crf1d, transpose_sequence
 from renga.initializers import get_initializer
+from renga.utils.extents import check_sizes
 
 
 class CRF1d(Link):
@@ -30,6 +31,7 @@ class CRF1d(Link):
 
     def __init__(self, n_label: int, initial_cost: Initial | None = None) -> None:
         super().__init__()
+        check_sizes(self, n_label=n_label)
         cost = 0 if initial_cost is None else initial_cost
         with self.init_scope():
             self.cost = Parameter(get_initializer(cost), (n_label, n_label))

@@ -15,6 +15,7 @@ from renga.core.types import ArrayLike, DTypeLike
 from renga.core.variable import Variable, as_array
 from renga.functions.check import check_floats, check_shape, checked_indices
 from renga.initializers import Uniform
+from renga.utils.extents import check_sizes
 from renga.utils.type_check import InvalidType
 
 Tree = Union[int, "tuple[Tree, Tree]"]
@@ -48,6 +49,7 @@ class BinaryHierarchicalSoftmax(Link):
         dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__()
+        check_sizes(self, in_size=in_size)
         paths = dict(_paths(tree))
         n_words = max(paths) + 1
         # The path of word k is begins[k] to begins[k + 1].

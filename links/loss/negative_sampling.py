@@ -13,7 +13,7 @@ from renga.core.types import ArrayLike, DTypeLike
 from renga.functions.loss import negative_sampling
 from renga.initializers import Constant
 from renga.utils.argument import parse_kwargs
-from renga.utils.extents import check_count
+from renga.utils.extents import check_count, check_sizes
 from renga.utils.walker_alias import WalkerAlias
 
 
@@ -40,6 +40,7 @@ class NegativeSampling(Link):
         dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__()
+        check_sizes(self, in_size=in_size)
         self.sample_size = check_count("NegativeSampling", "sample_size", sample_size)
         self.sampler = WalkerAlias(numpy.power(numpy.asarray(counts, "f"), power))
         with self.init_scope():

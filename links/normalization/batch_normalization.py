@@ -18,6 +18,7 @@ from renga.functions import batch_normalization, fixed_batch_normalization
 from renga.functions.array.cast import with_cast_params
 from renga.initializers import with_dtype
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
+from renga.utils.extents import check_sizes
 from renga.utils.type_check import InvalidType
 
 TEST = "test: use renga.using_config('train', False)"
@@ -59,6 +60,7 @@ class BatchNormalization(Link):
         initial_avg_var: Initial | None = None,
     ) -> None:
         super().__init__()
+        check_sizes(self, size=size)
         if size is None and axis is None:
             raise RuntimeError("BatchNormalization: expected size or axis, got neither")
         self.decay = decay

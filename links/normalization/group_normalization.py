@@ -11,6 +11,7 @@ from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import group_normalization
 from renga.initializers import with_dtype
+from renga.utils.extents import check_sizes
 
 
 class GroupNormalization(Link):
@@ -42,6 +43,7 @@ class GroupNormalization(Link):
         initial_beta: Initial | None = None,
     ) -> None:
         super().__init__()
+        check_sizes(self, size=size)
         self.groups = groups
         self.eps = eps
         dtype = get_dtype(None, map_mixed16=numpy.float32)

@@ -8,6 +8,7 @@ from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import layer_normalization
 from renga.initializers import get_initializer
+from renga.utils.extents import check_sizes
 
 
 class LayerNormalization(Link):
@@ -34,6 +35,7 @@ class LayerNormalization(Link):
         initial_beta: Initial | None = None,
     ) -> None:
         super().__init__()
+        check_sizes(self, size=size)
         self.eps = eps
         gamma = 1 if initial_gamma is None else initial_gamma
         beta = 0 if initial_beta is None else initial_beta

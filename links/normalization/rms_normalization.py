@@ -8,6 +8,7 @@ from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import rms_normalization
 from renga.initializers import get_initializer
+from renga.utils.extents import check_sizes
 
 
 class RMSNormalization(Link):
@@ -32,6 +33,7 @@ class RMSNormalization(Link):
         initial_gamma: Initial | None = None,
     ) -> None:
         super().__init__()
+        check_sizes(self, size=size)
         self.eps = eps
         gamma = 1 if initial_gamma is None else initial_gamma
         with self.init_scope():

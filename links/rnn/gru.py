@@ -10,6 +10,7 @@ from renga.core.variable import Variable
 from renga.functions import linear_interpolate, sigmoid, tanh
 from renga.links.connection.linear import Linear
 from renga.links.rnn.state import StatefulCell
+from renga.utils.extents import check_sizes
 
 
 class GRUBase(Chain):
@@ -31,6 +32,7 @@ class GRUBase(Chain):
         bias_init: Initial | None = None,
     ) -> None:
         super().__init__()
+        check_sizes(self, in_size=in_size, out_size=out_size)
         below: dict[str, Any] = {"initialW": init, "initial_bias": bias_init}
         inner: dict[str, Any] = {"initialW": inner_init, "initial_bias": bias_init}
         with self.init_scope():

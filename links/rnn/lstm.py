@@ -13,6 +13,7 @@ from renga.functions import concat, split_axis
 from renga.initializers import get_initializer
 from renga.links.connection.linear import Linear
 from renga.links.rnn.state import StatefulCell
+from renga.utils.extents import check_sizes
 
 
 class LSTMBase(Chain):
@@ -33,6 +34,7 @@ class LSTMBase(Chain):
         super().__init__()
         if out_size is None:
             in_size, out_size = None, in_size
+        check_sizes(self, in_size=in_size, out_size=out_size)
         assert out_size is not None
         self.state_size = out_size
         self.lateral_init = lateral_init

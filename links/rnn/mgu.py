@@ -10,6 +10,7 @@ from renga.core.variable import Variable
 from renga.functions import concat, linear_interpolate, sigmoid, tanh
 from renga.links.connection.linear import Linear
 from renga.links.rnn.state import StatefulCell
+from renga.utils.extents import check_sizes
 
 
 class MGUBase(Chain):
@@ -20,6 +21,7 @@ class MGUBase(Chain):
 
     def __init__(self, n_inputs: int, n_units: int) -> None:
         super().__init__()
+        check_sizes(self, n_inputs=n_inputs, n_units=n_units)
         with self.init_scope():
             self.W_f = Linear(n_inputs + n_units, n_units)
             self.W_h = Linear(n_inputs + n_units, n_units)

@@ -21,7 +21,7 @@ from renga.functions import (
 )
 from renga.initializers import get_initializer
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
-from renga.utils.extents import check_count
+from renga.utils.extents import check_count, check_sizes
 
 _CONFIG = "{} argument is not supported anymore. Use renga.using_config"
 
@@ -68,6 +68,7 @@ class NStepRNNBase(ChainList):
         )
         assert_kwargs_empty(kwargs)
         super().__init__()
+        check_sizes(self, in_size=in_size, out_size=out_size)
         n_layers = check_count(type(self).__name__, "n_layers", n_layers)
         self.n_layers = n_layers
         self.dropout = dropout

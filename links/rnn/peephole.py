@@ -8,6 +8,7 @@ from renga.functions import sigmoid, tanh
 from renga.functions.rnn.lstm import interleaved
 from renga.links.connection.linear import Linear
 from renga.links.rnn.state import StatefulCell
+from renga.utils.extents import check_sizes
 
 
 class StatefulPeepholeLSTM(StatefulCell):
@@ -29,6 +30,7 @@ class StatefulPeepholeLSTM(StatefulCell):
 
     def __init__(self, in_size: int | None, out_size: int) -> None:
         super().__init__()
+        check_sizes(self, in_size=in_size, out_size=out_size)
         self.state_size = out_size
         n = out_size
         with self.init_scope():

@@ -8,6 +8,7 @@ from renga.core.link import Chain
 from renga.core.variable import Variable
 from renga.functions import concat, split_axis, tree_lstm
 from renga.links.connection.linear import Linear
+from renga.utils.extents import check_sizes
 
 
 class ChildSumTreeLSTM(Chain):
@@ -33,6 +34,7 @@ class ChildSumTreeLSTM(Chain):
 
     def __init__(self, in_size: int | None, out_size: int) -> None:
         super().__init__()
+        check_sizes(self, in_size=in_size, out_size=out_size)
         with self.init_scope():
             self.W_x = Linear(in_size, 4 * out_size)
             self.W_h_aio = Linear(out_size, 3 * out_size, nobias=True)
@@ -74,6 +76,7 @@ class NaryTreeLSTM(Chain):
     def __init__(self, in_size: int | None, out_size: int, n_ary: int = 2) -> None:
         assert n_ary >= 1, f"NaryTreeLSTM: expected children, got {n_ary}"
         super().__init__()
+        check_sizes(self, in_size=in_size, out_size=out_size)
         gates = (3 + n_ary) * out_size
         with self.init_scope():
             self.W_x = Linear(in_size, gates)

@@ -9,6 +9,7 @@ from renga.functions import zoneout
 from renga.links.connection.linear import Linear
 from renga.links.rnn.state import StatefulCell
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
+from renga.utils.extents import check_sizes
 
 
 class StatefulZoneoutLSTM(StatefulCell):
@@ -43,6 +44,7 @@ class StatefulZoneoutLSTM(StatefulCell):
         )
         assert_kwargs_empty(kwargs)
         super().__init__()
+        check_sizes(self, in_size=in_size, out_size=out_size)
         self.state_size = out_size
         self.c_ratio = c_ratio
         self.h_ratio = h_ratio

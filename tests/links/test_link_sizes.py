@@ -5,6 +5,7 @@ The calls of links are those of the catalogue (``errors``). Each line has a call
 error's name, or dtypes and shapes of what it gives.
 """
 
+import re
 import warnings
 
 import pytest
@@ -59,3 +60,39 @@ def test_outcome(call, expected):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert error_cases.outcome(call, NAMES) == expected
+
+
+# Calls of constructors alone, with sizes of which one may be a tuple.
+SIZES = (
+    r"(L\.(?!Classifier)(\w+)\([^()]*(?:\([\d, -]*\))?[^()]*\)) -> (?:Value|Type)Error$"
+)
+
+
+@pytest.mark.parametrize(("call", "name"), re.findall(SIZES, CASES, re.MULTILINE))
+def test_constructors_name_the_link(call, name):
+    with pytest.raises((TypeError, ValueError), match=f"^{name}: expected "):
+        eval(call, dict(NAMES))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("L.Linear(3, 2.5)", "Linear: expected an integer as out_size, got 2.5"),
+        ("L.LSTM(-3, 2)", "LSTM: expected in_size of 0 or more, got -3"),
+        ("L.Scale(1, (4, -3))", "Scale: expected W_shape of 0 or more, got -3"),
+        ("L.Inception(3, 1, 1, 1.5, 1, 1, 1)", "Inception: .* as out3, got 1.5"),
+        ("L.Convolution2D(3, 4, 3, pad=(1,))", "Convolution2D: .* pad as .*, got (1,)"),
+        (
+            "F.max_pooling_2d(f(1, 1, 4, 4), (2,))",
+            "max_pooling_2d: expected ksize as a",
+        ),
+        (
+            "F.im2col(f(1, 1, 4, 4), 2, (1, 1, 1))",
+            "im2col: expected 2 integers as stri",
+        ),
+    ],
+)
+def test_messages(call, message):
+    pattern = re.escape(message).replace(r"\.\*", ".*")
+    with pytest.raises((TypeError, ValueError), match=pattern):
+        eval(call, dict(NAMES))

@@ -11,7 +11,7 @@ from renga.communicators import Communicator
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions import concat
-from renga.functions.window import as_pair
+from renga.functions.window import as_pair, window_2d
 from renga.links.convolution.filters import require_groups
 from renga.links.parallel.channel.choice import LinkChoice, values_of
 from renga.links.parallel.channel.cost_model import LayerSize, convolution_size
@@ -21,6 +21,7 @@ from renga.parallel.placement import CHANNEL, REPLICATE, Placement
 from renga.parallel.placement.shard_ranges import sizes_of
 from renga.parallel.placement.sharded_parameter import ShardedParameter
 from renga.parallel.redistribute import Redistribution
+from renga.utils.extents import check_sizes
 
 
 class GroupSpan(NamedTuple):
@@ -98,11 +99,12 @@ class ParallelConvolution(ChannelLink):
         initial: tuple[Any, Any],
         insize: tuple[int, int, int],
     ) -> None:
+        check_sizes(self, in_channels=channels[0], out_channels=channels[1])
         self.in_channels, self.out_channels = channels
         self.ksize, self.insize = ksize, insize
-        stride, pad, dilate, groups = window
-        self.stride, self.pad = as_pair(stride), as_pair(pad)
-        self.dilate, self.groups = as_pair(dilate), int(groups)
+        window = window_2d(type(self).__name__, *window)
+        self.stride, self.pad, self.dilate, groups = window
+        self.groups = int(groups)
         with self.init_scope():
             self.W = ShardedParameter(
                 self.comm, initial[0], groups=self._regrouped_groups
@@ -111,6 +113,9 @@ class ParallelConvolution(ChannelLink):
                 self._initialize(self.in_channels)
             if not nobias:
                 self.b = self._bias(self.out_channels, initial[1])
+
+    def _kernel_extents(self) -> tuple[int, int]:
+        return as_pair(self.ksize, type(self).__name__, "ksize")
 
     @property
     def _regrouped_groups(self) -> int:
@@ -153,7 +158,7 @@ class ParallelConvolution(ChannelLink):
         return candidates
 
     def _initialize(self, in_channels: int) -> None:
-        require_groups(in_channels, self.out_channels, self.groups)
+        require_groups(self, in_channels, self.out_channels, self.groups)
         shape = self._weight_shape(in_channels)
         layer = self._layer_size(in_channels)
         sharding = self._choose_grid(in_channels, self.out_channels, layer)
@@ -170,7 +175,7 @@ class ParallelConvolution(ChannelLink):
         pixels = n * extents[0] * extents[1]
         out_pixels = n * self._outsize(0) * self._outsize(1)
         x, y = (in_channels, pixels), (self.out_channels, out_pixels)
-        window = as_pair(self.ksize), self.stride, self.dilate
+        window = self._kernel_extents(), self.stride, self.dilate
         return convolution_size(x, y, *window, self.groups)
 
     def forward(self, x: ArrayLike) -> Variable:

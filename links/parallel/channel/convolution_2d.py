@@ -8,7 +8,6 @@ from renga.communicators import Communicator
 from renga.core.types import Initial
 from renga.core.variable import Variable
 from renga.functions import convolution_2d
-from renga.functions.window import as_pair
 from renga.links.convolution.convolution_2d import Convolution2D
 from renga.links.parallel.channel.convolution import ParallelConvolution
 from renga.links.parallel.forms import parallel_form
@@ -75,7 +74,7 @@ class ParallelConvolution2D(ParallelConvolution):
         self._build(channels, ksize, window, nobias, initial, insize)
 
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
-        return (self.out_channels, in_channels // self.groups, *as_pair(self.ksize))
+        return (self.out_channels, in_channels // self.groups, *self._kernel_extents())
 
     def _initialize_by(self, shape: tuple[int, ...]) -> None:
         self._initialize(shape[1] * self.groups)
@@ -83,7 +82,7 @@ class ParallelConvolution2D(ParallelConvolution):
     def _outsize(self, axis: int) -> int:
         return get_conv_outsize(
             self.insize[1 + axis],
-            as_pair(self.ksize)[axis],
+            self._kernel_extents()[axis],
             self.stride[axis],
             self.pad[axis],
             d=self.dilate[axis],

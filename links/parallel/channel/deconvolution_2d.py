@@ -64,7 +64,11 @@ class ParallelDeconvolution2D(ParallelConvolution):
         if ksize is None:
             in_channels, out_channels, ksize = None, in_channels, out_channels
         self._set_up(comm, input_layout, output_layout, algorithm, pieces)
-        self.outsize = None if outsize is None else as_pair(outsize)
+        self.outsize = (
+            None
+            if outsize is None
+            else as_pair(outsize, type(self).__name__, "outsize")
+        )
         self.groups = int(groups)
         if self.groups > 1:
             self._in_axis, self._out_axis = 1, 0
@@ -81,7 +85,7 @@ class ParallelDeconvolution2D(ParallelConvolution):
         return self.groups
 
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
-        return (in_channels, self.out_channels // self.groups, *as_pair(self.ksize))
+        return (in_channels, self.out_channels // self.groups, *self._kernel_extents())
 
     def _initialize_by(self, shape: tuple[int, ...]) -> None:
         self._initialize(shape[0])
@@ -91,7 +95,7 @@ class ParallelDeconvolution2D(ParallelConvolution):
             return int(self.outsize[axis])
         return get_deconv_outsize(
             self.insize[1 + axis],
-            as_pair(self.ksize)[axis],
+            self._kernel_extents()[axis],
             self.stride[axis],
             self.pad[axis],
             d=self.dilate[axis],

@@ -19,6 +19,7 @@ from renga.links.parallel.channel.link import ChannelLink, require_channels
 from renga.links.parallel.forms import parallel_form
 from renga.parallel.placement import CHANNEL
 from renga.parallel.placement.sharded_parameter import ShardedParameter
+from renga.utils.extents import check_sizes
 
 
 @parallel_form(Linear, "channel")
@@ -66,6 +67,7 @@ class ParallelLinear(ChannelLink):
         super().__init__()
         if out_size is None:
             in_size, out_size = None, in_size
+        check_sizes(self, in_size=in_size, out_size=out_size)
         self._set_up(comm, input_layout, output_layout, algorithm, pieces)
         self.in_size = in_size
         self.out_size: Any = out_size

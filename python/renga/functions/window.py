@@ -32,8 +32,10 @@ class PoolingWindow(NamedTuple):
     pad: tuple[int, ...]
 
 
-def as_pair(x: Any) -> tuple[int, int]:
-    """(rows, columns) of an option given as one number for both or as a pair.
+def as_pair(x: Extents, name: str = "_pair", what: str = "x") -> tuple[int, int]:
+    """(rows, columns) of the option ``what`` of the operation ``name``.
+
+    It is given as one number for both or as a pair.
 
     Raises:
         ValueError: there are more or fewer than two.
@@ -41,16 +43,25 @@ def as_pair(x: Any) -> tuple[int, int]:
     if type(x) is tuple and len(x) == 2:  # mostly
         return x
     if type(x) is int or is_number(x):
-        return x, x
-    pair = tuple(x)
+        return x, x  # type: ignore[return-value]
+    pair = tuple(x)  # type: ignore[arg-type]
     if len(pair) != 2:
-        raise ValueError(f"expected a number or a pair (rows, columns), got {x!r}")
+        raise ValueError(
+            f"{name}: expected {what} as a number or a pair (rows, columns), got {x!r}"
+        )
     return pair
 
 
-def window_2d(stride: Extents, pad: Extents, dilate: Extents, groups: int) -> Window:
+def window_2d(
+    name: str, stride: Extents, pad: Extents, dilate: Extents, groups: int
+) -> Window:
     """The window of a convolution of images; ValueError for other than two axes."""
-    return Window(as_pair(stride), as_pair(pad), as_pair(dilate), groups)
+    return Window(
+        as_pair(stride, name, "stride"),
+        as_pair(pad, name, "pad"),
+        as_pair(dilate, name, "dilate"),
+        groups,
+    )
 
 
 def window_nd(
@@ -61,11 +72,12 @@ def window_nd(
 
 
 def pooling_window_2d(
-    ksize: Extents, stride: Extents | None, pad: Extents
+    name: str, ksize: Extents, stride: Extents | None, pad: Extents
 ) -> PoolingWindow:
     """The window of a pooling of images; ``stride`` is ``ksize`` if None."""
-    step = ksize if stride is None else stride
-    return PoolingWindow(as_pair(ksize), as_pair(step), as_pair(pad))
+    size = as_pair(ksize, name, "ksize")
+    step = size if stride is None else as_pair(stride, name, "stride")
+    return PoolingWindow(size, step, as_pair(pad, name, "pad"))
 
 
 def over_axes(n: int, name: str, function: Function) -> Function:

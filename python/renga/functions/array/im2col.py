@@ -7,7 +7,6 @@ from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.array.get_item import get_item
 from renga.functions.check import check_arrays, check_shape
-from renga.functions.window import as_pair
 from renga.utils.conv import get_conv_outsize
 from renga.utils.extents import check_memory, check_window
 
@@ -38,10 +37,10 @@ def im2col(
     size, step, border, gap = check_window(
         "im2col",
         2,
-        ksize=as_pair(ksize),
-        stride=as_pair(stride),
-        pad=as_pair(pad),
-        dilate=as_pair(dilate),
+        ksize=ksize,
+        stride=stride,
+        pad=pad,
+        dilate=dilate,
     )
     n, c, *extents = x.shape
     outs, after = [], []

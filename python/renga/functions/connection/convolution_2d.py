@@ -41,5 +41,5 @@ def convolution_2d(
         ("groups", 1),
         deterministic=f"convolution_2d: {DETERMINISTIC}",
     )
-    window = window_2d(stride, pad, dilate, groups)
+    window = window_2d("convolution_2d", stride, pad, dilate, groups)
     return _core.ops.convolution_2d(x, W, b, window, cover_all)

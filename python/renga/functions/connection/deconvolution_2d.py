@@ -39,7 +39,7 @@ def deconvolution_2d(
         ("groups", 1),
         deterministic=f"deconvolution_2d: {DETERMINISTIC}",
     )
-    window = window_2d(stride, pad, dilate, groups)
+    window = window_2d("deconvolution_2d", stride, pad, dilate, groups)
     if outsize is not None:
-        outsize = as_pair(outsize)
+        outsize = as_pair(outsize, "deconvolution_2d", "outsize")
     return _core.ops.deconvolution_2d(x, W, b, window, outsize)

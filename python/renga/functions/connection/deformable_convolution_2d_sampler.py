@@ -13,7 +13,6 @@ from renga.functions.array.bilinear_sampling import sample_pixels
 from renga.functions.array.cast import cast, cast_floats
 from renga.functions.check import check_floats, check_shape
 from renga.functions.on_host import on_host
-from renga.functions.window import as_pair
 from renga.utils.conv import get_conv_outsize
 from renga.utils.extents import check_window
 
@@ -61,7 +60,7 @@ def deformable_convolution_2d_sampler(
         y = deformable_convolution_2d_sampler(x, offset, W, b, stride, pad)
         return cast(y, "float16")
     ops = _core.ops
-    step, border = check_window(name, 2, stride=as_pair(stride), pad=as_pair(pad))
+    step, border = check_window(name, 2, stride=stride, pad=pad)
     kh, kw = W.shape[2:]
     check_shape(name, kh > 0 and kw > 0, "filters of at least 1 x 1", W)
     outs = tuple(

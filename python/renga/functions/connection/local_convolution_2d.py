@@ -33,7 +33,7 @@ def local_convolution_2d(
     check_floats(name, x, W, *(() if b is None else (b,)), called=called)
     fits = x.ndim == 4 and W.ndim == 6 and x.shape[1] == W.shape[3]
     check_shape(name, fits, "(N, I, H, W) and (O, H', W', I, kh, kw)", x, W)
-    columns = im2col(x, W.shape[4:], as_pair(stride))
+    columns = im2col(x, W.shape[4:], as_pair(stride, "local_convolution_2d", "stride"))
     n, size, *outs = columns.shape
     filters = W.shape[0]
     check_shape(name, W.shape[1:3] == tuple(outs), f"W for {outs} pixels", x, W)

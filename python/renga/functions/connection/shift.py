@@ -8,7 +8,6 @@ from renga import _core
 from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
-from renga.functions.window import as_pair
 from renga.utils.extents import check_window
 
 
@@ -32,9 +31,7 @@ def shift(x: ArrayLike, ksize: Extents = 3, dilate: Extents = 1) -> Variable:
     convolutions, 2017.
     """
     check_floats("shift", x)
-    (kh, kw), (dy, dx) = check_window(
-        "shift", 2, ksize=as_pair(ksize), dilate=as_pair(dilate)
-    )
+    (kh, kw), (dy, dx) = check_window("shift", 2, ksize=ksize, dilate=dilate)
     if kh % 2 == 0 or kw % 2 == 0:
         raise ValueError(f"shift: expected odd sizes of the window, got {(kh, kw)}")
     fits = x.ndim == 4 and x.shape[1] >= kh * kw

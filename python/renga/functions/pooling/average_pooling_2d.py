@@ -24,5 +24,5 @@ def average_pooling_2d(
     Raises:
         InvalidType: ``x`` is not an image of floats.
     """
-    window = pooling_window_2d(ksize, stride, pad)
+    window = pooling_window_2d("average_pooling_2d", ksize, stride, pad)
     return _core.ops.average_pooling_2d(x, window)

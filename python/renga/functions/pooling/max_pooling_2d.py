@@ -59,7 +59,7 @@ def max_pooling_2d(
         InvalidType: ``x`` is not an image of floats.
     """
     check_axes("max_pooling_2d", x, 2)
-    window = pooling_window_2d(ksize, stride, pad)
+    window = pooling_window_2d("max_pooling_2d", ksize, stride, pad)
     if return_indices:
         return _with_indices(x, window, cover_all)
     return _core.ops.max_pooling_2d(x, window, cover_all)

@@ -46,9 +46,9 @@ def upsampling_2d(
     size, step, border = check_window(
         "upsampling_2d",
         2,
-        ksize=as_pair(ksize),
-        stride=as_pair(ksize if stride is None else stride),
-        pad=as_pair(pad),
+        ksize=ksize,
+        stride=ksize if stride is None else stride,
+        pad=pad,
     )
     window = tuple(zip(size, step, border))
     if outsize is None:
@@ -58,7 +58,8 @@ def upsampling_2d(
         )
         check_shape("upsampling_2d", min(outs) > 0, "x larger than its padding", x)
     else:
-        outs = check_counts("upsampling_2d", "outsize", as_pair(outsize), 2)
+        pair = as_pair(outsize, "upsampling_2d", "outsize")
+        outs = check_counts("upsampling_2d", "outsize", pair, 2)
         least, most = (
             tuple(get_conv_outsize(n, *one, cover) for n, one in zip(outs, window))
             for cover in (False, True)
