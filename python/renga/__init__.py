@@ -44,6 +44,7 @@ from renga.core import dtypes as dtypes
 from renga.core import function as function
 from renga.core import function_hook as function_hook
 from renga.core import function_node as function_node
+from renga.core import gradients as gradients
 from renga.core import initializer as initializer
 from renga.core import link as link
 from renga.core import link_hook as link_hook
@@ -88,8 +89,8 @@ from renga.core.function import FunctionAdapter as FunctionAdapter
 from renga.core.function_hook import FunctionHook as FunctionHook
 from renga.core.function_hook import get_function_hooks as get_function_hooks
 from renga.core.function_node import FunctionNode as FunctionNode
-from renga.core.function_node import backward as backward
-from renga.core.function_node import grad as grad
+from renga.core.gradients import backward as backward
+from renga.core.gradients import grad as grad
 from renga.core.initializer import Initializer as Initializer
 from renga.core.link import Chain as Chain
 from renga.core.link import ChainList as ChainList

@@ -10,7 +10,8 @@ import numpy
 
 from renga._core import backprop_enabled
 from renga.communicators import Communicator
-from renga.core.function_node import FunctionNode, grad
+from renga.core.function_node import FunctionNode
+from renga.core.gradients import grad
 from renga.core.types import Array
 from renga.core.variable import Variable
 from renga.functions.noise.seed import enable_random_streams

@@ -19,7 +19,8 @@ from renga import _core
 from renga import functions as F
 from renga.communicators import Communicator, settings
 from renga.core.configuration import config
-from renga.core.function_node import FunctionNode, grad
+from renga.core.function_node import FunctionNode
+from renga.core.gradients import grad
 from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_array
 from renga.functions.array.cast import in_nominal_dtype

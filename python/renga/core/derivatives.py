@@ -9,7 +9,8 @@ import numpy
 
 from renga.core.backend import get_array_types
 from renga.core.configuration import force_backprop_mode
-from renga.core.function_node import grad, requiring_graphs
+from renga.core.function_node import requiring_graphs
+from renga.core.gradients import grad
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array
 from renga.utils.type_check import InvalidType

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.core.function_node import grad
+from renga.core.gradients import grad
 from renga.core.types import ArrayLike, DTypeLike
 from renga.core.variable import Variable, as_array, as_variable
 from renga.gradient_check.numerical import Arrays, numerical_grad

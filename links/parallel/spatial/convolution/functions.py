@@ -11,7 +11,7 @@ import numpy
 from renga import _core
 from renga.communicators import Communicator
 from renga.core.configuration import using_config
-from renga.core.function_node import grad
+from renga.core.gradients import grad
 from renga.core.types import Array, ArrayLike, Extents, Shape
 from renga.core.variable import Variable, as_variable
 from renga.functions.noise.seed import enable_random_streams

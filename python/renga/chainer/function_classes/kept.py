@@ -15,7 +15,7 @@ import numpy
 
 from renga import functions as F
 from renga.core.configuration import config
-from renga.core.function_node import grad
+from renga.core.gradients import grad
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.cast import promoted

@@ -9,7 +9,8 @@ from typing import Any
 from renga import _core
 from renga.core.configuration import using_config
 from renga.core.function_hook import get_function_hooks
-from renga.core.function_node import FunctionNode, grad
+from renga.core.function_node import FunctionNode
+from renga.core.gradients import grad
 from renga.core.types import Array
 from renga.core.variable import Variable
 
@@ -25,7 +26,7 @@ class OperationNode(FunctionNode):
 
     again = False
 
-    def compute(self, *xs: Any) -> Any:
+    def compute(self, *xs: Any) -> Variable | tuple[Variable, ...]:
         """The outputs, of arrays or of Variables of the graph."""
         raise NotImplementedError
 

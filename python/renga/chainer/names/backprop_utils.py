@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from renga._core import Variable
-from renga.core.function_node import FunctionNode, sum_of_known
+from renga.core.function_node import FunctionNode
+from renga.core.gradients import sum_of_known
 
 
 class GradTable:

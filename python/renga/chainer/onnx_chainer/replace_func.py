@@ -7,7 +7,8 @@ import inspect
 from collections.abc import Iterator, Sequence
 from typing import Any, Callable
 
-from renga.core.function_node import FunctionNode, grad
+from renga.core.function_node import FunctionNode
+from renga.core.gradients import grad
 from renga.core.types import Array
 from renga.core.variable import Variable
 from renga.utils.containers import leaves, map_leaves

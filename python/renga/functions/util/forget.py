@@ -7,7 +7,8 @@ from typing import Any, Callable, TypeVar
 from renga import _core
 from renga.core.around_call import inner_handler
 from renga.core.computational_graph import functions_before
-from renga.core.function_node import FunctionNode, grad
+from renga.core.function_node import FunctionNode
+from renga.core.gradients import grad
 from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_arrays

@@ -16,7 +16,7 @@ import numpy
 from renga import _core
 from renga.communicators import Communicator
 from renga.core.backend import get_array_types
-from renga.core.function_node import backward
+from renga.core.gradients import backward
 from renga.core.link import Link
 from renga.core.link.own_values import own_params, own_persistent
 from renga.core.variable import Variable

@@ -9,7 +9,8 @@ import numpy
 from renga import _core
 from renga import functions as F
 from renga.communicators import Communicator
-from renga.core.function_node import FunctionNode, grad
+from renga.core.function_node import FunctionNode
+from renga.core.gradients import grad
 from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.array.cast import in_nominal_dtype

@@ -15,7 +15,7 @@ from renga.core import reporter
 from renga.core.around_call import FunctionCall, map_variables, surrounding
 from renga.core.backend import get_array_types
 from renga.core.configuration import no_backprop_mode
-from renga.core.function_node import backward
+from renga.core.gradients import backward
 from renga.core.parameter import as_operand
 from renga.core.types import Array
 from renga.core.variable import Variable

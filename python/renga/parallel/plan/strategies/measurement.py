@@ -16,7 +16,7 @@ from renga import functions as F
 from renga.communicators import Communicator
 from renga.core.around_call import variables_in
 from renga.core.configuration import using_config
-from renga.core.function_node import backward, grad
+from renga.core.gradients import backward, grad
 from renga.core.link import Link
 from renga.core.types import Array
 from renga.core.variable import Variable

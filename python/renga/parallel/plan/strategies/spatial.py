@@ -11,7 +11,7 @@ import numpy
 from renga.communicators import Communicator, simulated
 from renga.core.around_call import variables_in
 from renga.core.configuration import using_config
-from renga.core.function_node import backward
+from renga.core.gradients import backward
 from renga.core.link import Link
 from renga.core.types import Array
 from renga.links.parallel.spatial.grid import SpatialGrid

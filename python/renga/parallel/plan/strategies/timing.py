@@ -11,7 +11,7 @@ from renga import functions as F
 from renga import optimizers
 from renga.communicators import Communicator
 from renga.core.around_call import variables_in
-from renga.core.function_node import backward
+from renga.core.gradients import backward
 from renga.core.link import Link
 from renga.core.types import Array
 from renga.parallel.conversion.strategy import Strategy

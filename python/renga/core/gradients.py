@@ -1,0 +1,117 @@
+"""Gradients of any outputs, with respect to any inputs or of all leaves."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from renga import _core
+from renga.core.around_call import require_own_graph
+from renga.core.variable import Variable
+
+
+def grad(
+    outputs: Sequence[Variable],
+    inputs: Sequence[Variable],
+    grad_outputs: Sequence[Variable | None] | None = None,
+    grad_inputs: Sequence[Variable | None] | None = None,
+    set_grad: bool = False,
+    retain_grad: bool = False,
+    enable_double_backprop: bool = False,
+    loss_scale: float | None = None,
+) -> list[Variable]:
+    """The gradients of ``inputs``, None where no output depends on one.
+
+    Starts from ``grad_outputs`` (ones where None), adds ``grad_inputs``, and leaves
+    every variable's own gradient unchanged unless ``set_grad`` or ``retain_grad``.
+
+    >>> import numpy, renga
+    >>> x = renga.Variable(numpy.array([3.0]))
+    >>> (gx,) = renga.grad([x**3], [x], enable_double_backprop=True)
+    >>> (ggx,) = renga.grad([gx], [x])
+    >>> float(gx.array[0]), float(ggx.array[0])
+    (27.0, 18.0)
+
+    Raises:
+        TypeError: outputs or inputs are not a tuple or list.
+        ValueError: there are more or fewer gradients than outputs or inputs.
+    """
+    given = (outputs, inputs, grad_outputs or (), grad_inputs or ())
+    for name, value in zip(("outputs", "inputs", "grad_outputs", "grad_inputs"), given):
+        if not isinstance(value, (tuple, list)):
+            raise TypeError(f"grad: expected a tuple of {name}, got {type(value)}")
+    if grad_outputs is not None:
+        _check_number("grad_outputs", grad_outputs, outputs)
+    if grad_inputs is not None:
+        _check_number("grad_inputs", grad_inputs, inputs)
+    require_own_graph("grad")
+    return _core.grad(*given, set_grad, retain_grad, enable_double_backprop, loss_scale)
+
+
+def _check_number(name: str, gradients: Sequence[Any], xs: Sequence[Any]) -> None:
+    if len(gradients) != len(xs):
+        raise ValueError(f"grad: expected {len(xs)} {name}, got {len(gradients)}")
+
+
+def backward(
+    outputs: Sequence[Variable],
+    grad_outputs: Sequence[Variable | None] | None = None,
+    *,
+    enable_double_backprop: bool = False,
+    retain_grad: bool = False,
+    loss_scale: float | None = None,
+) -> None:
+    """Runs the backward pass from several outputs, which adds to leaves' gradients.
+
+    Without ``grad_outputs`` it starts from the outputs' own gradients, which it takes
+    from them. As in Chainer there is no default, not even for a loss: outputs without
+    a gradient are left out, with a RuntimeWarning, and an output that comes twice has
+    none the second time.
+
+    Raises:
+        TypeError: outputs or gradients are no tuple or list, or outputs no Variables.
+        ValueError: there are more or fewer gradients than outputs.
+    """
+    for name, value in (("outputs", outputs), ("grad_outputs", grad_outputs or ())):
+        if not isinstance(value, (tuple, list)):
+            raise TypeError(f"backward: expected a tuple of {name}, got {type(value)}")
+    if grad_outputs is not None and len(grad_outputs) != len(outputs):
+        raise ValueError(
+            f"backward: expected {len(outputs)} grad_outputs, got {len(grad_outputs)}"
+        )
+    for y in outputs:
+        if not isinstance(y, Variable):
+            raise TypeError(f"backward: expected Variables as outputs, got {type(y)}")
+    if any(y.stage >= 0 for y in outputs):
+        require_own_graph("backward")
+    if grad_outputs is None:
+        grad_outputs = [_taken_gradient(y) for y in outputs]
+    roots: dict[int, Variable] = {}
+    for y, gy in zip(outputs, grad_outputs):
+        if gy is not None:
+            y.grad_var = sum_of_known(y.grad_var if id(y) in roots else None, gy)
+            roots[id(y)] = y
+    found = list(roots.values())
+    _core.backward(found, retain_grad, enable_double_backprop, loss_scale)
+    for y in found:
+        y.grad_var = None
+
+
+def _taken_gradient(y: Variable) -> Variable | None:
+    gy = y.grad_var
+    if gy is None:
+        warnings.warn(
+            "backward: an output has no gradient, or comes twice; it is left out",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    y.grad_var = None
+    return gy
+
+
+def sum_of_known(a: Variable | None, b: Variable | None) -> Variable | None:
+    """The sum; what is None counts as zeros, and two of them give None."""
+    if a is None or b is None:
+        return b if a is None else a
+    return _core.ops.add(a, b)
