@@ -44,7 +44,7 @@ class CommunicatorBase:
         """The time in seconds; of ranks that are simulated, the virtual one."""
         return time.monotonic()
 
-    def split(self, color: int | None, key: int) -> Any:
+    def split(self, color: int | None, key: int) -> CommunicatorBase | None:
         """The group of ranks with the same color, ordered by ``key``."""
         raise NotImplementedError
 

@@ -9,6 +9,16 @@ from renga.communicators.arrays import Array
 from renga.core.types import ArrayLike
 
 
+class NativeWork(Protocol):
+    """The compiled ``_communicators.Work``, or that of a simulated rank."""
+
+    def test(self) -> bool:
+        """Whether it is complete; raises its error."""
+
+    def wait(self, timeout_seconds: float) -> None:
+        """Returns when it is complete; a time-out of 0 is none."""
+
+
 class Native(Protocol):
     """The compiled ``_communicators.Communicator``, or a simulated rank.
 

@@ -6,6 +6,8 @@ import functools
 import math
 from typing import Any, Callable, NamedTuple
 
+from renga.communicators.native import NativeWork
+
 
 class Report(NamedTuple):
     """When a collective ran in the background, and what this rank sent in it.
@@ -25,7 +27,7 @@ class Work:
     The arrays that it reads and writes must not be touched until it is complete.
     """
 
-    def __init__(self, native: Any, result: Callable[[], object]) -> None:
+    def __init__(self, native: NativeWork | None, result: Callable[[], object]) -> None:
         self._native = native
         self._result = result
 

@@ -70,19 +70,19 @@ class Evaluator(extension.Extension):
                     stacklevel=2,
                 )
 
-    def get_iterator(self, name: str) -> Any:
+    def get_iterator(self, name: str) -> Iterator:
         """The iterator called ``name``."""
         return self._iterators[name]
 
-    def get_all_iterators(self) -> dict[str, Any]:
+    def get_all_iterators(self) -> dict[str, Iterator]:
         """All iterators by name."""
         return dict(self._iterators)
 
-    def get_target(self, name: str) -> Any:
+    def get_target(self, name: str) -> Link:
         """The target called ``name``."""
         return self._targets[name]
 
-    def get_all_targets(self) -> dict[str, Any]:
+    def get_all_targets(self) -> dict[str, Link]:
         """All targets by name."""
         return dict(self._targets)
 

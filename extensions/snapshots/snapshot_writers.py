@@ -8,7 +8,8 @@ import queue
 import threading
 from collections.abc import Callable, Mapping
 from concurrent import futures
-from typing import Any
+from multiprocessing.process import BaseProcess
+from typing import Any, Protocol
 
 import numpy
 
@@ -123,6 +124,14 @@ class Worker:
         outcome.get()
 
 
+class Joinable(Protocol):
+    """A write that runs beside others; a thread and a process are one, too."""
+
+    def start(self) -> None: ...
+
+    def join(self) -> None: ...
+
+
 class StandardWriter(SimpleWriter):
     """Base of writers with one worker; a call waits for the previous write.
 
@@ -141,7 +150,7 @@ class StandardWriter(SimpleWriter):
 
     def create_worker(
         self, filename: str, outdir: str, target: object, **kwds: object
-    ) -> Any:
+    ) -> Joinable:
         """What writes the file: an object with ``start()`` and ``join()``."""
         raise NotImplementedError
 
@@ -279,7 +288,7 @@ class QueueWriter(Writer):
         """A queue with ``join()`` and ``task_done()``."""
         raise NotImplementedError
 
-    def create_consumer(self, q: object) -> Any:
+    def create_consumer(self, q: object) -> threading.Thread | BaseProcess:
         """A thread or process that runs ``consume(q)``."""
         raise NotImplementedError
 
@@ -352,7 +361,7 @@ class ProcessQueueWriter(QueueWriter):
     def create_queue(self) -> Any:
         return _spawning().JoinableQueue()
 
-    def create_consumer(self, q: object) -> Any:
+    def create_consumer(self, q: object) -> threading.Thread | BaseProcess:
         arguments = (q, self._outcomes)
         return _spawning().Process(target=consume, args=arguments, daemon=True)
 

@@ -8,15 +8,14 @@ import os
 import signal
 import sys
 import threading
-from types import FrameType, TracebackType
-from typing import Any
+from types import FrameType, ModuleType, TracebackType
 
 from renga.utils.exceptions import traceback_of
 
 _installed = False
 
 
-def install(native: Any) -> bool:
+def install(native: ModuleType) -> bool:
     """Makes an uncaught exception end the whole job.
 
     Its traceback is printed with the rank before each line. SIGTERM becomes

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga.communicators.communicator import Communicator
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 
 class MpiCommunicator(Communicator):
     """A group of ranks that are processes of an MPI job."""
 
     @property
-    def mpi_comm(self) -> Any:
+    def mpi_comm(self) -> MPI.Intracomm:
         """An mpi4py communicator of the same group."""
         from mpi4py import MPI
 

@@ -13,6 +13,7 @@ from renga.initializers import Normal
 from renga.links.connection.linear import Linear
 from renga.links.model.torch_names import State, renamed
 from renga.links.model.vision.inverted_residual import (
+    Activation,
     InvertedResidual,
     InvertedResidualNetwork,
     SqueezeExcitation,
@@ -127,7 +128,7 @@ class MobileNetV3(InvertedResidualNetwork):
 
     def __init__(
         self,
-        blocks: Sequence[tuple[int, int, int, bool, Any, int]],
+        blocks: Sequence[tuple[int, int, int, bool, Activation, int]],
         hidden: int,
         num_classes: int = 1000,
         dropout: float = 0.2,

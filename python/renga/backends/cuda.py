@@ -206,11 +206,11 @@ def to_gpu(array: object, device: object = None, stream: object = None) -> Any:
 
 
 def copy(
-    array: Any,
-    out: Any = None,
+    array: Array,
+    out: Array | None = None,
     out_device: DeviceLike | None = None,
     stream: object = None,
-) -> Any:
+) -> Array:
     """A copy of a CUDA array: into ``out``, or a new one on ``out_device``."""
     check_cuda_available()
     if out is not None:

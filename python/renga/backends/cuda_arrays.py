@@ -104,7 +104,7 @@ class ndarray:
         """Copies ``arr`` into this array."""
         self[...] = arr
 
-    def item(self) -> Any:
+    def item(self) -> bool | int | float:
         """The only element as a Python number; waits for the device."""
         return self.get().item()
 

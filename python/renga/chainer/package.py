@@ -58,7 +58,7 @@ class PackageMetadata(Distribution):
             return None
         return f"Metadata-Version: 2.1\nName: chainer\nVersion: {VERSION}\n"
 
-    def locate_file(self, path: str | os.PathLike[str]) -> Any:
+    def locate_file(self, path: str | os.PathLike[str]) -> Path:
         return Path(str(renga.__file__)).parent / path
 
 

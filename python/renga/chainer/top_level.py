@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 from renga.core.backend import get_array_types
 from renga.core.variable import as_array
@@ -21,7 +21,7 @@ class _FallbackType:
 Fallback = _FallbackType()
 
 
-def is_arrays_compatible(arrays: Any) -> bool:
+def is_arrays_compatible(arrays: Iterable[object]) -> bool:
     """Whether all are arrays, Variables or None that can be computed with together."""
     given = [as_array(array) for array in arrays if array is not None]
     return all(isinstance(array, get_array_types()) for array in given)

@@ -13,6 +13,7 @@ from renga import _core
 from renga.core.configuration import force_backprop_mode, no_backprop_mode
 from renga.core.function_hook import FunctionHook
 from renga.core.function_node import FunctionNode
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.utils import type_check
 
@@ -125,7 +126,7 @@ class Function:
     _next_node: FunctionAdapter | None = None
     _latest_node: weakref.ref[FunctionAdapter] | None = None
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: ArrayLike) -> Any:
         node = self.node
         if node.inputs is not None:
             node = self._next_node = FunctionAdapter(self)

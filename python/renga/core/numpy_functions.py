@@ -61,7 +61,7 @@ _UFUNCS_WITHOUT_DERIVATIVE = (
 
 def array_ufunc(
     self: Variable, ufunc: Any, method: str, *inputs: object, **options: object
-) -> Any:
+) -> object:
     """A ufunc, as the operators of Variables and the functions of renga compute it.
 
     ``array += variable`` gives a Variable and leaves the array as it is.
@@ -88,11 +88,11 @@ def array_ufunc(
 
 def array_function(
     self: Variable,
-    function: Any,
+    function: Callable[..., object],
     types: Sequence[type],
     args: Sequence[object],
     kwargs: dict[str, object],
-) -> Any:
+) -> object:
     """A NumPy function that is no ufunc.
 
     It is that of renga, if there is one and a Variable is of floats. Others get the

@@ -229,7 +229,7 @@ class Parameter(Variable):
         """The full array that this rank has loaded; None if it has loaded none."""
         return cuda.to_cpu(self.array) if self.is_initialized else None
 
-    def loaded_state(self, key: str, value: Any) -> Array:
+    def loaded_state(self, key: str, value: Array) -> Array:
         """The full array of which ``value``, a state that was loaded, is a shard."""
         return value
 

@@ -31,7 +31,7 @@ class AbstractSerializer:
 class Serializable(Protocol):
     """What is saved and loaded by its ``serialize`` method."""
 
-    def serialize(self, serializer: Any, /) -> object: ...
+    def serialize(self, serializer: AbstractSerializer, /) -> object: ...
 
 
 def _require_serializable(obj: object) -> None:

@@ -41,3 +41,10 @@ class Dataset(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: Any, /) -> Any: ...
+
+
+class Labelled(Protocol):
+    """A function as hooks see it: a FunctionNode or a call of the core's."""
+
+    @property
+    def label(self) -> str: ...

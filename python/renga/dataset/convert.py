@@ -19,7 +19,7 @@ from renga.core.types import Array
 class Converter:
     """A callable that converts a list of examples to arrays on a device."""
 
-    def __call__(self, batch: object, device: DeviceLike | None) -> Any:
+    def __call__(self, batch: object, device: DeviceLike | None) -> object:
         """The arrays of ``batch`` on ``device``; None leaves them where they are."""
         raise NotImplementedError("Converter: expected a subclass with __call__")
 

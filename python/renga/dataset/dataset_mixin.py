@@ -22,6 +22,6 @@ class DatasetMixin:
         """The number of examples."""
         raise NotImplementedError
 
-    def get_example(self, i: int) -> Any:
+    def get_example(self, i: int) -> object:
         """The example of index ``i``; IndexError past the end."""
         raise NotImplementedError

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core.types import Dataset
 from renga.dataset import DatasetMixin
 
@@ -17,7 +15,7 @@ class ConcatenatedDataset(DatasetMixin):
     def __len__(self) -> int:
         return sum(len(dataset) for dataset in self._datasets)
 
-    def get_example(self, i: int) -> Any:
+    def get_example(self, i: int) -> object:
         """The example of index ``i``, counted over all data sets."""
         length = len(self)
         if not -length <= i < length:

@@ -81,7 +81,7 @@ class PickleDataset(DatasetMixin):
     def __len__(self) -> int:
         return len(self._starts)
 
-    def get_example(self, index: int) -> Any:
+    def get_example(self, index: int) -> object:
         with self._lock:
             self._reader.seek(self._starts[index])
             return pickle.load(self._reader)

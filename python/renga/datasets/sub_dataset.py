@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Union
+from typing import Union
 
 import numpy
 
@@ -55,7 +55,7 @@ class SubDataset(DatasetMixin):
     def __len__(self) -> int:
         return max(self._finish - self._start, 0)
 
-    def get_example(self, i: int) -> Any:
+    def get_example(self, i: int) -> object:
         """The example of index ``i`` of this subset."""
         if not -len(self) <= i < len(self):
             raise IndexError(

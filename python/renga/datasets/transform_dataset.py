@@ -23,6 +23,6 @@ class TransformDataset(DatasetMixin):
     def __len__(self) -> int:
         return len(self._dataset)
 
-    def get_example(self, i: int) -> Any:
+    def get_example(self, i: int) -> object:
         """The transformed example of index ``i``."""
         return self._transform(self._dataset[i])

@@ -31,14 +31,14 @@ class RunningCall:
         self.function, self.end = None, self._now()
 
     @property
-    def elapsed(self) -> Any:
+    def elapsed(self) -> float:
         """Nanoseconds; waits for a device."""
         if self.device is None:
             return self.end - self.begin
         return 1e9 * self.end.seconds_since(self.begin)
 
     @property
-    def own(self) -> Any:
+    def own(self) -> float:
         """Nanoseconds without those of the calls within it."""
         return self.elapsed - sum(call.elapsed for call in self.inner)
 

@@ -85,7 +85,7 @@ def get_initializer(initializer: Initial | None) -> Callable[[Array], object]:
 _get_initializer = get_initializer  # Chainer's name, which links of users call
 
 
-def with_dtype(initial: Initial | None, dtype: DTypeLike) -> Any:
+def with_dtype(initial: Initial | None, dtype: DTypeLike) -> Callable[[Array], object]:
     """An initializer like ``initial`` that makes arrays of ``dtype``."""
     initializer: Any = copy.copy(get_initializer(initial))
     initializer.dtype = dtype

@@ -28,7 +28,9 @@ class Member:
         state: the last word of it.
     """
 
-    def __init__(self, connection: socket.socket, hello: Mapping[str, Any]) -> None:
+    def __init__(
+        self, connection: socket.socket, hello: Mapping[str, str | int]
+    ) -> None:
         self.rank = int(hello["rank"])
         self.is_open = True
         self.state = "joined"
@@ -135,7 +137,7 @@ class LaunchJob:
         states = [member.state for member in self.members.values()]
         return states == [word] * self.size
 
-    def add(self, connection: socket.socket, hello: Mapping[str, Any]) -> Member:
+    def add(self, connection: socket.socket, hello: Mapping[str, str | int]) -> Member:
         """A rank has called."""
         member = self.members[int(hello["rank"])] = Member(connection, hello)
         if self._killed_at is not None:

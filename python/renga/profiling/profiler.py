@@ -31,8 +31,8 @@ class OperationRun(NamedTuple):
     direction: str  # forward or backward
     thread: int
     start: int
-    elapsed: int
-    own: int  # without nested operations
+    elapsed: float
+    own: float  # without nested operations
     cost: OperationCost
 
 

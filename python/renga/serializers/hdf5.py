@@ -5,13 +5,16 @@ from __future__ import annotations
 import copy
 import io
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from renga.core.serializer import Serializable, Serializer
 from renga.serializers.files import File, open_to_read, open_to_write
 from renga.serializers.hdf5_file import SEAL_SIZE, child, entry_of, open_group, seal
 from renga.serializers.loading import EntryDeserializer
 from renga.serializers.stored import as_stored, is_none
+
+if TYPE_CHECKING:
+    import h5py
 
 _Value = TypeVar("_Value")
 
@@ -22,7 +25,7 @@ class HDF5Serializer(Serializer):
     ``compression`` is gzip's level, or whatever else h5py takes.
     """
 
-    def __init__(self, group: Any, compression: object = 4) -> None:
+    def __init__(self, group: h5py.Group, compression: object = 4) -> None:
         self.group = group
         self.compression = compression
         self._h5py = _import_h5py()
@@ -54,7 +57,9 @@ class HDF5Deserializer(EntryDeserializer):
     messages.
     """
 
-    def __init__(self, group: Any, strict: bool = True, file: Any = None) -> None:
+    def __init__(
+        self, group: h5py.Group, strict: bool = True, file: object = None
+    ) -> None:
         self.group = group
         self.strict = strict
         self.file = file

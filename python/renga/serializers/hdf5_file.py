@@ -11,12 +11,16 @@ import contextlib
 import math
 import zlib
 from collections.abc import Iterator
-from typing import IO, Any
+from types import ModuleType
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy
 
 from renga.serializers.errors import FileFormatError, name_of, parsing
 from renga.serializers.stored import Entry
+
+if TYPE_CHECKING:
+    import h5py
 
 SEAL_SIZE = 512
 _SEAL = b"renga: CRC-32 of what follows these 512 bytes: "
@@ -37,7 +41,7 @@ def _seal_of(crc: int) -> bytes:
 
 
 @contextlib.contextmanager
-def open_group(h5py: Any, file: IO[bytes], name: object) -> Iterator[Any]:
+def open_group(h5py: ModuleType, file: IO[bytes], name: object) -> Iterator[h5py.Group]:
     """The root of an HDF5 file.
 
     Raises:
@@ -66,7 +70,7 @@ def _check_seal(file: IO[bytes], name: Any) -> None:
         )
 
 
-def child(group: Any, path: str, h5py: Any, name: object) -> Any:
+def child(group: h5py.Group, path: str, h5py: ModuleType, name: object) -> h5py.Group:
     """The object at ``path`` in a group of this file, or None.
 
     Raises:
@@ -85,7 +89,7 @@ def child(group: Any, path: str, h5py: Any, name: object) -> Any:
     return group
 
 
-def entry_of(dataset: Any, key: str, h5py: Any, name: object) -> Entry:
+def entry_of(dataset: h5py.Dataset, key: str, h5py: ModuleType, name: object) -> Entry:
     """The entry of a data set, read only if its size fits the file's."""
     with parsing(f"load_hdf5: expected an array called {key!r}", name):
         if not isinstance(dataset, h5py.Dataset):

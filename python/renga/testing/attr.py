@@ -35,24 +35,24 @@ def get_error() -> ImportError | None:
     return None if _HAS_PYTEST else ImportError("pytest is not installed")
 
 
-def slow(*args: object, **kwargs: object) -> Any:
+def slow(decorated: _Test, **kwargs: object) -> _Test:
     """Mark of a test that takes long."""
-    return _marked("slow", *args)
+    return _marked("slow", decorated)
 
 
-def cudnn(*args: object, **kwargs: object) -> Any:
+def cudnn(decorated: _Test, **kwargs: object) -> _Test:
     """Mark of a test that needs cuDNN."""
-    return _marked("cudnn", *args)
+    return _marked("cudnn", decorated)
 
 
-def ideep(*args: object, **kwargs: object) -> Any:
+def ideep(decorated: _Test, **kwargs: object) -> _Test:
     """Mark of a test that needs iDeep."""
-    return _marked("ideep", *args)
+    return _marked("ideep", decorated)
 
 
-def chainerx(*args: object, **kwargs: object) -> Any:
+def chainerx(decorated: _Test, **kwargs: object) -> _Test:
     """Mark of a test that needs ChainerX."""
-    return _marked("chainerx", *args)
+    return _marked("chainerx", decorated)
 
 
 def multi_gpu(gpu_num: int) -> Callable[[_Test], _Test]:

@@ -15,7 +15,7 @@ _KEY = "observation"
 
 def serialize_observation(
     serializer: AbstractSerializer, observation: Mapping[str, object]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Saves the numbers of ``observation`` as JSON, or returns those of a file.
 
     A pair of numbers, a value and its weight, is saved as well; a file without an

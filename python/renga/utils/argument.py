@@ -41,12 +41,12 @@ def assert_kwargs_empty(kwargs: dict[str, object]) -> None:
     _refuse(kwargs.keys())
 
 
-def check_number(what: str, value: Any, low: float = -math.inf) -> None:
+def check_number(what: str, value: object, low: float = -math.inf) -> None:
     """Raises TypeError unless ``value`` is a real number, ValueError unless >= low."""
     is_scalar = isinstance(value, numpy.ndarray) and value.size == 1
     if not isinstance(value, (numbers.Real, numpy.bool_)) and not is_scalar:
         raise TypeError(f"{what}: expected a number, got {value!r}")
-    if not value >= low:
+    if not value >= low:  # type: ignore[operator]
         bound = "" if low == -math.inf else f" >= {low:g}"
         raise ValueError(f"{what}: expected a number{bound}, got {value}")
 

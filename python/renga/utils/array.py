@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy
 
@@ -18,7 +17,7 @@ def force_array(x: ArrayLike, dtype: DTypeLike | None = None) -> numpy.ndarray:
     return numpy.array(x, dtype)
 
 
-def force_type(dtype: numpy.dtype, value: Array) -> Any:
+def force_type(dtype: numpy.dtype, value: Array) -> Array:
     """``value`` in ``dtype``; itself if it has that dtype."""
     if numpy.isscalar(value):
         return dtype.type(value)

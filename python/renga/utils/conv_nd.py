@@ -9,17 +9,18 @@ from typing import Any, NoReturn
 import numpy
 
 from renga.backends import cuda
-from renga.core.types import Array
+from renga.core.types import Array, Extents
 from renga.utils.conv import get_conv_outsize
 from renga.utils.extents import is_number
 
 
-def as_tuple(x: Any, n: int) -> tuple[Any, ...]:
+def as_tuple(x: Extents, n: int) -> tuple[int, ...]:
     """``x`` for each of ``n`` axes; AssertionError if it has another number."""
     if is_number(x):
-        return (x,) * n
-    assert len(x) == n, f"conv_nd: expected {n} values, got {x}"
-    return tuple(x)
+        return (x,) * n  # type: ignore[return-value]
+    values = tuple(x)  # type: ignore[arg-type]
+    assert len(values) == n, f"conv_nd: expected {n} values, got {x}"
+    return values
 
 
 def im2col_nd_cpu(

@@ -18,6 +18,7 @@ from renga._core import Variable
 from renga.backends import cuda
 from renga.chainer.function_classes import gradients, products, with_state
 from renga.chainer.function_classes.operation import OperationNode
+from renga.core.types import ArrayLike
 
 ROWS = """
 activation.clipped_relu ClippedReLU(z): x -> F.clipped_relu(x, self.z)
@@ -244,7 +245,9 @@ def _labelled(label: str, node: Any) -> str:
 class CalledOperation(OperationNode):
     """Is called with its inputs, and returns one Variable or a tuple."""
 
-    def __call__(self, *inputs: Any, **kwargs: Any) -> Variable | tuple[Variable, ...]:
+    def __call__(
+        self, *inputs: ArrayLike, **kwargs: object
+    ) -> Variable | tuple[Variable, ...]:
         ys = self.apply(inputs)
         return ys if len(ys) > 1 else ys[0]
 

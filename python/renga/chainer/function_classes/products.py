@@ -97,7 +97,7 @@ class DiagEinSum(OperationNode):
     def __init__(self, in_subs: str, out_sub: str, out_shape: tuple[int, ...]) -> None:
         self.in_subs, self.out_sub, self.out_shape = in_subs, out_sub, out_shape
 
-    def compute(self, *xs: Any) -> Variable:
+    def compute(self, *xs: ArrayLike) -> Variable:
         labels = self.out_sub
         first = {label: labels.index(label) for label in dict.fromkeys(labels)}
         known = "".join(label for label in first if label in self.in_subs)

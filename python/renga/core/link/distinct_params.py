@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
 
 from renga.core.parameter import Parameter
+
+
+class Model(Protocol):
+    """A link, or what walks over parameters like one."""
+
+    def namedparams(self, include_uninit: bool) -> Iterator[tuple[str, Parameter]]: ...
 
 
 class DistinctParam(NamedTuple):
@@ -24,7 +31,7 @@ class DistinctParam(NamedTuple):
         return len(self.names) > 1
 
 
-def distinct_params(model: Any, include_uninit: bool = True) -> list[DistinctParam]:
+def distinct_params(model: Model, include_uninit: bool = True) -> list[DistinctParam]:
     """Each parameter of ``model`` once, with all of its names, by its first name.
 
     Code that makes, sends, counts or saves something for each parameter walks this

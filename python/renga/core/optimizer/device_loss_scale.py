@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy
 
 from renga import _core
 from renga._core import Variable
+from renga.core.parameter import Parameter
 from renga.core.types import Array
 from renga.core.variable import as_factor, as_variable
 
@@ -48,7 +49,11 @@ class DeviceLossScale:
         mask = _core.ops.stack([self._overflows, self._skipped], 0)
         self._mask = _core.ops.cast(mask, _FLOAT32)
 
-    def update(self, params: Iterable[Any], before_update: Any) -> None:
+    def update(
+        self,
+        params: Iterable[Parameter],
+        before_update: Callable[[Parameter], object] | None,
+    ) -> None:
         """Updates parameters, unless gradients have overflowed."""
         for param in params:
             if before_update is not None:
@@ -69,7 +74,7 @@ class DeviceLossScale:
         self.scale = _core.ops.clip(scale, 1.0, largest)
         self._skipped = self._skipped + self._overflows
 
-    def unscale(self, params: Iterable[Any]) -> None:
+    def unscale(self, params: Iterable[Parameter]) -> None:
         """Divides the gradients by the scale, of float32 updates when they begin."""
         for param in params:
             rule = param.update_rule

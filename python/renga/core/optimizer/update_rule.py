@@ -265,7 +265,7 @@ class UpdateRule(Hookable):
         check_count(f"{type(self).__name__}.predict: steps", steps, 0)
         return _core.optimizers.predict([self.prediction(param, out)], steps)[0]
 
-    def prediction(self, param: Parameter, out: Array | None) -> tuple[Any, ...]:
+    def prediction(self, param: Parameter, out: Array | None) -> tuple[object, ...]:
         """The arguments that ``predict`` passes to the core for one parameter."""
         if not param.is_initialized:
             raise ValueError(
@@ -284,7 +284,7 @@ class UpdateRule(Hookable):
                 master = param.array.astype(numpy.float32)
         return out, param, master, self.next_step(param)
 
-    def next_step(self, param: Any) -> Any:
+    def next_step(self, param: Any) -> object:
         """The step of an update that leaves the moments as they are, for ``predict``.
 
         Called after the first update. A rule that overrides ``update_core`` or

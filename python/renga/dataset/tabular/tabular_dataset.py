@@ -52,7 +52,7 @@ class TabularDataset(DatasetMixin):
         raise NotImplementedError
 
     @property
-    def slice(self) -> Any:
+    def slice(self) -> _Slicer:
         """``dataset.slice[rows]`` or ``dataset.slice[rows, keys]`` selects from it.
 
         Rows are a slice, a list of indices or of booleans; keys one name or position,
@@ -109,7 +109,7 @@ class TabularDataset(DatasetMixin):
         """A data set whose ``convert`` calls ``converter`` with the columns."""
         return DelegateDataset(WithConverter(self, converter))
 
-    def get_example(self, i: int) -> Any:
+    def get_example(self, i: int) -> object:
         columns = self.get_examples([i], None)
         return self._arrange(tuple(column[0] for column in columns))
 

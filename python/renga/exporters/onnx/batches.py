@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from renga.exporters.onnx.comparison import constants_of, first_user, structure_of
 
+if TYPE_CHECKING:
+    import onnx
+
 _MAX = numpy.iinfo(numpy.int64).max
 
 
-def for_any_batch(graphs: Sequence[Any], name: str = "batch") -> Any:
+def for_any_batch(
+    graphs: Sequence[onnx.ModelProto], name: str = "batch"
+) -> onnx.ModelProto:
     """The first of three graphs with its batch axes called ``name``, for any size.
 
     Args:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
+if TYPE_CHECKING:
+    import onnx
 
-def structure_of(model: Any) -> list[Any]:
+
+def structure_of(model: onnx.ModelProto) -> list[Any]:
     """Operators, names and attributes of all nodes."""
     return [
         (n.op_type, list(n.input), list(n.output), [str(a) for a in n.attribute])
@@ -15,20 +18,20 @@ def structure_of(model: Any) -> list[Any]:
     ]
 
 
-def constants_of(model: Any) -> dict[str, numpy.ndarray]:
+def constants_of(model: onnx.ModelProto) -> dict[str, numpy.ndarray]:
     """The constants by name."""
     import onnx
 
     return {x.name: onnx.numpy_helper.to_array(x) for x in model.graph.initializer}
 
 
-def first_user(graph: Any, name: str) -> str:
+def first_user(graph: onnx.GraphProto, name: str) -> str:
     """The first node that has an input called ``name``, and what called it."""
     node = next(n for n in graph.node if name in n.input)
     return f"{node.op_type}{node.doc_string}"
 
 
-def check_same(one: Any, other: object) -> None:
+def check_same(one: onnx.ModelProto, other: onnx.ModelProto) -> None:
     """Compares the graphs that two inputs of the same shape gave.
 
     Raises:

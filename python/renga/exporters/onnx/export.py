@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Callable, Union
+from typing import TYPE_CHECKING, Callable, Union
 
 import numpy
 
 from renga.exporters.onnx.batches import for_any_batch
 from renga.exporters.onnx.recording import Recording, each
 from renga.serializers.atomic import atomic_write
+
+if TYPE_CHECKING:
+    import onnx
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -22,7 +25,7 @@ def export(
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
     dynamic_batch: bool = False,
-) -> Any:
+) -> onnx.ModelProto:
     """The graph that ``model(*args)`` computes, as an ``onnx.ModelProto``.
 
     The model, a link or a function, is run in test mode on the given arrays and its

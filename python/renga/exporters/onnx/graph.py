@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -18,6 +18,9 @@ from renga.exporters.onnx import (  # noqa: F401
 )
 from renga.exporters.onnx.registry import FUNCTIONS, OPERATORS, Writer
 from renga.program import Call, Program, Value
+
+if TYPE_CHECKING:
+    import onnx
 
 
 class OnnxGraph:
@@ -97,7 +100,7 @@ class OnnxGraph:
             self._names[x] = self._constant(name, x.variable.array)
         return self._names[x]
 
-    def proto(self, name: str, outputs: Mapping[str, Value]) -> Any:
+    def proto(self, name: str, outputs: Mapping[str, Value]) -> onnx.GraphProto:
         """The graph that computes ``outputs``: the nodes that they depend on."""
         import onnx
 

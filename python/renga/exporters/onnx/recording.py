@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy
 
@@ -15,6 +15,9 @@ from renga.core.variable import Variable, as_array
 from renga.exporters.onnx.comparison import check_same
 from renga.exporters.onnx.graph import OnnxGraph
 from renga.program import Program, Recorder, Value
+
+if TYPE_CHECKING:
+    import onnx
 
 # ONNX 1.16 of 2024; ONNX Runtime reads it from 1.18 on.
 OPSET = 21
@@ -48,7 +51,7 @@ class Recording:
         self._input_names, self._output_names = input_names, output_names
         self._state = numpy.random.get_state()
 
-    def checked_graph(self) -> Any:
+    def checked_graph(self) -> onnx.GraphProto:
         """The graph, compared with that for other values of the same shapes.
 
         Raises:
@@ -62,7 +65,7 @@ class Recording:
         check_same(proto, other)
         return proto
 
-    def graph(self, args: object) -> Any:
+    def graph(self, args: object) -> onnx.GraphProto:
         """The graph for arrays of these shapes, as an ``onnx.ModelProto``."""
         import onnx
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from renga.exporters.onnx.comparison import constants_of
 
+if TYPE_CHECKING:
+    import onnx
 
-def in_version(proto: Any, version: int, given: Collection[str] = ()) -> Any:
+
+def in_version(
+    proto: onnx.ModelProto, version: int, given: Collection[str] = ()
+) -> onnx.ModelProto:
     """A copy of a graph with the operators of an older version.
 
     What has become an input of an operator since then is an attribute again,

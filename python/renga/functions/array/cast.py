@@ -8,18 +8,18 @@ import numpy
 
 from renga import _core
 from renga.core.configuration import config
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, DTypeLike
 from renga.core.variable import Variable, as_array, as_variable, holds_numbers
 from renga.functions.check import check_arrays
 from renga.utils.type_check import InvalidType
 
 
-def cast(x: ArrayLike, typ: Any) -> Variable:
+def cast(x: ArrayLike, typ: DTypeLike) -> Variable:
     """``x`` in dtype ``typ``; itself if it has that already."""
     check_arrays("cast", x)
     # Not skipped for equal dtypes: the core's bfloat16 arrays report float32.
     try:
-        return _core.ops.cast(as_variable(x), typ)
+        return _core.ops.cast(as_variable(x), typ)  # type: ignore[arg-type]
     except InvalidType:
         if holds_numbers(x):
             raise

@@ -131,7 +131,7 @@ def _one_per_axis(shape: tuple[int, ...], keys: tuple[Any, ...]) -> list[Any] | 
     return every if are_integers else None
 
 
-def indexed_axes(keys: tuple[Any, ...]) -> int:
+def indexed_axes(keys: tuple[object, ...]) -> int:
     """How many axes have a key of their own."""
     return sum(key is not None and key is not Ellipsis for key in keys)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.cast import promoted
 from renga.functions.check import check_floats, checked_indices
@@ -15,7 +16,10 @@ from renga.utils.type_check import InvalidType
 
 
 def sparse_matmul(
-    a: Any, b: Any, transa: bool = False, transb: bool = False
+    a: ArrayLike | CooMatrix,
+    b: ArrayLike | CooMatrix,
+    transa: bool = False,
+    transb: bool = False,
 ) -> Variable:
     """``a b`` of matrices or batches of them, one being a ``CooMatrix``.
 
@@ -36,6 +40,7 @@ def sparse_matmul(
     if isinstance(a, CooMatrix):
         return _product(a, b, transa, transb)
     # a b = (b^T a^T)^T
+    assert isinstance(b, CooMatrix)
     y = _product(b, a, not transb, not transa)
     return _core.ops.swapaxes(y, -1, -2)
 

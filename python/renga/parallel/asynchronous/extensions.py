@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from renga.extensions.reports.plot_report import PlotReport
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
@@ -12,6 +12,9 @@ from renga.parallel.asynchronous.server import ServerOptimizer
 from renga.serializers.atomic import atomic_write
 from renga.training import extension
 from renga.training.trainer import Trainer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _Evaluator = TypeVar("_Evaluator")
 
@@ -128,7 +131,7 @@ class StalenessPlot(extension.Extension):
         with atomic_write(path) as file:
             figure.savefig(file, format=form, bbox_inches="tight")
 
-    def draw(self, axes: Any) -> None:
+    def draw(self, axes: Axes) -> None:
         """Draws a bar for each staleness, in clocks."""
         counts = self._optimizer.staleness_histogram()
         axes.bar(list(counts), list(counts.values()))

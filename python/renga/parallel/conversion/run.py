@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from renga.communicators import Communicator
 from renga.core.link import Link
@@ -15,6 +15,8 @@ from renga.parallel.conversion.first_calls import FirstCalls
 from renga.parallel.conversion.loads import Loads
 from renga.parallel.conversion.tracked_link import loaded_class, tracked_class
 from renga.parallel.placement.tracker import PlacementTracker, tracking
+
+_Result = TypeVar("_Result")
 
 # The arguments of a call inside of the ranks, and what makes its result the caller's,
 # if that has replicated arrays.
@@ -43,10 +45,10 @@ class ParallelRun:
     def __call__(
         self,
         model: Link,
-        run: Callable[..., object],
+        run: Callable[..., _Result],
         args: Sequence[object],
         kwargs: Mapping[str, object],
-    ) -> Any:
+    ) -> _Result:
         """The result of ``run(*args, **kwargs)``, a forward pass of ``model``."""
         compared = self._compared(args, kwargs)
         require_same_call(self.comm, model, self.loads, compared, self.is_replicated)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from renga.backends import cuda
@@ -29,13 +29,13 @@ class ReplicatedParameter(Parameter):
                 param.__class__ = cls
                 param.comm = comm  # type: ignore[attr-defined]
 
-    def initialize(self, shape: Any) -> None:
+    def initialize(self, shape: int | Sequence[int]) -> None:
         super().initialize(shape)
         # With shapes of shards, the link itself says what it expects.
         if len(set(self.comm.allgather_obj(self.shape))) == 1:
             self.array = self._of_rank_0(self.array)
 
-    def allocate(self, shape: Any) -> None:
+    def allocate(self, shape: int | Sequence[int]) -> None:
         super().initialize(shape)
 
     @property

@@ -31,7 +31,7 @@ class PlacementTracker:
     """
 
     def __init__(
-        self, take_shard: Callable[[Any], object], sharded: Placement = SPATIAL
+        self, take_shard: Callable[[ArrayLike], object], sharded: Placement = SPATIAL
     ) -> None:
         self.take_shard = take_shard
         self.sharded = sharded

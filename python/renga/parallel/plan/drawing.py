@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _COLORS = {
     "forward": "#4c78a8",
@@ -27,7 +31,7 @@ class Bar(NamedTuple):
     end: float
 
 
-def figure(width: float, height: float) -> tuple[Any, Any]:
+def figure(width: float, height: float) -> tuple[Figure, Axes]:
     """A figure and its axes, without a display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

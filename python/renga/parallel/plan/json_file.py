@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from renga.serializers.atomic import atomic_write
 
 
-def write_json(path: str | os.PathLike[str], fields: dict[str, Any]) -> None:
+def write_json(path: str | os.PathLike[str], fields: Mapping[str, object]) -> None:
     """Writes an object as JSON, atomically."""
     with atomic_write(path, "w") as file:
         json.dump(fields, file, indent=1, sort_keys=True)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy
 
 from renga.core import reporter
-from renga.core.variable import as_array
+from renga.core.variable import Variable, as_array
 from renga.dataset.iterator import Iterator
 
 
-def next_batches(iterator: Iterator, count: int) -> list[Any]:
+def next_batches(iterator: Iterator, count: int) -> list[Sequence[object]]:
     """The next ``count`` batches, fewer at the end; StopIteration if there is none."""
     batches = [iterator.next()]
     with contextlib.suppress(StopIteration):
@@ -25,7 +25,7 @@ def next_batches(iterator: Iterator, count: int) -> list[Any]:
 
 def accumulate_gradients(
     batches: Sequence[Sequence[object]],
-    loss_of: Callable[[Any], Any],
+    loss_of: Callable[[Sequence[object]], Variable],
     loss_scale: float | None = None,
 ) -> None:
     """Adds the gradient of the mean loss over all examples to the parameters'.
@@ -52,7 +52,8 @@ def accumulate_gradients(
 
 
 def for_each_share(
-    batches: Sequence[Sequence[object]], visit: Callable[[Any, float], None]
+    batches: Sequence[Sequence[object]],
+    visit: Callable[[Sequence[object], float], None],
 ) -> None:
     """Calls ``visit(batch, share of all examples)`` for each batch.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from renga.backends.device import DeviceLike
 from renga.core import backend
@@ -13,6 +13,9 @@ from renga.core.optimizer import Optimizer
 from renga.dataset import convert
 from renga.dataset.iterator import Iterator
 from renga.training.updaters.standard_updater import StandardUpdater
+
+if TYPE_CHECKING:
+    from renga.training.trainer import Trainer
 
 
 class ParallelUpdater(StandardUpdater):
@@ -72,7 +75,7 @@ class ParallelUpdater(StandardUpdater):
         for name, device in self._devices.items():
             self._models[name].to_device(device)
 
-    def connect_trainer(self, trainer: Any) -> None:
+    def connect_trainer(self, trainer: Trainer) -> None:
         """Reports the values of the main copy only, under ``main``."""
         for name, model in self._models.items():
             if name != "main":

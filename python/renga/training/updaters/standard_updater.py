@@ -145,7 +145,7 @@ class StandardUpdater(Updater):
         """All optimizers by name."""
         return dict(self._optimizers)
 
-    def get_iterator(self, name: str) -> Any:
+    def get_iterator(self, name: str) -> Iterator:
         """The iterator called ``name``; the only one is ``"main"``."""
         return self._iterators[name]
 

@@ -43,7 +43,7 @@ Archive = Mapping[str, numpy.ndarray]
 
 
 def load(
-    archive: Archive, target: Serializable, rank: int, size: int, file: Any = None
+    archive: Archive, target: Serializable, rank: int, size: int, file: object = None
 ) -> None:
     """Loads ``target`` on rank ``rank`` of ``size`` from one rank's archive.
 
