@@ -1,8 +1,6 @@
 // The first floats of a vector, where an array ends, and rows of any length as vectors.
 #pragma once
 
-#include <utility>
-
 #include "simd/float_vector.h"
 #include "simd/vector.h"
 
@@ -74,20 +72,6 @@ template <class Target, class C, class Body>
   const int count = static_cast<int>(n - i);
   const V rest(load_first<Target>(x + i, count));
   body(select(first_lanes<Target, C>(count), rest, V(filling)), i, count);
-}
-
-// All lanes of v, put together in pairs: those of the first half with those of the second.
-template <class V, class Operation, int half = V::width / 2>
-[[gnu::always_inline]] inline typename V::value_type fold_lanes(const V& v, const Operation& fold) {
-  if constexpr (half == 0) {
-    return v.v[0];
-  } else {
-    const V other = [&]<int... k>(std::integer_sequence<int, k...>) __attribute__((always_inline)) {
-      return V(__builtin_shufflevector(v.v, v.v, ((k + half) % V::width)...));
-    }
-    (std::make_integer_sequence<int, V::width>());
-    return fold_lanes<V, Operation, half / 2>(fold(v, other), fold);
-  }
 }
 
 }  // namespace renga::simd

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -117,6 +118,20 @@ struct RegisterMask {
   std::conditional_t<is_single, std::uint16_t, std::uint8_t> bits;
 };
 
+// All lanes of v, put together in pairs: those of the first half with those of the second.
+template <class V, class Operation, int half = V::width / 2>
+[[gnu::always_inline]] inline typename V::value_type fold_lanes(const V& v, const Operation& fold) {
+  if constexpr (half == 0) {
+    return v.v[0];
+  } else {
+    const V other = [&]<int... k>(std::integer_sequence<int, k...>) __attribute__((always_inline)) {
+      return V(__builtin_shufflevector(v.v, v.v, ((k + half) % V::width)...));
+    }
+    (std::make_integer_sequence<int, V::width>());
+    return fold_lanes<V, Operation, half / 2>(fold(v, other), fold);
+  }
+}
+
 // A vector of elements of type C, as a value with arithmetic and as functions of V, which is the
 // compiler's own type. load() and store() convert elements of a dtype that is computed in C.
 template <class Target, class C>
@@ -129,6 +144,7 @@ struct Vector {
   using UnalignedHalves [[gnu::vector_size(2 * Target::width), gnu::aligned(2), gnu::may_alias]] =
       std::uint16_t;
   using Integers [[gnu::vector_size(4 * width), gnu::aligned(4), gnu::may_alias]] = std::int32_t;
+  using Bytes [[gnu::may_alias]] = std::uint8_t[width];
   using Lanes = typename LaneMask<Target, C>::Lanes;
   using M =
       std::conditional_t<Target::has_mask_registers, RegisterMask<Target, C>, LaneMask<Target, C>>;
@@ -225,6 +241,11 @@ struct Vector {
       const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
       return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes));
     }
+    if constexpr (Target::width == 16 && std::is_same_v<C, float>) {
+      Integers words;
+      asm("vpmovzxbd %1, %0" : "=v"(words) : "m"(*reinterpret_cast<const Bytes*>(from)));
+      return __builtin_convertvector(words, V);
+    }
 #endif
     return load_each(from);
   }
@@ -238,6 +259,11 @@ struct Vector {
       const __m128i halves =
           _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
       return _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(halves, halves));
+    }
+    if constexpr (Target::width == 16 && std::is_same_v<C, float>) {
+      const Integers words = __builtin_convertvector(v, Integers);
+      asm("vpmovdb %1, %0" : "=m"(*reinterpret_cast<Bytes*>(to)) : "v"(words));
+      return;
     }
 #endif
     store_each(v, to);
@@ -278,9 +304,9 @@ struct Vector {
     }
   }
   [[gnu::always_inline]] static C sum(const V& v) {
-    C total = 0;
-    for (int lane = 0; lane < width; ++lane) total += v[lane];
-    return total;
+    return fold_lanes(
+        Vector(v),
+        [](const Vector& a, const Vector& b) __attribute__((always_inline)) { return a + b; });
   }
 
   V v;

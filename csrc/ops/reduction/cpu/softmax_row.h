@@ -69,8 +69,7 @@ double sum_exponentials(const C* x, std::int64_t n, C top, C* terms) {
             sum = sum + term;
             if (terms != nullptr) store_some(term, count, terms + begin + i);
           });
-      total += static_cast<double>(simd::fold_lanes(
-          sum, [](const V& a, const V& b) __attribute__((always_inline)) { return a + b; }));
+      total += static_cast<double>(V::sum(sum.v));
     }
   });
   return total;
