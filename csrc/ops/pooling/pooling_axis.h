@@ -29,6 +29,12 @@ struct PoolingAxis {
     const std::int64_t end = (i + pad) / stride + 1;
     return {beyond < 0 ? 0 : beyond / stride + 1, end < positions ? end : positions};
   }
+  // Whether the windows are single elements or pairs of them, one after the other.
+  bool are_elements() const { return are_runs(1); }
+  bool are_pairs() const { return are_runs(2); }
+  bool are_runs(std::int64_t length) const {
+    return ksize == length && stride == length && pad == 0 && length * positions <= size;
+  }
 
   std::int64_t pad, stride, ksize, size, positions;
 };

@@ -18,10 +18,21 @@ namespace {
 
 using maps::isnan, maps::select;
 
-// Calls body(L, c) with vectors, or single numbers, that cover n channels.
+// Calls run(target), which is always inlined, with the best target for n channels.
+template <class T, class Run>
+void run_on_channels(std::int64_t n, const Run& run) {
+  if (n < simd::Avx512::width) return simd::run_on<simd::Avx2>(run);
+  simd::dispatch_for<T>(run);
+}
+
+// Calls body(L, c), which is always inlined, with vectors, or single numbers, that cover n
+// channels.
 template <class T, class Body>
 void for_each_channel(std::int64_t n, const Body& body) {
-  simd::for_each_vector<simd::Avx2, Compute<T>>(0, n, body);
+  run_on_channels<T>(
+      n, [&](auto target) __attribute__((always_inline)) {
+        simd::for_each_vector<decltype(target), Compute<T>>(0, n, body);
+      });
 }
 
 bool has_contiguous_channels(const Array& x) {
@@ -64,13 +75,6 @@ void for_each_plane(const Array& out, std::int64_t cost, const Plane& plane) {
       out, cost, [] { return 0; }, [&](std::int64_t n, std::int64_t c, int) { plane(n, c); });
 }
 
-template <class Visit>
-void for_each_position(const Array& image, const Visit& visit) {
-  for (std::int64_t i = 0; i < image.shape(2); ++i) {
-    for (std::int64_t j = 0; j < image.shape(3); ++j) visit(i, j);
-  }
-}
-
 template <class I>
 inline constexpr I kNoIndex = static_cast<I>(-1);
 
@@ -93,20 +97,23 @@ void max_by_pixels(const Array& x, const Array& y, const Array& indices, const P
         });
         T* to = Pixels<T>(y, n, 0).at(o, p);
         I* index_to = Pixels<I>(indices, n, 0).at(o, p);
-        for_each_channel<T>(y.shape(1), [&]<class L>(L, std::int64_t c) {
-          using V = typename L::Value;
-          V best(-std::numeric_limits<C>::infinity());
-          V index(static_cast<C>(kNoIndex<I>));
-          // The loop goes from last to first, so that the first of equal elements and of NaNs wins.
-          for (auto source = sources.rbegin(); source != sources.rend(); ++source) {
-            const V v(L::load(source->element + c));
-            const auto better = (v >= best) || isnan(v);
-            best = select(better, v, best);
-            index = select(better, V(source->index), index);
-          }
-          L::store(best, to + c);
-          L::store(index, index_to + c);
-        });
+        for_each_channel<T>(
+            y.shape(1), [&]<class L>(L, std::int64_t c) __attribute__((always_inline)) {
+              using V = typename L::Value;
+              V best(-std::numeric_limits<C>::infinity());
+              V index(static_cast<C>(kNoIndex<I>));
+              // The loop goes from last to first, so that the first of equal elements and of NaNs
+              // wins.
+              for (auto source = sources.rbegin(); source != sources.rend(); ++source) {
+                const V v(L::load(source->element + c));
+                const auto is_nan = isnan(v), is_best = v >= best;
+                const V number(source->index);
+                best = select(is_best, v, select(is_nan, v, best));
+                index = select(is_best, number, select(is_nan, number, index));
+              }
+              L::store(best, to + c);
+              L::store(index, index_to + c);
+            });
       });
 }
 
@@ -203,15 +210,16 @@ void scatter_by_pixels(const Array& gy, const Array& indices, const Array& gx,
       sources.push_back({from.at(o, p), index_from.at(o, p), static_cast<C>(index)});
     });
     T* to = Pixels<T>(gx, n, 0).at(i, j);
-    for_each_channel<T>(gx.shape(1), [&]<class L>(L, std::int64_t c) {
-      using V = typename L::Value;
-      V total(C(0));
-      for (const Source& source : sources) {
-        const auto selected = V(L::load(source.index + c)) == V(source.expected);
-        total = total + select(selected, V(L::load(source.gradient + c)), V(C(0)));
-      }
-      L::store(total, to + c);
-    });
+    for_each_channel<T>(
+        gx.shape(1), [&]<class L>(L, std::int64_t c) __attribute__((always_inline)) {
+          using V = typename L::Value;
+          V total(C(0));
+          for (const Source& source : sources) {
+            const auto selected = V(L::load(source.index + c)) == V(source.expected);
+            total = total + select(selected, V(L::load(source.gradient + c)), V(C(0)));
+          }
+          L::store(total, to + c);
+        });
   });
 }
 
@@ -229,40 +237,74 @@ void fill_plane(const Array& x, const Pixels<T>& to) {
   }
 }
 
+// Calls visit(number, element) for the numbers of a channel of `pooled` and the elements of `image`
+// that their indices name, or nullptr where they name none.
+template <class I, class Number, class Element, class Visit>
+void for_each_named(const Array& pooled, const Array& indices, const Array& image,
+                    const PoolingGrid& grid, const WindowOffsets& offsets, std::int64_t n,
+                    std::int64_t c, const Visit& visit) {
+  const Pixels<Number> numbers(pooled, n, c);
+  const Pixels<const I> index_from(indices, n, c);
+  const auto plane = reinterpret_cast<std::uintptr_t>(Pixels<Element>(image, n, c).at(0, 0));
+  const std::int64_t step = pooled.strides()[3] / pooled.itemsize();
+  const std::int64_t index_step = indices.strides()[3] / indices.itemsize();
+  for (std::int64_t o = 0; o < pooled.shape(2); ++o) {
+    Number* number = numbers.at(o, 0);
+    const I* index = index_from.at(o, 0);
+    std::int64_t window =
+        grid.rows.origin(o) * image.strides()[2] + grid.columns.origin(0) * image.strides()[3];
+    for (std::int64_t p = 0; p < pooled.shape(3); ++p) {
+      const auto at = plane + static_cast<std::uintptr_t>(window + offsets.of(*index));
+      visit(*number, *index == kNoIndex<I> ? nullptr : reinterpret_cast<Element*>(at));
+      number += step;
+      index += index_step;
+      window += grid.columns.stride * image.strides()[3];
+    }
+  }
+}
+
 template <class T, class I>
 void scatter_by_planes(const Array& gy, const Array& indices, const Array& gx,
                        const PoolingGrid& grid) {
   using C = Compute<T>;
+  const WindowOffsets offsets(gx, grid);
   for_each_plane(gx, 1, [&](std::int64_t n, std::int64_t c) {
-    const Pixels<const T> from(gy, n, c);
-    const Pixels<const I> index_from(indices, n, c);
-    const Pixels<T> to(gx, n, c);
-    fill_plane(gx, to);
-    for_each_position(gy, [&](std::int64_t o, std::int64_t p) {
-      const I index = *index_from.at(o, p);
-      if (index == kNoIndex<I>) return;
-      const auto [i, j] = grid.element(o, p, index);
-      T& total = *to.at(i, j);
-      total = T(static_cast<C>(total) + static_cast<C>(*from.at(o, p)));
-    });
+    fill_plane(gx, Pixels<T>(gx, n, c));
+    for_each_named<I, const T, T>(
+        gy, indices, gx, grid, offsets, n, c, [](const T& number, T* element) {
+          if (element != nullptr) *element = T(static_cast<C>(*element) + static_cast<C>(number));
+        });
   });
 }
 
 template <class T, class I>
 void gather_by_planes(const Array& x, const Array& indices, const Array& y,
                       const PoolingGrid& grid) {
+  const WindowOffsets offsets(x, grid);
   for_each_plane(y, 1, [&](std::int64_t n, std::int64_t c) {
-    const Pixels<const T> from(x, n, c);
-    const Pixels<const I> index_from(indices, n, c);
-    const Pixels<T> to(y, n, c);
-    for_each_position(y, [&](std::int64_t o, std::int64_t p) {
-      const I index = *index_from.at(o, p);
-      *to.at(o, p) = T(Compute<T>(0));
-      if (index == kNoIndex<I>) return;
-      const auto [i, j] = grid.element(o, p, index);
-      *to.at(o, p) = *from.at(i, j);
-    });
+    for_each_named<I, T, const T>(y, indices, x, grid, offsets, n, c,
+                                  [](T& number, const T* element) {
+                                    number = element != nullptr ? *element : T(Compute<T>(0));
+                                  });
   });
+}
+
+// pixel = (sum of the sources) / divisor, for `count` vectors of channels from c on.
+template <class L, int count, class T>
+[[gnu::always_inline]] inline void sum_channels(const std::vector<const T*>& sources,
+                                                std::int64_t c, std::int64_t divisor, T* pixel) {
+  using V = typename L::Value;
+  V totals[count];
+  for (V& each : totals) each = V(0);
+  for (const T* source : sources) {
+#pragma GCC unroll 8
+    for (int k = 0; k < count; ++k) totals[k] = totals[k] + V(L::load(source + c + k * L::width));
+  }
+#pragma GCC unroll 8
+  for (int k = 0; k < count; ++k) {
+    const V total = divisor == 1 ? totals[k] : V(totals[k] / V(static_cast<Compute<T>>(divisor)));
+    L::store(total, pixel + c + k * L::width);
+  }
 }
 
 // to = (sum of the elements of `from` that each_source(row, column, visit) visits) / divisor, with
@@ -271,41 +313,30 @@ void gather_by_planes(const Array& x, const Array& indices, const Array& y,
 template <class T, class EachSource>
 void sum_by_pixels(const Array& from, const Array& to, std::int64_t divisor,
                    const EachSource& each_source) {
-  using C = Compute<T>;
-  using V = simd::Vector<simd::Avx2, C>;
-  constexpr int kTogether = 8;
   const std::int64_t channels = to.shape(1);
-  const auto quotient = [divisor]<class L>(const L& total) {
-    return divisor == 1 ? total : L(total / L(static_cast<C>(divisor)));
-  };
   for_each_pixel<const T*>(
       to, 4, [&](std::int64_t n, std::int64_t i, std::int64_t j, auto& sources) {
         const Pixels<const T> elements(from, n, 0);
         each_source(i, j, [&](std::int64_t row, std::int64_t column, std::int64_t) {
           sources.push_back(elements.at(row, column));
         });
-        T* target = Pixels<T>(to, n, 0).at(i, j);
-        std::int64_t c = 0;
-        for (; c + kTogether * V::width <= channels; c += kTogether * V::width) {
-          V totals[kTogether];
-          for (V& each : totals) each = V(C(0));
-          for (const T* source : sources) {
-#pragma GCC unroll 8
-            for (int k = 0; k < kTogether; ++k) {
-              totals[k] = totals[k] + V(V::load(source + c + k * V::width));
-            }
-          }
-#pragma GCC unroll 8
-          for (int k = 0; k < kTogether; ++k) {
-            V::store(quotient(totals[k]), target + c + k * V::width);
-          }
-        }
-        if (c == channels) return;
-        simd::for_each_vector<simd::Avx2, C>(c, channels, [&]<class L>(L, std::int64_t k) {
-          typename L::Value total(C(0));
-          for (const T* source : sources) total = total + typename L::Value(L::load(source + k));
-          L::store(quotient(total), target + k);
-        });
+        T* const pixel = Pixels<T>(to, n, 0).at(i, j);
+        run_on_channels<T>(
+            channels, [&](auto target) __attribute__((always_inline)) {
+              using V = simd::Vector<decltype(target), Compute<T>>;
+              std::int64_t c = 0;
+              for (; c + 8 * V::width <= channels; c += 8 * V::width) {
+                sum_channels<V, 8>(sources, c, divisor, pixel);
+              }
+              for (; c + 4 * V::width <= channels; c += 4 * V::width) {
+                sum_channels<V, 4>(sources, c, divisor, pixel);
+              }
+              if (c == channels) return;
+              simd::for_each_vector<decltype(target), Compute<T>>(
+                  c, channels, [&]<class L>(L, std::int64_t last) __attribute__((always_inline)) {
+                    sum_channels<L, 1>(sources, last, divisor, pixel);
+                  });
+            });
       });
 }
 
@@ -327,6 +358,37 @@ C sum_run(const T* x, std::int64_t n) {
   return total;
 }
 
+// The sums of windows of a row's numbers.
+template <class C>
+void sum_along_row(const C* row, const PoolingAxis& columns, std::vector<C>& sums) {
+  C* const to = sums.data();
+  if (columns.are_elements()) {
+    std::copy_n(row, columns.positions, to);
+  } else if (columns.are_pairs()) {
+    for (std::int64_t p = 0; p < columns.positions; ++p) to[p] = row[2 * p] + row[2 * p + 1];
+  } else {
+    for (std::int64_t p = 0; p < columns.positions; ++p) {
+      const Span js = columns.inside(p);
+      const C* const window = row + columns.origin(p);
+      C total = 0;
+      for (std::int64_t j = js.begin; j < js.end; ++j) total += window[j];
+      to[p] = total;
+    }
+  }
+}
+
+// to[i] = T(from[i] / divisor), `step` elements apart.
+template <class C, class T>
+void divide_row(const std::vector<C>& from, std::int64_t divisor, T* to, std::int64_t step) {
+  const auto n = static_cast<std::int64_t>(from.size());
+  const auto by = static_cast<C>(divisor);
+  if (step == 1) {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = T(from[i] / by);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) to[i * step] = T(from[i] / by);
+  }
+}
+
 // The sums of windows divided by `divisor`: of their rows, then of what these have in columns.
 template <class T>
 void sum_windows_by_planes(const Array& x, const Array& y, const PoolingGrid& grid,
@@ -335,8 +397,16 @@ void sum_windows_by_planes(const Array& x, const Array& y, const PoolingGrid& gr
   const std::int64_t width = x.shape(3);
   const bool are_runs = y.shape(3) == 1 && grid.columns.inside(0).end == width &&
                         grid.columns.inside(0).begin == 0 && x.strides()[2] == width * x.itemsize();
-  const auto make = [&] { return std::vector<C>(static_cast<std::size_t>(width)); };
-  for_each_plane(y, 4, make, [&](std::int64_t n, std::int64_t c, auto& rows) {
+  const std::int64_t step = y.strides()[3] / y.itemsize();
+  struct Memory {
+    std::vector<C> rows, sums;
+  };
+  const auto make = [&] {
+    return Memory{std::vector<C>(static_cast<std::size_t>(width)),
+                  std::vector<C>(static_cast<std::size_t>(y.shape(3)))};
+  };
+  for_each_plane(y, 4, make, [&](std::int64_t n, std::int64_t c, Memory& memory) {
+    auto& [rows, sums] = memory;
     const Pixels<const T> from(x, n, c);
     const Pixels<T> to(y, n, c);
     for (std::int64_t o = 0; o < y.shape(2); ++o) {
@@ -349,13 +419,8 @@ void sum_windows_by_planes(const Array& x, const Array& y, const PoolingGrid& gr
       }
       std::fill(rows.begin(), rows.end(), C(0));
       for (std::int64_t i = is.begin; i < is.end; ++i) add_row(from.at(top + i, 0), rows);
-      for (std::int64_t p = 0; p < y.shape(3); ++p) {
-        const Span js = grid.columns.inside(p);
-        const C* const window = rows.data() + grid.columns.origin(p);
-        C total = 0;
-        for (std::int64_t j = js.begin; j < js.end; ++j) total += window[j];
-        *to.at(o, p) = T(total / static_cast<C>(divisor));
-      }
+      sum_along_row(rows.data(), grid.columns, sums);
+      divide_row(sums, divisor, to.at(o, 0), step);
     }
   });
 }
@@ -378,8 +443,9 @@ void repeat_by_planes(const Array& y, const Array& x, const PoolingGrid& grid,
   const std::vector<std::int32_t> rows = only_positions(grid.rows),
                                   columns = only_positions(grid.columns);
   const std::int64_t width = x.shape(3), positions = y.shape(3);
-  const bool are_pairs = grid.columns.ksize == 2 && grid.columns.stride == 2 &&
-                         grid.columns.pad == 0 && width == 2 * positions;
+  const bool are_pairs = grid.columns.are_pairs() && width == 2 * positions;
+  const bool are_elements = grid.columns.are_elements() && width == positions;
+  const std::int64_t step = y.strides()[3] / y.itemsize();
   // Element -1 is the 0 of what no window covers.
   const auto make = [&] { return std::vector<T>(static_cast<std::size_t>(positions + 1)); };
   for_each_plane(x, 1, make, [&](std::int64_t n, std::int64_t c, auto& memory) {
@@ -396,10 +462,18 @@ void repeat_by_planes(const Array& y, const Array& x, const PoolingGrid& grid,
         continue;
       }
       written = o;
-      for (std::int64_t p = 0; p < positions; ++p) {
-        quotients[p] = o < 0          ? T(C(0))
-                       : divisor == 1 ? *from.at(o, p)
-                                      : T(static_cast<C>(*from.at(o, p)) / static_cast<C>(divisor));
+      if (o < 0) {
+        std::fill_n(quotients, positions, T(C(0)));
+      } else if (divisor == 1 && step == 1) {
+        std::copy_n(from.at(o, 0), positions, quotients);
+      } else {
+        for (std::int64_t p = 0; p < positions; ++p) {
+          quotients[p] = T(static_cast<C>(from.at(o, 0)[p * step]) / static_cast<C>(divisor));
+        }
+      }
+      if (are_elements) {
+        std::copy_n(quotients, width, row);
+        continue;
       }
       if (are_pairs) {
         for (std::int64_t p = 0; p < positions; ++p) row[2 * p] = row[2 * p + 1] = quotients[p];
@@ -411,14 +485,57 @@ void repeat_by_planes(const Array& y, const Array& x, const PoolingGrid& grid,
   });
 }
 
+// The same with contiguous channels: pixels are repeated.
+template <class T>
+void repeat_by_pixels(const Array& y, const Array& x, const PoolingGrid& grid,
+                      std::int64_t divisor) {
+  using C = Compute<T>;
+  const std::vector<std::int32_t> rows = only_positions(grid.rows),
+                                  columns = only_positions(grid.columns);
+  const std::int64_t height = x.shape(2), width = x.shape(3), channels = x.shape(1);
+  const auto write_pixel = [&](const T* from, T* to) {
+    if (divisor == 1) {
+      std::copy_n(from, channels, to);
+      return;
+    }
+    for_each_channel<T>(
+        channels, [=]<class L>(L, std::int64_t c) __attribute__((always_inline)) {
+          using V = typename L::Value;
+          L::store(V(V(L::load(from + c)) / V(static_cast<C>(divisor))), to + c);
+        });
+  };
+  parallel_for(x.shape(0) * height, width * channels, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t k = begin; k < end; ++k) {
+      const std::int64_t n = k / height, i = k % height;
+      const Pixels<const T> from(y, n, 0);
+      const Pixels<T> to(x, n, 0);
+      const std::int64_t o = rows[static_cast<std::size_t>(i)];
+      const bool is_repeated = k > begin && i > 0 && o == rows[static_cast<std::size_t>(i - 1)];
+      std::int64_t written = -2;
+      for (std::int64_t j = 0; j < width; ++j) {
+        const std::int64_t p = o < 0 ? -1 : columns[static_cast<std::size_t>(j)];
+        if (is_repeated) {
+          std::copy_n(to.at(i - 1, j), channels, to.at(i, j));
+        } else if (p == written) {
+          std::copy_n(to.at(i, j - 1), channels, to.at(i, j));
+        } else if (p < 0) {
+          std::fill_n(to.at(i, j), channels, T(C(0)));
+        } else {
+          write_pixel(from.at(o, p), to.at(i, j));
+        }
+        written = p;
+      }
+    }
+  });
+}
+
 // The transpose of it: each number of y goes to all of its window.
 template <class T>
 void spread_by_planes(const Array& y, const Array& x, const PoolingGrid& grid,
                       std::int64_t divisor) {
   using C = Compute<T>;
   const std::int64_t width = x.shape(3), positions = y.shape(2);
-  if (grid.rows.stride >= grid.rows.ksize && grid.columns.stride >= grid.columns.ksize &&
-      (width == 1 || x.strides()[3] == x.itemsize())) {
+  if (grid.are_apart() && (width == 1 || x.strides()[3] == x.itemsize())) {
     return repeat_by_planes<T>(y, x, grid, divisor);
   }
   for_each_plane(x, 4, [&](std::int64_t n, std::int64_t c) {
@@ -530,6 +647,7 @@ void spread_cpu(const Array& y, const Array& x, const PoolingWindow& window, std
       from = empty_in_order(y.shape(), memory_order(x), y.dtype());
       copy(y, from);
     }
+    if (grid.are_apart()) return repeat_by_pixels<T>(from, x, grid, divisor);
     sum_by_pixels<T>(from, x, divisor, [&](std::int64_t i, std::int64_t j, const auto& visit) {
       grid.for_each_covering(i, j, visit);
     });

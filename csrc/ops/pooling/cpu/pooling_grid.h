@@ -20,12 +20,7 @@ struct TabledAxis : PoolingAxis {
 
 struct PoolingGrid {
   PoolingGrid(const Array& x, const Array& y, const PoolingWindow& window)
-      : rows(x, y, window, 0), columns(x, y, window, 1) {
-    if (window.area() > kLargestTable) return;
-    for (std::int64_t index = 0; index < window.area(); ++index) {
-      offsets_.push_back({index / columns.ksize, index % columns.ksize});
-    }
-  }
+      : rows(x, y, window, 0), columns(x, y, window, 1) {}
 
   // Calls visit(row, column, index in the window) for the elements of x in the window at (o, p) of
   // y.
@@ -53,18 +48,34 @@ struct PoolingGrid {
     }
   }
 
-  // The row and column of x of element `index` in the window at (o, p) of y.
-  Pair element(std::int64_t o, std::int64_t p, std::int64_t index) const {
-    const Pair within = offsets_.empty() ? Pair{index / columns.ksize, index % columns.ksize}
-                                         : offsets_[static_cast<std::size_t>(index)];
-    return {rows.origin(o) + within[0], columns.origin(p) + within[1]};
-  }
+  // Whether no two windows have an element in common.
+  bool are_apart() const { return rows.stride >= rows.ksize && columns.stride >= columns.ksize; }
 
   TabledAxis rows, columns;
+};
+
+// Where the elements of a window of x are by index, in bytes from its first one.
+class WindowOffsets {
+ public:
+  WindowOffsets(const Array& x, const PoolingGrid& grid)
+      : row_step_(x.strides()[2]), column_step_(x.strides()[3]), columns_(grid.columns.ksize) {
+    constexpr std::int64_t kLargestTable = 1 << 12;
+    const std::int64_t area = grid.rows.ksize * columns_;
+    for (std::int64_t k = 0; area <= kLargestTable && k < area; ++k) table_.push_back(computed(k));
+  }
+  // Of any number, for one that is no index.
+  std::int64_t of(std::int64_t index) const {
+    const auto k = static_cast<std::size_t>(index);
+    return k < table_.size() ? table_[k] : computed(index);
+  }
 
  private:
-  static constexpr std::int64_t kLargestTable = 1 << 12;
-  std::vector<Pair> offsets_;  // by index; dividing would take longer than all the rest
+  std::int64_t computed(std::int64_t index) const {
+    return index / columns_ * row_step_ + index % columns_ * column_step_;
+  }
+
+  std::int64_t row_step_, column_step_, columns_;
+  std::vector<std::int64_t> table_;  // dividing would take longer than all the rest
 };
 
 // Access to the pixels of one channel, or to the first channel of pixels with contiguous channels.
