@@ -226,6 +226,10 @@ LAYERS = {
     "local response": lambda: (F.local_response_normalization, IMAGES[:4]),
     "dropout": lambda: (F.dropout, IMAGES),
     "softmax": lambda: (F.softmax, SEQUENCE.reshape(640, 100)),
+    "softmax of columns": lambda: (
+        lambda x: F.log_softmax(x, 0),
+        random_array(0, 9000, 10),
+    ),
     "cross entropy": lambda: (
         lambda x: F.softmax_cross_entropy(x, LABELS),
         random_array(0, 5000, 100),

@@ -1,7 +1,7 @@
 #include "ops/reduction/softmax.h"
 
 #include "devices/gil_release.h"
-#include "ops/reduction/cpu/softmax_columns.h"
+#include "ops/reduction/cpu/softmax_joined.h"
 #include "ops/reduction/cpu/softmax_row.h"
 
 namespace renga {
@@ -11,6 +11,15 @@ template <class T>
 void softmax_along(const Array& x, int axis, bool log, const Array& y) {
   const std::int64_t n = x.shape(axis);
   const bool by_columns = suits_columns<T>(x, axis);
+  if constexpr (std::is_same_v<T, Compute<T>>) {
+    if (joins_rows<T>(axis, std::array{&x, &y})) {
+      const std::int64_t m = x.strides()[axis] / x.itemsize();
+      for (std::int64_t at = 0; at < x.size(); at += n * m) {
+        softmax_of_joined_rows<T>(x.as<T>() + at, n, m, log, y.as<T>() + at);
+      }
+      return;
+    }
+  }
   const Array xs = select_view(x, axis, 0), ys = select_view(y, axis, 0);
   parallel_walk(
       make_loop<2>({&ys, &xs}), 10 * n, [&](std::int64_t m, const auto& p, const auto& s) {
@@ -36,6 +45,15 @@ template <class T>
 void softmax_grad_along(const Array& y, const Array& gy, int axis, bool log, const Array& gx) {
   const std::int64_t n = y.shape(axis);
   const bool by_columns = suits_columns<T>(y, axis);
+  if constexpr (std::is_same_v<T, Compute<T>>) {
+    if (joins_rows<T>(axis, std::array{&y, &gy, &gx})) {
+      const std::int64_t m = y.strides()[axis] / y.itemsize();
+      for (std::int64_t at = 0; at < y.size(); at += n * m) {
+        softmax_grad_of_joined_rows<T>(y.as<T>() + at, gy.as<T>() + at, n, m, log, gx.as<T>() + at);
+      }
+      return;
+    }
+  }
   const Array ys = select_view(y, axis, 0), gys = select_view(gy, axis, 0);
   const Array gxs = select_view(gx, axis, 0);
   parallel_walk(make_loop<3>({&gxs, &ys, &gys}), (log ? 10 : 3) * n,

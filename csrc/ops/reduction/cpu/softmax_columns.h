@@ -264,35 +264,44 @@ void column_exponentials(const Columns<const C>& x, std::int64_t n, const Column
       });
 }
 
+// y = (x - top) - shift.
+template <class C>
+void column_logarithms(const Columns<const C>& x, std::int64_t n, const C* tops, const C* shifts,
+                       const Columns<C>& y) {
+  softmax_columns::store_values(
+      y, n, [=]<class V>(V, std::int64_t i, int k) __attribute__((always_inline)) {
+        return (V(V::load(x.row(i) + k)) - V(V::load(tops + k))) - V(V::load(shifts + k));
+      });
+}
+
+// y *= scale.
+template <class C>
+void scale_columns(const Columns<C>& y, std::int64_t n, const C* scales) {
+  softmax_columns::store_values(
+      y, n, [=]<class V>(V, std::int64_t i, int k) __attribute__((always_inline)) {
+        return V(V::load(y.row(i) + k)) * V(V::load(scales + k));
+      });
+}
+
 // y = softmax(x), or its logarithm.
 template <class C>
 void softmax_of_columns(const Columns<const C>& x, std::int64_t n, bool log, const Columns<C>& y) {
   if (log) {
     const ColumnNormalizers<C> all = column_normalizers(x, n);
-    softmax_columns::store_values(
-        y, n, [ =, &all ]<class V>(V, std::int64_t i, int k) __attribute__((always_inline)) {
-          const V v = V(V::load(x.row(i) + k)) - V(V::load(all.tops + k));
-          return v - V(V::load(all.shifts + k));
-        });
-    return;
+    return column_logarithms(x, n, all.tops, all.shifts, y);
   }
   C tops[kColumns], scales[kColumns];
   double totals[kColumns];
   softmax_columns::maxima(x, n, tops);
   softmax_columns::sum_exponentials(x, n, tops, y, totals);
   for (int k = 0; k < kColumns; ++k) scales[k] = static_cast<C>(1 / totals[k]);
-  softmax_columns::store_values(
-      y, n, [ =, &scales ]<class V>(V, std::int64_t i, int k) __attribute__((always_inline)) {
-        return V(V::load(y.row(i) + k)) * V(V::load(scales + k));
-      });
+  scale_columns(y, n, scales);
 }
 
-// gx = y (gy - sum(y gy)), or gy - e^y sum(gy) where y is the logarithm.
+// The sums of y gy, or of gy where y is the logarithm.
 template <class C>
-void softmax_grad_of_columns(const Columns<const C>& y, const Columns<const C>& gy, std::int64_t n,
-                             bool log, const Columns<C>& gx) {
-  double totals[kColumns];
-  C sums[kColumns];
+void column_grad_sums(const Columns<const C>& y, const Columns<const C>& gy, std::int64_t n,
+                      bool log, double* totals) {
   softmax_columns::sum_terms<C>(
       n,
       [=]<class V>(V, std::int64_t i, int k) __attribute__((always_inline)) {
@@ -300,12 +309,27 @@ void softmax_grad_of_columns(const Columns<const C>& y, const Columns<const C>& 
         return log ? g : g * V(V::load(y.row(i) + k));
       },
       totals);
-  std::copy_n(totals, kColumns, sums);
+}
+
+// gx = y (gy - sum), or gy - e^y sum where y is the logarithm.
+template <class C>
+void column_grads(const Columns<const C>& y, const Columns<const C>& gy, std::int64_t n, bool log,
+                  const C* sums, const Columns<C>& gx) {
   softmax_columns::store_values(
-      gx, n, [ =, &sums ]<class V>(V, std::int64_t i, int k) __attribute__((always_inline)) {
+      gx, n, [=]<class V>(V, std::int64_t i, int k) __attribute__((always_inline)) {
         const V v(V::load(y.row(i) + k)), g(V::load(gy.row(i) + k)), sum(V::load(sums + k));
         return log ? g - exp_of_negative(v) * sum : v * (g - sum);
       });
+}
+
+template <class C>
+void softmax_grad_of_columns(const Columns<const C>& y, const Columns<const C>& gy, std::int64_t n,
+                             bool log, const Columns<C>& gx) {
+  double totals[kColumns];
+  C sums[kColumns];
+  column_grad_sums(y, gy, n, log, totals);
+  std::copy_n(totals, kColumns, sums);
+  column_grads(y, gy, n, log, sums, gx);
 }
 
 }  // namespace renga

@@ -196,6 +196,25 @@ def test_softmax(dtype, shape, layout):
         numpy.testing.assert_allclose(F.logsumexp(a, axis).array, total, unit, 8 * unit)
 
 
+@pytest.mark.parametrize("shape", [(2, 1700, 10), (300, 21), (5000, 2)], ids=str)
+@pytest.mark.parametrize("dtype", "fd")
+def test_softmax_along_a_long_axis_of_few_positions(dtype, shape):
+    a, gy = (rng.normal(size=shape).astype(dtype) for _ in range(2))
+    axis, unit = len(shape) - 2, numpy.finfo(dtype).eps
+    p = numpy.exp(a.astype("longdouble"))
+    p /= p.sum(axis, keepdims=True)
+    for f, exact, gradient in (
+        (F.softmax, p, p * (gy - (p * gy).sum(axis, keepdims=True))),
+        (F.log_softmax, numpy.log(p), gy - p * gy.sum(axis, keepdims=True)),
+    ):
+        x = renga.Variable(a)
+        y = f(x, axis)
+        numpy.testing.assert_allclose(y.array, exact, 8 * unit)
+        y.grad = gy
+        y.backward()
+        numpy.testing.assert_allclose(x.grad, gradient, 32 * unit, 4 * unit)
+
+
 @pytest.mark.parametrize("n", [10, 16, 40])
 def test_softmax_of_bfloat16(n):
     a = rng.integers(-32, 33, (70, n)) / 8  # exact in bfloat16
