@@ -4,6 +4,7 @@
 #include "ops/convolution/cpu/channels_last.h"
 #include "ops/convolution/cpu/cost.h"
 #include "ops/convolution/cpu/depthwise_gather.h"
+#include "ops/convolution/cpu/depthwise_planes.h"
 #include "ops/convolution/cpu/depthwise_weight_grad.h"
 #include "ops/convolution/cpu/selection.h"
 
@@ -12,18 +13,41 @@ namespace {
 
 using depthwise::GatherKernel;
 using depthwise::PackedFilters;
+using depthwise::PlaneKernel;
 using depthwise::WeightGradKernel;
+
+// One number per channel, and zeros up to a whole block of channels.
+Array initial_sums(const Problem& problem, const Array& bias) {
+  const std::int64_t channels = problem.result().shape(1);
+  const Array sums = zeros({round_up(channels, PackedFilters::kBlock)}, Dtype::float32);
+  if (bias.defined()) copy(bias, slice_view(sums, 0, 0, channels));
+  return sums;
+}
+
+void convolve_planes(const Problem& problem, const Array& bias) {
+  const ChannelsLastOutput output(problem.y);
+  const Array x = contiguous(problem.x);
+  const PackedFilters filters(problem.W);
+  const Array initial = initial_sums(problem, bias);
+  if (x.dtype() == Dtype::bfloat16) {
+    PlaneKernel<bfloat16>(problem, x, filters, initial, output.dense()).run();
+  } else {
+    PlaneKernel<float>(problem, x, filters, initial, output.dense()).run();
+  }
+  output.finish();
+}
 
 // Forward and input gradient.
 void gather(const Problem& problem, const Array& bias) {
   const bool forward = problem.pass == Pass::forward;
+  if (forward && !is_channels_last(problem.x)) return convolve_planes(problem, bias);
   const std::int64_t stride = problem.window.stride[1];
   const IndexMap map = forward ? map_y_to_x(problem) : map_x_to_y(problem);
   const std::int64_t period = forward ? 1 : stride, step = forward ? stride : 1;
   const ChannelsLastOutput output(problem.result());
   const Array input = dense_channels_last(problem.first());
   const PackedFilters filters(problem.W);
-  const Array initial = bias.defined() ? bias : zeros({problem.result().shape(1)}, Dtype::float32);
+  const Array initial = initial_sums(problem, bias);
   if (input.dtype() == Dtype::bfloat16) {
     GatherKernel<bfloat16>(input, filters, map, period, step, output.dense(), initial).run();
   } else {

@@ -42,9 +42,13 @@ class PackedFilters {
   void load(std::int64_t c, std::int64_t offset, float& x) const {
     x = packed_.as<const float>()[index(c, offset)];
   }
+  // The weights of the channels from c on, those of a kernel offset kBlock after those of the one
+  // before.
+  const float* of(std::int64_t c) const { return packed_.as<const float>() + index(c, 0); }
+
+  static constexpr std::int64_t kBlock = 16;
 
  private:
-  static constexpr std::int64_t kBlock = 16;
   std::int64_t index(std::int64_t c, std::int64_t offset) const {
     return (c / kBlock * offsets_ + offset) * kBlock + c % kBlock;
   }
