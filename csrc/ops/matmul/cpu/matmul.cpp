@@ -118,12 +118,42 @@ void multiply_outer(const Matrix& a, const Matrix& b, T* c, std::int64_t batch, 
   });
 }
 
+// The dot product of n numbers. Sums of blocks are added in float64.
+float dot_product(const float* a, const float* b, std::int64_t n) {
+  constexpr std::int64_t kBlock = 1 << 13;
+  double total = 0;
+  simd::dispatch_for<float>([&](auto target) __attribute__((always_inline)) {
+    using L = simd::Vector<decltype(target), float>;
+    constexpr int count = 8;  // as each addition waits for the one before
+    for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+      const std::int64_t end = std::min(n, begin + kBlock);
+      typename L::V sums[count] = {};
+      std::int64_t i = begin;
+      for (; i + count * L::width <= end; i += count * L::width) {
+#pragma GCC unroll 8
+        for (int v = 0; v < count; ++v) {
+          sums[v] += L::load(a + i + v * L::width) * L::load(b + i + v * L::width);
+        }
+      }
+      for (int v = 1; v < count; ++v) sums[0] += sums[v];
+      total += static_cast<double>(L::sum(sums[0]));
+      for (; i < end; ++i) total += static_cast<double>(a[i] * b[i]);
+    }
+  });
+  return static_cast<float>(total);
+}
+
 // A block of a product, on one thread: the bits of a call on several depend on their number.
 void sgemm(const Matrix& a, const float* left, const Matrix& b, const float* right, float* c,
            std::int64_t ldc, const Sizes& size, bool accumulate) {
-  const SingleThread alone;
   // A dense column is a row, too, of which oneDNN reads more at once.
   const bool is_row = size.n == 1 && !b.transposed && b.leading == 1;
+  const bool has_rows = (!a.transposed || a.leading == 1) && (b.transposed || is_row);
+  if (size.m == 1 && size.n == 1 && has_rows) {
+    *c = (accumulate ? *c : 0) + dot_product(left, right, size.k);
+    return;
+  }
+  const SingleThread alone;
   dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed || is_row ? 'T' : 'N', size.m, size.n, size.k,
              1.f, left, a.leading, right, is_row ? size.k : b.leading, accumulate ? 1.f : 0.f, c,
              ldc);
