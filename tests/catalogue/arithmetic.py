@@ -562,8 +562,9 @@ ALL = FLOATS + INTS
 
 function(
     "identity",
+    cases=unary(lambda x: x, dtypes=FLOATS_AND_INTS),
     fuzz=[
-        drawn(lambda g: call(g.x(*g.shape())), lambda x: x, dtypes=ALL, **ANY),
+        drawn_unary(lambda x: x, dtypes=ALL, **ANY, of="ops F"),
         drawn(
             lambda g: call(g.x(*g.shape()), g.x(*g.shape())), lambda *xs: xs, dtypes=ALL
         ),

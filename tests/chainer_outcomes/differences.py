@@ -221,8 +221,6 @@ s(N, 3)[:, 1]
 }
 
 # Entries that are missing and may be, of JSON and of averages, where Chainer fails.
-DIFFERENCES["suite_others"] = {"F.cast(VX, 'f') is VX": value(True)}
-
 DIFFERENCES["old_snapshots"] = {
     "case_decorrelated_of_another_size": value({'tuple': [{'tuple': ['ValueError', []]}, ['Variable', 'float32', [3, 4], [0.0, 0.7, 1.4, 2.1, 2.8, 0.5, 1.2, 1.9, 2.6, 0.3, 1.0, 1.7]]]}),
     **all_of(value({'tuple': [{'tuple': [{'best_value': None, 'interval_trigger/previous_epoch_detail': 0.0, 'interval_trigger/previous_iteration': 0, 'summary/_names': '[]'}, []]}, [6, 8, 10, 12, 14]]}), """

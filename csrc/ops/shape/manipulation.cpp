@@ -338,6 +338,10 @@ std::pair<Variable, Variable> promoted(const Variable& a, const Variable& b, con
   return {cast(a, wider), cast(b, wider)};
 }
 
+Variable identity(const Variable& x) {
+  return record("Identity", x.array(), {{x, [](const Variable& gy) { return gy; }}});
+}
+
 Variable cast(const Variable& x, Dtype dtype) {
   if (x.dtype() == dtype) return x;
   const Array y = cast(x.array(), dtype);

@@ -33,6 +33,8 @@ Shape padded_shape(const Variable& x, const Dims& before, const Dims& after);
 // (reflect).
 Variable pad_by_copy(const Variable& x, const Dims& before, const Dims& after,
                      const std::string& mode);
+// A Variable of its own that shares the elements of x.
+Variable identity(const Variable& x);
 Variable cast(const Variable& x, Dtype dtype);
 // IEEE floats of different widths are cast to the wider dtype; others are returned unchanged.
 std::pair<Variable, Variable> promoted(const Variable& a, const Variable& b,
@@ -81,6 +83,9 @@ void list_manipulation_ops(Visit&& visit) {
   visit(Op{"pad_by_copy", "(...) -> (longer)",
            "Copies of elements added at the ends of axes: edge, wrap, symmetric or reflect."},
         &pad_by_copy, Arg{"x"}, Arg{"before"}, Arg{"after"}, Arg{"mode"});
+  visit(Op{"identity", "(...) -> (...)", "A new result with the same elements.",
+           pointwise(0, "Identity")},
+        &identity, Arg{"x"});
   using Cast = Variable (*)(const Variable&, Dtype);
   visit(Op{"cast", "(...) -> (...)", "Another dtype.", pointwise(0)}, Cast{&cast}, Arg{"x"},
         Arg{"dtype"});

@@ -15,15 +15,19 @@ from renga.utils.type_check import InvalidType
 
 
 def cast(x: ArrayLike, typ: DTypeLike) -> Variable:
-    """``x`` in dtype ``typ``; itself if it has that already."""
+    """``x`` in dtype ``typ``: a new Variable, even if it has that already.
+
+    In ``no_backprop_mode`` a Variable that has it is returned itself.
+    """
     check_arrays("cast", x)
     # Not skipped for equal dtypes: the core's bfloat16 arrays report float32.
     try:
-        return _core.ops.cast(as_variable(x), typ)  # type: ignore[arg-type]
+        y = _core.ops.cast(as_variable(x), typ)  # type: ignore[arg-type]
     except InvalidType:
         if holds_numbers(x):
             raise
         return Variable(as_array(x).astype(typ), requires_grad=False)
+    return _core.ops.identity(y) if y is x and config.enable_backprop else y
 
 
 def cast_floats(name: str, x: ArrayLike, *ys: ArrayLike | None) -> list[Any]:

@@ -9,7 +9,7 @@ import numpy
 from renga import _core
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
-from renga.functions.array.cast import cast, promoted
+from renga.functions.array.cast import promoted
 from renga.functions.array.get_item import PutItems, as_keys, own_keys, taken_axis
 from renga.functions.array.picked_rows import indexed_axes, picked_rows
 from renga.functions.check import check_arrays
@@ -40,7 +40,7 @@ def scatter_add(a: ArrayLike, slices: object, b: ArrayLike) -> Variable:
     picked = (*a.shape[:axis], *indices.shape, *a.shape[axis + 1 :])
     _check_picked(picked, b)
     wide, terms = promoted(a, b)
-    return cast(_core.ops.index_add(wide, indices, terms, axis), a.dtype)
+    return _core.ops.cast(_core.ops.index_add(wide, indices, terms, axis), a.dtype)
 
 
 def _check_picked(picked: tuple[int, ...], b: Variable) -> None:
@@ -61,6 +61,6 @@ def _by_rules(a: Variable, keys: tuple[Any, ...], b: Variable) -> Variable:
         table = _core.ops.reshape(wide, (before, n, after))
         terms = _core.ops.reshape(terms, (before, rows.indices.size, after))
         y = _core.ops.index_add(table, rows.indices, terms, 1)
-        return cast(_core.ops.reshape(y, a.shape), a.dtype)
+        return _core.ops.cast(_core.ops.reshape(y, a.shape), a.dtype)
     put = PutItems(keys, a.shape, rows).apply((terms,))[0]
-    return cast(_core.ops.add(wide, put), a.dtype)
+    return _core.ops.cast(_core.ops.add(wide, put), a.dtype)

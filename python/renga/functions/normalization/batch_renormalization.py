@@ -12,7 +12,6 @@ from renga.core.around_call import reads_elements
 from renga.core.configuration import config
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_array
-from renga.functions.array.cast import cast
 from renga.functions.check import array_of, check_floats, check_shape, check_written
 from renga.functions.util.recomputation import remembered
 from renga.utils.extents import check_real
@@ -81,7 +80,7 @@ def batch_renormalization(
     ops = _core.ops
     beta = ops.add(beta, ops.multiply(gamma, d))
     gamma = ops.multiply(gamma, r)
-    gamma, beta = cast(gamma, x.dtype), cast(beta, x.dtype)
+    gamma, beta = ops.cast(gamma, x.dtype), ops.cast(beta, x.dtype)
     return ops.batch_normalization(x, gamma, beta, eps=eps, axis=axes)
 
 

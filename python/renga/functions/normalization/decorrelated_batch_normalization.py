@@ -11,7 +11,6 @@ from renga.core.around_call import reads_elements
 from renga.core.configuration import config
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
-from renga.functions.array.cast import cast
 from renga.functions.check import check_arrays, check_floats, check_shape, check_written
 from renga.functions.math.average import average
 from renga.functions.normalization.inverse_root import inverse_root
@@ -101,8 +100,8 @@ def fixed_decorrelated_batch_normalization(
     check_shape(
         name, fits, f"{groups} means and projections of {width}", mean, projection
     )
-    mean, projection = cast(mean, pixels.dtype), cast(projection, pixels.dtype)
     ops = _core.ops
+    mean, projection = (ops.cast(x, pixels.dtype) for x in (mean, projection))
     centred = ops.subtract(pixels, ops.reshape(mean, (groups, width, 1)))
     return _as_images(ops.matmul(projection, centred), x)
 
@@ -115,7 +114,7 @@ def _by_channels(name: str, x: Any, groups: int) -> Variable:
     if groups < 1 or x.shape[1] % groups:
         raise InvalidType(f"{name}: expected {x.shape[1]} channels in {groups} groups")
     if x.dtype.char == "e":
-        x = cast(x, "float32")
+        x = _core.ops.cast(x, numpy.dtype("f"))
     ops = _core.ops
     x = ops.transpose(x, (1, 0, *range(2, x.ndim)))
     channels = x.shape[0]
@@ -126,4 +125,4 @@ def _by_channels(name: str, x: Any, groups: int) -> Variable:
 def _as_images(y: Variable, x: Any) -> Variable:
     ops = _core.ops
     y = ops.reshape(y, (x.shape[1], x.shape[0], *x.shape[2:]))
-    return cast(ops.transpose(y, (1, 0, *range(2, x.ndim))), x.dtype)
+    return ops.cast(ops.transpose(y, (1, 0, *range(2, x.ndim))), x.dtype)

@@ -26,10 +26,13 @@ def test_cast(dtype):
     numpy.testing.assert_array_equal(y.array, x.astype(dtype), strict=True)
 
 
-def test_cast_to_the_same_dtype_returns_the_input():
+def test_cast_to_the_same_dtype_is_a_new_variable_over_the_same_numbers():
     v = renga.Variable(x)
-    assert F.cast(v, "f") is v
-    y = F.cast(v, "d")
+    same = F.cast(v, "f")
+    assert same is not v and numpy.shares_memory(same.array, v.array)
+    with renga.no_backprop_mode():
+        assert F.cast(v, "f") is v
+    y = F.cast(same, "d")
     y.grad = x.astype("d")
     y.backward()
     numpy.testing.assert_array_equal(v.grad, x, strict=True)
