@@ -357,6 +357,14 @@ NETWORKS = {
         ),
         (3, 4),
     ),
+    "unpooled where the maxima were": (
+        lambda: (
+            lambda x: F.upsampling_2d(
+                *F.max_pooling_2d(x, 2, return_indices=True), 2, outsize=(5, 6)
+            )
+        ),
+        (3, 5, 6),
+    ),
     "lstm cell": (
         lambda: lambda x: F.lstm(x[:, :2], F.concat([x, x]))[1],
         (4,),

@@ -146,17 +146,17 @@ def _put_items(graph: Any, ys: Any, call: Any, gy: Any) -> Sequence[str]:
     index = _numbers(ys[0])[call.node.keys]
     given = graph.node("Expand", gy, _int64(*index.shape))
     flat = graph.node("Reshape", given, _int64(-1))
-    return [_put(graph, ys[0], index.ravel(), flat)]
+    return [_put(graph, ys[0], _int64(ys[0].size), index.ravel(), flat)]
 
 
-def _put(graph: Any, y: Any, index: Any, terms: str) -> str:
-    """Zeros of the shape of ``y``, to which terms are added at elements."""
+def _put(graph: Any, y: Any, shape: Any, index: Any, terms: str) -> str:
+    """Zeros of the shape of ``y``; terms are added along the last axis of ``shape``."""
     put = graph.node(
         "ScatterElements",
-        numpy.zeros(y.size, y.dtype),
+        numpy.zeros(shape, y.dtype),
         index,
         terms,
-        axis=0,
+        axis=-1,
         reduction="add",
     )
     reshaped: str = graph.node("Reshape", put, _int64(*y.shape), allowzero=1)
@@ -182,14 +182,14 @@ def _upsampling(
         for at, n in ((row, numpy.int64(rows)), (column, numpy.int64(columns)))
     ]
     inside = graph.node("And", *inside)
-    planes = numpy.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], 1, 1)
     pixel = graph.node("Add", graph.node("Mul", row, numpy.int64(columns)), column)
-    pixel = graph.node("Add", pixel, planes * (rows * columns))
     # Pixels outside of the image add nothing to the first one.
     pixel = graph.node("Where", inside, pixel, zero)
     terms = graph.node("Where", inside, x, numpy.zeros((), x.dtype))
-    flat = [graph.node("Reshape", each, _int64(-1)) for each in (pixel, terms)]
-    return [_put(graph, ys[0], *flat)]
+    planes = x.shape[:2]
+    flat = _int64(*planes, math.prod(x.shape[2:]))
+    lines = [graph.node("Reshape", each, flat, allowzero=1) for each in (pixel, terms)]
+    return [_put(graph, ys[0], (*planes, rows * columns), *lines)]
 
 
 @writes("cumsum")
