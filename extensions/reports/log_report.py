@@ -26,7 +26,8 @@ class LogReport(extension.Extension):
         trigger: ends an interval.
         postprocess: function that may change an entry before it is written.
         filename: name in the trainer's directory, in which the fields of an entry
-            are filled in (``"log_{epoch}"``); ``"log"`` unless given.
+            are filled in (``"log_{epoch}"``); ``"log"`` unless given. With
+            ``log_name=None`` no file is written.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class LogReport(extension.Extension):
         self._keys = None if keys is None else list(keys)
         self._trigger = get_trigger(trigger)
         self._postprocess = postprocess
-        self._filename = filename or log_name
+        self._filename = log_name if filename is None else filename
         self._log: list[dict[str, Any]] = []
         self._summary = DictSummary()
 
@@ -67,6 +68,8 @@ class LogReport(extension.Extension):
             self._postprocess(entry)
         self._log.append(entry)
         self._summary = DictSummary()
+        if self._filename is None:
+            return
         path = os.path.join(trainer.out, self._filename.format(**entry))
         with atomic_write(path, "w") as file:
             json.dump(self._log, file, indent=4)

@@ -160,6 +160,11 @@ def within(inside: Array, value: Variable, outside: float = -numpy.inf) -> Varia
     return F.where(xp.broadcast_to(inside, value.shape), value, elsewhere)
 
 
+def x_log_x(x: Variable) -> Variable:
+    """``x log x``, which is 0 at 0, as is its gradient there."""
+    return x * F.log(within(x.array != 0, x, 1))
+
+
 def _missing(distribution: Distribution, name: str) -> NotImplementedError:
     return NotImplementedError(f"{type(distribution).__name__} has no {name}")
 

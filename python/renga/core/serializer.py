@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar, overload
 
 _Value = TypeVar("_Value")
@@ -45,8 +45,12 @@ def _require_serializable(obj: object) -> None:
 class Serializer(AbstractSerializer):
     """A serializer that saves."""
 
-    def save(self, obj: Serializable) -> None:
-        """Save every value that ``obj.serialize`` passes to this serializer."""
+    def save(self, obj: Serializable | Mapping[str, object]) -> None:
+        """Save all that ``obj.serialize`` passes to this, or a mapping's values."""
+        if isinstance(obj, Mapping):
+            for key, value in obj.items():
+                self(key, value)
+            return
         _require_serializable(obj)
         obj.serialize(self)
 

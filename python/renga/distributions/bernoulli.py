@@ -7,7 +7,13 @@ import math
 import numpy
 
 import renga.functions as F
-from renga.core.distribution import Univariate, as_parameter, register_kl, within
+from renga.core.distribution import (
+    Univariate,
+    as_parameter,
+    register_kl,
+    within,
+    x_log_x,
+)
 from renga.core.types import ArrayLike, Operand
 from renga.core.variable import Variable, as_array, as_variable
 
@@ -41,6 +47,7 @@ class Bernoulli(Univariate):
             self.logit = as_parameter(logit)
             self.p = F.sigmoid(self.logit)
         self.binary_check = binary_check
+        self._has_given_p = p is not None
 
     @property
     def mean(self) -> Variable:
@@ -52,6 +59,8 @@ class Bernoulli(Univariate):
 
     @property
     def entropy(self) -> Variable:
+        if self._has_given_p:  # the gradient through its logarithm may be infinite
+            return -x_log_x(self.p) - x_log_x(1 - self.p)
         return -_expected_log_prob(self.p, self.logit)
 
     def prob(self, x: ArrayLike) -> Variable:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import renga.functions as F
 from renga.core import backend
-from renga.core.distribution import Distribution, as_parameter, register_kl, within
+from renga.core.distribution import (
+    Distribution,
+    as_parameter,
+    register_kl,
+    within,
+    x_log_x,
+)
 from renga.core.types import Array, ArrayLike, Operand
 from renga.core.variable import Variable, as_array
 from renga.functions.check import checked_indices
@@ -45,7 +51,7 @@ class Categorical(Distribution):
 
     @property
     def entropy(self) -> Variable:
-        return -F.sum(self.p * finite(self.log_p), axis=-1)
+        return -F.sum(x_log_x(self.p), axis=-1)
 
     def log_prob(self, x: ArrayLike) -> Variable:
         x = as_array(x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter, register_kl, within
 from renga.core.types import ArrayLike, Operand
-from renga.core.variable import Variable, as_array
+from renga.core.variable import Variable, as_array, as_variable
 
 
 class Exponential(Univariate):
@@ -33,7 +33,8 @@ class Exponential(Univariate):
         return within(as_array(x) >= 0, F.log(self.lam) - self.lam * x)
 
     def cdf(self, x: ArrayLike) -> Variable:
-        return -F.expm1(-self.lam * F.relu(x))
+        x = as_variable(x)
+        return -F.expm1(-self.lam * within(x.array >= 0, x, 0))
 
     def icdf(self, x: ArrayLike) -> Variable:
         return -F.log1p(-x) / self.lam

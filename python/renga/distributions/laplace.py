@@ -6,8 +6,8 @@ import math
 
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter, register_kl
-from renga.core.types import ArrayLike, Operand
-from renga.core.variable import Variable, as_array, as_variable
+from renga.core.types import Array, ArrayLike, Operand
+from renga.core.variable import Variable, as_variable
 
 
 class Laplace(Univariate):
@@ -43,17 +43,22 @@ class Laplace(Univariate):
 
     def cdf(self, x: ArrayLike) -> Variable:
         z = (as_variable(x) - self.loc) / self.scale
-        tail = 0.5 * F.exp(-F.absolute(z))
+        tail = 0.5 * F.exp(-_signs(z) * z)
         return F.where(z.array < 0, tail, 1 - tail)
 
     def icdf(self, x: ArrayLike) -> Variable:
-        x = as_variable(x)
-        signs = self.xp.sign(as_array(x) - 0.5)
-        return self.loc - self.scale * signs * F.log1p(-F.absolute(2 * x - 1))
+        h = 2 * as_variable(x) - 1
+        signs = _signs(h)
+        return self.loc - self.scale * signs * F.log1p(-signs * h)
 
     def sample_n(self, n: int) -> Variable:
         noise = self._draw(self.xp.random.laplace, n, self.loc.dtype, 0, 1)
         return self.loc + self.scale * noise
+
+
+def _signs(x: Variable) -> Array:
+    """-1 or 1, which is that of 0: there the derivatives of both sides are equal."""
+    return x.xp.where(x.array < 0, -1, 1).astype(x.dtype)
 
 
 @register_kl(Laplace, Laplace)

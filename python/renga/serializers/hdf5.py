@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -87,8 +88,12 @@ class HDF5Deserializer(EntryDeserializer):
         return child(self.group, key, self._h5py, self.file)
 
 
-def save_hdf5(filename: File, obj: Serializable, compression: object = 4) -> None:
+def save_hdf5(
+    filename: File, obj: Serializable | Mapping[str, object], compression: object = 4
+) -> None:
     """Save ``obj`` to an HDF5 file, which is replaced atomically.
+
+    The values of a mapping have its keys for names.
 
     Raises:
         RuntimeError: h5py is not installed.

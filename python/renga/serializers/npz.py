@@ -96,17 +96,20 @@ class NpzDeserializer(EntryDeserializer):
         )
 
 
-def serialize(obj: Serializable) -> dict[str, numpy.ndarray]:
+def serialize(obj: Serializable | Mapping[str, object]) -> dict[str, numpy.ndarray]:
     """The arrays that ``save_npz`` would write, by name."""
     serializer = DictionarySerializer()
     serializer.save(obj)
     return serializer.target
 
 
-def save_npz(file: File, obj: Serializable, compression: bool = True) -> None:
+def save_npz(
+    file: File, obj: Serializable | Mapping[str, object], compression: bool = True
+) -> None:
     """Save ``obj`` to a file, which is replaced atomically, or to a file object.
 
-    None is stored as NumPy stores it. An open file is written from its position.
+    The values of a mapping have its keys for names. None is stored as NumPy stores it.
+    An open file is written from its position.
     """
     arrays = serialize(obj)
     with open_to_write(file) as opened:

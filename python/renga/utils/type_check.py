@@ -78,11 +78,13 @@ class InvalidType(Exception):
         self, expect: str, actual: str | None = None, msg: str | None = None
     ) -> None:
         if msg is None:
-            msg = expect if actual is None else f"expected {expect}, got {actual}"
-            function = getattr(_state, "function", None)
-            if actual is not None and function is not None:
-                head = f"Invalid operation is performed in: {function} (Forward)"
-                msg = f"\n{head}\n\nExpect: {expect}\nActual: {actual}"
+            msg = expect
+            if actual is not None:
+                msg = f"Expect: {expect}\nActual: {actual}"
+                function = getattr(_state, "function", None)
+                if function is not None:
+                    head = f"Invalid operation is performed in: {function} (Forward)"
+                    msg = f"\n{head}\n\n{msg}"
         super().__init__(msg)
         self.expect = expect
         self.actual = "" if actual is None else actual
@@ -120,7 +122,8 @@ class BoolBinaryOperator(BinaryOperator, Testable):
     def expect(self) -> None:
         left, right = evaluate_parts(self.lhs), evaluate_parts(self.rhs)
         if not self.func(left, right):
-            raise InvalidType(str(self), f"{left} {self.inv} {right}")
+            expected = f"{self.lhs} {self.exp} {self.rhs}"
+            raise InvalidType(expected, f"{left} {self.inv} {right}")
 
 
 def _attach_comparison(name: str, exp: str, inv: str) -> None:

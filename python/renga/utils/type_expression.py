@@ -28,7 +28,7 @@ def _repr(value: Any) -> str:
         return f"({', '.join(map(_repr, value))}{comma})"
     if type(value) is list:
         return f"[{', '.join(map(_repr, value))}]"
-    return str(value)
+    return str(value) if isinstance(value, Expr) else repr(value)
 
 
 class Expr:

@@ -223,7 +223,7 @@ def test_groups_arrive_with_their_members():
         (ValueError("bad"), "rank 1: bad"),
         (KeyError("lost"), "\"rank 1: 'lost'\""),
         (TwoArguments(7, "seven"), "rank 1: 7: seven"),
-        (InvalidType("2 axes", "3"), "rank 1: expected 2 axes, got 3"),
+        (InvalidType("2 axes", "3"), "rank 1: Expect: 2 axes\nActual: 3"),
         (AssertionError(), "rank 1"),
     ],
 )

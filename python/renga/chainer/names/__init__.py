@@ -24,6 +24,7 @@ _SOURCES = {
     "chainer.distributions.multivariate_normal": "distributions",
     "chainer.distributions.utils": "distributions",
     "chainer.functions.array.as_strided": "strides",
+    "chainer.functions.array.broadcast": "private",
     "chainer.functions.array.flip": "private",
     "chainer.functions.connection.convolution_2d": "private",
     "chainer.functions.connection.deconvolution_2d": "private",

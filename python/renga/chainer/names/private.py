@@ -25,6 +25,7 @@ from renga.core.optimizer.loss_scaling import LossScaling
 from renga.core.variable import Variable, _rebuild
 from renga.dataset import convert
 from renga.datasets import TextDataset
+from renga.functions import broadcast_to  # noqa: F401
 from renga.functions.window import as_pair as _pair  # noqa: F401
 from renga.links import BinaryHierarchicalSoftmax
 from renga.links.caffe.caffe_function import METHODS
