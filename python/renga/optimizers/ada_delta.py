@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from renga import _core
-from renga.core.optimizer import (
-    FusedRule,
-    GradientMethod,
-    HyperparameterProxy,
-    UpdateRule,
-)
+from renga.core.optimizer import FusedRule, GradientMethod, HyperparameterProxy
 
 _DEFAULT: dict[str, float] = _core.optimizers.entries["adadelta"].defaults
 
@@ -28,6 +23,7 @@ class AdaDelta(GradientMethod):
     Source: Zeiler, arXiv 1212.5701.
     """
 
+    _rule = AdaDeltaRule
     rho = HyperparameterProxy("rho")
     eps = HyperparameterProxy("eps")
 
@@ -37,6 +33,3 @@ class AdaDelta(GradientMethod):
         super().__init__()
         self.hyperparam.rho = rho
         self.hyperparam.eps = eps
-
-    def create_update_rule(self) -> UpdateRule:
-        return AdaDeltaRule(self.hyperparam)

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from renga import _core
-from renga.core.optimizer import (
-    FusedRule,
-    GradientMethod,
-    HyperparameterProxy,
-    UpdateRule,
-)
+from renga.core.optimizer import FusedRule, GradientMethod, HyperparameterProxy
 
 _DEFAULT: dict[str, float] = _core.optimizers.entries["adagrad"].defaults
 
@@ -27,6 +22,7 @@ class AdaGrad(GradientMethod):
     Source: Duchi, Hazan and Singer, JMLR 12, 2011.
     """
 
+    _rule = AdaGradRule
     lr = HyperparameterProxy("lr")
     eps = HyperparameterProxy("eps")
 
@@ -36,6 +32,3 @@ class AdaGrad(GradientMethod):
         super().__init__()
         self.hyperparam.lr = lr
         self.hyperparam.eps = eps
-
-    def create_update_rule(self) -> UpdateRule:
-        return AdaGradRule(self.hyperparam)

@@ -11,7 +11,6 @@ from renga.core.optimizer import (
     GradientMethod,
     Hyperparameter,
     HyperparameterProxy,
-    UpdateRule,
 )
 from renga.core.parameter import Parameter
 
@@ -76,6 +75,7 @@ class Adam(GradientMethod):
     and Hutter, ICLR 2019 (AdamW); Luo et al., ICLR 2019 (AdaBound).
     """
 
+    _rule = AdamRule
     alpha = HyperparameterProxy("alpha")
     beta1 = HyperparameterProxy("beta1")
     beta2 = HyperparameterProxy("beta2")
@@ -111,9 +111,6 @@ class Adam(GradientMethod):
         self.hyperparam.adabound = adabound
         self.hyperparam.final_lr = final_lr
         self.hyperparam.gamma = gamma
-
-    def create_update_rule(self) -> UpdateRule:
-        return AdamRule(self.hyperparam)
 
     @property
     def alpha_t(self) -> float:

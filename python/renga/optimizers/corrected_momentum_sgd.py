@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from renga import _core
-from renga.core.optimizer import (
-    FusedRule,
-    GradientMethod,
-    HyperparameterProxy,
-    UpdateRule,
-)
+from renga.core.optimizer import FusedRule, GradientMethod, HyperparameterProxy
 
 _DEFAULT: dict[str, float] = _core.optimizers.entries["corrected_momentum_sgd"].defaults
 
@@ -27,6 +22,7 @@ class CorrectedMomentumSGD(GradientMethod):
     Source: Goyal et al., arXiv 1706.02677, section 3.
     """
 
+    _rule = CorrectedMomentumSGDRule
     lr = HyperparameterProxy("lr")
     momentum = HyperparameterProxy("momentum")
 
@@ -36,6 +32,3 @@ class CorrectedMomentumSGD(GradientMethod):
         super().__init__()
         self.hyperparam.lr = lr
         self.hyperparam.momentum = momentum
-
-    def create_update_rule(self) -> UpdateRule:
-        return CorrectedMomentumSGDRule(self.hyperparam)

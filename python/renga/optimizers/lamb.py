@@ -51,6 +51,7 @@ class LAMB(GradientMethod):
     Source: You et al., ICLR 2020.
     """
 
+    _rule = LAMBRule
     alpha = HyperparameterProxy("alpha")
     beta1 = HyperparameterProxy("beta1")
     beta2 = HyperparameterProxy("beta2")
@@ -71,6 +72,3 @@ class LAMB(GradientMethod):
         self.hyperparam.beta2 = beta2
         self.hyperparam.eps = eps
         self.hyperparam.weight_decay_rate = weight_decay_rate
-
-    def create_update_rule(self) -> UpdateRule:
-        return LAMBRule(self.hyperparam)

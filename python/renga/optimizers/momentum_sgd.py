@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from renga import _core
-from renga.core.optimizer import (
-    FusedRule,
-    GradientMethod,
-    HyperparameterProxy,
-    UpdateRule,
-)
+from renga.core.optimizer import FusedRule, GradientMethod, HyperparameterProxy
 from renga.core.parameter import Parameter
 
 _DEFAULT: dict[str, float] = _core.optimizers.entries["momentum_sgd"].defaults
@@ -29,6 +24,7 @@ class MomentumSGD(GradientMethod):
     Source: Polyak, 1964; Sutskever et al., ICML 2013.
     """
 
+    _rule = MomentumSGDRule
     lr = HyperparameterProxy("lr")
     momentum = HyperparameterProxy("momentum")
 
@@ -38,6 +34,3 @@ class MomentumSGD(GradientMethod):
         super().__init__()
         self.hyperparam.lr = lr
         self.hyperparam.momentum = momentum
-
-    def create_update_rule(self) -> UpdateRule:
-        return MomentumSGDRule(self.hyperparam)

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from renga import _core
-from renga.core.optimizer import (
-    FusedRule,
-    GradientMethod,
-    HyperparameterProxy,
-    UpdateRule,
-)
+from renga.core.optimizer import FusedRule, GradientMethod, HyperparameterProxy
 from renga.core.parameter import Parameter
 
 _DEFAULT: dict[str, float] = _core.optimizers.entries["msvag"].defaults
@@ -43,6 +38,7 @@ class MSVAG(GradientMethod):
     Source: Balles and Hennig, "Dissecting Adam", ICML 2018.
     """
 
+    _rule = MSVAGRule
     lr = HyperparameterProxy("lr")
     beta = HyperparameterProxy("beta")
     eta = HyperparameterProxy("eta")
@@ -60,6 +56,3 @@ class MSVAG(GradientMethod):
         self.hyperparam.beta = beta
         self.hyperparam.eta = eta
         self.hyperparam.weight_decay_rate = weight_decay_rate
-
-    def create_update_rule(self) -> UpdateRule:
-        return MSVAGRule(self.hyperparam)

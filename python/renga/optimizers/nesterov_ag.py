@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from renga import _core
-from renga.core.optimizer import (
-    FusedRule,
-    GradientMethod,
-    HyperparameterProxy,
-    UpdateRule,
-)
+from renga.core.optimizer import FusedRule, GradientMethod, HyperparameterProxy
 from renga.core.parameter import Parameter
 
 _DEFAULT: dict[str, float] = _core.optimizers.entries["nesterov_ag"].defaults
@@ -36,6 +31,7 @@ class NesterovAG(GradientMethod):
     learning rates and results carry over.
     """
 
+    _rule = NesterovAGRule
     lr = HyperparameterProxy("lr")
     momentum = HyperparameterProxy("momentum")
 
@@ -45,6 +41,3 @@ class NesterovAG(GradientMethod):
         super().__init__()
         self.hyperparam.lr = lr
         self.hyperparam.momentum = momentum
-
-    def create_update_rule(self) -> UpdateRule:
-        return NesterovAGRule(self.hyperparam)

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from renga import _core
-from renga.core.optimizer import (
-    FusedRule,
-    GradientMethod,
-    HyperparameterProxy,
-    UpdateRule,
-)
+from renga.core.optimizer import FusedRule, GradientMethod, HyperparameterProxy
 from renga.core.parameter import Parameter
 
 _DEFAULT: dict[str, float] = _core.optimizers.entries["rmsprop"].defaults
@@ -40,6 +35,7 @@ class RMSprop(GradientMethod):
     Source: Tieleman and Hinton, Coursera lecture 6.5, 2012.
     """
 
+    _rule = RMSpropRule
     lr = HyperparameterProxy("lr")
     alpha = HyperparameterProxy("alpha")
     eps = HyperparameterProxy("eps")
@@ -57,6 +53,3 @@ class RMSprop(GradientMethod):
         self.hyperparam.alpha = alpha
         self.hyperparam.eps = eps
         self.hyperparam.eps_inside_sqrt = eps_inside_sqrt
-
-    def create_update_rule(self) -> UpdateRule:
-        return RMSpropRule(self.hyperparam)

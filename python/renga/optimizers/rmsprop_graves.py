@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from renga import _core
-from renga.core.optimizer import (
-    FusedRule,
-    GradientMethod,
-    HyperparameterProxy,
-    UpdateRule,
-)
+from renga.core.optimizer import FusedRule, GradientMethod, HyperparameterProxy
 
 _DEFAULT: dict[str, float] = _core.optimizers.entries["rmsprop_graves"].defaults
 
@@ -28,6 +23,7 @@ class RMSpropGraves(GradientMethod):
     Source: Graves, arXiv 1308.0850, equations 38 to 41.
     """
 
+    _rule = RMSpropGravesRule
     lr = HyperparameterProxy("lr")
     alpha = HyperparameterProxy("alpha")
     momentum = HyperparameterProxy("momentum")
@@ -45,6 +41,3 @@ class RMSpropGraves(GradientMethod):
         self.hyperparam.alpha = alpha
         self.hyperparam.momentum = momentum
         self.hyperparam.eps = eps
-
-    def create_update_rule(self) -> UpdateRule:
-        return RMSpropGravesRule(self.hyperparam)

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from renga import _core
-from renga.core.optimizer import (
-    FusedRule,
-    GradientMethod,
-    HyperparameterProxy,
-    UpdateRule,
-)
+from renga.core.optimizer import FusedRule, GradientMethod, HyperparameterProxy
 
 _DEFAULT: dict[str, float] = _core.optimizers.entries["rmsprop_momentum_sgd"].defaults
 
@@ -29,6 +24,7 @@ class RMSpropMomentumSGD(GradientMethod):
     Source: Akiba, Suzuki and Fukuda, arXiv:1711.04325.
     """
 
+    _rule = RMSpropMomentumSGDRule
     lr = HyperparameterProxy("lr")
     momentum = HyperparameterProxy("momentum")
     alpha = HyperparameterProxy("alpha")
@@ -52,6 +48,3 @@ class RMSpropMomentumSGD(GradientMethod):
         self.hyperparam.eps = eps
         self.hyperparam.rmsprop_rate = rmsprop_rate
         self.hyperparam.sgd_share = sgd_share
-
-    def create_update_rule(self) -> UpdateRule:
-        return RMSpropMomentumSGDRule(self.hyperparam)

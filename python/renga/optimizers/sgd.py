@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy
 
 from renga import _core
-from renga.core.optimizer import (
-    FusedRule,
-    GradientMethod,
-    HyperparameterProxy,
-    UpdateRule,
-)
+from renga.core.optimizer import FusedRule, GradientMethod, HyperparameterProxy
 from renga.core.parameter import Parameter
 from renga.optimizer_hooks.loss_scale import scale_of
 
@@ -35,11 +30,9 @@ class SGDRule(FusedRule):
 class SGD(GradientMethod):
     """Stochastic gradient descent: ``x -= lr g``."""
 
+    _rule = SGDRule
     lr = HyperparameterProxy("lr")
 
     def __init__(self, lr: float = _DEFAULT["lr"]) -> None:
         super().__init__()
         self.hyperparam.lr = lr
-
-    def create_update_rule(self) -> UpdateRule:
-        return SGDRule(self.hyperparam)

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from renga import _core
-from renga.core.optimizer import (
-    FusedRule,
-    GradientMethod,
-    HyperparameterProxy,
-    UpdateRule,
-)
+from renga.core.optimizer import FusedRule, GradientMethod, HyperparameterProxy
 from renga.core.parameter import Parameter
 
 _DEFAULT: dict[str, float] = _core.optimizers.entries["smorms3"].defaults
@@ -33,6 +28,7 @@ class SMORMS3(GradientMethod):
     Source: Funk, "RMSprop loses to SMORMS3", 2015.
     """
 
+    _rule = SMORMS3Rule
     lr = HyperparameterProxy("lr")
     eps = HyperparameterProxy("eps")
 
@@ -42,6 +38,3 @@ class SMORMS3(GradientMethod):
         super().__init__()
         self.hyperparam.lr = lr
         self.hyperparam.eps = eps
-
-    def create_update_rule(self) -> UpdateRule:
-        return SMORMS3Rule(self.hyperparam)

@@ -7,7 +7,6 @@ from typing import NoReturn
 import numpy
 
 from renga.backends import cuda
-from renga.core.types import Array
 
 
 def get_conv_outsize(
@@ -125,34 +124,11 @@ def col2im(
 col2im_cpu = col2im
 
 
-def im2col_gpu(
-    img: Array,
-    kh: int,
-    kw: int,
-    sy: int,
-    sx: int,
-    ph: int,
-    pw: int,
-    cover_all: bool = False,
-    dy: int = 1,
-    dx: int = 1,
-    out_h: int | None = None,
-    out_w: int | None = None,
-) -> NoReturn:
+def im2col_gpu(*args: object, **kwargs: object) -> NoReturn:
     """``im2col_cpu`` of CuPy's arrays; RuntimeError without CuPy."""
     cuda.unavailable()
 
 
-def col2im_gpu(
-    col: Array,
-    sy: int,
-    sx: int,
-    ph: int,
-    pw: int,
-    h: int,
-    w: int,
-    dy: int = 1,
-    dx: int = 1,
-) -> NoReturn:
+def col2im_gpu(*args: object, **kwargs: object) -> NoReturn:
     """``col2im_cpu`` of CuPy's arrays; RuntimeError without CuPy."""
     cuda.unavailable()

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy
 
 from renga.backends import cuda
-from renga.core.types import Array, Extents
+from renga.core.types import Extents
 from renga.utils.conv import get_conv_outsize
 from renga.utils.extents import is_number
 
@@ -99,25 +99,12 @@ def col2im_nd(
 col2im_nd_cpu = col2im_nd
 
 
-def im2col_nd_gpu(
-    img: Array,
-    ksize: Sequence[int],
-    stride: Sequence[int],
-    pad: Sequence[int],
-    cover_all: bool = False,
-    dilate: int | Sequence[int] = 1,
-) -> NoReturn:
+def im2col_nd_gpu(*args: object, **kwargs: object) -> NoReturn:
     """``im2col_nd_cpu`` of CuPy's arrays; RuntimeError without CuPy."""
     cuda.unavailable()
 
 
-def col2im_nd_gpu(
-    col: Array,
-    stride: Sequence[int],
-    pad: Sequence[int],
-    dims: Sequence[int],
-    dilate: int | Sequence[int] = 1,
-) -> NoReturn:
+def col2im_nd_gpu(*args: object, **kwargs: object) -> NoReturn:
     """``col2im_nd_cpu`` of CuPy's arrays; RuntimeError without CuPy."""
     cuda.unavailable()
 

@@ -126,6 +126,7 @@ class GradientMethod(Optimizer):
     ``create_update_rule``.
     """
 
+    _rule: type[UpdateRule] | None = None  # what create_update_rule makes
     _use_fp32_update = False
 
     def __init__(self) -> None:
@@ -158,7 +159,9 @@ class GradientMethod(Optimizer):
 
     def create_update_rule(self) -> UpdateRule:
         """A new rule whose hyperparameters follow those of the optimizer."""
-        raise NotImplementedError
+        if self._rule is None:
+            raise NotImplementedError
+        return self._rule(self.hyperparam)
 
     def use_fp32_update(self, flag: bool = True) -> None:
         """Whether float16 parameters are updated through float32 copies of them."""
