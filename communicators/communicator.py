@@ -102,13 +102,13 @@ class Communicator(ArrayCommunicator):
             self.native.set_algorithm(value or "")
         self._configs[name] = value
 
-    def allreduce(self, data: Any) -> Any:
+    def allreduce(self, data: Array | tuple[Array, ...]) -> Any:
         """The sum of the ranks' arrays, or of each array of a tuple."""
         if isinstance(data, tuple):
             return tuple(self.all_reduce(x) for x in data)
         return self.all_reduce(data)
 
-    def allgather(self, x: Any) -> tuple[Array, ...]:
+    def allgather(self, x: Array | tuple[Array, ...]) -> tuple[Array, ...]:
         """The ranks' arrays, or tuples of arrays; shapes may differ."""
         if isinstance(x, tuple):
             xs: list[Any] = self.allgather_obj(x)
@@ -118,7 +118,7 @@ class Communicator(ArrayCommunicator):
     def _allgather(self, name: str, x: Array) -> tuple[Array, ...]:
         return tuple(self._with_headers("all_gatherv", name, [x], range(self.size)))
 
-    def alltoall(self, xs: Sequence[Array]) -> tuple[Array, ...]:
+    def alltoall(self, xs: Sequence[Array] | Array) -> tuple[Array, ...]:
         """``xs[r]`` goes to rank ``r``; item ``r`` of the result is from rank ``r``."""
         sent = self._operands("alltoall", xs)
         ys = self._with_headers("all_to_allv", "alltoall", sent, range(self.size))
@@ -193,7 +193,9 @@ class Communicator(ArrayCommunicator):
         sent, received = ([x], []) if self.rank == root else ([], [x])
         self.native.call("broadcast", sent, received, "sum", "", root, True, name)
 
-    def gather(self, data: Any, root: int = 0) -> tuple[Array, ...] | None:
+    def gather(
+        self, data: Array | tuple[Array, ...], root: int = 0
+    ) -> tuple[Array, ...] | None:
         """The ranks' arrays, or tuples of arrays, on the root; None elsewhere."""
         if isinstance(data, tuple):
             gathered: list[Any] | None = self.gather_obj(data, root)
@@ -208,7 +210,7 @@ class Communicator(ArrayCommunicator):
         ys = self._with_headers("all_to_allv", name, sent, sources, root)
         return tuple(ys) if is_root else None
 
-    def scatter(self, xs: Sequence[Array] | None, root: int = 0) -> Array:
+    def scatter(self, xs: Sequence[Array] | Array | None, root: int = 0) -> Array:
         """Item ``rank`` of the root's ``xs``, a sequence of arrays or an array."""
         item: Array = self._scatter("scatter", xs, root)
         return item
@@ -219,7 +221,13 @@ class Communicator(ArrayCommunicator):
         sent = self._operands(name, xs) if is_root else [None] * self.size
         return self._with_headers("all_to_allv", name, sent, (root,), root)[root]
 
-    def send(self, data: Any, dest: int, tag: int = 0, wait: bool = True) -> Any:
+    def send(
+        self,
+        data: Array | list[Array] | tuple[Array, ...],
+        dest: int,
+        tag: int = 0,
+        wait: bool = True,
+    ) -> Any:
         """Sends an array or a tuple of arrays to a rank."""
         messages = []
         if isinstance(data, (list, tuple)):

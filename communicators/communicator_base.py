@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from renga.core.types import Array, ArrayLike
+from renga.core.types import Array
 
 _T = TypeVar("_T")
 
@@ -52,7 +52,9 @@ class CommunicatorBase:
         """The group of ranks with the same ``color_of(rank)``, in rank order."""
         return self.split(color_of(self.rank), self.rank)
 
-    def send(self, data: Any, dest: int, tag: int) -> Any:
+    def send(
+        self, data: Array | list[Array] | tuple[Array, ...], dest: int, tag: int
+    ) -> Any:
         """Sends an array or a tuple of arrays to a rank."""
         raise NotImplementedError
 
@@ -61,28 +63,30 @@ class CommunicatorBase:
         raise NotImplementedError
 
     def bcast(
-        self, data: object, max_buf_len: int | None = None, root: int = 0
+        self, data: Array | None, max_buf_len: int | None = None, root: int = 0
     ) -> Array:
         """The root's array, on every rank."""
         raise NotImplementedError
 
-    def gather(self, data: object, root: int = 0) -> tuple[Array, ...] | None:
+    def gather(
+        self, data: Array | tuple[Array, ...], root: int = 0
+    ) -> tuple[Array, ...] | None:
         """The ranks' arrays as a tuple on the root, None elsewhere."""
         raise NotImplementedError
 
-    def allgather(self, x: ArrayLike) -> tuple[Array, ...]:
+    def allgather(self, x: Array | tuple[Array, ...]) -> tuple[Array, ...]:
         """The ranks' arrays as a tuple, on every rank."""
         raise NotImplementedError
 
-    def alltoall(self, xs: Any) -> tuple[Array, ...]:
+    def alltoall(self, xs: Sequence[Array] | Array) -> tuple[Array, ...]:
         """``xs[r]`` goes to rank ``r``; item ``r`` of the result is from rank ``r``."""
         raise NotImplementedError
 
-    def scatter(self, xs: Any, root: int = 0) -> Array:
+    def scatter(self, xs: Sequence[Array] | Array | None, root: int = 0) -> Array:
         """Item ``rank`` of the root's ``xs``."""
         raise NotImplementedError
 
-    def allreduce(self, data: object) -> Any:
+    def allreduce(self, data: Array | tuple[Array, ...]) -> Any:
         """The sum of the ranks' arrays, on every rank."""
         raise NotImplementedError
 

@@ -59,12 +59,12 @@ class Native(Protocol):
     def split(self, color: int | None, key: int) -> Native | None:
         """The group of ranks with the same color, ordered by key."""
 
-    def send(self, xs: Sequence[Any], to: int, tag: int, wait: bool = True) -> Any:
+    def send(self, xs: Sequence[Array], to: int, tag: int, wait: bool = True) -> Any:
         """Sends one message for each array."""
 
     def receive(
         self,
-        xs: Sequence[Any],
+        xs: Sequence[Array],
         source: int,
         tag: int,
         wait: bool = True,

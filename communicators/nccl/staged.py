@@ -11,7 +11,7 @@ from renga.backends import cuda
 from renga.communicators.communicator import Communicator
 from renga.communicators.messages import headers, pending_receive
 from renga.communicators.messages.headers import DEVICE
-from renga.core.types import Array, ArrayLike
+from renga.core.types import Array
 from renga.utils.containers import leaves, map_leaves
 
 
@@ -42,29 +42,32 @@ class StagedCommunicator(Communicator):
             work, lambda ys: unpack([_placed(y, to) for y, to in zip(ys, outs)]), wait
         )
 
-    def allgather(self, x: Any) -> tuple[Array, ...]:
+    def allgather(self, x: Array | tuple[Array, ...]) -> tuple[Array, ...]:
         ys = super().allgather(to_host(x))
         return cuda.to_gpu(ys) if on_gpu(x) else ys
 
-    def alltoall(self, xs: Any) -> tuple[Array, ...]:
+    def alltoall(self, xs: Sequence[Array] | Array) -> tuple[Array, ...]:
         ys = super().alltoall([to_host(x) for x in xs])
         return cuda.to_gpu(ys) if any(on_gpu(x) for x in xs) else ys
 
-    def gather(self, data: Any, root: int = 0) -> tuple[Array, ...] | None:
+    def gather(
+        self, data: Array | tuple[Array, ...], root: int = 0
+    ) -> tuple[Array, ...] | None:
         ys = super().gather(to_host(data), root)
         return cuda.to_gpu(ys) if on_gpu(data) and ys is not None else ys
 
     def bcast(  # type: ignore[override]
-        self, data: Any, root: int = 0, max_buf_len: int | None = None
+        self, data: Array | None, root: int = 0, max_buf_len: int | None = None
     ) -> Array:
         is_placed = self._root_has_gpu_arrays(data, root)
         y = super().bcast(to_host(data), root, max_buf_len)
         return cuda.to_gpu(y) if is_placed else y
 
-    def scatter(self, xs: Any, root: int = 0) -> Array:
+    def scatter(self, xs: Sequence[Array] | Array | None, root: int = 0) -> Array:
         is_placed = self._root_has_gpu_arrays(xs, root)
-        sent = [to_host(x) for x in xs] if self.rank == root else None
-        y = super().scatter(sent, root)
+        if self.rank == root and xs is not None:
+            xs = [to_host(x) for x in xs]
+        y = super().scatter(xs, root)
         return cuda.to_gpu(y) if is_placed else y
 
     def _root_has_gpu_arrays(self, data: Any, root: int) -> bool:
@@ -83,7 +86,7 @@ class StagedCommunicator(Communicator):
         self,
         source: int,
         tag: int = 0,
-        out: Any = None,
+        out: Array | None = None,
         wait: bool = True,
         status: object = None,
     ) -> Any:
@@ -106,7 +109,7 @@ def on_gpu(x: object) -> bool:
     return any(hasattr(leaf, "__cuda_array_interface__") for leaf in leaves(x))
 
 
-def to_host(x: ArrayLike) -> Any:
+def to_host(x: object) -> Any:
     """``x``, its arrays in GPU memory copied to the host's."""
     return map_leaves(lambda leaf: cuda.to_cpu(leaf) if on_gpu(leaf) else leaf, x)
 

@@ -14,7 +14,6 @@ from renga.communicators.communicator import Communicator
 from renga.communicators.simulated.machine import Machine
 from renga.communicators.simulated.simulated_native import SimulatedNative
 from renga.communicators.transport.traffic import Traffic
-from renga.core.types import ArrayLike
 
 _T = TypeVar("_T")
 
@@ -76,7 +75,7 @@ class SimulatedCommunicator(OnMachine):
         """This rank's array, repeated for each rank."""
         return tuple(self.all_gather(x))
 
-    def alltoall(self, xs: Sequence[ArrayLike]) -> tuple[Array, ...]:
+    def alltoall(self, xs: Sequence[Array] | Array) -> tuple[Array, ...]:
         """The arrays that this rank sends, which it receives, too."""
         xs = self._operands("alltoall", xs)
         ys = [np.empty_like(x, order="C") for x in xs]
@@ -84,7 +83,7 @@ class SimulatedCommunicator(OnMachine):
         return tuple(ys)
 
     def bcast(  # type: ignore[override]  # the base has the order of ChainerMN's base
-        self, data: Any, root: int = 0, max_buf_len: int | None = None
+        self, data: Array | None, root: int = 0, max_buf_len: int | None = None
     ) -> Array:
         """``data``, which is required on every rank here."""
         x = as_operand("bcast", data)
@@ -108,7 +107,7 @@ class SimulatedCommunicator(OnMachine):
         self.scatter([np.frombuffer(pickle.dumps(obj), np.uint8) for obj in objs])
         return objs[self.rank]
 
-    def scatter(self, xs: Any, root: int = 0) -> Array:
+    def scatter(self, xs: Sequence[Array] | Array | None, root: int = 0) -> Array:
         """Item ``rank`` of ``xs``, which is required on every rank here."""
         self._root("scatter", root)
-        return self.alltoall(xs)[self.rank]
+        return self.alltoall(xs)[self.rank]  # type: ignore[arg-type]

@@ -69,7 +69,7 @@ class SimulatedNative(SimulatedRank):
         self.counts.add(name, *cost, wait)
         return None if wait else CompleteWork()
 
-    def send(self, xs: Sequence[Any], to: int, tag: int, wait: bool = True) -> Any:
+    def send(self, xs: Sequence[Array], to: int, tag: int, wait: bool = True) -> Any:
         checked_rank("send", to, self.size)
         same_node = to // self.intra_size == self.inter_rank
         queue = self._messages.setdefault(tag, collections.deque())
@@ -82,7 +82,7 @@ class SimulatedNative(SimulatedRank):
 
     def receive(
         self,
-        xs: Sequence[Any],
+        xs: Sequence[Array],
         source: int,
         tag: int,
         wait: bool = True,

@@ -33,7 +33,7 @@ class DummyMpiCommunicator(MpiCommunicator):
         result = results[0] if single else results
         return result if wait else Work(None, lambda: result)
 
-    def allreduce(self, data: Any) -> Any:
+    def allreduce(self, data: Array | tuple[Array, ...]) -> Any:
         """The sum of the ranks' arrays, on every rank."""
         return super().all_reduce(data)
 

@@ -334,7 +334,9 @@ def array(a: object, dtype: DTypeLike | None = None) -> ndarray:
     return new.copy() if new is a else new
 
 
-def copyto(dst: ndarray, src: Any, casting: Any = "same_kind") -> None:
+def copyto(
+    dst: ndarray, src: Array | ndarray | float, casting: Any = "same_kind"
+) -> None:
     """Copies ``src``, stretched to its shape, into ``dst``."""
     kind = getattr(src, "dtype", None) or numpy.min_scalar_type(src)
     if not numpy.can_cast(kind, dst.dtype, casting):

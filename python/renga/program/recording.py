@@ -89,7 +89,7 @@ class Recorder(LinkHook):
 
     def __init__(
         self,
-        model: Any,
+        model: object,
         timed: bool = False,
         now: Callable[[], Any] = time.perf_counter,
     ) -> None:

@@ -51,7 +51,7 @@ class parameterize:
     def __init__(self, *params: Mapping[str, object]) -> None:
         self.params = params
 
-    def __call__(self, cls: Any) -> _Bundle:
+    def __call__(self, cls: type | _Bundle) -> _Bundle:
         inner = cls if isinstance(cls, _Bundle) else _Bundle(cls, [{}])
         inner.publish(product_dict(self.params, inner.params))
         return inner

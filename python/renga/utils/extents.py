@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable
-from typing import Any
 
 from renga import _core
+from renga.core.types import DTypeLike
 
 # Products of two numbers of a window must fit into 63 bits.
 _WINDOW_END = 2**31
@@ -97,7 +97,9 @@ def check_window(name: str, n: int, **options: object) -> list[tuple[int, ...]]:
     return checked
 
 
-def check_memory(name: str, shape: Iterable[object], dtype: Any) -> tuple[int, ...]:
+def check_memory(
+    name: str, shape: Iterable[object], dtype: DTypeLike
+) -> tuple[int, ...]:
     """The extents of a new array.
 
     Raises:
@@ -106,7 +108,7 @@ def check_memory(name: str, shape: Iterable[object], dtype: Any) -> tuple[int, .
         MemoryError: the array would be larger than the memory of this machine.
     """
     extents = tuple(check_integer(name, "an extent", extent) for extent in shape)
-    _core.require_memory(name, extents, dtype)
+    _core.require_memory(name, extents, dtype)  # type: ignore[arg-type]
     return extents
 
 

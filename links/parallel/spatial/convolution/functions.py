@@ -206,8 +206,9 @@ class SpatialConvolution(ShardedFunction):
         self.random_stream, self.random_comm = grid.rank + 1, grid.comm
         enable_random_streams()
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Array, ...]:
-        x, W, b = (*inputs, None)[:3]
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
+        given: tuple[Any, ...] = (*inputs, None)
+        x, W, b = given[:3]
         self.retain_inputs(range(len(inputs)))
         image = _in_kernel_format(x)
         self.converted = None if image is x else image

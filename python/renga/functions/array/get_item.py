@@ -41,7 +41,7 @@ def _picked(x: Any, keys: tuple[Any, ...]) -> Variable:
     return _by_rules(x, keys) if single is None else _core.ops.take(x, *single)
 
 
-def taken_axis(x: ArrayLike, keys: tuple[Any, ...]) -> tuple[Any, int] | None:
+def taken_axis(x: ArrayLike, keys: tuple[object, ...]) -> tuple[Any, int] | None:
     """The indices, and the axis of which they take elements; None for other keys."""
     while keys and type(keys[-1]) is slice and keys[-1] == _ALL:
         keys = keys[:-1]
@@ -76,14 +76,14 @@ _ALL = slice(None)
 _BASIC = (int, slice, type(None), type(Ellipsis))
 
 
-def as_keys(slices: Any) -> tuple[Any, ...]:
+def as_keys(slices: object) -> tuple[Any, ...]:
     """An index as a tuple with a key for each axis."""
     if isinstance(slices, list) and not all(isinstance(key, int) for key in slices):
         return tuple(slices)
     return slices if isinstance(slices, tuple) else (slices,)
 
 
-def own_keys(keys: tuple[Any, ...]) -> tuple[Any, ...]:
+def own_keys(keys: tuple[object, ...]) -> tuple[Any, ...]:
     """The keys with copies of their arrays, so that backward uses the same indices."""
     if any(isinstance(key, (Variable, str, float)) for key in keys):
         raise IndexError(

@@ -40,7 +40,7 @@ def pooling_window_nd(
 
 
 def pool_rows_and_columns(
-    x: Any, window: PoolingWindow, pool: Pool
+    x: ArrayLike, window: PoolingWindow, pool: Pool
 ) -> tuple[Variable, ...]:
     """``x`` with its last two axes (or its only one) pooled."""
     ops = _core.ops
@@ -51,7 +51,7 @@ def pool_rows_and_columns(
     last_two = PoolingWindow(*(option[-2:] for option in window))
     n, c, *between, rows, columns = x.shape
     depth, last = math.prod(between), x.ndim
-    array = getattr(x, "array", x)
+    array: Any = getattr(x, "array", x)
     if array.strides[1] != array.itemsize:
         ys = pool(ops.reshape(x, (n, c * depth, rows, columns)), last_two)
         return tuple(ops.reshape(y, (n, c, *between, *y.shape[2:])) for y in ys)

@@ -48,7 +48,7 @@ def digest_of(link: Link) -> bytes | None:
     return digest.digest()
 
 
-def set_link(link: Link, values: dict[str, Any]) -> None:
+def set_link(link: Link, values: dict[str, Array | None]) -> None:
     """Sets what :func:`values_of_link` returned on rank 0; None stays as it is."""
     mine = vars(link)
     for name, value in values.items():

@@ -200,14 +200,14 @@ class ShardedParameter(Parameter):
         """Itself, if it has to be gathered for functions outside of its link."""
         return self if self.comm.size > 1 and self.is_divided else None
 
-    def copydata(self, var: Any) -> None:
+    def copydata(self, var: Parameter) -> None:
         """Copies ``var``'s values, or this rank's block of a whole array.
 
         Raises:
             InvalidType: ``var`` has neither the shape of the block nor of the whole.
         """
         if self.is_initialized and not var.is_initialized:
-            var.initialize(self.whole_shape)
+            var.initialize(self.whole_shape)  # type: ignore[arg-type]
         if not (self.is_initialized and var.is_initialized):
             super().copydata(var)
         elif isinstance(var, ShardedParameter) and var.blocks == self.blocks:

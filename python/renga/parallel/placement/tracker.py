@@ -44,7 +44,7 @@ class PlacementTracker:
         """The axes of a variable along which it may be sharded."""
         return range(2, ndim) if self.sharded == SPATIAL else range(1, min(ndim, 2))
 
-    def record_uniform(self, y: Any, xs: Sequence[Any]) -> None:
+    def record_uniform(self, y: ArrayLike, xs: Sequence[ArrayLike]) -> None:
         """Takes note that ``y`` is the same for all of its pixels or tokens, if it is.
 
         Args:
@@ -57,7 +57,7 @@ class PlacementTracker:
         ):
             self._uniform[id(y)] = y
 
-    def is_uniform(self, x: Variable) -> bool:
+    def is_uniform(self, x: ArrayLike) -> bool:
         """Whether ``x`` has been broadcast along the axes that may be sharded."""
         return id(x) in self._uniform
 

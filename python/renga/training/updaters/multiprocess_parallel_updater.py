@@ -20,6 +20,7 @@ from renga.core.configuration import (
     using_config,
     values_of,
 )
+from renga.core.optimizer import Optimizer
 from renga.dataset import convert
 from renga.training.updaters.gathering import (
     gather,
@@ -73,7 +74,7 @@ class MultiprocessParallelUpdater(StandardUpdater):
     def __init__(
         self,
         iterators: Sequence[Any],
-        optimizer: Any,
+        optimizer: Optimizer,
         converter: Callable = convert.concat_examples,
         devices: Mapping[str, DeviceLike] | Sequence[DeviceLike] | None = None,
         auto_new_epoch: bool = True,

@@ -103,7 +103,11 @@ class Client:
             of_shard = self._shards.settings(shard, settings)
             self._send_object(shard, service.SETTINGS, of_shard)
 
-    def change(self, masks: Sequence[Array], states: Any) -> None:
+    def change(
+        self,
+        masks: Sequence[Array],
+        states: tuple[int, Sequence[UpdateRule | None]] | None,
+    ) -> None:
         """Has the servers make the changes that the caller has made.
 
         Args:

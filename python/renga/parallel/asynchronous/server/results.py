@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from renga.communicators import Communicator
 from renga.core.link import Link
@@ -32,7 +32,7 @@ def put_results(
     servers: Communicator,
     optimizer: Optimizer,
     layout: Layout | None,
-    states: dict[int, Any],
+    states: dict[int, dict[str, object]],
 ) -> None:
     """Gives the model and the optimizer of a server the results of all servers.
 

@@ -149,7 +149,7 @@ class Shards:
         self,
         shard: int,
         masks: Sequence[Array],
-        states: tuple[int, Sequence[Any]] | None,
+        states: tuple[int, Sequence[UpdateRule | None]] | None,
     ) -> Change:
         """A shard's part of what the caller has changed.
 
@@ -164,10 +164,10 @@ class Shards:
             chosen = self.take(shard, masks)
             values = self.take(shard, self.arrays)
             weights = [(mask, x[mask]) for mask, x in zip(chosen, values)]
-        if states is not None:
-            t, rules = states
-            states = t, self.states(shard, rules)
-        return Change(weights, states)
+        if states is None:
+            return Change(weights, None)
+        t, rules = states
+        return Change(weights, (t, self.states(shard, rules)))
 
     def states(
         self, shard: int, rules: Sequence[UpdateRule | None]

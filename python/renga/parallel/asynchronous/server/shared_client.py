@@ -7,7 +7,7 @@ import contextlib
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Callable
+from typing import Callable
 
 import numpy
 
@@ -165,7 +165,11 @@ class SharedClient:
             of_shard = self._shards.settings(shard, settings)
             shared.optimizer.use(of_shard, lambda hook: hooks[hook.identity])
 
-    def change(self, masks: Sequence[Array], states: Any) -> None:
+    def change(
+        self,
+        masks: Sequence[Array],
+        states: tuple[int, Sequence[UpdateRule | None]] | None,
+    ) -> None:
         """Makes the changes that the caller has made.
 
         Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from contextlib import AbstractContextManager
 
 import numpy
 from numpy.lib.stride_tricks import as_strided
@@ -51,7 +51,7 @@ class NodeParameters(ShardedStates):
         self,
         comm: Communicator,
         node: Communicator,
-        lock: Any,
+        lock: AbstractContextManager[object],
         optimizer: Optimizer,
         params: Sequence[Parameter],
         buckets: Sequence[Sequence[int]],

@@ -159,10 +159,11 @@ def _join_leaves(
     return first
 
 
-def is_number(y: Any) -> bool:
+def is_number(y: object) -> bool:
     """Whether it is a float, or an array without axes."""
-    is_array = isinstance(y, (numpy.generic, numpy.ndarray))
-    return isinstance(y, float) or (is_array and y.ndim == 0)
+    if isinstance(y, (numpy.generic, numpy.ndarray)):
+        return y.ndim == 0
+    return isinstance(y, float)
 
 
 def _are_same(ys: Sequence[Any]) -> bool:
