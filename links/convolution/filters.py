@@ -131,9 +131,9 @@ class GroupedFiltersND(GroupedFilters):
         in_channels, out_channels, ksize = _with_in_channels(*channels_and_ksize)
         self.out_channels = out_channels
         ndim = check_count(type(self).__name__, "ndim", ndim, 1, MOST_IMAGE_AXES)
-        self.ksize = as_tuple(ksize, ndim)
+        self.ksize = as_tuple(ksize, ndim, type(self).__name__, "ksize")
         self.stride, self.pad, dilate, groups = window
-        self.dilate = as_tuple(dilate, ndim)
+        self.dilate = as_tuple(dilate, ndim, type(self).__name__, "dilate")
         self.groups = int(groups)
         self._make_filters(in_channels, nobias, *initial, out_channels)
 

@@ -65,10 +65,15 @@ def window_2d(
 
 
 def window_nd(
-    n: int, stride: Extents, pad: Extents, dilate: Extents, groups: int
+    name: str, n: int, stride: Extents, pad: Extents, dilate: Extents, groups: int
 ) -> Window:
     """The window of a convolution over ``n`` axes; AssertionError for others."""
-    return Window(as_tuple(stride, n), as_tuple(pad, n), as_tuple(dilate, n), groups)
+    return Window(
+        as_tuple(stride, n, name, "stride"),
+        as_tuple(pad, n, name, "pad"),
+        as_tuple(dilate, n, name, "dilate"),
+        groups,
+    )
 
 
 def pooling_window_2d(

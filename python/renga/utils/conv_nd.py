@@ -14,12 +14,18 @@ from renga.utils.conv import get_conv_outsize
 from renga.utils.extents import is_number
 
 
-def as_tuple(x: Extents, n: int) -> tuple[int, ...]:
-    """``x`` for each of ``n`` axes; AssertionError if it has another number."""
+def as_tuple(
+    x: Extents, n: int, name: str = "conv_nd", what: str = "values"
+) -> tuple[int, ...]:
+    """The option ``what`` of the operation ``name`` for each of ``n`` axes.
+
+    Raises:
+        AssertionError: it has another number of values.
+    """
     if is_number(x):
         return (x,) * n  # type: ignore[return-value]
     values = tuple(x)  # type: ignore[arg-type]
-    assert len(values) == n, f"conv_nd: expected {n} values, got {x}"
+    assert len(values) == n, f"{name}: expected {n} numbers as {what}, got {x}"
     return values
 
 

@@ -38,7 +38,7 @@ def convolution_nd(
         InvalidType: shapes or dtypes do not fit.
     """
     W, b = cast_floats("convolution_nd", x, W, b)
-    window = window_nd(x.ndim - 2, stride, pad, dilate, groups)
+    window = window_nd("convolution_nd", x.ndim - 2, stride, pad, dilate, groups)
     return _core.ops.convolution_nd(x, W, b, window, cover_all)
 
 

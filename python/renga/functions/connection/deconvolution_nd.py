@@ -39,9 +39,9 @@ def deconvolution_nd(
     """
     W, b = cast_floats("deconvolution_nd", x, W, b)
     n = x.ndim - 2
-    window = window_nd(n, stride, pad, dilate, groups)
+    window = window_nd("deconvolution_nd", n, stride, pad, dilate, groups)
     if outsize is not None:
-        outsize = as_tuple(outsize, n)
+        outsize = as_tuple(outsize, n, "deconvolution_nd", "outsize")
     return _core.ops.deconvolution_nd(x, W, b, window, outsize)
 
 

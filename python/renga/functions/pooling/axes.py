@@ -30,9 +30,9 @@ def pooling_window_nd(
     """
     check_arrays(name, x)
     n = x.ndim - 2
-    size = as_tuple(ksize, n)
-    step = size if stride is None else as_tuple(stride, n)
-    border = as_tuple(pad, n)
+    size = as_tuple(ksize, n, name, "ksize")
+    step = size if stride is None else as_tuple(stride, n, name, "stride")
+    border = as_tuple(pad, n, name, "pad")
     check_floats(name, x)
     if n < 1:
         raise InvalidType(f"{name}: expected x of at least 3 axes, got {x.shape}")

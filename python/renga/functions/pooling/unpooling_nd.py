@@ -48,7 +48,7 @@ def unpooling_nd(
             outs = tuple(max(n, 0) for n in outs)
             return _core.ops.reshape(as_variable(x)[..., :0], (*x.shape[:2], *outs))
     else:
-        outs = as_tuple(outsize, len(sizes))
+        outs = as_tuple(outsize, len(sizes), "unpooling_nd", "outsize")
         outs = check_counts("unpooling_nd", "outsize", outs, len(sizes))
     pooled = tuple(get_conv_outsize(*one, cover_all) for one in zip(outs, *window))
     check_shape("unpooling_nd", sizes == pooled, f"the elements {pooled}", x)
