@@ -67,11 +67,11 @@ class TensorBoardReport(Tracker):
     """
 
     def __init__(
-        self, writer: Any = None, interval: TriggerLike = (1, "epoch")
+        self, writer: object = None, interval: TriggerLike = (1, "epoch")
     ) -> None:
         super().__init__(interval)
         _check_method("TensorBoardReport", writer, "add_scalar")
-        self._writer = writer
+        self._writer: Any = writer
         self._owned: Any = None
 
     def begin(self, trainer: Trainer) -> None:
@@ -103,11 +103,12 @@ class WandbReport(Tracker):
     """
 
     def __init__(
-        self, run: Any = None, interval: TriggerLike = (1, "epoch"), **init: object
+        self, run: object = None, interval: TriggerLike = (1, "epoch"), **init: object
     ) -> None:
         super().__init__(interval)
         _check_method("WandbReport", run, "log")
-        self._run, self._init = run, init
+        self._run: Any = run
+        self._init = init
         self._owned: Any = None
 
     def begin(self, trainer: Trainer) -> None:

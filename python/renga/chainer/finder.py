@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.metadata import Distribution
+from importlib.metadata import Distribution, DistributionFinder
 from inspect import isfunction
 from types import ModuleType
 from typing import Any
@@ -105,7 +105,9 @@ def _renamed(name: str, packages: dict[str, str]) -> str | None:
 class AliasFinder(MetaPathFinder):
     """Finds modules of renga by Chainer's names, and Chainer's version."""
 
-    def find_distributions(self, context: Any) -> Iterator[Distribution]:
+    def find_distributions(
+        self, context: DistributionFinder.Context
+    ) -> Iterator[Distribution]:
         return find_distributions(context.name)
 
     def find_spec(

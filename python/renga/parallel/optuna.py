@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from renga.communicators import Communicator
 from renga.utils.exceptions import CallOutcome, pack
+
+if TYPE_CHECKING:
+    import optuna
 
 
 class _Command(Enum):
@@ -53,7 +56,7 @@ class Study:
         comm: the communicator.
     """
 
-    def __init__(self, study: Any, comm: Communicator) -> None:
+    def __init__(self, study: optuna.Study | None, comm: Communicator) -> None:
         self.study = study if comm.rank == 0 else None
         self.comm = comm
 
@@ -150,8 +153,10 @@ class Trial:
     to call the methods; ``number``, ``params`` and ``user_attrs`` are read locally.
     """
 
-    def __init__(self, trial: Any, comm: Communicator, number: int) -> None:
-        self._trial = trial
+    def __init__(
+        self, trial: optuna.Trial | None, comm: Communicator, number: int
+    ) -> None:
+        self._trial: Any = trial
         self._comm = comm
         self.number = number
         self.params: dict[str, Any] = {}
