@@ -179,12 +179,10 @@ Variable erfcx(const Variable& x) {
 }
 
 Variable log_ndtr(const Variable& x) {
-  const Array y = apply(Unary::log_ndtr, x.array());
-  auto vjp_x = [x, y = Saved(y)](const Variable& gy, GradientSink& to) {
-    const Variable exponent = subtract(multiply(square(x), -0.5), y.of(to.node()));
-    return multiply(gy, multiply(exp(exponent), kNormal));
-  };
-  return record("log_ndtr", y, {{x, vjp_x}});
+  // The quotient of the density and the probability, whose exponentials cancel in erfcx.
+  return smooth("log_ndtr", Unary::log_ndtr, x, [](const Variable& v) {
+    return divide_into(2 * kNormal, erfcx(multiply(v, -1 / std::numbers::sqrt2)));
+  });
 }
 
 Variable lgamma(const Variable& x) {
