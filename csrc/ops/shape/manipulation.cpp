@@ -3,6 +3,7 @@
 #include "autograd/node.h"
 #include "ops/reduction/reduction.h"
 #include "tensor/extents.h"
+#include "tensor/parts.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -59,14 +60,15 @@ Array view_of(const Array& x, const std::vector<Range>& ranges) {
 }
 
 // `view`, of the array of x or of another one of its shape, has no element twice. Its gradient is
-// an array of zeros with gy in the view.
+// gy in the view, and zeros elsewhere.
 template <class View>
 Variable viewed(const char* name, const char* grad_name, const Variable& x, const View& view);
 
 template <class View>
 Variable viewed_grad(const char* name, const char* grad_name, const Variable& gy,
                      const Shape& shape, const View& view) {
-  const Array gx = zeros(shape, gy.dtype(), gy.device());
+  const Array gx = empty(shape, gy.dtype(), gy.device());
+  if (gy.size() < gx.size()) fill(gx, 0);
   copy(gy.array(), view(gx));
   return record(grad_name, gx,
                 {{gy, [=](const Variable& ggx) { return viewed(name, grad_name, ggx, view); }}});
@@ -101,27 +103,22 @@ Dtype require_common_dtype(const char* op, const std::vector<Variable>& xs) {
   return dtype;
 }
 
-// Bytes that stay in a core's own caches.
-constexpr std::int64_t kCached = 1 << 18;
-
-// Copies arrays along an axis of y, as much of all at once as stays in the caches, whose lines they
-// share: part by part of another axis, the outermost in memory.
-void copy_side_by_side(const std::vector<Variable>& xs, const Array& y, int axis, int outermost) {
-  const std::int64_t n = axis == outermost || y.size() == 0 ? 1 : y.shape(outermost);
-  const std::int64_t bytes = y.size() * y.itemsize() / n;
-  const std::int64_t step =
-      std::clamp<std::int64_t>(kCached / std::max<std::int64_t>(bytes, 1), 1, n);
-  for (std::int64_t begin = 0; begin < n; begin += step) {
-    const auto part_of = [&](const Array& x) {
-      return n == 1 ? x : slice_view(x, outermost, begin, std::min(step, n - begin));
-    };
-    const Array to = part_of(y);
+// Copies arrays along an axis of y. Where runs are short, all arrays share lines of the caches, and
+// go part by part of another axis, the outermost in memory.
+void copy_side_by_side(const std::vector<Variable>& xs, const Array& y, int axis) {
+  constexpr std::int64_t kShort = 512;
+  const std::int64_t outermost = memory_order(y)[0];
+  const std::int64_t run = y.strides()[axis] * y.shape(axis) / static_cast<std::int64_t>(xs.size());
+  Axes cut;
+  if (outermost != axis && run < kShort) cut.push_back(outermost);
+  for_each_part(y, cut, [&](const Part& part) {
+    const Array to = part.of(y);
     std::int64_t at = 0;
     for (const Variable& x : xs) {
-      copy(part_of(x.array()), slice_view(to, axis, at, x.shape(axis)));
+      copy(part.of(x.array()), slice_view(to, axis, at, x.shape(axis)));
       at += x.shape(axis);
     }
-  }
+  });
 }
 
 }  // namespace
@@ -205,9 +202,8 @@ Variable concat(const std::vector<Variable>& xs, std::int64_t along) {
     if (&x != xs.data()) cuts.push_back(shape[axis]);
     shape[axis] = saturated_sum(shape[axis], x.shape(axis));
   }
-  const Axes order = memory_order(xs[0].array());
-  const Array y = empty_in_order(shape, order, dtype, xs[0].device());
-  copy_side_by_side(xs, y, axis, static_cast<int>(order.empty() ? 0 : order[0]));
+  const Array y = empty_in_order(shape, memory_order(xs[0].array()), dtype, xs[0].device());
+  copy_side_by_side(xs, y, axis);
   auto back = [cuts, axis](std::span<const Variable> gys, std::span<const int>, Node&) {
     return split_axis(gys[0], cuts, axis);
   };

@@ -8,6 +8,7 @@
 #include "ops/reduction/reduction.h"
 #include "ops/shape/manipulation.h"
 #include "tensor/extents.h"
+#include "tensor/parts.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -22,7 +23,10 @@ struct PaddedAxis {
   std::int64_t before, size;
   std::vector<Copied> copied;
 
-  Array middle(const Array& y, int axis) const { return slice_view(y, axis, before, size); }
+  // An axis without copies may be a part of it.
+  Array middle(const Array& y, int axis) const {
+    return copied.empty() ? y : slice_view(y, axis, before, size);
+  }
 };
 
 // Elements at which ends of an axis of n elements are copied, by their position beyond them.
@@ -98,13 +102,21 @@ Variable folded(const Variable& gy, const std::vector<PaddedAxis>& axes) {
 
 Variable extended(const Variable& x, const std::vector<PaddedAxis>& axes, const Shape& shape) {
   const Array y = empty_in_order(shape, memory_order(x.array()), x.dtype(), x.device());
-  copy(x.array(), middle_of(y, axes, 0));
-  for (int i = 0; i < y.ndim(); ++i) {
-    const Array part = middle_of(y, axes, i + 1);
-    for (const Copied& copied : axes[static_cast<std::size_t>(i)].copied) {
-      copy(source_view(part, i, copied), slice_view(part, i, copied.to, copied.length));
-    }
+  Axes outer;
+  for (const std::int64_t axis : memory_order(y)) {
+    if (!axes[static_cast<std::size_t>(axis)].copied.empty()) break;
+    outer.push_back(axis);
   }
+  for_each_part(y, outer, [&](const Part& part) {
+    const Array to = part.of(y);
+    copy(part.of(x.array()), middle_of(to, axes, 0));
+    for (int i = 0; i < y.ndim(); ++i) {
+      const Array rows = middle_of(to, axes, i + 1);
+      for (const Copied& copied : axes[static_cast<std::size_t>(i)].copied) {
+        copy(source_view(rows, i, copied), slice_view(rows, i, copied.to, copied.length));
+      }
+    }
+  });
   return record("Pad", y, {{x, [axes](const Variable& gy) { return folded(gy, axes); }}});
 }
 

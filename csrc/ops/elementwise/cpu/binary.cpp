@@ -6,6 +6,9 @@
 #include "ops/elementwise/maps.h"
 #include "simd/blocked_loop.h"
 #include "simd/special.h"
+#include "tensor/crossing_copy.cpu.h"
+#include "tensor/parts.h"
+#include "tensor/views.h"
 
 namespace renga::elementwise_cpu {
 namespace {
@@ -57,9 +60,33 @@ void integer_binary(const T* a, const T* b, T* y, std::int64_t n, DivisionFaults
   }
 }
 
+// Whether x adjoins along another axis than y does, so that x in the order of y jumps through
+// memory.
+bool crosses(const Array& x, const Array& y) {
+  return !same_layout(x, y) && crossing_axis(make_loop<2>({&y, &x}), y.itemsize()) >= 0;
+}
+
+// Computes y part by part, of operands that are copied to its order.
+void binary_by_parts(Binary map, double p, const Array& a, const Array& b, const Array& y) {
+  const bool copies_a = crosses(a, y), copies_b = crosses(b, y);
+  for_each_part(y, memory_order(y), [&](const Part& part) {
+    const Array to = part.of(y);
+    const auto ordered = [&](const Array& x, bool copies) {
+      const Array from = part.of(x), copied = copies ? empty_like(to) : from;
+      if (copies) copy(from, copied);
+      return copied;
+    };
+    binary(map, p, ordered(a, copies_a), ordered(b, copies_b), to);
+  });
+}
+
 }  // namespace
 
 void binary(Binary map, double p, const Array& a, const Array& b, const Array& y) {
+  constexpr std::int64_t kLarge = 1 << 14;
+  if (y.size() >= kLarge && (crosses(a, y) || crosses(b, y))) {
+    return binary_by_parts(map, p, a, b, y);
+  }
   DivisionFaults faults;
   {
     const GilRelease work(y.size());
