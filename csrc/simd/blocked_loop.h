@@ -23,6 +23,20 @@ void convert(const From* from, To* to, std::int64_t n) {
       0, n, [=]<class L>(L, std::int64_t i) { L::store(L::load(from + i), to + i); });
 }
 
+// Copies n elements, `step` bytes apart. With a step that it knows, the compiler makes vectors.
+template <class T, class To>
+void collect(const std::byte* from, std::int64_t step, std::int64_t n, To* __restrict to) {
+  constexpr std::int64_t item = sizeof(T);
+  const auto with = [=](auto known_step) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      to[i] = static_cast<To>(*reinterpret_cast<const T*>(from + i * known_step));
+    }
+  };
+  if (step == -item) return with(std::integral_constant<std::int64_t, -item>{});
+  if (step == 2 * item) return with(std::integral_constant<std::int64_t, 2 * item>{});
+  with(step);
+}
+
 // Loads n elements of type T, `step` bytes apart, as the compute type.
 template <class T>
 void gather(const std::byte* from, std::int64_t step, std::int64_t n, Compute<T>* to) {
@@ -38,9 +52,7 @@ void gather(const std::byte* from, std::int64_t step, std::int64_t n, Compute<T>
     std::fill_n(to, n, static_cast<Compute<T>>(*reinterpret_cast<const T*>(from)));
     return;
   }
-  for (std::int64_t i = 0; i < n; ++i) {
-    to[i] = static_cast<Compute<T>>(*reinterpret_cast<const T*>(from + i * step));
-  }
+  collect<T>(from, step, n, to);
 }
 
 template <class T>
@@ -117,27 +129,36 @@ void map_whole_vectors(const void* function, const Rows<T>& y, std::int64_t rows
   });
 }
 
-// Maps rows of any n. The rest of a row goes through one padded vector, so that the result of an
-// element does not depend on its position. This code is compiled once for all functions.
+// Maps rows of any n. The rests of rows go through padded vectors, those of several rows at once,
+// so that the result of an element does not depend on its position. This code is compiled once for
+// all functions.
 template <class T, std::size_t count>
 [[gnu::noinline]] void map_rows(VectorMap<T, count> map, const void* function, std::int64_t width,
                                 const Rows<T>& y, std::int64_t rows, std::int64_t n,
                                 const InputRows<T, count>& x) {
-  constexpr std::int64_t kWidest = 16;
+  constexpr std::int64_t kRests = 256;
   const std::int64_t rest = n % width, whole = n - rest;
   if (whole > 0) map(function, y, rows, whole, x);
   if (rest == 0) return;
-  T in[count][kWidest], out[kWidest];
-  InputRows<T, count> padded;
-  for (std::int64_t r = 0; r < rows; ++r) {
+  T in[count][kRests], out[kRests];
+  const std::int64_t most = kRests / width * width / rest;
+  for (std::int64_t r = 0; r < rows; r += most) {
+    const std::int64_t m = std::min(most, rows - r);
+    const std::int64_t size = divide_up(m * rest, width) * width;
+    InputRows<T, count> padded;
     for (std::size_t k = 0; k < count; ++k) {
       padded[k] = {in[k]};
-      std::fill_n(in[k], width, T(Compute<T>(1)));
-      const T* const from = x[k].row(r) + whole * x[k].step;
-      for (std::int64_t i = 0; i < rest; ++i) in[k][i] = from[i * x[k].step];
+      std::fill_n(in[k] + size - width, width, T(Compute<T>(1)));
+      T* to = in[k];
+      for (std::int64_t j = 0; j < m; ++j) {
+        const T* const from = x[k].row(r + j) + whole * x[k].step;
+        for (std::int64_t i = 0; i < rest; ++i) *to++ = from[i * x[k].step];
+      }
     }
-    map(function, Rows<T>{out}, 1, width, padded);
-    std::copy_n(out, rest, y.row(r) + whole);
+    map(function, Rows<T>{out}, 1, size, padded);
+    for (std::int64_t j = 0; j < m; ++j) {
+      std::copy_n(out + j * rest, rest, y.row(r + j) + whole);
+    }
   }
 }
 
@@ -266,9 +287,7 @@ class LoopBlocks {
       } else if (s[0] == sizeof(T) && run >= 8) {  // a call takes as long as a few elements
         std::copy_n(from, run, to);
       } else {
-        for (std::int64_t k = 0; k < run; ++k) {
-          to[k] = *reinterpret_cast<const T*>(p[0] + k * s[0]);
-        }
+        collect<T>(p[0], s[0], run, to);
       }
       to += run;
     });
@@ -306,14 +325,15 @@ void map_blocks(const Array& y, std::int64_t cost, const Kernel& kernel, const I
   constexpr std::int64_t kItem = sizeof(T), kShort = 32, kLong = 1 << 14;
   const auto loop = make_loop<count + 1>({&y, &x...});
   const std::int64_t run = loop.run();
-  if (run < kShort && loop.extents.size() > 1 && LoopBlocks<T>(loop, 0).in_place()) {
-    return map_short_runs<T>(loop, cost, kernel);
-  }
   const bool streaming = should_stream<T>(y, run);
   bool direct = !streaming && loop.strides[0].back() == kItem;
   for (int k = 1; k <= count; ++k) {
     const std::int64_t step = loop.strides[k].back();
     direct &= step == kItem || (step == 0 && std::is_floating_point_v<Compute<T>>);
+  }
+  const bool is_short = run < (direct ? kShort : kBlock) && loop.extents.size() > 1;
+  if (is_short && LoopBlocks<T>(loop, 0).in_place()) {
+    return map_short_runs<T>(loop, cost, kernel);
   }
   const auto call = [&]<std::size_t... k>(std::index_sequence<k...>, const auto& p,
                                           const auto& next, std::int64_t rows, std::int64_t n) {
