@@ -26,9 +26,18 @@ Variable without_end(const Variable& x, int axis, bool last) {
   return slice(x, ranges);
 }
 
-// The recurrence of ScanKernels. Its gradients are recurrences, too.
+// An array for the result of the recurrence with a, and b of more than one element or not.
+Array empty_result(const Array& a, const Array& b, int axis) {
+  if (b.shape(axis) != 1) return empty_like(b);
+  Shape shape = a.shape();
+  ++shape[axis];
+  return empty_in_order(shape, memory_order(a), a.dtype(), a.device());
+}
+
+// The recurrence of ScanKernels; b is constant where it has one element of several. Its gradients
+// are recurrences, too.
 Variable recur(const char* label, const Variable& a, const Variable& b, int axis, bool reverse) {
-  const Array y = empty_like(b.array());
+  const Array y = empty_result(a.array(), b.array(), axis);
   scan_kernels.on(y.device()).recur(a.array(), b.array(), axis, reverse, y);
   auto vjp_b = [=](const Variable& gy) { return recur(label, a, gy, axis, !reverse); };
   auto vjp_a = [=, y = Saved(y)](const Variable& gy, GradientSink& to) {
@@ -42,13 +51,10 @@ Variable recur(const char* label, const Variable& a, const Variable& b, int axis
 // Returns for each element the product of those before it along an axis, or in reverse of those
 // after it.
 Variable product_before(const char* label, const Variable& x, int axis, bool reverse) {
-  const std::int64_t n = x.shape(axis);
-  // The recurrence starts from 1. That it adds -0 to products keeps their signs.
-  Shape line = Shape::filled(x.ndim(), 1);
-  line[axis] = n;
-  const Array start = full(line, -0.0, x.dtype(), x.device());
-  if (n > 0) fill(select_view(start, axis, reverse ? n - 1 : 0), 1);
-  const Variable from(broadcast_view(label, start, x.shape()));
+  if (x.shape(axis) == 0) return x;
+  Shape first = x.shape();
+  first[axis] = 1;
+  const Variable from(broadcast_view(label, full({}, 1, x.dtype(), x.device()), first));
   return recur(label, without_end(x, axis, !reverse), from, axis, reverse);
 }
 
@@ -72,15 +78,14 @@ Variable cumsum(const Variable& x, std::optional<std::int64_t> over) {
 
 Variable cumprod(const Variable& x, std::optional<std::int64_t> over) {
   const auto [lines, axis] = line_of("cumprod", x, over);
-  const std::int64_t n = lines.shape(axis);
-  // The recurrence starts from the first element. That it adds -0 to products keeps their signs.
-  std::vector<Range> ranges = full_ranges(lines);
-  ranges[static_cast<std::size_t>(axis)].length = std::min<std::int64_t>(n, 1);
-  const Dims before = Dims::filled(lines.ndim(), 0);
-  Dims after = before;
-  after[axis] = std::max<std::int64_t>(n - 1, 0);
-  const Variable from = pad(slice(lines, ranges), before, after, -0.0);
-  return recur("cumprod", without_end(lines, axis, false), from, axis, false);
+  const Array y = empty_like(lines.array());
+  const Array first = slice_view(lines.array(), axis, 0, std::min<std::int64_t>(y.shape(axis), 1));
+  scan_kernels.on(y.device()).recur(without_end(lines, axis, false).array(), first, axis, false, y);
+  auto vjp_x = [lines = lines, axis = axis](const Variable& gy) {
+    const Variable after = recur("cumprod", without_end(lines, axis, false), gy, axis, true);
+    return multiply(product_before("cumprod", lines, axis, false), after);
+  };
+  return record("cumprod", y, {{lines, vjp_x}});
 }
 
 Variable product_of_others(const Variable& x, int axis) {

@@ -10,7 +10,8 @@ namespace renga {
 
 struct ScanKernels {
   // y[0] = b[0] and y[i] = a[i - 1] y[i - 1] + b[i] along `axis`, of which y and b have n elements
-  // and a has n - 1; in reverse y[n - 1] = b[n - 1] and y[i] = a[i] y[i + 1] + b[i].
+  // and a has n - 1; in reverse y[n - 1] = b[n - 1] and y[i] = a[i] y[i + 1] + b[i]. Where b has
+  // one element, which y starts with, nothing is added to the products.
   void (*recur)(const Array& a, const Array& b, int axis, bool reverse, const Array& y);
 };
 extern KernelTable<ScanKernels> scan_kernels;

@@ -238,6 +238,10 @@ LAYERS = {
     "sum of all": lambda: (F.sum, IMAGES),
     "mean of squares": lambda: (lambda x: F.mean(F.square(x), (2, 3)), IMAGES),
     "logsumexp": lambda: (lambda x: F.logsumexp(x, 1), random_array(0, 3000, 300)),
+    "running products": lambda: (
+        lambda x: F.cumprod(x, 0),
+        1 + random_array(0, 3000, 300) / 10000,
+    ),
     "embedding": lambda: (
         lambda W: F.embed_id(LABELS, W),
         random_array(0, 100, 300),

@@ -1,5 +1,7 @@
 #include "ops/reduction/scan.h"
 
+#include <cmath>
+
 #include "devices/gil_release.h"
 #include "simd/dispatch.h"
 #include "simd/transpose.h"
@@ -11,10 +13,12 @@ namespace renga {
 namespace {
 
 // The operands y, b and a of some lines: where they begin, and bytes from line to line and from
-// element to element.
+// element to element; and whether b has more than one element. A product plus -0 is the product,
+// whatever its sign.
 struct Lines {
   std::byte* data[3];
   std::int64_t line_steps[3], steps[3];
+  bool adds;
 };
 
 // Elements from `begin` to `end` of `count` lines, together: each line's elements depend on each
@@ -29,10 +33,13 @@ void recur_lines(const Lines& lines, std::int64_t begin, std::int64_t end, Compu
     const std::byte* const a = lines.data[2] + std::max<std::int64_t>(i - 1, 0) * lines.steps[2];
 #pragma GCC ivdep
     for (int j = 0; j < count; ++j) {
-      const C more = static_cast<C>(*reinterpret_cast<const T*>(b + j * apart[1]));
-      totals[j] =
-          i == 0 ? more
-                 : static_cast<C>(*reinterpret_cast<const T*>(a + j * apart[2])) * totals[j] + more;
+      const C more = i == 0 || lines.adds
+                         ? static_cast<C>(*reinterpret_cast<const T*>(b + j * apart[1]))
+                         : C(-0.0);
+      // Vectors round once, too.
+      totals[j] = i == 0 ? more
+                         : std::fma(static_cast<C>(*reinterpret_cast<const T*>(a + j * apart[2])),
+                                    totals[j], more);
       *reinterpret_cast<T*>(y + j * apart[0]) = T(totals[j]);
     }
   }
@@ -47,7 +54,8 @@ void recur_all(const Lines& lines, std::int64_t n) {
 template <class T>
 bool are_tiles(const Lines& lines) {
   const auto adjoin = [&](int operand) { return std::abs(lines.steps[operand]) == sizeof(T); };
-  return adjoin(0) && adjoin(1) && (adjoin(2) || (lines.steps[2] == 0 && lines.line_steps[2] == 0));
+  return adjoin(0) && (adjoin(1) || !lines.adds) &&
+         (adjoin(2) || (lines.steps[2] == 0 && lines.line_steps[2] == 0));
 }
 
 // Runs as many lines as a vector has floats, by squares that are transposed in registers.
@@ -69,8 +77,10 @@ template <class Target>
   std::int64_t i = 1;
   for (; i + width <= n; i += width) {
     V b[width], a[width];
-    for (int j = 0; j < width; ++j) b[j] = simd::load_floats<Target>(at(1, j, i));
-    simd::transpose<Target>(b);
+    for (int j = 0; j < width; ++j) {
+      b[j] = lines.adds ? simd::load_floats<Target>(at(1, j, i)) : -V{};
+    }
+    if (lines.adds) simd::transpose<Target>(b);
     if (!repeats) {
       for (int j = 0; j < width; ++j) a[j] = simd::load_floats<Target>(at(2, j, i - 1));
       simd::transpose<Target>(a);
@@ -100,21 +110,24 @@ void recur_columns(const Lines& lines, std::int64_t n) {
     const auto at = [&](int operand, std::int64_t i) __attribute__((always_inline)) {
       return reinterpret_cast<T*>(lines.data[operand] + i * lines.steps[operand]);
     };
+    constexpr int count = kAdjoiningLines / width;
     const bool repeats = lines.line_steps[2] == 0;
-    V totals[kAdjoiningLines / width];
-    for (std::int64_t i = 0; i < n; ++i) {
-      const T* const b = at(1, i);
-      const T* const a = at(2, std::max<std::int64_t>(i - 1, 0));
+    V totals[count];
+    for (int k = 0; k < count; ++k) {
+      const T* const b = at(1, 0);
+      totals[k] =
+          lines.line_steps[1] == 0 ? V(static_cast<Compute<T>>(*b)) : V(V::load(b + k * width));
+      V::store(totals[k], at(0, 0) + k * width);
+    }
+    for (std::int64_t i = 1; i < n; ++i) {
+      const T* const b = at(1, lines.adds ? i : 0);
+      const T* const a = at(2, i - 1);
       T* const y = at(0, i);
-      const V factor(i > 0 && repeats ? static_cast<Compute<T>>(*a) : Compute<T>(0));
+      const V factor(repeats ? static_cast<Compute<T>>(*a) : Compute<T>(0));
 #pragma GCC unroll 16
-      for (int k = 0; k < kAdjoiningLines / width; ++k) {
-        const V more(V::load(b + k * width));
-        if (i == 0) {
-          totals[k] = more;
-        } else {
-          totals[k] = (repeats ? factor : V(V::load(a + k * width))) * totals[k] + more;
-        }
+      for (int k = 0; k < count; ++k) {
+        const V more = lines.adds ? V(V::load(b + k * width)) : -V(Compute<T>(0));
+        totals[k] = (repeats ? factor : V(V::load(a + k * width))) * totals[k] + more;
         V::store(totals[k], y + k * width);
       }
     }
@@ -129,39 +142,42 @@ void recur(const Array& a, const Array& b, int axis, bool reverse, const Array& 
   };
   const Array ys = first_of(y), bs = first_of(b), as = first_of(a);
   Lines lines;
+  lines.adds = b.shape(axis) > 1;
   const Array* operands[] = {&y, &b, &a};
   for (int k = 0; k < 3; ++k) {
     const std::int64_t step = operands[k]->strides()[axis];
     lines.steps[k] = reverse ? -step : step;
   }
-  parallel_walk(make_loop<3>({&ys, &bs, &as}), 2 * n,
-                [&](std::int64_t m, const auto& p, const auto& s) {
-                  Lines at = lines;
-                  for (int k = 0; k < 3; ++k) at.line_steps[k] = s[k];
-                  const bool adjoin =
-                      s[0] == sizeof(T) && s[1] == sizeof(T) && (s[2] == sizeof(T) || s[2] == 0);
-                  const bool tiled = std::is_same_v<T, float> && !adjoin && are_tiles<T>(at);
-                  const int tile = simd::has_avx512() ? simd::Avx512::width : simd::Avx2::width;
-                  for (std::int64_t j = 0; j < m;) {
-                    for (int k = 0; k < 3; ++k) at.data[k] = p[k] + j * s[k];
-                    if constexpr (std::is_same_v<T, float>) {
-                      if (tiled && m - j >= tile) {
-                        simd::dispatch_for<T>([&](auto target) __attribute__((always_inline)) {
-                          recur_tiles<decltype(target)>(at, n);
-                        });
-                        j += tile;
-                        continue;
-                      }
-                    }
-                    const bool is_vector = adjoin && m - j >= kAdjoiningLines;
-                    const int count = is_vector ? kAdjoiningLines : (m - j >= 8 ? 8 : 1);
-                    const auto recur_some = is_vector    ? recur_columns<T>
-                                            : count == 8 ? recur_all<T, 8>
-                                                         : recur_all<T, 1>;
-                    recur_some(at, n);
-                    j += count;
-                  }
-                });
+  if (!lines.adds) lines.steps[1] = 0;
+  parallel_walk(
+      make_loop<3>({&ys, &bs, &as}), 2 * n, [&](std::int64_t m, const auto& p, const auto& s) {
+        Lines at = lines;
+        for (int k = 0; k < 3; ++k) at.line_steps[k] = s[k];
+        const auto adjoins = [&](int k) { return s[k] == sizeof(T); };
+        const bool adjoin =
+            adjoins(0) && (adjoins(1) || (s[1] == 0 && !at.adds)) && (adjoins(2) || s[2] == 0);
+        const bool tiled = std::is_same_v<T, float> && !adjoin && are_tiles<T>(at);
+        const int tile = simd::has_avx512() ? simd::Avx512::width : simd::Avx2::width;
+        for (std::int64_t j = 0; j < m;) {
+          for (int k = 0; k < 3; ++k) at.data[k] = p[k] + j * s[k];
+          if constexpr (std::is_same_v<T, float>) {
+            if (tiled && m - j >= tile) {
+              simd::dispatch_for<T>([&](auto target) __attribute__((always_inline)) {
+                recur_tiles<decltype(target)>(at, n);
+              });
+              j += tile;
+              continue;
+            }
+          }
+          const bool is_vector = adjoin && m - j >= kAdjoiningLines;
+          const int count = is_vector ? kAdjoiningLines : (m - j >= 8 ? 8 : 1);
+          const auto recur_some = is_vector    ? recur_columns<T>
+                                  : count == 8 ? recur_all<T, 8>
+                                               : recur_all<T, 1>;
+          recur_some(at, n);
+          j += count;
+        }
+      });
 }
 
 void recur_cpu(const Array& a, const Array& b, int axis, bool reverse, const Array& y) {

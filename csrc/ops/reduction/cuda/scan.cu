@@ -8,13 +8,15 @@ namespace {
 template <class T>
 struct Recur {
   std::int64_t n;
+  bool adds;
   std::int64_t steps[3];
   __device__ void operator()(std::byte* const* at) const {
     std::byte *y = at[0], *b = at[1], *a = at[2];
     Compute<T> total = cuda::load<T>(b);
     cuda::store<T>(y, total);
     for (std::int64_t i = 1; i < n; ++i, a += steps[2]) {
-      total = cuda::load<T>(a) * total + cuda::load<T>(b += steps[1]);
+      const auto more = adds ? cuda::load<T>(b += steps[1]) : Compute<T>(-0.0);
+      total = cuda::load<T>(a) * total + more;
       cuda::store<T>(y += steps[0], total);
     }
   }
@@ -30,7 +32,9 @@ void recur_cuda(const Array& a, const Array& b, int axis, bool reverse, const Ar
   const Array ys = first_of(y), bs = first_of(b), as = first_of(a);
   visit_dtype(y.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {
-      cuda::for_each_element<3>({&ys, &bs, &as}, Recur<T>{n, {step_of(y), step_of(b), step_of(a)}});
+      const bool adds = b.shape(axis) > 1;
+      cuda::for_each_element<3>({&ys, &bs, &as},
+                                Recur<T>{n, adds, {step_of(y), step_of(b), step_of(a)}});
     }
   });
 }

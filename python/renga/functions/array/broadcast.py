@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy
 
 from renga import _core
@@ -22,10 +24,14 @@ def broadcast(*args: ArrayLike) -> Variable | tuple[Variable, ...]:
     check_arrays("broadcast", *args)
     shapes = [x.shape for x in args]
     try:
-        shape = numpy.broadcast_shapes(*shapes)
+        shape = _common_shape(*shapes)
     except ValueError:
         raise InvalidType(
             f"broadcast: expected shapes that go together, got {shapes}"
         ) from None
     ys = tuple(_core.ops.broadcast_to(x, shape) for x in args)
     return ys if len(ys) > 1 else ys[0]
+
+
+# NumPy takes as long for it as two operations of views.
+_common_shape = functools.lru_cache(maxsize=256)(numpy.broadcast_shapes)
