@@ -94,6 +94,9 @@ def test_a_plan_has_to_fit_into_the_memory():
     needed = space.memory()
     drawn = space.starts(random.Random(0))
     assert drawn.keys() == {"data", "expert", "random"}
+    # Krizhevsky: convolutions by samples, fully connected layers by channels.
+    degrees = [choice.degrees for choice in drawn["expert"]]
+    assert degrees[1:] == [(2, 1, 1, 1), (1, 2), (1, 2)]
     device = planning.Device(1e12, 1e11, 1e-5, memory=needed * 0.7)
     found = search(graph, None, CLUSTER, planning.Costs(device), seed=0, proposals=600)
     assert found.seconds > 0

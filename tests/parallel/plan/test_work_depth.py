@@ -109,10 +109,19 @@ def test_a_strategy_has_to_be_known():
         planning.work_depth(Net(), np.ones((2, 2, 4, 3), "f"), strategies=("magic",))
 
 
-def test_a_picture_is_drawn(tmp_path):
-    pytest.importorskip("matplotlib")
-    found = planning.work_depth(Net(), np.ones((2, 2, 4, 3), "f"))
+def test_a_picture_is_drawn(tmp_path, monkeypatch):
+    axes = pytest.importorskip("matplotlib.axes").Axes
+    bar, drawn = axes.bar, []
+
+    def noted(self, x, height, *args, **options):
+        drawn.append(height)
+        return bar(self, x, height, *args, **options)
+
+    monkeypatch.setattr(axes, "bar", noted)
+    found = planning.work_depth(Net(), np.ones((2, 2, 4, 3), "f"), ("data",))
     found.draw(tmp_path / "work.svg")
+    # Megabytes, of all layers together.
+    assert sum(drawn[1]) == pytest.approx(found.volume("data") / 1e6)
     text = (tmp_path / "work.svg").read_text()
     assert text.count("<path") > 20 and "</svg>" in text
     assert math.isfinite(found.work / found.depth)
