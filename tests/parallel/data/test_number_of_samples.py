@@ -120,7 +120,7 @@ def test_uneven_batches_in_containers(several_ranks, how):
     check(several_ranks(run), serial())
 
 
-def test_a_loss_function_that_tells_its_samples(several_ranks):
+def test_a_loss_function_that_tells_its_samples(some_ranks):
     """The mean over all labels that are not ignored, of all ranks and batches."""
 
     def masked(x, t):
@@ -144,10 +144,10 @@ def test_a_loss_function_that_tells_its_samples(several_ranks):
     model, optimizer = make()
     for x, t in zip(X, T):
         optimizer.update(model, x, masked(x, t))
-    check(several_ranks(run), parameters(model))
+    check(some_ranks(run), parameters(model))
 
 
-def test_gradients_of_the_caller_are_weighted_if_it_tells_samples(several_ranks):
+def test_gradients_of_the_caller_are_weighted_if_it_tells_samples(some_ranks):
     def run(comm):
         model, optimizer = make(comm)
         comm.bcast_data(model)
@@ -159,10 +159,10 @@ def test_gradients_of_the_caller_are_weighted_if_it_tells_samples(several_ranks)
             optimizer.update(samples=len(t))
         return parameters(model)
 
-    check(several_ranks(run), serial())
+    check(some_ranks(run), serial())
 
 
-def test_ranks_that_cannot_know_warn_once(several_ranks):
+def test_ranks_that_cannot_know_warn_once(some_ranks):
     def run(comm):
         model, optimizer = make(comm)
         for x, t in zip(X, T):
@@ -172,7 +172,7 @@ def test_ranks_that_cannot_know_warn_once(several_ranks):
 
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        results = several_ranks(run)
+        results = some_ranks(run)
     texts = [str(w.message) for w in found if "cannot see" in str(w.message)]
     for rank in {int(text.split()[2]) for text in texts}:
         assert sum(f"rank {rank} " in text for text in texts) == 1
@@ -206,7 +206,7 @@ def test_means_that_ignore_labels_warn_once(create, told):
     assert [expected in text for text in texts] == ([] if told else [True])
 
 
-def test_invalid_samples(ranks):
+def test_invalid_samples(some_ranks):
     def run(comm):
         model, optimizer = make(comm)
         with pytest.raises(TypeError, match="samples: expected an integer"):
@@ -216,7 +216,7 @@ def test_invalid_samples(ranks):
         with pytest.raises(TypeError, match="expected a Variable from the loss"):
             optimizer.update(lambda: None, samples=1)
 
-    ranks(run)
+    some_ranks(run)
 
 
 class Normalized(renga.Chain):
@@ -242,7 +242,7 @@ class Normalized(renga.Chain):
 
 
 @pytest.mark.parametrize("accumulated", [1, 2])
-def test_graphs_that_cross_ranks(several_ranks, accumulated):
+def test_graphs_that_cross_ranks(some_ranks, accumulated):
     def train(comm=None):
         model = Normalized(comm)
         optimizer = renga.optimizers.MomentumSGD(0.3).setup(model)
@@ -264,7 +264,7 @@ def test_graphs_that_cross_ranks(several_ranks, accumulated):
 
     sizes = {2: [2], 3: [4, 6], 4: [2, 2, 6]}
     if accumulated == 1:
-        check(several_ranks(train), train(), atol=1e-5)
+        check(some_ranks(train), train(), atol=1e-5)
         return
     # Statistics are those of each half: in one process, of two losses that are added.
     model = Normalized()
@@ -273,4 +273,4 @@ def test_graphs_that_cross_ranks(several_ranks, accumulated):
         optimizer.update(
             lambda x, t: (model(x[:6], t[:6]) + model(x[6:], t[6:])) / 2, x, t
         )
-    check(several_ranks(train), parameters(model), atol=1e-5)
+    check(some_ranks(train), parameters(model), atol=1e-5)

@@ -30,7 +30,7 @@ def test_uneven_batches_are_weighted_by_samples(ranks, reduction):
     check(ranks(train), parameters(model))
 
 
-def test_uneven_batches_with_double_buffering(ranks):
+def test_uneven_batches_with_double_buffering(some_ranks):
     def train(comm):
         model, optimizer = make(comm, renga.optimizers.SGD, double_buffering=True)
         for x, t in zip(X, T):
@@ -48,7 +48,7 @@ def test_uneven_batches_with_double_buffering(ranks):
         if len(late) > 1:
             for name, param in model.namedparams():
                 param.array[...] -= np.float32(0.1) * late[-2][name]
-    check(ranks(train), parameters(model))
+    check(some_ranks(train), parameters(model))
 
 
 def batches(rank, size):
@@ -80,7 +80,7 @@ def test_ranks_without_more_data_join(ranks, reduction):
     assert {t for _, t in results} == {STEPS}
 
 
-def test_ranks_join_while_others_set_gradients(ranks):
+def test_ranks_join_while_others_set_gradients(some_ranks):
     def train(comm):
         model, optimizer = make(comm)
         comm.bcast_data(model)
@@ -94,11 +94,11 @@ def test_ranks_join_while_others_set_gradients(ranks):
         optimizer.join()
         return parameters(model)
 
-    results = ranks(train)
+    results = some_ranks(train)
     check(results, steps_of_all(len(results)))
 
 
-def test_trainers_whose_epochs_end_at_different_times(ranks):
+def test_trainers_whose_epochs_end_at_different_times(some_ranks):
     def train(comm):
         model, optimizer = make(comm)
         # The last rank has three times as many samples as the first.
@@ -111,7 +111,7 @@ def test_trainers_whose_epochs_end_at_different_times(ranks):
         optimizer.join()
         return parameters(model), optimizer.t, updater.iteration
 
-    results = ranks(train)
+    results = some_ranks(train)
     size = len(results)
     model, optimizer = make()
     for step in range(6):

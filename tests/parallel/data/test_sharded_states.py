@@ -99,7 +99,7 @@ class CountingRule(renga.UpdateRule):
 
 
 @pytest.mark.parametrize("resumes", [False, True])
-def test_rules_of_the_user(ranks, resumes):
+def test_rules_of_the_user(some_ranks, resumes):
     def run(comm, shard):
         def new():
             model, optimizer = make(comm, shard=shard)
@@ -118,7 +118,7 @@ def test_rules_of_the_user(ranks, resumes):
             return train(comm, model, optimizer, slice(2, STEPS))
         return train(comm, model, optimizer)
 
-    check_same(ranks, run)
+    check_same(some_ranks, run)
 
 
 class CountingMethod(renga.GradientMethod):
@@ -131,36 +131,36 @@ class CountingMethod(renga.GradientMethod):
         return CountingRule()
 
 
-def test_optimizers_of_the_user(ranks):
+def test_optimizers_of_the_user(some_ranks):
     def run(comm, shard):
         return train(comm, *make(comm, CountingMethod, shard=shard))
 
-    check_same(ranks, run)
+    check_same(some_ranks, run)
 
 
-def test_gradients_in_half_precision(ranks):
+def test_gradients_in_half_precision(some_ranks):
     def run(comm, shard):
         group = comm.split(0, comm.rank)
         group.set_config("allreduce_grad_dtype", value=np.float16)
         return train(group, *make(group, shard=shard))
 
-    check_same(ranks, run)
+    check_same(some_ranks, run)
 
 
-def test_clipping_by_the_norm_of_all_gradients(ranks):
+def test_clipping_by_the_norm_of_all_gradients(some_ranks):
     def run(comm, shard):
         model, optimizer = make(comm, shard=shard)
         optimizer.add_hook(optimizer_hooks.GradientClipping(0.01))
         return train(comm, model, optimizer)
 
-    expected = ranks(run, None)
+    expected = some_ranks(run, None)
     for shard in SHARDS:
-        for got, params in zip(ranks(run, shard), expected):
+        for got, params in zip(some_ranks(run, shard), expected):
             for name, value in params.items():  # squares are added in another order
                 np.testing.assert_allclose(got[name], value, rtol=0, atol=1e-6)
 
 
-def test_overflow_on_one_rank_skips_the_step_on_all(ranks):
+def test_overflow_on_one_rank_skips_the_step_on_all(some_ranks):
     def run(comm, shard):
         model, optimizer = make(comm, shard=shard)
         optimizer.loss_scaling()
@@ -170,10 +170,10 @@ def test_overflow_on_one_rank_skips_the_step_on_all(ranks):
         assert optimizer.loss_scale == 1.0
         return train(comm, model, optimizer, slice(2, STEPS))
 
-    check_same(ranks, run)
+    check_same(some_ranks, run)
 
 
-def test_float16_parameters_with_float32_copies(ranks):
+def test_float16_parameters_with_float32_copies(some_ranks):
     def run(comm, shard):
         model, optimizer = make(comm, shard=shard)
         for param in model.params():
@@ -186,10 +186,10 @@ def test_float16_parameters_with_float32_copies(ranks):
             )
         return parameters(model)
 
-    check_same(ranks, run)
+    check_same(some_ranks, run)
 
 
-def test_accumulated_and_hooked_gradients(ranks):
+def test_accumulated_and_hooked_gradients(some_ranks):
     def run(comm, shard):
         comm = on_nodes(comm)
         model, optimizer = make_compressed(comm, Identity(), shard=shard)
@@ -200,7 +200,7 @@ def test_accumulated_and_hooked_gradients(ranks):
             optimizer.update(model, x[1:], t[1:])
         return parameters(model)
 
-    check_same(ranks, run)
+    check_same(some_ranks, run)
 
 
 @pytest.mark.parametrize("shard", SHARDS)
@@ -223,7 +223,7 @@ def test_resumed_training_has_the_same_bits(some_ranks, shard, rule):
                 np.testing.assert_array_equal(resumed[name], value)
 
 
-def test_a_parameter_that_replaces_another(ranks):
+def test_a_parameter_that_replaces_another(some_ranks):
     def run(comm, shard):
         model, optimizer = make(comm, shard=shard)
         train(comm, model, optimizer, slice(0, 2))
@@ -235,7 +235,7 @@ def test_a_parameter_that_replaces_another(ranks):
         model.layers[1].b.array = model.layers[1].b.array + 1
         return train(comm, model, optimizer, slice(2, STEPS))
 
-    check_same(ranks, run)
+    check_same(some_ranks, run)
 
 
 @pytest.mark.parametrize("change", ["hook", "rule", "setup"])
@@ -282,7 +282,7 @@ def test_memory(ranks, shard):
         assert (kept > 0) == (shard == "states")
 
 
-def test_invalid_use(ranks):
+def test_invalid_use(some_ranks):
     def run(comm):
         with pytest.raises(ValueError, match="expected shard to be None"):
             make(comm, shard="weights")
@@ -296,16 +296,16 @@ def test_invalid_use(ranks):
         with pytest.raises(RuntimeError, match=r"expected setup\(model\) before"):
             optimizer.update(model, X[0], T[0])
 
-    ranks(run)
+    some_ranks(run)
 
 
-def test_ranks_that_shard_differently(several_ranks):
+def test_ranks_that_shard_differently(some_ranks):
     def run(comm):
         model, optimizer = make(comm, shard="states" if comm.rank else None)
         with pytest.raises(ValueError, match="expected one shard on all ranks"):
             optimizer.update(model, X[0], T[0])
 
-    several_ranks(run)
+    some_ranks(run)
 
 
 class LimitNorm:

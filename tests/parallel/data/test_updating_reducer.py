@@ -88,7 +88,7 @@ def check_same(ranks, rule, external, decay):
             np.testing.assert_array_equal(sharded[name], value, name)
 
 
-def test_parameters_that_the_user_refers_to_are_not_moved(ranks):
+def test_parameters_that_the_user_refers_to_are_not_moved(some_ranks):
     def train(comm):
         model, optimizer = make(comm)
         held = model.layers[1].W.array if comm.rank == 0 else None
@@ -98,7 +98,7 @@ def test_parameters_that_the_user_refers_to_are_not_moved(ranks):
         assert comm.rank > 0 or held is model.layers[1].W.array
         return parameters(model)
 
-    check(ranks(train), serial())
+    check(some_ranks(train), serial())
 
 
 REFERENCES = {
@@ -111,7 +111,7 @@ REFERENCES = {
 
 
 @pytest.mark.parametrize("reference", REFERENCES)
-def test_states_that_the_user_refers_to_are_not_moved(ranks, reference):
+def test_states_that_the_user_refers_to_are_not_moved(some_ranks, reference):
     def train(comm):
         model, optimizer = make(comm)
         rule = model.layers[1].W.update_rule
@@ -128,11 +128,11 @@ def test_states_that_the_user_refers_to_are_not_moved(ranks, reference):
         assert reference != "array" or rule.state["v"] is held[0]
         return parameters(model)
 
-    check(ranks(train), serial())
+    check(some_ranks(train), serial())
 
 
 @pytest.mark.parametrize("where", ["parameter", "state", "rules"])
-def test_arrays_that_one_rank_replaces(ranks, where):
+def test_arrays_that_one_rank_replaces(some_ranks, where):
     def train(comm):
         model, optimizer = make(comm)
         W = model.layers[2].W
@@ -154,10 +154,10 @@ def test_arrays_that_one_rank_replaces(ranks, where):
     if where == "rules":
         optimizer.setup(model)
         optimizer.update(model, X[0], T[0])
-    check(ranks(train), parameters(model))
+    check(some_ranks(train), parameters(model))
 
 
-def test_parameters_that_every_rank_writes_to(ranks):
+def test_parameters_that_every_rank_writes_to(some_ranks):
     def train(comm=None):
         model, optimizer = make(comm)
         for x, t in zip(X, T):
@@ -169,10 +169,10 @@ def test_parameters_that_every_rank_writes_to(ranks):
                 param.update_rule.state["v"] *= np.float32(0.25)
         return parameters(model)
 
-    check(ranks(train), train())
+    check(some_ranks(train), train())
 
 
-def test_a_hook_that_is_added_later_sees_means(ranks):
+def test_a_hook_that_is_added_later_sees_means(some_ranks):
     def train(comm=None):
         seen = []
         model, optimizer = make(comm)
@@ -188,12 +188,12 @@ def test_a_hook_that_is_added_later_sees_means(ranks):
         return seen
 
     expected = train()
-    for seen in ranks(train):
+    for seen in some_ranks(train):
         for g, mean in zip(seen, expected):
             np.testing.assert_allclose(g, mean, rtol=0, atol=1e-6)
 
 
-def test_two_gradients_that_are_one_array(ranks):
+def test_two_gradients_that_are_one_array(some_ranks):
     def train(comm=None):
         model, optimizer = make(comm, kind=renga.optimizers.SGD)
         if comm is not None:
@@ -208,12 +208,12 @@ def test_two_gradients_that_are_one_array(ranks):
             optimizer.update()
         return parameters(model)
 
-    results = ranks(train)
+    results = some_ranks(train)
     size = len(results)
     check(results, train())
 
 
-def test_a_communication_dtype_that_is_set_later(ranks):
+def test_a_communication_dtype_that_is_set_later(some_ranks):
     def train(comm):
         model, optimizer = make(comm)
         for i, (x, t) in enumerate(zip(X, T)):
@@ -223,10 +223,10 @@ def test_a_communication_dtype_that_is_set_later(ranks):
         comm.set_config("allreduce_grad_dtype", value=None)
         return parameters(model)
 
-    check(ranks(train), serial(), atol=2e-3)
+    check(some_ranks(train), serial(), atol=2e-3)
 
 
-def test_gradients_of_a_loss_and_of_the_caller_in_turn(ranks):
+def test_gradients_of_a_loss_and_of_the_caller_in_turn(some_ranks):
     def train(comm):
         model, optimizer = make(comm)
         comm.bcast_data(model)
@@ -241,10 +241,10 @@ def test_gradients_of_a_loss_and_of_the_caller_in_turn(ranks):
         assert optimizer.is_sharded == can_shard(comm)
         return parameters(model)
 
-    check(ranks(train), serial())
+    check(some_ranks(train), serial())
 
 
-def test_nothing_else_refers_to_moved_parameters(ranks):
+def test_nothing_else_refers_to_moved_parameters(some_ranks):
     # So that another optimizer can move them, and evaluation can cache packed weights.
     def train(comm):
         model, first = make(comm)
@@ -254,10 +254,10 @@ def test_nothing_else_refers_to_moved_parameters(ranks):
                 optimizer.update(model, own_samples(comm, x), own_samples(comm, t))
             assert optimizer.is_sharded == can_shard(comm)
 
-    ranks(train)
+    some_ranks(train)
 
 
-def test_evaluation_between_updates_sees_the_new_filters(ranks):
+def test_evaluation_between_updates_sees_the_new_filters(some_ranks):
     x = np.random.RandomState(0).uniform(-1, 1, (4, 32, 8, 8)).astype("float32")
 
     def train(comm=None):
@@ -275,7 +275,7 @@ def test_evaluation_between_updates_sees_the_new_filters(ranks):
         return results
 
     expected = train()
-    for results in ranks(train):
+    for results in some_ranks(train):
         for y, right in zip(results, expected):
             np.testing.assert_allclose(y, right, rtol=0, atol=1e-5)
 
@@ -301,7 +301,7 @@ def test_a_rank_that_has_joined(ranks):
 
 
 @pytest.mark.parametrize("external", [False, True])
-def test_a_parameter_that_replaces_another(ranks, external):
+def test_a_parameter_that_replaces_another(some_ranks, external):
     def train(comm=None):
         model, optimizer = make(comm)
         if comm is not None:
@@ -318,11 +318,11 @@ def test_a_parameter_that_replaces_another(ranks, external):
             update(model, optimizer, x, t, external)
         return parameters(model)
 
-    check(ranks(train), train())
+    check(some_ranks(train), train())
 
 
 @pytest.mark.parametrize("tied", ["links", "arrays", "arrays later"])
-def test_tied_parameters(ranks, tied):
+def test_tied_parameters(some_ranks, tied):
     def train(comm=None):
         model, optimizer = make(comm)
         first, second = model.layers[0], model.layers[2]
@@ -340,4 +340,4 @@ def test_tied_parameters(ranks, tied):
             optimizer.update(model, x, t)
         return parameters(model)
 
-    check(ranks(train), train())
+    check(some_ranks(train), train())

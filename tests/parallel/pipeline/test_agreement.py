@@ -48,13 +48,13 @@ def test_rank_0_alone_saves(several_ranks):
     check_refused(several_ranks, act, message)
 
 
-def test_rank_0_alone_changes_the_rate(several_ranks):
+def test_rank_0_alone_changes_the_rate(some_ranks):
     def act(comm, model, optimizer):
         if comm.rank == 0:
             optimizer.lr = 0.5
         model.train_batch(optimizer, model.model, DATA[1])
 
-    check_refused(several_ranks, act, r"\('lr', 0.5\).*on rank 0 and.*\('lr', 0.1\)")
+    check_refused(some_ranks, act, r"\('lr', 0.5\).*on rank 0 and.*\('lr', 0.1\)")
 
 
 def test_ranks_have_other_batches(several_ranks):
@@ -65,7 +65,7 @@ def test_ranks_have_other_batches(several_ranks):
     check_refused(several_ranks, act, r"\(6, 6\).*on rank 0 and.*\(5, 6\)")
 
 
-def test_gradients_inside_of_a_loss(several_ranks):
+def test_gradients_inside_of_a_loss(some_ranks):
     def act(comm, model, optimizer):
         def penalized(x, t):
             x = renga.Variable(x)
@@ -75,13 +75,13 @@ def test_gradients_inside_of_a_loss(several_ranks):
 
         model.train_batch(optimizer, penalized, DATA[1])
 
-    check_refused(several_ranks, act, "grad: expected a graph on one rank")
+    check_refused(some_ranks, act, "grad: expected a graph on one rank")
 
 
 @pytest.mark.parametrize(
     "backward", [lambda y: y.backward(), lambda y: renga.backward([y], [y])]
 )
-def test_a_backward_pass_inside_of_a_loss(several_ranks, backward):
+def test_a_backward_pass_inside_of_a_loss(some_ranks, backward):
     """As that of an adversarial example, which has no gradient on any rank."""
 
     def act(comm, model, optimizer):
@@ -92,10 +92,10 @@ def test_a_backward_pass_inside_of_a_loss(several_ranks, backward):
 
         model.train_batch(optimizer, adversarial, DATA[1])
 
-    check_refused(several_ranks, act, "backward: expected a graph on one rank")
+    check_refused(some_ranks, act, "backward: expected a graph on one rank")
 
 
-def test_a_backward_pass_of_another_model_inside_of_a_loss(several_ranks):
+def test_a_backward_pass_of_another_model_inside_of_a_loss(some_ranks):
     """Every rank has the whole graph of a model that is no part of the pipeline."""
     x, t = DATA[1]
     serial = Layers()
@@ -118,17 +118,17 @@ def test_a_backward_pass_of_another_model_inside_of_a_loss(several_ranks):
         model.train_batch(optimizer, loss(model.model), (x, t))
         return whole(model)
 
-    for found in several_ranks(run):
+    for found in some_ranks(run):
         assert_close(found, expected)
 
 
-def test_a_backward_pass_from_a_direct_call(several_ranks):
+def test_a_backward_pass_from_a_direct_call(some_ranks):
     """As of a serial program whose model has become a pipeline."""
 
     def act(comm, model, optimizer):
         optimizer.update(model, *DATA[1])
 
-    check_refused(several_ranks, act, r"backward pass by train_batch\(\)")
+    check_refused(some_ranks, act, r"backward pass by train_batch\(\)")
 
 
 def test_a_cut_between_the_calls_of_a_normalization():
@@ -155,7 +155,7 @@ def test_a_cut_between_the_calls_of_a_normalization():
 
 
 @pytest.mark.parametrize("what", ["frozen", "rate", "hook"])
-def test_rank_0_alone_sets_a_parameter_of_another_stage(several_ranks, what):
+def test_rank_0_alone_sets_a_parameter_of_another_stage(some_ranks, what):
     def act(comm, model, optimizer):
         if comm.rank == 0:
             rule = model.model.d.W.update_rule
@@ -174,10 +174,10 @@ def test_rank_0_alone_sets_a_parameter_of_another_stage(several_ranks, what):
                     param.update_rule = rule
 
     message = r"rule of W \(5, 8\) to be set on rank \d.* as on rank 0, got nothing"
-    check_refused(several_ranks, act, message)
+    check_refused(some_ranks, act, message)
 
 
-def test_ranks_that_set_only_their_own_parameters(several_ranks):
+def test_ranks_that_set_only_their_own_parameters(some_ranks):
     """As a loop over ``model.params()`` does."""
 
     def run(comm):
@@ -193,7 +193,7 @@ def test_ranks_that_set_only_their_own_parameters(several_ranks):
         assert_close(whole(model), whole(pipeline(Layers, comm, DATA)[0]))
         return True
 
-    assert all(several_ranks(run))
+    assert all(some_ranks(run))
 
 
 FILE = io.BytesIO()

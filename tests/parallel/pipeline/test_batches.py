@@ -74,7 +74,7 @@ class Nested(Layers):
 
 
 @pytest.mark.parametrize("kind", [tuple, list, lambda xt: Pair(*xt), dict])
-def test_arguments_in_containers(several_ranks, kind):
+def test_arguments_in_containers(some_ranks, kind):
     def packed(x, t):
         return ({"x": x, "t": t} if kind is dict else kind([x, t]), 2.0)
 
@@ -87,22 +87,18 @@ def test_arguments_in_containers(several_ranks, kind):
         return network
 
     expected = serial(doubled, DATA)
-    for found in several_ranks(
-        lambda comm: trained(Nested, comm, data, example=example)
-    ):
+    for found in some_ranks(lambda comm: trained(Nested, comm, data, example=example)):
         assert_close(found, expected)
 
 
-def test_keyword_arguments(several_ranks):
+def test_keyword_arguments(some_ranks):
     data = [{"t": t, "x": x} for x, t in DATA]
     example = tuple(x[:2] for x in DATA[0])
-    for found in several_ranks(
-        lambda comm: trained(Layers, comm, data, example=example)
-    ):
+    for found in some_ranks(lambda comm: trained(Layers, comm, data, example=example)):
         assert_close(found, serial(Layers, DATA))
 
 
-def test_ignored_labels(several_ranks):
+def test_ignored_labels(some_ranks):
     """The mean over all labels of a batch, not of the means of micro-batches."""
     data = [(x, np.where(np.arange(7) < n, -1, t)) for n, (x, t) in zip((3, 6), DATA)]
     expected = serial(Layers, data)
@@ -117,7 +113,7 @@ def test_ignored_labels(several_ranks):
         return whole(model), model(data[0][0]).array
 
     one = Layers()
-    for found, y in several_ranks(run):
+    for found, y in some_ranks(run):
         assert_close(found, expected)
         for path, param in one.namedparams():
             param.array[...] = expected[path]
@@ -130,7 +126,7 @@ class Summed(Layers):
 
 
 @pytest.mark.parametrize("options", [{}, {"reduce": "sum"}])
-def test_sums(several_ranks, options):
+def test_sums(some_ranks, options):
     expected = serial(Summed, DATA, optimizer=MomentumSGD(0.01))
     x, t = DATA[0]
     total = float(Summed()(x, t).array)
@@ -151,7 +147,7 @@ def test_sums(several_ranks, options):
         return {path: p.array for path, p in model.namedparams()}
 
     assert expected.keys() == one_process().keys()
-    for found in several_ranks(run):
+    for found in some_ranks(run):
         assert_close(found, one_process())
 
 
@@ -176,7 +172,7 @@ class Sequences(renga.Chain):
         return F.softmax_cross_entropy(F.swapaxes(self.predict(x), 1, 2), t)
 
 
-def test_time_major_sequences(several_ranks):
+def test_time_major_sequences(some_ranks):
     random = np.random.RandomState(0)
     data = [(random.randn(3, 7, 4), random.randint(0, 5, (3, 7))) for _ in range(2)]
     example = tuple(x[:, :2] for x in data[0])
@@ -186,11 +182,11 @@ def test_time_major_sequences(several_ranks):
         options = {"example": example, "batch_axis": 1}
         return trained(Sequences, comm, data, **options)
 
-    for found in several_ranks(run):
+    for found in some_ranks(run):
         assert_close(found, expected)
 
 
-def test_a_loss_that_closes_over_its_batch(several_ranks):
+def test_a_loss_that_closes_over_its_batch(some_ranks):
     """There is nothing to split, so that the batch is one micro-batch."""
 
     def run(comm):
@@ -199,7 +195,7 @@ def test_a_loss_that_closes_over_its_batch(several_ranks):
             model.train_batch(optimizer, lambda: model.model(x, t), ())  # noqa: B023
         return whole(model)
 
-    for found in several_ranks(run):
+    for found in some_ranks(run):
         assert_close(found, serial(Layers, DATA))
 
 

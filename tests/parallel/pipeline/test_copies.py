@@ -50,7 +50,7 @@ def test_copyparams(several_ranks):
     assert all(several_ranks(run))
 
 
-def test_copyparams_of_a_pipeline_that_is_cut_elsewhere(several_ranks):
+def test_copyparams_of_a_pipeline_that_is_cut_elsewhere(some_ranks):
     def run(comm):
         if comm.size > 2:
             return True
@@ -59,7 +59,7 @@ def test_copyparams_of_a_pipeline_that_is_cut_elsewhere(several_ranks):
         assert_close(whole(model), values_of(other()))
         return True
 
-    assert all(several_ranks(run))
+    assert all(some_ranks(run))
 
 
 class Normalized(Layers):
@@ -73,7 +73,7 @@ class Normalized(Layers):
         return self.d(self.normalization(F.tanh(self.a(x))))
 
 
-def test_copyparams_with_and_without_statistics(several_ranks):
+def test_copyparams_with_and_without_statistics(some_ranks):
     def run(comm):
         model, _ = pipeline(Normalized, comm, DATA)
         mean = model.model.normalization.avg_mean
@@ -83,10 +83,10 @@ def test_copyparams_with_and_without_statistics(several_ranks):
         np.testing.assert_array_equal(mean, 3)
         return True
 
-    assert all(several_ranks(run))
+    assert all(some_ranks(run))
 
 
-def test_deepcopy(several_ranks):
+def test_deepcopy(some_ranks):
     """A pipeline of its own: the copy stays, and trains as well."""
     expected = serial(Layers, DATA, 2)
 
@@ -103,10 +103,10 @@ def test_deepcopy(several_ranks):
         assert_close(whole(copied), expected)
         return True
 
-    assert all(several_ranks(run))
+    assert all(some_ranks(run))
 
 
-def test_moving_average(several_ranks):
+def test_moving_average(some_ranks):
     """Its model is evaluated and saved as that of one process."""
     x, t = DATA[0]
     means, outputs = None, []
@@ -132,7 +132,7 @@ def test_moving_average(several_ranks):
         np.testing.assert_allclose(found, outputs, 1e-9)
         return saved(average.model)
 
-    for file in several_ranks(run):
+    for file in some_ranks(run):
         assert_close(file, {path[1:]: x for path, x in means.items()})
 
 
@@ -153,7 +153,7 @@ def halfway():
 
 @pytest.mark.parametrize("in_context", [False, True])
 @pytest.mark.parametrize("loader", ["all", "rank 0"])
-def test_ranks_that_load(several_ranks, halfway, loader, in_context):
+def test_ranks_that_load(some_ranks, halfway, loader, in_context):
     """What rank 0 alone has loaded, states too, reaches the stages of all ranks."""
     files, expected = halfway
 
@@ -175,7 +175,7 @@ def test_ranks_that_load(several_ranks, halfway, loader, in_context):
         assert optimizer.t == 4
         return whole(model)
 
-    for found in several_ranks(run):
+    for found in some_ranks(run):
         assert_close(found, expected)
 
 
@@ -208,7 +208,7 @@ class Scaled(Layers):
         return super().predict(x) * self.scale + renga.functions.sum(self.nothing)
 
 
-def test_parameters_without_axes_and_without_elements(several_ranks):
+def test_parameters_without_axes_and_without_elements(some_ranks):
     expected = serial(Scaled, DATA, 2)
 
     def run(comm):
@@ -221,12 +221,12 @@ def test_parameters_without_axes_and_without_elements(several_ranks):
     optimizer = MomentumSGD(0.1).setup(one)
     optimizer.update(one, *DATA[0])
     shapes = {name: x.shape for name, x in saved(optimizer).items()}
-    for found, states in several_ranks(run):
+    for found, states in some_ranks(run):
         assert_close(found, {path[1:]: x for path, x in expected.items()})
         assert {name: x.shape for name, x in states.items()} == shapes
 
 
-def test_average_of_a_model_that_has_been_loaded(several_ranks, halfway):
+def test_average_of_a_model_that_has_been_loaded(some_ranks, halfway):
     """Made before the first update after it."""
     load_npz(io.BytesIO(halfway[0]["model"]), one := Layers())
     expected = values_of(one)
@@ -241,11 +241,11 @@ def test_average_of_a_model_that_has_been_loaded(several_ranks, halfway):
         assert_close(whole(model), expected)
         return True
 
-    assert all(several_ranks(run))
+    assert all(some_ranks(run))
 
 
 @pytest.mark.parametrize("schedule", ["1f1b", "pipedream"])
-def test_parameters_that_are_set_later_are_refused(several_ranks, schedule):
+def test_parameters_that_are_set_later_are_refused(some_ranks, schedule):
     """No stage has them."""
 
     def run(comm):
@@ -266,4 +266,4 @@ def test_parameters_that_are_set_later_are_refused(several_ranks, schedule):
             np.testing.assert_array_equal(param.array, array)
         return True
 
-    assert all(several_ranks(run))
+    assert all(some_ranks(run))

@@ -47,7 +47,7 @@ def test_a_constant_scale(ranks, scale):
 
 
 @pytest.mark.parametrize("weights", ["flush", "stash", "spectrain"])
-def test_a_constant_scale_without_a_flush(ranks, weights):
+def test_a_constant_scale_without_a_flush(some_ranks, weights):
     """The weights of a pass, stashed or predicted, are no parameters themselves."""
     batches = networks.images(batches=6)
 
@@ -56,7 +56,7 @@ def test_a_constant_scale_without_a_flush(ranks, weights):
         optimizer = scaled(scale=1000.0)
         return trained(comm, networks.Residual, batches, optimizer, **options)
 
-    results = ranks(run)
+    results = some_ranks(run)
     stage_of, serial = results[0][1], networks.Residual()
     stages = {p: stage_of[p.rsplit("/", 1)[0]] for p, _ in serial.namedparams()}
     expected = oracles.delayed(
@@ -65,7 +65,7 @@ def test_a_constant_scale_without_a_flush(ranks, weights):
     assert_bits(results, expected)
 
 
-def test_all_stages_skip_an_update_of_which_one_overflows(ranks):
+def test_all_stages_skip_an_update_of_which_one_overflows(some_ranks):
     batches = [
         (*batch, factor)
         for batch, factor in zip(
@@ -83,12 +83,12 @@ def test_all_stages_skip_an_update_of_which_one_overflows(ranks):
         optimizer = scaled(interval=2)
         return trained(comm, networks.Overflowing, batches, optimizer, **options)
 
-    results = ranks(run)
+    results = some_ranks(run)
     assert_bits(results, expected)
     assert {scale for _, _, scale in results} == {optimizer.loss_scale}
 
 
-def test_a_dynamic_scale_needs_a_flush(several_ranks):
+def test_a_dynamic_scale_needs_a_flush(some_ranks):
     """Of a stream, the last stage updates first, and so is the one to say it."""
     batches = networks.images(batches=1)
 
@@ -101,4 +101,4 @@ def test_a_dynamic_scale_needs_a_flush(several_ranks):
         with pytest.raises(RuntimeError, match="expected a schedule that flushes"):
             model.train_batch(optimizer, model.model, batches[0])
 
-    several_ranks(run)
+    some_ranks(run)

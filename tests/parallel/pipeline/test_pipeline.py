@@ -78,7 +78,7 @@ def test_equals_a_process_without_micro_batches(ranks):
 
 @pytest.mark.parametrize("schedule", [*SCHEDULES, "pipedream"])
 @pytest.mark.parametrize("m,recompute", [(1, "none"), (3, "none"), (3, "all")])
-def test_running_statistics_of_whole_batches(ranks, schedule, m, recompute):
+def test_running_statistics_of_whole_batches(some_ranks, schedule, m, recompute):
     """Those of a process without micro-batches, whose weights do not change."""
     batches = networks.images(batches=2)
     serial = networks.Statistics()
@@ -101,12 +101,12 @@ def test_running_statistics_of_whole_batches(ranks, schedule, m, recompute):
             renga.serializers.DictionarySerializer(found).save(model.model)
         return found
 
-    for found in ranks(run):
+    for found in some_ranks(run):
         assert_same(found, expected, exact=False)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_multi_node_chain_list(ranks, schedule):
+def test_multi_node_chain_list(some_ranks, schedule):
     """Every rank adds two layers; rank 0 the first and the last ones."""
     batches = networks.vectors()
 
@@ -133,7 +133,7 @@ def test_multi_node_chain_list(ranks, schedule):
             pipeline.train_batch(optimizer, loss, batch)
         return oracles.arrays(pipeline)
 
-    results = ranks(run)
+    results = some_ranks(run)
     layers = renga.ChainList(*map(layer, range(2 * len(results))))
     layers.forward = lambda x: functools.reduce(lambda h, link: link(h), layers, x)
     serial = L.Classifier(layers)
@@ -142,7 +142,7 @@ def test_multi_node_chain_list(ranks, schedule):
     assert_same(merged(results), expected)
 
 
-def test_a_part_of_a_multi_node_chain_list(ranks):
+def test_a_part_of_a_multi_node_chain_list(some_ranks):
     """Each rank would have other links in it."""
 
     def run(comm):
@@ -153,11 +153,11 @@ def test_a_part_of_a_multi_node_chain_list(ranks):
             Pipeline(L.Classifier(model), comm, x, t)
         return True
 
-    assert all(ranks(run))
+    assert all(some_ranks(run))
 
 
 @pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
-def test_weights_of_the_first_stage_used_by_the_last(ranks, schedule):
+def test_weights_of_the_first_stage_used_by_the_last(some_ranks, schedule):
     batches = networks.words()
     expected = oracles.accumulated(networks.Tied(), MomentumSGD(0.05), batches, 2)
 
@@ -165,14 +165,14 @@ def test_weights_of_the_first_stage_used_by_the_last(ranks, schedule):
         return trained(comm, networks.Tied, batches, 2, schedule=schedule)
 
     # The gradients of the two uses are added in another order.
-    assert_same(merged(ranks(run)), expected, exact=False)
+    assert_same(merged(some_ranks(run)), expected, exact=False)
 
 
 @pytest.mark.parametrize(
     "weights", ["flush", "stash", "two_versions", "spectrain", "pipeoptim"]
 )
 @pytest.mark.parametrize("m", [1, 4])
-def test_streams_equal_a_process_with_delayed_gradients(ranks, weights, m):
+def test_streams_equal_a_process_with_delayed_gradients(some_ranks, weights, m):
     batches = networks.images(batches=7)
 
     def run(comm):
@@ -187,7 +187,7 @@ def test_streams_equal_a_process_with_delayed_gradients(ranks, weights, m):
         model.drain()
         return oracles.arrays(model), model.partition.stage_of, comm.size
 
-    results = ranks(run)
+    results = some_ranks(run)
     if results[0] is None:
         return
     _, links, size = results[0]
@@ -199,7 +199,7 @@ def test_streams_equal_a_process_with_delayed_gradients(ranks, weights, m):
     assert_same(merged([found for found, _, _ in results]), expected)
 
 
-def test_results_and_reports_are_on_every_rank(ranks):
+def test_results_and_reports_are_on_every_rank(some_ranks):
     """In evaluation, without a graph; and what training reports."""
     x, t = networks.images()[0]
     serial = networks.Residual()
@@ -217,14 +217,14 @@ def test_results_and_reports_are_on_every_rank(ranks):
             model.train_batch(optimizer, model.model, (x, t))
         return y.array, y.creator_node, observer.observation
 
-    for y, creator, observation in ranks(run):
+    for y, creator, observation in some_ranks(run):
         np.testing.assert_allclose(y, expected.array, 1e-5)
         assert creator is None
         assert sorted(observation) == ["main/accuracy", "main/loss"]
         np.testing.assert_allclose(observation["main/loss"], expected.array, 1e-5)
 
 
-def test_a_stream_reports_every_batch_on_every_rank(ranks):
+def test_a_stream_reports_every_batch_on_every_rank(some_ranks):
     """In order; ranks of early stages some batches later."""
     batches = networks.images(batches=6)
 
@@ -242,7 +242,7 @@ def test_a_stream_reports_every_batch_on_every_rank(ranks):
         model.drain()
         return losses
 
-    results = ranks(run)
+    results = some_ranks(run)
     last = results[-1]
     assert None not in last
     for rank, losses in enumerate(results):
@@ -250,7 +250,7 @@ def test_a_stream_reports_every_batch_on_every_rank(ranks):
         assert losses == [None] * late + last[: len(last) - late]
 
 
-def test_other_ranks_parameters_take_no_memory(several_ranks):
+def test_other_ranks_parameters_take_no_memory(some_ranks):
     batches = networks.images(batches=1)
 
     def run(comm):
@@ -260,7 +260,7 @@ def test_other_ranks_parameters_take_no_memory(several_ranks):
             next(p for p in everywhere if p.is_meta).array  # noqa: B018
         return len(list(model.params())), len(everywhere)
 
-    found = several_ranks(run)
+    found = some_ranks(run)
     assert sum(own for own, _ in found) == found[0][1]
 
 
@@ -306,22 +306,22 @@ def test_control_flow_on_values_of_another_stage_is_an_error(size):
         ({"stages": 7}, "stages for 1f1b"),
     ],
 )
-def test_bad_options(ranks, options, message):
+def test_bad_options(some_ranks, options, message):
     x, t = networks.images()[0]
 
     def run(comm):
         with pytest.raises(ValueError, match=message):
             Pipeline(networks.Residual(), comm, x, t, **options)
 
-    ranks(run)
+    some_ranks(run)
 
 
-def test_a_model_that_is_no_link(ranks):
+def test_a_model_that_is_no_link(some_ranks):
     def run(comm):
         with pytest.raises(TypeError, match="Pipeline: expected a Link"):
             Pipeline(lambda x: x, comm)
 
-    ranks(run)
+    some_ranks(run)
 
 
 class Checkpointed(networks.Deep):
@@ -347,7 +347,7 @@ class Skipping(networks.Deep):
 
 
 @pytest.mark.parametrize("network", [Checkpointed, Skipping])
-def test_a_recomputed_function_and_layers_unused_in_the_example(several_ranks, network):
+def test_a_recomputed_function_and_layers_unused_in_the_example(some_ranks, network):
     batches = networks.vectors()
     expected = oracles.accumulated(network(), MomentumSGD(0.05), batches, 2)
 
@@ -359,4 +359,4 @@ def test_a_recomputed_function_and_layers_unused_in_the_example(several_ranks, n
             model.train_batch(optimizer, model.model, batch)
         return oracles.arrays(model)
 
-    assert_same(merged(several_ranks(run)), expected, exact=False)
+    assert_same(merged(some_ranks(run)), expected, exact=False)

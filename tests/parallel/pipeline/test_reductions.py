@@ -252,7 +252,7 @@ class Reporting(Layers):
 
 
 @pytest.mark.parametrize("schedule", ["1f1b", "interleaved", "pipedream"])
-def test_reported_values_are_those_of_whole_batches(several_ranks, schedule):
+def test_reported_values_are_those_of_whole_batches(some_ranks, schedule):
     one, (x, t) = Reporting(), DATA[0]
     reporter = renga.Reporter()
     reporter.add_observer("main", one)
@@ -273,14 +273,14 @@ def test_reported_values_are_those_of_whole_batches(several_ranks, schedule):
             model.drain()
         return evaluated, dict(reporter.observation)
 
-    for found in several_ranks(run):
+    for found in some_ranks(run):
         for each in found:
             assert each.keys() == expected.keys()
             for name, value in expected.items():
                 np.testing.assert_allclose(each[name], value, 1e-12, err_msg=name)
 
 
-def test_reported_values_that_are_neither(several_ranks):
+def test_reported_values_that_are_neither(some_ranks):
     """Training refuses them, evaluation does not divide the batch."""
     one, (x, t) = Layers(), DATA[0]
     expected = float(F.max(squares(one, x, t)).array)
@@ -298,7 +298,7 @@ def test_reported_values_that_are_neither(several_ranks):
         assert_close(whole(model), before)
         return True
 
-    assert all(several_ranks(run))
+    assert all(some_ranks(run))
 
 
 class Several(Layers):
@@ -311,7 +311,7 @@ class Several(Layers):
         return {**numbers, "maximum": F.max(errors), "centered": centered}
 
 
-def test_evaluation_of_what_is_neither(several_ranks):
+def test_evaluation_of_what_is_neither(some_ranks):
     one, (x, t) = Several(), DATA[0]
     expected = {name: renga.as_array(y) for name, y in one(x, t).items()}
 
@@ -319,7 +319,7 @@ def test_evaluation_of_what_is_neither(several_ranks):
         model, _ = pipeline(Several, comm, DATA)
         return [{k: renga.as_array(y) for k, y in model(x, t).items()} for _ in "ab"]
 
-    for found in several_ranks(run):
+    for found in some_ranks(run):
         for each in found:
             for name, value in expected.items():
                 np.testing.assert_allclose(each[name], value, 1e-12, err_msg=name)
@@ -451,19 +451,19 @@ def test_labels_that_only_a_later_batch_ignores(loss, schedule):
 
 
 @pytest.mark.parametrize("loss", [Layers.forward, binary, smoothed])
-def test_labels_whose_number_is_told(several_ranks, loss):
+def test_labels_whose_number_is_told(some_ranks, loss):
     data = ignoring(0, 1)
     expected = one_process(loss, data)
     count = lambda x, t: (t >= 0).sum()  # noqa: E731
-    for found in several_ranks(lambda c: trained(c, loss, data, samples=count)):
+    for found in some_ranks(lambda c: trained(c, loss, data, samples=count)):
         assert_close(found, expected)
 
 
-def test_equally_many_ignored_labels_in_all_micro_batches(several_ranks):
+def test_equally_many_ignored_labels_in_all_micro_batches(some_ranks):
     """One of two in each; a batch with other numbers of them is refused."""
     data = [(x[:6], t[:6]) for x, t in ignoring(0, 2, 4)]
     expected = one_process(Layers.forward, data)
-    for found in several_ranks(lambda c: trained(c, Layers.forward, data)):
+    for found in some_ranks(lambda c: trained(c, Layers.forward, data)):
         assert_close(found, expected)
     data += [(x[:6], t[:6]) for x, t in ignoring(0)[1:2]]
     with pytest.raises(ValueError, match="over one share of the samples.*samples="):

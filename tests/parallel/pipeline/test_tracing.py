@@ -63,9 +63,9 @@ def test_the_passes_of_a_lane_are_the_schedule_of_its_stages(ranks, tmp_path, sc
     assert passes == [in_words(actions) * BATCHES for actions in expected]
 
 
-def test_the_passes_of_a_stream(ranks, tmp_path):
+def test_the_passes_of_a_stream(some_ranks, tmp_path):
     options = {"schedule": "pipedream", "weights": "stash"}
-    results = ranks(lambda comm: traced(comm, tmp_path, **options))
+    results = some_ranks(lambda comm: traced(comm, tmp_path, **options))
     _, passes = lanes(results[0][0])
     for rank, found in enumerate(passes):
         stream = Stream(rank, len(results), M)
@@ -75,11 +75,11 @@ def test_the_passes_of_a_stream(ranks, tmp_path):
 
 @pytest.mark.parametrize("schedule", ["1f1b", "interleaved", "pipedream"])
 def test_arrows_lead_from_the_pass_that_sends_to_the_one_that_needs_it(
-    several_ranks, tmp_path, schedule
+    some_ranks, tmp_path, schedule
 ):
-    events, stages = several_ranks(
-        lambda comm: traced(comm, tmp_path, schedule=schedule)
-    )[0]
+    events, stages = some_ranks(lambda comm: traced(comm, tmp_path, schedule=schedule))[
+        0
+    ]
     slices = [e for e in events if e.get("cat") == "pass"]
 
     def around(event):
@@ -109,7 +109,7 @@ def test_arrows_lead_from_the_pass_that_sends_to_the_one_that_needs_it(
         assert ("backward", stage + 1, stage) in routes
 
 
-def test_messages_of_which_one_end_was_seen_are_left_out(several_ranks, tmp_path):
+def test_messages_of_which_one_end_was_seen_are_left_out(some_ranks, tmp_path):
     """A stage whose profile begins later has not seen what it received before."""
     batches = networks.images(batches=2)
 
@@ -128,7 +128,7 @@ def test_messages_of_which_one_end_was_seen_are_left_out(several_ranks, tmp_path
         with open(path) as file:
             return json.load(file)["traceEvents"], len(profile.messages)
 
-    results = several_ranks(run)
+    results = some_ranks(run)
     events = results[0][0]
     counts = {
         phase: sum(e["ph"] == phase and e["pid"] == 0 for e in events) for phase in "sf"

@@ -42,9 +42,9 @@ class Net(renga.Chain):
 
 
 @pytest.fixture
-def folder(ranks, tmp_path):
+def folder(some_ranks, tmp_path):
     """One for all ranks."""
-    path = ranks(lambda comm: comm.bcast_obj(str(tmp_path)))[0]
+    path = some_ranks(lambda comm: comm.bcast_obj(str(tmp_path)))[0]
     return os.path.join(path, "files")
 
 
@@ -93,7 +93,7 @@ def equal(actual, expected):
         np.testing.assert_array_equal(actual[key], value, err_msg=key)
 
 
-def test_training_goes_on_exactly(ranks, folder):
+def test_training_goes_on_exactly(some_ranks, folder):
     def act(comm):
         _, expected, _ = run(comm, folder, 7, name="whole", load=False)
         run(comm, folder, 4)
@@ -102,16 +102,16 @@ def test_training_goes_on_exactly(ranks, folder):
         equal(state, expected)
         return state["model:main/bn/avg_mean"]
 
-    means = ranks(act)
+    means = some_ranks(act)
     # Each rank has the statistics of its own batches: none has rank 0's.
     assert len({mean.tobytes() for mean in means}) == len(means)
 
 
-def test_old_checkpoints_are_removed(ranks, folder):
+def test_old_checkpoints_are_removed(some_ranks, folder):
     def act(comm):
         return run(comm, folder, 7, cp_interval=2, gc_interval=3)[2], comm.size
 
-    kept, size = ranks(act)[0]
+    kept, size = some_ranks(act)[0]
     generations = [{int(name.split(".")[2]) for name in names} for names in kept]
     assert generations == [
         {1}, {1, 2}, {2, 3}, {2, 3, 4}, {2, 3, 4, 5}, {5, 6}, {5, 6, 7}
@@ -119,7 +119,7 @@ def test_old_checkpoints_are_removed(ranks, folder):
     assert [len(names) for names in kept] == [size * len(g) for g in generations]
 
 
-def test_the_end_of_training_removes_all_but_an_error_none(ranks, folder):
+def test_the_end_of_training_removes_all_but_an_error_none(some_ranks, folder):
     def act(comm, error):
         trainer = new_trainer(comm, folder, 2)
         checkpointer = create_multi_node_checkpointer("cp", comm)
@@ -141,18 +141,18 @@ def test_the_end_of_training_removes_all_but_an_error_none(ranks, folder):
         assert "seconds per checkpoint: mean" in checkpointer.get_stats()
         return left
 
-    results = ranks(act, RuntimeError)
+    results = some_ranks(act, RuntimeError)
     names = [f"cp.{r}.{i}" for r in range(len(results)) for i in (1, 2)]
     assert results == [names] * len(results)
     # SystemExit stands for the signal that ends the ranks of a job in which one has
     # failed.
-    assert ranks(act, SystemExit) == [names] * len(results)
-    assert ranks(act, None) == [[]] * len(results)
+    assert some_ranks(act, SystemExit) == [names] * len(results)
+    assert some_ranks(act, None) == [[]] * len(results)
 
 
 @pytest.mark.filterwarnings("ignore:checkpoint 4 is skipped")
 @pytest.mark.parametrize("harm", ["missing", "cut", "temporary", "a bit"])
-def test_the_newest_complete_one_is_found(ranks, folder, harm):
+def test_the_newest_complete_one_is_found(some_ranks, folder, harm):
     def act(comm):
         run(comm, folder, 4)
         comm.barrier()
@@ -173,16 +173,16 @@ def test_the_newest_complete_one_is_found(ranks, folder, harm):
         create_multi_node_checkpointer("cp", comm).maybe_load(trainer)
         return trainer.updater.iteration
 
-    assert set(ranks(act)) == {3}
+    assert set(some_ranks(act)) == {3}
 
 
-def test_nothing_to_load(ranks, folder):
+def test_nothing_to_load(some_ranks, folder):
     def act(comm):
         trainer = new_trainer(comm, folder, 9)
         create_multi_node_checkpointer("cp", comm).maybe_load(trainer, path=folder)
         return trainer.updater.iteration
 
-    assert set(ranks(act)) == {0}
+    assert set(some_ranks(act)) == {0}
 
 
 def group_of(comm, size):
@@ -191,7 +191,7 @@ def group_of(comm, size):
 
 
 @pytest.mark.parametrize("saved_by", ["checkpointer", "snapshot"])
-def test_other_numbers_of_ranks(ranks, folder, saved_by):
+def test_other_numbers_of_ranks(some_ranks, folder, saved_by):
     """Saved on n of the ranks, loaded on m of them."""
 
     def save(comm):
@@ -232,14 +232,14 @@ def test_other_numbers_of_ranks(ranks, folder, saved_by):
         comm.barrier()
         return saved, loaded
 
-    size = len(ranks(lambda comm: None))
+    size = len(some_ranks(lambda comm: None))
     for n, m in {
         (1, size),
         (size, 1),
         (size, max(1, size - 1)),
         (max(1, size // 2), size),
     }:
-        outcomes = ranks(act, n, m)
+        outcomes = some_ranks(act, n, m)
         saved = [s for s, _ in outcomes if s is not None]
         afters = []
         for rank, (_, loaded) in enumerate(outcomes[:m]):
@@ -266,7 +266,7 @@ SETS = {
 
 
 @pytest.mark.parametrize("kind", SETS)
-def test_each_replica_set_writes_one_file(ranks, folder, kind):
+def test_each_replica_set_writes_one_file(some_ranks, folder, kind):
     def act(comm, autoload, iterations):
         trainer = new_trainer(comm, folder, iterations)
         snapshot = extensions.snapshot(
@@ -280,17 +280,17 @@ def test_each_replica_set_writes_one_file(ranks, folder, kind):
         comm.barrier()
         return names, state_of(trainer)
 
-    size = len(ranks(lambda comm: None))
+    size = len(some_ranks(lambda comm: None))
     writers = {"each": range(size), "the others": sorted({0, size - 1})}.get(kind, [0])
     files = [f"s{i}.{rank}" for i in (3, 4) for rank in writers]
-    for names, _ in ranks(act, False, 4):
+    for names, _ in some_ranks(act, False, 4):
         assert names == files
     if kind == "each":
         # All have written 4 but one: 3 is the newest that every set has.
-        ranks(lambda comm: comm.rank or os.remove(os.path.join(folder, "s4.0")))
-    resumed = ranks(act, True, 6)
-    ranks(lambda comm: comm.rank or shutil.rmtree(folder))
-    straight = ranks(act, False, 6)
+        some_ranks(lambda comm: comm.rank or os.remove(os.path.join(folder, "s4.0")))
+    resumed = some_ranks(act, True, 6)
+    some_ranks(lambda comm: comm.rank or shutil.rmtree(folder))
+    straight = some_ranks(act, False, 6)
     if kind == "each":
         for (_, state), (_, expected) in zip(resumed, straight):
             equal(state, expected)
@@ -298,11 +298,11 @@ def test_each_replica_set_writes_one_file(ranks, folder, kind):
         assert state["iteration"] == 6
 
 
-def test_sets_that_cannot_be(ranks):
+def test_sets_that_cannot_be(some_ranks):
     def act(comm):
         for sets in ([[0], [0]], [[comm.size]]):
             with pytest.raises(ValueError, match="expected disjoint sets of ranks"):
                 multi_node_snapshot(comm, extensions.snapshot(), sets)
         return True
 
-    assert all(ranks(act))
+    assert all(some_ranks(act))

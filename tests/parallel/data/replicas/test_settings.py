@@ -85,14 +85,14 @@ def test_settings_in_the_first_step(several_ranks, change):
     [set_rate, set_momentum_of_one, freeze, add_hook],
     ids=lambda c: c.__name__,
 )
-def test_settings_that_are_changed_later(several_ranks, change, options):
-    for before, after, error in several_ranks(change_on_rank_1, change, 2, options):
+def test_settings_that_are_changed_later(some_ranks, change, options):
+    for before, after, error in some_ranks(change_on_rank_1, change, 2, options):
         assert CHANGES[change] in error
         for name, value in before.items():
             np.testing.assert_array_equal(after[name], value)
 
 
-def test_hooks_of_the_user_may_be_on_one_rank(several_ranks):
+def test_hooks_of_the_user_may_be_on_one_rank(some_ranks):
     def run(comm):
         model, optimizer = make(comm)
         seen = []
@@ -102,7 +102,7 @@ def test_hooks_of_the_user_may_be_on_one_rank(several_ranks):
             optimizer.update(model, own_samples(comm, x), own_samples(comm, t))
         return parameters(model), seen
 
-    results = several_ranks(run)
+    results = some_ranks(run)
     model, optimizer = make()
     for x, t in zip(X, T):
         optimizer.update(model, x, t)
@@ -110,7 +110,7 @@ def test_hooks_of_the_user_may_be_on_one_rank(several_ranks):
     assert [seen for _, seen in results][:2] == [[], [0, 1, 2]]
 
 
-def test_ranks_that_have_joined_take_over_the_rates_of_the_others(several_ranks):
+def test_ranks_that_have_joined_take_over_the_rates_of_the_others(some_ranks):
     """A rank without more data has no extensions that change its rate."""
 
     def run(comm):
@@ -130,7 +130,7 @@ def test_ranks_that_have_joined_take_over_the_rates_of_the_others(several_ranks)
         optimizer.join()
         return parameters(model), optimizer.lr
 
-    results = several_ranks(run)
+    results = some_ranks(run)
     model, optimizer = make()
     optimizer.update(model, X[0], T[0])
     optimizer.lr = 0.025
@@ -141,7 +141,7 @@ def test_ranks_that_have_joined_take_over_the_rates_of_the_others(several_ranks)
     assert {rate for _, rate in results} == {0.025}
 
 
-def test_debug_mode_names_arrays_that_differ(several_ranks):
+def test_debug_mode_names_arrays_that_differ(some_ranks):
     def run(comm):
         # Ranks that are threads have a configuration each.
         with renga.using_config("debug", True):
@@ -152,7 +152,7 @@ def test_debug_mode_names_arrays_that_differ(several_ranks):
                 optimizer.update(model, X[0], T[0])
 
     with pytest.raises(ValueError, match="/layers/2/b of rank 1 differs"):
-        several_ranks(run)
+        some_ranks(run)
 
 
 def test_fingerprints_are_the_same_in_all_processes():

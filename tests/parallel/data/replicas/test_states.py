@@ -123,7 +123,7 @@ def test_rank_0_alone_loads_between_updates(several_ranks):
 
 
 @pytest.mark.parametrize("further", [False, True])
-def test_a_loss_that_uses_the_model_of_another_optimizer(several_ranks, further):
+def test_a_loss_that_uses_the_model_of_another_optimizer(some_ranks, further):
     """Whether or not one rank has made a further optimizer before."""
 
     def train(comm=None):
@@ -148,10 +148,10 @@ def test_a_loss_that_uses_the_model_of_another_optimizer(several_ranks, further)
         first, second = map(parameters, models)
         return {**first, **{f"second{name}": x for name, x in second.items()}}
 
-    check(several_ranks(train), train(), atol=1e-5)
+    check(some_ranks(train), train(), atol=1e-5)
 
 
-def test_a_load_within_accumulated_batches_is_refused(several_ranks):
+def test_a_load_within_accumulated_batches_is_refused(some_ranks):
     def run(comm):
         model, optimizer = start(comm, "accumulated")
         file = io.BytesIO()
@@ -167,12 +167,12 @@ def test_a_load_within_accumulated_batches_is_refused(several_ranks):
             optimizer.update(model, X[2][4:], T[2][4:])
         return before, parameters(model)
 
-    for before, after in several_ranks(run):
+    for before, after in some_ranks(run):
         for name, value in before.items():
             np.testing.assert_array_equal(after[name], value)
 
 
-def test_sharded_states_that_another_rank_alone_loads(several_ranks):
+def test_sharded_states_that_another_rank_alone_loads(some_ranks):
     def run(comm):
         model, optimizer = start(comm, "states")
         go(comm, model, optimizer, [0])
@@ -185,10 +185,10 @@ def test_sharded_states_that_another_rank_alone_loads(several_ranks):
         go(comm, model, optimizer, [2])
 
     with pytest.raises(ValueError, match="expected rank 0 to load .* got rank 1"):
-        several_ranks(run)
+        some_ranks(run)
 
 
-def test_what_is_broadcast(several_ranks):
+def test_what_is_broadcast(some_ranks):
     """Arrays, numbers, counts, float32 values and a dynamic scale; nothing else."""
 
     def run(comm):
@@ -214,7 +214,7 @@ def test_what_is_broadcast(several_ranks):
             [half._fp32_param.array, half.state["m"], scalar.state["v"]],
         )
 
-    results = several_ranks(run)
+    results = some_ranks(run)
     for numbers, arrays in results:
         assert numbers == results[0][0] and numbers[0] == 3 and numbers[3] == 7
         for x, first in zip(arrays, results[0][1]):
@@ -223,7 +223,7 @@ def test_what_is_broadcast(several_ranks):
 
 
 @pytest.mark.parametrize("way", ["load_npz", "copyparams"])
-def test_rank_0_alone_loads_a_model_without_its_optimizer(several_ranks, way):
+def test_rank_0_alone_loads_a_model_without_its_optimizer(some_ranks, way):
     """The momenta go on, on all ranks."""
     x = np.random.RandomState(7).randn(6, 3)
 
@@ -256,5 +256,5 @@ def test_rank_0_alone_loads_a_model_without_its_optimizer(several_ranks, way):
         expected = train(
             renga.optimizers.MomentumSGD(0.1).setup(model_of(1)), True, slice(None)
         )
-    for W in several_ranks(run):
+    for W in some_ranks(run):
         np.testing.assert_allclose(W, expected, 1e-9)
