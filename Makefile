@@ -112,10 +112,11 @@ types:
 cpp-tests:
 	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure
 
-# The tests marked mpi, on processes instead of threads. Every rank would collect all of the tests.
+# The tests marked mpi, on processes instead of threads. Only files with tests that take ranks are collected.
 ranks-2 ranks-3: ranks-%:
 	OMP_NUM_THREADS=1 $(BIN)/mpiexec -n $* $(BIN)/python -m pytest -q --color=no -m mpi \
-	  $$(grep -rlE 'ranks|mark\.mpi' tests --include='test_*.py' | sort) </dev/null
+	  $$(grep -rlE 'def test.*ranks\w*[,)]|^    \w*ranks\w*,|mark\.mpi' tests --include='test_*.py' | sort) \
+	  </dev/null
 
 # The package: compiled into a wheel, the wheel installed into .venv, then what it works with, of which
 # Python compiles what is imported.

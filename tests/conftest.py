@@ -29,7 +29,8 @@ _PROCESS = int(os.environ.get("OMPI_COMM_WORLD_RANK", 0))
 if _UNDER_MPIEXEC:
     os.environ.setdefault("RENGA_TIMEOUT", "30")
     _KINDS: list[Any] = ["mpi", "messages"]
-    _SEPARATE = _SOME = _KINDS
+    _SOME: list[Any] = ["mpi"]
+    _SEPARATE = _KINDS
 else:
     _KINDS = [
         (n, how, 1) for n in (1, 2, 3, 4) for how in ("shared memory", "messages")

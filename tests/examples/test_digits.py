@@ -52,7 +52,7 @@ def test_ranks_train_as_one_process_does(tmp_path):
     one = train(SERIAL, 1, tmp_path / "one")
     assert json.loads((one / "log").read_text())[0]["iteration"] == 30
     assert {p.name for p in one.iterdir()} >= {"loss.png", "accuracy.png"}
-    for ranks in (1, 2, 3, 4):
+    for ranks in (2, 3):
         many = train(PARALLEL, ranks, tmp_path / str(ranks))
         with numpy.load(one / "model.npz") as a, numpy.load(many / "model.npz") as b:
             assert set(a) == set(b)

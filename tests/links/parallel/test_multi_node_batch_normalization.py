@@ -121,7 +121,7 @@ def activated(link, activation, x, weight, look=lambda h: None, before=lambda x:
 @pytest.mark.parametrize("counts", [EVEN, UNEVEN], ids=["even", "uneven"])
 @pytest.mark.parametrize("name", ACTIVATIONS)
 @pytest.mark.parametrize("dtype, rtol", [("f8", 1e-9), ("f4", 2e-4), ("f2", 3e-2)])
-def test_an_activation_in_the_same_pass(ranks, name, counts, dtype, rtol):
+def test_an_activation_in_the_same_pass(some_ranks, name, counts, dtype, rtol):
     shape = (12, CHANNELS, 48, 48)
     x, weight = array(8, *shape).astype(dtype), (array(9, *shape) / 10).astype(dtype)
     activation = ACTIVATIONS[name]
@@ -133,9 +133,9 @@ def test_an_activation_in_the_same_pass(ranks, name, counts, dtype, rtol):
         own = [own_samples(comm, counts, a) for a in (x, weight)]
         return activated(make(new, dtype), activation, *own, look)
 
-    results = ranks(on_rank)
+    results = some_ranks(on_rank)
     # Looked at in between, the two are computed one after the other: the same bits.
-    for one, other in zip(results, ranks(on_rank, lambda h: h.array)):
+    for one, other in zip(results, some_ranks(on_rank, lambda h: h.array)):
         for i in range(2):
             np.testing.assert_array_equal(one[i], other[i])
             np.testing.assert_array_equal(one[2][i], other[2][i])
@@ -164,7 +164,7 @@ def test_an_activation_in_the_same_pass(ranks, name, counts, dtype, rtol):
 @pytest.mark.parametrize(
     "before", [lambda x: x * 1, to_bfloat16], ids=["float32", "bfloat16"]
 )
-def test_one_rank_computes_what_the_serial_link_does(ranks, before):
+def test_one_rank_computes_what_the_serial_link_does(some_ranks, before):
     x, weight = (array(seed, 6, CHANNELS, 48, 48).astype("f4") for seed in (10, 11))
 
     def on_rank(comm):
@@ -178,7 +178,7 @@ def test_one_rank_computes_what_the_serial_link_does(ranks, before):
     y, gx, gparams, statistics = activated(
         make(L.BatchNormalization, "f4"), F.relu, x, weight, before=before
     )
-    for result in ranks(on_rank):
+    for result in some_ranks(on_rank):
         np.testing.assert_array_equal(result[0], y)
         np.testing.assert_array_equal(result[1], gx)
         for i in range(2):
@@ -186,7 +186,7 @@ def test_one_rank_computes_what_the_serial_link_does(ranks, before):
             np.testing.assert_array_equal(result[3][i], statistics[i])
 
 
-def test_statistics_far_from_zero(ranks):
+def test_statistics_far_from_zero(some_ranks):
     # Squares of these have no digits left for the variance.
     x = (1e4 + array(5, 12, CHANNELS)).astype("f4")
 
@@ -195,7 +195,7 @@ def test_statistics_far_from_zero(ranks):
         y = link(own_samples(comm, UNEVEN, x)).array
         return y, link.avg_var
 
-    results = ranks(on_rank)
+    results = some_ranks(on_rank)
     exact = x.astype("f8")
     expected = (exact - exact.mean(0)) / np.sqrt(exact.var(0) + 2e-5)
     y = np.concatenate([r[0] for r in results])
@@ -218,7 +218,7 @@ def test_no_samples_at_all_leave_the_statistics_alone(ranks):
             np.testing.assert_array_equal(actual, np.full(CHANNELS, expected))
 
 
-def test_without_training_it_needs_no_other_rank(ranks):
+def test_without_training_it_needs_no_other_rank(some_ranks):
     x = array(6, 4, CHANNELS).astype("f4")
 
     def on_rank(comm):
@@ -231,10 +231,10 @@ def test_without_training_it_needs_no_other_rank(ranks):
     serial(array(7, 12, CHANNELS).astype("f4"))
     with renga.using_config("train", False):
         expected = serial(x).array
-    np.testing.assert_allclose(ranks(on_rank)[0], expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(some_ranks(on_rank)[0], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_finetuning_averages_every_batch(ranks):
+def test_finetuning_averages_every_batch(some_ranks):
     batches = [array(seed, 12, CHANNELS) for seed in range(3)]
 
     def on_rank(comm):
@@ -244,18 +244,18 @@ def test_finetuning_averages_every_batch(ranks):
             link(own_samples(comm, EVEN, x), True)
         return link.N, link.avg_mean
 
-    for n, mean in ranks(on_rank):
+    for n, mean in some_ranks(on_rank):
         assert n == 3
         np.testing.assert_allclose(mean, np.mean(batches, axis=(0, 1)))
 
 
-def test_unknown_backend(ranks):
+def test_unknown_backend(some_ranks):
     def on_rank(comm):
         with pytest.raises(ValueError, match="expected communication_backend"):
             MultiNodeBatchNormalization(3, comm, communication_backend="gloo")
         return True
 
-    assert all(ranks(on_rank))
+    assert all(some_ranks(on_rank))
 
 
 class Net(renga.Chain):
@@ -293,7 +293,7 @@ def train(model, optimizer, own):
     return values
 
 
-def test_three_steps_equal_those_of_one_process(ranks):
+def test_three_steps_equal_those_of_one_process(some_ranks):
     def on_rank(comm):
         original = Net()
         model = create_mnbn_model(original, comm)
@@ -307,7 +307,7 @@ def test_three_steps_equal_those_of_one_process(ranks):
     model = Net()
     optimizer = renga.optimizers.MomentumSGD(lr=0.1).setup(model)
     expected = train(model, optimizer, lambda a: a)
-    results = ranks(on_rank)
+    results = some_ranks(on_rank)
     for values in results:
         assert values.keys() == expected.keys()
         for name, value in values.items():
@@ -315,13 +315,13 @@ def test_three_steps_equal_those_of_one_process(ranks):
             np.testing.assert_array_equal(value, results[0][name])
 
 
-def test_create_mnbn_model_of_a_single_link(ranks):
+def test_create_mnbn_model_of_a_single_link(some_ranks):
     def on_rank(comm):
         link = L.BatchNormalization(CHANNELS, decay=0.5, initial_gamma=2)
         new = create_mnbn_model(link, comm)
         assert new.gamma is not link.gamma
         return type(new), new.decay, new.gamma.array
 
-    for kind, decay, gamma in ranks(on_rank):
+    for kind, decay, gamma in some_ranks(on_rank):
         assert (kind, decay) == (MultiNodeBatchNormalization, 0.5)
         np.testing.assert_array_equal(gamma, np.full(CHANNELS, 2))

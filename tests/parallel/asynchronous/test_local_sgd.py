@@ -82,31 +82,31 @@ def trained(comm, make, steps=STEPS, **options):
     return parameters(model)
 
 
-def test_local_sgd_of_one_step_is_synchronous(ranks):
+def test_local_sgd_of_one_step_is_synchronous(some_ranks):
     def act(comm):
         return (
             trained(comm, create_local_sgd_optimizer, every=1),
             trained(comm, create_multi_node_optimizer),
         )
 
-    for local, synchronous in ranks(act):
+    for local, synchronous in some_ranks(act):
         for name, x in synchronous.items():
             np.testing.assert_allclose(local[name], x, rtol=0, atol=1e-6)
 
 
-def test_diloco_with_outer_sgd_of_rate_1_is_local_sgd_bitwise(ranks):
+def test_diloco_with_outer_sgd_of_rate_1_is_local_sgd_bitwise(some_ranks):
     def act(comm):
         return (
             trained(comm, create_local_sgd_optimizer, every=3),
             trained(comm, create_local_sgd_optimizer, every=3, outer=SGD(1.0)),
         )
 
-    for local, diloco in ranks(act):
+    for local, diloco in some_ranks(act):
         for name, x in local.items():
             np.testing.assert_array_equal(diloco[name], x)
 
 
-def test_updates_before_begin_are_synchronous_bitwise(ranks):
+def test_updates_before_begin_are_synchronous_bitwise(some_ranks):
     def act(comm):
         late = (100, "epoch")
         return (
@@ -114,12 +114,12 @@ def test_updates_before_begin_are_synchronous_bitwise(ranks):
             trained(comm, create_multi_node_optimizer),
         )
 
-    for local, synchronous in ranks(act):
+    for local, synchronous in some_ranks(act):
         for name, x in synchronous.items():
             np.testing.assert_array_equal(local[name], x)
 
 
-def test_it_begins_after_the_first_updates(ranks):
+def test_it_begins_after_the_first_updates(some_ranks):
     def train(comm):
         model = Point()
         optimizer = create_local_sgd_optimizer(
@@ -129,7 +129,7 @@ def test_it_begins_after_the_first_updates(ranks):
             optimizer.update(model, target)
         return model.vector()
 
-    results = ranks(train)
+    results = some_ranks(train)
     x = np.zeros((len(results), 11))
     for step in range(STEPS):
         drawn = np.stack([targets(r, STEPS)[step] for r in range(len(results))])
@@ -202,7 +202,7 @@ class Run:
 
 @pytest.mark.parametrize("name", MAKE)
 @pytest.mark.parametrize("stop", [2, 5])
-def test_resumed_training_has_the_same_bits(ranks, name, stop):
+def test_resumed_training_has_the_same_bits(some_ranks, name, stop):
     def train(comm):
         first = Run(comm, MAKE[name]).go(slice(stop))
         file = io.BytesIO()
@@ -213,12 +213,12 @@ def test_resumed_training_has_the_same_bits(ranks, name, stop):
         renga.serializers.load_npz(file, second)
         return expected, parameters(second.go(slice(stop, None)).model)
 
-    for expected, resumed in ranks(train):
+    for expected, resumed in some_ranks(train):
         for key, x in expected.items():
             np.testing.assert_array_equal(resumed[key], x)
 
 
-def test_the_end_of_training_moves_nothing_after_an_average(ranks):
+def test_the_end_of_training_moves_nothing_after_an_average(some_ranks):
     """The outer momentum would, which has moved it in that average."""
 
     def train(comm):
@@ -236,7 +236,7 @@ def test_the_end_of_training_moves_nothing_after_an_average(ranks):
                 found.append(model.vector())
         return found
 
-    for begun, first, second, alone, mean, last in ranks(train):
+    for begun, first, second, alone, mean, last in some_ranks(train):
         np.testing.assert_array_equal(first, begun)
         np.testing.assert_array_equal(second, begun)
         assert (mean != alone).all()

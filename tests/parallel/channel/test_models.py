@@ -218,7 +218,7 @@ def test_files_can_be_loaded_with_any_number_of_ranks(before, after):
         assert_same(dict(np.load(io.BytesIO(file))), dict(expected), rtol=1e-7)
 
 
-def test_a_serial_file_initializes_links_without_shapes(ranks):
+def test_a_serial_file_initializes_links_without_shapes(some_ranks):
     serial = L.Convolution2D(4, 3, 3)
     deconvolution = L.Deconvolution2D(3, 2, 2)
     file = io.BytesIO()
@@ -232,11 +232,11 @@ def test_a_serial_file_initializes_links_without_shapes(ranks):
         serializers.load_npz(io.BytesIO(file.getvalue()), model["a"], "a/")
         return model["a"].W.whole()
 
-    for W in ranks(on_rank):
+    for W in some_ranks(on_rank):
         np.testing.assert_array_equal(W, serial.W.array)
 
 
-def test_a_file_that_does_not_fit_changes_nothing(ranks):
+def test_a_file_that_does_not_fit_changes_nothing(some_ranks):
     file = io.BytesIO()
     whole = renga.Chain(a=L.Convolution2D(4, 3, 3), b=L.BatchNormalization(4))
     serializers.save_npz(file, renga.Chain(m=whole, z=L.Linear(4, 7)))
@@ -261,10 +261,12 @@ def test_a_file_that_does_not_fit_changes_nothing(ranks):
         np.testing.assert_array_equal(mean, old)
         return waiting.W.is_initialized
 
-    assert not any(ranks(on_rank))
+    assert not any(some_ranks(on_rank))
 
 
-def test_random_zeros_differ_between_shards_and_agree_elsewhere(monkeypatch, ranks):
+def test_random_zeros_differ_between_shards_and_agree_elsewhere(
+    monkeypatch, some_ranks
+):
     x = np.ones((4, 40, 8, 8), "f4")
     # Every rank's generator is in the same state, as after parallelize().
     monkeypatch.setattr(np.random, "random_sample", lambda: 0.625)
@@ -277,7 +279,7 @@ def test_random_zeros_differ_between_shards_and_agree_elsewhere(monkeypatch, ran
         again = F.dropout(redistribute(bn(x), comm, "channel", "replicated"), 0.5).array
         return shard[:, : 40 // comm.size] > 0, whole, again
 
-    results = ranks(on_rank)
+    results = some_ranks(on_rank)
     for shard, whole, again in results:
         assert 0.45 < np.mean(shard) < 0.55
         np.testing.assert_array_equal(whole, results[0][1])
@@ -320,10 +322,10 @@ def test_data_and_channel_parallelism_together(ranks):
         assert_same(values, wanted, rtol=1e-7)
 
 
-def test_unknown_strategy(ranks):
+def test_unknown_strategy(some_ranks):
     def on_rank(comm):
         with pytest.raises(ValueError, match="expected strategy to be one of channel"):
             parallelize(Net(), comm, "pipeline")
         return True
 
-    assert all(ranks(on_rank))
+    assert all(some_ranks(on_rank))

@@ -103,7 +103,7 @@ def test_three_steps(ranks, name, has_example):
         assert_trained(found, name)
 
 
-def test_three_steps_with_sharded_scores(ranks):
+def test_three_steps_with_sharded_scores(some_ranks):
     @in_float64
     def on_rank(comm):
         x = next(texts())[0]
@@ -111,7 +111,7 @@ def test_three_steps_with_sharded_scores(ranks):
         loss_of = functools.partial(softmax_cross_entropy, comm)
         return train(model, texts(), loss_of), model(x).shape[-1]
 
-    results = ranks(on_rank)
+    results = some_ranks(on_rank)
     for found, _ in results:
         assert_trained(found, "GPT-2")
     assert sum(size for _, size in results) == VOCABULARY
@@ -131,7 +131,7 @@ class Returned(renga.Chain):
 
 
 @pytest.mark.parametrize("shape", [(8, 4), (2, 3, 4)])
-def test_other_outputs_that_stay_sharded(ranks, shape):
+def test_other_outputs_that_stay_sharded(some_ranks, shape):
     x = array(2, *shape).astype("f4")
     expected = Returned(F.tanh)(x).array
 
@@ -139,11 +139,11 @@ def test_other_outputs_that_stay_sharded(ranks, shape):
         model = Returned(F.tanh)
         return parallelize(model, comm, "channel", x, output="sharded")(x).array
 
-    y = np.concatenate(ranks(on_rank), -1)
+    y = np.concatenate(some_ranks(on_rank), -1)
     np.testing.assert_allclose(y, expected, 1e-5, 1e-6)
 
 
-def test_outputs_that_cannot_stay_sharded(ranks):
+def test_outputs_that_cannot_stay_sharded(some_ranks):
     x = array(2, 8, 4).astype("f4")
 
     def on_rank(comm):
@@ -157,7 +157,7 @@ def test_outputs_that_cannot_stay_sharded(ranks):
             parallelize(Returned(F.tanh), comm, "channel", output="sharded")
         return True
 
-    assert all(ranks(on_rank))
+    assert all(some_ranks(on_rank))
 
 
 def test_layouts(capsys):
@@ -189,7 +189,7 @@ def test_layouts(capsys):
     assert "/blocks/0/attention  ParallelMultiHeadAttention, heads" in text
 
 
-def test_generation_by_caches(ranks):
+def test_generation_by_caches(some_ranks):
     prompt = np.array([[1, 2]], "i4")
     np.random.seed(5)
     with renga.using_config("dtype", np.float64):
@@ -207,7 +207,7 @@ def test_generation_by_caches(ranks):
 
     with renga.using_config("dtype", np.float64):
         wanted = gpt()(prompt).array
-    for scores in ranks(on_rank):
+    for scores in some_ranks(on_rank):
         np.testing.assert_allclose(scores, wanted, 1e-9, 1e-12)
     assert expected.shape == (1, 5)
 
@@ -241,7 +241,7 @@ def second_order(model, x, weight, weight2):
 
 
 @pytest.mark.parametrize("name", ATTENTIONS)
-def test_attention(ranks, name):
+def test_attention(some_ranks, name):
     sizes, options, call = ATTENTIONS[name]
     x = array(1, 2, 5, sizes[0])
     weights = array(2, *x.shape), array(3, *x.shape)
@@ -262,7 +262,7 @@ def test_attention(ranks, name):
         model = Model(attention=link)
         return second_order(model, x, *weights)
 
-    for found in ranks(on_rank):
+    for found in some_ranks(on_rank):
         assert found.keys() == expected.keys()
         for key, value in expected.items():
             np.testing.assert_allclose(found[key], value, 1e-9, 1e-11, err_msg=key)
@@ -307,7 +307,7 @@ def test_loss_of_sharded_scores(ranks, layout, normalize):
         np.testing.assert_allclose(whole, expected[i], 1e-9, 1e-13)
 
 
-def test_loss_of_large_scores(ranks):
+def test_loss_of_large_scores(some_ranks):
     x, t = array(1, 4, 8).astype("f4") * 1e4, np.array([0, 3, 5, 7])
     expected = F.softmax_cross_entropy(x, t).array
 
@@ -315,7 +315,7 @@ def test_loss_of_large_scores(ranks):
         own = np.array_split(x, comm.size, 1)[comm.rank]
         return softmax_cross_entropy(comm, own, t).array
 
-    for loss in ranks(on_rank):
+    for loss in some_ranks(on_rank):
         np.testing.assert_allclose(loss, expected, rtol=1e-6)
 
 
@@ -357,18 +357,18 @@ class Tied(renga.Chain):
         return F.linear(F.tanh(self.embed(x)), self.embed.W, n_batch_axes=2)
 
 
-def test_links_whose_parameters_others_use_are_kept(capsys, ranks):
+def test_links_whose_parameters_others_use_are_kept(capsys, some_ranks):
     model, x = Tied(), np.array([[1, 4], [0, 2]], "i4")
     expected = model(x).array
 
     def on_rank(comm):
         return parallelize(model, comm, "channel", x)(x).array
 
-    for y in ranks(on_rank):
+    for y in some_ranks(on_rank):
         np.testing.assert_array_equal(y, expected)
 
 
-def test_errors(ranks):
+def test_errors(some_ranks):
     def on_rank(comm):
         link = ParallelVocabEmbedID(comm, 5, 3)
         with pytest.raises(ValueError, match="integers from 0 to 4, got 5"):
@@ -387,4 +387,4 @@ def test_errors(ranks):
             parallelize(gpt(), comm, "spatial", output="sharded")
         return True
 
-    assert all(ranks(on_rank))
+    assert all(some_ranks(on_rank))

@@ -72,12 +72,12 @@ def test_lossless_compression_is_the_mean(ranks, bucket_bytes, lossless, externa
             np.testing.assert_array_equal(got[name], value)
 
 
-def test_all_ranks_have_the_same_bits(ranks, bucket_bytes, compressor):
+def test_all_ranks_have_the_same_bits(some_ranks, bucket_bytes, compressor):
     def run(comm):
         comm = on_nodes(comm)
         return train(comm, *make_compressed(comm, compressor))
 
-    results = ranks(run)
+    results = some_ranks(run)
     start = parameters(make()[0])
     for params in results:
         for name, value in params.items():
@@ -104,7 +104,7 @@ def test_resumed_training_has_the_same_bits(some_ranks, compressor):
             np.testing.assert_array_equal(resumed[name], value)
 
 
-def test_files_without_and_with_states(ranks):
+def test_files_without_and_with_states(some_ranks):
     def run(comm, saved_with, loaded_with):
         comm = on_nodes(comm)
         file = io.BytesIO()
@@ -120,7 +120,7 @@ def test_files_without_and_with_states(ranks):
         return train(comm, model, optimizer, slice(1, STEPS))
 
     for pair in ((True, False), (False, True)):
-        results = ranks(run, *pair)
+        results = some_ranks(run, *pair)
         check(results, results[0], atol=0)
 
 
@@ -167,7 +167,7 @@ def test_states_of_another_node_are_not_loaded(several_ranks):
     assert loaded[0] and not any(loaded[1:])
 
 
-def test_residuals_survive_a_replaced_parameter(ranks):
+def test_residuals_survive_a_replaced_parameter(some_ranks):
     def run(comm, replaces):
         comm = on_nodes(comm)
         model, optimizer = make_compressed(comm, compression.TopK(0.1))
@@ -180,7 +180,7 @@ def test_residuals_survive_a_replaced_parameter(ranks):
             layer.b.update_rule = rule
         return train(comm, model, optimizer, slice(2, STEPS))
 
-    check(ranks(run, True), ranks(run, False)[0], atol=0)
+    check(some_ranks(run, True), some_ranks(run, False)[0], atol=0)
 
 
 @pytest.mark.parametrize("zero_fill", [True, False])
@@ -199,7 +199,7 @@ def test_unused_gradients(some_ranks, compressor, zero_fill):
     assert all(np.isfinite(x).all() for x in results[0].values())
 
 
-def test_ranks_that_have_joined(several_ranks, compressor):
+def test_ranks_that_have_joined(some_ranks, compressor):
     def run(comm):
         comm = on_nodes(comm)
         model, optimizer = make_compressed(comm, compressor)
@@ -208,7 +208,7 @@ def test_ranks_that_have_joined(several_ranks, compressor):
         optimizer.join()
         return parameters(model)
 
-    results = several_ranks(run)
+    results = some_ranks(run)
     check(results, results[0], atol=0)
 
 
@@ -274,7 +274,7 @@ def test_nodes_of_different_sizes(count, nodes):
     check(local.run(run, Identity(), ranks=count, nodes=nodes), parameters(model))
 
 
-def test_a_users_hook_gets_every_gradient_once(ranks, bucket_bytes):
+def test_a_users_hook_gets_every_gradient_once(some_ranks, bucket_bytes):
     def run(comm):
         seen = []
         model, optimizer = make(comm)
@@ -289,7 +289,7 @@ def test_a_users_hook_gets_every_gradient_once(ranks, bucket_bytes):
     model, optimizer = make()
     for x, t in zip(X, T):
         optimizer.update(model, x, t)
-    results = ranks(run)
+    results = some_ranks(run)
     check([params for params, _ in results], parameters(model))
     names = sorted(name for name, _ in model.namedparams())
     for _, seen in results:
@@ -297,7 +297,7 @@ def test_a_users_hook_gets_every_gradient_once(ranks, bucket_bytes):
             assert sorted(seen[8 * step : 8 * step + 8]) == names
 
 
-def test_invalid_hooks(ranks):
+def test_invalid_hooks(some_ranks):
     def run(comm):
         model, optimizer = make(comm)
         with pytest.raises(TypeError, match="expected a function"):
@@ -316,11 +316,11 @@ def test_invalid_hooks(ranks):
         with pytest.raises(ValueError, match="expected compression without double"):
             make(comm, compression=compression.OneBit(), double_buffering=True)
 
-    ranks(run)
+    some_ranks(run)
 
 
 @pytest.mark.parametrize("result", [None, 5, "array", "work of an array"])
-def test_hooks_that_return_no_work(ranks, result):
+def test_hooks_that_return_no_work(some_ranks, result):
     def hook(bucket):
         array = bucket.gradients[0]
         works = {"array": array, "work of an array": Work(None, lambda: array)}
@@ -333,4 +333,4 @@ def test_hooks_that_return_no_work(ranks, result):
         with pytest.raises(kind, match="bucket hook: expected a Work"):
             optimizer.update(model, X[0], T[0])
 
-    ranks(run)
+    some_ranks(run)

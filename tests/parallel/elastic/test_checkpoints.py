@@ -35,12 +35,14 @@ class State:
 
 
 @pytest.fixture
-def folder(ranks, tmp_path_factory):
-    path = ranks(lambda comm: comm.bcast_obj(str(tmp_path_factory.mktemp("elastic"))))
+def folder(some_ranks, tmp_path_factory):
+    path = some_ranks(
+        lambda comm: comm.bcast_obj(str(tmp_path_factory.mktemp("elastic")))
+    )
     return path[0]
 
 
-def test_each_array_is_written_once(ranks, folder):
+def test_each_array_is_written_once(some_ranks, folder):
     def act(comm):
         checkpoints = elastic.Checkpoints(comm, folder)
         checkpoints.save(State(comm.rank), 5)
@@ -52,8 +54,8 @@ def test_each_array_is_written_once(ranks, folder):
                 arrays[path.name] = {key: part[key] for key in part}
         return arrays
 
-    size = len(ranks(lambda comm: None))
-    arrays = ranks(act)[0]
+    size = len(some_ranks(lambda comm: None))
+    arrays = some_ranks(act)[0]
     assert len(arrays) == size
     keys = [key for part in arrays.values() for key in part]
     expected = [f"shared/{k}" for k in range(6)] + ["extra"]
@@ -64,8 +66,8 @@ def test_each_array_is_written_once(ranks, folder):
 
 
 @pytest.mark.parametrize("change", [0, 1, -1])
-def test_any_number_of_ranks_loads(ranks, folder, change):
-    size = len(ranks(lambda comm: None))
+def test_any_number_of_ranks_loads(some_ranks, folder, change):
+    size = len(some_ranks(lambda comm: None))
     n, m = (size, size + change) if change <= 0 else (size - 1, size)
     if min(n, m) < 1:
         n = m = size
@@ -84,7 +86,7 @@ def test_any_number_of_ranks_loads(ranks, folder, change):
         state = State(loaders.rank, is_empty=True)
         return elastic.Checkpoints(loaders, folder).load(state), state
 
-    for rank, (iteration, state) in enumerate(ranks(act)[:m]):
+    for rank, (iteration, state) in enumerate(some_ranks(act)[:m]):
         assert iteration == 12
         for key, value in state.shared.items():
             np.testing.assert_array_equal(value, np.full(200, float(key)))
@@ -94,7 +96,7 @@ def test_any_number_of_ranks_loads(ranks, folder, change):
 
 
 @pytest.mark.parametrize("harm", ["no part", "no index", "a bit", "half an index"])
-def test_the_newest_complete_one_is_loaded(ranks, folder, harm):
+def test_the_newest_complete_one_is_loaded(some_ranks, folder, harm):
     def act(comm):
         checkpoints = elastic.Checkpoints(comm, folder)
         for iteration in (1, 2, 3):
@@ -120,13 +122,13 @@ def test_the_newest_complete_one_is_loaded(ranks, folder, harm):
 
     if harm == "a bit":
         with pytest.warns(UserWarning, match="checkpoint 3 is skipped"):
-            outcomes = ranks(act)
+            outcomes = some_ranks(act)
     else:
-        outcomes = ranks(act)
+        outcomes = some_ranks(act)
     assert outcomes == [(2, 5.0)] * len(outcomes)
 
 
-def test_old_files_are_removed(ranks, folder):
+def test_old_files_are_removed(some_ranks, folder):
     def act(comm):
         # An index that a killed job has left without its parts.
         if comm.rank == 0:
@@ -142,10 +144,10 @@ def test_old_files_are_removed(ranks, folder):
         return sorted({name.split(".")[0] for name in os.listdir(folder)})
 
     # The parts of the others may have come after rank 0 counted.
-    assert set(ranks(act)[0]) - {"8"} == {"13", "21"}
+    assert set(some_ranks(act)[0]) - {"8"} == {"13", "21"}
 
 
-def test_what_is_saved_is_a_copy(ranks, folder, monkeypatch):
+def test_what_is_saved_is_a_copy(some_ranks, folder, monkeypatch):
     may_write = threading.Event()
     from renga.parallel.elastic import checkpoints as module
 
@@ -172,10 +174,10 @@ def test_what_is_saved_is_a_copy(ranks, folder, monkeypatch):
         elastic.Checkpoints(comm, folder).load(loaded)
         return loaded.shared[4][0]
 
-    assert set(ranks(act)) == {4.0}
+    assert set(some_ranks(act)) == {4.0}
 
 
-def test_failed_writes_are_raised(ranks, folder, monkeypatch):
+def test_failed_writes_are_raised(some_ranks, folder, monkeypatch):
     from renga.parallel.elastic import checkpoints as module
 
     def full(*args, **kwargs):
@@ -190,7 +192,7 @@ def test_failed_writes_are_raised(ranks, folder, monkeypatch):
             checkpoints.finalize()
         return list(Index.complete(folder))
 
-    assert not any(ranks(act))
+    assert not any(some_ranks(act))
 
 
 RANDOM = np.random.RandomState(0)
@@ -237,7 +239,7 @@ def equal(a, b):
         np.testing.assert_array_equal(value, b[key], err_msg=key)
 
 
-def test_resumed_training_has_the_bits_of_one_that_never_stopped(ranks, folder):
+def test_resumed_training_has_the_bits_of_one_that_never_stopped(some_ranks, folder):
     def act(comm):
         new_trainer(comm, folder + "/a", 4).run()
         resumed = new_trainer(comm, folder + "/a", 9)
@@ -246,15 +248,13 @@ def test_resumed_training_has_the_bits_of_one_that_never_stopped(ranks, folder):
         straight.run()
         return state_of(resumed), state_of(straight)
 
-    for resumed, straight in ranks(act):
+    for resumed, straight in some_ranks(act):
         assert resumed["iteration"] == 9
         equal(resumed, straight)
 
 
 @pytest.mark.parametrize("grows", [False, True])
-def test_other_ranks_go_on_with_the_examples_that_are_left(
-    several_ranks, tmp_path, grows
-):
+def test_other_ranks_go_on_with_the_examples_that_are_left(some_ranks, tmp_path, grows):
     def act(comm, folder, old, new):
         job = group_of(comm, old)
         if job is not None:
@@ -271,10 +271,10 @@ def test_other_ranks_go_on_with_the_examples_that_are_left(
         comm.barrier()
         return states
 
-    size = len(several_ranks(lambda comm: None))
+    size = len(some_ranks(lambda comm: None))
     old, new = (size - 1, size) if grows else (size, size - 1)
-    folder = several_ranks(lambda comm: comm.bcast_obj(str(tmp_path)))[0]
-    outcomes = several_ranks(act, folder, old, new)[:new]
+    folder = some_ranks(lambda comm: comm.bcast_obj(str(tmp_path)))[0]
+    outcomes = some_ranks(act, folder, old, new)[:new]
     for first, second in outcomes:
         assert first["iteration"] == 7
         equal(first, outcomes[0][1])  # the same bits on all ranks and in both runs
@@ -284,17 +284,17 @@ def test_other_ranks_go_on_with_the_examples_that_are_left(
     np.testing.assert_allclose(got, expected, rtol=2e-5, atol=1e-6)
 
 
-def test_folders_that_not_all_ranks_see(several_ranks, tmp_path):
+def test_folders_that_not_all_ranks_see(some_ranks, tmp_path):
     def act(comm):
         folder = tmp_path / f"{comm.rank}"
         with pytest.raises(FileNotFoundError, match="folder that all ranks see"):
             elastic.Checkpoints(comm, folder)
         return True
 
-    assert all(several_ranks(act))
+    assert all(some_ranks(act))
 
 
-def test_mistakes_are_named(ranks, folder):
+def test_mistakes_are_named(some_ranks, folder):
     def act(comm):
         with pytest.raises(ValueError, match="kept: expected at least 1, got 0"):
             elastic.Checkpoints(comm, folder, kept=0)
@@ -309,7 +309,7 @@ def test_mistakes_are_named(ranks, folder):
         comm.barrier()
         return checkpoints.load(State(comm.rank))
 
-    assert set(ranks(act)) == {4}
+    assert set(some_ranks(act)) == {4}
     with pytest.raises(TypeError, match="elastic.run: expected a function, got 5"):
         elastic.run(5)
 
