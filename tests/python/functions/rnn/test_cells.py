@@ -43,6 +43,7 @@ def test_lstm():
 
 def test_slstm():
     check(F.slstm, slstm, c1, c2, x1, x2)
+    check(F.slstm, slstm, *(v[..., None] for v in (c1, c2, x1, x2)))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
