@@ -35,6 +35,7 @@ def test_pad_sequence(length, padding):
         return y
 
     check(lambda *xs: F.pad_sequence(xs, length, padding), padded, b, a, c)
+    check(lambda x: F.pad_sequence([x], length, padding), padded, a)
 
 
 @pytest.mark.parametrize(

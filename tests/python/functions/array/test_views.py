@@ -41,6 +41,7 @@ def test_copy():
     y = F.copy(x, "@numpy")
     y.array[...] = 0
     assert abs(x).sum() > 0
+    assert not F.copy(numpy.array(["a word"]), -1).requires_grad
     with pytest.raises(RuntimeError):
         F.copy(x, 0)
 

@@ -1,5 +1,7 @@
 """accuracy against counting."""
 
+import importlib
+
 import numpy
 import pytest
 
@@ -8,6 +10,7 @@ import renga.functions as F
 from renga.utils.type_check import InvalidType
 
 rng = numpy.random.default_rng(0)
+ON_DEVICES = importlib.import_module("renga.functions.evaluation.accuracy")._on_device
 
 
 @pytest.mark.parametrize("dtype", ["e", "f", "d"])
@@ -23,9 +26,10 @@ def test_counts(dtype, extra, ignore):
         scores = y[(i[0], slice(None), *i[1:])].tolist()
         counted += 1
         right += scores.index(max(scores)) == t[i]
-    found = F.accuracy(renga.Variable(y), renga.Variable(t), ignore_label=ignore)
-    assert (found.shape, found.dtype) == ((), dtype)
-    assert float(found.array) == pytest.approx(right / counted, rel=1e-3)
+    for accuracy in (F.accuracy, ON_DEVICES):
+        found = accuracy(renga.Variable(y), renga.Variable(t), ignore)
+        assert (found.shape, found.dtype) == ((), dtype)
+        assert float(found.array) == pytest.approx(right / counted, rel=1e-3)
 
 
 def test_no_samples_to_count():

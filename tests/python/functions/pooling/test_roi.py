@@ -166,6 +166,7 @@ def test_points_outside_do_not_count():
 def test_faults(function):
     for args, error in [
         ((x[0], rois, images, 2, 1.0), InvalidType),
+        ((x[:, :, :0], rois, images, 2, 1.0), InvalidType),
         ((x, rois[:, :3], images, 2, 1.0), InvalidType),
         ((x, rois, images[:2], 2, 1.0), InvalidType),
         ((x, rois.astype("f"), images, 2, 1.0), InvalidType),
