@@ -2,6 +2,7 @@
 
 #include <omp.h>
 
+#include <array>
 #include <utility>
 
 #include "devices/allocator.h"
@@ -30,27 +31,13 @@ class Buffers {
 
 namespace {
 
-void execute(const dnnl::primitive& primitive, std::unordered_map<int, dnnl::memory>& arguments,
-             const dnnl::memory::desc& scratchpad, Buffers& buffers) {
-  if (scratchpad.get_size() > 0) {
-    arguments.emplace(DNNL_ARG_SCRATCHPAD,
-                      dnnl::memory(scratchpad, engine(), buffers.add(scratchpad)));
-  }
-  // oneDNN does not say that threads may share a stream.
-  dnnl::stream stream(engine());
-  primitive.execute(stream, arguments);
-  stream.wait();
-}
-
 Move reorder(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
   const dnnl::reorder::primitive_desc description(engine(), from, engine(), to, own_scratchpad());
-  return [from, to, scratchpad = description.scratchpad_desc(),
-          primitive = dnnl::reorder(description)](const void* source, void* destination) {
-    Buffers buffers;
-    std::unordered_map<int, dnnl::memory> ends{
-        {DNNL_ARG_FROM, dnnl::memory(from, engine(), const_cast<void*>(source))},
-        {DNNL_ARG_TO, dnnl::memory(to, engine(), destination)}};
-    execute(primitive, ends, scratchpad, buffers);
+  const auto plan = std::make_shared<const Plan>(
+      dnnl::reorder(description), description.scratchpad_desc(),
+      std::vector{Operand::input(DNNL_ARG_FROM, from, from), Operand::output(DNNL_ARG_TO, to, to)});
+  return [plan](const void* source, void* destination) {
+    plan->run(std::array{const_cast<void*>(source), destination});
   };
 }
 
@@ -63,6 +50,19 @@ void count_on_given_threads() {
 }
 
 }  // namespace
+
+std::optional<Arguments> IdleArguments::take() {
+  const std::lock_guard lock(mutex_);
+  if (all_.empty()) return std::nullopt;
+  Arguments last = std::move(all_.back());
+  all_.pop_back();
+  return last;
+}
+
+void IdleArguments::give(Arguments arguments) {
+  const std::lock_guard lock(mutex_);
+  all_.push_back(std::move(arguments));
+}
 
 const dnnl::engine& engine() {
   // Never destroyed: arrays and plans may outlive every static of this library.
@@ -92,9 +92,20 @@ Operand Operand::output(int name, dnnl::memory::desc outside, dnnl::memory::desc
   return Operand(name, std::move(outside), std::move(inside), true, {});
 }
 
+Arguments Plan::make_arguments() const {
+  Arguments arguments;
+  const auto add = [&](int name, const dnnl::memory::desc& layout) {
+    arguments.emplace(name, dnnl::memory(layout, engine(), nullptr));
+  };
+  for (const Operand& operand : operands_) add(operand.name_, operand.inside_);
+  if (scratchpad_.get_size() > 0) add(DNNL_ARG_SCRATCHPAD, scratchpad_);
+  return arguments;
+}
+
 void Plan::run(std::span<void* const> data, int ready) const {
   Buffers buffers;
-  std::unordered_map<int, dnnl::memory> arguments;
+  std::optional<Arguments> kept = idle_->take();
+  Arguments arguments = kept ? std::move(*kept) : make_arguments();
   for (std::size_t i = 0; i < operands_.size(); ++i) {
     const Operand& operand = operands_[i];
     void* inside = data[i];
@@ -102,14 +113,21 @@ void Plan::run(std::span<void* const> data, int ready) const {
       inside = buffers.add(operand.inside_);
       if (!operand.is_output_) operand.move_(data[i], inside);
     }
-    arguments.emplace(operand.name_, dnnl::memory(operand.inside_, engine(), inside));
+    arguments.at(operand.name_).set_data_handle(inside);
   }
-  execute(primitive_, arguments, scratchpad_, buffers);
+  if (scratchpad_.get_size() > 0) {
+    arguments.at(DNNL_ARG_SCRATCHPAD).set_data_handle(buffers.add(scratchpad_));
+  }
+  // oneDNN does not say that threads may share a stream.
+  dnnl::stream stream(engine());
+  primitive_.execute(stream, arguments);
+  stream.wait();
   for (std::size_t i = 0; i < operands_.size(); ++i) {
     const Operand& operand = operands_[i];
     if (!operand.move_ || !operand.is_output_) continue;
     operand.move_(arguments.at(operand.name_).get_data_handle(), data[i]);
   }
+  idle_->give(std::move(arguments));
 }
 
 bool Plan::is_gemm() const {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -46,6 +47,20 @@ class Operand {
   Move move_;  // empty where both layouts are one
 };
 
+// The operands of a call by name. Making them takes as long as a small call.
+using Arguments = std::unordered_map<int, dnnl::memory>;
+
+// Those of calls that have ended, for the next ones.
+class IdleArguments {
+ public:
+  std::optional<Arguments> take();
+  void give(Arguments arguments);
+
+ private:
+  std::mutex mutex_;
+  std::vector<Arguments> all_;
+};
+
 // A primitive with its operands. It may run on several threads at once.
 class Plan {
  public:
@@ -70,9 +85,12 @@ class Plan {
   Key inside_key(int operand) const;
 
  private:
+  Arguments make_arguments() const;
+
   dnnl::primitive primitive_;
   dnnl::memory::desc scratchpad_;
   std::vector<Operand> operands_;
+  std::shared_ptr<IdleArguments> idle_ = std::make_shared<IdleArguments>();
 };
 
 // Attributes by which a primitive takes its scratchpad from the caller: oneDNN's own belongs to the
