@@ -1,5 +1,7 @@
 #include "tensor/parts.h"
 
+#include <omp.h>
+
 #include <algorithm>
 
 #include "tensor/views.h"
@@ -12,12 +14,13 @@ Array Part::of(Array x) const {
 }
 
 void for_each_part(const Array& y, const Axes& axes, const std::function<void(const Part&)>& body) {
-  constexpr std::int64_t kCached = 1 << 19;
+  // The body's loops share a part among all threads.
+  const std::int64_t cached = std::int64_t{omp_get_max_threads()} << 19;
   Part part;
   const auto visit = [&](const auto& self, int k, std::int64_t bytes) -> void {
-    if (bytes <= kCached || k == axes.size()) return body(part);
+    if (bytes <= cached || k == axes.size()) return body(part);
     const int axis = static_cast<int>(axes[k]);
-    const std::int64_t n = y.shape(axis), step = std::max<std::int64_t>(kCached / (bytes / n), 1);
+    const std::int64_t n = y.shape(axis), step = std::max<std::int64_t>(cached / (bytes / n), 1);
     for (std::int64_t begin = 0; begin < n; begin += step) {
       part.cuts.push_back({axis, begin, std::min(step, n - begin)});
       self(self, k + 1, bytes / n * part.cuts.back().length);

@@ -1,4 +1,4 @@
-// Parts of arrays that stay in a core's own caches.
+// Parts of arrays that stay in the cores' own caches.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@ struct Part {
   Array of(Array x) const;
 };
 
-// Calls body(part) for parts that cover y, of 512 KiB or less as far as cuts of `axes` allow, the
-// outermost first: what is done with a part finds it in the caches.
+// Calls body(part) for parts that cover y, of 512 KiB or less for each thread as far as cuts of
+// `axes` allow, the outermost first: what is done with a part finds it in the caches.
 void for_each_part(const Array& y, const Axes& axes, const std::function<void(const Part&)>& body);
 
 }  // namespace renga
