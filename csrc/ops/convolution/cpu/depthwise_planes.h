@@ -93,9 +93,11 @@ class PlaneKernel {
       }
       std::fill_n(to, std::min(left, size) * width, 0.f);
       const Pixel* const from = planes + row * inside;
+      // The last square may overlap the one before.
       for (std::int64_t j = 0; j < count; j += width) {
-        const auto n = static_cast<int>(std::min(width, count - j));
-        interleave_square<Target>(from + j, part.channel, n, to + (left + j) * width);
+        const std::int64_t at = std::clamp<std::int64_t>(count - width, 0, j);
+        const auto n = static_cast<int>(std::min(width, count - at));
+        interleave_square<Target>(from + at, part.channel, n, to + (left + at) * width);
       }
       for (std::int64_t j = left + count; j < size; ++j) std::fill_n(to + j * width, width, 0.f);
     }
