@@ -32,6 +32,16 @@ def ones(*shape, dtype="f"):
         (ValueError, r"\(0, 3\)", lambda: ops.max(ones(0, 3), (0,))),
         (
             InvalidType,
+            r"4 axes, got \(2, 3, 4\) and",
+            lambda: ops.convolution_2d(ones(2, 3, 4), ones(2, 3, 1, 1)),
+        ),
+        (
+            InvalidType,
+            r"4 axes, got \(2, 3, 4, 4\) and \(2, 3, 1\)",
+            lambda: ops.deconvolution_2d(ones(2, 3, 4, 4), ones(2, 3, 1)),
+        ),
+        (
+            InvalidType,
             r"\(2, 3\) and \(4, 5\)",
             lambda: ops.matmul(ones(2, 3), ones(4, 5)),
         ),

@@ -21,7 +21,7 @@ def copy(x: ArrayLike, dst: DeviceLike) -> Variable:
     """
     check_arrays("copy", x)
     device = get_device(-1 if dst is DummyDevice else dst)
-    if not holds_numbers(as_array(x)):
+    if not holds_numbers(as_array(x)) or x.dtype.kind == "b":
         return Variable(device.send(as_array(x)).copy(), requires_grad=False)
     x = as_variable(x)
     return x * 1 if x.device == device else Copy(device).apply((x,))[0]

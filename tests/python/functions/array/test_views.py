@@ -41,7 +41,9 @@ def test_copy():
     y = F.copy(x, "@numpy")
     y.array[...] = 0
     assert abs(x).sum() > 0
-    assert not F.copy(numpy.array(["a word"]), -1).requires_grad
+    for other in (numpy.array(["a word"]), numpy.array([True])):
+        y = F.copy(other, -1)
+        assert y.array is not other and (y.array == other).all() and not y.requires_grad
     with pytest.raises(RuntimeError):
         F.copy(x, 0)
 
