@@ -15,7 +15,7 @@ Array Part::of(Array x) const {
 
 void for_each_part(const Array& y, const Axes& axes, const std::function<void(const Part&)>& body) {
   // The body's loops share a part among all threads.
-  const std::int64_t cached = std::int64_t{omp_get_max_threads()} << 19;
+  const std::int64_t cached = std::int64_t{omp_get_max_threads()} << 18;
   Part part;
   const auto visit = [&](const auto& self, int k, std::int64_t bytes) -> void {
     if (bytes <= cached || k == axes.size()) return body(part);

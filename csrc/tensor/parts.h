@@ -19,7 +19,7 @@ struct Part {
   Array of(Array x) const;
 };
 
-// Calls body(part) for parts that cover y, of 512 KiB or less for each thread as far as cuts of
+// Calls body(part) for parts that cover y, of 256 KiB or less for each thread as far as cuts of
 // `axes` allow, the outermost first: what is done with a part finds it in the caches.
 void for_each_part(const Array& y, const Axes& axes, const std::function<void(const Part&)>& body);
 
