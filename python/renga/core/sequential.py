@@ -114,7 +114,7 @@ class Sequential(ChainList):
         """Removes the layers whose class or function has that name."""
         self._set_layers(x for x in self._layers if _type_name(x) != type_name)
 
-    def pop(self, i: int = -1) -> Link:
+    def pop(self, i: int = -1) -> Any:
         """Removes a layer and returns it."""
         layer = self[i]
         del self[i]
