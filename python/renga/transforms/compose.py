@@ -99,7 +99,8 @@ def _split(
     if takes_images and converter is convert.concat_examples:
         is_tuple = all(isinstance(example, tuple) for example in batch)
         images = [example[0] for example in batch] if is_tuple else list(batch)
-        if _are_images(images):
+        is_even = not is_tuple or len(set(map(len, batch))) == 1
+        if is_even and _are_images(images):
             rest = [example[1:] for example in batch] if is_tuple else [()]
             others = convert._call_converter(converter, rest, None)
             return images, list(others), is_tuple

@@ -225,6 +225,8 @@ def test_images_of_several_sizes_become_a_batch_by_a_crop():
         part = whole[:, top : top + 4, left : left + 3]
         numpy.testing.assert_array_equal(image, part)
     assert t.tolist() == [0, 1, 2] and u.tolist() == [0, 2, 4]
+    with pytest.raises(ValueError, match="of the first example, 3, got 2"):
+        transforms.converter(transforms.CenterCrop(2))([data[0], data[1][:2]], None)
     for first in (transforms.RandomHorizontalFlip(), transforms.Normalize(0, 1)):
         with pytest.raises(InvalidType, match=r"of one shape, got \(2, 4, 9\)"):
             transforms.converter(first)(data, None)
