@@ -11,7 +11,6 @@ is the median of its rounds' medians.
 import argparse
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,6 +18,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from tests.benchmarks.sides import numbers_of
 
 SIDES = ("renga", "onnx", "eager", "compiled")
 NETWORKS = ("resnet", "mobilenet", "bert", "gpt", "generate")
@@ -122,15 +123,20 @@ def measure(side: str, name: str, batch: int, seconds: float) -> float:
 def run_side(
     side: str, name: str, batch: int, threads: int, options: argparse.Namespace
 ) -> float:
-    """The same in a process of the side's Python; infinity where it cannot run."""
+    """The same in a process of the side's Python."""
     python = sys.executable if side in ("renga", "onnx") else options.peer
-    command = [python, "-m", "tests.benchmarks.inference", "--measure", side]
-    command += ["--models", name, "--batches", str(batch)]
-    command += ["--seconds", str(options.seconds)]
-    environ = os.environ | {"OMP_NUM_THREADS": str(threads), "CHANNELS_LAST": "1"}
-    environ |= {"DTYPE": "float32"}
-    done = subprocess.run(command, env=environ, stdout=subprocess.PIPE, check=True)
-    return float(done.stdout)
+    arguments = "--measure", side, "--models", name, "--batches", batch
+    (milliseconds,) = numbers_of(
+        python,
+        "inference",
+        *arguments,
+        "--seconds",
+        options.seconds,
+        OMP_NUM_THREADS=threads,
+        CHANNELS_LAST=1,
+        DTYPE="float32",
+    )
+    return milliseconds
 
 
 def main() -> None:

@@ -13,12 +13,13 @@ import argparse
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Generator
 from typing import Any
+
+from tests.benchmarks.sides import numbers_of
 
 IMAGES, BATCH, SIZE = 1000, 50, 224
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -135,11 +136,8 @@ def measure(side: str, folder: pathlib.Path, workers: int) -> None:
 def run(side: str, options: argparse.Namespace, folder: str) -> list[float]:
     """The same in a process of the side's Python."""
     python = options.peer if side == "torch" else sys.executable
-    command = [python, "-m", "tests.benchmarks.input", "--measure", side]
-    command += ["--folder", folder, "--workers", str(options.workers)]
-    environ = os.environ | {"BEGUN": str(time.time()), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environ, stdout=subprocess.PIPE, check=True)
-    return [float(number) for number in done.stdout.split()]
+    arguments = "--measure", side, "--folder", folder, "--workers", options.workers
+    return numbers_of(python, "input", *arguments, BEGUN=time.time(), OMP_NUM_THREADS=1)
 
 
 def main() -> None:

@@ -8,11 +8,10 @@ package had been imported, in MiB.
 
 import argparse
 import importlib
-import os
 import resource
-import subprocess
 import sys
 
+from tests.benchmarks.sides import numbers_of
 from tests.benchmarks.training import SIDES
 
 
@@ -35,12 +34,10 @@ def run(side: str, model: str, options: argparse.Namespace) -> tuple[float, ...]
     """The same in a new process of the side's Python."""
     python = sys.executable if side == "renga" else options.peer
     module, channels_last = SIDES[side]
-    env = os.environ | {"OMP_NUM_THREADS": "1", "CHANNELS_LAST": channels_last}
-    env["DTYPE"] = options.dtype
-    command = [python, "-m", "tests.benchmarks.memory", "--measure", module]
-    command += ["--models", model]
-    output = subprocess.run(command, env=env, stdout=subprocess.PIPE, check=True).stdout
-    return tuple(map(float, output.split()))
+    environment = {"CHANNELS_LAST": channels_last, "DTYPE": options.dtype}
+    arguments = "--measure", module, "--models", model
+    found = numbers_of(python, "memory", *arguments, OMP_NUM_THREADS=1, **environment)
+    return tuple(found)
 
 
 def main() -> None:

@@ -7,12 +7,11 @@ milliseconds, and a ratio above 1 means that renga is faster.
 """
 
 import argparse
-import os
 import statistics
-import subprocess
 import sys
 import time
 
+from tests.benchmarks.sides import numbers_of
 from tests.benchmarks.steps.recurrent_steps import SIDES, SIZES
 
 KINDS = ("lstm", "gru", "rnn", "cell")
@@ -34,11 +33,9 @@ def measure(side, kind, size, seconds):
 
 def run(side, kind, size, threads, options):
     python = sys.executable if side == "renga" else getattr(options, side)
-    env = dict(os.environ, OMP_NUM_THREADS=str(threads))
-    command = [python, "-m", "tests.benchmarks.recurrent"]
-    command += ["--measure", side, kind, size, "--seconds", str(options.seconds)]
-    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, check=True)
-    return float(done.stdout)
+    arguments = "--measure", side, kind, size, "--seconds", options.seconds
+    (found,) = numbers_of(python, "recurrent", *arguments, OMP_NUM_THREADS=threads)
+    return found
 
 
 def compare(kind, size, threads, options):

@@ -13,12 +13,12 @@ PyTorch compile their networks with graphs of CUDA (``mode="reduce-overhead"``).
 
 import argparse
 import importlib
-import os
 import statistics
-import subprocess
 import sys
 import time
 from typing import NamedTuple
+
+from tests.benchmarks.sides import numbers_of
 
 SIDES = {
     "renga": ("renga_steps", "0"),
@@ -51,13 +51,17 @@ def run(side: str, model: str, threads: int, options: argparse.Namespace) -> flo
         model = model.removesuffix("-graphs")
     python = sys.executable if side == "renga" else options.peer
     module, channels_last = SIDES[side]
-    env = os.environ | {"OMP_NUM_THREADS": str(threads), "CHANNELS_LAST": channels_last}
-    env |= {"DTYPE": options.dtype, "DEVICE": options.device}
-    command = [python, "-m", "tests.benchmarks.training", "--measure", module]
-    command += ["--models", model, "--steps", str(options.steps)]
-    return float(
-        subprocess.run(command, env=env, stdout=subprocess.PIPE, check=True).stdout
+    arguments = "--measure", module, "--models", model, "--steps", options.steps
+    (milliseconds,) = numbers_of(
+        python,
+        "training",
+        *arguments,
+        OMP_NUM_THREADS=threads,
+        CHANNELS_LAST=channels_last,
+        DTYPE=options.dtype,
+        DEVICE=options.device,
     )
+    return milliseconds
 
 
 class Comparison(NamedTuple):
