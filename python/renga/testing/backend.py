@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, Callable
 
@@ -77,21 +77,30 @@ class BackendConfig:
         return "__".join(words)
 
     def get_pytest_marks(self) -> list[Any]:
-        """Marks that skip the test where there is no such device."""
+        """Marks of the hardware and libraries that the test needs."""
         marks: list[Any] = []
+        number = 0
         if self._settings["use_chainerx"]:
             marks.append(attr.chainerx)
-        if self._settings["use_cuda"]:
+            kind, _, index = str(self._settings["chainerx_device"]).partition(":")
+            if kind == "cuda":
+                marks.append(attr.gpu)
+                number = int(index or 0)
+        elif self._settings["use_cuda"]:
             marks.append(attr.gpu)
-        if self._settings["use_ideep"] != "never":
+            number = self._settings["cuda_device"] or 0
+            if self._settings["use_cudnn"] != "never":
+                marks.append(attr.cudnn)
+        elif self._settings["use_ideep"] != "never":
             marks.append(attr.ideep)
-        return marks
+        return [*marks, attr.multi_gpu(number + 1)] if number else marks
 
     def __enter__(self) -> BackendConfig:
         context = contextlib.ExitStack()
         for name in ("use_cudnn", "cudnn_deterministic", "autotune", "use_ideep"):
             value = self._settings[name]
             context.enter_context(configuration.using_config(name, value))
+        context.enter_context(backend.using_device(self.device))
         self._contexts.append(context)
         return self
 
@@ -104,13 +113,22 @@ class BackendConfig:
 
 
 def inject_backend_tests(
-    method_names: Iterable[str] | None, params: Iterable[Mapping[str, object]]
+    method_names: list[str] | None, params: list[Mapping[str, object]]
 ) -> Callable[[type], object]:
     """Decorator that runs tests of a case once with each of several configurations.
 
     The methods, by default all tests that take a ``backend_config``, are called with
     a ``BackendConfig`` and named after it.
+
+    Raises:
+        TypeError: the names are no list, or ``params`` no list of mappings.
     """
+    if not isinstance(method_names, (list, type(None))):
+        raise TypeError(
+            f"inject_backend_tests: expected a list of names, got {method_names}"
+        )
+    if not isinstance(params, list) or not all(isinstance(p, Mapping) for p in params):
+        raise TypeError(f"inject_backend_tests: expected a list of dicts, got {params}")
     configs = [BackendConfig(settings) for settings in params]
 
     def inject(decorated: Any) -> Any:

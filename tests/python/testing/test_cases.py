@@ -199,7 +199,7 @@ def test_named_methods_are_injected_under_parameterize():
             seen.append((self.a, backend_config.device.name))
 
     module = globals()
-    for name in ("InjectedCase_0", "InjectedCase_1"):
+    for name in ("InjectedCase_param_0_{a=1}", "InjectedCase_param_1_{a=2}"):
         result = unittest.TestResult()
         unittest.defaultTestLoader.loadTestsFromTestCase(module.pop(name))(result)
         assert result.wasSuccessful()
@@ -226,20 +226,38 @@ class SineCase(unittest.TestCase):
     __test__ = False  # run by the tests below
 
 
-@testing.unary_math_function_unittest(F.sin, numpy.cos)
+@testing.unary_math_function_unittest(F.sin, lambda x, dtype: numpy.cos(x))
 class WrongSine(unittest.TestCase):
     __test__ = False  # run by the tests below
 
 
 def test_functions_of_one_array():
-    module = globals()
-    for i in range(6):
-        result = unittest.TestResult()
-        case = module[f"SineCase_{i}"]
-        unittest.defaultTestLoader.loadTestsFromTestCase(case)(result)
-        assert result.wasSuccessful() and result.testsRun == 3
-        wrong = unittest.TestResult()
-        unittest.defaultTestLoader.loadTestsFromTestCase(module.pop(f"WrongSine_{i}"))(
-            wrong
-        )
-        assert len(wrong.failures) == 1
+    names = [name for name in globals() if name.startswith(("SineCase_", "WrongSine_"))]
+    assert len(names) == 12 and "SineCase_param_5_{dtype=float64, shape=()}" in names
+    for name in names:
+        result, case = unittest.TestResult(), globals().pop(name)
+        for kind in ("forward", "backward", "double_backward"):
+            gpu = getattr(case, f"test_{kind}_gpu").pytestmark
+            assert [mark.name for mark in gpu] == ["gpu"]
+            case(f"test_{kind}_cpu")(result)
+        assert len(result.failures) == name.startswith("Wrong") and not result.errors
+
+
+def test_marks_say_what_a_configuration_needs():
+    def marks(**settings):
+        found = testing.BackendConfig(settings).get_pytest_marks()
+        return [mark.__qualname__.split(".")[0] for mark in found]
+
+    assert marks() == []
+    assert marks(use_cuda=True, use_cudnn="always") == ["gpu", "cudnn"]
+    assert marks(use_cuda=True, cuda_device=1) == ["gpu", "multi_gpu"]
+    second = {"use_chainerx": True, "chainerx_device": "cuda:1"}
+    assert marks(**second) == ["chainerx", "gpu", "multi_gpu"]
+
+
+@pytest.mark.parametrize(
+    ("names", "settings"), [("test_it", [{}]), (None, {}), (None, [1])]
+)
+def test_lists_are_asked_for(names, settings):
+    with pytest.raises(TypeError, match="inject_backend_tests: expected a list"):
+        testing.inject_backend_tests(names, settings)

@@ -2,15 +2,21 @@
 
 import unittest
 
+import pytest
+
 from renga import testing
 
 
 def test_product():
-    assert testing.product({"a": [1, 2], "b": "xy"}) == [
+    assert testing.product({"b": "xy", "a": [1, 2]}) == [
         {"a": 1, "b": "x"},
         {"a": 1, "b": "y"},
         {"a": 2, "b": "x"},
         {"a": 2, "b": "y"},
+    ]
+    assert testing.product({"a,b": [(1, 2), (3, 4)], "c": [5]}) == [
+        {"a": 1, "b": 2, "c": 5},
+        {"a": 3, "b": 4, "c": 5},
     ]
     parts = [[{"a": 1}, {"a": 2}], [{"b": 3}]]
     merged = [{"a": 1, "b": 3}, {"a": 2, "b": 3}]
@@ -23,6 +29,9 @@ def test_from_pytest_parameterize():
     assert (
         convert("a, b", [(1, 2)]) == convert(["a", "b"], [(1, 2)]) == [{"a": 1, "b": 2}]
     )
+    for wrong in ([(1,)], [3]):
+        with pytest.raises(ValueError, match="parameters a, b: expected 2 values"):
+            convert("a,b", wrong)
 
 
 @testing.parameterize(*testing.product({"n": [1, 2, 3], "f": [abs, lambda n: -n]}))
@@ -43,6 +52,7 @@ class TestStacked(unittest.TestCase):
 
 
 def test_the_cases_ran():
-    assert TestPlain.cls.seen == [(1, 1), (1, 1), (2, 2), (2, 2), (3, 3), (3, 3)]
+    assert sorted(TestPlain.cls.seen) == [(n, n) for n in (1, 1, 2, 2, 3, 3)]
+    assert "TestPlain_param_0_{f=abs, n=1}" in globals()
     assert TestStacked.cls.seen == [(1, 3), (1, 4), (2, 3), (2, 4)]
     assert not isinstance(TestPlain, type)
