@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -129,7 +130,12 @@ class CommunicatorBase:
         self.bcast_data(model)
 
     def allreduce_grad(self, model: Any, zero_fill: bool = False) -> None:
-        """Another name of ``multi_node_mean_grad``."""
+        """Another name of ``multi_node_mean_grad``, with a DeprecationWarning."""
+        warnings.warn(
+            "allreduce_grad is deprecated: use multi_node_mean_grad",
+            DeprecationWarning,
+            stacklevel=2,
+        )
         self.multi_node_mean_grad(model, zero_fill)
 
     def finalize(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import sys
@@ -184,7 +185,10 @@ class ViewLoader(Loader):
 
 
 class View(ModuleType):
-    """A module with the names of its parent packages, the nearest first."""
+    """A module with Chainer's further names and those of the parent packages.
+
+    A name is looked for in the nearest package first.
+    """
 
     def __init__(self, name: str) -> None:
         super().__init__(name, "Names of Chainer's that renga keeps in another module.")
@@ -193,13 +197,16 @@ class View(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name in self.__dict__["__modules__"]:
             return importlib.import_module(f"{self.__name__}.{name}")
+        chainers = str(_renamed(self.__name__, _CHAINERS))
+        with contextlib.suppress(AttributeError):
+            return further_name(chainers, name)
         package = self.__name__.rpartition(".")[0]
         while package and not name.startswith("__"):
             value = vars(sys.modules[package]).get(name)
             if value is not None and not isinstance(value, ModuleType):
                 return value
             package = package.rpartition(".")[0]
-        return further_name(str(_renamed(self.__name__, _CHAINERS)), name)
+        raise AttributeError(f"module {chainers!r} has no attribute {name!r}")
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.__dict__["__modules__"]]

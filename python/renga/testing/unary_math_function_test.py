@@ -96,7 +96,8 @@ def unary_math_function_unittest(
             cls.test_label = test_label  # type: ignore[attr-defined]
         cls.setUp = setup  # type: ignore[attr-defined]
         dtypes = [numpy.float16, numpy.float32, numpy.float64]
-        return parameterize(*product({"shape": [(3, 2), ()], "dtype": dtypes}))(cls)
+        cases: dict[str, list[Any]] = {"shape": [(3, 2), ()], "dtype": dtypes}
+        return parameterize(*product(cases))(cls)
 
     return decorate
 

@@ -97,7 +97,7 @@ def test_a_parameter_server_has_no_sums(staleness):
     "create", [create_multi_node_optimizer, asynchronous.create_local_sgd_optimizer]
 )
 def test_gradients_of_replaced_parameters_are_cleared(create):
-    """They are dropped at the first update: later ones must not be added to them."""
+    """They are None or 0 after the first update: later ones are added to nothing."""
 
     def run(comm):
         np.random.seed(comm.rank)
@@ -107,6 +107,7 @@ def test_gradients_of_replaced_parameters_are_cleared(create):
         model.cleargrads()
         F.sum(model(np.ones((3, 2), "f4"))).backward()
         optimizer.update()
-        return [param.grad for param in model.params()]
+        grads = [param.grad for param in model.params()]
+        return [grad is None or (grad == 0).all() for grad in grads]
 
-    assert local.run(run, ranks=2) == [[None, None]] * 2
+    assert local.run(run, ranks=2) == [[True, True]] * 2

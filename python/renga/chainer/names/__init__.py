@@ -70,6 +70,8 @@ _SOURCES = {
     "chainermn.extensions.multi_node_evaluator": "chainermn",
     "chainermn.global_except_hook": "chainermn",
     "chainermn.iterators.multi_node_iterator": "chainermn",
+    "chainermn.testing": "chainermn",
+    "chainermn.testing.device": "chainermn",
 }
 
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy
 
+from renga.backends.device import Device
 from renga.communicators import Communicator
+from renga.core import backend
 from renga.core.types import Dataset
 from renga.parallel.data.datasets.scatter import _range_of
 from renga.parallel.data.extensions.checkpoint import (
@@ -50,6 +52,17 @@ def get_epoch_trigger(
 
 def add_hook() -> None:
     """Does nothing: communicators of processes end the job after an exception."""
+
+
+# chainermn.testing
+
+
+def get_device(device_id: int | None = None, use_chainerx: bool = False) -> Device:
+    """The GPU with a number, or the CPU; of ChainerX where ``use_chainerx``."""
+    if device_id is None:
+        return backend.get_device("native:0" if use_chainerx else "@numpy")
+    kind = "cuda" if use_chainerx else "@cupy"
+    return backend.get_device(f"{kind}:{device_id}")
 
 
 # chainermn.iterators.multi_node_iterator

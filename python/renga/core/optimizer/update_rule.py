@@ -64,7 +64,7 @@ def _refuse_rules(operation: str, optimizer: Any) -> None:
 
 
 def _is_of_another(rule: Any, optimizer: Any) -> bool:
-    if rule is None or not rule.is_of_setup:
+    if not isinstance(rule, UpdateRule) or not rule.is_of_setup:
         return False
     # A rule of the user's may have no hyperparameters of an optimizer.
     return rule.hyperparam.parent not in (None, optimizer.hyperparam)

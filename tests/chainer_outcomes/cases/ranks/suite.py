@@ -1,5 +1,8 @@
 """Iterators, snapshots, evaluators and communicators as ChainerMN's own tests see them."""
 
+import warnings
+from unittest.mock import MagicMock
+
 import chainer
 import chainermn
 import numpy as np
@@ -106,6 +109,42 @@ def masters(comm, replica_sets, **options):
     name = shared.snapshot.filename
     text = name if isinstance(name, str) else name(None)
     return shared.is_master, text.rpartition(".")[2], shared.comm is comm
+
+
+def case_rules_that_are_mocks(comm):
+    """The first update is of replaced parameters; gradients keep their arrays."""
+    link = chainer.Link()
+    with link.init_scope():
+        link.w = chainer.Parameter(np.full(2, comm.rank, "f"))
+    link.w.grad = np.ones(2, "f")
+    plain = chainer.GradientMethod()
+    plain.create_update_rule = MagicMock
+    optimizer = chainermn.create_multi_node_optimizer(plain, comm).setup(link)
+    optimizer.update()
+    found = [plain.t, link.w.array.tolist(), link.w.update_rule.update.call_count]
+    link.w.grad[:] = comm.rank
+    optimizer.update()
+    return [*found, plain.t, link.w.update_rule.update.call_count, link.w.grad]
+
+
+def case_warnings_of_old_names(comm):
+    link = chainer.links.Linear(1, 1)
+    link.cleargrads()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        comm.allreduce_grad(link)
+    return [warning.category for warning in caught]
+
+
+def case_devices(comm):
+    from chainermn.testing import device, get_device
+
+    found = [
+        get_device(),
+        get_device(None, False),
+        device.get_device(use_chainerx=False),
+    ]
+    return [str(each) for each in found]
 
 
 def case_nodes_of_own_communicators(comm):

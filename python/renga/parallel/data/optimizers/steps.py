@@ -126,7 +126,9 @@ class Steps:
             if result.parameters_differ:
                 is_replaced = self._replace_parameters(lambda: None, result)
         if is_replaced:  # the gradients are of other parameters
-            self._optimizer.target.cleargrads()
+            for param in self._optimizer.target.params():
+                if param.grad is not None:
+                    param.grad[...] = 0  # ChainerMN's callers write into the array
         else:
             self._reduce_external_gradients(request, result)
 

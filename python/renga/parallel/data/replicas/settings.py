@@ -12,6 +12,7 @@ from renga.communicators import Communicator
 from renga.core.link.distinct_params import DistinctParam
 from renga.core.optimizer import Optimizer
 from renga.core.optimizer.hooks import Hookable
+from renga.core.optimizer.update_rule import UpdateRule
 from renga.core.parameter import Parameter
 
 _HYPERPARAMETER = "hyperparameter"
@@ -43,8 +44,8 @@ def fingerprint_of(optimizer: Optimizer, params: Iterable[Parameter]) -> int:
         _append_numbers(values, vars(hyperparam))
     _append_hooks(values, optimizer)
     for param in params:
-        rule: Any = param.update_rule
-        if rule is None:
+        rule = param.update_rule
+        if not isinstance(rule, UpdateRule):
             values.append(-1)
             continue
         values.append(rule.enabled)
@@ -96,7 +97,7 @@ def settings_of(
     for distinct in params:
         name, rule = distinct.name, distinct.param.update_rule
         found[RankSetting(name, "update rule")] = type(rule).__name__
-        if rule is not None:
+        if isinstance(rule, UpdateRule):
             found[RankSetting(name, _ENABLED)] = rule.enabled
             found[RankSetting(name, "updates in float32")] = rule.has_fp32_update
             own = vars(rule.hyperparam)

@@ -13,7 +13,7 @@ from renga.communicators.arrays import Array
 from renga.core.backend import get_array_types
 from renga.core.link.distinct_params import DistinctParam
 from renga.core.optimizer import Optimizer
-from renga.core.optimizer.update_rule import MASTER, RuleValues
+from renga.core.optimizer.update_rule import MASTER, RuleValues, UpdateRule
 from renga.core.parameter import Parameter
 from renga.parallel.data.replicas.checksum import checksum_of
 
@@ -27,7 +27,7 @@ def broadcast_states(
     """Overwrites counts, a dynamic loss scale and states by those of rank 0.
 
     Every rank calls it, with the same parameters. What is neither an array nor a
-    number stays as it is.
+    number stays as it is, and so does a user's rule that is no ``UpdateRule``.
     """
     is_dynamic = getattr(optimizer, "has_dynamic_loss_scale", False)
     names = (*_COUNTS, *(_LOSS_SCALING if is_dynamic else ()))
@@ -51,7 +51,7 @@ def states_checksum(optimizer: Optimizer, params: Sequence[DistinctParam]) -> in
 
 
 def _arrays_of(rule: Any) -> dict[str, Array]:
-    if rule is None:
+    if not isinstance(rule, UpdateRule):
         return {}
     array_types: Any = get_array_types()
     values = rule.get_values().named()
@@ -63,8 +63,8 @@ def _describe(param: Parameter) -> tuple[int, bool, dict[str, Any]] | None:
 
     Of an array it is the pair of shape and dtype.
     """
-    rule: Any = param.update_rule
-    if rule is None:
+    rule = param.update_rule
+    if not isinstance(rule, UpdateRule):
         return None
     values: dict[str, Any] = {
         key: (x.shape, x.dtype) for key, x in sorted(_arrays_of(rule).items())
