@@ -109,19 +109,40 @@ class Worker:
     """A write that an executor runs; started and joined as a thread is."""
 
     def __init__(self, submit: Callable[[], futures.Future[CallOutcome]]) -> None:
+        super().__init__()
         self._submit = submit
+        self._future: futures.Future[CallOutcome] | None = None
 
     def start(self) -> None:
         """Begins to write."""
         self._future = self._submit()
 
-    def join(self) -> None:
-        """Waits until it is written; raises the error if it failed."""
-        try:
-            outcome = self._future.result()
-        except futures.BrokenExecutor:
-            raise _not_written() from None
-        outcome.get()
+    def is_alive(self) -> bool:
+        """Whether it has begun and is not written yet."""
+        return self._future is not None and not self._future.done()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Waits for so many seconds, or until it is written.
+
+        Raises the error of a write that failed.
+        """
+        if self._future is None:
+            raise RuntimeError("join: expected a worker that was started")
+        futures.wait([self._future], timeout)
+        if self._future.done():
+            try:
+                outcome = self._future.result()
+            except futures.BrokenExecutor:
+                raise _not_written() from None
+            outcome.get()
+
+
+class ThreadWorker(Worker, threading.Thread):
+    """A write in a writer's thread, which is a ``Thread`` as Chainer's is."""
+
+
+class ProcessWorker(Worker, multiprocessing.Process):
+    """A write in a writer's process, which is a ``Process`` as Chainer's is."""
 
 
 class Joinable(Protocol):
@@ -175,6 +196,7 @@ class _ExecutorWriter(StandardWriter):
     """Its workers share an executor of one thread or process."""
 
     _executor: futures.Executor | None = None
+    _worker_class: type[Worker]
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_executor": None}
@@ -189,7 +211,7 @@ class _ExecutorWriter(StandardWriter):
         if self._executor is None:
             self._executor = self.create_executor()
         submit, path = self._executor.submit, os.path.join(outdir, filename)
-        return Worker(
+        return self._worker_class(
             lambda: submit(
                 CallOutcome, save_atomically, path, target, self._savefun, kwds
             )
@@ -207,6 +229,8 @@ class _ExecutorWriter(StandardWriter):
 class ThreadWriter(_ExecutorWriter):
     """Writes in a thread; a call waits for the previous write."""
 
+    _worker_class = ThreadWorker
+
     def create_executor(self) -> futures.Executor:
         return futures.ThreadPoolExecutor(1, "snapshot")
 
@@ -216,6 +240,8 @@ class ProcessWriter(_ExecutorWriter):
 
     ``savefun`` and its arguments must be picklable.
     """
+
+    _worker_class = ProcessWorker
 
     def create_executor(self) -> futures.Executor:
         return futures.ProcessPoolExecutor(1, _spawning())
@@ -321,13 +347,13 @@ class QueueWriter(Writer):
         if not self._finalized:
             self._finalized = True
             self._queue.put(None)
-            while self._consumer.is_alive():  # until the last task, or it has died
-                self._receive()
-                self._consumer.join(_SECONDS_PER_WAIT)
+            self._wait()
         self._collect()
-        if self._unknown > 0:
-            self._unknown = 0
-            raise _not_written()
+
+    def _wait(self) -> None:
+        """Waits for the consumer, which has been told to end."""
+        self._queue.join()
+        self._consumer.join()
 
 
 def consume(tasks: Any, outcomes: Any) -> None:
@@ -335,7 +361,7 @@ def consume(tasks: Any, outcomes: Any) -> None:
     while True:
         task = tasks.get()
         if task is not None:
-            outcomes.put(CallOutcome(*task))
+            outcomes.put(CallOutcome(task[0], task[1], task[2], task[3]))
         tasks.task_done()
         if task is None:
             return
@@ -367,3 +393,14 @@ class ProcessQueueWriter(QueueWriter):
 
     def _create_outcomes(self) -> Any:
         return _spawning().SimpleQueue()
+
+    def _wait(self) -> None:
+        while self._consumer.is_alive():  # until the last task, or it has died
+            self._receive()
+            self._consumer.join(_SECONDS_PER_WAIT)
+
+    def finalize(self) -> None:
+        super().finalize()
+        if self._unknown > 0:
+            self._unknown = 0
+            raise _not_written()

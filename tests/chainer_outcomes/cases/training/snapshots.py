@@ -1,8 +1,10 @@
 """Snapshots and their writers."""
 
+import multiprocessing
 import os
 import threading
 import time
+from unittest.mock import MagicMock
 
 import chainer.links as L
 import numpy as np
@@ -15,10 +17,28 @@ from chainer.training.extensions import (
 )
 
 
-def case_thread_writer_creates_workers():
-    writer = snapshot_writers.ThreadWriter(savefun=lambda path, target: None)
-    worker = writer.create_worker("f", ".", {})
-    return hasattr(worker, "start"), hasattr(worker, "join")
+def case_classes_of_workers():
+    thread = snapshot_writers.ThreadWriter().create_worker("f", ".", {})
+    process = snapshot_writers.ProcessWriter().create_worker("f", ".", {})
+    kinds = threading.Thread, multiprocessing.Process
+    return isinstance(thread, kinds), isinstance(process, kinds), thread.is_alive()
+
+
+def case_queues_and_consumers_that_are_mocks():
+    class Own(snapshot_writers.QueueWriter):
+        create_queue = create_consumer = MagicMock()
+
+    writer = Own()
+    own = Own.create_queue.return_value
+    writer("a", ".", {})
+    writer("b", ".", {})
+    writer.finalize()
+    writer.finalize()
+    calls = [own.start.call_count, own.put.call_count, own.join.call_count]
+    task = MagicMock()
+    own.get.side_effect = [task, task, None]
+    writer.consume(own)
+    return [*calls, task[0].call_count, own.task_done.call_count]
 
 
 def case_own_worker():
