@@ -183,6 +183,9 @@ void copy_cpu(const Array& from, const Array& to) {
 // Elements that are next to each other.
 template <class T>
 void fill_run(T value, T* to, std::int64_t n, bool streaming) {
+  if constexpr (is_half<T>) {  // the compiler makes vectors of integers alone
+    return fill_run(value.bits, reinterpret_cast<std::uint16_t*>(to), n, streaming);
+  }
   constexpr auto kBlock = static_cast<std::int64_t>(4096 / sizeof(T));
   if (!streaming) {
     std::fill_n(to, n, value);

@@ -5,6 +5,7 @@
 
 #include "devices/gil_release.h"
 #include "optimizers/kernels.h"
+#include "simd/blocked_loop.h"
 #include "tensor/strided_loop.h"
 
 namespace renga {
@@ -30,16 +31,13 @@ void update_strided(const std::array<std::byte*, N>& p, const std::array<std::in
   for (std::size_t k = 0; k < N; ++k) x[k] = buffers[k];
   for (std::int64_t begin = 0; begin < n; begin += kUpdateBlock) {
     const std::int64_t m = std::min(kUpdateBlock, n - begin);
-    const auto element = [&](std::size_t k, std::int64_t i) {
-      return reinterpret_cast<T*>(p[k] + (begin + i) * step[k]);
-    };
     for (std::size_t k = 0; k < N; ++k) {
-      for (std::int64_t i = 0; i < m; ++i) x[k][i] = static_cast<C>(*element(k, i));
+      simd::gather<T>(p[k] + begin * step[k], step[k], m, x[k]);
     }
     update_block(x, m, rule, std::make_index_sequence<N>());
     for (std::size_t k = 0; k < N; ++k) {
       if (k == 1) continue;  // the gradient is not changed
-      for (std::int64_t i = 0; i < m; ++i) *element(k, i) = T(x[k][i]);
+      simd::scatter<T>(x[k], p[k] + begin * step[k], step[k], m);
     }
   }
 }

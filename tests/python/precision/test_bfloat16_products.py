@@ -124,7 +124,7 @@ def assert_rounded_once(found: np.ndarray, exact: np.ndarray, dtype: str) -> Non
     assert (np.abs(found - exact) <= bound).all()
 
 
-@pytest.mark.parametrize("shape", [(64, 96, 80), (7, 1000, 512)])
+@pytest.mark.parametrize("shape", [(64, 96, 80), (9, 1000, 512)])
 def test_a_bias_is_added_before_rounding(shape: tuple[int, int, int]) -> None:
     rows, outputs, inputs = shape
     rng = np.random.default_rng(0)
@@ -137,3 +137,28 @@ def test_a_bias_is_added_before_rounding(shape: tuple[int, int, int]) -> None:
     with renga.using_config("dtype", renga.mixed_bfloat16):
         found = F.linear(x, W, b).array
     assert_rounded_once(found, left @ right.T + b, "bfloat16")
+
+
+# These are multiplied in float32: rounding would take longer.
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((5000, 4, 4), (5000, 4, 4)),
+        ((700, 1, 64), (700, 64, 6)),
+        ((3, 1200), (1200, 700)),
+        ((3000, 300), (300, 1)),
+        ((100000,), (100000,)),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_few_products(dtype: str, shapes: tuple[tuple[int, ...], ...]) -> None:
+    rng = np.random.default_rng(0)
+    left, right = (rng.standard_normal(shape, "f") for shape in shapes)
+    with renga.using_config("dtype", renga.mixed_bfloat16):
+        if dtype == "bfloat16":
+            a, b = as_bfloat16(left), as_bfloat16(right)
+        else:
+            a, b = (renga.Variable(x.astype(dtype)) for x in (left, right))
+        found = F.matmul(a, b)
+    expected = a.array.astype("d") @ b.array.astype("d")
+    assert_rounded_once(np.asarray(found.array, "d"), expected, "bfloat16")

@@ -181,31 +181,40 @@ void double_gemm(const Matrix& a, const Matrix& b, double* c, std::int64_t batch
   rows(0, divide_up(size.m, kRows));
 }
 
-// One product of a stack: of contiguous rows of `a` and a dense column.
-void multiply_column(const Matrix& a, const Matrix& b, double* c, std::int64_t batch,
-                     const Sizes& size, bool accumulate, bool threads) {
-  const double *const rows = a.at<double>(batch), *const column = b.at<double>(batch);
+// `count` contiguous vectors, `step` apart.
+struct Vectors {
+  const double* data;
+  std::int64_t step, count;
+};
+
+// The dot product of row i and vector j, both of k numbers, is c[i * down + j * across].
+void multiply_vectors(const Vectors& rows, const Vectors& vectors, std::int64_t k, double* c,
+                      std::int64_t down, std::int64_t across, bool accumulate, bool threads) {
   const auto multiply = [=](std::int64_t begin, std::int64_t end) {
     simd::dispatch_for<double>([=](auto target) __attribute__((always_inline)) {
       using L = simd::Vector<decltype(target), double>;
       for (std::int64_t i = begin; i < end; ++i) {
-        const double* const row = rows + i * a.leading;
-        typename L::V sums[4] = {};
-        std::int64_t k = 0;
-        for (; k + 4 * L::width <= size.k; k += 4 * L::width) {
+        const double* const row = rows.data + i * rows.step;
+        for (std::int64_t j = 0; j < vectors.count; ++j) {
+          const double* const vector = vectors.data + j * vectors.step;
+          typename L::V sums[4] = {};
+          std::int64_t p = 0;
+          for (; p + 4 * L::width <= k; p += 4 * L::width) {
 #pragma GCC unroll 4
-          for (int v = 0; v < 4; ++v) {
-            sums[v] += L::load(row + k + v * L::width) * L::load(column + k + v * L::width);
+            for (int v = 0; v < 4; ++v) {
+              sums[v] += L::load(row + p + v * L::width) * L::load(vector + p + v * L::width);
+            }
           }
+          double total = L::sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
+          for (; p < k; ++p) total += row[p] * vector[p];
+          double& to = c[i * down + j * across];
+          to = accumulate ? to + total : total;
         }
-        double total = L::sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
-        for (; k < size.k; ++k) total += row[k] * column[k];
-        c[i] = accumulate ? c[i] + total : total;
       }
     });
   };
-  if (threads) return parallel_for(size.m, size.k, multiply);
-  multiply(0, size.m);
+  if (threads) return parallel_for(rows.count, vectors.count * k, multiply);
+  multiply(0, rows.count);
 }
 
 // One product of a stack, of few numbers; not of the transposes of both.
@@ -358,10 +367,15 @@ void multiply_by_loops(const Array& a, const Array& b, const Array& c, bool accu
   Matrix right = as_matrix(b);
   const Sizes size = sizes_of(a, c);
   if constexpr (std::is_same_v<T, double>) {
-    constexpr std::int64_t kFewRows = 4;
-    if (size.k > 1 && size.n == 1 && !left.transposed && (right.transposed || right.leading == 1)) {
+    constexpr std::int64_t kFewRows = 4, kFewVectors = 8;
+    const bool is_column = size.n == 1 && (right.transposed || right.leading == 1);
+    const bool has_vectors = is_column || (size.m <= kFewVectors && right.transposed);
+    if (size.k > 1 && has_vectors && !left.transposed) {
       return for_each_pair<T>(c, size, [&](std::int64_t i, T* to, bool is_single) {
-        multiply_column(left, right, to, i, size, accumulate, is_single);
+        const Vectors rows{left.at<T>(i), left.leading, size.m};
+        const Vectors columns{right.at<T>(i), right.leading, size.n};
+        is_column ? multiply_vectors(rows, columns, size.k, to, 1, 0, accumulate, is_single)
+                  : multiply_vectors(columns, rows, size.k, to, 1, size.n, accumulate, is_single);
       });
     }
     if (size.k == 1 || size.m > kFewRows) {
@@ -381,7 +395,6 @@ void multiply_by_loops(const Array& a, const Array& b, const Array& c, bool accu
 void multiply_floats(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue,
                      PackedWeightCache* cache) {
   if (are_small(a, c)) return multiply_small<float>(a, b, c, begin_sum(c, epilogue));
-  if (c.size() == 0) return;
   const Matrix left = as_matrix(a), right = as_matrix(b);
   const Sizes size = sizes_of(a, c);
   const bool is_single = c.size() == size.m * size.n;
@@ -413,15 +426,34 @@ void multiply_floats(const Array& a, const Array& b, const Array& c, const Epilo
   });
 }
 
-// Computed in float32.
-void multiply_in_float32(const Array& a, const Array& b, const Array& c, bool accumulate) {
+// A bias is added before the result is rounded.
+void multiply_whole_in_float32(const Array& a, const Array& b, const Array& c,
+                               const Epilogue& epilogue) {
   const bool in_place = c.dtype() == Dtype::float32;
-  const Array wide = in_place     ? c
-                     : accumulate ? cast(c, Dtype::float32)
-                                  : empty(c.shape(), Dtype::float32);
-  multiply_floats(cast(a, Dtype::float32), cast(b, Dtype::float32), wide, {{}, accumulate},
-                  nullptr);
+  const bool adds = epilogue.accumulates && !epilogue.bias.defined();
+  const Array wide = in_place ? c
+                     : adds   ? cast(c, Dtype::float32)
+                              : empty(c.shape(), Dtype::float32);
+  multiply_floats(cast(a, Dtype::float32), cast(b, Dtype::float32), wide, epilogue, nullptr);
   if (!in_place) copy(wide, c);
+}
+
+// Computes in float32. Rows that meet few weights are multiplied in parts whose converted numbers
+// stay in the second-level cache.
+void multiply_in_float32(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue) {
+  constexpr std::int64_t kNumbers = 1 << 17;
+  const std::int64_t count = c.shape(0), rows = kNumbers * count / (a.size() + c.size());
+  if (c.ndim() > 2 || b.size() > kNumbers || rows == 0 || rows >= count) {
+    return multiply_whole_in_float32(a, b, c, epilogue);
+  }
+  const Array weights = cast(b, Dtype::float32);
+  const auto multiply = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin * rows; i < std::min(end * rows, count); i += rows) {
+      const std::int64_t n = std::min(rows, count - i);
+      multiply_whole_in_float32(slice_view(a, 0, i, n), weights, slice_view(c, 0, i, n), epilogue);
+    }
+  };
+  parallel_for(divide_up(count, rows), rows * c.shape(1) * a.shape(1), multiply);
 }
 
 // Multiplies numbers of bfloat16 or float32.
@@ -430,28 +462,28 @@ void multiply_activations(const Array& a, const Array& b, const Array& c, const 
   const auto is_float32 = [](const Array& x) { return x.dtype() == Dtype::float32; };
   const bool all_float32 = is_float32(a) && is_float32(b) && is_float32(c);
   const Sizes size = sizes_of(a, c);
-  switch (precision_of(c.size() * size.k, std::min(size.m, size.n), all_float32)) {
+  switch (precision_of(size, c.size() / (size.m * size.n), all_float32)) {
     case Precision::medium:
       return multiply_bfloat16(a, b, c, epilogue, cache);
     case Precision::high:
       return multiply_bf16x3(a, b, c, begin_sum(c, epilogue));
     case Precision::highest:
       return all_float32 ? multiply_floats(a, b, c, epilogue, cache)
-                         : multiply_in_float32(a, b, c, begin_sum(c, epilogue));
+                         : multiply_in_float32(a, b, c, epilogue);
   }
 }
 
 void matmul_cpu(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue,
                 PackedWeightCache* cache) {
+  if (c.size() == 0) return;
   const GilRelease work(c.size() * a.shape(a.ndim() - 1));
   if (c.dtype() == Dtype::bfloat16 || c.dtype() == Dtype::float32) {
     return multiply_activations(a, b, c, epilogue, cache);
   }
+  if (c.dtype() == Dtype::float16) return multiply_in_float32(a, b, c, epilogue);
   const bool accumulate = begin_sum(c, epilogue);
   visit_dtype(c.dtype(), [&]<class T>(Type<T>) {
-    if constexpr (is_half<T>) {
-      multiply_in_float32(a, b, c, accumulate);
-    } else if constexpr (std::is_same_v<T, bool>) {
+    if constexpr (std::is_same_v<T, bool>) {
       const Array wide = empty(c.shape(), Dtype::int64);
       multiply_by_loops<std::int64_t>(cast(a, Dtype::int64), cast(b, Dtype::int64), wide, false);
       copy(wide, c);

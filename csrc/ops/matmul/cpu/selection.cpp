@@ -2,10 +2,11 @@
 //
 // Loops compute products with at most 256 pairs of numbers, as looking at the layout takes as long.
 //
-// From 2^18 pairs on (a primitive's set-up costs more than fewer), products of bfloat16 or float32
-// are computed as follows where the machine is faster so: in bfloat16 for operands of bfloat16 and,
-// from 12 rows and columns on, for precision `medium`, from 32 on in bf16x3 for `high`; on tiles
-// (tile_matmul.cpp) or by oneDNN (bfloat16_matmul.cpp).
+// From 2^18 pairs on (a primitive's set-up costs more than fewer), and 2^16 of each of a stack's
+// products (a primitive's call does), bfloat16 or float32 numbers are multiplied as follows where
+// the machine is faster so: in bfloat16 for operands of bfloat16, without tiles from 8 rows and
+// columns on (oneDNN's dot products of few rows are slow), and from 12 on for precision `medium`;
+// from 32 on in bf16x3 for `high`; on tiles (tile_matmul.cpp) or by oneDNN (bfloat16_matmul.cpp).
 //
 // A product of one pair of float32 matrices a (m, k) and b (k, n), whose n k numbers are the
 // weights, has the kernel of the first line that holds:
@@ -94,12 +95,17 @@ void override_bf16x3(std::optional<bool> faster) { bf16x3 = setting_of(faster); 
 
 void override_bfloat16(std::optional<bool> faster) { bfloat16_products = setting_of(faster); }
 
-Precision precision_of(std::int64_t products, std::int64_t uses, bool all_float32) {
-  constexpr std::int64_t kLeastProducts = 1 << 18;
-  if (products < kLeastProducts) return Precision::highest;
-  if (!all_float32) return bfloat16_is_faster() ? Precision::medium : Precision::highest;
-  // Rounding an operand that is used less takes longer than multiplying it as it is.
-  constexpr std::int64_t kLeastUses = 12, kLeastUsesOfParts = 32;
+Precision precision_of(const Sizes& size, std::int64_t count, bool all_float32) {
+  constexpr std::int64_t kLeastProducts = 1 << 18, kLeastOfPair = 1 << 16;
+  const std::int64_t of_pair = size.m * size.n * size.k;
+  if (of_pair < kLeastOfPair || count * of_pair < kLeastProducts) return Precision::highest;
+  // Rounding an operand takes longer than multiplying its numbers so few times as they are.
+  constexpr std::int64_t kLeastUses = 12, kLeastUsesOfParts = 32, kLeastUsesWithoutTiles = 8;
+  const std::int64_t uses = std::min(size.m, size.n);
+  if (!all_float32) {
+    const bool is_faster = simd::has_tiles() || uses >= kLeastUsesWithoutTiles;
+    return is_faster && bfloat16_is_faster() ? Precision::medium : Precision::highest;
+  }
   switch (compute_precision()) {
     case Precision::medium:
       return uses >= kLeastUses && bfloat16_is_faster() ? Precision::medium : Precision::highest;

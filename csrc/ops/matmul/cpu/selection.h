@@ -23,8 +23,8 @@ void override_bfloat16(std::optional<bool> faster);
 
 // Returns how products of numbers of bfloat16 or float32 are computed: `medium` as one of bfloat16,
 // `high` as three of them each (bf16x3), `highest` in float32. Products are less precise only where
-// that is faster. `uses` is how often a number of the operand that is used least is multiplied.
-Precision precision_of(std::int64_t products, std::int64_t uses, bool all_float32);
+// that is faster: not in a stack of `count` small pairs, of which `size` is one.
+Precision precision_of(const Sizes& size, std::int64_t count, bool all_float32);
 
 // Whether loops over any strides multiply so few pairs of numbers.
 bool is_small(std::int64_t products);

@@ -32,6 +32,16 @@ def test_several_batch_axes():
     gradient_check.check_double_backward(squared, (x, W[:, :4], b), gy, tuple(ggs))
 
 
+@pytest.mark.parametrize("rows", [1, 3, 8, 9])
+def test_few_rows_of_float64(rows):
+    many, weights = rng.normal(size=(rows, 77)), rng.normal(size=(130, 77))
+    numpy.testing.assert_allclose(F.linear(many, weights).array, many @ weights.T)
+    one = many[:, :1]
+    numpy.testing.assert_allclose(
+        F.linear(one, weights[:, :1]).array, one * weights.T[0]
+    )
+
+
 def test_wrong_arguments():
     with pytest.raises(ValueError):
         F.linear(x, W, b, n_batch_axes=0)
