@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #if defined(__F16C__)
 #include <immintrin.h>
@@ -46,6 +49,11 @@ template <int size>
 // Runs longer than this, in bytes, are worth a call of memcpy.
 constexpr std::int64_t kLongRun = 512;
 
+void copy_bytes(const std::byte* from, std::byte* to, std::int64_t n) {
+  if (n <= kLongRun) return copy_short(from, to, n);
+  std::memcpy(to, from, static_cast<std::size_t>(n));
+}
+
 // Conversions of float16 that are made by way of floats.
 template <class From, class To>
 constexpr bool has_float_between = std::is_same_v<From, float16> != std::is_same_v<To, float16> &&
@@ -87,9 +95,7 @@ void copy_run(std::int64_t n, const std::byte* from, std::int64_t from_step, std
               std::int64_t to_step) {
   if (from_step == sizeof(From) && to_step == sizeof(To)) {
     if constexpr (std::is_same_v<From, To>) {
-      const std::int64_t bytes = n * static_cast<std::int64_t>(sizeof(To));
-      if (bytes <= kLongRun) return copy_short(from, to, bytes);
-      std::memcpy(to, from, static_cast<std::size_t>(bytes));
+      copy_bytes(from, to, n * static_cast<std::int64_t>(sizeof(To)));
     } else {
       convert_run(reinterpret_cast<const From*>(from), reinterpret_cast<To*>(to), n);
     }
@@ -180,6 +186,55 @@ void copy_cpu(const Array& from, const Array& to) {
   });
 }
 
+// A row of adjoining bytes of each of several arrays, and the next one so many bytes after it.
+struct Rows {
+  std::int64_t count, bytes;
+  const std::byte* from;
+  std::int64_t from_row;
+  std::byte* to;
+  std::int64_t to_row;
+};
+
+// What is copied from x to y, unless it is of another form, or rows are so long that threads had
+// better share each.
+std::optional<Rows> rows_of(const Array& x, const Array& y) {
+  constexpr std::int64_t kLongest = 1 << 16;
+  const auto loop = make_loop<2>({&y, &x});
+  const std::int64_t item = y.itemsize();
+  if (x.dtype() != y.dtype() || x.device() != y.device() || loop.extents.size() != 2 ||
+      loop.strides[0][1] != item || loop.strides[1][1] != item || loop.run() * item > kLongest) {
+    return {};
+  }
+  return Rows{loop.extents[0],    loop.run() * item, loop.data[1],
+              loop.strides[1][0], loop.data[0],      loop.strides[0][0]};
+}
+
+bool join_rows_cpu(std::span<const Array* const> xs, const Array& y, int axis) {
+  std::vector<Rows> parts;
+  std::int64_t at = 0;
+  for (const Array* x : xs) {
+    const std::int64_t n = x->shape(axis);
+    const Array to = slice_view(y, axis, std::exchange(at, at + n), n);
+    if (to.size() == 0) continue;
+    const std::optional<Rows> rows = rows_of(*x, to);
+    if (!rows || (!parts.empty() && rows->count != parts[0].count)) return false;
+    parts.push_back(*rows);
+  }
+  if (parts.empty()) return true;
+  const GilRelease work(y.size());
+  const std::int64_t count = parts[0].count;
+  parallel_for(count, 2 * y.size() / count, [&](std::int64_t begin, std::int64_t end) {
+    for (; begin < end; ++begin) {
+      for (const Rows& rows : parts) {
+        const std::byte* const from = rows.from + begin * rows.from_row;
+        std::byte* const to = rows.to + begin * rows.to_row;
+        copy_bytes(from, to, rows.bytes);
+      }
+    }
+  });
+  return true;
+}
+
 // Elements that are next to each other.
 template <class T>
 void fill_run(T value, T* to, std::int64_t n, bool streaming) {
@@ -211,7 +266,8 @@ void fill_cpu(const Array& x, double value) {
   });
 }
 
-[[maybe_unused]] const bool registered = copy_kernels.add(0, {copy_cpu, fill_cpu});
+[[maybe_unused]] const bool registered =
+    copy_kernels.add(0, {copy_cpu, fill_cpu, nullptr, join_rows_cpu});
 
 }  // namespace
 }  // namespace renga

@@ -1,9 +1,11 @@
 #include "ops/shape/manipulation.h"
 
+#include <utility>
+
 #include "autograd/node.h"
 #include "ops/reduction/reduction.h"
+#include "tensor/copy.h"
 #include "tensor/extents.h"
-#include "tensor/parts.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -103,22 +105,17 @@ Dtype require_common_dtype(const char* op, const std::vector<Variable>& xs) {
   return dtype;
 }
 
-// Copies arrays along an axis of y. Where runs are short, all arrays share lines of the caches, and
-// go part by part of another axis, the outermost in memory.
-void copy_side_by_side(const std::vector<Variable>& xs, const Array& y, int axis) {
-  constexpr std::int64_t kShort = 512;
-  const std::int64_t outermost = memory_order(y)[0];
-  const std::int64_t run = y.strides()[axis] * y.shape(axis) / static_cast<std::int64_t>(xs.size());
-  Axes cut;
-  if (outermost != axis && run < kShort) cut.push_back(outermost);
-  for_each_part(y, cut, [&](const Part& part) {
-    const Array to = part.of(y);
-    std::int64_t at = 0;
-    for (const Variable& x : xs) {
-      copy(part.of(x.array()), slice_view(to, axis, at, x.shape(axis)));
-      at += x.shape(axis);
-    }
-  });
+// Copies arrays to places along an axis of y, one after the other.
+void join(const std::vector<Variable>& xs, const Array& y, int axis) {
+  std::vector<const Array*> arrays;
+  for (const Variable& x : xs) arrays.push_back(&x.array());
+  const auto join_rows = copy_kernels.on(y.device()).join_rows;
+  if (join_rows != nullptr && join_rows(arrays, y, axis)) return;
+  std::int64_t at = 0;
+  for (const Array* x : arrays) {
+    const std::int64_t n = x->shape(axis);
+    copy(*x, slice_view(y, axis, std::exchange(at, at + n), n));
+  }
 }
 
 }  // namespace
@@ -203,7 +200,7 @@ Variable concat(const std::vector<Variable>& xs, std::int64_t along) {
     shape[axis] = saturated_sum(shape[axis], x.shape(axis));
   }
   const Array y = empty_in_order(shape, memory_order(xs[0].array()), dtype, xs[0].device());
-  copy_side_by_side(xs, y, axis);
+  join(xs, y, axis);
   auto back = [cuts, axis](std::span<const Variable> gys, std::span<const int>, Node&) {
     return split_axis(gys[0], cuts, axis);
   };
@@ -284,12 +281,14 @@ namespace {
 
 // Fills what is outside of the middle.
 void fill_around(const Array& y, const std::vector<Range>& middle, double value) {
+  constexpr std::int64_t kLongRow = 512;
   const Axes order = memory_order(y);
   const auto is_padded = [&](int axis) {
     return middle[static_cast<std::size_t>(axis)].length < y.shape(axis);
   };
-  // Single elements here and there take longer than all.
-  if (y.ndim() > 0 && is_padded(static_cast<int>(order.back()))) return fill(y, value);
+  // Few elements here and there take longer than all, unless they are far apart.
+  const int last = y.ndim() > 0 ? static_cast<int>(order.back()) : -1;
+  if (last >= 0 && is_padded(last) && y.shape(last) < kLongRow) return fill(y, value);
   Array rest = y;
   for (int axis = 0; axis < y.ndim(); ++axis) {
     if (!is_padded(axis)) continue;

@@ -173,6 +173,15 @@ def test_running_sums_and_products_of_many_lines(dtype, shape):
         numpy.testing.assert_allclose(w.grad, later / exact, tolerance)
 
 
+@pytest.mark.parametrize("n", [40, 127, 128, 200, 385, 1000])
+def test_sums_of_float32_are_within_their_bound(n):
+    a = rng.normal(size=(25, n)).astype("f")
+    wide = a.astype("d")
+    for axis in (None, 0, 1):
+        bound = 9 * 2.0**-24 * abs(wide).sum(axis)
+        assert (abs(F.sum(a, axis).array - wide.sum(axis)) <= bound).all()
+
+
 @pytest.mark.parametrize("n", [1, 10, 256, 1200, 5000])
 def test_sums_of_bfloat16(n):
     a = rng.integers(-64, 65, (24, n)).astype("f")  # exact in bfloat16
