@@ -6,16 +6,19 @@ three processes; without mpiexec each runs on one to four threads.
 
 from __future__ import annotations
 
+import faulthandler
 import functools
 import gc
 import importlib
 import os
 import pathlib
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any, Callable
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 _UNDER_MPIEXEC = "OMPI_COMM_WORLD_SIZE" in os.environ
 _SIMULATED = "simulated messages"
@@ -24,6 +27,12 @@ _OF_RANKS = {
     *("ranks", "several_ranks", "some_ranks", "ranks_with_threads"),
     "ranks_with_own_random_numbers",
 }
+# A test that hangs and keeps the GIL, which pytest-timeout cannot interrupt, ends the
+# run with the stacks of all threads. The seconds are counted anew each minute.
+_HANGING = 460.0
+_REARMING = 60.0
+_watched_since = -_REARMING
+_stderr = 2
 _PROCESS = int(os.environ.get("OMPI_COMM_WORLD_RANK", 0))
 
 if _UNDER_MPIEXEC:
@@ -56,6 +65,8 @@ def _kind_name(kind: Any) -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
+    global _stderr
+    _stderr = os.dup(2)  # pytest captures it later
     config.addinivalue_line("markers", "mpi: runs under mpiexec too")
     config.addinivalue_line("markers", "timed: is run alone, as it measures")
     for mark in ("gpu", "slow"):  # those of renga.testing
@@ -76,6 +87,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _OF_RANKS & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.mpi)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    # pytest's faulthandler_timeout starts and ends a thread for each test: that takes
+    # a millisecond.
+    global _watched_since
+    if time.monotonic() - _watched_since > _REARMING:
+        _watched_since = time.monotonic()
+        faulthandler.dump_traceback_later(_HANGING, exit=True, file=_stderr)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: Any) -> bool | None:
+    # To send xdist's process each set-up and tear-down that passes takes a millisecond.
+    if not hasattr(item.config, "workerinput"):
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 
@@ -94,8 +95,9 @@ def check_close(found, wanted, tolerance, what):
     numpy.testing.assert_allclose(found, wanted, tolerance, tolerance, True, what)
 
 
+@functools.lru_cache(64)  # several times the files of a cell
 def arrays(file):
-    """The arrays of a file by key."""
+    """The arrays of a file by key; nobody changes them."""
     return dict(numpy.load(io.BytesIO(file), allow_pickle=True))
 
 
