@@ -15,6 +15,7 @@
 #include "devices/gil_release.h"
 #include "python/array.h"
 #include "python/interpreter.h"
+#include "simulated/double_tree.h"
 #include "transport/local/local_transport.h"
 
 namespace py = pybind11;
@@ -321,6 +322,18 @@ void bind_algorithm_selection(py::module_& m,
       },
       py::arg("ranks"), py::arg("bytes"), py::arg("is_16_bit"), py::arg("latency"),
       py::arg("seconds_per_byte"), "The predicted time of each algorithm.");
+  m.def(
+      "double_tree_seconds",
+      [](const std::vector<std::tuple<int, double, double, int>>& levels, double chunk_bytes,
+         int chunks, int slots) {
+        std::vector<simulated::Level> found;
+        for (const auto& [size, bandwidth, latency, links] : levels) {
+          found.push_back({size, bandwidth, latency, links});
+        }
+        return simulated::double_tree_seconds(found, chunk_bytes, chunks, slots);
+      },
+      py::arg("levels"), py::arg("chunk_bytes"), py::arg("chunks"), py::arg("slots"),
+      "The time of two trees with levels of (size, bandwidth, latency, links).");
 }
 
 }  // namespace

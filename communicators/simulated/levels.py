@@ -7,12 +7,19 @@ again. All ranks of a child share its links, which send and receive at the same 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from renga import _communicators
+
 # Trees send this many bytes at a time, and pass parts on while others arrive.
 CHUNK = 1 << 17
+# A node begins so many parts of each of two trees before it has the first sum.
+SLOTS = 16
+# Then each further part takes as long as the one before it.
+STEADY = 4 * SLOTS
 
 
 class Level(NamedTuple):
@@ -139,32 +146,45 @@ def double_tree(levels: Levels, size: int) -> float:
     """A half each along two binary trees of nodes; an inner node of one is a leaf of
     the other. Within a node, ranks pass parts on in a chain.
 
+    Every message is sent in turn, as a link has waiting messages of both trees in both
+    directions; of more parts than :data:`STEADY`, as many as take the same time again.
+
     Source: Sanders, Speck and Träff, Two-tree algorithms for full bandwidth broadcast,
     reduction and scan, 2009.
     """
+    chunks = max(1, math.ceil(size / 2 / CHUNK))
+    part, links = size / 2 / chunks, tuple(map(_whole_links, levels))
+    seconds = _double_tree(links, part, min(chunks, STEADY))
+    if chunks > STEADY:
+        before = _double_tree(links, part, STEADY // 2)
+        seconds += (chunks - STEADY) * (seconds - before) / (STEADY - STEADY // 2)
+    return seconds
+
+
+def _whole_links(level: Level) -> Level:
+    """A part of a link is a slower one."""
+    links = max(1, math.floor(level.links))
+    return level._replace(bandwidth=level.capacity / links, links=links)
+
+
+@functools.lru_cache(maxsize=4096)
+def _double_tree(levels: tuple[Level, ...], part: float, chunks: int) -> float:
+    seconds: float = _communicators.double_tree_seconds(levels, part, chunks, SLOTS)
+    return seconds
+
+
+def leaders(levels: Levels, size: int) -> float:
+    """Sums go along a chain to the first rank of a node, which have a ring, and back.
+
+    Source: ChainerMN, hierarchical_communicator.py, 2017.
+    """
     node, *outer = levels
-    nodes = count(outer)
-    part, path, busiest = min(CHUNK, size / 2), 0.0, 0.0
-    if node.size > 1:
-        path += 2 * (node.size - 1) * (node.latency + part / node.capacity)
-        busiest = 2 * (size - part) / node.capacity
-    if nodes > 1:
-        # Two nodes are the root and the leaf of each tree; others have two children.
-        children = 1 if nodes == 2 else 2
-        depth = math.floor(math.log2(nodes))
-        for level in outer:
-            own = min(depth, math.ceil(math.log2(level.size)))
-            path += 2 * own * (level.latency + part / level.bandwidth)
-            # The parts of two children arrive one after the other, but at the root.
-            waits = own - (depth == own)
-            path += 2 * waits * (children - 1) * part / level.capacity
-            depth -= own
-        capacity = min(level.capacity for level in outer if level.size > 1)
-        busiest = max(busiest, children * (size - part) / capacity)
-    # Sums go up and down at the same time only if there are more parts than hops. The
-    # factor 0.9 was adjusted to the messages of test_levels.py, which the result
-    # meets within 15 %: that test is no independent check of it.
-    return max(path + busiest / 2, 0.9 * path + busiest)
+    part = min(CHUNK, size)
+    chain = (node.size - 1) * (node.latency + part / node.bandwidth)
+    chain += (node.size > 1) * (size - part) / node.bandwidth
+    # A rank sends by one link at a time.
+    outer = [own._replace(links=min(1, own.links)) for own in outer if own.size > 1]
+    return 2 * chain + (ring(outer, size) if outer else 0.0)
 
 
 def in_network(levels: Levels, size: int) -> float:
@@ -186,6 +206,7 @@ ALL_REDUCES: dict[str, Callable[[Levels, int], float]] = {
     "two-level": two_level,
     "two-dimensional": two_dimensional,
     "double tree": double_tree,
+    "leaders": leaders,
     "in-network": in_network,
 }
 

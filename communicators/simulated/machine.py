@@ -29,6 +29,9 @@ class Machine:
         algorithms: of all-reduces, from
             :data:`~renga.communicators.simulated.levels.ALL_REDUCES`; the fastest is
             taken. () are those of the communicators of this library.
+        node_groups: ``node_bandwidth`` in all-reduces of so many ranks of a node, as
+            pairs of their number and bytes per second: in a cube mesh of links, fewer
+            ranks have fewer links among them. It is for ``algorithms`` only.
 
     Raises:
         ValueError: there are switches above leaves of an unknown size.
@@ -43,11 +46,14 @@ class Machine:
     leaf_nodes: int = 0
     switches: tuple[Level, ...] = ()
     algorithms: tuple[str, ...] = ()
+    node_groups: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self) -> None:
         switches = tuple(Level(*level) for level in self.switches)
         object.__setattr__(self, "switches", switches)
         object.__setattr__(self, "algorithms", tuple(self.algorithms))
+        groups = tuple((int(n), float(bandwidth)) for n, bandwidth in self.node_groups)
+        object.__setattr__(self, "node_groups", groups)
         if switches and not self.leaf_nodes:
             raise ValueError(
                 "Machine: expected leaf_nodes above 0, as switches are above leaves"
@@ -104,6 +110,8 @@ class Machine:
         """
         if self.algorithms or stride > 1:
             own = networks.group(self.levels(ranks * stride), ranks, stride)
+            bandwidth = dict(self.node_groups).get(own[0].size, self.node_bandwidth)
+            own[0] = own[0]._replace(bandwidth=bandwidth)
             names = self.algorithms or ("tree", "two-level")
             return networks.all_reduce(own, size, names)[0]
         width = min(self.intra_size, ranks)
