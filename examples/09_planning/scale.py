@@ -31,10 +31,13 @@ def layers_of(name):
     """The layers of a model by its name."""
     kind, *sizes = name.split()
     if kind == "gpt":
-        attention = sizes.pop() if sizes[-1].isalpha() else "stored"
+        numbers = [int(own) for own in sizes if own.isdigit()]
         blocks, width, heads, length, words = [
-            int(own) for own in [*sizes, *(2048, 51200)[len(sizes) - 3 :]]
+            *numbers,
+            *(2048, 51200)[len(numbers) - 3 :],
         ]
+        attention = {"again", "fused"}.intersection(sizes) or {"stored"}
+        (attention,) = attention
         return scaling.transformer(
             blocks,
             width,
@@ -43,6 +46,7 @@ def layers_of(name):
             heads,
             has_sharded_norms=attention != "stored",
             attention=attention,
+            loss_itemsize=2 if "half" in sizes else 4,
         )
     if kind.startswith("bert"):
         _, size, *is_32 = kind.split("-")
@@ -69,6 +73,12 @@ def job_of(series, fields):
     own = {**series.get("job", {}), **fields}
     own["layers"] = layers_of(own.pop("model", series["model"]))
     own.setdefault("batch", series.get("per_rank", 1) * own.get("data", 1))
+    stages, layers = own.get("stages", 1), len(own["layers"])
+    if series["model"].startswith("gpt") and stages > 1:
+        # Both programs give each stage as many blocks.
+        own["cuts"] = [(layers - 2) // stages] * stages
+        own["cuts"][0] += 1
+        own["cuts"][-1] += 1
     return scaling.Job(**own)
 
 
@@ -78,23 +88,29 @@ def value_of(series, fields, seconds):
     if series["unit"] == "samples/s":
         return job.batch / seconds
     if series["unit"] == "TFLOP/s":
-        flops = sum(own.flops for own in job.layers) * (3 + job.recomputes)
+        flops = sum(
+            own.flops * (3 + job.recomputes * own.recomputed) for own in job.layers
+        )
         return job.batch * flops / seconds / job.ranks / 1e12
     return seconds
 
 
-def cluster_of(machines, name, ranks):
+def cluster_of(content, name, ranks):
     """So many ranks of a machine."""
-    own = machines[name]
-    machine = Machine(**own["machine"])
-    return planning.Cluster(ranks, machine, device=planning.Device(**own["device"]))
+    own = content["machines"][name]
+    return planning.Cluster(
+        ranks,
+        Machine(**own["machine"]),
+        device=planning.Device(**own["device"]),
+        stragglers=content["notes"]["stragglers"],
+    )
 
 
-def compare(series, machines):
+def compare(series, content):
     """Yields (fields, published, predicted, step) of each point of a series."""
     fields, value = series["base"]
     job = job_of(series, fields)
-    cluster = cluster_of(machines, series["machine"], job.ranks)
+    cluster = cluster_of(content, series["machine"], job.ranks)
     if series["unit"] in ("samples/s", "TFLOP/s"):
         value = value_of(series, fields, 1.0) / value
     cluster = scaling.fitted(job, cluster, value)
@@ -127,7 +143,7 @@ def main():
     for series in content["series"]:
         if options.section not in (None, series["section"]):
             continue
-        found = list(compare(series, content["machines"]))
+        found = list(compare(series, content))
         own = [error_of(p, q, series["unit"]) for _, p, q, _ in found]
         errors += own
         within = sum(abs(error) <= 0.1 for error in own)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from renga.parallel.pipeline.measurement import Segment, SegmentCosts
@@ -37,6 +37,7 @@ class Layer(NamedTuple):
         summed: bytes that tensor-parallel ranks add up in a pass.
         sums: in how many parts, one after the other.
         halo: bytes of a row of its input, and of a column, that a neighbour needs.
+        recomputed: whether a job that recomputes runs it again.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Layer(NamedTuple):
     summed: float = 0.0
     sums: int = 1
     halo: float = 0.0
+    recomputed: bool = True
 
     def seconds(self, device: Device, tensor: int = 1) -> float:
         """The time of a sample: of products, then of memory."""
@@ -94,6 +96,7 @@ def transformer(
     itemsize: int = 2,
     has_sharded_norms: bool = False,
     attention: str = "stored",
+    loss_itemsize: int = 4,
 ) -> list[Layer]:
     """A GPT or BERT of so many blocks, for sequences of ``length``.
 
@@ -104,7 +107,10 @@ def transformer(
     unless they are sharded by positions. Shared are biases of 3 h and GELU of 4 h
     features, the transposed context, and a softmax and a dropout for each pair of
     positions and head: their results are ``"stored"``, computed ``"again"`` in the
-    backward pass, or never in memory (``"fused"``).
+    backward pass, or never in memory (``"fused"``). The logits are written, and their
+    softmax has ``loss_itemsize`` bytes a number. Only blocks are recomputed. Ranks
+    with a part of the words each add up what the embedding gives in the forward pass
+    and the gradient of what the output layer reads in the backward pass.
 
     Source: Narayanan et al., Efficient large-scale language model training on GPU
     clusters using Megatron-LM, 2021.
@@ -126,9 +132,21 @@ def transformer(
         2 * features,
         2,
     )
-    embedding = Layer("embedding", 0.0, 2 * features, words * width, features)
-    logits = (itemsize + 3 * 4) * length * words  # in 32 bits, and their softmax
-    output = Layer("output", 2 * length * width * words, logits, 0, features)
+    embedding = Layer(
+        "embedding", 0.0, 2 * features, words * width, features, recomputed=False
+    )
+    # They are cast if the loss has other bytes, and the softmax reads and writes them.
+    casts = loss_itemsize != itemsize
+    logits = (itemsize + (2 + casts) * loss_itemsize) * length * words
+    output = Layer(
+        "output",
+        2 * length * width * words,
+        logits,
+        0,
+        features,
+        summed=features,
+        recomputed=False,
+    )
     return [embedding, *[block] * blocks, output]
 
 
@@ -147,18 +165,24 @@ class Job:
         interleaved: stages of each rank.
         recomputes: the part of the micro-batches whose forward pass runs again.
         is_spatial: tensor-parallel ranks have parts of images, not of channels.
-        gradients: ``"overlapped"`` with the backward pass, ``"after"`` it, during the
-            next step (``"late"``), by way of a ``"server"`` on each node, to which each
-            rank or, with ``"node server"``, each node sends, or of one without waiting
-            for others (``"asynchronous"``).
+        gradients: ``"overlapped"`` with the backward pass; ``"sharded"``: scattered
+            during the backward pass, where each rank updates a part of the parameters,
+            which are gathered during the next forward pass; ``"after"`` the backward
+            pass; during the next step (``"late"``); by way of a ``"server"`` on each
+            node; the same without waiting for others (``"asynchronous"``); or by way of servers to which each node sends
+            (``"node server"``), and from which it copies parameters when all nodes
+            have sent.
         gradient_bytes: of a parameter's gradient in messages.
         parameter_bytes: of a parameter with its gradient and its optimizer's states.
         bucket: bytes of gradients that are summed together.
+        cycle: seconds after which gradients are summed that are less than a bucket;
+            0 waits for a whole one.
+        servers: of ``"node server"``; 0 is one on each node.
         updated: bytes that are read and written to update a parameter.
         cuts: the number of layers of each stage; () has the slowest stage as fast as
             can be.
-        waits: whether a rank waits for messages between stages and of tensor-parallel
-            groups, instead of computing.
+        hidden: messages that ranks do not wait for while they can compute: of
+            tensor-parallel ``"groups"`` or between ``"stages"``.
     """
 
     layers: Sequence[Layer]
@@ -174,9 +198,11 @@ class Job:
     gradient_bytes: float = 4.0
     parameter_bytes: float = 16.0
     bucket: float = BUCKET
+    cycle: float = 0.0
+    servers: int = 0
     updated: float = 20.0
     cuts: tuple[int, ...] = ()
-    waits: bool = True
+    hidden: tuple[str, ...] = ()
 
     @property
     def ranks(self) -> int:
@@ -243,18 +269,22 @@ def predict(job: Job, cluster: Cluster) -> Step:
             f"{cluster.ranks} with {cluster.device}"
         )
     stages = _stages(job, cluster)
-    times = [_forward(job, cluster.device, stage) for stage in stages]
-    sums = [_tensor_messages(job, cluster, stage) for stage in stages]
-    passes = _PASSES + job.recomputes
+    again = [[own for own in stage if own.recomputed] for stage in stages]
+    times, sums = [], []
+    for stage, own in zip(stages, again):
+        time = _PASSES * _forward(job, cluster.device, stage)
+        times.append(time + job.recomputes * _forward(job, cluster.device, own))
+        total = 2 * _tensor_messages(job, cluster, stage)
+        sums.append(total + job.recomputes * _tensor_messages(job, cluster, own))
     slowest, mean = max(times), sum(times) / len(times)
-    work = passes * job.micro_batches * mean
-    imbalance = passes * job.micro_batches * (slowest - mean)
+    work = job.micro_batches * mean
+    imbalance = job.micro_batches * (slowest - mean)
     work += max(_update(job, cluster.device, stage) for stage in stages)
-    messages = (2 + job.recomputes) * job.micro_batches * max(sums)
-    if not job.waits:
+    messages = job.micro_batches * max(sums)
+    if "groups" in job.hidden:
         messages = max(0.0, messages - work)
     # The first micro-batch goes through the other stages, too.
-    others = passes * (sum(times) - slowest)
+    others = sum(times) - slowest
     others += (job.stages - 1) * messages / job.micro_batches
     bubble = others / job.interleaved
     messages += _between_stages(job, cluster, stages)
@@ -301,6 +331,7 @@ def _forward(job: Job, device: Device, stage: Sequence[Layer]) -> float:
 
 def _update(job: Job, device: Device, stage: Sequence[Layer]) -> float:
     shared = 1 if job.is_spatial else job.tensor
+    shared *= job.data if job.gradients == "sharded" else 1
     number = sum(layer.parameters for layer in stage) / shared
     return job.updated * number / device.bandwidth
 
@@ -314,7 +345,11 @@ def _stages(job: Job, cluster: Cluster) -> list[list[Layer]]:
         return [layers[end - own : end] for own, end in zip(job.cuts, ends)]
     assert cluster.device is not None
     seconds = [layer.seconds(cluster.device, job.tensor) for layer in layers]
-    segments = [Segment(str(i), s, 2 * s) for i, s in enumerate(seconds)]
+    again = [job.recomputes * s * own.recomputed for s, own in zip(seconds, layers)]
+    segments = [
+        Segment(str(i), s, 2 * s + more)
+        for i, (s, more) in enumerate(zip(seconds, again))
+    ]
     cuts = partition(SegmentCosts(segments), job.stages, 0.0, 0.0).stages
     return [[layers[int(i)] for i in stage.links] for stage in cuts]
 
@@ -340,16 +375,18 @@ def _between_stages(
     job: Job, cluster: Cluster, stages: Sequence[Sequence[Layer]]
 ) -> float:
     """Activations and their gradients, which ranks wait for in each micro-batch."""
-    if job.stages == 1 or not job.waits:
+    if job.stages == 1 or "stages" in job.hidden:
         return 0.0
     machine, width = cluster.machine, job.tensor * job.data
     size = max(stage[-1].output for stage in stages[:-1]) * job.samples
-    if job.interleaved > 1:  # each tensor-parallel rank sends a part
-        size /= job.tensor
+    # Each tensor-parallel rank sends a part, of which the others receive copies.
+    size /= job.tensor
     if width < machine.intra_size:
         one = machine.node_latency + size / machine.node_bandwidth
     else:
         one = machine.latency + size / (machine.bandwidth * machine.share)
+    if job.tensor > 1:
+        one += machine.all_reduce(job.tensor, math.ceil(size * job.tensor)) / 2
     return 2 * job.micro_batches * job.interleaved * one
 
 
@@ -367,34 +404,96 @@ def _gradients(job: Job, cluster: Cluster, stage: Sequence[Layer]) -> float:
         return cluster.machine.all_reduce(ranks, math.ceil(size), stride=shared)
 
     forward = _forward(job, cluster.device, stage)
-    if job.gradients in ("server", "node server", "asynchronous"):
-        traffic = _by_server(cluster, sum(sizes), job.gradients == "node server")
+    if job.gradients == "node server":
+        # Gradients are sent during the backward pass, and parameters copied after it.
+        way = _by_node_server(job, cluster, sum(sizes))
+        return way + max(0.0, way - 2 * forward * job.micro_batches)
+    if job.gradients in ("server", "asynchronous"):
+        traffic = _by_server(job, cluster, sizes)
         passes = _PASSES - (job.gradients != "asynchronous")
         return max(0.0, traffic - passes * forward * job.micro_batches)
-    if job.gradients != "overlapped":
+    if job.gradients in ("after", "late"):
         seconds = seconds_of(sum(sizes))
         hidden = _PASSES * forward * job.micro_batches
         return max(0.0, seconds - hidden) if job.gradients == "late" else seconds
-    now = free = waiting = 0.0
-    for i, (layer, size) in enumerate(zip(reversed(stage), reversed(sizes)), 1):
-        now += 2 * job.samples * layer.seconds(cluster.device, job.tensor)
-        waiting += size
-        if waiting >= job.bucket or (i == len(stage) and waiting):
-            free, waiting = max(now, free) + seconds_of(waiting), 0.0
-    return max(0.0, free - now)
+    times = [job.samples * layer.seconds(cluster.device, job.tensor) for layer in stage]
+
+    def exposed(passes: float, part: float) -> float:
+        ends = itertools.accumulate(passes * time for time in reversed(times))
+        ready = list(zip(ends, reversed(sizes)))
+        summed = _summed(ready, job, lambda size: part * seconds_of(size))
+        return max(0.0, summed - ready[-1][0])
+
+    if job.gradients == "sharded":
+        # Gathers before a forward pass are scatters after one, backward in time.
+        return exposed(2, 0.5) + exposed(1, 0.5)
+    return exposed(2, 1.0)
 
 
-def _by_server(cluster: Cluster, size: float, of_nodes: bool) -> float:
-    """Ranks or nodes push gradients to a shard on each node, and pull parameters."""
+def _summed(
+    ready: Sequence[tuple[float, float]],
+    job: Job,
+    seconds_of: Callable[[float], float],
+) -> float:
+    """When all gradients are summed that are ``(ready at, bytes)``."""
+    free, first = 0.0, 0
+    while first < len(ready):
+        start = free
+        if job.cycle:  # what is ready, but less than a bucket
+            start = math.ceil(max(free, ready[first][0]) / job.cycle) * job.cycle
+        end, size = first, 0.0
+        while end < len(ready):
+            when, more = ready[end]
+            if job.cycle and end > first:
+                if when > start or size + more > job.bucket:
+                    break
+            size, end = size + more, end + 1
+            if size >= job.bucket:
+                break
+        if size:
+            free = max(start, ready[end - 1][0]) + seconds_of(size)
+        first = end
+    return free
+
+
+def _by_server(job: Job, cluster: Cluster, sizes: Sequence[float]) -> float:
+    """Ranks pull parameters from a server on each node, and push gradients.
+
+    A server has whole arrays, of about as many bytes as others. Ranks of a node push
+    the sum of their gradients, unless they do not wait for each other.
+
+    Source: TensorFlow, High-performance models, 2017.
+    """
     machine = cluster.machine
     width = min(machine.intra_size, cluster.ranks)
     nodes = cluster.ranks // width
-    within = 2 * (machine.node_latency + size / machine.node_bandwidth)
+    if nodes == 1:
+        return 2 * (machine.node_latency + sum(sizes) / machine.node_bandwidth)
+    of_server = max(max(sizes), sum(sizes) / nodes)
+    pushes = nodes - 1
+    if job.gradients == "asynchronous":
+        pushes *= width
+    sent = (pushes + (nodes - 1) * width) * of_server
+    return 2 * machine.latency + sent / (machine.bandwidth * machine.share * width)
+
+
+def _by_node_server(job: Job, cluster: Cluster, size: float) -> float:
+    """A node's host adds up what its ranks send it, or copies parameters to each.
+
+    Messages to and from servers pass at the same time, array by array.
+
+    Source: TensorFlow, High-performance models, 2017.
+    """
+    machine = cluster.machine
+    width = min(machine.intra_size, cluster.ranks)
+    nodes = cluster.ranks // width
+    within = machine.node_latency + width * size / machine.node_bandwidth
     if nodes == 1:
         return within
-    sent = 2 * size * (nodes - 1) / nodes * (1 if of_nodes else width)
-    seconds = 2 * machine.latency + sent / (machine.bandwidth * machine.share * width)
-    return seconds + within * of_nodes
+    # The node of a server has messages of all others.
+    busiest = (nodes - 1) * size / min(job.servers or nodes, nodes)
+    bandwidth = machine.bandwidth * machine.share * width
+    return max(within, machine.latency + busiest / bandwidth)
 
 
 def _memory(job: Job, index: int, stage: Sequence[Layer]) -> float:

@@ -26,16 +26,18 @@ def simulate(job: Job, cluster: Cluster, seed: int = 0) -> float:
             or after the backward pass, or the cluster has no device or other ranks.
     """
     device = cluster.device
-    is_known = job.gradients in ("overlapped", "after")
+    is_known = job.gradients in ("overlapped", "after") and not job.cycle
     if device is None or not is_known or not job.data == job.ranks == cluster.ranks:
         raise ValueError(
             f"simulate: expected a data-parallel job on a device of {job.ranks} ranks, "
-            f"got {job.gradients!r} gradients, {job.data} of {job.ranks} ranks along "
-            f"samples, and a cluster of {cluster.ranks} with {device}"
+            f"got {job.gradients!r} gradients in cycles of {job.cycle} s, "
+            f"{job.data} of {job.ranks} ranks along samples, and a cluster of "
+            f"{cluster.ranks} with {device}"
         )
     generator = random.Random(seed)
     pace = [max(0.0, generator.gauss(1, cluster.stragglers)) for _ in range(job.data)]
     seconds = [job.samples * layer.seconds(device) for layer in job.layers]
+    again = [s for s, layer in zip(seconds, job.layers) if layer.recomputed]
     sizes = [job.gradient_bytes * layer.parameters for layer in job.layers]
     parameters = sum(layer.parameters for layer in job.layers)
     update = job.updated * parameters / device.bandwidth
@@ -45,8 +47,9 @@ def simulate(job: Job, cluster: Cluster, seed: int = 0) -> float:
 
     def step(comm: VirtualCommunicator) -> None:
         own, waiting, works = pace[comm.rank], 0.0, []
-        passes = 3 * job.micro_batches - 2 + job.micro_batches * job.recomputes
-        comm.compute(own * passes * sum(seconds))
+        work = (3 * job.micro_batches - 2) * sum(seconds)
+        work += job.micro_batches * job.recomputes * sum(again)
+        comm.compute(own * work)
         for i, (forward, size) in enumerate(zip(seconds[::-1], sizes[::-1]), 1):
             comm.compute(own * 2 * forward)
             waiting += size
