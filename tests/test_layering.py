@@ -68,6 +68,7 @@ COMMUNICATORS = {
     "channel": {"", "collectives", "autograd", "ops", "nn"},
     "spatial": {"", "autograd"},
     "nccl": {"", "collectives", "transport"},
+    "simulated": set(),
 }
 
 # The packages, and what each may import besides itself. Where values are on the ranks

@@ -1,4 +1,4 @@
-#include "double_tree.h"
+#include "simulated/double_tree.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 
 from renga import _communicators
 from renga.communicators.simulated import levels as networks
 from renga.communicators.simulated.levels import Level
+
+
+def check_numbers(owner: str, is_positive: bool, **values: float) -> None:
+    """Raises ValueError if one of them is no number of 0 or more, or above 0."""
+    for name, value in values.items():
+        is_number = isinstance(value, numbers.Real)
+        if not (is_number and (value > 0 or value == 0 and not is_positive)):
+            least = "above 0" if is_positive else "of 0 or more"
+            raise ValueError(f"{owner}: expected {name} {least}, got {value!r}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +44,8 @@ class Machine:
             ranks have fewer links among them. It is for ``algorithms`` only.
 
     Raises:
-        ValueError: there are switches above leaves of an unknown size.
+        ValueError: a number is negative or there is none, an algorithm is unknown, or
+            there are switches above leaves of an unknown size.
     """
 
     intra_size: int = 1
@@ -49,9 +60,49 @@ class Machine:
     node_groups: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self) -> None:
+        check_numbers(
+            "Machine",
+            True,
+            intra_size=self.intra_size,
+            bandwidth=self.bandwidth,
+            node_bandwidth=self.node_bandwidth,
+        )
+        check_numbers(
+            "Machine",
+            False,
+            latency=self.latency,
+            node_latency=self.node_latency,
+            adapters=self.adapters,
+            leaf_nodes=self.leaf_nodes,
+        )
+        for level in self.switches:
+            if len(level) not in (3, 4):
+                raise ValueError(
+                    f"Machine: expected switches of a size, a bandwidth, a latency and "
+                    f"links, got {level}"
+                )
         switches = tuple(Level(*level) for level in self.switches)
+        for level in switches:
+            size, bandwidth, _, links = level
+            check_numbers(
+                "Machine", True, switches=size, bandwidth=bandwidth, links=links
+            )
+            check_numbers("Machine", False, latency=level.latency)
         object.__setattr__(self, "switches", switches)
+        unknown = set(self.algorithms) - set(networks.ALL_REDUCES)
+        if unknown:
+            raise ValueError(
+                f"Machine: expected algorithms of {', '.join(networks.ALL_REDUCES)}, "
+                f"got {', '.join(sorted(map(str, unknown)))}"
+            )
         object.__setattr__(self, "algorithms", tuple(self.algorithms))
+        for group in self.node_groups:
+            if len(group) != 2:
+                raise ValueError(
+                    f"Machine: expected node_groups of ranks and bytes per second, got "
+                    f"{group}"
+                )
+            check_numbers("Machine", True, ranks=group[0], node_groups=group[1])
         groups = tuple((int(n), float(bandwidth)) for n, bandwidth in self.node_groups)
         object.__setattr__(self, "node_groups", groups)
         if switches and not self.leaf_nodes:

@@ -38,10 +38,10 @@ def main(chosen: argparse.Namespace) -> int:
             save=chosen.save,
             restart=chosen.restart,
         )
+        if chosen.draw:
+            table.draw(chosen.draw)
     except (OSError, ValueError) as error:
         print(f"renga plan: {error}", file=sys.stderr)
         return 2
     print(table)
-    if chosen.draw:
-        table.draw(chosen.draw)
     return 0

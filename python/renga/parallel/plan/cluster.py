@@ -14,6 +14,7 @@ from typing import Any
 from renga import _core
 from renga.communicators import Communicator
 from renga.communicators.simulated import Machine
+from renga.communicators.simulated.machine import check_numbers
 from renga.parallel.plan.costs import Device
 from renga.parallel.plan.json_file import read_json, write_json
 from renga.parallel.plan.strategies.collective_times import (
@@ -62,14 +63,12 @@ class Cluster:
     price: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.ranks < 1:
-            raise ValueError(f"Cluster: expected a rank or more, got {self.ranks}")
-        if min(self.stragglers, self.price) < 0 or self.hours_between_failures <= 0:
-            raise ValueError(
-                f"Cluster: expected stragglers and a price of 0 or more, and hours "
-                f"above 0, got {self.stragglers}, {self.price} and "
-                f"{self.hours_between_failures}"
-            )
+        if not (isinstance(self.ranks, int) and self.ranks >= 1):
+            raise ValueError(f"Cluster: expected a rank or more, got {self.ranks!r}")
+        own = {"stragglers": self.stragglers, "price": self.price}
+        check_numbers("Cluster", False, **own)
+        hours = self.hours_between_failures
+        check_numbers("Cluster", True, hours_between_failures=hours)
         self.machine.check_ranks(self.ranks)
 
     @classmethod
@@ -230,7 +229,9 @@ class Cluster:
         """
         try:
             return cls.from_json(read_json("Cluster", path))
-        except (KeyError, TypeError) as error:
+        except KeyError as error:
+            raise ValueError(f"Cluster: expected {error} in {path}, got none") from None
+        except TypeError as error:
             raise ValueError(
                 f"Cluster: expected a description in {path}, got {error}"
             ) from error

@@ -9,6 +9,7 @@ import platform
 from typing import Any
 
 from renga import _core
+from renga.communicators.simulated.machine import check_numbers
 from renga.parallel.plan.configuration import Configuration
 from renga.parallel.plan.graph import PARAMETER, Operation
 from renga.parallel.plan.json_file import read_json, write_json
@@ -24,6 +25,9 @@ class Device:
         overhead: seconds of an operation, whatever its size.
         memory: bytes.
         update: seconds to update a byte of parameters, if they are measured.
+
+    Raises:
+        ValueError: a rate or the memory is not above 0, or a time is negative.
     """
 
     flops: float
@@ -31,6 +35,11 @@ class Device:
     overhead: float = 0.0
     memory: float = math.inf
     update: float | None = None
+
+    def __post_init__(self) -> None:
+        own = {"flops": self.flops, "bandwidth": self.bandwidth, "memory": self.memory}
+        check_numbers("Device", True, **own)
+        check_numbers("Device", False, overhead=self.overhead, update=self.update or 0)
 
     def seconds(self, flops: float, moved: float) -> float:
         """Of a pass with so many operations that reads and writes ``moved`` bytes."""

@@ -169,9 +169,9 @@ class Job:
             during the backward pass, where each rank updates a part of the parameters,
             which are gathered during the next forward pass; ``"after"`` the backward
             pass; during the next step (``"late"``); by way of a ``"server"`` on each
-            node; the same without waiting for others (``"asynchronous"``); or by way of servers to which each node sends
-            (``"node server"``), and from which it copies parameters when all nodes
-            have sent.
+            node; the same without waiting for others (``"asynchronous"``); or by way of
+            servers to which each node sends (``"node server"``), and from which it
+            copies parameters when all nodes have sent.
         gradient_bytes: of a parameter's gradient in messages.
         parameter_bytes: of a parameter with its gradient and its optimizer's states.
         bucket: bytes of gradients that are summed together.

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from renga.communicators.simulated.machine import check_numbers
 from renga.core.link import Link
 from renga.parallel.elastic.intervals import expected_seconds, interval
 from renga.parallel.plan.cluster import Cluster
@@ -120,8 +121,11 @@ def scale(
             on, if the cluster says how often its ranks fail.
 
     Raises:
-        ValueError: there is no such model, or the cluster has no device.
+        ValueError: there is no such model, the cluster has no device, the batch is not
+            above 0, or the samples or seconds are negative.
     """
+    check_numbers("scale", True, batch=batch)
+    check_numbers("scale", False, epoch=epoch, save=save, restart=restart)
     if isinstance(model, str):
         if model not in MODELS:
             raise ValueError(f"scale: expected one of {', '.join(MODELS)}, got {model}")
