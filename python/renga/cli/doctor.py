@@ -10,6 +10,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 from renga import planning
@@ -35,8 +36,10 @@ def main(chosen: argparse.Namespace) -> int:
     comm = create_communicator("mpi")
     write = print if comm.rank == 0 else _nothing
     is_healthy = _report(comm, chosen.large, write)
-    if is_healthy and chosen.write:
+    if chosen.write and is_healthy:
         _describe(comm, chosen.write)
+    elif chosen.write:
+        write(f"\n{chosen.write} is not written, as a check failed")
     return 0 if is_healthy else 1
 
 
@@ -53,7 +56,15 @@ def _describe(comm: Communicator, path: str) -> None:
 
 
 def _start(chosen: argparse.Namespace) -> int:
-    ranks = chosen.ranks
+    ranks, path = chosen.ranks, chosen.write
+    wrong = ""
+    if ranks < 1:
+        wrong = f"a rank or more, got {ranks}"
+    elif path is not None and (Path(path).is_dir() or not Path(path).parent.is_dir()):
+        wrong = f"a file to write in a folder that exists, got {path!r}"
+    if wrong:
+        print(f"renga doctor: expected {wrong}", file=sys.stderr)
+        return 2
     try:
         command = [*mpiexec_command(ranks), sys.executable, "-m", "renga", "doctor"]
     except ImportError as error:
@@ -63,7 +74,7 @@ def _start(chosen: argparse.Namespace) -> int:
         [
             *command,
             *["--large"] * chosen.large,
-            *(["--write", chosen.write] if chosen.write else []),
+            *(["--write", path] if path else []),
         ],
         env=mpiexec_environment(ranks),
         stdin=subprocess.DEVNULL,

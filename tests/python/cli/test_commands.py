@@ -51,6 +51,14 @@ def test_doctor_says_what_is_missing(monkeypatch, tmp_path, capsys):
     assert "pip install 'renga[mpi]'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("options", [["--ranks", "0"], ["--write", "none/a.json"]])
+def test_doctor_names_what_is_wrong(options, monkeypatch, tmp_path, capsys):
+    monkeypatch.delenv("OMPI_COMM_WORLD_RANK", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert main(["doctor", *options]) == 2
+    assert f"got {options[1]!r}".replace("'0'", "0") in capsys.readouterr().err
+
+
 def test_demo_without_mpi(monkeypatch, capsys):
     def launch(*args, **kwargs):
         raise ImportError("launch: there is no mpiexec here")
