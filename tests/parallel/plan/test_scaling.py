@@ -150,7 +150,7 @@ def test_servers_have_whole_arrays_and_messages_of_all_nodes():
     step = step_of([layer] * 2, 8, data=8, gradients="server")
     check(step, computing=0.12, gradients=traffic - 0.08)
     step = step_of([layer], 8, stragglers=0.1, data=8, gradients="asynchronous")
-    traffic = 2e-3 + (4 + 4) * 1e8 / 1e8
+    traffic = 2e-3 + 2 * 4 * 1e8 / 2 / 1e8  # in equal parts
     check(step, computing=0.06, gradients=traffic - 0.06)
 
 

@@ -169,9 +169,10 @@ class Job:
             during the backward pass, where each rank updates a part of the parameters,
             which are gathered during the next forward pass; ``"after"`` the backward
             pass; during the next step (``"late"``); by way of a ``"server"`` on each
-            node; the same without waiting for others (``"asynchronous"``); or by way of
-            servers to which each node sends (``"node server"``), and from which it
-            copies parameters when all nodes have sent.
+            node; by way of servers without waiting for others (``"asynchronous"``), as
+            in this library; or by way of servers to which each node sends
+            (``"node server"``), and from which it copies parameters when all nodes
+            have sent.
         gradient_bytes: of a parameter's gradient in messages.
         parameter_bytes: of a parameter with its gradient and its optimizer's states.
         bucket: bytes of gradients that are summed together.
@@ -459,8 +460,9 @@ def _summed(
 def _by_server(job: Job, cluster: Cluster, sizes: Sequence[float]) -> float:
     """Ranks pull parameters from a server on each node, and push gradients.
 
-    A server has whole arrays, of about as many bytes as others. Ranks of a node push
-    the sum of their gradients, unless they do not wait for each other.
+    A server has whole arrays, of about as many bytes as others, and ranks of a node
+    push the sum of their gradients. Those of this library, which need not wait for each
+    other, have equal parts, and ranks push for themselves.
 
     Source: TensorFlow, High-performance models, 2017.
     """
@@ -469,11 +471,10 @@ def _by_server(job: Job, cluster: Cluster, sizes: Sequence[float]) -> float:
     nodes = cluster.ranks // width
     if nodes == 1:
         return 2 * (machine.node_latency + sum(sizes) / machine.node_bandwidth)
-    of_server = max(max(sizes), sum(sizes) / nodes)
-    pushes = nodes - 1
     if job.gradients == "asynchronous":
-        pushes *= width
-    sent = (pushes + (nodes - 1) * width) * of_server
+        sent = 2 * (nodes - 1) * width * sum(sizes) / nodes
+    else:
+        sent = (nodes - 1) * (1 + width) * max(max(sizes), sum(sizes) / nodes)
     return 2 * machine.latency + sent / (machine.bandwidth * machine.share * width)
 
 
