@@ -11,6 +11,7 @@ from typing import Any, TextIO
 from renga.core.serializer import AbstractSerializer
 from renga.extensions.reports.log_report import LogReport
 from renga.extensions.reports.terminal import (
+    can_draw,
     in_notebook,
     is_first_rank,
     print_above_bars,
@@ -19,11 +20,14 @@ from renga.training import extension
 from renga.training.trainer import Trainer
 from renga.utils.table import aligned, html_table
 
+_ERASE_BELOW = "\033[J"  # for terminals
+
 
 class PrintReport(extension.Extension):
     """Prints each new entry of a LogReport as a row of a table.
 
-    In a notebook it is a table of HTML. In a multi-node run only rank 0 prints.
+    In a notebook it is a table of HTML; on a terminal, what stands below the row is
+    erased, as it may be a bar of the user's. In a multi-node run only rank 0 prints.
 
     Args:
         entries: keys of the log, one per column.
@@ -69,7 +73,7 @@ class PrintReport(extension.Extension):
             self._missing -= entry.keys()
             self._rows.append([_cell(entry.get(name)) for name in self._entries])
             if self._display is None:
-                self._print(self._rows[-1])
+                self._print(self._rows[-1], _ERASE_BELOW)
         if self._display is not None and self._printed < len(log_report.log):
             self._display.update(self._mime_bundle(), raw=True)
         self._printed = len(log_report.log)
@@ -90,10 +94,13 @@ class PrintReport(extension.Extension):
                 stacklevel=2,
             )
 
-    def _print(self, cells: Sequence[str]) -> None:
+    def _print(self, cells: Sequence[str], before: str = "") -> None:
         if self._speaks:
+            out = self._out or sys.stdout
+            if before and can_draw(out):
+                out.write(before)
             padded = (c.ljust(w) for c, w in zip(cells, self._widths))
-            print_above_bars("  ".join(padded).rstrip(), self._out or sys.stdout)
+            print_above_bars("  ".join(padded).rstrip(), out)
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or restores the LogReport that this extension calls."""

@@ -48,8 +48,7 @@ Variable elu_grad(const Variable& x, const Variable& gy, double alpha) {
   auto vjp_x = [=](const Variable& ggx) {
     const Variable below =
         Variable(apply("elu", Binary::less_equal, x.array(), zeros({}, x.dtype(), x.device())));
-    const Variable slope = multiply(exp(multiply(x, below)), alpha);
-    return multiply(multiply(ggx, gy), multiply(slope, below));
+    return multiply(elu_grad(x, multiply(ggx, gy), alpha), below);
   };
   auto vjp_gy = [=](const Variable& ggx) { return elu_grad(x, ggx, alpha); };
   return record("ELUGrad", gx, {{x, vjp_x}, {gy, vjp_gy}});

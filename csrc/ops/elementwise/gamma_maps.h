@@ -149,7 +149,9 @@ RENGA_INLINE D euler_maclaurin(const D& s, const D& q, const Power& power) {
 // Returns the sum over k of (q + k)^-s for any q where s is an integer: terms left of 0 are a
 // difference of two such sums.
 template <class D, class Power>
-RENGA_INLINE D sum_of_powers(const D& s, const D& q, const Power& power) {
+RENGA_INLINE D sum_of_powers(const D& s, const D& any, const Power& power) {
+  constexpr double kLeast = -1e300;  // is a pole, as -infinity is
+  const D q = select(any < D(kLeast), D(kLeast), any);
   const auto is_negative = q < D(0);
   const D fraction = q - floor(q);
   const D upper = euler_maclaurin(s, select(is_negative, fraction, D(abs(q))), power);

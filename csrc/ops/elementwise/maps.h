@@ -244,7 +244,8 @@ RENGA_INLINE V binary(const V& a, const V& b, element_of<V> p) {
   if constexpr (map == Binary::leaky_relu_grad) return select(a > zero, b, V(b * V(p)));
   if constexpr (map == Binary::softplus_grad) return b * logistic(V(a * V(p)));
   if constexpr (map == Binary::elu_grad) {
-    return select(a <= zero, V(b * V(p) * exp_of_negative(min(a, zero))), b);
+    const auto above = a > zero;  // is false of NaN, whose gradient is NaN
+    return select(above, b, V(b * V(p) * exp_of_negative(V(select(above, zero, a)))));
   }
   if constexpr (map == Binary::sigmoid_grad) return b * a * (one - a);
   if constexpr (map == Binary::tanh_grad) return b * (one - a * a);

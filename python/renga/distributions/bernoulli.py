@@ -23,7 +23,7 @@ class Bernoulli(Univariate):
 
     With ``binary_check`` anything but 0 and 1 has probability 0. Without it, ``prob``
     of values between is linear, and ``log_prob``, which is not its logarithm, too,
-    unless ``p`` is 0 or 1.
+    unless ``p`` is 0 or 1. ``log_prob`` has no gradient with respect to ``x``.
 
     Raises:
         ValueError: not exactly one of ``p`` and ``logit`` is given.
@@ -71,8 +71,8 @@ class Bernoulli(Univariate):
 
     def log_prob(self, x: ArrayLike) -> Variable:
         values = as_array(x)
-        x = F.cast(as_variable(x), self.p.dtype)
-        value = _expected_log_prob(x, self.logit)
+        constant = F.cast(as_variable(values), self.p.dtype)
+        value = _expected_log_prob(constant, self.logit)
         if self.binary_check:
             value = within((values == 0) | (values == 1), value)
         return value

@@ -5,11 +5,14 @@ from __future__ import annotations
 import renga.functions as F
 from renga.core.distribution import Univariate, as_parameter, register_kl
 from renga.core.types import ArrayLike, Operand
-from renga.core.variable import Variable, as_variable
+from renga.core.variable import Variable, as_array, as_variable
 
 
 class Poisson(Univariate):
-    """``p(x) = lam^x exp(-lam) / x!`` for ``x = 0, 1, 2, …``."""
+    """``p(x) = lam^x exp(-lam) / x!`` for ``x = 0, 1, 2, …``.
+
+    ``log_prob`` has no gradient with respect to ``x``.
+    """
 
     support = "non negative integer"
     parameter_names = ("lam",)
@@ -24,7 +27,7 @@ class Poisson(Univariate):
     variance = mean
 
     def log_prob(self, x: ArrayLike) -> Variable:
-        x = F.cast(as_variable(x), self.lam.dtype)
+        x = F.cast(as_variable(as_array(x)), self.lam.dtype)
         return x * F.log(self.lam) - F.lgamma(x + 1) - self.lam
 
     def sample_n(self, n: int) -> Variable:

@@ -22,6 +22,10 @@ from chainer.training import extensions, triggers
 from chainer.utils import type_check
 
 EXPRESSIONS = """
+derivatives(F.elu, np.inf, -np.inf, np.nan)
+derivatives(F.selu, np.inf, -np.inf, np.nan)
+derivatives(F.digamma, np.inf, -np.inf, np.nan)
+derivatives(lambda v: F.polygamma(np.ones(3, 'i'), v), np.inf, -np.inf, np.nan)
 F.add(V(x(2)), x(2, dtype='e'))
 V(x(2)) * np.float64(2)
 V(x(2, dtype='e')) + np.arange(2)
@@ -160,6 +164,14 @@ testing.assert_warns(UserWarning, int)
 """
 
 ZERO = np.zeros(1)
+
+
+def derivatives(f, *values):
+    """The first and second derivative at values."""
+    v = V(np.array(values, "f"))
+    (g,) = chainer.grad([F.sum(f(v))], [v], enable_double_backprop=True)
+    (h,) = chainer.grad([F.sum(g)], [v])
+    return g, h
 
 
 def x(*shape, dtype="f"):

@@ -105,6 +105,13 @@ def function(name, dtype, what):
     return getattr(getattr(D, name)(**KINDS[name][0](dtype)), what)(points(name, dtype))
 
 
+def gradient(name):
+    """The gradient of ``log_prob`` with respect to points of floats."""
+    x = V(points(name, "f"))
+    F.sum(getattr(D, name)(**KINDS[name][0]("f")).log_prob(x)).backward()
+    return x.grad
+
+
 def inverse(name, dtype):
     return getattr(D, name)(**KINDS[name][0](dtype)).icdf(X["between"].astype(dtype))
 
@@ -135,6 +142,7 @@ def generated():
                 )
             found[f"{name} {dtype} icdf"] = lambda n=name, d=dtype: inverse(n, d)
             found[f"{name} {dtype} kl"] = lambda n=name, d=dtype: divergence(n, d)
+        found[f"{name} gradient of log_prob"] = lambda n=name: gradient(n)
         for shape in ((), (2,), 3):
             found[f"{name} samples {shape}"] = lambda n=name, s=shape: sampled(n, s)
     return found

@@ -5,14 +5,22 @@ import os
 import chainer
 import chainer.links as L
 import numpy as np
+from chainer import optimizers
 from chainer.backends import _cpu
 from chainer.dataset import convert
+from chainer.datasets import image_dataset
+from chainer.distributions import normal
+from chainer.functions.activation import log_softmax
 from chainer.functions.array import flip
+from chainer.functions.loss import softmax_cross_entropy
 from chainer.functions.math import basic_math
-from chainer.functions.rnn import n_step_lstm
+from chainer.functions.rnn import lstm, n_step_lstm
 from chainer.links.caffe import caffe_function
+from chainer.links.model.vision import googlenet, resnet, vgg
+from chainer.optimizers import adam
 from chainer.training.extensions import _snapshot
 
+IMAGE = np.arange(32, dtype="f").reshape(1, 2, 4, 4)
 ONES, ZEROS = np.ones(2, "f"), np.zeros((3, 2), "d")
 FORMAT = "snapshot_iter_{.updater.iteration}"
 
@@ -38,6 +46,27 @@ EXPRESSIONS = """
     _cpu._array_to_cpu([ONES])
     _cpu._array_to_cpu({})
     _cpu._to_cpu(chainer.Variable(ONES))
+    convert._get_device(None), str(convert._get_device(-1))
+    log_softmax._log_softmax(np.array([[1, 2, 4]], "f"))
+    log_softmax._log_softmax(np.array([[1], [3]], "f"), axis=0)
+    softmax_cross_entropy._check_class_weight_option(ONES)
+    softmax_cross_entropy._check_class_weight_option(ONES[None])
+    softmax_cross_entropy._check_class_weight_option(np.arange(2))
+    softmax_cross_entropy._check_class_weight_option(chainer.Variable(ONES))
+    softmax_cross_entropy._check_reduce_option("sum")
+    lstm._extract_gates(np.arange(16).reshape(2, 8))
+    adam._learning_rate(optimizers.Adam(beta1=0.5).hyperparam, 2)
+    adam._learning_rate(optimizers.Adam().hyperparam, 0)
+    basic_math._preprocess_const(ONES, 3).dtype
+    normal.ENTROPYC, normal.LOGPROBC, normal.PROBC
+    resnet._global_average_pooling_2d(IMAGE)
+    vgg._max_pooling_2d(IMAGE)
+    googlenet._max_pooling_2d(IMAGE)
+    googlenet._average_pooling_2d_k5(np.ones((1, 1, 8, 8), "f")).shape
+    googlenet._average_pooling_2d_k7(np.ones((1, 1, 8, 8), "f")).shape
+    googlenet._local_response_normalization(IMAGE)
+    image_dataset._postprocess_image(np.arange(6).reshape(2, 3))
+    image_dataset._postprocess_image(np.arange(6).reshape(1, 2, 3))
     flip._flip(ZEROS + np.arange(3)[:, None], 0)
     flip._flip(np.arange(6).reshape(1, 2, 3), 2)
     basic_math._convert_value_to_string(2)

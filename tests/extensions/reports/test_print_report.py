@@ -47,6 +47,18 @@ def test_table():
     assert out.getvalue() == TABLE
 
 
+def test_rows_erase_what_is_below_them_on_a_terminal(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setenv("TERM", "xterm")
+    out = Terminal()
+    run(extensions.PrintReport(COLUMNS, out=out))
+    header, *rows = TABLE.splitlines()
+    assert out.getvalue().splitlines() == [header, *("\033[J" + row for row in rows)]
+
+
 def test_standard_output_is_looked_up_at_each_call(capsys):
     run(extensions.PrintReport(COLUMNS))
     assert capsys.readouterr().out == TABLE

@@ -50,6 +50,9 @@ class Terminal:
                 row -= 1
             elif token == "\x1b[K":
                 lines[row] = lines.get(row, "")[:column]
+            elif token == "\x1b[J":
+                lines = {i: line for i, line in lines.items() if i <= row}
+                lines[row] = lines.get(row, "")[:column]
             else:
                 assert len(token) == 1, f"unknown sequence {token!r}"
                 line = lines.get(row, "").ljust(column)

@@ -13,10 +13,12 @@ import numpy
 from renga import _core
 from renga import functions as F
 from renga.backends import cuda
+from renga.backends.device import Device
 from renga.chainer.function_classes.generated import (  # noqa: F401
     value_label as _convert_value_to_string,
 )
 from renga.chainer.names.pickles import BinaryHierarchicalSoftmaxFunction
+from renga.core import backend
 from renga.core.function_node import FunctionNode
 from renga.core.link import Link
 from renga.core.link_hook import thread_hooks as _get_link_hooks  # noqa: F401
@@ -123,6 +125,22 @@ def _flip(array: Any, axis: int) -> Any:
     slices = [slice(None)] * array.ndim
     slices[axis] = slice(None, None, -1)
     return array[tuple(slices)]
+
+
+# chainer.dataset.convert
+
+
+def _get_device(device_spec: Any) -> Device | None:
+    """A device, or None for None."""
+    return None if device_spec is None else backend.get_device(device_spec)
+
+
+# chainer.functions.math.basic_math
+
+
+def _preprocess_const(x: Any, value: Any) -> Any:
+    """A number in the dtype of ``x``."""
+    return x.dtype.type(value)
 
 
 # chainer.serializers.hdf5

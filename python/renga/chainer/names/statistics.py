@@ -1,12 +1,15 @@
-"""Classes of ``chainer.training.extensions.variable_statistics_plot``."""
+"""Names of the extensions of ``chainer.training`` that plot."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 import numpy
 
 from renga.core.types import Array, ArrayLike, DTypeLike
+
+_available = find_spec("matplotlib") is not None
 
 
 class Reservoir:
