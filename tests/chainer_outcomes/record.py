@@ -2,7 +2,8 @@
 
 ``python record.py losses`` with Chainer 7.8.1 (Python 3.8, NumPy below 1.24) writes
 ``recorded/functions/losses.json``; ``python -m renga.chainer record.py losses FILE`` writes what
-renga does into another file.
+renga does into another file. With ``lines`` it reads such names and files, and runs each
+in a process that it forks, as importing takes longest.
 
 A file of cases has lines of expressions in ``EXPRESSIONS``, which see the module's own
 names, and functions without arguments whose names begin with ``case_``. ``GENERATED``
@@ -21,6 +22,7 @@ import json
 import os
 import sys
 import tempfile
+import traceback
 import warnings
 from functools import partial
 from pathlib import Path
@@ -174,8 +176,28 @@ def write(found, file):
     Path(file).write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
+def fork(name, file):
+    """Writes the outcomes of a file of cases, or why there are none; the exit status."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.dup2(2, 1)  # cases may print
+    status = 1
+    try:
+        write(outcomes(name), file)
+        status = 0
+    except BaseException:
+        Path(file).write_text(traceback.format_exc())
+    finally:
+        os._exit(status)
+
+
 if __name__ == "__main__":
     name, *others = sys.argv[1:]
+    if name == "lines":
+        for line in sys.stdin:
+            print(fork(*line.split()), flush=True)
+        sys.exit()
     if name == "ranks":
         size, found = on_threads(int(others[1])) if others[1:] else on_processes()
         default = f"ranks/{size}.json"

@@ -27,19 +27,24 @@ TIGHT = {"created_links": 2e-5, "pickles": 2e-5}
 
 
 @functools.cache
+def recorder():
+    """A process that has imported renga as Chainer; it forks one for each line."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "renga.chainer", FOLDER / "record.py", "lines"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "MPLBACKEND": "agg"},
+    )
+
+
+@functools.cache
 def outcomes(name):
     """Renga's outcomes of a file of cases."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "outcomes.json"
-        command = [sys.executable, "-m", "renga.chainer", FOLDER / "record.py"]
-        done = subprocess.run(
-            [*command, name, file],
-            capture_output=True,
-            text=True,
-            timeout=600,
-            env={**os.environ, "MPLBACKEND": "agg"},
-        )
-        assert done.returncode == 0, done.stderr
+        print(name, file, file=recorder().stdin, flush=True)
+        assert recorder().stdout.readline() == "0\n", file.read_text()
         return json.loads(file.read_text())
 
 

@@ -36,6 +36,9 @@ def test_regions_of_images_without_pixels(name):
     x = numpy.zeros((1, 3, 0, 4), "f")
     with pytest.raises(InvalidType):
         getattr(F, name)(x, ROIS[:1], numpy.array([0]), 2, 1.0)
+    x = IMAGES.array[:1, :, :1, :1]  # one pixel is enough
+    y = getattr(F, name)(x, ROIS[:1] / 4, numpy.array([0]), 1, 1.0)
+    numpy.testing.assert_array_equal(y.array, x)
 
 
 @pytest.mark.parametrize("image", [-1, 2, 0.5, numpy.nan, numpy.inf, 1e30])
