@@ -315,6 +315,23 @@ def test_algorithm_tiles_can_be_asked_for_by_name() -> None:
         _core.use_convolution_kernel("auto")
 
 
+def test_attention() -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = (drawn(rng, 2, 3, rows, 40) for rows in (96, 130, 130))
+    inputs = [renga.Variable(x) for x in (q, k, v)]
+    y = F.scaled_dot_product_attention(*inputs, scale=0.1)
+    y.grad = gy = drawn(rng, *y.shape)
+    y.backward()
+    q, k, v, gy = (x.astype("d") for x in (q, k, v, gy))
+    p = np.exp(0.1 * q @ k.swapaxes(2, 3))
+    p /= p.sum(3, keepdims=True)
+    gp = gy @ v.swapaxes(2, 3)
+    gs = 0.1 * p * (gp - (gp * p).sum(3, keepdims=True))
+    exact = p @ v, gs @ k, gs.swapaxes(2, 3) @ q, p.swapaxes(2, 3) @ gy
+    for found, expected in zip((y.array, *(x.grad for x in inputs)), exact):
+        assert_near(found, expected, 2.0**-8)
+
+
 @pytest.mark.skipif(UNITS == ["portable"], reason="this processor has no tiles")
 def test_the_processors_tiles_have_the_bits_of_the_portable_ones() -> None:
     rng = np.random.default_rng(0)

@@ -103,9 +103,10 @@ void align_sample(const Alignment& x, std::int64_t n, T* alpha, T* loss) {
     std::copy_n(next, positions, alpha + t * positions);
     std::swap(now, next);
   }
-  // All end at the last label or at the blank behind it.
+  // All end at the last label or at the blank behind it. Where there is no label, the margin before
+  // the positions is kNever.
   const double blank = now[sample.used - 1];
-  const double label = sample.used > 1 ? now[sample.used - 2] : kNever;
+  const double label = now[sample.used - 2];
   const double top = std::max(blank, label);
   *loss = static_cast<T>(-(top + std::log(std::exp(blank - top) + std::exp(label - top))));
 }
