@@ -45,6 +45,17 @@ def case_parameter_without_gradient():
     return link.W.array
 
 
+def case_gradients_that_a_hook_clears():
+    link, seen = L.Linear(2, 1, initialW=1), []
+    optimizer = optimizers.SGD(0.5).setup(link)
+    for param in link.params():
+        param.grad = np.ones_like(param.array)
+    optimizer.add_hook(lambda own: own.target.cleargrads(), "clears")
+    optimizer.add_hook(lambda own: seen.append(own.target.W.grad), "reads")
+    optimizer.update()
+    return seen, link.W.array
+
+
 def case_loss_scaling():
     optimizer, link = setup(optimizers.SGD(1))
     optimizer.loss_scaling(interval=2, scale=4.0)

@@ -235,7 +235,7 @@ class GradientMethod(Optimizer):
             and loss.grad_var is None
             and type(self.target).sum_over_stages is Link.sum_over_stages
             and is_method_of(self, GradientMethod, "update", "reallocate_cleared_grads")
-            and is_method_of(self, Optimizer, "call_hooks", "call_hook")
+            and is_method_of(self, GradientMethod, "call_hooks", "call_hook")
             and is_method_of(self, LossScaling, *_SCALING)
             and not self.update_hooks("post")
             and all(type(hook) in _MASKABLE_HOOKS for hook in hooks)
@@ -306,6 +306,11 @@ class GradientMethod(Optimizer):
             steps,
         )
 
+    def call_hook(self, hook: Callable[..., object]) -> None:
+        """Calls one hook; gradients that it clears are zeros afterwards."""
+        super().call_hook(hook)
+        self._reallocate(list(self.target.params()))
+
     def _call_pre_hooks(self) -> Callable[[Any], None] | None:
         """Calls the hooks before an update.
 
@@ -313,7 +318,7 @@ class GradientMethod(Optimizer):
         returned instead, to be fused with the parameter's update.
         """
         hooks = list(self.update_hooks("pre").values())
-        ours = is_method_of(self, Optimizer, "call_hooks", "call_hook")
+        ours = is_method_of(self, GradientMethod, "call_hooks", "call_hook")
         last: Any = hooks[-1] if ours and hooks else None
         if type(last) in (WeightDecay, GradientClipping):
             for hook in hooks[:-1]:
@@ -331,7 +336,7 @@ class GradientMethod(Optimizer):
         hooks = list(self.update_hooks("pre").values())
         return (
             is_method_of(self, GradientMethod, "update", "reallocate_cleared_grads")
-            and is_method_of(self, Optimizer, "call_hooks", "call_hook")
+            and is_method_of(self, GradientMethod, "call_hooks", "call_hook")
             and not self.update_hooks("post")
             and (not hooks or [type(hook) for hook in hooks] == [WeightDecay])
             and self.loss_scale is None
