@@ -6,6 +6,7 @@
 #include "ops/reduction/reduction.h"
 #include "tensor/copy.h"
 #include "tensor/extents.h"
+#include "tensor/parts.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -320,8 +321,20 @@ Variable pad(const Variable& x, const Dims& before, const Dims& after, double va
   std::vector<Range> middle = full_ranges(x.shape());
   for (int i = 0; i < x.ndim(); ++i) middle[static_cast<std::size_t>(i)].start = before[i];
   const Array y = empty_in_order(shape, memory_order(x.array()), x.dtype(), x.device());
-  fill_around(y, middle, value);
-  copy(x.array(), view_of(y, middle));
+  Axes whole;
+  for (const std::int64_t axis : memory_order(y)) {
+    if (before[static_cast<int>(axis)] + after[static_cast<int>(axis)] > 0) break;
+    whole.push_back(axis);
+  }
+  for_each_part(y, whole, [&](const Part& part) {
+    std::vector<Range> inside = middle;
+    for (const auto& [axis, begin, length] : part.cuts) {
+      inside[static_cast<std::size_t>(axis)].length = length;
+    }
+    const Array to = part.of(y);
+    fill_around(to, inside, value);
+    copy(part.of(x.array()), view_of(to, inside));
+  });
   return record("Pad", y, {{x, [middle](const Variable& gy) { return slice(gy, middle); }}});
 }
 

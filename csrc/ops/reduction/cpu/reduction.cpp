@@ -350,7 +350,8 @@ struct LoopsOf {
                         std::int64_t rows, std::int64_t step, std::int64_t n) {
     constexpr std::int64_t kItem = sizeof(T), kLine = 64, kAhead = 16;
     if constexpr (sums_near<R>) {
-      if (step == kItem) {
+      constexpr std::int64_t kFew = 16;  // 16-bit floats are converted before they are added
+      if (step == kItem && (n >= kFew || !is_half<T>)) {
         const std::int64_t rest = add_near_rows<T>(x, row_step, rows, n, &value(partials));
         x += (rows - rest) * row_step, rows = rest;
       }

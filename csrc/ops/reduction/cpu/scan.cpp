@@ -59,30 +59,31 @@ bool are_tiles(const Lines& lines) {
 }
 
 // Runs as many lines as a vector has floats, by squares that are transposed in registers.
-template <class Target>
+template <class Target, class T>
 [[gnu::always_inline]] inline void recur_tiles(const Lines& lines, std::int64_t n) {
   using V = simd::Floats<Target>;
+  using Elements = simd::Vector<Target, float>;
   constexpr int width = Target::width;
   float last[width];
-  recur_lines<float, width>(lines, 0, 1, last);
-  V totals = simd::load_floats<Target>(last);
+  recur_lines<T, width>(lines, 0, 1, last);
+  V totals = Elements::load(last);
   // The address of `width` elements of a line from i on, which precede i in memory if steps do.
   const auto at = [&](int operand, int line, std::int64_t i) __attribute__((always_inline)) {
     const std::int64_t step = lines.steps[operand], first = step < 0 ? i + width - 1 : i;
-    return reinterpret_cast<float*>(lines.data[operand] + line * lines.line_steps[operand] +
-                                    first * step);
+    return reinterpret_cast<T*>(lines.data[operand] + line * lines.line_steps[operand] +
+                                first * step);
   };
   const bool repeats = lines.steps[2] == 0;
-  const V factor = V{} + *reinterpret_cast<const float*>(lines.data[2]);
+  const V factor = V{} + static_cast<float>(*reinterpret_cast<const T*>(lines.data[2]));
   std::int64_t i = 1;
   for (; i + width <= n; i += width) {
     V b[width], a[width];
     for (int j = 0; j < width; ++j) {
-      b[j] = lines.adds ? simd::load_floats<Target>(at(1, j, i)) : -V{};
+      b[j] = lines.adds ? Elements::load(at(1, j, i)) : -V{};
     }
     if (lines.adds) simd::transpose<Target>(b);
     if (!repeats) {
-      for (int j = 0; j < width; ++j) a[j] = simd::load_floats<Target>(at(2, j, i - 1));
+      for (int j = 0; j < width; ++j) a[j] = Elements::load(at(2, j, i - 1));
       simd::transpose<Target>(a);
     }
     const auto row = [&](int operand, int k) {
@@ -94,10 +95,10 @@ template <class Target>
       y[row(0, k)] = totals;
     }
     simd::transpose<Target>(y);
-    for (int j = 0; j < width; ++j) simd::store_floats<Target>(y[j], at(0, j, i));
+    for (int j = 0; j < width; ++j) Elements::store(y[j], at(0, j, i));
   }
-  simd::store_floats<Target>(totals, last);
-  recur_lines<float, width>(lines, i, n, last);
+  Elements::store(totals, last);
+  recur_lines<T, width>(lines, i, n, last);
 }
 
 // So many lines that adjoin, in vectors; a may repeat one number for all of them.
@@ -156,14 +157,15 @@ void recur(const Array& a, const Array& b, int axis, bool reverse, const Array& 
         const auto adjoins = [&](int k) { return s[k] == sizeof(T); };
         const bool adjoin =
             adjoins(0) && (adjoins(1) || (s[1] == 0 && !at.adds)) && (adjoins(2) || s[2] == 0);
-        const bool tiled = std::is_same_v<T, float> && !adjoin && are_tiles<T>(at);
+        constexpr bool is_in_floats = std::is_same_v<Compute<T>, float>;
+        const bool tiled = is_in_floats && !adjoin && are_tiles<T>(at);
         const int tile = simd::has_avx512() ? simd::Avx512::width : simd::Avx2::width;
         for (std::int64_t j = 0; j < m;) {
           for (int k = 0; k < 3; ++k) at.data[k] = p[k] + j * s[k];
-          if constexpr (std::is_same_v<T, float>) {
+          if constexpr (is_in_floats) {
             if (tiled && m - j >= tile) {
               simd::dispatch_for<T>([&](auto target) __attribute__((always_inline)) {
-                recur_tiles<decltype(target)>(at, n);
+                recur_tiles<decltype(target), T>(at, n);
               });
               j += tile;
               continue;
