@@ -5,6 +5,7 @@
 
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
+#include "simd/vector.h"
 
 namespace renga {
 namespace {
@@ -65,21 +66,46 @@ void add(const T& from, T& to) {
   to = T(static_cast<Compute<T>>(to) + static_cast<Compute<T>>(from));
 }
 
+// Adds n adjoining 16-bit floats, all in vectors, so that a sum does not depend on its position.
+template <class Target, class T>
+[[gnu::always_inline]] inline void add_halves(const T* from, T* to, std::int64_t n) {
+  using V = simd::Vector<Target, float>;
+  const auto add_vector = [](const T* x, T* y) __attribute__((always_inline)) {
+    V::store(V(V::load(y)) + V(V::load(x)), y);
+  };
+  std::int64_t i = 0;
+  for (; i + V::width <= n; i += V::width) add_vector(from + i, to + i);
+  if (i == n) return;
+  T x[V::width] = {}, y[V::width] = {};
+  std::copy_n(from + i, n - i, x);
+  std::copy_n(to + i, n - i, y);
+  add_vector(x, y);
+  std::copy_n(y, n - i, to + i);
+}
+
 // Adds elements from `begin` to `end` of each of `count` rows.
 template <class T>
 void add_rows(const T* __restrict rows, const std::int64_t* ids, std::int64_t count,
               std::int64_t ignored, T* __restrict table, std::int64_t width, std::int64_t begin,
               std::int64_t end) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (ids[i] == ignored) continue;
-    if (width == 1) {
-      add(rows[i], table[ids[i]]);
-      continue;
+  if (width == 1) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (ids[i] != ignored) add(rows[i], table[ids[i]]);
     }
-    const T* const __restrict from = rows + i * width;
-    T* const __restrict to = table + ids[i] * width;
-    for (std::int64_t j = begin; j < end; ++j) add(from[j], to[j]);
+    return;
   }
+  simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (ids[i] == ignored) continue;
+      const T* const __restrict from = rows + i * width + begin;
+      T* const __restrict to = table + ids[i] * width + begin;
+      if constexpr (is_half<T>) {
+        add_halves<decltype(target)>(from, to, end - begin);
+      } else {
+        for (std::int64_t j = 0; j < end - begin; ++j) add(from[j], to[j]);
+      }
+    }
+  });
 }
 
 void scatter_add_rows_cpu(const Array& gradients, const Array& ids,
