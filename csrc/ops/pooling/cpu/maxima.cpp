@@ -5,6 +5,7 @@
 
 #include "ops/elementwise/maps.h"
 #include "ops/pooling/cpu/kernels.h"
+#include "simd/blocked_loop.h"
 
 namespace renga::pooling_cpu {
 namespace {
@@ -57,11 +58,11 @@ void max_by_pixels(const Array& x, const Array& y, const Array& indices, const P
 template <class C>
 struct LargestOfColumns {
   explicit LargestOfColumns(std::int64_t width)
-      : values(static_cast<std::size_t>(width)), rows(static_cast<std::size_t>(width)) {}
+      : values(static_cast<std::size_t>(width)), rows(values.size()), converted(values.size()) {}
 
   template <class T>
   void begin(const T* x, std::int32_t row) {
-    std::transform(x, x + values.size(), values.begin(), [](T v) { return static_cast<C>(v); });
+    std::copy_n(numbers_of(x), values.size(), values.begin());
     std::fill(rows.begin(), rows.end(), row);
   }
 
@@ -69,19 +70,31 @@ struct LargestOfColumns {
   template <class T>
   void add(const T* x, std::int32_t row) {
     const auto width = static_cast<std::int64_t>(values.size());
+    const C* const numbers = numbers_of(x);
     C* const best = values.data();
     std::int32_t* const at = rows.data();
 #pragma omp simd
     for (std::int64_t j = 0; j < width; ++j) {
-      const C v = static_cast<C>(x[j]);
+      const C v = numbers[j];
       const bool better = !(v <= best[j]) && best[j] == best[j];
       best[j] = better ? v : best[j];
       at[j] = better ? row : at[j];
     }
   }
 
+  template <class T>
+  const C* numbers_of(const T* x) {
+    if constexpr (is_half<T>) {
+      simd::convert(x, converted.data(), static_cast<std::int64_t>(converted.size()));
+      return converted.data();
+    } else {
+      return x;
+    }
+  }
+
   std::vector<C> values;
   std::vector<std::int32_t> rows;
+  std::vector<C> converted;  // from 16 bits
 };
 
 template <class T, class I>
