@@ -103,3 +103,17 @@ def test_scatter_add_adds_in_the_dtype_of_the_sum():
     largest = numpy.full(3, 2**64 - 1, "u8")
     y = F.scatter_add(numpy.zeros(1, "f"), numpy.zeros(3, "i"), largest)
     numpy.testing.assert_allclose(y.array, [3 * 2.0**64], rtol=1e-6)
+
+
+@pytest.mark.parametrize("width", [1, 5, 16, 37])
+def test_rows_of_float16_are_added(width):
+    rng = numpy.random.default_rng(0)
+    ids = rng.integers(0, 7, 50)
+    gy = rng.integers(-3, 4, (50, width)).astype("e")  # whose sums are exact
+    w = renga.Variable(numpy.zeros((7, width), "e"))
+    y = F.embed_id(ids, w)
+    y.grad = gy
+    y.backward()
+    exact = numpy.zeros((7, width))
+    numpy.add.at(exact, ids, gy)
+    numpy.testing.assert_array_equal(w.grad, exact)

@@ -173,6 +173,17 @@ def test_running_sums_and_products_of_many_lines(dtype, shape):
         numpy.testing.assert_allclose(w.grad, later / exact, tolerance)
 
 
+def test_running_sums_of_16_bits():
+    a = rng.integers(-1, 2, (40, 333)).astype("f")  # whose sums are exact
+    for view in (a, a[:, ::-1]):
+        y = F.cumsum(view.astype("e"), axis=1).array
+        numpy.testing.assert_array_equal(y, view.cumsum(1))
+    with renga.using_config("dtype", renga.mixed_bfloat16):
+        y = F.cumsum(renga._core.as_activation(renga.Variable(a)), axis=1)
+        assert renga._core.dtype_name(y) == "bfloat16"
+        numpy.testing.assert_array_equal(F.cast(y, "f").array, a.cumsum(1))
+
+
 @pytest.mark.parametrize("n", [40, 127, 128, 200, 385, 1000])
 def test_sums_of_float32_are_within_their_bound(n):
     a = rng.normal(size=(25, n)).astype("f")
