@@ -109,13 +109,13 @@ void add_near_runs(const std::byte* x, std::int64_t run_step, std::int64_t runs,
   });
 }
 // Adds rows of n numbers, so many at a time, to n results; returns how many rows are left.
+constexpr std::int64_t kNearTogether = kNear + 1;
 template <class T>
 std::int64_t add_near_rows(const std::byte* x, std::int64_t row_step, std::int64_t rows,
                            std::int64_t n, double* __restrict to) {
-  constexpr int kTogether = kNear + 1;
   simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
     using V = simd::Vector<decltype(target), float>;
-    for (std::int64_t row = 0; row + kTogether <= rows; row += kTogether) {
+    for (std::int64_t row = 0; row + kNearTogether <= rows; row += kNearTogether) {
       const std::byte* const first = x + row * row_step;
       std::int64_t k = 0;
       // Columns of `count` vectors, row by row, in the order of memory.
@@ -129,7 +129,7 @@ std::int64_t add_near_rows(const std::byte* x, std::int64_t row_step, std::int64
           V near[count];
           for (int j = 0; j < count; ++j) near[j] = at(0, j);
 #pragma GCC unroll 1
-          for (int r = 1; r < kTogether; ++r) {
+          for (int r = 1; r < kNearTogether; ++r) {
 #pragma GCC unroll 8
             for (int j = 0; j < count; ++j) near[j] = near[j] + at(r, j);
           }
@@ -146,12 +146,12 @@ std::int64_t add_near_rows(const std::byte* x, std::int64_t row_step, std::int64
         };
         float near = at(0);
 #pragma GCC unroll 8
-        for (int r = 1; r < kTogether; ++r) near += at(r);
+        for (int r = 1; r < kNearTogether; ++r) near += at(r);
         to[k] += static_cast<double>(near);
       }
     }
   });
-  return rows % kTogether;
+  return rows % kNearTogether;
 }
 
 // Adjoining 16-bit floats are converted, so many at a time, to be folded as floats.
@@ -393,7 +393,10 @@ struct LoopsOf {
   static void for_converted_rows(const std::byte* x, std::int64_t row_step, std::int64_t rows,
                                  std::int64_t n, const Fold& fold) {
     alignas(64) float numbers[kConverted];
-    for (const std::int64_t most = kConverted / n; rows > 0; rows -= most) {
+    // Rows that are added together do not depend on n, of which each thread has its own.
+    std::int64_t most = kConverted / n;
+    if (most > kNearTogether) most -= most % kNearTogether;
+    for (; rows > 0; rows -= most) {
       const std::int64_t m = std::min(most, rows);
       const bool adjoin = row_step == n * static_cast<std::int64_t>(sizeof(T));
       const std::int64_t count = adjoin ? m * n : n;
