@@ -56,14 +56,16 @@ def test_every_pass_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     for line in lines:
         assert "(4, 32, 8, 8)" in line and "(32, 32, 3, 3)" in line
+        assert "groups" not in line
         assert line.rpartition(": ")[2] in ("direct", "winograd")
 
 
 def test_nothing_is_printed_by_default(capsys: pytest.CaptureFixture[str]) -> None:
     x, W = images()
-    F.convolution_2d(x, W, pad=1)
+    F.convolution_2d(x, W[:, :16], pad=1, groups=2)
     assert capsys.readouterr().out == ""
-    assert len(kernels.choices()) == 1
+    (problem,) = kernels.choices()
+    assert ", groups 2," in problem
 
 
 def test_outputs_of_other_extents_are_another_problem() -> None:
