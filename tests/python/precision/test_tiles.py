@@ -135,6 +135,7 @@ CONVOLUTIONS = {
     "stride beyond the kernel": (1, 32, 16, (9, 10), (2, 2), 3, 0, 1, 1),
     "dilated": (1, 33, 17, (10, 9), (3, 3), 1, 2, 2, 1),
     "samples": (18, 32, 48, (4, 4), (3, 3), 1, 1, 1, 1),
+    "samples, rounded by two threads": (18, 480, 16, (4, 4), (3, 3), 1, 1, 1, 1),
     "samples at a stride": (33, 36, 32, (4, 5), (4, 4), 2, 1, 1, 1),
     "pointwise": (2, 48, 64, (5, 6), (1, 1), 1, 0, 1, 1),
     "pointwise at a stride": (2, 64, 32, (6, 5), (1, 1), 2, 0, 1, 1),
