@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import numbers
 
 from renga import _communicators
 from renga.communicators.simulated import levels as networks
 from renga.communicators.simulated.levels import Level
-
-
-def check_numbers(owner: str, is_positive: bool, **values: float) -> None:
-    """Raises ValueError if one of them is no number of 0 or more, or above 0."""
-    for name, value in values.items():
-        is_number = isinstance(value, numbers.Real)
-        if not (is_number and (value > 0 or value == 0 and not is_positive)):
-            least = "above 0" if is_positive else "of 0 or more"
-            raise ValueError(f"{owner}: expected {name} {least}, got {value!r}")
+from renga.utils.argument import check_count, check_number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,8 +35,9 @@ class Machine:
             ranks have fewer links among them. It is for ``algorithms`` only.
 
     Raises:
-        ValueError: a number is negative or there is none, an algorithm is unknown, or
-            there are switches above leaves of an unknown size.
+        TypeError: what should be a number is none.
+        ValueError: a number is too low, an algorithm is unknown, or there are switches
+            above leaves of an unknown size.
     """
 
     intra_size: int = 1
@@ -60,21 +52,13 @@ class Machine:
     node_groups: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self) -> None:
-        check_numbers(
-            "Machine",
-            True,
-            intra_size=self.intra_size,
-            bandwidth=self.bandwidth,
-            node_bandwidth=self.node_bandwidth,
-        )
-        check_numbers(
-            "Machine",
-            False,
-            latency=self.latency,
-            node_latency=self.node_latency,
-            adapters=self.adapters,
-            leaf_nodes=self.leaf_nodes,
-        )
+        check_count("Machine: intra_size", self.intra_size)
+        check_count("Machine: adapters", self.adapters, 0)
+        check_count("Machine: leaf_nodes", self.leaf_nodes, 0)
+        for name in ("", "node_"):
+            bandwidth = getattr(self, f"{name}bandwidth")
+            check_number(f"Machine: {name}bandwidth", bandwidth, 0, is_above=True)
+            check_number(f"Machine: {name}latency", getattr(self, f"{name}latency"), 0)
         for level in self.switches:
             if len(level) not in (3, 4):
                 raise ValueError(
@@ -83,11 +67,10 @@ class Machine:
                 )
         switches = tuple(Level(*level) for level in self.switches)
         for level in switches:
-            size, bandwidth, _, links = level
-            check_numbers(
-                "Machine", True, switches=size, bandwidth=bandwidth, links=links
-            )
-            check_numbers("Machine", False, latency=level.latency)
+            for name in ("size", "bandwidth", "links"):
+                value = getattr(level, name)
+                check_number(f"Machine: {name} of a switch", value, 0, is_above=True)
+            check_number("Machine: latency of a switch", level.latency, 0)
         object.__setattr__(self, "switches", switches)
         unknown = set(self.algorithms) - set(networks.ALL_REDUCES)
         if unknown:
@@ -102,7 +85,8 @@ class Machine:
                     f"Machine: expected node_groups of ranks and bytes per second, got "
                     f"{group}"
                 )
-            check_numbers("Machine", True, ranks=group[0], node_groups=group[1])
+            for value in group:
+                check_number("Machine: node_groups", value, 0, is_above=True)
         groups = tuple((int(n), float(bandwidth)) for n, bandwidth in self.node_groups)
         object.__setattr__(self, "node_groups", groups)
         if switches and not self.leaf_nodes:

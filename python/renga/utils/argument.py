@@ -41,13 +41,20 @@ def assert_kwargs_empty(kwargs: dict[str, object]) -> None:
     _refuse(kwargs.keys())
 
 
-def check_number(what: str, value: object, low: float = -math.inf) -> None:
-    """Raises TypeError unless ``value`` is a real number, ValueError unless >= low."""
+def check_number(
+    what: str, value: object, low: float = -math.inf, is_above: bool = False
+) -> None:
+    """Raises TypeError unless ``value`` is a real number, ValueError unless >= low.
+
+    Args:
+        is_above: whether it has to be > low.
+    """
     is_scalar = isinstance(value, numpy.ndarray) and value.size == 1
     if not isinstance(value, (numbers.Real, numpy.bool_)) and not is_scalar:
         raise TypeError(f"{what}: expected a number, got {value!r}")
-    if not value >= low:  # type: ignore[operator]
-        bound = "" if low == -math.inf else f" >= {low:g}"
+    if not value >= low or (is_above and value == low):  # type: ignore[operator]
+        sign = ">" if is_above else ">="
+        bound = "" if low == -math.inf else f" {sign} {low:g}"
         raise ValueError(f"{what}: expected a number{bound}, got {value}")
 
 

@@ -1,5 +1,6 @@
 """How often to save: against simulated failures, and in a trainer."""
 
+import math
 import statistics
 
 import pytest
@@ -34,8 +35,17 @@ def test_youngs_interval_where_saving_is_short():
     """The square root of twice the product: 1974, equation 3."""
     assert intervals.interval(1, 50_000) == pytest.approx(316.2, rel=0.01)
     assert intervals.interval(20, 5) == 5
-    with pytest.raises(ValueError, match="above 0"):
+    with pytest.raises(ValueError, match="save: expected a number > 0, got 0"):
         intervals.interval(0, 5)
+
+
+def test_jobs_that_never_end_and_times_that_are_none():
+    for seconds in (intervals.expected_seconds, intervals.simulated_seconds):
+        assert seconds(1, 1, 1, 1, 1e-9) == math.inf
+        with pytest.raises(ValueError, match="computed: expected a number > 0, got 0"):
+            seconds(1, 0, 1, 1, 1)
+    with pytest.raises(ValueError, match="hours_between_failures: expected .* got -1"):
+        elastic.Checkpoints(None, "none", hours_between_failures=-1)
 
 
 class Clock:

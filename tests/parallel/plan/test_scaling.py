@@ -274,15 +274,25 @@ def test_the_command_prints_the_table_and_names_what_is_wrong(capsys, tmp_path):
 @pytest.mark.parametrize(
     "part, name, value, message",
     [
-        ("machine", "node_bandwidth", 0, "node_bandwidth above 0, got 0"),
-        ("machine", "latency", "fast", "latency of 0 or more, got 'fast'"),
-        ("machine", "intra_size", 0, "intra_size above 0, got 0"),
+        (
+            "machine",
+            "node_bandwidth",
+            0,
+            "node_bandwidth: expected a number > 0, got 0",
+        ),
+        ("machine", "latency", "fast", "latency: expected a number, got 'fast'"),
+        ("machine", "intra_size", 0, "intra_size: expected at least 1, got 0"),
         ("machine", "algorithms", ["rings"], "algorithms of ring, .*, got rings"),
         ("machine", "switches", [[8, 1e9]], r"a latency and links, got \[8, "),
-        ("machine", "node_groups", [[2, -1]], "node_groups above 0, got -1"),
-        ("device", "flops", -1, "flops above 0, got -1"),
-        (None, "ranks", "two", "a rank or more, got 'two'"),
-        (None, "price", -1, "price of 0 or more, got -1"),
+        (
+            "machine",
+            "node_groups",
+            [[2, -1]],
+            "node_groups: expected a number > 0, got -1",
+        ),
+        ("device", "flops", -1, "flops: expected a number > 0, got -1"),
+        (None, "ranks", "two", "ranks: expected an integer, got 'two'"),
+        (None, "price", -1, "price: expected a number >= 0, got -1"),
         (None, "machine", None, "a description"),
     ],
 )
@@ -295,7 +305,7 @@ def test_a_description_names_what_is_wrong(part, name, value, message, tmp_path)
     path.write_text(json.dumps(fields), encoding="utf-8")
     with pytest.raises(ValueError, match=message):
         planning.Cluster.load(path)
-    with pytest.raises(ValueError, match="scale: expected batch above 0, got -1"):
+    with pytest.raises(ValueError, match="scale: batch: expected at least 1, got -1"):
         planning.scale("resnet50", -1, planning.Cluster(4, MACHINE, device=DEVICE))
 
 

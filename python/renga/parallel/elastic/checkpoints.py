@@ -22,7 +22,7 @@ from renga.parallel.elastic.run import Leave, is_asked_to_leave
 from renga.serializers.npz import save_npz, serialize
 from renga.training import extension
 from renga.training.trainer import Trainer
-from renga.utils.argument import check_count
+from renga.utils.argument import check_count, check_number
 
 
 class Checkpoints(extension.Extension):
@@ -74,6 +74,8 @@ class Checkpoints(extension.Extension):
         check_count("Checkpoints: kept", kept)
         self._pace = None
         if hours_between_failures is not None:
+            name = "Checkpoints: hours_between_failures"
+            check_number(name, hours_between_failures, 0, is_above=True)
             self._pace = Pace(comm, 3600 * hours_between_failures)
             self.trigger = (1, "iteration")
         self.comm = comm

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 
 from renga.communicators import Communicator
+from renga.utils.argument import check_number
 
 
 def interval(save: float, between_failures: float) -> float:
@@ -28,10 +29,8 @@ def interval(save: float, between_failures: float) -> float:
     Raises:
         ValueError: one of them is not above 0.
     """
-    if not (save > 0 and between_failures > 0):
-        raise ValueError(
-            f"interval: expected times above 0, got {save} and {between_failures}"
-        )
+    check_number("interval: save", save, 0, is_above=True)
+    check_number("interval: between_failures", between_failures, 0, is_above=True)
     if save >= 2 * between_failures:
         return between_failures
     ratio = save / (2 * between_failures)
@@ -48,9 +47,23 @@ def expected_seconds(
     Args:
         work: without failures and checkpoints.
         restart: from a failure until computing goes on; it may fail, too.
+
+    Returns:
+        inf if failures are so often that it practically never ends.
+
+    Raises:
+        ValueError: a time is negative, or there is none between checkpoints or
+            failures.
     """
-    m = between_failures
-    each = m * math.exp(restart / m) * math.expm1((computed + save) / m)
+    name, m = "expected_seconds", between_failures
+    check_number(f"{name}: computed", computed, 0, is_above=True)
+    check_number(f"{name}: between_failures", m, 0, is_above=True)
+    for own in (work, save, restart):
+        check_number(f"{name}: work, save and restart", own, 0)
+    try:
+        each = m * math.exp(restart / m) * math.expm1((computed + save) / m)
+    except OverflowError:
+        return math.inf
     return each * work / computed
 
 
@@ -62,7 +75,13 @@ def simulated_seconds(
     between_failures: float,
     seed: int = 0,
 ) -> float:
-    """The time of one job, whose failures are drawn at random."""
+    """The time of one job, whose failures are drawn at random.
+
+    Raises:
+        ValueError: as :func:`expected_seconds` does.
+    """
+    if math.isinf(expected_seconds(work, computed, save, restart, between_failures)):
+        return math.inf
     generator = random.Random(seed)
     now = done = 0.0
     failure = generator.expovariate(1 / between_failures)

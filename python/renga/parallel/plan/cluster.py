@@ -14,7 +14,6 @@ from typing import Any
 from renga import _core
 from renga.communicators import Communicator
 from renga.communicators.simulated import Machine
-from renga.communicators.simulated.machine import check_numbers
 from renga.parallel.plan.costs import Device
 from renga.parallel.plan.json_file import read_json, write_json
 from renga.parallel.plan.strategies.collective_times import (
@@ -22,6 +21,7 @@ from renga.parallel.plan.strategies.collective_times import (
     interpolated,
 )
 from renga.parallel.redistribute.cost import machine_of
+from renga.utils.argument import check_count, check_number
 
 _LONG = 1 << 20  # bytes of a message that shows the bandwidth
 _SIZE = re.compile(r"(\d+)\s*nodes?\s*[×x*]\s*(\d+)\s*ranks?", re.IGNORECASE)
@@ -63,12 +63,11 @@ class Cluster:
     price: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.ranks, int) and self.ranks >= 1):
-            raise ValueError(f"Cluster: expected a rank or more, got {self.ranks!r}")
-        own = {"stragglers": self.stragglers, "price": self.price}
-        check_numbers("Cluster", False, **own)
+        check_count("Cluster: ranks", self.ranks)
+        check_number("Cluster: stragglers", self.stragglers, 0)
+        check_number("Cluster: price", self.price, 0)
         hours = self.hours_between_failures
-        check_numbers("Cluster", True, hours_between_failures=hours)
+        check_number("Cluster: hours_between_failures", hours, 0, is_above=True)
         self.machine.check_ranks(self.ranks)
 
     @classmethod

@@ -9,10 +9,10 @@ import platform
 from typing import Any
 
 from renga import _core
-from renga.communicators.simulated.machine import check_numbers
 from renga.parallel.plan.configuration import Configuration
 from renga.parallel.plan.graph import PARAMETER, Operation
 from renga.parallel.plan.json_file import read_json, write_json
+from renga.utils.argument import check_number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Device:
         update: seconds to update a byte of parameters, if they are measured.
 
     Raises:
+        TypeError: what should be a number is none.
         ValueError: a rate or the memory is not above 0, or a time is negative.
     """
 
@@ -37,9 +38,10 @@ class Device:
     update: float | None = None
 
     def __post_init__(self) -> None:
-        own = {"flops": self.flops, "bandwidth": self.bandwidth, "memory": self.memory}
-        check_numbers("Device", True, **own)
-        check_numbers("Device", False, overhead=self.overhead, update=self.update or 0)
+        for name in ("flops", "bandwidth", "memory"):
+            check_number(f"Device: {name}", getattr(self, name), 0, is_above=True)
+        check_number("Device: overhead", self.overhead, 0)
+        check_number("Device: update", self.update or 0, 0)
 
     def seconds(self, flops: float, moved: float) -> float:
         """Of a pass with so many operations that reads and writes ``moved`` bytes."""

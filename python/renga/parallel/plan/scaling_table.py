@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from renga.communicators.simulated.machine import check_numbers
 from renga.core.link import Link
 from renga.parallel.elastic.intervals import expected_seconds, interval
 from renga.parallel.plan.cluster import Cluster
@@ -23,6 +22,7 @@ from renga.parallel.plan.scaling import (
     transformer,
 )
 from renga.parallel.plan.strategies.traced_model import TracedModel
+from renga.utils.argument import check_count, check_number
 from renga.utils.table import aligned
 
 # A rank of a pipeline has so many micro-batches: the bubble is then about a fifth.
@@ -80,7 +80,7 @@ class ScalingTable(NamedTuple):
                     f"{row.efficiency:.0%}",
                     f"{step.memory / 1e9:.2f} GB",
                     *[f"{row.useful:.1%}"] * has_failures,
-                    *[f"{row.dollars:.2f}"] * has_price,
+                    *[_money(row.dollars)] * has_price,
                     *shares,
                 )
             )
@@ -124,8 +124,10 @@ def scale(
         ValueError: there is no such model, the cluster has no device, the batch is not
             above 0, or the samples or seconds are negative.
     """
-    check_numbers("scale", True, batch=batch)
-    check_numbers("scale", False, epoch=epoch, save=save, restart=restart)
+    check_count("scale: batch", batch)
+    check_count("scale: epoch", epoch, 0)
+    check_number("scale: save", save, 0, is_above=True)
+    check_number("scale: restart", restart, 0)
     if isinstance(model, str):
         if model not in MODELS:
             raise ValueError(f"scale: expected one of {', '.join(MODELS)}, got {model}")
@@ -148,11 +150,15 @@ def scale(
     rows = []
     for way, ranks, step in found:
         useful = _useful(3600 * cluster.hours_between_failures / ranks, save, restart)
-        hours = epoch / step.throughput / useful / 3600
+        hours = epoch / step.throughput / useful / 3600 if useful else math.inf
         efficiency = step.throughput / ranks / alone
         dollars = cluster.price * ranks * hours
         rows.append(ScalingRow(way, ranks, step, efficiency, useful, dollars))
     return ScalingTable(f"{name}, {batch} samples a rank, {cluster}", rows)
+
+
+def _money(dollars: float) -> str:
+    return f"{dollars:.2f}" if dollars < 1e9 else f"{dollars:.1e}"
 
 
 def _useful(between_failures: float, save: float, restart: float) -> float:
