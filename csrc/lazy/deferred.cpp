@@ -26,6 +26,11 @@ Deferred::Deferred(Array y, std::initializer_list<Array> inputs) : y_(std::move(
   }
 }
 
+Deferred::Deferred(Array y, const Deferred& source, const Array& other)
+    : y_(std::move(y)), inputs_(source.inputs_) {
+  if (other.defined()) inputs_.push_back(other.storage());
+}
+
 void Deferred::run() const {
   {
     // The computing thread may need the GIL, which a waiting thread must not hold.

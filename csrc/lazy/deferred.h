@@ -20,6 +20,11 @@ class Deferred : public RefCounted {
  public:
   // `inputs` are the arrays that compute() reads; undefined ones are ignored.
   Deferred(Array y, std::initializer_list<Array> inputs);
+  // With the inputs of `source` and `other`, which may be undefined.
+  Deferred(Array y, const Deferred& source, const Array& other);
+
+  // Where the elements are computed; they may be pending.
+  const Array& array() const { return y_; }
 
   // Computes the array, or waits for the thread that is computing it.
   void run() const;

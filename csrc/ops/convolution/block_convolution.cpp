@@ -8,7 +8,7 @@
 namespace renga {
 namespace {
 
-using convolution::Pass, convolution::run;
+using convolution::compute, convolution::Pass;
 
 // bfloat16 is computed in float32, which Python can see.
 Array as_visible(const Array& x) {
@@ -57,7 +57,7 @@ Array block_convolution(const Array& image, const Array& weights, const std::opt
           x.shape(1) / window.groups, " channels, got ", W.shape());
   const Array y = empty_channels_last(x, W.shape(0), extents);
   check_bias("block_convolution", b, y);
-  run({Pass::forward, x, W, y, window}, b.value_or(Array()));
+  compute({Pass::forward, x, W, y, window}, {b.value_or(Array())});
   return y;
 }
 
@@ -71,7 +71,7 @@ Array block_convolution_input_grad(const Array& grad, const Array& weights,
           " channels, got ", gy.shape());
   const Array gx = empty_channels_last(gy, W.shape(1) * window.groups, extents);
   check_bias("block_convolution_input_grad", b, gx);
-  run({Pass::input_grad, gx, W, gy, window}, b.value_or(Array()));
+  compute({Pass::input_grad, gx, W, gy, window}, {b.value_or(Array())});
   return gx;
 }
 
@@ -84,7 +84,7 @@ Array block_convolution_weight_grad(const Array& grad, const Array& image, const
           gy.shape(), " and ", x.shape());
   const Array gW =
       empty(image_shape(gy.shape(1), x.shape(1) / window.groups, kernel), x.dtype(), x.device());
-  run({Pass::weight_grad, x, gW, gy, window}, Array());
+  compute({Pass::weight_grad, x, gW, gy, window}, {});
   return gW;
 }
 

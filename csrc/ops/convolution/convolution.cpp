@@ -6,6 +6,7 @@
 
 #include "autograd/node.h"
 #include "devices/gil_release.h"
+#include "lazy/deferred_parts.h"
 #include "ops/convolution/problem.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/matmul/precision.h"
@@ -46,23 +47,24 @@ bool add_weight_grad(const Problem& problem) {
 
 }  // namespace
 
-void run(const Problem& problem, const Array& bias) {
+void compute(const Problem& problem, const Epilogue& epilogue) {
   const GilRelease work;
   const Array& result = problem.result();
   if (result.size() == 0) return;
   if (problem.first().size() > 0 && problem.second().size() > 0) {
     const auto run_on_device = convolution_kernels.on(result.device()).run;
-    return with_two_axes(problem, [&](const Problem& p) { run_on_device(p, bias); });
+    return with_two_axes(problem, [&](const Problem& p) { run_on_device(p, epilogue); });
   }
   fill(result, 0);
-  if (bias.defined()) add_bias(result, bias);
+  if (epilogue.bias.defined()) add_bias(result, epilogue.bias);
+  if (epilogue.pass) epilogue.pass(0, result.size());
 }
 
 }  // namespace convolution
 
 namespace {
 
-using convolution::Pass, convolution::Problem, convolution::run;
+using convolution::compute, convolution::Pass, convolution::Problem;
 using Bias = std::optional<Variable>;
 
 // The three operations. `extents` are those of the result, which strides leave open.
@@ -111,6 +113,41 @@ Array reordered(const Array& x) {
   return image;
 }
 
+// A pending convolution, whose parts are whole pixels.
+class DeferredConvolution final : public DeferredParts {
+ public:
+  DeferredConvolution(const Array& x, const Array& W, const Array& b, const Array& y,
+                      const Window& window, const Ref<PackedWeightCache>& cache)
+      : DeferredParts(y, {x, W}, y.shape(1)),
+        x_(x),
+        W_(W),
+        b_(b.defined() ? copy_of(b) : b),
+        window_(window),
+        cache_(cache),
+        precision_(compute_precision()) {}
+
+  void compute_parts(const Array& y, const PartPass& pass) const override {
+    const SettingScope precision(&Settings::precision, precision_);
+    convolution::compute({Pass::forward, x_, W_, y, window_, cache_.get()},
+                         {.bias = b_, .pass = pass});
+  }
+
+ private:
+  const Array x_, W_, b_;
+  const Window window_;
+  const Ref<PackedWeightCache> cache_;
+  const Precision precision_;
+};
+
+// Whether there is no graph, and nothing writes to x and W before they are exposed.
+bool may_defer(const Variable& x, const Variable& W, const Bias& b, const Array& y,
+               const Ref<PackedWeightCache>& cache, bool is_copied) {
+  const bool is_recorded =
+      backprop_enabled() && (x.requires_grad() || W.requires_grad() || (b && b->requires_grad()));
+  return !is_recorded && cache && convolution_kernels.on(y.device()).has_parts &&
+         y.size() >= GilRelease::kMinElements && (is_copied || is_internal(x.array()));
+}
+
 Variable forward(const Variable& x, const Variable& W, const Bias& b, const Window& window,
                  const Dims& extents, const Ref<PackedWeightCache>& cache) {
   const Array y = empty_channels_last(x.array(), W.shape(0), extents);
@@ -119,7 +156,14 @@ Variable forward(const Variable& x, const Variable& W, const Bias& b, const Wind
   // The copy serves all passes.
   const Array image =
       prefers_copy != nullptr && prefers_copy(problem) ? reordered(x.array()) : Array();
-  run(image.defined() ? problem.of(image, W.array(), y) : problem, array_of(b));
+  const Array& read = image.defined() ? image : x.array();
+  if (may_defer(x, W, b, y, cache, image.defined())) {
+    const Variable result(y);
+    result.body()->defer(
+        make_ref<DeferredConvolution>(read, W.array(), array_of(b), y, window, cache));
+    return result;
+  }
+  compute(problem.of(read, W.array(), y), {array_of(b)});
   auto vjp_x = [W, window, extents = extents_of(x)](const Variable& gy) {
     return input_grad(gy, W, {}, window, extents, packed_weight_cache(W, pixels_of(gy), true));
   };
@@ -133,7 +177,7 @@ Variable forward(const Variable& x, const Variable& W, const Bias& b, const Wind
 Variable input_grad(const Variable& gy, const Variable& W, const Bias& b, const Window& window,
                     const Dims& extents, const Ref<PackedWeightCache>& cache) {
   const Array gx = empty_channels_last(gy.array(), W.shape(1) * window.groups, extents);
-  run({Pass::input_grad, gx, W.array(), gy.array(), window, cache.get()}, array_of(b));
+  compute({Pass::input_grad, gx, W.array(), gy.array(), window, cache.get()}, {array_of(b)});
   auto vjp_gy = [W, window, extents = extents_of(gy)](const Variable& ggx) {
     return forward(ggx, W, {}, window, extents, packed_weight_cache(W, pixels_of(ggx), true));
   };
@@ -155,7 +199,7 @@ Variable weight_grad(const Variable& gy, const Variable& x, const Array& image,
     return Variable();
   }
   const Array gW = to.empty(shape, dtype, x.device());
-  run({Pass::weight_grad, image, gW, grad, window}, Array());
+  compute({Pass::weight_grad, image, gW, grad, window}, {});
   auto vjp_gy = [x, window, extents = extents_of(gy)](const Variable& ggW) {
     return forward(x, ggW, {}, window, extents, nullptr);
   };

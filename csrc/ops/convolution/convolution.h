@@ -12,18 +12,21 @@ namespace renga {
 
 namespace convolution {
 struct Problem;
-}
+struct Epilogue;
+}  // namespace convolution
 
-// Images have two axes of pixels at least, in any memory order; no array is empty. The bias, which
-// may be undefined, has one number per channel of the result.
+// Images have two axes of pixels at least, in any memory order; no array is empty. The epilogue's
+// bias has one number per channel of the result.
 struct ConvolutionKernels {
-  void (*run)(const convolution::Problem& problem, const Array& bias);
+  void (*run)(const convolution::Problem& problem, const convolution::Epilogue& epilogue);
   // Whether the image that a forward pass reads is worth a channels-last copy. The function is
   // optional.
   bool (*prefers_channels_last)(const convolution::Problem& problem) = nullptr;
   // Adds a weight gradient to what the result holds, unless that would take no less time than
   // adding it afterwards: then false. The kernel is optional.
   bool (*add_weight_grad)(const convolution::Problem& problem) = nullptr;
+  // Whether parts of a result go through the epilogue's pass while they are in the cache.
+  bool has_parts = false;
 };
 extern KernelTable<ConvolutionKernels> convolution_kernels;
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ops/matmul/epilogue.h"
+#include "lazy/deferred_parts.h"
 #include "ops/matmul/packed_weight_cache.h"
 #include "ops/shape/window.h"
 #include "tensor/array.h"
@@ -69,6 +69,13 @@ inline bool has_common_images(const Problem& problem) {
   return problem.x.ndim() == 4 && (dtype == Dtype::float32 || dtype == Dtype::bfloat16);
 }
 
+// What is done to a result beside the convolution.
+struct Epilogue {
+  Array bias = {};           // a number for each channel, of any float dtype; or undefined
+  bool accumulates = false;  // whether the result is added to what is there
+  PartPass pass = {};        // what each part of an image goes through, if anything
+};
+
 // A row of a device's array of algorithms.
 struct Algorithm {
   const char* name;
@@ -76,9 +83,10 @@ struct Algorithm {
   // The time of a problem that it supports, compared with that of other algorithms.
   double (*cost)(const Problem& problem) = nullptr;
   void (*run)(const Problem& problem, const Epilogue& epilogue);
-  // Whether it adds the epilogue's bias, which is dense and in float32, to an image, and a weight
-  // gradient to what is in the result. Other parts of an epilogue are left to the caller.
-  bool adds_bias = false, adds_weight_grad = false;
+  // Whether it adds the epilogue's bias, which is dense and in float32, to an image, whether it
+  // calls the epilogue's pass for parts of an image, and whether it adds a weight gradient to what
+  // is in the result. What it does not do is left to the caller.
+  bool adds_bias = false, has_parts = false, adds_weight_grad = false;
 };
 
 // Calls run(wide) with the problem in float32, and casts the result.
@@ -93,6 +101,6 @@ void in_float32(const Problem& problem, const Run& run) {
 }
 
 // Runs a problem on the kernels of its device.
-void run(const Problem& problem, const Array& bias);
+void compute(const Problem& problem, const Epilogue& epilogue);
 
 }  // namespace renga::convolution

@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "autograd/node.h"
+#include "lazy/deferred_parts.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/math.h"
 #include "ops/reduction/reduction.h"
@@ -65,6 +66,31 @@ Variable prelu_slope(const Variable& x, const Variable& slope) {
                 {{slope, vjp_slope}});
 }
 
+// A map of what is computed part after part.
+struct DeferredMap final : DeferredStep {
+  DeferredMap(const Array& y, const Ref<const DeferredParts>& source, Unary map, double p)
+      : DeferredStep(y, source, Array()), map(map), p(p) {}
+  void transform(const Array& x, const Array& y, std::int64_t begin,
+                 std::int64_t end) const override {
+    const bool is_whole = begin == 0 && end == y.size();
+    const Array from = is_whole ? x : elements_of(x, begin, end);
+    const Array to = is_whole ? y : elements_of(y, begin, end);
+    elementwise_kernels.on(y.device()).unary(map, p, 0, from, to);
+  }
+  const Unary map;
+  const double p;
+};
+
+// map(x), of each part of a pending x, if there is no graph. Else undefined.
+Variable map_parts(Unary map, const Variable& x, double p = 0) {
+  if (!x.defined() || (backprop_enabled() && x.requires_grad())) return Variable();
+  const Ref<const DeferredParts> source = pending_parts(x.body()->deferred());
+  if (!source) return Variable();
+  Variable y(empty_like(x.metadata()));
+  y.body()->defer(make_ref<DeferredMap>(y.metadata(), source, map, p));
+  return y;
+}
+
 // A smooth activation, whose backward pass reads x alone.
 struct SmoothActivation {
   const char *name, *grad_name;
@@ -84,6 +110,7 @@ Variable smooth_grad(const SmoothActivation& activation, const Variable& x, cons
 
 Variable smooth(const SmoothActivation& activation, const Variable& x,
                 const char* caller = __builtin_FUNCTION()) {
+  if (Variable y = map_parts(activation.value, x); y.defined()) return y;
   auto vjp_x = [=](const Variable& gy) { return smooth_grad(activation, x, gy); };
   return record(activation.name, apply(activation.value, x.array(caller)), {{x, vjp_x}});
 }
@@ -138,6 +165,7 @@ double rounded(double p, Dtype dtype) {
 }  // namespace
 
 Variable sigmoid(const Variable& x) {
+  if (Variable y = map_parts(Unary::sigmoid, x); y.defined()) return y;
   const Array y = apply(Unary::sigmoid, x.array());
   auto vjp_x = [y = Saved(y)](const Variable& gy, GradientSink& to) {
     return sigmoid_grad(y.of(to.node()), gy);
@@ -146,6 +174,7 @@ Variable sigmoid(const Variable& x) {
 }
 
 Variable tanh(const Variable& x) {
+  if (Variable y = map_parts(Unary::tanh, x); y.defined()) return y;
   const Array y = apply(Unary::tanh, x.array());
   auto vjp_x = [y = Saved(y)](const Variable& gy, GradientSink& to) {
     return tanh_grad(y.of(to.node()), gy);
@@ -165,6 +194,7 @@ Variable relu(const Variable& x) {
   const char* name = "ReLU";
   const Activation relu{Activation::Kind::relu};
   if (Variable y = activation_fusions.apply(name, x, relu); y.defined()) return y;
+  if (Variable y = map_parts(Unary::relu, x); y.defined()) return y;
   const Array y = apply(Unary::relu, x.array());
   auto vjp_x = [=](const Variable& gy) { return activation_grad(relu, y, gy); };
   return record(name, y, {{x, vjp_x}});
@@ -176,6 +206,7 @@ Variable leaky_relu(const Variable& x, double slope) {
   if (slope > 0) {
     if (Variable y = activation_fusions.apply(name, x, leaky); y.defined()) return y;
   }
+  if (Variable y = map_parts(Unary::leaky_relu, x, slope); y.defined()) return y;
   const Array y = apply(Unary::leaky_relu, x.array(), slope);
   // y is above 0 where x is, also where slope * x is 0; with a negative slope y is so elsewhere,
   // too.
@@ -222,6 +253,7 @@ Variable clipped_relu(const Variable& x, double z) {
   require(is_float(x.dtype()), "clipped_relu: expected a float dtype, got ", x.dtype());
   // y tells where x is inside, if z is compared as it is stored in y.
   const double limit = rounded(z, x.dtype());
+  if (Variable y = map_parts(Unary::clipped_relu, x, limit); y.defined()) return y;
   const Array y = apply(Unary::clipped_relu, x.array(), limit);
   auto vjp_x = [=](const Variable& gy) {
     return piecewise_grad("ClippedReLUGrad", Binary::clipped_relu_grad, limit, y, gy);
@@ -230,6 +262,7 @@ Variable clipped_relu(const Variable& x, double z) {
 }
 
 Variable hard_sigmoid(const Variable& x) {
+  if (Variable y = map_parts(Unary::hard_sigmoid, x); y.defined()) return y;
   auto vjp_x = [x = x.array()](const Variable& gy) {
     return piecewise_grad("HardSigmoidGrad", Binary::hard_sigmoid_grad, 0, x, gy);
   };

@@ -6,6 +6,7 @@
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/elementwise.h"
 #include "ops/random/random.h"
+#include "ops/shape/image.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -18,6 +19,8 @@ Array value_of(const Normalization& normalization) {
   kernels(y).normalize(normalization, y);
   return y;
 }
+
+bool is_recorded(const Variable& x) { return backprop_enabled() && x.requires_grad(); }
 
 bool has_activation(const Normalization& normalization) {
   return normalization.activation.kind != Activation::Kind::none;
@@ -49,28 +52,37 @@ Variable fused_vjp(const Normalization& step, const Variable& gy) {
   return gx;
 }
 
+// Defers y as `normalization`, which continues `before`.
+void defer(const Variable& y, const Normalization& normalization,
+           const DeferredNormalization& before) {
+  const Array& array = y.metadata();
+  y.body()->defer(before.source()
+                      ? make_ref<DeferredNormalization>(array, normalization, before.source())
+                      : make_ref<DeferredNormalization>(array, normalization));
+}
+
 // The operation `name` on x, deferred as `normalization`.
 Variable record_fused(const char* name, const Variable& x, const Normalization& normalization,
-                      const Normalization& step) {
+                      const Normalization& step, const DeferredNormalization& before) {
   auto vjp_x = [step](const Variable& gy) { return fused_vjp(step, gy); };
   Variable y = record(name, empty_like(normalization.x.array), {{x, vjp_x}});
-  y.body()->defer(make_ref<DeferredNormalization>(y.metadata(), normalization));
+  defer(y, normalization, before);
   return y;
 }
 
-const Normalization* pending_normalization(const Variable& x) {
+const DeferredNormalization* pending_normalization(const Variable& x) {
   if (!x.defined()) return nullptr;
-  const auto* deferred = dynamic_cast<const DeferredNormalization*>(x.body()->deferred());
-  return deferred == nullptr ? nullptr : &deferred->normalization;
+  return dynamic_cast<const DeferredNormalization*>(x.body()->deferred());
 }
 
 Variable fuse_activation(const char* name, const Variable& x, const Activation& activation) {
-  const Normalization* const before = pending_normalization(x);
-  if (before == nullptr || has_activation(*before) || before->dropout) return Variable();
-  Normalization normalization = *before;
+  const DeferredNormalization* const pending = pending_normalization(x);
+  if (pending == nullptr) return Variable();
+  Normalization normalization = pending->normalization;
+  if (has_activation(normalization) || normalization.dropout) return Variable();
   normalization.activation = activation;
-  if (!normalization.residual.defined()) {
-    return record_fused(name, x, normalization, normalization);
+  if (!normalization.residual.defined() || !is_recorded(x)) {
+    return record_fused(name, x, normalization, normalization, *pending);
   }
   // The backward pass needs the sign of y, so y is computed now.
   const Array y = value_of(normalization);
@@ -80,12 +92,14 @@ Variable fuse_activation(const char* name, const Variable& x, const Activation& 
 
 // a + residual, where a is a deferred normalization and nothing else.
 Variable fuse_residual(const Variable& a, const Variable& residual) {
-  const Normalization* const before = pending_normalization(a);
-  if (before == nullptr || has_activation(*before) || before->dropout ||
-      before->residual.defined()) {
+  const DeferredNormalization* const pending = pending_normalization(a);
+  if (pending == nullptr) return Variable();
+  Normalization normalization = pending->normalization;
+  if (has_activation(normalization) || normalization.dropout || normalization.residual.defined()) {
     return Variable();
   }
-  Normalization normalization = *before;
+  // What has a graph keeps x.
+  if (pending->source() && is_recorded(residual)) return Variable();
   const Array &x = normalization.x.array, &r = residual.metadata("add");
   if (r.device() != x.device() || r.dtype() != x.dtype() || r.shape() != x.shape() ||
       !same_layout(r, x)) {
@@ -94,7 +108,7 @@ Variable fuse_residual(const Variable& a, const Variable& residual) {
   normalization.residual = residual.array();
   if (!is_internal(normalization.residual)) return Variable();
   Variable y = record_sum(a, residual, empty_like(x));
-  y.body()->defer(make_ref<DeferredNormalization>(y.metadata(), normalization));
+  defer(y, normalization, *pending);
   return y;
 }
 
@@ -104,12 +118,14 @@ Variable fuse_addition(const Variable& a, const Variable& b) {
 }
 
 Variable fuse_dropout(const char* name, const Variable& x, const DropoutMask& mask) {
-  const Normalization* const before = pending_normalization(x);
-  if (before == nullptr || before->dropout || before->residual.defined()) return Variable();
-  Normalization normalization = *before, step = normalization;
+  const DeferredNormalization* const pending = pending_normalization(x);
+  // A mask belongs to all elements.
+  if (pending == nullptr || pending->source()) return Variable();
+  Normalization normalization = pending->normalization, step = normalization;
+  if (normalization.dropout || normalization.residual.defined()) return Variable();
   normalization.dropout = step.dropout = mask;
   step.activation = {};
-  return record_fused(name, x, normalization, step);
+  return record_fused(name, x, normalization, step, *pending);
 }
 
 [[maybe_unused]] const bool registered = activation_fusions.add(fuse_activation) &&
@@ -118,8 +134,16 @@ Variable fuse_dropout(const char* name, const Variable& x, const DropoutMask& ma
 
 }  // namespace
 
-void DeferredNormalization::compute(const Array& y) const {
-  kernels(y).normalize(normalization, y);
+void DeferredNormalization::transform(const Array& x, const Array& y, std::int64_t begin,
+                                      std::int64_t end) const {
+  Normalization part = normalization;
+  part.x.array = x;
+  if (begin == 0 && end == y.size()) return kernels(y).normalize(part, y);
+  ChannelLayout& layout = part.x.layout;
+  layout.outer = (end - begin) / (layout.channels * layout.inner);
+  part.x.array = elements_of(x, begin, end);
+  if (part.residual.defined()) part.residual = elements_of(part.residual, begin, end);
+  kernels(y).normalize(part, elements_of(y, begin, end));
 }
 
 void DeferredGradient::compute(const Array& gx) const {
@@ -135,6 +159,16 @@ void normalize_into(const Variable& y, const Normalization& normalization,
   } else {
     kernels(y.array()).normalize(normalization, y.array());
   }
+}
+
+Ref<const DeferredParts> parts_to_normalize(const Variable& x, const Axes& reduced) {
+  const Ref<const DeferredParts> parts = pending_parts(x.body()->deferred());
+  if (!parts) return nullptr;
+  Axes pixels = channels_last_axes(x.ndim());
+  pixels.pop_back();
+  const bool fits = reduced == pixels && parts->unit() == x.shape(1) &&
+                    channels_last_view(x.metadata()).is_contiguous();
+  return fits ? parts : nullptr;
 }
 
 std::optional<Array> fuse_gradient(const Variable& gy, Normalization& normalization) {

@@ -198,12 +198,15 @@ Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, con
   const Axes reduced = normalization_axes(op, x, gamma, axis);
   check(op, x, std::array{gamma, beta, mean, var}, reduced);
   const Dtype dtype = wide_dtype(x.dtype());
-  const UnsharedMemory memory(x.array());
+  const std::array inputs{x, gamma, beta, mean, var};
+  const bool is_recorded = backprop_enabled() && any_requires_grad(inputs);
+  const Ref<const DeferredParts> source = is_recorded ? nullptr : parts_to_normalize(x, reduced);
+  const Array& array = source ? x.metadata() : x.array();
+  const UnsharedMemory memory(array);
   const Scaled scaled =
-      make_normalization(by_channels(x.array(), reduced), copy_of(as_vector(mean.array(), dtype)),
+      make_normalization(by_channels(array, reduced), copy_of(as_vector(mean.array(), dtype)),
                          as_vector(var.array(), dtype), as_vector(gamma.array(), dtype),
                          as_vector(beta.array(), dtype), eps);
-  const std::array inputs{x, gamma, beta, mean, var};
   auto back = [=](std::span<const Variable> gys, std::span<const int>, Node&) {
     return backprop_enabled()
                ? composed_fixed_gradients(inputs, gys[0], reduced, eps)
@@ -212,7 +215,12 @@ Variable fixed_batch_normalization(const Variable& x, const Variable& gamma, con
   const Array y = empty_like(scaled.normalization.x.array);
   const Variable result =
       record_all("FixedBatchNormalization", {&y, 1}, inputs, std::move(back))[0];
-  normalize_into(result, scaled.normalization, memory);
+  if (source) {
+    result.body()->defer(
+        make_ref<DeferredNormalization>(result.metadata(), scaled.normalization, source));
+  } else {
+    normalize_into(result, scaled.normalization, memory);
+  }
   return result;
 }
 

@@ -1,5 +1,7 @@
 #include "ops/convolution/convolution.h"
 
+#include <utility>
+
 #include "ops/convolution/cpu/channels_last.h"
 #include "ops/convolution/cpu/selection.h"
 
@@ -16,25 +18,35 @@ bool is_forward_depthwise(const Problem& problem) {
   return problem.pass == Pass::forward && is_depthwise(problem) && has_common_images(problem);
 }
 
-// Whether the bias has been added. Dtypes that no algorithm supports are computed in float32.
-bool convolve(const Problem& given, const Array& bias) {
+// Returns what it has left of the epilogue. Dtypes that no algorithm supports are computed in
+// float32.
+Epilogue convolve(const Problem& given, Epilogue epilogue) {
   const Problem problem = with_arithmetic(given);
   // Only this one reads planes of channels as they are.
   const bool has_planes = is_forward_depthwise(problem) && !is_channels_last(problem.x);
   const Algorithm* const algorithm =
       has_planes && kDepthwise.supports(problem) ? &kDepthwise : select(problem);
-  if (algorithm != nullptr) {
-    const bool adds = bias.defined() && algorithm->adds_bias;
-    algorithm->run(problem, {adds ? contiguous(cast(bias, Dtype::float32)) : Array()});
-    return adds;
+  if (algorithm == nullptr) {
+    in_float32(problem,
+               [&](const Problem& wide) { epilogue.bias = convolve(wide, {epilogue.bias}).bias; });
+    return epilogue;
   }
-  bool added = false;
-  in_float32(problem, [&](const Problem& wide) { added = convolve(wide, bias); });
-  return added;
+  Epilogue now;
+  if (algorithm->adds_bias && epilogue.bias.defined()) {
+    now.bias = contiguous(cast(std::exchange(epilogue.bias, Array()), Dtype::float32));
+  }
+  if (algorithm->has_parts && !has_planes && !epilogue.bias.defined()) {
+    std::swap(now.pass, epilogue.pass);
+  }
+  algorithm->run(problem, now);
+  return epilogue;
 }
 
-void run_on_cpu(const Problem& problem, const Array& bias) {
-  if (!convolve(problem, bias) && bias.defined()) add_bias(problem.result(), bias);
+void run_on_cpu(const Problem& problem, const Epilogue& epilogue) {
+  const Epilogue left = convolve(problem, epilogue);
+  const Array& result = problem.result();
+  if (left.bias.defined()) add_bias(result, left.bias);
+  if (left.pass) left.pass(0, result.size());
 }
 
 bool add_weight_grad(const Problem& given) {
@@ -52,7 +64,10 @@ bool prefers_channels_last(const Problem& problem) {
 }  // namespace
 }  // namespace convolution
 
-[[maybe_unused]] const bool registered = convolution_kernels.add(
-    0, {convolution::run_on_cpu, convolution::prefers_channels_last, convolution::add_weight_grad});
+[[maybe_unused]] const bool registered =
+    convolution_kernels.add(0, {.run = convolution::run_on_cpu,
+                                .prefers_channels_last = convolution::prefers_channels_last,
+                                .add_weight_grad = convolution::add_weight_grad,
+                                .has_parts = true});
 
 }  // namespace renga

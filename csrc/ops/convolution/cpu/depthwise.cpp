@@ -11,6 +11,7 @@
 namespace renga::convolution {
 namespace {
 
+using depthwise::ColumnPattern;
 using depthwise::GatherKernel;
 using depthwise::PackedFilters;
 using depthwise::PlaneKernel;
@@ -37,21 +38,33 @@ void convolve_planes(const Problem& problem, const Array& bias) {
   output.finish();
 }
 
-// Forward and input gradient.
-void gather(const Problem& problem, const Array& bias) {
+ColumnPattern pattern_of(const Problem& problem) {
+  const Window& window = problem.window;
+  const std::int64_t stride = window.stride[1], pad = window.pad[1];
+  ColumnPattern pattern{1, stride};
   const bool forward = problem.pass == Pass::forward;
-  if (forward && !is_channels_last(problem.x)) return convolve_planes(problem, bias);
-  const std::int64_t stride = problem.window.stride[1];
+  if (!forward) pattern = {.period = stride, .step = 1, .is_reversed = true};
+  if (window.dilate[1] == 1 && pattern.period == 1) {
+    pattern.first = forward ? -pad : pad - (problem.W.shape(3) - 1);
+  }
+  return pattern;
+}
+
+// Forward and input gradient.
+void gather(const Problem& problem, const Epilogue& epilogue) {
+  const bool forward = problem.pass == Pass::forward;
+  if (forward && !is_channels_last(problem.x)) return convolve_planes(problem, epilogue.bias);
   const IndexMap map = forward ? map_y_to_x(problem) : map_x_to_y(problem);
-  const std::int64_t period = forward ? 1 : stride, step = forward ? stride : 1;
+  const ColumnPattern pattern = pattern_of(problem);
   const ChannelsLastOutput output(problem.result());
   const Array input = dense_channels_last(problem.first());
   const PackedFilters filters(problem.W);
-  const Array initial = initial_sums(problem, bias);
+  const Array initial = initial_sums(problem, epilogue.bias);
   if (input.dtype() == Dtype::bfloat16) {
-    GatherKernel<bfloat16>(input, filters, map, period, step, output.dense(), initial).run();
+    GatherKernel<bfloat16>(input, filters, map, pattern, output.dense(), initial)
+        .run(epilogue.pass);
   } else {
-    GatherKernel<float>(input, filters, map, period, step, output.dense(), initial).run();
+    GatherKernel<float>(input, filters, map, pattern, output.dense(), initial).run(epilogue.pass);
   }
   output.finish();
 }
@@ -67,20 +80,25 @@ void weight_grad(const Problem& problem) {
 
 bool supports(const Problem& problem) { return is_common(problem) && is_depthwise(problem); }
 
-// oneDNN keeps pixels that several kernel offsets read in registers, which pays for large kernels;
-// its depthwise weight gradient takes five times as long as renga's.
+// For large kernels oneDNN is faster than an inner loop that loads pixels again for each kernel
+// offset; its depthwise weight gradient takes five times as long as renga's.
 double cost(const Problem& problem) {
-  const bool is_fastest = problem.pass == Pass::weight_grad || problem.W.shape(3) <= 3;
+  const bool is_fastest = problem.pass == Pass::weight_grad || problem.W.shape(3) <= 3 ||
+                          depthwise::is_adjoining(pattern_of(problem), problem.W.shape(3));
   return is_fastest ? no_cost(problem) : highest_cost(problem);
 }
 
 void run(const Problem& problem, const Epilogue& epilogue) {
-  problem.pass == Pass::weight_grad ? weight_grad(problem) : gather(problem, epilogue.bias);
+  problem.pass == Pass::weight_grad ? weight_grad(problem) : gather(problem, epilogue);
 }
 
 }  // namespace
 
-constinit const Algorithm kDepthwise{
-    .name = "depthwise", .supports = supports, .cost = cost, .run = run, .adds_bias = true};
+constinit const Algorithm kDepthwise{.name = "depthwise",
+                                     .supports = supports,
+                                     .cost = cost,
+                                     .run = run,
+                                     .adds_bias = true,
+                                     .has_parts = true};
 
 }  // namespace renga::convolution

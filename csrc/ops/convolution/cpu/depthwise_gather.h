@@ -3,10 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "devices/parallel.h"
 #include "devices/rounding.h"
+#include "lazy/deferred_parts.h"
+#include "ops/convolution/cpu/depthwise_columns.h"
 #include "ops/convolution/cpu/index_map.h"
 #include "simd/vector_group.h"
 
@@ -57,31 +60,55 @@ class PackedFilters {
   Array packed_;
 };
 
+// Which columns of the input a column of the result reads.
+struct ColumnPattern {
+  // In a row, except at its ends, columns `period` apart read the same kernel offsets, and input
+  // columns `step` apart.
+  std::int64_t period, step;
+  // The first input column of column 0, if those of a column adjoin, and whether later ones have
+  // earlier kernel offsets.
+  std::optional<std::int64_t> first = {};
+  bool is_reversed = false;
+};
+
+// Whether there is an inner loop in which each pixel is loaded once (depthwise_columns.h).
+inline bool is_adjoining(const ColumnPattern& pattern, std::int64_t kernel_columns) {
+  return pattern.first && pattern.step <= 2 &&
+         (kernel_columns == 3 || kernel_columns == 5 || kernel_columns == 7);
+}
+
 // Images are (N, H, W, C), row-major. The bias has one number per channel.
 template <class Pixel>
 class GatherKernel {
  public:
-  // In a row, except at its ends, columns `period` apart read the same kernel offsets, and input
-  // columns `step` apart.
   GatherKernel(const Array& input, const PackedFilters& filters, const IndexMap& map,
-               std::int64_t period, std::int64_t step, const Array& result, const Array& bias)
+               const ColumnPattern& pattern, const Array& result, const Array& bias)
       : input_(input),
         filters_(filters),
         row_map_(map.rows),
         column_map_(map.columns),
-        period_(period),
-        step_(step),
+        pattern_(pattern),
+        period_(pattern.period),
+        step_(pattern.step),
         result_(result),
         bias_(bias) {
     for (std::int64_t w = 0; w < columns(); ++w) starts_group_.push_back(starts_group(w));
   }
 
-  void run() const {
-    const std::int64_t cost = columns() * channels() * row_map_.offsets() * column_map_.offsets();
+  // Rows of the result go through `pass`, if there is one, while they are in the cache.
+  void run(const PartPass& pass) const {
+    constexpr std::int64_t kCached = 1 << 13;  // numbers
+    const std::int64_t size = columns() * channels();
+    const std::int64_t cost = size * row_map_.offsets() * column_map_.offsets();
+    const std::int64_t together = std::max<std::int64_t>(kCached / size, 1);
     parallel_for(result_.shape(0) * result_.shape(1), cost,
                  [&](std::int64_t begin, std::int64_t end) {
                    Sources sources;
-                   for (; begin < end; ++begin) gather_row(begin, sources);
+                   for (std::int64_t row = begin; row < end; begin = row) {
+                     const std::int64_t last = std::min(begin + together, end);
+                     for (; row < last; ++row) gather_row(row, sources);
+                     if (pass) pass(begin * size, last * size);
+                   }
                  });
   }
 
@@ -120,6 +147,7 @@ class GatherKernel {
   void gather_row(std::int64_t row, Sources& sources) const {
     find_rows(row, sources);
     Pixel* const to = result_.as<Pixel>() + row * columns() * channels();
+    if (is_adjoining(pattern_, column_map_.offsets())) return gather_adjoining(sources.rows, to);
     for (std::int64_t phase = 0; phase < period_; ++phase) {
       for (std::int64_t w = phase; w < columns();) {
         find_pixels(w, sources);
@@ -132,6 +160,52 @@ class GatherKernel {
         }
       }
     }
+  }
+
+  void gather_adjoining(const std::vector<Source>& rows, Pixel* to) const {
+    const auto with_step = [&]<int taps>(std::integral_constant<int, taps>) {
+      step_ == 1 ? gather_adjoining<taps, 1>(rows, to) : gather_adjoining<taps, 2>(rows, to);
+    };
+    switch (column_map_.offsets()) {
+      case 3:
+        return with_step(std::integral_constant<int, 3>{});
+      case 5:
+        return with_step(std::integral_constant<int, 5>{});
+      default:
+        return with_step(std::integral_constant<int, 7>{});
+    }
+  }
+
+  template <int taps, int step>
+  void gather_adjoining(const std::vector<Source>& rows, Pixel* to) const {
+    simd::dispatch_for<Pixel>([&, to ](auto target) __attribute__((always_inline)) {
+      using Target = decltype(target);
+      constexpr std::int64_t group = kColumnsAtOnce<Target>;
+      const std::int64_t offsets = row_map_.offsets() * column_map_.offsets();
+      const std::int64_t inputs = input_.shape(2);
+      constexpr std::int64_t kFar = 1 << 21;  // bytes that no core's own cache holds
+      const bool is_far = input_.size() * input_.itemsize() >= kFar;
+      std::vector<RowRead<Pixel>> reads(rows.size());
+      for (std::int64_t w = 0; w < columns(); w += group) {
+        const std::int64_t first = *pattern_.first + w * step;
+        const std::int64_t count = std::min(group, columns() - w);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          reads[i] = {rows[i].pixels + first * channels(),
+                      filters_.of(0) + rows[i].offset * PackedFilters::kBlock,
+                      is_far && rows[i].is_new};
+        }
+        const std::int64_t end = std::min((count - 1) * step + taps, inputs - first);
+        const ColumnRead read{channels(),
+                              offsets * PackedFilters::kBlock,
+                              static_cast<int>(std::max<std::int64_t>(-first, 0)),
+                              static_cast<int>(end),
+                              static_cast<int>(count),
+                              pattern_.is_reversed,
+                              is_far};
+        convolve_columns<Target, taps, step, Pixel>(reads, read, bias_.as<const float>(),
+                                                    to + w * channels());
+      }
+    });
   }
 
   void find_rows(std::int64_t row, Sources& sources) const {
@@ -208,6 +282,7 @@ class GatherKernel {
   const Array input_;
   const PackedFilters& filters_;
   const AxisIndexMap &row_map_, &column_map_;
+  const ColumnPattern pattern_;
   const std::int64_t period_, step_;
   const Array result_, bias_;
   std::vector<bool> starts_group_;  // by column

@@ -5,6 +5,7 @@
 #include "devices/parallel.h"
 #include "devices/rounding.h"
 #include "devices/single_thread.h"
+#include "ops/convolution/cpu/channels_last.h"
 #include "ops/convolution/cpu/cost.h"
 #include "ops/convolution/cpu/onednn.h"
 #include "ops/convolution/cpu/selection.h"
@@ -163,6 +164,69 @@ void weight_grad(const Problem& problem) {
   by_output_channels(problem);
 }
 
+// Whether each pixel of y is a product of the pixel of x at its place.
+bool is_pointwise(const Problem& problem) {
+  const auto& [stride, pad, dilate, groups] = problem.window;
+  const std::int64_t offsets = problem.W.size() / (problem.W.shape(0) * problem.W.shape(1));
+  return groups == 1 && offsets == 1 && stride == Dims::filled(stride.size(), 1) &&
+         pad == Dims::filled(pad.size(), 0);
+}
+
+// `count` pixels of a channels-last image, as one row of an image.
+Array row_of_pixels(const Array& image, std::int64_t begin, std::int64_t count) {
+  const std::int64_t channels = image.shape(1), item = image.itemsize(), step = channels * item;
+  return {image.storage(),
+          image.data() + begin * step,
+          {1, channels, 1, count},
+          {count * step, item, count * step, step},
+          image.dtype()};
+}
+
+// Calls body(i) for each part, on one thread each where there are many.
+template <class Body>
+void for_each_convolved(const Problem& problem, std::int64_t count, const Body& body) {
+  constexpr std::int64_t kMany = 16;
+  if (count < kMany) {
+    for (std::int64_t i = 0; i < count; ++i) body(i);
+    return;
+  }
+  const std::int64_t cost = problem.y.size() / count * (problem.W.size() / problem.W.shape(0)) / 8;
+  parallel_for(count, cost, [&](std::int64_t first, std::int64_t last) {
+    const SingleThread alone;
+    for (std::int64_t i = first; i < last; ++i) body(i);
+  });
+}
+
+// A forward pass whose parts go through `pass` while they are in the cache: rows of pixels, or
+// images.
+void convolve_parts(const Problem& problem, const PartPass& pass) {
+  constexpr std::int64_t kLeastPixels = 256, kNumbers = 1 << 16, kLargeImage = 1 << 15;
+  const Array &x = problem.x, &y = problem.y;
+  const std::int64_t channels = y.shape(1), pixels = y.size() / channels, samples = y.shape(0);
+  if (is_pointwise(problem) && is_channels_last(x)) {
+    const Window window{.stride = {1, 1}, .pad = {0, 0}, .dilate = {1, 1}};
+    const Array W = reshape_view(contiguous(problem.W), {channels, x.shape(1), 1, 1});
+    const std::int64_t most = std::max(kLeastPixels, kNumbers / (x.shape(1) + channels));
+    const std::int64_t step = divide_up(pixels, divide_up(pixels, most));
+    return for_each_convolved(problem, divide_up(pixels, step), [&](std::int64_t i) {
+      const std::int64_t begin = i * step, count = std::min(step, pixels - begin);
+      const Array from = row_of_pixels(x, begin, count), to = row_of_pixels(y, begin, count);
+      onednn_convolve({problem.pass, from, W, to, window, problem.cache, problem.arithmetic});
+      pass(begin * channels, (begin + count) * channels);
+    });
+  }
+  const std::int64_t size = y.size() / samples;
+  if (size < kLargeImage) {
+    onednn_convolve(problem);
+    return pass(0, y.size());
+  }
+  for_each_convolved(problem, samples, [&](std::int64_t i) {
+    const Array from = slice_view(x, 0, i, 1), to = slice_view(y, 0, i, 1);
+    onednn_convolve(problem.of(from, problem.W, to));
+    pass(i * size, (i + 1) * size);
+  });
+}
+
 bool supports(const Problem& problem) { return is_common(problem, 3); }
 
 // Kernel offsets on the padding are skipped. The output channels are computed in vectors of 16.
@@ -183,11 +247,13 @@ void run(const Problem& problem, const Epilogue& epilogue) {
   if (!onednn_supports(problem.x.dtype())) {
     return in_float32(problem, [&](const Problem& wide) { run(wide, epilogue); });
   }
-  problem.pass == Pass::weight_grad ? weight_grad(problem) : onednn_convolve(problem);
+  if (problem.pass == Pass::weight_grad) return weight_grad(problem);
+  epilogue.pass ? convolve_parts(problem, epilogue.pass) : onednn_convolve(problem);
 }
 
 }  // namespace
 
-constinit const Algorithm kDirect{"direct", supports, cost, run};
+constinit const Algorithm kDirect{
+    .name = "direct", .supports = supports, .cost = cost, .run = run, .has_parts = true};
 
 }  // namespace renga::convolution

@@ -55,14 +55,16 @@ constexpr std::array kAlgorithms{
     Algorithm{.name = "direct", .supports = supports_all, .run = direct},
 };
 
-void run_on_cuda(const Problem& problem, const Array& bias) {
+void run_on_cuda(const Problem& problem, const Epilogue& epilogue) {
   for (const Algorithm& algorithm : kAlgorithms) {
     if (algorithm.supports(problem)) {
       algorithm.run(problem, {});
       break;
     }
   }
-  if (bias.defined()) add_bias(problem.result(), bias);
+  const Array& result = problem.result();
+  if (epilogue.bias.defined()) add_bias(result, epilogue.bias);
+  if (epilogue.pass) epilogue.pass(0, result.size());
 }
 
 [[maybe_unused]] const bool registered =

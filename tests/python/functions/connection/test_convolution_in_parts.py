@@ -1,0 +1,235 @@
+"""Without a graph, what follows a convolution goes over its parts: the same results.
+
+Values are those of the definition in float64; bits are those of operations that a hook
+keeps separate. Images are large enough for a convolution to be deferred until its
+result is accessed.
+"""
+
+import numpy as np
+import pytest
+
+import renga
+import renga.functions as F
+import renga.links as L
+
+EPS = 2e-5
+# Channels, outputs, kernel, stride, pad, groups, extent of the images.
+SHAPES = {
+    "pointwise": (24, 40, 1, 1, 0, 1, 32),
+    "strided": (24, 40, 1, 2, 0, 1, 45),
+    "dense": (32, 32, 3, 1, 1, 1, 24),
+    "direct": (3, 24, 3, 2, 1, 1, 64),
+    "depthwise": (40, 40, 3, 1, 1, 40, 25),
+    "strided depthwise": (40, 40, 5, 2, 2, 40, 41),
+    "wide depthwise": (24, 24, 7, 1, 3, 24, 29),
+    "grouped": (32, 64, 3, 1, 1, 4, 20),
+}
+shapes = pytest.mark.parametrize("name", SHAPES)
+STEPS = {
+    "relu": (F.relu, lambda h: np.maximum(h, 0)),
+    "leaky_relu": (F.leaky_relu, lambda h: np.where(h > 0, h, 0.2 * h)),
+    "relu6": (F.relu6, lambda h: np.clip(h, 0, 6)),
+    "hard_swish": (F.hard_swish, lambda h: h * np.clip(h + 3, 0, 6) / 6),
+    "silu": (F.silu, lambda h: h / (1 + np.exp(-h))),
+    "sigmoid": (F.sigmoid, lambda h: 1 / (1 + np.exp(-h))),
+    "tanh": (F.tanh, np.tanh),
+    "hard_sigmoid": (F.hard_sigmoid, lambda h: np.clip(0.2 * h + 0.5, 0, 1)),
+}
+
+
+def operands(name, seed=0):
+    channels, outputs, ksize, _, _, groups, extent = SHAPES[name]
+    rng = np.random.RandomState(seed)
+    x = rng.normal(size=(3, extent, extent, channels)).astype("f")
+    W = rng.normal(size=(outputs, channels // groups, ksize, ksize)).astype("f")
+    b, gamma, beta, mean = rng.normal(size=(4, outputs)).astype("f")
+    var = rng.uniform(20, 200, outputs).astype("f")
+    return x.transpose(0, 3, 1, 2), W, b, (gamma, beta, mean, var)
+
+
+def definition(x, W, b, name):
+    *_, stride, pad, groups, _ = SHAPES[name]
+    x = np.pad(x.astype("d"), ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+    windows = np.lib.stride_tricks.sliding_window_view(x, W.shape[2:], (2, 3))
+    windows = windows[:, :, ::stride, ::stride]
+    parts = zip(np.split(windows, groups, 1), np.split(W.astype("d"), groups))
+    y = [np.einsum("nihwkl,oikl->nohw", p, w, optimize=True) for p, w in parts]
+    return np.concatenate(y, 1) + b.astype("d").reshape(1, -1, 1, 1)
+
+
+def normalized(h, statistics):
+    gamma, beta, mean, var = (p.astype("d").reshape(1, -1, 1, 1) for p in statistics)
+    return (h - mean) / np.sqrt(var + EPS) * gamma + beta
+
+
+def convolved(x, W, b, name):
+    *_, stride, pad, groups, _ = SHAPES[name]
+    # The image is an operation's result, whose memory is the core's.
+    h = renga.as_variable(x) * 1.0
+    return F.convolution_2d(h, W, b, stride, pad, groups=groups)
+
+
+def parameters(W, b):
+    return renga.Parameter(W), renga.Parameter(b)
+
+
+@pytest.fixture(autouse=True)
+def evaluation():
+    with renga.no_backprop_mode(), renga.using_config("train", False):
+        yield
+
+
+@shapes
+@pytest.mark.parametrize("step", ["relu", "relu6", "silu"])
+def test_normalization_and_activation(name, step):
+    x, W, b, statistics = operands(name)
+    function, expected = STEPS[step]
+    W, b = parameters(W, b)
+
+    def run():
+        h = F.fixed_batch_normalization(convolved(x, W, b, name), *statistics)
+        return function(h).array
+
+    y = run()
+    h = normalized(definition(x, W.array, b.array, name), statistics)
+    np.testing.assert_allclose(y, expected(h), 1e-4, 1e-4)
+    with renga.function_hooks.TimerHook():
+        np.testing.assert_array_equal(run(), y)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_activation_of_a_convolution(step):
+    x, W, b, _ = operands("pointwise")
+    function, expected = STEPS[step]
+    parts = parameters(W, b)
+    y = function(convolved(x, *parts, "pointwise")).array
+    np.testing.assert_allclose(
+        y, expected(definition(x, W, b, "pointwise")), 1e-4, 1e-4
+    )
+    with renga.function_hooks.TimerHook():
+        separate = function(convolved(x, *parts, "pointwise")).array
+    np.testing.assert_array_equal(y, separate)
+
+
+@shapes
+def test_a_residual_and_the_activation_after_it(name):
+    x, W, b, statistics = operands(name)
+    h = normalized(definition(x, W, b, name), statistics)
+    residual = np.random.RandomState(1).normal(size=h.shape).astype("f")
+    W, b = parameters(W, b)
+    rows = np.ascontiguousarray(residual.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+
+    def run(step):
+        other = renga.as_variable(rows) * 1.0
+        before = convolved(x, W, b, name)
+        return step(other + F.fixed_batch_normalization(before, *statistics)).array
+
+    for step, expected in list(STEPS.values())[:3]:
+        y = run(step)
+        np.testing.assert_allclose(y, expected(h + residual), 1e-4, 1e-4)
+        with renga.function_hooks.TimerHook():
+            np.testing.assert_array_equal(run(step), y)
+
+
+@pytest.mark.parametrize("name", ["pointwise", "depthwise", "dense"])
+def test_bfloat16(name):
+    x, W, b, statistics = operands(name)
+    parts = parameters(W, b)
+
+    def run():
+        h = F.fixed_batch_normalization(convolved(x, *parts, name), *statistics)
+        return F.cast(F.hard_swish(h), "f").array
+
+    with renga.using_config("dtype", renga.mixed_bfloat16):
+        y = run()
+        with renga.function_hooks.TimerHook():
+            np.testing.assert_array_equal(run(), y)
+    h = normalized(definition(x, W, b, name), statistics)
+    expected = h * np.clip(h + 3, 0, 6) / 6
+    np.testing.assert_allclose(y, expected, 0.1, 0.1)
+
+
+def test_what_is_in_between_is_right_whenever_it_is_read():
+    x, W, b, statistics = operands("pointwise")
+    expected = definition(x, W, b, "pointwise")
+    h = convolved(x, *parameters(W, b), "pointwise")
+    n = F.fixed_batch_normalization(h, *statistics)
+    y, other = F.silu(n), F.relu(h)
+    assert h.shape == n.shape == expected.shape
+    bend = STEPS["silu"][1](normalized(expected, statistics))
+    np.testing.assert_allclose(y.array, bend, 1e-4, 1e-4)
+    np.testing.assert_allclose(h.array, expected, 1e-4, 1e-4)
+    np.testing.assert_allclose(other.array, np.maximum(expected, 0), 1e-4, 1e-4)
+    np.testing.assert_allclose(n.array, normalized(expected, statistics), 1e-4, 1e-4)
+
+
+def test_later_changes_have_no_effect():
+    x, W, b, statistics = operands("pointwise")
+    expected = normalized(definition(x, W, b, "pointwise"), statistics)
+    weights, bias = parameters(W.copy(), b.copy())
+    image, statistics = x.copy(), [p.copy() for p in statistics]
+    variable = renga.as_variable(image) * 1.0
+    ys = [F.convolution_2d(v, weights, bias) for v in (image, variable)]
+    ys = [F.fixed_batch_normalization(y, *statistics) for y in ys]
+    image[...] = 0
+    for array in (variable.array, weights.array, bias.array, *statistics):
+        array[...] = 0
+    for y in ys:
+        np.testing.assert_allclose(y.array, expected, 1e-4, 1e-4)
+
+
+def test_an_update_of_the_weights_comes_after_the_convolution():
+    x, W, b, _ = operands("pointwise")
+    link = L.Convolution2D(24, 40, 1, initialW=W, initial_bias=b)
+    y = F.relu(link(renga.as_variable(x) * 1.0))
+    optimizer = renga.optimizers.SGD(lr=1.0).setup(link)
+    for parameter in link.params():
+        parameter.grad = np.ones_like(parameter.array)
+    optimizer.update()
+    expected = np.maximum(definition(x, W, b, "pointwise"), 0)
+    np.testing.assert_allclose(y.array, expected, 1e-4, 1e-4)
+
+
+def test_the_precision_is_that_of_the_call():
+    x, W, b, _ = operands("dense")
+    parts = parameters(W, b)
+    with renga.using_config("compute_precision", "medium"):
+        y = convolved(x, *parts, "dense")
+        expected = convolved(x, *parts, "dense").array
+    np.testing.assert_array_equal(y.array, expected)
+
+
+def test_nan_stays():
+    x, W, b, statistics = operands("pointwise")
+    x[0, 0, 0, 0] = np.nan
+    h = convolved(x, *parameters(W, b), "pointwise")
+    y = F.relu6(F.fixed_batch_normalization(h, *statistics)).array
+    assert np.isnan(y[0, :, 0, 0]).all() and np.isnan(y).sum() == y.shape[1]
+
+
+def test_hooks_see_every_operation():
+    x, W, b, statistics = operands("depthwise")
+    parts = parameters(W, b)
+    with renga.profiler() as profile:
+        h = F.fixed_batch_normalization(convolved(x, *parts, "depthwise"), *statistics)
+        F.relu6(h)
+    calls = {row.name: row.calls for row in profile.rows()}
+    names = ("convolution_2d", "fixed_batch_normalization", "clipped_relu")
+    assert [calls[name] for name in names] == [1, 1, 1]
+
+
+def test_what_has_a_graph_keeps_it():
+    """The residual's gradient reaches it beside a normalization without a graph."""
+    x, W, b, statistics = operands("pointwise")
+    h = normalized(definition(x, W, b, "pointwise"), statistics)
+    before = convolved(x, *parameters(W, b), "pointwise")
+    n = F.fixed_batch_normalization(before, *statistics)
+    with renga.force_backprop_mode():
+        r = renga.Variable(np.zeros_like(n.array))
+        n = F.fixed_batch_normalization(
+            convolved(x, *(p.array for p in parameters(W, b)), "pointwise"), *statistics
+        )
+        y = F.relu(n + r * 1.0)
+        F.sum(y).backward()
+    np.testing.assert_array_equal(r.grad, h > 0)
+    np.testing.assert_allclose(y.array, np.maximum(h, 0), 1e-4, 1e-4)
