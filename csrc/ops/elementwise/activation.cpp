@@ -183,11 +183,16 @@ Variable tanh(const Variable& x) {
 }
 
 Variable activation_grad(const Activation& activation, const Array& y, const Variable& gy) {
-  // y has the sign of x, so that x need not be saved.
-  if (activation.kind == Activation::Kind::relu) {
-    return piecewise_grad("ReLUGrad", Binary::relu_grad, 0, y, gy);
+  // y has the sign of x, and tells whether x is below a limit, so that x need not be saved.
+  const double p = activation.p;
+  switch (activation.kind) {
+    case Activation::Kind::relu:
+      return piecewise_grad("ReLUGrad", Binary::relu_grad, 0, y, gy);
+    case Activation::Kind::clipped_relu:
+      return piecewise_grad("ClippedReLUGrad", Binary::clipped_relu_grad, p, y, gy);
+    default:
+      return piecewise_grad("LeakyReLUGrad", Binary::leaky_relu_grad, p, y, gy);
   }
-  return piecewise_grad("LeakyReLUGrad", Binary::leaky_relu_grad, activation.slope, y, gy);
 }
 
 Variable relu(const Variable& x) {
@@ -253,12 +258,15 @@ Variable clipped_relu(const Variable& x, double z) {
   require(is_float(x.dtype()), "clipped_relu: expected a float dtype, got ", x.dtype());
   // y tells where x is inside, if z is compared as it is stored in y.
   const double limit = rounded(z, x.dtype());
+  const char* name = "ClippedReLU";
+  const Activation clipped{Activation::Kind::clipped_relu, limit};
+  if (limit > 0) {
+    if (Variable y = activation_fusions.apply(name, x, clipped); y.defined()) return y;
+  }
   if (Variable y = map_parts(Unary::clipped_relu, x, limit); y.defined()) return y;
   const Array y = apply(Unary::clipped_relu, x.array(), limit);
-  auto vjp_x = [=](const Variable& gy) {
-    return piecewise_grad("ClippedReLUGrad", Binary::clipped_relu_grad, limit, y, gy);
-  };
-  return record("ClippedReLU", y, {{x, vjp_x}});
+  auto vjp_x = [=](const Variable& gy) { return activation_grad(clipped, y, gy); };
+  return record(name, y, {{x, vjp_x}});
 }
 
 Variable hard_sigmoid(const Variable& x) {

@@ -31,9 +31,9 @@ Variable tanh_grad(const Variable& y, const Variable& gy);
 
 // A piecewise linear activation, as kernels that are fused with it take it.
 struct Activation {
-  enum class Kind : std::uint8_t { none, relu, leaky_relu };
+  enum class Kind : std::uint8_t { none, relu, leaky_relu, clipped_relu };
   Kind kind = Kind::none;
-  double slope = 1;  // of leaky_relu, above 0
+  double p = 1;  // the slope of leaky_relu, above 0, or the upper limit of clipped_relu
 };
 // gy times the slope of the activation with output y.
 Variable activation_grad(const Activation& activation, const Array& y, const Variable& gy);

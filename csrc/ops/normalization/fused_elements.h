@@ -50,20 +50,43 @@ struct LeakyRelu {
   }
 };
 
-// Either of them, chosen at run time.
+template <class S>
+struct ClippedRelu {
+  RENGA_INLINE static constexpr bool is_none() { return false; }
+  S limit;
+  template <class T, class L, class V>
+  RENGA_INLINE V value(L, const V& v) const {
+    const V least = v < V{} ? V{} : v;
+    return least > V{} + limit ? V{} + limit : least;
+  }
+  // Numbers that are rounded to the limit are not below it.
+  template <class T, class L, class V>
+  RENGA_INLINE V gradient(L, const V& y, const V& gy) const {
+    return y > V{} ? (L::template rounded_to<T>(y) < V{} + limit ? gy : V{}) : V{};
+  }
+};
+
+// Any of them, chosen at run time.
 template <class S>
 struct Rectifier {
   RENGA_INLINE static constexpr bool is_none() { return false; }
-  bool is_leaky;
-  S slope;
+  Activation::Kind kind;
+  S p;
   template <class T, class L, class V>
   RENGA_INLINE V value(L l, const V& v) const {
-    return is_leaky ? LeakyRelu<S>{slope}.template value<T>(l, v) : Relu{}.value<T>(l, v);
+    if (kind == Activation::Kind::leaky_relu) return LeakyRelu<S>{p}.template value<T>(l, v);
+    if (kind == Activation::Kind::clipped_relu) return ClippedRelu<S>{p}.template value<T>(l, v);
+    return Relu{}.value<T>(l, v);
   }
   template <class T, class L, class V>
   RENGA_INLINE V gradient(L l, const V& y, const V& gy) const {
-    return is_leaky ? LeakyRelu<S>{slope}.template gradient<T>(l, y, gy)
-                    : Relu{}.gradient<T>(l, y, gy);
+    if (kind == Activation::Kind::leaky_relu) {
+      return LeakyRelu<S>{p}.template gradient<T>(l, y, gy);
+    }
+    if (kind == Activation::Kind::clipped_relu) {
+      return ClippedRelu<S>{p}.template gradient<T>(l, y, gy);
+    }
+    return Relu{}.gradient<T>(l, y, gy);
   }
 };
 
@@ -170,10 +193,9 @@ template <class Visit>
 void visit_elements(const Normalization& normalization, const Visit& visit) {
   visit_dtype(normalization.x.array.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {
-      const auto [kind, slope] = normalization.activation;
+      const auto [kind, p] = normalization.activation;
       if (kind == Activation::Kind::none) return visit(typed<T>(normalization, Identity{}));
-      visit(typed<T>(normalization, Rectifier<Compute<T>>{kind == Activation::Kind::leaky_relu,
-                                                          static_cast<Compute<T>>(slope)}));
+      visit(typed<T>(normalization, Rectifier<Compute<T>>{kind, static_cast<Compute<T>>(p)}));
     }
   });
 }
@@ -184,14 +206,16 @@ void visit_types(const Normalization& normalization, const Visit& visit) {
   visit_dtype(normalization.x.array.dtype(), [&]<class T>(Type<T>) {
     if constexpr (is_floating<T>) {
       using S = Compute<T>;
+      const S p = static_cast<S>(normalization.activation.p);
       switch (normalization.activation.kind) {
         case Activation::Kind::none:
           return visit(typed<T>(normalization, Identity{}));
         case Activation::Kind::relu:
           return visit(typed<T>(normalization, Relu{}));
         case Activation::Kind::leaky_relu:
-          return visit(typed<T>(normalization,
-                                LeakyRelu<S>{static_cast<S>(normalization.activation.slope)}));
+          return visit(typed<T>(normalization, LeakyRelu<S>{p}));
+        case Activation::Kind::clipped_relu:
+          return visit(typed<T>(normalization, ClippedRelu<S>{p}));
       }
     }
   });

@@ -1,6 +1,6 @@
 // Batch normalization fused with the activation and the dropout after it, forward and backward, or
 // with the addition of a residual and the activation after that, forward. A normalization is
-// deferred (lazy/deferred.h); rewrites of add, relu, leaky_relu and dropout extend the deferred
+// deferred (lazy/deferred.h); rewrites of add, relu, its relatives and dropout extend the deferred
 // computation, which then makes one pass over memory. Without a graph, that of what is computed
 // part after part (lazy/deferred_parts.h) goes over each part.
 #pragma once

@@ -97,7 +97,7 @@ class GatherKernel {
 
   // Rows of the result go through `pass`, if there is one, while they are in the cache.
   void run(const PartPass& pass) const {
-    constexpr std::int64_t kCached = 1 << 13;  // numbers
+    constexpr std::int64_t kCached = 1 << 14;  // numbers
     const std::int64_t size = columns() * channels();
     const std::int64_t cost = size * row_map_.offsets() * column_map_.offsets();
     const std::int64_t together = std::max<std::int64_t>(kCached / size, 1);

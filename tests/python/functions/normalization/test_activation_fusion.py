@@ -12,9 +12,11 @@ import renga.functions as F
 from renga import gradient_check
 
 SHAPE, AXES, EPS = (8, 24, 10, 10), (0, 2, 3), 2e-5
+# Functions with their slopes below 0 and their limits.
 ACTIVATIONS = {
-    "relu": (F.relu, 0.0),
-    "leaky_relu": (lambda h: F.leaky_relu(h, 0.2), 0.2),
+    "relu": (F.relu, 0.0, np.inf),
+    "leaky_relu": (lambda h: F.leaky_relu(h, 0.2), 0.2, np.inf),
+    "clipped_relu": (lambda h: F.clipped_relu(h, 1.5), 0.0, 1.5),
 }
 LAYOUTS = ["channels first", "channels last"]
 activations = pytest.mark.parametrize("name", ACTIVATIONS)
@@ -40,17 +42,17 @@ def wide(p):
     return p.astype("d").reshape(1, -1, 1, 1)
 
 
-def definition(x, gamma, beta, gy, slope):
+def definition(x, gamma, beta, gy, slope, limit=np.inf):
     """Of activation(h): the values, h, and the gradients of x, gamma, beta and h."""
     x, gy = x.astype("d"), gy.astype("d")
     inverse = 1 / np.sqrt(x.var(AXES, keepdims=True) + EPS)
     hat = (x - x.mean(AXES, keepdims=True)) * inverse
     h = wide(gamma) * hat + wide(beta)
-    gh = np.where(h > 0, gy, slope * gy)
+    gh = np.where(h > 0, gy, slope * gy) * (h < limit)
     mean = gh.mean(AXES, keepdims=True)
     share = (gh * hat).mean(AXES, keepdims=True)
     gx = wide(gamma) * inverse * (gh - mean - hat * share)
-    y = np.where(h > 0, h, slope * h)
+    y = np.minimum(np.where(h > 0, h, slope * h), limit)
     return y, h, gx, (gh * hat).sum(AXES), gh.sum(AXES), gh
 
 
@@ -87,11 +89,13 @@ def run(name, arrays, look=lambda x, h, y: None):
 @pytest.mark.parametrize("dtype, tolerance", [("d", 1e-11), ("f", 2e-5), ("e", 1e-2)])
 def test_values_and_gradients(name, layout, dtype, tolerance):
     arrays = operands(dtype, layout)
-    y, _, *gradients, _ = definition(*arrays, ACTIVATIONS[name][1])
+    y, _, *gradients, _ = definition(*arrays, *ACTIVATIONS[name][1:])
     found = run(name, arrays)
     assert all(a.dtype == dtype for a in found)
     far = [y, gradients[0]]
-    near_kink = np.abs(definition(*arrays, 1)[1]) < (1e-2 if dtype == "e" else 1e-6)
+    h, limit = definition(*arrays, 1)[1], ACTIVATIONS[name][2]
+    distance = np.minimum(np.abs(h), np.abs(limit - h))
+    near_kink = distance < (1e-2 if dtype == "e" else 1e-6)
     for a, expected in zip(found[:2], far):
         np.testing.assert_allclose(
             a[~near_kink], expected[~near_kink], tolerance, tolerance
@@ -145,7 +149,7 @@ def test_looking_changes_no_bit(name, layout, dtype):
 @activations
 def test_what_is_in_between_is_right_whenever_it_is_read(name):
     arrays = operands("d")
-    y, h, _, _, _, gh = definition(*arrays, ACTIVATIONS[name][1])
+    y, h, _, _, _, gh = definition(*arrays, *ACTIVATIONS[name][1:])
     x = computed(arrays[0])
     between = F.batch_normalization(x, *arrays[1:3])
     out = ACTIVATIONS[name][0](between)
@@ -242,17 +246,18 @@ def test_fixed_statistics(name):
     mean, var = rng.normal(size=24), rng.uniform(0.5, 2, 24)
     scale = wide(gamma) / np.sqrt(wide(var) + EPS)
     h = (x - wide(mean)) * scale + wide(beta)
-    slope = ACTIVATIONS[name][1]
+    _, slope, limit = ACTIVATIONS[name]
     leaf = renga.Variable(x)
     y = ACTIVATIONS[name][0](
         F.fixed_batch_normalization(computed(leaf), gamma, beta, mean, var)
     )
-    expected = np.where(h > 0, h, slope * h)
+    expected = np.minimum(np.where(h > 0, h, slope * h), limit)
     y = y * 1.0
     np.testing.assert_allclose(y.array, expected, 1e-12, 1e-12)
     y.grad = gy
     y.backward()
-    np.testing.assert_allclose(leaf.grad, np.where(h > 0, gy, slope * gy) * scale)
+    gh = np.where(h > 0, gy, slope * gy) * (h < limit)
+    np.testing.assert_allclose(leaf.grad, gh * scale)
     with renga.no_backprop_mode():
         h = F.fixed_batch_normalization(computed(leaf), gamma, beta, mean, var)
         np.testing.assert_allclose(

@@ -27,16 +27,17 @@ def residual_for(x):
     return r
 
 
-def definition(x, gamma, beta, gy, residual, slope):
+def definition(x, gamma, beta, gy, residual, slope, limit=np.inf):
     """Of activation(normalized + residual): y, gradients of x, beta and residual."""
     x, gy = x.astype("d"), gy.astype("d")
     inverse = 1 / np.sqrt(x.var(AXES, keepdims=True) + EPS)
     hat = (x - x.mean(AXES, keepdims=True)) * inverse
     z = wide(gamma) * hat + wide(beta) + residual
-    gz = np.where(z > 0, gy, slope * gy)
+    gz = np.where(z > 0, gy, slope * gy) * (z < limit)
     projection = (gz * hat).mean(AXES, keepdims=True)
     gx = wide(gamma) * inverse * (gz - gz.mean(AXES, keepdims=True) - hat * projection)
-    return np.where(z > 0, z, slope * z), gx, gz.sum(AXES), gz
+    y = np.minimum(np.where(z > 0, z, slope * z), limit)
+    return y, gx, gz.sum(AXES), gz
 
 
 def run(name, arrays, residual, look=lambda h, z: None, swap=False):
@@ -59,12 +60,13 @@ def run(name, arrays, residual, look=lambda h, z: None, swap=False):
 def test_values_and_gradients(name, layout, swap, dtype, tolerance):
     arrays = operands(dtype, layout)
     residual = residual_for(arrays[0])
-    slope = ACTIVATIONS[name][1]
+    _, slope, limit = ACTIVATIONS[name]
     found = run(name, arrays, residual, swap=swap)
     assert all(a.dtype == dtype for a in found)
-    expected = definition(*arrays, residual.astype("d"), slope)
-    near = np.abs(definition(*arrays, residual.astype("d"), 1)[0])
-    away = near > (1e-2 if dtype == "e" else 1e-6)
+    expected = definition(*arrays, residual.astype("d"), slope, limit)
+    z = definition(*arrays, residual.astype("d"), 1)[0]
+    distance = np.minimum(np.abs(z), np.abs(limit - z))
+    away = distance > (1e-2 if dtype == "e" else 1e-6)
     for i in (0, 1, 3):
         np.testing.assert_allclose(
             found[i][away], expected[i][away], tolerance, tolerance
