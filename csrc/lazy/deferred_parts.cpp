@@ -34,7 +34,9 @@ void DeferredStep::compute_parts(const Array& y, const PartPass& pass) const {
 }
 
 Ref<const DeferredParts> pending_parts(const Deferred* deferred) {
-  return Ref<const DeferredParts>(dynamic_cast<const DeferredParts*>(deferred));
+  constexpr int kMost = 4;
+  const auto* const parts = dynamic_cast<const DeferredParts*>(deferred);
+  return Ref<const DeferredParts>(parts != nullptr && parts->depth() < kMost ? parts : nullptr);
 }
 
 Array elements_of(const Array& x, std::int64_t begin, std::int64_t end) {

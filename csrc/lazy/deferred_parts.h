@@ -21,17 +21,20 @@ class DeferredParts : public Deferred {
       : Deferred(y, inputs), unit_(unit) {}
 
   std::int64_t unit() const { return unit_; }
+  // How many computations this one follows.
+  int depth() const { return depth_; }
   // Computes the elements of y, which is as the deferred array is, and calls `pass`, if there is
   // one, for each part.
   virtual void compute_parts(const Array& y, const PartPass& pass) const = 0;
 
  protected:
   DeferredParts(const Array& y, const DeferredParts& source, const Array& other)
-      : Deferred(y, source, other), unit_(source.unit_) {}
+      : Deferred(y, source, other), unit_(source.unit_), depth_(source.depth_ + 1) {}
   void compute(const Array& y) const final { compute_parts(y, {}); }
 
  private:
   const std::int64_t unit_;
+  const int depth_ = 0;
 };
 
 // A function of single elements, of an array or of what is computed part after part.
@@ -57,7 +60,8 @@ class DeferredStep : public DeferredParts {
   const Ref<const DeferredParts> source_;  // computes x
 };
 
-// The pending computation of x, if it is one of parts.
+// The computation, if it is one of parts that another one may follow: each holds memory and calls
+// the one before it, so that they are few.
 Ref<const DeferredParts> pending_parts(const Deferred* deferred);
 
 // The elements from `begin` to before `end`, in the order of memory, of a dense array.

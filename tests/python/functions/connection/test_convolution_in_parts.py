@@ -199,6 +199,17 @@ def test_the_precision_is_that_of_the_call():
     np.testing.assert_array_equal(y.array, expected)
 
 
+def test_many_activations_in_a_row():
+    x, W, b, _ = operands("pointwise")
+    h = convolved(x, *parameters(W, b), "pointwise")
+    expected = definition(x, W, b, "pointwise")
+    for _ in range(1000):
+        h = F.tanh(h)
+    for _ in range(1000):
+        expected = np.tanh(expected)
+    np.testing.assert_allclose(h.array, expected, 1e-4)
+
+
 def test_nan_stays():
     x, W, b, statistics = operands("pointwise")
     x[0, 0, 0, 0] = np.nan
