@@ -203,11 +203,11 @@ def test_many_activations_in_a_row():
     x, W, b, _ = operands("pointwise")
     h = convolved(x, *parameters(W, b), "pointwise")
     expected = definition(x, W, b, "pointwise")
-    for _ in range(1000):
+    for _ in range(100):
         h = F.tanh(h)
-    for _ in range(1000):
+    for _ in range(100):
         expected = np.tanh(expected)
-    np.testing.assert_allclose(h.array, expected, 1e-4)
+    np.testing.assert_allclose(h.array, expected, 1e-4, 1e-4)
 
 
 def test_nan_stays():
