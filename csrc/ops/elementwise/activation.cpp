@@ -260,7 +260,8 @@ Variable clipped_relu(const Variable& x, double z) {
   const double limit = rounded(z, x.dtype());
   const char* name = "ClippedReLU";
   const Activation clipped{Activation::Kind::clipped_relu, limit};
-  if (limit > 0) {
+  // A fused gradient would compare with two numbers, which takes longer than separate passes.
+  if (limit > 0 && !(backprop_enabled() && x.requires_grad())) {
     if (Variable y = activation_fusions.apply(name, x, clipped); y.defined()) return y;
   }
   if (Variable y = map_parts(Unary::clipped_relu, x, limit); y.defined()) return y;

@@ -59,10 +59,10 @@ struct ClippedRelu {
     const V least = v < V{} ? V{} : v;
     return least > V{} + limit ? V{} + limit : least;
   }
-  // Numbers that are rounded to the limit are not below it.
+  // It is fused only where there is no gradient.
   template <class T, class L, class V>
-  RENGA_INLINE V gradient(L, const V& y, const V& gy) const {
-    return y > V{} ? (L::template rounded_to<T>(y) < V{} + limit ? gy : V{}) : V{};
+  RENGA_INLINE V gradient(L, const V&, const V& gy) const {
+    return gy;
   }
 };
 
@@ -82,9 +82,6 @@ struct Rectifier {
   RENGA_INLINE V gradient(L l, const V& y, const V& gy) const {
     if (kind == Activation::Kind::leaky_relu) {
       return LeakyRelu<S>{p}.template gradient<T>(l, y, gy);
-    }
-    if (kind == Activation::Kind::clipped_relu) {
-      return ClippedRelu<S>{p}.template gradient<T>(l, y, gy);
     }
     return Relu{}.gradient<T>(l, y, gy);
   }
