@@ -200,7 +200,7 @@ void for_each_convolved(const Problem& problem, std::int64_t count, const Body& 
 // A forward pass whose parts go through `pass` while they are in the cache: rows of pixels, or
 // images.
 void convolve_parts(const Problem& problem, const PartPass& pass) {
-  constexpr std::int64_t kLeastPixels = 512, kNumbers = 1 << 17, kLargeImage = 1 << 15;
+  constexpr std::int64_t kLeastPixels = 256, kNumbers = 1 << 16, kLargeImage = 1 << 15;
   const Array &x = problem.x, &y = problem.y;
   const std::int64_t channels = y.shape(1), pixels = y.size() / channels, samples = y.shape(0);
   if (is_pointwise(problem) && is_channels_last(x)) {
