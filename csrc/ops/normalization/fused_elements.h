@@ -59,14 +59,15 @@ struct ClippedRelu {
     const V least = v < V{} ? V{} : v;
     return least > V{} + limit ? V{} + limit : least;
   }
-  // It is fused only where there is no gradient.
   template <class T, class L, class V>
-  RENGA_INLINE V gradient(L, const V&, const V& gy) const {
-    return gy;
+  RENGA_INLINE V gradient(L, const V& y, const V& gy) const {
+    const V below = y < V{} + limit ? gy : V{};
+    return y > V{} ? below : V{};
   }
 };
 
-// Any of them, chosen at run time.
+// Any of them, chosen at run time; of the last one, which is fused where there is no graph, the
+// value alone.
 template <class S>
 struct Rectifier {
   RENGA_INLINE static constexpr bool is_none() { return false; }
