@@ -54,6 +54,12 @@ def cached_download(url: str) -> str:
     return download([url], _cache_path(url))
 
 
+def find_cached(url: str) -> str | None:
+    """The path of the copy of ``url`` that ``cached_download`` has kept, if any."""
+    path = _cache_path(url)
+    return path if os.path.exists(path) else None
+
+
 def _cache_path(url: str) -> str:
     """Where ``cached_download`` has its copy, here as in Chainer."""
     name = hashlib.md5(url.encode(), usedforsecurity=False).hexdigest()

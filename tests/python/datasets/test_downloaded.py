@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import io
+import pickle
 import struct
 import tarfile
 
@@ -188,6 +189,42 @@ def test_cifar_images_and_labels(cifar_archive):
         numpy.testing.assert_allclose(x, want, rtol=1e-6)
         numpy.testing.assert_array_equal(t, labels)
         assert t.dtype == numpy.int32
+
+
+@pytest.mark.parametrize("name", ["cifar-10", "cifar-100"])
+@pytest.mark.parametrize("is_harmful", [False, True])
+def test_the_archive_of_cifar_that_chainer_has_kept(root, name, is_harmful):
+    is_10 = name == "cifar-10"
+    members = ["train", "test"]
+    if is_10:
+        members = [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]
+    url = f"https://www.cs.toronto.edu/~kriz/{name}-python.tar.gz"
+    path = root / "_dl_cache" / hashlib.md5(url.encode()).hexdigest()
+    path.parent.mkdir(parents=True)
+    parts = []
+    with tarfile.open(path, "w:gz") as archive:
+        for member in members:
+            images = RNG.randint(0, 256, (2, 3072)).astype(numpy.uint8)
+            labels = RNG.randint(0, 10, 2).tolist()
+            content = {b"data": images, b"filenames": [b"a.png", b"b.png"]}
+            content[b"labels" if is_10 else b"fine_labels"] = labels
+            data = pickle.dumps(print if is_harmful else content, protocol=3)
+            folder = "cifar-10-batches-py" if is_10 else "cifar-100-python"
+            info = tarfile.TarInfo(f"{folder}/{member}")
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+            parts.append((images, labels))
+    get = datasets.get_cifar10 if is_10 else datasets.get_cifar100
+    if is_harmful:
+        with pytest.raises(FileFormatError, match="a pickle of builtins.print"):
+            get()
+        return
+    train, test = get(ndim=1, scale=255.0)
+    images, labels = (numpy.concatenate(arrays) for arrays in zip(*parts))
+    x, t = columns([*train, *test])
+    numpy.testing.assert_array_equal(x, images)
+    numpy.testing.assert_array_equal(t, labels)
+    assert len(test) == 2
 
 
 def test_cifar_options(cifar_archive):
