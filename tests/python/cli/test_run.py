@@ -216,7 +216,12 @@ def test_no_rank_outlives_its_launcher(tmp_path, way, number, status):
     if way == "launch":
         program = RANK.replace("sys.argv[-1]", repr(str(tmp_path)))
         command = ["-c", LAUNCH, program]
-    with subprocess.Popen([sys.executable, *command], stdin=subprocess.DEVNULL) as job:
+    with subprocess.Popen(
+        [sys.executable, *command],
+        stdin=subprocess.DEVNULL,
+        # A shell has what it runs in the background ignore this signal.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as job:
         files = [tmp_path / "0", tmp_path / "1"]
         end = time.monotonic() + 60
         while not all(f.exists() for f in files) and time.monotonic() < end:
