@@ -72,10 +72,8 @@ struct DeferredMap final : DeferredStep {
       : DeferredStep(y, source, Array()), map(map), p(p) {}
   void transform(const Array& x, const Array& y, std::int64_t begin,
                  std::int64_t end) const override {
-    const bool is_whole = begin == 0 && end == y.size();
-    const Array from = is_whole ? x : elements_of(x, begin, end);
-    const Array to = is_whole ? y : elements_of(y, begin, end);
-    elementwise_kernels.on(y.device()).unary(map, p, 0, from, to);
+    elementwise_kernels.on(y.device())
+        .unary(map, p, 0, elements_of(x, begin, end), elements_of(y, begin, end));
   }
   const Unary map;
   const double p;

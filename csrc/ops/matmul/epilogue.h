@@ -1,5 +1,4 @@
-// An epilogue says what is added to the sums of a product or a convolution before they are rounded
-// and written.
+// An epilogue says what is added to the sums of a product before they are rounded and written.
 #pragma once
 
 #include "tensor/array.h"
@@ -7,7 +6,7 @@
 namespace renga {
 
 struct Epilogue {
-  Array bias = {};  // a number for each column or channel, of any float dtype; or undefined
+  Array bias = {};           // a number for each column, of any float dtype; or undefined
   bool accumulates = false;  // adds to what is in the result
 };
 

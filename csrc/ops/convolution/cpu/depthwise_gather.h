@@ -88,8 +88,6 @@ class GatherKernel {
         row_map_(map.rows),
         column_map_(map.columns),
         pattern_(pattern),
-        period_(pattern.period),
-        step_(pattern.step),
         result_(result),
         bias_(bias) {
     for (std::int64_t w = 0; w < columns(); ++w) starts_group_.push_back(starts_group(w));
@@ -132,11 +130,11 @@ class GatherKernel {
 
   bool starts_group(std::int64_t w) const {
     for (int j = 1; j < kGroup; ++j) {
-      if (w + j * period_ >= columns()) return false;
+      if (w + j * pattern_.period >= columns()) return false;
       for (std::int64_t k = 0; k < column_map_.offsets(); ++k) {
         const std::int64_t first = column_map_.inputs_of(w)[k];
-        const std::int64_t other = column_map_.inputs_of(w + j * period_)[k];
-        if (first == AxisIndexMap::kOutside ? other != first : other != first + j * step_) {
+        const std::int64_t other = column_map_.inputs_of(w + j * pattern_.period)[k];
+        if (first == AxisIndexMap::kOutside ? other != first : other != first + j * pattern_.step) {
           return false;
         }
       }
@@ -148,15 +146,15 @@ class GatherKernel {
     find_rows(row, sources);
     Pixel* const to = result_.as<Pixel>() + row * columns() * channels();
     if (is_adjoining(pattern_, column_map_.offsets())) return gather_adjoining(sources.rows, to);
-    for (std::int64_t phase = 0; phase < period_; ++phase) {
+    for (std::int64_t phase = 0; phase < pattern_.period; ++phase) {
       for (std::int64_t w = phase; w < columns();) {
         find_pixels(w, sources);
         if (starts_group_[static_cast<std::size_t>(w)]) {
           gather<kGroup>(sources, to + w * channels());
-          w += kGroup * period_;
+          w += kGroup * pattern_.period;
         } else {
           gather<1>(sources, to + w * channels());
-          w += period_;
+          w += pattern_.period;
         }
       }
     }
@@ -164,7 +162,8 @@ class GatherKernel {
 
   void gather_adjoining(const std::vector<Source>& rows, Pixel* to) const {
     const auto with_step = [&]<int taps>(std::integral_constant<int, taps>) {
-      step_ == 1 ? gather_adjoining<taps, 1>(rows, to) : gather_adjoining<taps, 2>(rows, to);
+      pattern_.step == 1 ? gather_adjoining<taps, 1>(rows, to)
+                         : gather_adjoining<taps, 2>(rows, to);
     };
     switch (column_map_.offsets()) {
       case 3:
@@ -241,8 +240,9 @@ class GatherKernel {
   // Writes `group` columns, `period` apart from `to` on. The sources are those of the first one.
   template <int group>
   void gather(const Sources& sources, Pixel* to) const {
-    const std::int64_t result_step = period_ * channels(), input_step = step_ * channels();
-    const std::int64_t between = step_ > 1 ? channels() : 0;
+    const std::int64_t result_step = pattern_.period * channels(),
+                       input_step = pattern_.step * channels();
+    const std::int64_t between = pattern_.step > 1 ? channels() : 0;
     dispatch_for<Pixel>([&, to ](auto target) __attribute__((always_inline)) {
       simd::for_each_group<decltype(target), 4 / group>(
           channels(), [&](std::int64_t c, auto x) __attribute__((always_inline)) {
@@ -283,7 +283,6 @@ class GatherKernel {
   const PackedFilters& filters_;
   const AxisIndexMap &row_map_, &column_map_;
   const ColumnPattern pattern_;
-  const std::int64_t period_, step_;
   const Array result_, bias_;
   std::vector<bool> starts_group_;  // by column
 };
