@@ -33,6 +33,10 @@ class Machine:
         node_groups: ``node_bandwidth`` in all-reduces of so many ranks of a node, as
             pairs of their number and bytes per second: in a cube mesh of links, fewer
             ranks have fewer links among them. It is for ``algorithms`` only.
+        adapter_ranks: of a node that are beside an adapter; 0 is all. A group of ranks
+            that has one of them sends by it, others by way of the processor.
+        detour: the part of ``bandwidth`` that messages by way of the processor reach.
+            Virtual ranks send at all of it.
 
     Raises:
         TypeError: what should be a number is none.
@@ -50,10 +54,14 @@ class Machine:
     switches: tuple[Level, ...] = ()
     algorithms: tuple[str, ...] = ()
     node_groups: tuple[tuple[int, float], ...] = ()
+    adapter_ranks: int = 0
+    detour: float = 1.0
 
     def __post_init__(self) -> None:
         check_count("Machine: intra_size", self.intra_size)
         check_count("Machine: adapters", self.adapters, 0)
+        check_count("Machine: adapter_ranks", self.adapter_ranks, 0)
+        check_number("Machine: detour", self.detour, 0, is_above=True)
         check_count("Machine: leaf_nodes", self.leaf_nodes, 0)
         for name in ("", "node_"):
             bandwidth = getattr(self, f"{name}bandwidth")
@@ -119,7 +127,12 @@ class Machine:
             below *= size
             share = min(share, level.capacity / below / self.bandwidth)
             size = level.size
-        return share
+        return share * self._reached(self.intra_size)
+
+    def _reached(self, groups: int) -> float:
+        """The part of ``bandwidth`` if so many groups of a node send in turn."""
+        beside = min(1.0, (self.adapter_ranks or groups) / groups)
+        return 1 / (beside + (1 - beside) / self.detour)
 
     def check_ranks(self, ranks: int) -> None:
         """Raises ValueError if so many ranks do not fill the nodes."""
@@ -147,6 +160,9 @@ class Machine:
             own = networks.group(self.levels(ranks * stride), ranks, stride)
             bandwidth = dict(self.node_groups).get(own[0].size, self.node_bandwidth)
             own[0] = own[0]._replace(bandwidth=bandwidth)
+            if len(own) > 1:
+                reached = self._reached(min(stride, self.intra_size))
+                own[1] = own[1]._replace(bandwidth=reached * own[1].bandwidth)
             names = self.algorithms or ("tree", "two-level")
             return networks.all_reduce(own, size, names)[0]
         width = min(self.intra_size, ranks)

@@ -101,7 +101,9 @@ def cluster_of(content, name, ranks):
     return planning.Cluster(
         ranks,
         Machine(**own["machine"]),
-        device=planning.Device(**own["device"]),
+        device=planning.Device(
+            **own["device"], contention=content["notes"]["contention"]
+        ),
         stragglers=content["notes"]["stragglers"],
     )
 

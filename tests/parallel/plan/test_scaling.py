@@ -67,6 +67,39 @@ def test_gradients_are_summed_in_cycles():
     check(step_of([LAYER] * 2, 4, **cycles), computing=0.12, gradients=0.22 + ring)
 
 
+def test_sums_slow_what_is_computed_at_their_side():
+    """While gradients are summed, a rank computes two thirds of what it could."""
+    device = dataclasses.replace(DEVICE, contention=0.5)
+    cluster = planning.Cluster(4, MACHINE, device=device)
+
+    def gradients_of(layers, **options):
+        job = scaling.Job(layers, 4, data=4, bucket=1e6, updated=0.0, **options)
+        return scaling.predict(job, cluster).gradients
+
+    ring = 2 * 3 * (1e-4 + 1e6 / 4 / 1e9)
+    # The second sum begins later by what the first one slows, and hides nothing.
+    assert gradients_of([LAYER] * 2) == pytest.approx(ring / 3 + ring)
+    # Five sums of 41 MB in slowed backward passes of 60 ms: the link never waits.
+    large = LAYER._replace(parameters=41 * 250_000)
+    long = 2 * 3 * (1e-4 + 41e6 / 4 / 1e9)
+    assert long > 0.06
+    assert gradients_of([large] * 5) == pytest.approx(0.04 + 5 * long - 5 * 0.04)
+    late = gradients_of([LAYER] * 2, gradients="late")
+    assert late == pytest.approx(2 * 3 * (1e-4 + 2e6 / 4 / 1e9) / 3)
+    sharded = gradients_of([LAYER] * 3, gradients="sharded")
+    assert sharded == pytest.approx(2 * (2 * ring / 2 / 3 + ring / 2))
+    # They are ready 40 and 80.7 ms after the forward pass, and summed at 60 and 90 ms.
+    in_cycles = gradients_of([LAYER] * 2, cycle=0.03)
+    assert in_cycles == pytest.approx(0.01 + ring)
+    job = scaling.Job([LAYER], 1, tensor=4, hidden=("groups",), updated=0.0)
+    messages = 2 * 2 * 3 * (1e-4 + 4e6 / 4 / 1e9)
+    step = scaling.predict(job, cluster)
+    assert step.messages == pytest.approx(messages / 3)
+    assert step.computing == pytest.approx(0.015)
+    with pytest.raises(ValueError, match="contention=0.5"):
+        scaling.simulate(scaling.Job([LAYER], 4, data=4), cluster)
+
+
 def test_ranks_have_a_part_of_the_parameters():
     """Sums of three layers in two halves, of which the last one of each is exposed."""
     half = 3 * (1e-4 + 1e6 / 4 / 1e9)
@@ -95,6 +128,29 @@ def test_groups_of_ranks_share_an_adapter():
     messages = 2 * (2 * 3 * (1e-4 + 4e6 / 4 / 1e9))
     ring = 2 * (1e-3 + 1e6 / 4 / 2 / (1e8 / 4))
     check(step, computing=3 * 0.02 / 4, messages=messages, gradients=ring)
+
+
+def test_ranks_that_have_no_adapter_beside_them_send_by_the_processor():
+    """One of the four ranks of a node has; others reach half of the line, in turn."""
+    machine = dataclasses.replace(MACHINE, adapter_ranks=1, detour=0.5)
+    bandwidth = 1e8 / (1 / 4 + 3 / 4 / 0.5)
+
+    def step_of_two_nodes(**options):
+        job = scaling.Job([LAYER], 8, gradients="after", updated=0.0, **options)
+        cluster = planning.Cluster(8, machine, device=DEVICE)
+        return scaling.predict(job, cluster)
+
+    step = step_of_two_nodes(tensor=4, data=2)
+    ring = 2 * (1e-3 + 1e6 / 4 / 2 / (bandwidth / 4))
+    assert step.gradients == pytest.approx(ring)
+    # Of two groups of a node, one has the rank beside the adapter.
+    step = step_of_two_nodes(tensor=2, data=4)
+    half = dataclasses.replace(MACHINE, bandwidth=1e8 / (1 / 2 + 1 / 2 / 0.5))
+    assert step.gradients == pytest.approx(half.all_reduce(4, 500_000, stride=2))
+    # All ranks are one group, which sends by that rank.
+    step = step_of_two_nodes(data=8)
+    assert step.gradients == pytest.approx(MACHINE.all_reduce(8, 1_000_000))
+    assert machine.share == pytest.approx(bandwidth / 4 / 1e8)
 
 
 def test_only_blocks_are_recomputed():
@@ -290,7 +346,9 @@ def test_the_command_prints_the_table_and_names_what_is_wrong(capsys, tmp_path):
             [[2, -1]],
             "node_groups: expected a number > 0, got -1",
         ),
+        ("machine", "detour", 0, "detour: expected a number > 0, got 0"),
         ("device", "flops", -1, "flops: expected a number > 0, got -1"),
+        ("device", "contention", -1, "contention: expected a number >= 0, got -1"),
         (None, "ranks", "two", "ranks: expected an integer, got 'two'"),
         (None, "price", -1, "price: expected a number >= 0, got -1"),
         (None, "machine", None, "a description"),

@@ -25,6 +25,8 @@ class Device:
         overhead: seconds of an operation, whatever its size.
         memory: bytes.
         update: seconds to update a byte of parameters, if they are measured.
+        contention: how much longer computing takes while the device also adds up what
+            ranks send it, as a part of its time. Copies do not slow it.
 
     Raises:
         TypeError: what should be a number is none.
@@ -36,12 +38,14 @@ class Device:
     overhead: float = 0.0
     memory: float = math.inf
     update: float | None = None
+    contention: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("flops", "bandwidth", "memory"):
             check_number(f"Device: {name}", getattr(self, name), 0, is_above=True)
         check_number("Device: overhead", self.overhead, 0)
         check_number("Device: update", self.update or 0, 0)
+        check_number("Device: contention", self.contention, 0)
 
     def seconds(self, flops: float, moved: float) -> float:
         """Of a pass with so many operations that reads and writes ``moved`` bytes."""

@@ -221,7 +221,7 @@ class Step(NamedTuple):
 
     computing: float
     messages: float  # of tensor-parallel groups and between stages
-    gradients: float  # that are not hidden
+    gradients: float  # that are not hidden, and what computing at their side loses
     bubble: float
     imbalance: float
     stragglers: float
@@ -283,7 +283,7 @@ def predict(job: Job, cluster: Cluster) -> Step:
     work += max(_update(job, cluster.device, stage) for stage in stages)
     messages = job.micro_batches * max(sums)
     if "groups" in job.hidden:
-        messages = max(0.0, messages - work)
+        messages = _beside(work, messages, cluster.device)
     # The first micro-batch goes through the other stages, too.
     others = sum(times) - slowest
     others += (job.stages - 1) * messages / job.micro_batches
@@ -392,10 +392,11 @@ def _between_stages(
 
 
 def _gradients(job: Job, cluster: Cluster, stage: Sequence[Layer]) -> float:
-    """What a rank waits for after its backward pass."""
+    """What a rank waits for after its backward pass, and what sums slow it."""
     if job.data == 1 and not (job.is_spatial and job.tensor > 1):
         return 0.0
-    assert cluster.device is not None
+    device = cluster.device
+    assert device is not None
     # Ranks that share images have all parameters.
     shared = 1 if job.is_spatial else job.tensor
     ranks = job.data * job.tensor // shared
@@ -404,7 +405,7 @@ def _gradients(job: Job, cluster: Cluster, stage: Sequence[Layer]) -> float:
     def seconds_of(size: float) -> float:
         return cluster.machine.all_reduce(ranks, math.ceil(size), stride=shared)
 
-    forward = _forward(job, cluster.device, stage)
+    forward = _forward(job, device, stage)
     if job.gradients == "node server":
         # Gradients are sent during the backward pass, and parameters copied after it.
         way = _by_node_server(job, cluster, sum(sizes))
@@ -415,15 +416,15 @@ def _gradients(job: Job, cluster: Cluster, stage: Sequence[Layer]) -> float:
         return max(0.0, traffic - passes * forward * job.micro_batches)
     if job.gradients in ("after", "late"):
         seconds = seconds_of(sum(sizes))
-        hidden = _PASSES * forward * job.micro_batches
-        return max(0.0, seconds - hidden) if job.gradients == "late" else seconds
-    times = [job.samples * layer.seconds(cluster.device, job.tensor) for layer in stage]
+        step = _PASSES * forward * job.micro_batches
+        is_late = job.gradients == "late"
+        return _beside(step, seconds, device) if is_late else seconds
+    times = [job.samples * layer.seconds(device, job.tensor) for layer in stage]
 
     def exposed(passes: float, part: float) -> float:
         ends = itertools.accumulate(passes * time for time in reversed(times))
         ready = list(zip(ends, reversed(sizes)))
-        summed = _summed(ready, job, lambda size: part * seconds_of(size))
-        return max(0.0, summed - ready[-1][0])
+        return _summed(ready, job, lambda size: part * seconds_of(size), device)
 
     if job.gradients == "sharded":
         # Gathers before a forward pass are scatters after one, backward in time.
@@ -431,30 +432,46 @@ def _gradients(job: Job, cluster: Cluster, stage: Sequence[Layer]) -> float:
     return exposed(2, 1.0)
 
 
+def _beside(work: float, sums: float, device: Device) -> float:
+    """How much longer computing takes with sums at its side."""
+    return sums + max(0.0, work - sums / (1 + device.contention)) - work
+
+
 def _summed(
     ready: Sequence[tuple[float, float]],
     job: Job,
     seconds_of: Callable[[float], float],
+    device: Device,
 ) -> float:
-    """When all gradients are summed that are ``(ready at, bytes)``."""
-    free, first = 0.0, 0
+    """How much longer computing takes with the sums of gradients at its side.
+
+    Args:
+        ready: what has been computed when a gradient is ready, in seconds, and its
+            bytes.
+    """
+    # The clock at the end of the last sum, and what has been computed by then.
+    clock, done, first = 0.0, 0.0, 0
     while first < len(ready):
-        start = free
+        start = clock + max(0.0, ready[first][0] - done)
         if job.cycle:  # what is ready, but less than a bucket
-            start = math.ceil(max(free, ready[first][0]) / job.cycle) * job.cycle
+            start = math.ceil(start / job.cycle) * job.cycle
         end, size = first, 0.0
         while end < len(ready):
             when, more = ready[end]
             if job.cycle and end > first:
-                if when > start or size + more > job.bucket:
+                if when > done + start - clock or size + more > job.bucket:
                     break
             size, end = size + more, end + 1
             if size >= job.bucket:
                 break
         if size:
-            free = max(start, ready[end - 1][0]) + seconds_of(size)
+            start = max(start, clock + ready[end - 1][0] - done)
+            seconds = seconds_of(size)
+            done += start - clock + seconds / (1 + device.contention)
+            clock = start + seconds
         first = end
-    return free
+    work = ready[-1][0]
+    return clock + max(0.0, work - done) - work
 
 
 def _by_server(job: Job, cluster: Cluster, sizes: Sequence[float]) -> float:

@@ -23,10 +23,12 @@ def simulate(job: Job, cluster: Cluster, seed: int = 0) -> float:
 
     Raises:
         ValueError: the job is not data-parallel, with gradients that are summed during
-            or after the backward pass, or the cluster has no device or other ranks.
+            or after the backward pass, or the cluster has no device, other ranks, or a
+            device that sums slow.
     """
     device = cluster.device
     is_known = job.gradients in ("overlapped", "after") and not job.cycle
+    is_known = is_known and device is not None and not device.contention
     if device is None or not is_known or not job.data == job.ranks == cluster.ranks:
         raise ValueError(
             f"simulate: expected a data-parallel job on a device of {job.ranks} ranks, "
