@@ -3,6 +3,7 @@
 python scale.py                    # a table of all series
 python scale.py --section 4        # of one section
 python scale.py --write scale.md   # for docs/parallel/scale.md
+python scale.py --held-out         # of points with which nothing was decided
 
 What is known stands in published.json: machines, jobs, what was measured, and where
 that was published. The rate of a device is fitted to the first point of a series,
@@ -50,7 +51,10 @@ def layers_of(name):
         )
     if kind.startswith("bert"):
         _, size, *is_32 = kind.split("-")
-        return scaling.transformer(*BERTS[size], itemsize=4 if is_32 else 2)
+        blocks, width, length, words, heads = BERTS[size]
+        length = int(sizes[0]) if sizes else length
+        itemsize = 4 if is_32 else 2
+        return scaling.transformer(blocks, width, length, words, heads, itemsize)
     if sizes == ["modules"]:
         return PIPELINED[kind]()
     if kind.startswith("res"):
@@ -138,11 +142,12 @@ def error_of(published, predicted, unit):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--section", help="of published.json")
+    parser.add_argument("--held-out", action="store_true", help="other points")
     parser.add_argument("--write", type=Path, help="a table of all points")
     options = parser.parse_args()
     content = json.loads(PUBLISHED.read_text(encoding="utf-8"))
     errors, lines = [], []
-    for series in content["series"]:
+    for series in content["held out" if options.held_out else "series"]:
         if options.section not in (None, series["section"]):
             continue
         found = list(compare(series, content))
