@@ -26,10 +26,11 @@ void multiply_by_panels(const LeftRows& a, const WeightColumns& b, const Array& 
 void multiply_by_panels(const LeftRows& a, const WeightRows& b, const Array& panels, float* c,
                         const Addend& addend);
 
-// c = a bᵀ + addend, where `a` has many rows, which are contiguous (depth_step 1). Blocks of b are
-// transposed into panels that stay in the second-level cache (Goto and van de Geijn, "Anatomy of
+// c = a b + addend, where `a` has many rows, which are contiguous (depth_step 1). Blocks of b are
+// packed into panels that stay in the second-level cache (Goto and van de Geijn, "Anatomy of
 // high-performance matrix multiplication", ACM Transactions on Mathematical Software, 2008).
 void multiply_by_blocks(const LeftRows& a, const WeightRows& b, float* c, const Addend& addend);
+void multiply_by_blocks(const LeftRows& a, const WeightColumns& b, float* c, const Addend& addend);
 
 // c = aᵀ b + addend, as the gradients of weights are, summed over as many rows of `a` and of b.
 // Blocks of b are packed into such panels; groups of columns of `a` are copied while the groups

@@ -286,7 +286,8 @@ void multiply_by_own(FloatKernel kernel, const Matrix& a, const Matrix& b, float
       return b.transposed ? multiply_by_kept_panels<WeightRows>(rows, b, c, size, addend, cache)
                           : multiply_by_kept_panels<WeightColumns>(rows, b, c, size, addend, cache);
     case FloatKernel::blocks:
-      return multiply_by_blocks(rows, weights_of<WeightRows>(b, size), c, addend);
+      return b.transposed ? multiply_by_blocks(rows, weights_of<WeightRows>(b, size), c, addend)
+                          : multiply_by_blocks(rows, weights_of<WeightColumns>(b, size), c, addend);
     case FloatKernel::stacked_rows:
       return multiply_transposed(a, b, c, size, addend);
     case FloatKernel::outer:

@@ -1,4 +1,5 @@
-// All numbers here were measured on cores of a Zen 4 and a Sapphire Rapids.
+// All numbers here were measured on cores of a Zen 4 and a Sapphire Rapids, those without AVX-512
+// on a Zen 3.
 //
 // Loops compute products with at most 256 pairs of numbers, as looking at the layout takes as long.
 //
@@ -14,9 +15,12 @@
 //   m       b           further                         kernel        reason
 //   1       any         n < 256                         onednn        threads share out columns
 //   2-48    by rows     n k >= 2^16, 2^19 for m < 8     panels        oneDNN reads memory slowly
-//   129-    by rows     aᵀ whose rows share their       stacked_rows  oneDNN takes 1 to 15 % longer
-//                       places in the first-level
-//                       cache; n >= 64, k >= 512
+//   129-    by rows     aᵀ whose rows share their       stacked_rows  oneDNN takes 1 to 15 % more,
+//                       places in the first-level                     without AVX-512 20 to 50 %
+//                       cache; n >= 64, k >= 512 (128
+//                       without AVX-512)
+//   129-    by rows     a by rows, without AVX-512;     blocks        oneDNN takes 1 to 20 % more
+//                       n >= 64, k >= 48, m n >= 2^15
 //   1-19    by columns  n k >= 2^14, 2^17 for m < 5     few_rows      packing would take longer
 //   20-128  by columns  n k >= 2^14                     panels        they may be kept, too
 //   129-    by columns  a by rows; n >= 64, k >= 48     blocks        oneDNN transposes b for each
@@ -57,8 +61,20 @@ bool are_few_rows(std::int64_t rows, std::int64_t weights) {
   return rows < 20 && weights >= (rows > 4 ? 1 << 14 : 1 << 17);
 }
 
-// Whether lines that are so many numbers apart share their places in the first-level cache.
-bool share_cache_sets(std::int64_t step) { return step % 1024 == 0; }
+// Whether stacked rows are faster than oneDNN's kernels, which are slow where the rows of `a` share
+// their places in the first-level cache: without AVX-512 from fewer rows on, and by shorter ones.
+bool gain_by_stacked_rows(const Matrix& a, const Sizes& size) {
+  const auto [m, n, k] = size;
+  const bool is_wide = simd::has_avx512();
+  return m > 128 && n >= 64 && k >= (is_wide ? 512 : 128) &&
+         a.leading % (is_wide ? 1024 : 256) == 0;
+}
+
+// Whether blocks of b, by rows, are faster than oneDNN's, which has its best kernels for AVX-512.
+bool gain_by_blocks(const Sizes& size) {
+  const auto [m, n, k] = size;
+  return !simd::has_avx512() && m > 128 && n >= 64 && k >= 48 && m * n >= 1 << 15;
+}
 
 // Returns the kernel of a single pair; this is onednn where none of renga's own is best.
 FloatKernel own_kernel(const Matrix& a, const Matrix& b, const Sizes& size) {
@@ -67,8 +83,8 @@ FloatKernel own_kernel(const Matrix& a, const Matrix& b, const Sizes& size) {
   if (m == 1 && n < kLeastColumns) return FloatKernel::onednn;
   if (!b.transposed) {
     if (m > 1 && m <= 48 && n * k >= (m < 8 ? 1 << 19 : 1 << 16)) return FloatKernel::panels;
-    const bool is_slow = a.transposed && share_cache_sets(a.leading);
-    return is_slow && multiplies_parts(m, n, k) ? FloatKernel::stacked_rows : FloatKernel::onednn;
+    if (!a.transposed) return gain_by_blocks(size) ? FloatKernel::blocks : FloatKernel::onednn;
+    return gain_by_stacked_rows(a, size) ? FloatKernel::stacked_rows : FloatKernel::onednn;
   }
   if (are_few_rows(m, n * k)) return FloatKernel::few_rows;
   if (packs(m, n * k)) return FloatKernel::panels;

@@ -22,6 +22,11 @@ constexpr std::int64_t kDepth = 384, kNumbers = 180 * 1024;
 // Columns of `a` are copied in groups of so many: whole tiles on all machines, and whole lines of
 // the cache.
 constexpr std::int64_t kGroup = 48, kGroupSize = kGroup * kDepth;
+// So many columns of a copied group lie side by side. A tile of AVX-512 reads most of each line of
+// the cache anyway; narrow ones get lines of their own, which fit into the first-level cache beside
+// a panel.
+template <class Target>
+constexpr std::int64_t kLine = Target::width == 16 ? kGroup : kMostRows<Target>;
 // Rows of b are packed so many at a time: as many numbers of a panel are written one after another.
 constexpr std::int64_t kPackedRows = 4;
 
@@ -82,23 +87,15 @@ struct GroupCopy {
   // Copies some more rows.
   template <class Target>
   [[gnu::always_inline]] void advance(std::int64_t more) {
-    constexpr int kVectorCount = kGroup / Target::width;
+    constexpr std::int64_t line = kLine<Target>;
     for (const std::int64_t end = std::min(done + more, count); done < end; ++done) {
-      const float* const from = rows[done] + offset;
-      float* const row = to + done * kGroup;
-      if (width < kGroup) {
-        std::copy_n(from, width, row);
-        continue;
+      const float* from = rows[done] + offset;
+      float* line_to = to + done * line;
+      std::int64_t left = width;
+      for (; left >= line; left -= line, from += line, line_to += kDepth * line) {
+        std::memcpy(line_to, from, sizeof(float) * line);
       }
-      Floats<Target> numbers[kVectorCount];
-#pragma GCC unroll 6
-      for (int v = 0; v < kVectorCount; ++v) {
-        numbers[v] = load_floats<Target>(from + v * Target::width);
-      }
-#pragma GCC unroll 6
-      for (int v = 0; v < kVectorCount; ++v) {
-        store_floats<Target>(numbers[v], row + v * Target::width);
-      }
+      std::copy_n(from, left, line_to);
     }
   }
 };
@@ -171,7 +168,7 @@ template <class Target>
   constexpr std::int64_t width = kPanelColumns<Target>, height = kMostRows<Target>;
   panels::Tile tile{.a = nullptr,
                     .row_step = 1,
-                    .depth_step = kGroup,
+                    .depth_step = kLine<Target>,
                     .factors = nullptr,
                     .factor_step = width,
                     .depth = place.depth_end - place.depth,
@@ -190,7 +187,8 @@ template <class Target>
       divide_up(place.row_end - place.row, height) * (place.panel_end - place.panel);
   const std::int64_t rows_each = divide_up(next.count, tiles);
   for (std::int64_t row = place.row; row < place.row_end; row += height) {
-    tile.a = group + row - place.row;
+    const std::int64_t line = (row - place.row) / kLine<Target>;
+    tile.a = group + line * kDepth * kLine<Target> + (row - place.row) % kLine<Target>;
     tile.rows = static_cast<int>(std::min(height, place.row_end - row));
     tile.factors = block;
     for (std::int64_t panel = place.panel; panel < place.panel_end; ++panel) {

@@ -38,7 +38,8 @@ void multiply_tiles(panels::Tile tile, const float* next, std::int64_t next_step
   }
 }
 
-void multiply_part(const LeftRows& a, const WeightRows& b, const Part& part, float* block, float* c,
+template <class Weights>
+void multiply_part(const LeftRows& a, const Weights& b, const Part& part, float* block, float* c,
                    const Addend& addend) {
   const std::int64_t width = panel_columns(), most = kColumns / width, height = tile_rows();
   alignas(64) float rows[panels::kMostRows<simd::Avx512> * kRowStep];
@@ -78,13 +79,21 @@ void multiply_part(const LeftRows& a, const WeightRows& b, const Part& part, flo
   }
 }
 
-}  // namespace
-
-void multiply_by_blocks(const LeftRows& a, const WeightRows& b, float* c, const Addend& addend) {
+template <class Weights>
+void multiply_weights(const LeftRows& a, const Weights& b, float* c, const Addend& addend) {
   for_parts(a.rows, b.n, b.k, tile_rows(), panel_columns(), [&](const Part& part) {
     const Array block = empty({kDepth * kColumns}, Dtype::float32);
     multiply_part(a, b, part, block.as<float>(), c, addend);
   });
+}
+
+}  // namespace
+
+void multiply_by_blocks(const LeftRows& a, const WeightRows& b, float* c, const Addend& addend) {
+  multiply_weights(a, b, c, addend);
+}
+void multiply_by_blocks(const LeftRows& a, const WeightColumns& b, float* c, const Addend& addend) {
+  multiply_weights(a, b, c, addend);
 }
 
 }  // namespace renga

@@ -128,15 +128,16 @@ void multiply_on_threads(std::vector<float>& c, Addend addend, int threads,
   CHECK(other == c);
 }
 
+template <class Weights>
 void check_blocks(std::int64_t m, std::int64_t n, std::int64_t k, int threads) {
   CAPTURE(threads);
-  check_product<WeightRows>(
-      m, n, k, false, n % 2 == 0,
-      [=](const LeftRows& a, const WeightRows& b, auto& c, const Addend& addend) {
-        multiply_on_threads(c, addend, threads, [&](float* c, const Addend& addend) {
-          multiply_by_blocks(a, b, c, addend);
-        });
-      });
+  check_product<Weights>(m, n, k, false, n % 2 == 0,
+                         [=](const LeftRows& a, const Weights& b, auto& c, const Addend& addend) {
+                           multiply_on_threads(c, addend, threads,
+                                               [&](float* c, const Addend& addend) {
+                                                 multiply_by_blocks(a, b, c, addend);
+                                               });
+                         });
 }
 
 // The rows come in two parts, the later ones first.
@@ -163,12 +164,15 @@ TEST_CASE("products by blocks of weights are those of float64, on any number of 
   // Edges of tiles, panels and blocks.
   for (const std::int64_t m : {1, 5, 12, 47, 100}) {
     for (const std::int64_t n : {1, 16, 33, 130, 545}) {
-      for (const std::int64_t k : {1, 17, 384, 385, 800}) check_blocks(m, n, k, 6);
+      for (const std::int64_t k : {1, 17, 384, 385, 800}) {
+        check_blocks<WeightRows>(m, n, k, 6);
+        check_blocks<WeightColumns>(m, n, k, 6);
+      }
     }
   }
   // Fewer panels, or tiles, than threads side by side.
-  check_blocks(130, 64, 4000, 36);
-  check_blocks(13, 700, 4000, 36);
+  check_blocks<WeightRows>(130, 64, 4000, 36);
+  check_blocks<WeightColumns>(13, 700, 4000, 36);
 }
 
 TEST_CASE("products of stacked rows are those of float64, on any number of threads") {
