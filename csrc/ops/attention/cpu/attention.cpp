@@ -282,12 +282,20 @@ class Backward {
   void find_means(std::int64_t head) {
     const auto ys = rows_of_head<const T>(y_, head), gys = rows_of_head<const T>(gy_, head);
     for (std::int64_t i = 0; i < size_.queries; ++i) {
-      double sum = 0;
+      // As a single sum, each addition would wait for the one before.
+      constexpr std::int64_t kSums = 8;
+      double sums[kSums] = {};
       const T *const y = ys.row(i), *const gy = gys.row(i);
-      for (std::int64_t c = 0; c < size_.width; ++c) {
-        sum += static_cast<double>(static_cast<float>(y[c])) * static_cast<float>(gy[c]);
+      const auto add = [&](std::int64_t c, std::int64_t k) {
+        sums[k] += static_cast<double>(static_cast<float>(y[c])) * static_cast<float>(gy[c]);
+      };
+      std::int64_t c = 0;
+      for (; c + kSums <= size_.width; c += kSums) {
+        for (std::int64_t k = 0; k < kSums; ++k) add(c + k, k);
       }
-      means_.get()[i] = static_cast<float>(sum);
+      for (; c < size_.width; ++c) add(c, 0);
+      means_.get()[i] = static_cast<float>(((sums[0] + sums[1]) + (sums[2] + sums[3])) +
+                                           ((sums[4] + sums[5]) + (sums[6] + sums[7])));
     }
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -37,23 +38,40 @@ class HeadMask {
   }
   explicit operator bool() const { return data_ != nullptr; }
 
-  // Returns the terms of kPanel keys from `key` on, of which `count` exist: where they are, or in
-  // `terms`.
-  const float* panel(std::int64_t query, std::int64_t key, std::int64_t count, float* terms) const {
+  // Returns the terms of `count` keys from `key` on, padded to panels: where they are, or in
+  // `terms`, which has those of the query before unless the query is a tile's first.
+  const float* row(std::int64_t query, bool is_first, std::int64_t key, std::int64_t count,
+                   float* terms) const {
     const std::byte* const from = data_ + query * row_step_ + key * column_step_;
-    const bool adjoin = !is_bool_ && column_step_ == sizeof(float);
-    if (adjoin && count == kPanel) return reinterpret_cast<const float*>(from);
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::byte* const element = from + i * column_step_;
-      terms[i] = !is_bool_ ? *reinterpret_cast<const float*>(element)
-                 : *reinterpret_cast<const bool*>(element) ? 0.0f
-                                                           : kNothing;
+    if (!is_bool_ && column_step_ == sizeof(float) && count % kPanel == 0) {
+      return reinterpret_cast<const float*>(from);
     }
-    std::fill(terms + count, terms + kPanel, kNothing);
+    if (row_step_ == 0 && !is_first) return terms;
+    is_bool_ ? read<bool>(from, count, terms) : read<float>(from, count, terms);
+    std::fill(terms + count, terms + round_up(count, kPanel), kNothing);
     return terms;
   }
 
  private:
+  // Without a branch, which the processor would mispredict.
+  static float term(bool is_read) {
+    return std::bit_cast<float>((std::uint32_t{is_read} - 1) &
+                                std::bit_cast<std::uint32_t>(kNothing));
+  }
+  static float term(float added) { return added; }
+
+  // With a step that it knows, the compiler makes vectors.
+  template <class T>
+  void read(const std::byte* from, std::int64_t count, float* terms) const {
+    const auto with = [=](auto step) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        terms[i] = term(*reinterpret_cast<const T*>(from + i * step));
+      }
+    };
+    constexpr std::int64_t item = sizeof(T);
+    column_step_ == item ? with(std::integral_constant<std::int64_t, item>{}) : with(column_step_);
+  }
+
   const std::byte* data_ = nullptr;
   std::int64_t row_step_ = 0, column_step_ = 0;
   bool is_bool_;
@@ -102,27 +120,24 @@ struct Tile {
 };
 
 // Calls body(L{}, panel offset, first lane, scores) for the vectors of a row, whose scores are
-// scaled and masked.
+// scaled and masked. `terms` is memory for a row of the mask, the same for all rows of a tile.
 template <class Target, class Body>
 [[gnu::always_inline]] inline void for_each_score(const Tile& tile, std::int64_t row,
-                                                  const float* scores, const Body& body) {
+                                                  const float* scores, float* terms,
+                                                  const Body& body) {
   using L = simd::Vector<Target, float>;
   typename simd::VectorTypes<Target>::Integers lanes;
   for (int i = 0; i < L::width; ++i) lanes[i] = i;
   const std::int64_t limit = tile.limit(row), panels = tile.panels();
-  alignas(64) float terms[kPanel];
+  const float* const added =
+      tile.mask ? tile.mask.row(tile.query + row, row == 0, tile.key, tile.keys, terms) : nullptr;
   for (std::int64_t p = 0; p < panels; ++p) {
     const std::int64_t at = (p * tile.padded_rows + row) * kPanel;
     const auto left = static_cast<std::int32_t>(std::min(limit - p * kPanel, kPanel));
-    const float* added = nullptr;
-    if (tile.mask) {
-      added = tile.mask.panel(tile.query + row, tile.key + p * kPanel,
-                              std::min(tile.keys - p * kPanel, kPanel), terms);
-    }
 #pragma GCC unroll 4
     for (int i = 0; i < kPanel; i += L::width) {
       typename L::V v = L::load(scores + at + i) * tile.scale;
-      if (added != nullptr) v += L::load(added + i);
+      if (added != nullptr) v += L::load(added + p * kPanel + i);
       if (left < kPanel) v = lanes + i < left ? v : typename L::V{} + kNothing;
       body(L{}, at + i, p * kPanel + i, v);
     }
@@ -152,11 +167,12 @@ inline void softmax_tile(const Tile& tile, float* scores, Softmax& softmax, floa
     using Target = decltype(target);
     using L = simd::Vector<Target, float>;
     using V = typename L::V;
+    alignas(64) float terms[kKeys];
     for (std::int64_t r = 0; r < tile.rows; ++r) {
       V tops = V{} + softmax.top[r];
       for_each_score<Target>(
-          tile, r,
-          scores, [&](L, std::int64_t at, std::int64_t, const V& v) __attribute__((always_inline)) {
+          tile, r, scores,
+          terms, [&](L, std::int64_t at, std::int64_t, const V& v) __attribute__((always_inline)) {
             tops = v > tops ? v : tops;
             L::store(v, scores + at);
           });
@@ -204,13 +220,14 @@ inline void softmax_grad_tile(const Tile& tile, float* scores, float* grads, con
     using L = simd::Vector<Target, float>;
     using V = typename L::V;
     const bool drops = tile.dropout.scale != 1;
+    alignas(64) float terms[kKeys];
     for (std::int64_t r = 0; r < tile.rows; ++r) {
       // Finite, as the difference of two infinities would be NaN.
       const float log_sum = std::max(log_sums[r], -std::numeric_limits<float>::max());
       Dropout::Words words;
       if (drops) words = tile.dropout.words(tile.first_query + tile.query + r, tile.key);
       for_each_score<Target>(
-          tile, r, scores,
+          tile, r, scores, terms,
           [&](L, std::int64_t at, std::int64_t lane, const V& v) __attribute__((always_inline)) {
             const V p = simd::exponential<Target>(v - log_sum);
             V gp = L::load(grads + at);
