@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from renga.core.link import Link
 from renga.core.parameter import Parameter
 from renga.core.types import Extents, Initial
-from renga.functions.connection.convolution_2d import DETERMINISTIC
+from renga.functions.connection.convolution import DETERMINISTIC
 from renga.functions.window import Window, as_pair
 from renga.initializers import get_initializer
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs

@@ -73,14 +73,14 @@ from renga._core.ops import tan as tan
 from renga._core.ops import tanh as tanh
 from renga._core.ops import transpose as transpose
 from renga._core.ops import where as where
-from renga.functions.activation.clipped_relu import clipped_relu as clipped_relu
-from renga.functions.activation.clipped_relu import relu6 as relu6
-from renga.functions.activation.crelu import crelu as crelu
-from renga.functions.activation.maxout import maxout as maxout
-from renga.functions.activation.prelu import prelu as prelu
+from renga.functions.activation.learnt import prelu as prelu
+from renga.functions.activation.learnt import swish as swish
+from renga.functions.activation.rectifiers import clipped_relu as clipped_relu
+from renga.functions.activation.rectifiers import crelu as crelu
+from renga.functions.activation.rectifiers import maxout as maxout
+from renga.functions.activation.rectifiers import relu6 as relu6
+from renga.functions.activation.rectifiers import selu as selu
 from renga.functions.activation.rrelu import rrelu as rrelu
-from renga.functions.activation.selu import selu as selu
-from renga.functions.activation.swish import swish as swish
 from renga.functions.array.as_strided import as_strided as as_strided
 from renga.functions.array.broadcast import broadcast as broadcast
 from renga.functions.array.cast import cast as cast
@@ -95,55 +95,55 @@ from renga.functions.array.hstack import hstack as hstack
 from renga.functions.array.hstack import vstack as vstack
 from renga.functions.array.im2col import im2col as im2col
 from renga.functions.array.moveaxis import moveaxis as moveaxis
+from renga.functions.array.moveaxis import rollaxis as rollaxis
 from renga.functions.array.pad import pad as pad
-from renga.functions.array.pad_sequence import pad_sequence as pad_sequence
 from renga.functions.array.permutate import permutate as permutate
 from renga.functions.array.repeat import repeat as repeat
+from renga.functions.array.repeat import tile as tile
 from renga.functions.array.resize_images import resize_images as resize_images
-from renga.functions.array.rollaxis import rollaxis as rollaxis
 from renga.functions.array.scatter_add import scatter_add as scatter_add
-from renga.functions.array.separate import separate as separate
-from renga.functions.array.space2depth import depth2space as depth2space
-from renga.functions.array.space2depth import space2depth as space2depth
-from renga.functions.array.spatial_transformer_grid import (
-    spatial_transformer_grid as spatial_transformer_grid,
-)
-from renga.functions.array.spatial_transformer_sampler import (
-    spatial_transformer_sampler as spatial_transformer_sampler,
-)
-from renga.functions.array.split_axis import split_axis as split_axis
-from renga.functions.array.tile import tile as tile
-from renga.functions.array.transpose_sequence import (
+from renga.functions.array.sequences import pad_sequence as pad_sequence
+from renga.functions.array.sequences import (
     transpose_sequence as transpose_sequence,
 )
+from renga.functions.array.space2depth import depth2space as depth2space
+from renga.functions.array.space2depth import space2depth as space2depth
+from renga.functions.array.spatial_transformer import (
+    spatial_transformer_grid as spatial_transformer_grid,
+)
+from renga.functions.array.spatial_transformer import (
+    spatial_transformer_sampler as spatial_transformer_sampler,
+)
+from renga.functions.array.split_axis import separate as separate
+from renga.functions.array.split_axis import split_axis as split_axis
 from renga.functions.connection.attention import (
     scaled_dot_product_attention as scaled_dot_product_attention,
 )
 from renga.functions.connection.bilinear import bilinear as bilinear
-from renga.functions.connection.convolution_2d import convolution_2d as convolution_2d
-from renga.functions.connection.convolution_nd import convolution_1d as convolution_1d
-from renga.functions.connection.convolution_nd import convolution_3d as convolution_3d
-from renga.functions.connection.convolution_nd import convolution_nd as convolution_nd
-from renga.functions.connection.deconvolution_2d import (
-    deconvolution_2d as deconvolution_2d,
+from renga.functions.connection.convolution import convolution_1d as convolution_1d
+from renga.functions.connection.convolution import convolution_2d as convolution_2d
+from renga.functions.connection.convolution import convolution_3d as convolution_3d
+from renga.functions.connection.convolution import convolution_nd as convolution_nd
+from renga.functions.connection.convolution import (
+    depthwise_convolution_2d as depthwise_convolution_2d,
 )
-from renga.functions.connection.deconvolution_nd import (
+from renga.functions.connection.convolution import (
+    dilated_convolution_2d as dilated_convolution_2d,
+)
+from renga.functions.connection.deconvolution import (
     deconvolution_1d as deconvolution_1d,
 )
-from renga.functions.connection.deconvolution_nd import (
+from renga.functions.connection.deconvolution import (
+    deconvolution_2d as deconvolution_2d,
+)
+from renga.functions.connection.deconvolution import (
     deconvolution_3d as deconvolution_3d,
 )
-from renga.functions.connection.deconvolution_nd import (
+from renga.functions.connection.deconvolution import (
     deconvolution_nd as deconvolution_nd,
 )
 from renga.functions.connection.deformable_convolution_2d_sampler import (
     deformable_convolution_2d_sampler as deformable_convolution_2d_sampler,
-)
-from renga.functions.connection.depthwise_convolution_2d import (
-    depthwise_convolution_2d as depthwise_convolution_2d,
-)
-from renga.functions.connection.dilated_convolution_2d import (
-    dilated_convolution_2d as dilated_convolution_2d,
 )
 from renga.functions.connection.linear import linear as linear
 from renga.functions.connection.local_convolution_2d import (
@@ -157,7 +157,7 @@ from renga.functions.connection.rotary_embedding import (
 )
 from renga.functions.connection.shift import shift as shift
 from renga.functions.evaluation.accuracy import accuracy as accuracy
-from renga.functions.evaluation.binary_accuracy import (
+from renga.functions.evaluation.accuracy import (
     binary_accuracy as binary_accuracy,
 )
 from renga.functions.evaluation.classification_summary import (
@@ -167,29 +167,33 @@ from renga.functions.evaluation.classification_summary import f1_score as f1_sco
 from renga.functions.evaluation.classification_summary import precision as precision
 from renga.functions.evaluation.classification_summary import recall as recall
 from renga.functions.evaluation.r2_score import r2_score as r2_score
-from renga.functions.loss.absolute_error import absolute_error as absolute_error
 from renga.functions.loss.black_out import black_out as black_out
 from renga.functions.loss.contrastive import contrastive as contrastive
+from renga.functions.loss.covariance import cross_covariance as cross_covariance
+from renga.functions.loss.covariance import decov as decov
 from renga.functions.loss.crf1d import argmax_crf1d as argmax_crf1d
 from renga.functions.loss.crf1d import crf1d as crf1d
-from renga.functions.loss.cross_covariance import cross_covariance as cross_covariance
 from renga.functions.loss.ctc import (
     connectionist_temporal_classification as connectionist_temporal_classification,
 )
-from renga.functions.loss.decov import decov as decov
 from renga.functions.loss.discriminative_loss import (
     discriminative_margin_based_clustering_loss as discriminative_margin_based_clustering_loss,  # noqa: E501
 )
-from renga.functions.loss.hinge import hinge as hinge
-from renga.functions.loss.huber_loss import huber_loss as huber_loss
-from renga.functions.loss.label_smoothing import (
-    label_smoothing_cross_entropy as label_smoothing_cross_entropy,
-)
-from renga.functions.loss.mean_absolute_error import (
+from renga.functions.loss.errors import absolute_error as absolute_error
+from renga.functions.loss.errors import huber_loss as huber_loss
+from renga.functions.loss.errors import (
     mean_absolute_error as mean_absolute_error,
 )
-from renga.functions.loss.mean_squared_error import (
+from renga.functions.loss.errors import (
     mean_squared_error as mean_squared_error,
+)
+from renga.functions.loss.errors import (
+    squared_difference as squared_difference,
+)
+from renga.functions.loss.errors import squared_error as squared_error
+from renga.functions.loss.hinge import hinge as hinge
+from renga.functions.loss.label_smoothing import (
+    label_smoothing_cross_entropy as label_smoothing_cross_entropy,
 )
 from renga.functions.loss.negative_sampling import (
     negative_sampling as negative_sampling,
@@ -200,39 +204,35 @@ from renga.functions.loss.sigmoid_cross_entropy import (
 from renga.functions.loss.softmax_cross_entropy import (
     softmax_cross_entropy as softmax_cross_entropy,
 )
-from renga.functions.loss.squared_error import (
-    squared_difference as squared_difference,
-)
-from renga.functions.loss.squared_error import squared_error as squared_error
 from renga.functions.loss.triplet import triplet as triplet
 from renga.functions.loss.vae import bernoulli_nll as bernoulli_nll
 from renga.functions.loss.vae import gaussian_kl_divergence as gaussian_kl_divergence
 from renga.functions.loss.vae import gaussian_nll as gaussian_nll
-from renga.functions.math.add import add as add
+from renga.functions.math.along_axis import bias as bias
+from renga.functions.math.along_axis import scale as scale
 from renga.functions.math.average import average as average
 from renga.functions.math.average import mean as mean
 from renga.functions.math.batch_l2_norm_squared import (
     batch_l2_norm_squared as batch_l2_norm_squared,
 )
-from renga.functions.math.batch_matmul import batch_matmul as batch_matmul
-from renga.functions.math.bias import bias as bias
-from renga.functions.math.cholesky import cholesky as cholesky
-from renga.functions.math.clip import clip as clip
-from renga.functions.math.det import batch_det as batch_det
-from renga.functions.math.det import det as det
 from renga.functions.math.einsum import einsum as einsum
+from renga.functions.math.elementwise import add as add
+from renga.functions.math.elementwise import clip as clip
+from renga.functions.math.elementwise import fmod as fmod
+from renga.functions.math.elementwise import (
+    linear_interpolate as linear_interpolate,
+)
 from renga.functions.math.fft import fft as fft
 from renga.functions.math.fft import ifft as ifft
-from renga.functions.math.fmod import fmod as fmod
 from renga.functions.math.gamma import polygamma as polygamma
 from renga.functions.math.gamma import zeta as zeta
 from renga.functions.math.identity import identity as identity
-from renga.functions.math.inv import batch_inv as batch_inv
-from renga.functions.math.inv import inv as inv
-from renga.functions.math.linear_interpolate import (
-    linear_interpolate as linear_interpolate,
-)
-from renga.functions.math.scale import scale as scale
+from renga.functions.math.matrices import batch_det as batch_det
+from renga.functions.math.matrices import batch_inv as batch_inv
+from renga.functions.math.matrices import batch_matmul as batch_matmul
+from renga.functions.math.matrices import cholesky as cholesky
+from renga.functions.math.matrices import det as det
+from renga.functions.math.matrices import inv as inv
 from renga.functions.math.sparse_matmul import sparse_matmul as sparse_matmul
 from renga.functions.math.tensordot import tensordot as tensordot
 from renga.functions.noise.dropout import dropout as dropout
@@ -263,57 +263,57 @@ from renga.functions.normalization.decorrelated_batch_normalization import (
 from renga.functions.normalization.group_normalization import (
     group_normalization as group_normalization,
 )
-from renga.functions.normalization.l2_normalization import normalize as normalize
-from renga.functions.normalization.layer_normalization import (
+from renga.functions.normalization.group_normalization import (
     layer_normalization as layer_normalization,
 )
+from renga.functions.normalization.l2_normalization import normalize as normalize
 from renga.functions.normalization.local_response_normalization import (
     local_response_normalization as local_response_normalization,
 )
-from renga.functions.pooling.average_pooling_2d import (
-    average_pooling_2d as average_pooling_2d,
-)
-from renga.functions.pooling.average_pooling_nd import (
+from renga.functions.pooling.average_pooling import (
     average_pooling_1d as average_pooling_1d,
 )
-from renga.functions.pooling.average_pooling_nd import (
+from renga.functions.pooling.average_pooling import (
+    average_pooling_2d as average_pooling_2d,
+)
+from renga.functions.pooling.average_pooling import (
     average_pooling_3d as average_pooling_3d,
 )
-from renga.functions.pooling.average_pooling_nd import (
+from renga.functions.pooling.average_pooling import (
     average_pooling_nd as average_pooling_nd,
 )
-from renga.functions.pooling.max_pooling_2d import max_pooling_2d as max_pooling_2d
-from renga.functions.pooling.max_pooling_nd import max_pooling_1d as max_pooling_1d
-from renga.functions.pooling.max_pooling_nd import max_pooling_3d as max_pooling_3d
-from renga.functions.pooling.max_pooling_nd import max_pooling_nd as max_pooling_nd
-from renga.functions.pooling.roi_average_align_2d import (
+from renga.functions.pooling.max_pooling import max_pooling_1d as max_pooling_1d
+from renga.functions.pooling.max_pooling import max_pooling_2d as max_pooling_2d
+from renga.functions.pooling.max_pooling import max_pooling_3d as max_pooling_3d
+from renga.functions.pooling.max_pooling import max_pooling_nd as max_pooling_nd
+from renga.functions.pooling.roi import (
     roi_average_align_2d as roi_average_align_2d,
 )
-from renga.functions.pooling.roi_average_pooling_2d import (
+from renga.functions.pooling.roi import (
     roi_average_pooling_2d as roi_average_pooling_2d,
 )
-from renga.functions.pooling.roi_max_align_2d import (
+from renga.functions.pooling.roi import (
     roi_max_align_2d as roi_max_align_2d,
 )
-from renga.functions.pooling.roi_max_pooling_2d import (
+from renga.functions.pooling.roi import (
     roi_max_pooling_2d as roi_max_pooling_2d,
 )
-from renga.functions.pooling.roi_max_pooling_2d import roi_pooling_2d as roi_pooling_2d
+from renga.functions.pooling.roi import roi_pooling_2d as roi_pooling_2d
 from renga.functions.pooling.spatial_pyramid_pooling_2d import (
     spatial_pyramid_pooling_2d as spatial_pyramid_pooling_2d,
 )
-from renga.functions.pooling.unpooling_2d import unpooling_2d as unpooling_2d
-from renga.functions.pooling.unpooling_nd import unpooling_1d as unpooling_1d
-from renga.functions.pooling.unpooling_nd import unpooling_3d as unpooling_3d
-from renga.functions.pooling.unpooling_nd import unpooling_nd as unpooling_nd
-from renga.functions.pooling.upsampling_2d import upsampling_2d as upsampling_2d
+from renga.functions.pooling.unpooling import unpooling_1d as unpooling_1d
+from renga.functions.pooling.unpooling import unpooling_2d as unpooling_2d
+from renga.functions.pooling.unpooling import unpooling_3d as unpooling_3d
+from renga.functions.pooling.unpooling import unpooling_nd as unpooling_nd
+from renga.functions.pooling.unpooling import upsampling_2d as upsampling_2d
 from renga.functions.rnn.lstm import lstm as lstm
-from renga.functions.rnn.n_step_gru import n_step_bigru as n_step_bigru
-from renga.functions.rnn.n_step_gru import n_step_gru as n_step_gru
-from renga.functions.rnn.n_step_lstm import n_step_bilstm as n_step_bilstm
-from renga.functions.rnn.n_step_lstm import n_step_lstm as n_step_lstm
-from renga.functions.rnn.n_step_rnn import n_step_birnn as n_step_birnn
-from renga.functions.rnn.n_step_rnn import n_step_rnn as n_step_rnn
-from renga.functions.rnn.slstm import slstm as slstm
+from renga.functions.rnn.lstm import slstm as slstm
+from renga.functions.rnn.n_step import n_step_bigru as n_step_bigru
+from renga.functions.rnn.n_step import n_step_bilstm as n_step_bilstm
+from renga.functions.rnn.n_step import n_step_birnn as n_step_birnn
+from renga.functions.rnn.n_step import n_step_gru as n_step_gru
+from renga.functions.rnn.n_step import n_step_lstm as n_step_lstm
+from renga.functions.rnn.n_step import n_step_rnn as n_step_rnn
 from renga.functions.rnn.tree_lstm import tree_lstm as tree_lstm
 from renga.functions.util.forget import forget as forget

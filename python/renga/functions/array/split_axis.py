@@ -1,4 +1,4 @@
-"""An array split along an axis."""
+"""Arrays split into pieces and slices."""
 
 from __future__ import annotations
 
@@ -75,3 +75,12 @@ def _equal_cuts(extent: int, sections: int) -> list[int]:
             f"split_axis: expected an extent divisible by {sections}, got {extent}"
         )
     return [extent // sections * i for i in range(1, sections)]
+
+
+def separate(x: ArrayLike, axis: int = 0) -> tuple[Variable, ...]:
+    """The slices of ``x`` along an axis, without that axis.
+
+    Raises:
+        InvalidType: there is no such axis.
+    """
+    return tuple(_core.ops.separate(x, check_axis("separate", x, axis)))

@@ -1,4 +1,4 @@
-"""An array aligned with some axes of another."""
+"""Sums and products with a smaller array that is aligned with some axes."""
 
 from __future__ import annotations
 
@@ -26,3 +26,21 @@ def aligned(name: str, x: ArrayLike, y: ArrayLike, axis: int) -> Variable:
     check_shape(name, fits, f"y that fits to axis {axis} of x", x, y)
     shape = (*(1,) * axis, *y.shape, *(1,) * (x.ndim - end)) if y.ndim else ()
     return _core.ops.reshape(y, shape)
+
+
+def bias(x: ArrayLike, y: ArrayLike, axis: int = 1) -> Variable:
+    """``x + y``, the first axis of ``y`` at ``axis`` of ``x``.
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+    """
+    return _core.ops.add(x, aligned("bias", x, y, axis))
+
+
+def scale(x: ArrayLike, y: ArrayLike, axis: int = 1) -> Variable:
+    """``x y``, the first axis of ``y`` at ``axis`` of ``x``.
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+    """
+    return _core.ops.multiply(x, aligned("scale", x, y, axis))

@@ -1,4 +1,4 @@
-"""Normalization of each sample over groups of channels."""
+"""Normalization over the layer or over groups of channels of each sample."""
 
 from __future__ import annotations
 
@@ -34,3 +34,22 @@ def group_normalization(
     if groups < 1 or x.shape[1] % groups:
         raise ValueError(f"{name}: expected {x.shape[1]} channels in {groups} groups")
     return _core.ops.group_normalization(x, groups, gamma, beta, eps)
+
+
+def layer_normalization(
+    x: ArrayLike, gamma: ArrayLike, beta: ArrayLike, eps: float = 1e-5
+) -> Variable:
+    """``(x - mean) / sqrt(variance + eps) gamma + beta``, moments over the last axes.
+
+    Shapes:
+        x: (…, C)
+        gamma, beta: (C,), or several of the last axes of x
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+
+    Source: Ba et al., Layer normalization, 2016.
+    """
+    check_floats("layer_normalization", x)
+    check_floats("layer_normalization", gamma, beta)
+    return _core.ops.layer_normalization(x, gamma, beta, eps)

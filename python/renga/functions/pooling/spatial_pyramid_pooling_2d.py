@@ -7,7 +7,7 @@ from renga.core.around_call import overridable
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
-from renga.functions.pooling.max_pooling_2d import max_pooling_2d
+from renga.functions.pooling.max_pooling import max_pooling_2d
 from renga.utils.extents import check_count, check_memory
 
 

@@ -9,7 +9,7 @@ from typing import Any, Callable
 from renga import _core
 from renga._core import Variable
 from renga.core.types import ArrayLike
-from renga.functions.array.separate import separate
+from renga.functions.array.split_axis import separate
 from renga.functions.noise.dropout import dropout
 from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType

@@ -1,10 +1,11 @@
-"""Long short-term memory: one step."""
+"""Steps of long short-term memory with one input or two."""
 
 from __future__ import annotations
 
 from renga import _core
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
+from renga.functions.check import check_floats, check_shape
 
 
 def lstm(c_prev: ArrayLike, x: ArrayLike) -> tuple[Variable, Variable]:
@@ -33,3 +34,34 @@ def interleaved(x: ArrayLike) -> list[Variable]:
     shape = (x.shape[0], x.shape[1] // 4, *x.shape[2:])
     x = ops.reshape(x, (*shape[:2], 4, *shape[2:]))
     return [ops.reshape(gate, shape) for gate in ops.split_axis(x, [1, 2, 3], 2)]
+
+
+def slstm(
+    c_prev1: ArrayLike, c_prev2: ArrayLike, x1: ArrayLike, x2: ArrayLike
+) -> tuple[Variable, Variable]:
+    """New cell and output ``(c, h)`` of a node of a tree with two children.
+
+    ``c = sum(tanh(a) sigmoid(i) + c_prev sigmoid(f))`` over both children and
+    ``h = tanh(c) sigmoid(o1 + o2)``, with a, i, f, o interleaved along axis 1 of each.
+
+    Shapes:
+        c_prev1, c_prev2, c, h: (N, C, …)
+        x1, x2: (N, 4 C, …)
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+
+    Source: Zhu et al., Long short-term memory over recursive structures, 2015.
+    """
+    check_floats("slstm", c_prev1, c_prev2, x1, x2)
+    cell = c_prev1.shape
+    gates = (*cell[:1], *(4 * n for n in cell[1:2]), *cell[2:])
+    fits = len(cell) >= 2 and c_prev2.shape == cell and x1.shape == x2.shape == gates
+    expected = "(N, C, …) twice and (N, 4 C, …) twice"
+    check_shape("slstm", fits, expected, c_prev1, c_prev2, x1, x2)
+    ops = _core.ops
+    a1, i1, f1, o1 = interleaved(x1)
+    a2, i2, f2, o2 = interleaved(x2)
+    c = ops.tanh(a1) * ops.sigmoid(i1) + ops.sigmoid(f1) * c_prev1
+    c = c + ops.tanh(a2) * ops.sigmoid(i2) + ops.sigmoid(f2) * c_prev2
+    return c, ops.sigmoid(o1 + o2) * ops.tanh(c)

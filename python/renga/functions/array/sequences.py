@@ -1,4 +1,4 @@
-"""Sequences of one length."""
+"""Sequences of different lengths, padded, and by time instead of by sample."""
 
 from __future__ import annotations
 
@@ -65,3 +65,16 @@ def _without_gradient(xs: Sequence[Any], length: int, padding: Any) -> Variable:
     for row, x in zip(y, xs):
         row[: len(x)] = as_array(x)
     return Variable(y, requires_grad=False)
+
+
+def transpose_sequence(xs: Sequence[ArrayLike]) -> tuple[Variable, ...]:
+    """One array per time step, of the elements of all sequences that are long enough.
+
+    Shapes:
+        xs: [(T1, …), (T2, …), …] with T1 >= T2 >= …
+        return: [(B1, …), (B2, …), …], T1 of them
+
+    Raises:
+        InvalidType: lengths increase, or shapes do not fit.
+    """
+    return tuple(_core.ops.transpose_sequence(list(xs)))
