@@ -44,7 +44,7 @@ class Native(Protocol):
         root: int | None = None,
         wait: bool = True,
         called: str = "",
-    ) -> Any:
+    ) -> NativeWork | None:
         """Runs a collective of the table in ``collectives/collectives.cpp``.
 
         ``called`` is the method that is made of it, for errors and counts.
@@ -59,7 +59,9 @@ class Native(Protocol):
     def split(self, color: int | None, key: int) -> Native | None:
         """The group of ranks with the same color, ordered by key."""
 
-    def send(self, xs: Sequence[Array], to: int, tag: int, wait: bool = True) -> Any:
+    def send(
+        self, xs: Sequence[Array], to: int, tag: int, wait: bool = True
+    ) -> NativeWork | None:
         """Sends one message for each array."""
 
     def receive(
@@ -69,7 +71,7 @@ class Native(Protocol):
         tag: int,
         wait: bool = True,
         expected: Array | None = None,
-    ) -> Any:
+    ) -> NativeWork | None:
         """Receives into arrays; only the first unless that is equal to ``expected``."""
 
     def probe(

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from renga.communicators.arrays import Array
 from renga.communicators.messages import headers
+from renga.communicators.native import NativeWork
 from renga.communicators.work import Work
 
 
 class PendingReceive(Work):
     """Receives into ``out`` what has its shape and dtype, by the header ``head``."""
 
-    def __init__(self, native: Any, head: Array, out: Array, source: int) -> None:
+    def __init__(
+        self, native: NativeWork | None, head: Array, out: Array, source: int
+    ) -> None:
         super().__init__(native, lambda: out)
         self._head, self._out, self._source = head, out, source
 
-    def wait(self, timeout: float | None = None) -> Any:
+    def wait(self, timeout: float | None = None) -> Array:
         """Waits until the array has arrived and returns ``out``."""
         try:
-            return super().wait(timeout)
+            super().wait(timeout)
         except TimeoutError:
             raise
         except Exception as error:
             self._raise_mismatch(error)
             raise
+        return self._out
 
     def test(self) -> bool:
         """Whether the array has arrived; raises the error of the receive."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Sequence
-from typing import Any
 
 from renga.communicators.array_communicator import checked_rank
 from renga.communicators.arrays import Array
+from renga.communicators.native import NativeWork
 from renga.communicators.simulated import costs
 from renga.communicators.simulated.collectives import CollectiveCall
 from renga.communicators.simulated.costs import Cost
@@ -33,7 +33,7 @@ class SimulatedNative(SimulatedRank):
         super().__init__(machine, rank, nodes, Traffic(parent=parent))
         self._messages: dict[int, collections.deque[Array]] = {}
 
-    def _run(self, call: CollectiveCall, wait: bool) -> Any:
+    def _run(self, call: CollectiveCall, wait: bool) -> NativeWork | None:
         """Receives what is sent to each rank; zeros where the shapes do not match."""
         cost = call.cost
         if call.collective == "reduce_scatter":
@@ -65,11 +65,13 @@ class SimulatedNative(SimulatedRank):
             "simulated: expected split_by, which takes all ranks' colors"
         )
 
-    def _count(self, name: str, cost: Cost, wait: bool) -> Any:
+    def _count(self, name: str, cost: Cost, wait: bool) -> NativeWork | None:
         self.counts.add(name, *cost, wait)
         return None if wait else CompleteWork()
 
-    def send(self, xs: Sequence[Array], to: int, tag: int, wait: bool = True) -> Any:
+    def send(
+        self, xs: Sequence[Array], to: int, tag: int, wait: bool = True
+    ) -> NativeWork | None:
         checked_rank("send", to, self.size)
         same_node = to // self.intra_size == self.inter_rank
         queue = self._messages.setdefault(tag, collections.deque())
@@ -87,7 +89,7 @@ class SimulatedNative(SimulatedRank):
         tag: int,
         wait: bool = True,
         expected: Array | None = None,
-    ) -> Any:
+    ) -> NativeWork | None:
         """What this rank sent with the tag; its time was counted then.
 
         Raises:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from renga import _communicators
 from renga.communicators.arrays import Array
-from renga.communicators.native import Native
+from renga.communicators.native import Native, NativeWork
 from renga.communicators.simulated.collectives import CollectiveCall
 from renga.communicators.simulated.machine import Machine
 from renga.communicators.transport.traffic import Traffic
@@ -50,7 +49,7 @@ class SimulatedRank(Native, abc.ABC):
         root: int | None = None,
         wait: bool = True,
         called: str = "",
-    ) -> Any:
+    ) -> NativeWork | None:
         text = _communicators.check_call(
             collective,
             xs,
@@ -77,7 +76,7 @@ class SimulatedRank(Native, abc.ABC):
         return self._run(call, wait)
 
     @abc.abstractmethod
-    def _run(self, call: CollectiveCall, wait: bool) -> Any:
+    def _run(self, call: CollectiveCall, wait: bool) -> NativeWork | None:
         """Moves the data, takes the time and counts."""
 
     def all_reduce_in_place(self, x: object, op: str) -> bool:

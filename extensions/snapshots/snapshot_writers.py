@@ -370,7 +370,7 @@ def consume(tasks: Any, outcomes: Any) -> None:
 class ThreadQueueWriter(QueueWriter):
     """Writes in a thread; a call never waits, so that copies may pile up."""
 
-    def create_queue(self) -> Any:
+    def create_queue(self) -> queue.Queue[object]:
         return queue.Queue()
 
     def create_consumer(self, q: object) -> threading.Thread:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy
 
 from renga.core.link import Link
 from renga.core.parameter import Parameter
-from renga.core.types import ArrayLike, DTypeLike
+from renga.core.types import Array, ArrayLike, DTypeLike
+from renga.core.variable import Variable
 from renga.functions.loss import negative_sampling
 from renga.initializers import Constant
 from renga.utils.argument import parse_kwargs
@@ -48,7 +48,7 @@ class NegativeSampling(Link):
 
     def forward(
         self, x: ArrayLike, t: ArrayLike, reduce: str = "sum", **kwargs: object
-    ) -> Any:
+    ) -> Variable | tuple[Variable, Array]:
         """The loss, with ``return_samples=True`` also the sampled words."""
         (return_samples,) = parse_kwargs(kwargs, ("return_samples", False))
         return negative_sampling.negative_sampling(

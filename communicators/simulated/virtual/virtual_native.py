@@ -39,7 +39,7 @@ class VirtualNative(SimulatedRank):
         self._group = group
         self._collectives = 0
 
-    def _run(self, call: CollectiveCall, wait: bool) -> Any:
+    def _run(self, call: CollectiveCall, wait: bool) -> VirtualWork | None:
         cost = call.cost
 
         def execute(joined: CollectiveEvent) -> float:

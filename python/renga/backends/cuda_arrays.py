@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy
 from numpy.lib.stride_tricks import as_strided
@@ -335,7 +335,9 @@ def array(a: object, dtype: DTypeLike | None = None) -> ndarray:
 
 
 def copyto(
-    dst: ndarray, src: Array | ndarray | float, casting: Any = "same_kind"
+    dst: ndarray,
+    src: Array | ndarray | float,
+    casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "same_kind",
 ) -> None:
     """Copies ``src``, stretched to its shape, into ``dst``."""
     kind = getattr(src, "dtype", None) or numpy.min_scalar_type(src)

@@ -9,6 +9,7 @@ from typing import Any, Callable
 import numpy
 
 from renga.backends import cuda
+from renga.core.distribution import Distribution
 from renga.core.variable import as_variable
 from renga.testing import attr
 from renga.testing.array import assert_allclose
@@ -64,7 +65,7 @@ class distribution_unittest(unittest.TestCase):
         return numpy.random.normal(size=size).astype(numpy.float32)
 
     @property
-    def cpu_dist(self) -> Any:
+    def cpu_dist(self) -> Distribution:
         """The distribution under test."""
         make = as_variable if self.is_variable else numpy.asarray
         return self.dist(**{name: make(value) for name, value in self.params.items()})

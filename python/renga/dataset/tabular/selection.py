@@ -67,7 +67,9 @@ class WithMode(Source):
         self.mode = mode
 
 
-def compose(first: Any, second: Any, length: int) -> Any:
+def compose(
+    first: slice | Sequence[int], second: Rows, length: int
+) -> slice | Sequence[int]:
     """``second``'s selection from the rows that ``first`` selects of ``length``."""
     if second is None:
         return first

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Callable
 
 import numpy
 
 from renga import _core
 from renga.core.types import Array, ArrayLike, Shape
+from renga.core.variable import Variable
 from renga.functions.check import array_of, check_floats, check_shape, checked_indices
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import on_host
@@ -25,7 +26,7 @@ def negative_sampling(
     sample_size: int,
     reduce: str = "sum",
     **kwargs: object,
-) -> Any:
+) -> Variable | tuple[Variable, Array]:
     """``-log sigmoid(x W[t]) - sum(log sigmoid(-x W[s]))`` over drawn classes s.
 
     ``sampler`` draws an integer array of a shape. Samples whose ``t`` is -1 have loss

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga import _core
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
 from renga.utils.type_check import InvalidType
 
 
-def tree_lstm(*inputs: Any) -> tuple[Variable, Variable]:
+def tree_lstm(*inputs: ArrayLike) -> tuple[Variable, Variable]:
     """New cell and output ``(c, h)`` of a node: ``tree_lstm(c1, …, cn, x)``.
 
     ``c = tanh(a) sigmoid(i) + sum(ck sigmoid(fk))`` and ``h = tanh(c) sigmoid(o)``,
@@ -26,9 +25,9 @@ def tree_lstm(*inputs: Any) -> tuple[Variable, Variable]:
     Source: Tai et al., Improved semantic representations from tree-structured long
     short-term memory networks, 2015.
     """
-    *cells, x = inputs if len(inputs) > 1 else (None,)
-    if not cells:
+    if len(inputs) < 2:
         raise InvalidType(f"tree_lstm: expected a cell and x, got {len(inputs)} inputs")
+    *cells, x = inputs
     check_floats("tree_lstm", *inputs)
     n_gates = 3 + len(cells)
     fits = all(c.ndim == 2 and c.shape == cells[0].shape for c in cells)

@@ -90,7 +90,7 @@ class TrackedLink(LoadedLink):
 class TrackedCallable(TrackedLink):
     """A tracked link whose class overrides ``__call__``."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         return self._track(super().__call__, args, kwargs)
 
 

@@ -131,7 +131,9 @@ def bcast(comm: Communicator, x: Any, root: int = 0) -> Variable:
     return ys[0]
 
 
-def gather(comm: Communicator, x: ArrayLike, root: int = 0) -> Any:
+def gather(
+    comm: Communicator, x: ArrayLike, root: int = 0
+) -> tuple[Variable, ...] | Variable:
     """The ranks' ``x``, of any shapes, as a tuple on the root.
 
     On other ranks a delegate: an empty variable, to be a root of the backward pass or

@@ -8,7 +8,7 @@ import random
 import time
 from typing import Any, NamedTuple
 
-from renga.parallel.plan.space import Space, others, take
+from renga.parallel.plan.space import Choice, Space, others, take
 
 # The probability to accept a step that is longer by a share d is exp(-beta d); beta
 # grows from the first to the second value.
@@ -25,7 +25,7 @@ class Found(NamedTuple):
 
 
 def markov_chain(
-    space: Space,
+    space: Space[Choice],
     start: str,
     seconds: float,
     seed: int = 0,
@@ -76,7 +76,7 @@ def markov_chain(
 
 
 def search_space(
-    space: Space,
+    space: Space[Choice],
     seconds: float,
     seed: int = 0,
     proposals: int | None = None,
@@ -110,7 +110,10 @@ def search_space(
 
 
 def descend(
-    space: Space, found: Found, memory: float = math.inf, sweeps: float = math.inf
+    space: Space[Choice],
+    found: Found,
+    memory: float = math.inf,
+    sweeps: float = math.inf,
 ) -> Found:
     """Changes one choice after another to the best one, until none gets better.
 
@@ -135,7 +138,7 @@ def descend(
     return found._replace(choices=choices, seconds=best)
 
 
-def exhaustive(space: Space) -> Found:
+def exhaustive(space: Space[Choice]) -> Found:
     """The best of all strategies, for small spaces."""
     best: Found | None = None
     options = [space.choices(i) for i in range(len(space.current))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from renga.parallel.plan.markov_chain import Found
-from renga.parallel.plan.space import Space, others
+from renga.parallel.plan.space import Choice, Space, others
 
 
 def data_start(found: Sequence[Found]) -> Found:
@@ -18,7 +18,7 @@ def starts(found: Sequence[Found]) -> dict[str, float]:
     return {f.start: f.seconds for f in found if not f.proposals}
 
 
-def next_best(space: Space, found: Found, variables: Sequence[int]) -> str:
+def next_best(space: Space[Choice], found: Found, variables: Sequence[int]) -> str:
     """The best of the other choices of some variables, one changed at a time.
 
     Choices that take exactly as long are other names of the same strategy.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 from renga.parallel.plan.cluster import Cluster
 from renga.parallel.plan.configuration import (
@@ -18,24 +18,26 @@ from renga.parallel.plan.costs import Costs
 from renga.parallel.plan.graph import Graph
 from renga.parallel.plan.simulation import Simulation
 
+Choice = TypeVar("Choice")
+
 # At most so many choices are compared with another choice.
 _COMPARED = 12
 
 
-class Space(Protocol):
+class Space(Protocol[Choice]):
     """Strategies as choices, one for each variable; one of them is current."""
 
     @property
-    def current(self) -> list[Any]:
+    def current(self) -> list[Choice]:
         """The choice of each variable."""
 
-    def choices(self, variable: int) -> Sequence[Any]:
+    def choices(self, variable: int) -> Sequence[Choice]:
         """All choices of a variable."""
 
-    def draw(self, variable: int, generator: random.Random) -> Any:
+    def draw(self, variable: int, generator: random.Random) -> Choice:
         """A random choice."""
 
-    def change(self, variable: int, choice: Any) -> None:
+    def change(self, variable: int, choice: Choice) -> None:
         """Changes the current strategy."""
 
     def seconds(self) -> float:
@@ -44,21 +46,21 @@ class Space(Protocol):
     def memory(self) -> int:
         """The bytes of the rank that needs most."""
 
-    def starts(self, generator: random.Random) -> dict[str, list[Any]]:
+    def starts(self, generator: random.Random) -> dict[str, list[Choice]]:
         """Strategies to start from, by name."""
 
-    def describe(self, variable: int, choice: Any) -> str:
+    def describe(self, variable: int, choice: Choice) -> str:
         """A choice in words."""
 
 
-def take(space: Space, choices: Sequence[object]) -> float:
+def take(space: Space[Choice], choices: Sequence[Choice]) -> float:
     """Makes a strategy the current one; its predicted seconds."""
     for variable, choice in enumerate(choices):
         space.change(variable, choice)
     return space.seconds()
 
 
-def others(space: Space, variable: int, own: str) -> list[str]:
+def others(space: Space[Choice], variable: int, own: Choice) -> list[Choice]:
     """The other choices of a variable; a sample, always the same, of many."""
     found = [choice for choice in space.choices(variable) if choice != own]
     if len(found) > _COMPARED:
