@@ -201,6 +201,20 @@ def test_losses_of_rounded_scores_are_float32(weighted):
     assert (gx.array[3] == 0).all()
 
 
+@pytest.mark.parametrize("rounds_both", [False, True])
+def test_mean_squared_error_of_rounded_predictions(rounds_both):
+    rng = np.random.default_rng(0)
+    a, b = (rounded_to_bfloat16(rng.standard_normal((6, 5), "f")) for _ in range(2))
+    x = as_bfloat16(a)
+    t = as_bfloat16(b) if rounds_both else renga.Variable(b, requires_grad=True)
+    loss = F.mean_squared_error(x, t)
+    gradients = renga.grad([loss], [x, t])
+    apart = a.astype("d") - b
+    np.testing.assert_allclose(loss.array, np.mean(apart**2), rtol=1e-6)
+    for found, expected in zip(gradients, (apart / 15, -apart / 15)):
+        np.testing.assert_allclose(found.array, expected, rtol=UNIT / 2)
+
+
 def test_second_derivatives_of_the_loss():
     rng = np.random.default_rng(0)
     scores = rounded_to_bfloat16(rng.standard_normal((6, 5), "f"))
