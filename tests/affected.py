@@ -23,6 +23,7 @@ MIRRORS = {
     "extensions": "tests/extensions",
     "communicators": "tests/communicators",
     "csrc/ops": "tests/python/ops",
+    "csrc/nn": "tests/cpp",
 }
 ALWAYS = "tests/test_layering.py"
 

@@ -7,6 +7,7 @@ import pathlib
 import re
 import runpy
 import subprocess
+import zipfile
 from typing import Any
 
 import numpy
@@ -327,6 +328,10 @@ def test_permutation(results: Any) -> None:
 def test_files(results: Any) -> None:
     stored = _stored()
     _assert_same(dict(numpy.load(results[0] / "copied.npz")), "", stored)
+    with zipfile.ZipFile(results[0] / "copied.npz") as copied:
+        for name, array in stored.items():
+            header = len(copied.read(f"{name}.npy")) - array.nbytes
+            assert header % 64 == 0, "the format of NumPy aligns data"
     del stored["fortran"]
     _assert_same(
         safetensors.numpy.load_file(results[0] / "copied.safetensors"), "", stored

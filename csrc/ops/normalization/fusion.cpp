@@ -70,14 +70,16 @@ Variable record_fused(const char* name, const Variable& x, const Normalization& 
   return y;
 }
 
-const DeferredNormalization* pending_normalization(const Variable& x) {
+// Held, because x drops its computation when that has run.
+Ref<const DeferredNormalization> pending_normalization(const Variable& x) {
   if (!x.defined()) return nullptr;
-  return dynamic_cast<const DeferredNormalization*>(x.body()->deferred());
+  return Ref<const DeferredNormalization>(
+      dynamic_cast<const DeferredNormalization*>(x.body()->deferred()));
 }
 
 Variable fuse_activation(const char* name, const Variable& x, const Activation& activation) {
-  const DeferredNormalization* const pending = pending_normalization(x);
-  if (pending == nullptr) return Variable();
+  const Ref<const DeferredNormalization> pending = pending_normalization(x);
+  if (!pending) return Variable();
   Normalization normalization = pending->normalization;
   if (has_activation(normalization) || normalization.dropout) return Variable();
   normalization.activation = activation;
@@ -92,8 +94,8 @@ Variable fuse_activation(const char* name, const Variable& x, const Activation& 
 
 // a + residual, where a is a deferred normalization and nothing else.
 Variable fuse_residual(const Variable& a, const Variable& residual) {
-  const DeferredNormalization* const pending = pending_normalization(a);
-  if (pending == nullptr) return Variable();
+  const Ref<const DeferredNormalization> pending = pending_normalization(a);
+  if (!pending) return Variable();
   Normalization normalization = pending->normalization;
   if (has_activation(normalization) || normalization.dropout || normalization.residual.defined()) {
     return Variable();
@@ -118,9 +120,9 @@ Variable fuse_addition(const Variable& a, const Variable& b) {
 }
 
 Variable fuse_dropout(const char* name, const Variable& x, const DropoutMask& mask) {
-  const DeferredNormalization* const pending = pending_normalization(x);
+  const Ref<const DeferredNormalization> pending = pending_normalization(x);
   // A mask belongs to all elements.
-  if (pending == nullptr || pending->source()) return Variable();
+  if (!pending || pending->source()) return Variable();
   Normalization normalization = pending->normalization, step = normalization;
   if (normalization.dropout || normalization.residual.defined()) return Variable();
   normalization.dropout = step.dropout = mask;

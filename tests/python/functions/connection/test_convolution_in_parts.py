@@ -5,6 +5,10 @@ keeps separate. Images are large enough for a convolution to be deferred until i
 result is accessed.
 """
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -244,3 +248,30 @@ def test_what_has_a_graph_keeps_it():
         F.sum(y).backward()
     np.testing.assert_array_equal(r.grad, h > 0)
     np.testing.assert_allclose(y.array, np.maximum(h, 0), 1e-4, 1e-4)
+
+
+_SUM_WITH_ITSELF = """
+import numpy as np
+import renga
+import renga.functions as F
+
+ones, zeros = np.ones(40, "f"), np.zeros(40, "f")
+with renga.no_backprop_mode(), renga.using_config("train", False):
+    x = renga.as_variable(np.ones((3, 32, 32, 24), "f").transpose(0, 3, 1, 2)) * 1.0
+    h = F.convolution_2d(x, renga.Parameter(np.full((40, 24, 1, 1), 0.5, "f")))
+    h = F.fixed_batch_normalization(h, ones, zeros, zeros, ones)
+    np.testing.assert_allclose((h + h).array, 24, 1e-4)
+"""
+
+
+def test_a_normalization_is_added_to_itself():
+    """The sum reads one operand, which drops the computation that the other continues.
+
+    The C library fills memory that is freed, so that nothing is read there unnoticed.
+    """
+    subprocess.run(
+        [sys.executable, "-c", _SUM_WITH_ITSELF],
+        env={**os.environ, "MALLOC_PERTURB_": "165"},
+        check=True,
+        timeout=60,
+    )
