@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING
 
 from renga._runtime.suggestions import suggest_names as _suggest_names
+from renga.links.activation.learnt import PReLU as PReLU
+from renga.links.activation.learnt import Swish as Swish
 from renga.links.activation.maxout import Maxout as Maxout
-from renga.links.activation.prelu import PReLU as PReLU
 from renga.links.activation.simplified_dropconnect import (
     SimplifiedDropconnect as SimplifiedDropconnect,
 )
-from renga.links.activation.swish import Swish as Swish
 from renga.links.attention.key_value_cache import KeyValueCache as KeyValueCache
 from renga.links.attention.multi_head_attention import (
     MultiHeadAttention as MultiHeadAttention,

@@ -119,7 +119,6 @@ from renga.functions.array.split_axis import split_axis as split_axis
 from renga.functions.connection.attention import (
     scaled_dot_product_attention as scaled_dot_product_attention,
 )
-from renga.functions.connection.bilinear import bilinear as bilinear
 from renga.functions.connection.convolution import convolution_1d as convolution_1d
 from renga.functions.connection.convolution import convolution_2d as convolution_2d
 from renga.functions.connection.convolution import convolution_3d as convolution_3d
@@ -145,6 +144,7 @@ from renga.functions.connection.deconvolution import (
 from renga.functions.connection.deformable_convolution_2d_sampler import (
     deformable_convolution_2d_sampler as deformable_convolution_2d_sampler,
 )
+from renga.functions.connection.linear import bilinear as bilinear
 from renga.functions.connection.linear import linear as linear
 from renga.functions.connection.local_convolution_2d import (
     local_convolution_2d as local_convolution_2d,
@@ -168,17 +168,27 @@ from renga.functions.evaluation.classification_summary import precision as preci
 from renga.functions.evaluation.classification_summary import recall as recall
 from renga.functions.evaluation.r2_score import r2_score as r2_score
 from renga.functions.loss.black_out import black_out as black_out
-from renga.functions.loss.contrastive import contrastive as contrastive
 from renga.functions.loss.covariance import cross_covariance as cross_covariance
 from renga.functions.loss.covariance import decov as decov
 from renga.functions.loss.crf1d import argmax_crf1d as argmax_crf1d
 from renga.functions.loss.crf1d import crf1d as crf1d
+from renga.functions.loss.cross_entropy import (
+    label_smoothing_cross_entropy as label_smoothing_cross_entropy,
+)
+from renga.functions.loss.cross_entropy import (
+    sigmoid_cross_entropy as sigmoid_cross_entropy,
+)
+from renga.functions.loss.cross_entropy import (
+    softmax_cross_entropy as softmax_cross_entropy,
+)
 from renga.functions.loss.ctc import (
     connectionist_temporal_classification as connectionist_temporal_classification,
 )
-from renga.functions.loss.discriminative_loss import (
+from renga.functions.loss.embedding import contrastive as contrastive
+from renga.functions.loss.embedding import (
     discriminative_margin_based_clustering_loss as discriminative_margin_based_clustering_loss,  # noqa: E501
 )
+from renga.functions.loss.embedding import triplet as triplet
 from renga.functions.loss.errors import absolute_error as absolute_error
 from renga.functions.loss.errors import huber_loss as huber_loss
 from renga.functions.loss.errors import (
@@ -192,19 +202,9 @@ from renga.functions.loss.errors import (
 )
 from renga.functions.loss.errors import squared_error as squared_error
 from renga.functions.loss.hinge import hinge as hinge
-from renga.functions.loss.label_smoothing import (
-    label_smoothing_cross_entropy as label_smoothing_cross_entropy,
-)
 from renga.functions.loss.negative_sampling import (
     negative_sampling as negative_sampling,
 )
-from renga.functions.loss.sigmoid_cross_entropy import (
-    sigmoid_cross_entropy as sigmoid_cross_entropy,
-)
-from renga.functions.loss.softmax_cross_entropy import (
-    softmax_cross_entropy as softmax_cross_entropy,
-)
-from renga.functions.loss.triplet import triplet as triplet
 from renga.functions.loss.vae import bernoulli_nll as bernoulli_nll
 from renga.functions.loss.vae import gaussian_kl_divergence as gaussian_kl_divergence
 from renga.functions.loss.vae import gaussian_nll as gaussian_nll
@@ -236,22 +236,22 @@ from renga.functions.math.matrices import inv as inv
 from renga.functions.math.sparse_matmul import sparse_matmul as sparse_matmul
 from renga.functions.math.tensordot import tensordot as tensordot
 from renga.functions.noise.dropout import dropout as dropout
-from renga.functions.noise.gaussian import gaussian as gaussian
-from renga.functions.noise.gumbel_softmax import gumbel_softmax as gumbel_softmax
-from renga.functions.noise.simplified_dropconnect import (
+from renga.functions.noise.dropout import (
     simplified_dropconnect as simplified_dropconnect,
 )
-from renga.functions.noise.zoneout import zoneout as zoneout
+from renga.functions.noise.dropout import zoneout as zoneout
+from renga.functions.noise.gaussian import gaussian as gaussian
+from renga.functions.noise.gaussian import gumbel_softmax as gumbel_softmax
 from renga.functions.normalization.batch_normalization import (
     batch_normalization as batch_normalization,
 )
 from renga.functions.normalization.batch_normalization import (
-    fixed_batch_normalization as fixed_batch_normalization,
-)
-from renga.functions.normalization.batch_renormalization import (
     batch_renormalization as batch_renormalization,
 )
-from renga.functions.normalization.batch_renormalization import (
+from renga.functions.normalization.batch_normalization import (
+    fixed_batch_normalization as fixed_batch_normalization,
+)
+from renga.functions.normalization.batch_normalization import (
     fixed_batch_renormalization as fixed_batch_renormalization,
 )
 from renga.functions.normalization.decorrelated_batch_normalization import (

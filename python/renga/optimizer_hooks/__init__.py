@@ -2,12 +2,12 @@
 
 from renga._runtime.suggestions import suggest_names as _suggest_names
 from renga.optimizer_hooks.gradient_clipping import GradientClipping as GradientClipping
-from renga.optimizer_hooks.gradient_hard_clipping import (
+from renga.optimizer_hooks.gradient_clipping import (
     GradientHardClipping as GradientHardClipping,
 )
 from renga.optimizer_hooks.gradient_lars import GradientLARS as GradientLARS
 from renga.optimizer_hooks.gradient_noise import GradientNoise as GradientNoise
-from renga.optimizer_hooks.lasso import Lasso as Lasso
-from renga.optimizer_hooks.weight_decay import WeightDecay as WeightDecay
+from renga.optimizer_hooks.penalties import Lasso as Lasso
+from renga.optimizer_hooks.penalties import WeightDecay as WeightDecay
 
 _suggest_names(__name__)

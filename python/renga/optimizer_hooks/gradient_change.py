@@ -1,4 +1,4 @@
-"""What a hook does to gradients, as a part of the updates that follow it."""
+"""What hooks do to gradients as a part of updates, and the loss scale of gradients."""
 
 from __future__ import annotations
 
@@ -23,3 +23,8 @@ class GradientChange(NamedTuple):
         rule = param.update_rule
         if rule is None or not rule.fuse(param, self.scale, self.decay):
             self.otherwise(param)
+
+
+def scale_of(param: Parameter) -> float:
+    """The loss scale by which the gradient of ``param`` is multiplied."""
+    return 1.0 if param.loss_scale is None else param.loss_scale

@@ -1,12 +1,13 @@
-"""GradientClipping: limits the norm of all gradients together."""
+"""Gradients limited by their norm, or element by element."""
 
 from __future__ import annotations
 
 import functools
 from typing import Any, Callable
 
+from renga.core.parameter import Parameter
 from renga.core.variable import Variable, as_factor
-from renga.optimizer_hooks.gradient_change import GradientChange
+from renga.optimizer_hooks.gradient_change import GradientChange, scale_of
 from renga.optimizer_hooks.norm import (
     is_above,
     one_unless,
@@ -63,3 +64,30 @@ class GradientClipping:
 def _scale(param: Any, rate: Any) -> None:
     if param.is_initialized and param.grad is not None:
         param.grad *= as_factor(rate, param.grad)
+
+
+class GradientHardClipping:
+    """Clips each element of the gradient to [``lower_bound``, ``upper_bound``]."""
+
+    name = "GradientHardClipping"
+    call_for_each_param = True
+    timing = "pre"
+
+    def __init__(self, lower_bound: float, upper_bound: float) -> None:
+        check_number("GradientHardClipping: lower_bound", lower_bound)
+        self.lower_bound = lower_bound
+        check_number("GradientHardClipping: upper_bound", upper_bound)
+        if lower_bound > upper_bound:
+            raise ValueError(
+                "GradientHardClipping: expected lower_bound <= upper_bound, got "
+                f"{lower_bound} and {upper_bound}"
+            )
+        self.upper_bound = upper_bound
+
+    def __call__(self, rule: object, param: Parameter) -> None:
+        grad = param.grad
+        if grad is None:
+            return
+        scale = scale_of(param)
+        bounds = (self.lower_bound * scale, self.upper_bound * scale)
+        param.xp.clip(grad, *bounds, out=grad)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from renga.core.parameter import Parameter
 from renga.core.variable import as_factor
-from renga.optimizer_hooks.loss_scale import scale_of
+from renga.optimizer_hooks.gradient_change import scale_of
 from renga.optimizer_hooks.norm import (
     is_above,
     one_unless,

@@ -14,7 +14,7 @@ from renga.backends import cuda
 from renga.core.optimizer import Optimizer
 from renga.core.parameter import Parameter
 from renga.core.types import Array, DTypeLike
-from renga.optimizer_hooks.loss_scale import scale_of
+from renga.optimizer_hooks.gradient_change import scale_of
 from renga.utils.argument import check_number
 
 

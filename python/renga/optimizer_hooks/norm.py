@@ -15,7 +15,7 @@ from renga import _core
 from renga.core.parameter import Parameter
 from renga.core.types import Array
 from renga.core.variable import Variable, as_number, as_variable
-from renga.optimizer_hooks.loss_scale import scale_of
+from renga.optimizer_hooks.gradient_change import scale_of
 
 Scalar = Union[Variable, float]
 """A number, on a device a Variable."""

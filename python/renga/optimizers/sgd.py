@@ -7,7 +7,7 @@ import numpy
 from renga import _core
 from renga.core.optimizer import FusedRule, GradientMethod, HyperparameterProxy
 from renga.core.parameter import Parameter
-from renga.optimizer_hooks.loss_scale import scale_of
+from renga.optimizer_hooks.gradient_change import scale_of
 
 _DEFAULT: dict[str, float] = _core.optimizers.entries["sgd"].defaults
 

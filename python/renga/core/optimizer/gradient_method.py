@@ -23,11 +23,12 @@ from renga.core.optimizer.update_rule import UpdateRule, require_free_rules
 from renga.core.parameter import Parameter
 from renga.core.types import Array
 from renga.core.variable import Variable
-from renga.optimizer_hooks.gradient_clipping import GradientClipping
-from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
+from renga.optimizer_hooks.gradient_clipping import (
+    GradientClipping,
+    GradientHardClipping,
+)
 from renga.optimizer_hooks.gradient_lars import GradientLARS
-from renga.optimizer_hooks.lasso import Lasso
-from renga.optimizer_hooks.weight_decay import WeightDecay
+from renga.optimizer_hooks.penalties import Lasso, WeightDecay
 from renga.utils.argument import check_count
 from renga.utils.meta import is_method_of
 

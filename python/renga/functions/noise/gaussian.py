@@ -1,4 +1,4 @@
-"""Reparameterized normal random numbers."""
+"""Samples of normal and Gumbel distributions, through which gradients pass."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import numpy
 
 from renga import _core
 from renga.core.types import Array, ArrayLike
-from renga.core.variable import Variable
-from renga.functions.check import check_arrays
+from renga.core.variable import Variable, as_variable
+from renga.functions.check import check_arrays, check_axis, check_floats
 from renga.functions.noise.seed import draw_seed
+from renga.functions.on_host import beside
 from renga.utils.argument import parse_kwargs
+from renga.utils.extents import check_real
 
 
 @overload
@@ -58,3 +60,27 @@ def _given(mean: Any, ln_var: Any, eps: Any) -> Variable:
     ops = _core.ops
     deviation = ops.exp(ops.multiply(ln_var, numpy.asarray(0.5, ln_var.dtype)))
     return ops.add(mean, ops.multiply(deviation, eps))
+
+
+def gumbel_softmax(log_pi: ArrayLike, tau: float = 0.1, axis: int = 1) -> Variable:
+    """``softmax((log_pi + g) / tau)`` with Gumbel noise g: nearly one-hot samples.
+
+    Raises:
+        TypeError: ``tau`` is not a number.
+        ValueError: ``tau`` is not positive.
+        InvalidType: there is no such axis, or ``log_pi`` is not of floats.
+
+    Source: Jang et al., Categorical reparameterization with Gumbel-softmax, 2016.
+    """
+    tau = check_real("gumbel_softmax", "tau", tau)
+    if tau <= 0:
+        raise ValueError(f"gumbel_softmax: expected a positive tau, got {tau}")
+    check_floats("gumbel_softmax", log_pi)
+    if log_pi.ndim:  # what has no axis is one category
+        axis = check_axis("gumbel_softmax", log_pi, axis)
+    zeros = beside(log_pi, numpy.zeros(log_pi.shape, log_pi.dtype))
+    noise = _core.ops.gumbel(zeros, draw_seed(log_pi)).array
+    z = (as_variable(log_pi) + noise) * (1 / tau)
+    if log_pi.ndim == 0:
+        return _core.ops.squeeze(_core.ops.softmax(z[None], 0), 0)
+    return _core.ops.softmax(z, axis)

@@ -9,8 +9,7 @@ from typing import Any
 from renga import _core
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
-from renga.functions.rnn.layers import Layer, run_layers
-from renga.functions.rnn.weights import check_kwargs, check_weights
+from renga.functions.rnn.layers import Layer, check_kwargs, check_weights, run_layers
 
 
 def n_step_rnn(

@@ -13,9 +13,8 @@ from renga.communicators.arrays import Array
 from renga.core.optimizer import Optimizer
 from renga.core.optimizer.update_rule import MASTER, RuleValues, UpdateRule
 from renga.core.parameter import Parameter
-from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
-from renga.optimizer_hooks.lasso import Lasso
-from renga.optimizer_hooks.weight_decay import WeightDecay
+from renga.optimizer_hooks.gradient_clipping import GradientHardClipping
+from renga.optimizer_hooks.penalties import Lasso, WeightDecay
 from renga.parallel.asynchronous.server.settings import UpdateSettings
 from renga.parallel.asynchronous.server.shard_optimizer import Change
 from renga.parallel.data.sharded_states.layout import Piece, ShardLayout

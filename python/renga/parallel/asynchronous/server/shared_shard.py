@@ -12,10 +12,11 @@ from renga.communicators import Communicator
 from renga.communicators.arrays import Array
 from renga.core.optimizer import GradientMethod, Optimizer
 from renga.core.parameter import Parameter
-from renga.optimizer_hooks.gradient_clipping import GradientClipping
-from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
-from renga.optimizer_hooks.lasso import Lasso
-from renga.optimizer_hooks.weight_decay import WeightDecay
+from renga.optimizer_hooks.gradient_clipping import (
+    GradientClipping,
+    GradientHardClipping,
+)
+from renga.optimizer_hooks.penalties import Lasso, WeightDecay
 from renga.parallel.asynchronous.server.gradient import Gradient
 from renga.parallel.asynchronous.server.shard_optimizer import (
     Change,

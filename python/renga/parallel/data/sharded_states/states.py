@@ -15,11 +15,12 @@ from renga.core.optimizer import Optimizer
 from renga.core.optimizer.update_rule import RuleValues, require_own_rules
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable, as_number
-from renga.optimizer_hooks.gradient_clipping import GradientClipping
-from renga.optimizer_hooks.gradient_hard_clipping import GradientHardClipping
+from renga.optimizer_hooks.gradient_clipping import (
+    GradientClipping,
+    GradientHardClipping,
+)
 from renga.optimizer_hooks.gradient_noise import noise_of_rank_0
-from renga.optimizer_hooks.lasso import Lasso
-from renga.optimizer_hooks.weight_decay import WeightDecay
+from renga.optimizer_hooks.penalties import Lasso, WeightDecay
 from renga.parallel.data.sharded_states.layout import Piece, ShardLayout
 from renga.parallel.data.sharded_states.own_updates import update_own
 

@@ -1,4 +1,4 @@
-"""Cross entropy of labels or of distributions."""
+"""Cross entropies of classes and of independent labels."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Any
 import numpy
 
 from renga import _core
-from renga.core.around_call import tell_counted
+from renga.core.around_call import reads_elements, tell_counted
 from renga.core.types import ArrayLike
-from renga.core.variable import Variable, as_array
+from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.array.cast import in_nominal_dtype, promoted
-from renga.functions.check import array_of, check_arrays
+from renga.functions.check import array_of, check_arrays, checked_indices
 from renga.functions.loss.reduction import check_reduce
+from renga.functions.math.average import average
 from renga.functions.on_host import on_host
+from renga.utils.extents import check_real
 from renga.utils.type_check import InvalidType
 
 
@@ -107,3 +109,79 @@ def _soft_loss(x: Any, t: Any, kind: str) -> Variable:
 
 def _smallest_like(t: Any) -> numpy.ndarray:
     return numpy.full(t.shape, numpy.finfo(t.dtype).tiny, t.dtype)
+
+
+def label_smoothing_cross_entropy(
+    x: ArrayLike, t: ArrayLike, epsilon: float = 0.1, ignore_label: int = -1
+) -> Variable:
+    """``softmax_cross_entropy`` with probability ``epsilon`` spread over all classes.
+
+    The mean over samples, except those labelled ``ignore_label``, of
+    ``-(1 - epsilon) log p[t] - epsilon mean(log p)`` with ``p = softmax(x)``.
+
+    Shapes:
+        x: (N, C, …)
+        t: (N, …) integers
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+        TypeError: epsilon is not a number.
+        ValueError: epsilon is not in [0, 1].
+
+    Source: Szegedy et al., CVPR 2016.
+    """
+    epsilon = check_real("label_smoothing_cross_entropy", "epsilon", epsilon)
+    if not 0 <= epsilon <= 1:
+        raise ValueError(
+            f"label_smoothing_cross_entropy: expected epsilon in [0, 1], got {epsilon}"
+        )
+    check_arrays("label_smoothing_cross_entropy", x)
+    x, t = as_variable(x), array_of("label_smoothing_cross_entropy", "labels", t)
+    loss = softmax_cross_entropy(x, t, ignore_label=ignore_label)
+    # -mean(log p) is by x[t] - mean(x) more than -log p[t].
+    ops, axes = _core.ops, [0, *range(2, x.ndim), 1]
+    scores = ops.reshape(ops.transpose(x, axes), (t.size, x.shape[1]))
+    taken = t.ravel() != ignore_label
+    picked = ops.select_item(scores, t.ravel() * taken)
+    weight = (taken / max(1, int(taken.sum()))).astype(x.dtype)
+    more = ops.sum((picked - average(scores, 1)) * weight)
+    return loss + epsilon * more
+
+
+@reads_elements
+@on_host
+def sigmoid_cross_entropy(
+    x: ArrayLike, t: ArrayLike, normalize: bool = True, reduce: str = "mean"
+) -> Variable:
+    """``-log sigmoid(x)`` where the label is 1, ``-log(1 - sigmoid(x))`` where it is 0.
+
+    Elements labelled -1 are ignored. ``reduce="mean"`` divides the sum by the number of
+    the others with ``normalize``, else by N; ``"no"`` keeps one loss per element.
+
+    Shapes:
+        x, t: (N, …), t of integers
+
+    Raises:
+        InvalidType: shapes or dtypes do not fit.
+        ValueError: ``reduce`` is unknown.
+        IndexError: a label is not -1, 0 or 1.
+    """
+    check_reduce("sigmoid_cross_entropy", reduce)
+    check_arrays("sigmoid_cross_entropy", x)
+    t = array_of("sigmoid_cross_entropy", "labels", t)
+    if x.dtype.kind != "f" or t.dtype.kind != "i" or x.shape != t.shape:
+        raise InvalidType(
+            "sigmoid_cross_entropy: expected floats and integers of one shape, got "
+            f"{x.shape} {x.dtype} and {t.shape} {t.dtype}"
+        )
+    least, most = (t.min(), t.max()) if t.size else (0, 0)
+    if least < -1 or most > 1:
+        checked_indices("sigmoid_cross_entropy", "t", t, 2, -1)
+    loss = _core.ops.sigmoid_nll(in_nominal_dtype(x), t)
+    if reduce == "no":
+        return loss
+    if normalize:
+        tell_counted("sigmoid_cross_entropy", lambda: t != -1)
+    used = t.size if least >= 0 else numpy.count_nonzero(t != -1)
+    count = used if normalize else len(t)
+    return _core.ops.sum(loss) * (1 / max(count, 1))
