@@ -1,13 +1,16 @@
-"""``chainer._runtime_info``, ``chainer._version``, ``chainer._environment_check``."""
+"""Names of modules on what is installed: versions, devices, Graphviz, test tools."""
 
 from __future__ import annotations
 
 import io
 import platform
+import subprocess
+from collections.abc import Sequence
 
 import numpy
 
 from renga._runtime.runtime_info import print_runtime_info
+from renga.backends.device import Device as Device
 from renga.chainer.package import VERSION
 
 __version__ = VERSION
@@ -37,3 +40,30 @@ def _get_runtime_info() -> _RuntimeInfo:
 
 def check() -> None:
     """Chainer warns of installations known to fail; renga has none."""
+
+
+def is_available() -> bool:
+    """True: nothing else has to be installed."""
+    return True
+
+
+def check_available() -> None:
+    """Does nothing: nothing else has to be installed."""
+
+
+def get_error() -> None:
+    """None: there was no error."""
+
+
+def is_return_code_zero(args: Sequence[str]) -> bool:
+    """Whether a command exists and succeeds; its output is dropped."""
+    try:
+        done = subprocess.run(args, capture_output=True, check=False)
+    except OSError:
+        return False
+    return done.returncode == 0
+
+
+def is_graphviz_available() -> bool:
+    """Whether Graphviz's ``dot`` can be run."""
+    return is_return_code_zero(["dot", "-V"])

@@ -1,5 +1,0 @@
-"""``chainer._backend``."""
-
-from renga.backends.device import Device
-
-__all__ = ["Device"]
