@@ -9,11 +9,10 @@ from typing import Any, Callable
 
 import numpy as np
 
-from renga.communicators.arrays import Array, DtypeLike
 from renga.communicators.communicator_base import CommunicatorBase
 from renga.communicators.messages import dtype_views
 from renga.communicators.work import Work
-from renga.core.types import Extents
+from renga.core.types import Array, DTypeLike, Extents
 
 _MAX_BYTES = 2**62
 
@@ -51,7 +50,7 @@ class ArrayCommunicator(CommunicatorBase):
         op: str = "sum",
         out: Array | Sequence[Array] | None = None,
         wait: bool = True,
-        dtype: DtypeLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> Any:
         """The sum, mean, max, min or prod of the ranks' arrays.
 
@@ -127,7 +126,7 @@ class ArrayCommunicator(CommunicatorBase):
         unpack: Callable[[list[Any]], Any],
         wait: bool,
         op: str = "sum",
-        dtype: DtypeLike | None = None,
+        dtype: DTypeLike | None = None,
         root: int | None = None,
     ) -> Any:
         """Runs a collective; its result is ``unpack(results)``, or a :class:`Work`.
@@ -156,7 +155,7 @@ class ArrayCommunicator(CommunicatorBase):
         """Whether the ranks of this node share memory."""
         return bool(self.native.shares_memory)
 
-    def window(self, shape: Extents, dtype: DtypeLike = np.float32) -> Array:
+    def window(self, shape: Extents, dtype: DTypeLike = np.float32) -> Array:
         """An array, not initialized, in memory that the ranks of this node share.
 
         If all ranks are on one node, reducing it or parts of it in place copies
@@ -265,7 +264,7 @@ def _result(name: str, x: Array, out: Array | None, size: int) -> Array:
     return np.empty(shape, dtype) if out is None else out
 
 
-def dtype_name(dtype: DtypeLike) -> str:
+def dtype_name(dtype: DTypeLike) -> str:
     """The name of a communication dtype.
 
     Raises:

@@ -16,13 +16,13 @@ from renga.communicators.array_communicator import (
     as_operand,
     checked_rank,
 )
-from renga.communicators.arrays import Array
 from renga.communicators.failure import Finalized
 from renga.communicators.messages import headers, pending_receive
 from renga.communicators.messages.headers import ARRAY, OBJECT, TUPLE, as_bytes, header
 from renga.communicators.messages.status import ANY_SOURCE, ANY_TAG, Status, given
 from renga.communicators.transport.traffic import Traffic
 from renga.communicators.work import Work
+from renga.core.types import Array
 
 _T = TypeVar("_T")
 _SETTINGS = {"allreduce_grad_dtype", "batched_copy", "all_reduce_algorithm"}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from renga.communicators.arrays import Array
-from renga.core.types import ArrayLike
+from renga.core.types import Array, ArrayLike
 
 
 class NativeWork(Protocol):

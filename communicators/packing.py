@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from renga.communicators.array_communicator import ArrayCommunicator
-from renga.communicators.arrays import Array
 from renga.communicators.work import Work
 from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
 from renga.core.link.own_values import persistent_arrays
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 
 Model = Link
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from renga.communicators.arrays import Array
+from renga.core.types import Array
 
 
 def views(x: Array, op: str) -> list[Array]:

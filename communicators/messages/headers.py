@@ -9,7 +9,7 @@ import struct
 import numpy as np
 
 from renga import _core
-from renga.communicators.arrays import Array
+from renga.core.types import Array
 
 _MAX_AXES = 16
 # Kind of message, number of axes, dtype, shape.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from renga.communicators.arrays import Array
 from renga.communicators.messages import headers
 from renga.communicators.native import NativeWork
 from renga.communicators.work import Work
+from renga.core.types import Array
 
 
 class PendingReceive(Work):

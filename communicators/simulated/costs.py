@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from renga.communicators.arrays import Array
 from renga.communicators.simulated.machine import Machine
+from renga.core.types import Array
 
 
 class Cost(NamedTuple):

@@ -9,11 +9,11 @@ from typing import Any, Callable, TypeVar
 import numpy as np
 
 from renga.communicators.array_communicator import as_operand
-from renga.communicators.arrays import Array
 from renga.communicators.communicator import Communicator
 from renga.communicators.simulated.machine import Machine
 from renga.communicators.simulated.simulated_native import SimulatedNative
 from renga.communicators.transport.traffic import Traffic
+from renga.core.types import Array
 
 _T = TypeVar("_T")
 

@@ -6,7 +6,6 @@ import collections
 from collections.abc import Sequence
 
 from renga.communicators.array_communicator import checked_rank
-from renga.communicators.arrays import Array
 from renga.communicators.native import NativeWork
 from renga.communicators.simulated import costs
 from renga.communicators.simulated.collectives import CollectiveCall
@@ -14,6 +13,7 @@ from renga.communicators.simulated.costs import Cost
 from renga.communicators.simulated.machine import Machine
 from renga.communicators.simulated.simulated_rank import SimulatedRank
 from renga.communicators.transport.traffic import Traffic
+from renga.core.types import Array
 
 # Reductions of `count` equal arrays; max, min and mean return the array itself.
 _REDUCTIONS_OF_EQUALS = {

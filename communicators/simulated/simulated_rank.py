@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from renga import _communicators
-from renga.communicators.arrays import Array
 from renga.communicators.native import Native, NativeWork
 from renga.communicators.simulated.collectives import CollectiveCall
 from renga.communicators.simulated.machine import Machine
 from renga.communicators.transport.traffic import Traffic
+from renga.core.types import Array
 from renga.core.variable import as_array
 
 

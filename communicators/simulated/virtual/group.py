@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Callable
 
 from renga import _communicators
-from renga.communicators.arrays import Array
 from renga.communicators.simulated.virtual.messages import (
     Arrival,
     Channel,
@@ -15,6 +14,7 @@ from renga.communicators.simulated.virtual.messages import (
 )
 from renga.communicators.simulated.virtual.network import VirtualNetwork
 from renga.communicators.simulated.virtual.scheduler import Event, Scheduler
+from renga.core.types import Array
 
 
 class CollectiveEvent(Event):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from renga.communicators.arrays import Array
 from renga.communicators.simulated.virtual.scheduler import Event, Scheduler
+from renga.core.types import Array
 
 # Up to this size a message is buffered and its sender need not wait for the receive, as
 # between threads.

@@ -9,7 +9,6 @@ from typing import Any, Callable
 
 from renga import _communicators
 from renga.communicators.array_communicator import checked_rank
-from renga.communicators.arrays import Array
 from renga.communicators.messages import headers
 from renga.communicators.simulated import costs
 from renga.communicators.simulated.collectives import CollectiveCall, move
@@ -19,6 +18,7 @@ from renga.communicators.simulated.virtual.group import CollectiveEvent, Group
 from renga.communicators.simulated.virtual.messages import ReceiveEvent, SendEvent
 from renga.communicators.simulated.virtual.scheduler import Event, VirtualThread
 from renga.communicators.transport.traffic import Traffic
+from renga.core.types import Array
 
 _MAX_TAG = 2**31 - 1
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from renga.communicators.arrays import Array, DtypeLike
 from renga.communicators.transport.mpi.mpi_communicator import MpiCommunicator
 from renga.communicators.work import Work
+from renga.core.types import Array, DTypeLike
 
 
 class DummyMpiCommunicator(MpiCommunicator):
@@ -24,7 +24,7 @@ class DummyMpiCommunicator(MpiCommunicator):
         op: str = "sum",
         out: Any = None,
         wait: bool = True,
-        dtype: DtypeLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> Any:
         """This rank's ``x``, copied into ``out`` if that is given."""
         single = not isinstance(x, (list, tuple))

@@ -14,9 +14,9 @@ def is_rank(environ: Mapping[str, str] = os.environ) -> bool:
     return "OMPI_COMM_WORLD_RANK" in environ or by_srun
 
 
-def starts_ranks(environ: Mapping[str, str] = os.environ) -> bool:
+def starts_ranks() -> bool:
     """Whether this is an allocation of Slurm whose srun speaks PMIx."""
-    if "SLURM_JOB_ID" not in environ or shutil.which("srun") is None:
+    if "SLURM_JOB_ID" not in os.environ or shutil.which("srun") is None:
         return False
     listed = subprocess.run(
         ["srun", "--mpi=list"], capture_output=True, text=True, check=False
@@ -24,9 +24,9 @@ def starts_ranks(environ: Mapping[str, str] = os.environ) -> bool:
     return "pmix" in listed.stdout + listed.stderr
 
 
-def ranks_of_allocation(environ: Mapping[str, str] = os.environ) -> int | None:
+def ranks_of_allocation() -> int | None:
     """For how many ranks the allocation was made; None if that was not said."""
-    tasks = environ.get("SLURM_NTASKS", "")
+    tasks = os.environ.get("SLURM_NTASKS", "")
     return int(tasks) if tasks.isdigit() else None
 
 

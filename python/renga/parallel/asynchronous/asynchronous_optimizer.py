@@ -10,7 +10,6 @@ from typing import Any, Callable, TypeVar
 import numpy
 
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.core.configuration import using_config
 from renga.core.link import Link
 from renga.core.link.distinct_params import DistinctParam, distinct_params
@@ -19,6 +18,7 @@ from renga.core.link.traces import without_traces
 from renga.core.optimizer import GradientMethod
 from renga.core.optimizer.update_rule import require_own_rules
 from renga.core.serializer import AbstractSerializer, Deserializer
+from renga.core.types import Array
 from renga.parallel.asynchronous.packed import PackedParameters, distance, reduce
 from renga.parallel.data.optimizers.wrapped_optimizer import WrappedOptimizer
 from renga.parallel.data.replicas.first_pass import have_no_shapes

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.core.optimizer import GradientMethod
 from renga.core.serializer import AbstractSerializer
+from renga.core.types import Array
 from renga.parallel.asynchronous.packed import reduce
 from renga.parallel.asynchronous.periodic import (
     Meeting,

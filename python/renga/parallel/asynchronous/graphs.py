@@ -6,7 +6,7 @@ import functools
 
 import numpy
 
-from renga.communicators.arrays import Array
+from renga.core.types import Array
 from renga.utils.argument import check_count
 
 

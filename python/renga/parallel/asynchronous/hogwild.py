@@ -10,10 +10,10 @@ import numpy
 
 from renga import _communicators, _core
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.core.link.sharing_memory import require_own_memory
 from renga.core.optimizer import GradientMethod
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 from renga.optimizers.sgd import SGD
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 

@@ -8,11 +8,11 @@ from typing import Any, Callable
 import numpy
 
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.core.link import Link
 from renga.core.optimizer import GradientMethod
 from renga.core.parameter import Parameter
 from renga.core.serializer import AbstractSerializer, Deserializer
+from renga.core.types import Array
 from renga.optimizers.sgd import SGD
 from renga.parallel.asynchronous.packed import reduce
 from renga.parallel.asynchronous.periodic import (

@@ -10,11 +10,11 @@ import numpy
 
 from renga import _core
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
 from renga.core.link.sharing_memory import overlapping
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 
 # Elements that stay in the cache from one operation to the next.
 _BLOCK = 1 << 15

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from renga.communicators.arrays import Array
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 
 
 class ParameterWatch:

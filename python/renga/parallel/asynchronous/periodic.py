@@ -7,9 +7,9 @@ from typing import Any, Callable, NamedTuple
 import numpy
 
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.core.optimizer import GradientMethod
 from renga.core.serializer import AbstractSerializer, Deserializer
+from renga.core.types import Array
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.parallel.asynchronous.parameter_watch import ParameterWatch
 from renga.parallel.data.sample_weighting import UNKNOWN_SAMPLES

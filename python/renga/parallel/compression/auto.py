@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy
 
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.communicators.work import Work
+from renga.core.types import Array
 from renga.parallel.compression.cast import Cast
 from renga.parallel.compression.compressor import Compressor
 from renga.parallel.compression.powersgd import PowerSGD

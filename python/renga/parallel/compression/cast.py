@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.communicators.work import Work
+from renga.core.types import Array
 from renga.parallel.compression.compressor import Compressor
 from renga.parallel.compression.state import State
 

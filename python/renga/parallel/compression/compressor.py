@@ -10,8 +10,8 @@ import numpy
 
 from renga import _core
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.communicators.work import Work
+from renga.core.types import Array
 from renga.parallel.compression.payloads import PackedPayloads, checked_payload
 from renga.parallel.compression.state import State
 

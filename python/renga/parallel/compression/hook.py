@@ -14,7 +14,7 @@ from renga.parallel.compression.state import State
 
 if TYPE_CHECKING:
     from renga.communicators import Communicator
-    from renga.communicators.arrays import Array
+    from renga.core.types import Array
     from renga.parallel.compression.compressor import Compressor
     from renga.parallel.data.buckets import Bucket
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy
 
-from renga.communicators.arrays import Array
+from renga.core.types import Array
 
 _ALIGNMENT = 8
 

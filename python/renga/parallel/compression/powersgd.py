@@ -9,8 +9,8 @@ import numpy
 
 from renga import _core
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.communicators.work import Work
+from renga.core.types import Array
 from renga.parallel.compression.compressor import Compressor
 from renga.parallel.compression.state import State
 from renga.utils.argument import check_count

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy
 
 from renga import _core
-from renga.communicators.arrays import Array
+from renga.core.types import Array
 from renga.parallel.compression.compressor import KernelCompressor
 from renga.parallel.compression.state import State
 

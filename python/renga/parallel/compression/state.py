@@ -7,7 +7,7 @@ from collections.abc import Set
 
 import numpy
 
-from renga.communicators.arrays import Array
+from renga.core.types import Array
 
 _STEP = "step"
 _SCALE = "loss_scale"

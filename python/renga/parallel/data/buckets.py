@@ -10,9 +10,9 @@ from typing import Any, Callable
 import numpy
 
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.communicators.work import Work
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 
 # Large enough to amortize the latency of messages, small enough that the first bucket
 # is sent early in the backward pass.

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from renga.communicators import Communicator, packing
-from renga.communicators.arrays import Array
 from renga.core.link import Link
 from renga.core.link.distinct_params import DistinctParam
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 from renga.parallel.data.gradients import take_gradient
 from renga.parallel.data.reducer import Reducer
 from renga.parallel.data.synchronization import SyncRequest

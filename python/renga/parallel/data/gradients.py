@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy
 
-from renga.communicators.arrays import Array
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 
 _ON_GPU = "__cuda_array_interface__"
 

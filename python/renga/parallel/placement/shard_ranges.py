@@ -29,9 +29,9 @@ def shard_ranges(extent: int, size: int, unit: int = 1) -> tuple[range, ...]:
     return tuple(range(a, b) for a, b in zip(starts, starts[1:]))
 
 
-def shard_range(extent: int, size: int, rank: int, unit: int = 1) -> range:
+def shard_range(extent: int, size: int, rank: int) -> range:
     """The range of an axis that one rank has."""
-    return shard_ranges(extent, size, unit)[rank]
+    return shard_ranges(extent, size)[rank]
 
 
 def as_slice(elements: range) -> slice:

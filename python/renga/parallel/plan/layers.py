@@ -93,13 +93,13 @@ def linear(
     )
 
 
-def combine(graph: Graph, name: str, inputs: Sequence[int], kind: str = "add") -> int:
-    """A pointwise function of outputs with the same shape."""
+def combine(graph: Graph, name: str, inputs: Sequence[int]) -> int:
+    """The sum of outputs with the same shape."""
     extents = graph.extents(inputs[0])
     axes = "S" + "A" * (len(extents) - 1)
     reads = [graph.read(x, [along(i) for i in range(len(extents))]) for x in inputs]
     flops = float(len(inputs) * math.prod(extents))
-    return graph.add(Operation(name, kind, extents, axes, tuple(reads), flops=flops))
+    return graph.add(Operation(name, "add", extents, axes, tuple(reads), flops=flops))
 
 
 def concat(graph: Graph, name: str, inputs: Sequence[int], axis: int = 1) -> int:

@@ -7,9 +7,9 @@ from typing import Any, Callable
 import numpy
 
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.core.optimizer import GradientMethod
 from renga.core.serializer import AbstractSerializer
+from renga.core.types import Array
 from renga.parallel.asynchronous.gossip.random_gossip import RandomGossip
 from renga.parallel.asynchronous.graphs import Graph
 

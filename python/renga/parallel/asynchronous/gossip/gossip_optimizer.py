@@ -8,8 +8,8 @@ import warnings
 import numpy
 
 from renga.communicators import Communicator, RankFailed
-from renga.communicators.arrays import Array
 from renga.core.optimizer import GradientMethod
+from renga.core.types import Array
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.parallel.asynchronous.graphs import Graph
 from renga.parallel.asynchronous.packed import PackedParameters, reduce

@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 import numpy
 
-from renga.communicators.arrays import Array
+from renga.core.types import Array
 from renga.parallel.asynchronous.gossip.random_gossip import RandomGossip
 
 _REQUEST, _REPLY, _SHUTDOWN = 0, 1, 2

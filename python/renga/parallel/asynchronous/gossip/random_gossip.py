@@ -7,8 +7,8 @@ import collections
 import numpy
 
 from renga.communicators import Communicator, RankFailed
-from renga.communicators.arrays import Array
 from renga.core.optimizer import GradientMethod
+from renga.core.types import Array
 from renga.parallel.asynchronous.gossip.gossip_optimizer import GossipOptimizer
 from renga.parallel.asynchronous.graphs import Graph
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy
 
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.core.optimizer import Optimizer
 from renga.core.optimizer.update_rule import UpdateRule
+from renga.core.types import Array
 from renga.parallel.asynchronous.server import service
 from renga.parallel.asynchronous.server.gradient import Gradient
 from renga.parallel.asynchronous.server.results import layout_of

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy
 
 from renga import _communicators
-from renga.communicators.arrays import Array
+from renga.core.types import Array
 from renga.parallel.data.sample_weighting import GradientWeight
 
 

@@ -7,8 +7,8 @@ from typing import Callable, NamedTuple
 
 import numpy
 
-from renga.communicators.arrays import Array
 from renga.core.link.distinct_params import DistinctParam
+from renga.core.types import Array
 from renga.parallel.asynchronous.server.shards import Shards
 
 

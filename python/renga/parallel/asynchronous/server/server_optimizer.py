@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Callable
 
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.core.link.sharing_memory import require_own_memory
 from renga.core.optimizer import GradientMethod
 from renga.core.optimizer.update_rule import require_own_rules
 from renga.core.serializer import AbstractSerializer, Deserializer
+from renga.core.types import Array
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.parallel.asynchronous.packed import PackedParameters
 from renga.parallel.asynchronous.server.caller_changes import CallerChanges

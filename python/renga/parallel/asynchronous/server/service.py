@@ -15,7 +15,7 @@ from typing import Callable
 import numpy
 
 from renga.communicators import Communicator, RankFailed, Status, Work
-from renga.communicators.arrays import Array
+from renga.core.types import Array
 from renga.parallel.asynchronous.server.gradient import Gradient
 from renga.parallel.asynchronous.server.results import Layout
 from renga.parallel.asynchronous.server.rows import ShardRows

@@ -7,11 +7,11 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
-from renga.communicators.arrays import Array
 from renga.core.link import Link
 from renga.core.optimizer import GradientMethod, Optimizer
 from renga.core.optimizer.update_rule import RuleValues
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 from renga.parallel.asynchronous.server.gradient import Gradient
 from renga.parallel.asynchronous.server.settings import UpdateSettings, use_settings
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy
 
-from renga.communicators.arrays import Array
 from renga.core.optimizer import Optimizer
 from renga.core.optimizer.update_rule import MASTER, RuleValues, UpdateRule
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 from renga.optimizer_hooks.gradient_clipping import GradientHardClipping
 from renga.optimizer_hooks.penalties import Lasso, WeightDecay
 from renga.parallel.asynchronous.server.settings import UpdateSettings

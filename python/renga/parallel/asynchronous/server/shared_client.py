@@ -12,9 +12,9 @@ from typing import Callable
 import numpy
 
 from renga.communicators import Communicator, RankFailed
-from renga.communicators.arrays import Array
 from renga.core.optimizer import GradientMethod, Optimizer
 from renga.core.optimizer.update_rule import UpdateRule
+from renga.core.types import Array
 from renga.parallel.asynchronous.server.gradient import Gradient
 from renga.parallel.asynchronous.server.settings import UpdateSettings
 from renga.parallel.asynchronous.server.shard_optimizer import ShardOptimizer

@@ -9,9 +9,9 @@ import numpy
 
 from renga import _communicators
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.core.optimizer import GradientMethod, Optimizer
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 from renga.optimizer_hooks.gradient_clipping import (
     GradientClipping,
     GradientHardClipping,

@@ -9,12 +9,12 @@ from typing import Any
 import numpy
 
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.core.backend import get_array_types
 from renga.core.link.distinct_params import DistinctParam
 from renga.core.optimizer import Optimizer
 from renga.core.optimizer.update_rule import MASTER, RuleValues, UpdateRule
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 from renga.parallel.data.replicas.checksum import checksum_of
 
 _COUNTS = ("t", "epoch")

@@ -10,10 +10,10 @@ import numpy
 
 from renga import _core
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.core.link.stages import OneStage
 from renga.core.optimizer import Optimizer
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 from renga.core.variable import Variable
 from renga.parallel.data import buckets
 from renga.parallel.data.sharded_parameters.gathered_unit import (

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy
 
 from renga.backends import cuda
-from renga.communicators.arrays import Array
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 from renga.parallel.data.sharded_parameters.node_parameter import (
     Place,
     forget_place,

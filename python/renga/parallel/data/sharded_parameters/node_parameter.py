@@ -11,10 +11,10 @@ import numpy
 from numpy.lib.stride_tricks import as_strided
 
 from renga import _core
-from renga.communicators.arrays import Array
 from renga.core import backend
 from renga.core.function_node import FunctionNode
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 from renga.core.variable import Variable
 
 _PLACE = "_place"  # key of the place of numbers that are no one rank's own

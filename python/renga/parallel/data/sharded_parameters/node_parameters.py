@@ -10,9 +10,9 @@ from numpy.lib.stride_tricks import as_strided
 
 from renga import _core
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.core.optimizer import Optimizer
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 from renga.parallel.data.sharded_parameters.node_parameter import (
     is_at,
     place,

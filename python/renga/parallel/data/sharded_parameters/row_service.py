@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from renga.communicators import Communicator, RankFailed, Work
-from renga.communicators.arrays import Array
+from renga.core.types import Array
 
 _REQUEST_TAG, _ROW_TAGS = 0, 32766  # the least that MPI allows, without this one
 _DONE = -1  # in the place of a row's number: the sender asks for no more rows

@@ -10,8 +10,8 @@ import numpy
 
 from renga import _core
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 
 _LINE_BYTES = 64
 

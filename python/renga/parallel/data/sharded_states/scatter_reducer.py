@@ -8,8 +8,8 @@ from typing import Any
 import numpy
 
 from renga.communicators import Communicator, packing
-from renga.communicators.arrays import Array
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 from renga.parallel.data.bucketed_reducer import BucketedReducer
 from renga.parallel.data.overlap import OverlapTrial
 from renga.parallel.data.sharded_states.states import ShardedStates

@@ -9,11 +9,11 @@ import numpy
 
 from renga import _core
 from renga.communicators import Communicator
-from renga.communicators.arrays import Array
 from renga.core.link import Link
 from renga.core.optimizer import Optimizer
 from renga.core.optimizer.update_rule import RuleValues, require_own_rules
 from renga.core.parameter import Parameter
+from renga.core.types import Array
 from renga.core.variable import Variable, as_number
 from renga.optimizer_hooks.gradient_clipping import (
     GradientClipping,
