@@ -135,6 +135,14 @@ TEST_CASE("planning: a part of a convolution reads its rows and one more on each
   CHECK(parameter_groups(ops[1], c) == std::vector<std::vector<int>>{{0, 1, 4, 5}, {2, 3, 6, 7}});
 }
 
+TEST_CASE("planning: parts of a reduction read their terms, and so do replicas") {
+  const std::vector<Operation> ops{source({4, 6, 10}), convolution(0, {4, 6, 10}, 8)};
+  Configuration c = on({1, 1, 1}, std::vector<int>(4));
+  c.reduction = c.replicas = 2;
+  for (const int part : {0, 2}) CHECK(input_box(ops[1], c, part, 0).ranges[1] == Range{0, 3});
+  for (const int part : {1, 3}) CHECK(input_box(ops[1], c, part, 0).ranges[1] == Range{3, 6});
+}
+
 TEST_CASE("planning: transfers are the elements that the reader needs and does not have") {
   std::mt19937 random(0);
   const Topology topology{5, 2, 0, 1, 0, 1, true};

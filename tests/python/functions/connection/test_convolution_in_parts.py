@@ -115,6 +115,18 @@ def test_activation_of_a_convolution(step):
     np.testing.assert_array_equal(y, separate)
 
 
+@pytest.mark.parametrize("step", ["silu", "tanh"])
+def test_activation_of_the_parts_of_a_normalized_image(step):
+    x, _, _, statistics = operands("depthwise")
+    function, expected = STEPS[step]
+    for image in (x, np.ascontiguousarray(x)):
+        h = renga.as_variable(image) * 1.0
+        y = function(F.fixed_batch_normalization(h, *statistics)).array
+        np.testing.assert_allclose(
+            y, expected(normalized(x.astype("d"), statistics)), 1e-4, 1e-4
+        )
+
+
 @shapes
 def test_a_residual_and_the_activation_after_it(name):
     x, W, b, statistics = operands(name)
