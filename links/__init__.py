@@ -16,17 +16,17 @@ from renga.links.attention.multi_head_attention import (
 from renga.links.attention.transformer_block import (
     TransformerBlock as TransformerBlock,
 )
-from renga.links.connection.bias import Bias as Bias
 from renga.links.connection.bilinear import Bilinear as Bilinear
 from renga.links.connection.embed_id import EmbedID as EmbedID
 from renga.links.connection.highway import Highway as Highway
 from renga.links.connection.inception import Inception as Inception
-from renga.links.connection.inceptionbn import InceptionBN as InceptionBN
+from renga.links.connection.inception import InceptionBN as InceptionBN
 from renga.links.connection.linear import Linear as Linear
 from renga.links.connection.mlp_convolution_2d import (
     MLPConvolution2D as MLPConvolution2D,
 )
 from renga.links.connection.parameter import Parameter as Parameter
+from renga.links.connection.scale import Bias as Bias
 from renga.links.connection.scale import Scale as Scale
 from renga.links.convolution.convolution_2d import Convolution2D as Convolution2D
 from renga.links.convolution.convolution_nd import Convolution1D as Convolution1D
@@ -64,13 +64,13 @@ from renga.links.normalization.batch_renormalization import (
 from renga.links.normalization.decorrelated_batch_normalization import (
     DecorrelatedBatchNormalization as DecorrelatedBatchNormalization,
 )
-from renga.links.normalization.group_normalization import (
+from renga.links.normalization.layer_normalization import (
     GroupNormalization as GroupNormalization,
 )
 from renga.links.normalization.layer_normalization import (
     LayerNormalization as LayerNormalization,
 )
-from renga.links.normalization.rms_normalization import (
+from renga.links.normalization.layer_normalization import (
     RMSNormalization as RMSNormalization,
 )
 from renga.links.rnn.gru import GRU as GRU
@@ -80,12 +80,12 @@ from renga.links.rnn.lstm import LSTM as LSTM
 from renga.links.rnn.lstm import StatelessLSTM as StatelessLSTM
 from renga.links.rnn.mgu import StatefulMGU as StatefulMGU
 from renga.links.rnn.mgu import StatelessMGU as StatelessMGU
-from renga.links.rnn.n_step_gru import NStepBiGRU as NStepBiGRU
-from renga.links.rnn.n_step_gru import NStepGRU as NStepGRU
-from renga.links.rnn.n_step_lstm import NStepBiLSTM as NStepBiLSTM
-from renga.links.rnn.n_step_lstm import NStepLSTM as NStepLSTM
+from renga.links.rnn.n_step_rnn import NStepBiGRU as NStepBiGRU
+from renga.links.rnn.n_step_rnn import NStepBiLSTM as NStepBiLSTM
 from renga.links.rnn.n_step_rnn import NStepBiRNNReLU as NStepBiRNNReLU
 from renga.links.rnn.n_step_rnn import NStepBiRNNTanh as NStepBiRNNTanh
+from renga.links.rnn.n_step_rnn import NStepGRU as NStepGRU
+from renga.links.rnn.n_step_rnn import NStepLSTM as NStepLSTM
 from renga.links.rnn.n_step_rnn import NStepRNNReLU as NStepRNNReLU
 from renga.links.rnn.n_step_rnn import NStepRNNTanh as NStepRNNTanh
 from renga.links.rnn.peephole import StatefulPeepholeLSTM as StatefulPeepholeLSTM

@@ -1,4 +1,4 @@
-"""Stacks of recurrent layers over sequences, and those of plain layers."""
+"""Stacks of recurrent layers over sequences of any lengths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable, as_variable
 from renga.functions import (
     get_item,
+    n_step_bigru,
+    n_step_bilstm,
     n_step_birnn,
+    n_step_gru,
+    n_step_lstm,
     n_step_rnn,
     permutate,
     transpose_sequence,
@@ -199,3 +203,82 @@ class NStepBiRNNReLU(NStepPlainRNNBase):
 
     use_bi_direction = True
     activation = "relu"
+
+
+class NStepGRUBase(NStepRNNBase):
+    """Stacks of gated recurrent units; see ``NStepRNNBase``.
+
+    The weights are those of the reset gate, the update gate and the candidate.
+    """
+
+    n_weights = 6
+
+
+class NStepGRU(NStepGRUBase):
+    """Gated recurrent units over sequences; see ``renga.functions.n_step_gru``.
+
+    Source: Cho et al., Learning phrase representations using RNN encoder-decoder,
+    2014.
+    """
+
+    use_bi_direction = False
+
+    def rnn(self, *args: Any) -> tuple[Variable | tuple[Variable, ...], ...]:
+        return n_step_gru(*args)
+
+
+class NStepBiGRU(NStepGRUBase):
+    """``NStepGRU`` in both directions."""
+
+    use_bi_direction = True
+
+    def rnn(self, *args: Any) -> tuple[Variable | tuple[Variable, ...], ...]:
+        return n_step_bigru(*args)
+
+
+class NStepLSTMBase(NStepRNNBase):
+    """Stacks of long short-term memory; see ``NStepRNNBase``.
+
+    The weights are those of the input gate, the forget gate, the candidate and the
+    output gate.
+    """
+
+    n_weights = 8
+
+    @property
+    def n_cells(self) -> int:
+        return 2
+
+    def forward(  # type: ignore[override]
+        self,
+        hx: ArrayLike | None,
+        cx: ArrayLike | None,
+        xs: Sequence[ArrayLike],
+        **kwargs: object,
+    ) -> tuple[Variable | list[Variable], ...]:
+        """The last states, the last cells and the outputs, ``(hy, cy, ys)``."""
+        refuse(kwargs)
+        return self._run((hx, cx), xs)
+
+
+class NStepLSTM(NStepLSTMBase):
+    """Long short-term memory over sequences.
+
+    See ``renga.functions.n_step_lstm``.
+
+    Source: Hochreiter and Schmidhuber, Long short-term memory, 1997.
+    """
+
+    use_bi_direction = False
+
+    def rnn(self, *args: Any) -> tuple[Variable | tuple[Variable, ...], ...]:
+        return n_step_lstm(*args)
+
+
+class NStepBiLSTM(NStepLSTMBase):
+    """``NStepLSTM`` in both directions."""
+
+    use_bi_direction = True
+
+    def rnn(self, *args: Any) -> tuple[Variable | tuple[Variable, ...], ...]:
+        return n_step_bilstm(*args)

@@ -18,7 +18,7 @@ from renga.links.connection.embed_id import EmbedID
 from renga.links.connection.linear import Linear
 from renga.links.model.language.language_model import LanguageModel
 from renga.links.model.torch_names import State, renamed, with_joined_projections
-from renga.links.normalization.rms_normalization import RMSNormalization
+from renga.links.normalization.layer_normalization import RMSNormalization
 
 # The published names, and those of the parts here.
 _NAMES = {

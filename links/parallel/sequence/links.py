@@ -15,8 +15,10 @@ from renga.functions import (
 )
 from renga.links.connection.embed_id import EmbedID
 from renga.links.connection.linear import Linear
-from renga.links.normalization.layer_normalization import LayerNormalization
-from renga.links.normalization.rms_normalization import RMSNormalization
+from renga.links.normalization.layer_normalization import (
+    LayerNormalization,
+    RMSNormalization,
+)
 from renga.links.parallel.forms import parallel_form
 from renga.links.parallel.sequence.link import SequenceLink, is_sharded, unchecked
 from renga.utils.type_check import InvalidType

@@ -79,21 +79,21 @@ from renga.functions.activation.rectifiers import clipped_relu as clipped_relu
 from renga.functions.activation.rectifiers import crelu as crelu
 from renga.functions.activation.rectifiers import maxout as maxout
 from renga.functions.activation.rectifiers import relu6 as relu6
+from renga.functions.activation.rectifiers import rrelu as rrelu
 from renga.functions.activation.rectifiers import selu as selu
-from renga.functions.activation.rrelu import rrelu as rrelu
 from renga.functions.array.as_strided import as_strided as as_strided
 from renga.functions.array.broadcast import broadcast as broadcast
 from renga.functions.array.cast import cast as cast
 from renga.functions.array.copy import copy as copy
 from renga.functions.array.diagonal import diagonal as diagonal
-from renga.functions.array.flip import flip as flip
-from renga.functions.array.flip import fliplr as fliplr
-from renga.functions.array.flip import flipud as flipud
 from renga.functions.array.get_item import get_item as get_item
 from renga.functions.array.hstack import dstack as dstack
 from renga.functions.array.hstack import hstack as hstack
 from renga.functions.array.hstack import vstack as vstack
 from renga.functions.array.im2col import im2col as im2col
+from renga.functions.array.moveaxis import flip as flip
+from renga.functions.array.moveaxis import fliplr as fliplr
+from renga.functions.array.moveaxis import flipud as flipud
 from renga.functions.array.moveaxis import moveaxis as moveaxis
 from renga.functions.array.moveaxis import rollaxis as rollaxis
 from renga.functions.array.pad import pad as pad
@@ -160,13 +160,13 @@ from renga.functions.evaluation.accuracy import accuracy as accuracy
 from renga.functions.evaluation.accuracy import (
     binary_accuracy as binary_accuracy,
 )
+from renga.functions.evaluation.accuracy import r2_score as r2_score
 from renga.functions.evaluation.classification_summary import (
     classification_summary as classification_summary,
 )
 from renga.functions.evaluation.classification_summary import f1_score as f1_score
 from renga.functions.evaluation.classification_summary import precision as precision
 from renga.functions.evaluation.classification_summary import recall as recall
-from renga.functions.evaluation.r2_score import r2_score as r2_score
 from renga.functions.loss.black_out import black_out as black_out
 from renga.functions.loss.covariance import cross_covariance as cross_covariance
 from renga.functions.loss.covariance import decov as decov

@@ -1,4 +1,4 @@
-"""Axes moved to other positions."""
+"""Axes moved to other positions or reversed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 from renga import _core
 from renga.core.types import ArrayLike, Extents
-from renga.core.variable import Variable
-from renga.functions.check import check_axis
+from renga.core.variable import Variable, as_variable
+from renga.functions.array.get_item import get_item
+from renga.functions.check import check_arrays, check_axis, check_shape
 from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
 
@@ -58,3 +59,37 @@ def rollaxis(x: ArrayLike, axis: int, start: int = 0) -> Variable:
     order = [other for other in range(x.ndim) if other != axis]
     order.insert(start - (axis < start), axis)
     return _core.ops.transpose(x, order)
+
+
+def flip(x: ArrayLike, axis: int) -> Variable:
+    """``x`` backwards along an axis.
+
+    Raises:
+        TypeError: the axis is not an integer.
+        InvalidType: there is no such axis.
+    """
+    axis = check_axis("flip", x, axis)
+    backwards = slice(None, None, -1)
+    return get_item(as_variable(x), (slice(None),) * axis + (backwards,))
+
+
+def flipud(a: ArrayLike) -> Variable:
+    """``a`` backwards along axis 0.
+
+    Raises:
+        InvalidType: there is no axis.
+    """
+    check_arrays("flipud", a)
+    check_shape("flipud", a.ndim >= 1, "1 axis or more", a)
+    return flip(a, 0)
+
+
+def fliplr(a: ArrayLike) -> Variable:
+    """``a`` backwards along axis 1.
+
+    Raises:
+        InvalidType: there are less than two axes.
+    """
+    check_arrays("fliplr", a)
+    check_shape("fliplr", a.ndim >= 2, "2 axes or more", a)
+    return flip(a, 1)

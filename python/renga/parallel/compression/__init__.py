@@ -5,13 +5,11 @@ in fewer bytes. A :class:`Compressor` is one file, or shares it with its kind.
 """
 
 from renga.parallel.compression.auto import Auto
-from renga.parallel.compression.cast import Cast
 from renga.parallel.compression.compressor import Compressor
 from renga.parallel.compression.dgc import DGC
 from renga.parallel.compression.hook import CompressionHook
 from renga.parallel.compression.powersgd import PowerSGD
-from renga.parallel.compression.quantization import QSGD, TernGrad
-from renga.parallel.compression.signs import OneBit
+from renga.parallel.compression.quantization import QSGD, Cast, OneBit, TernGrad
 from renga.parallel.compression.sparsification import RandomK, TopK
 from renga.parallel.compression.state import State
 

@@ -9,10 +9,9 @@ import numpy
 from renga.communicators import Communicator
 from renga.communicators.work import Work
 from renga.core.types import Array
-from renga.parallel.compression.cast import Cast
 from renga.parallel.compression.compressor import Compressor
 from renga.parallel.compression.powersgd import PowerSGD
-from renga.parallel.compression.signs import OneBit
+from renga.parallel.compression.quantization import Cast, OneBit
 from renga.parallel.compression.sparsification import TopK
 from renga.parallel.compression.state import State
 

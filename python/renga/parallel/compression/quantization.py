@@ -1,4 +1,4 @@
-"""Compressors that send every element in a few bits, rounded at random."""
+"""Compressors to fewer bits of each element."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import numpy
 
 from renga import _core
+from renga.communicators import Communicator
+from renga.communicators.work import Work
 from renga.core.types import Array
-from renga.parallel.compression.compressor import KernelCompressor
+from renga.parallel.compression.compressor import Compressor, KernelCompressor
 from renga.parallel.compression.state import State
 from renga.utils.argument import check_count
 
@@ -59,3 +61,44 @@ class TernGrad(QSGD):
 
     def __init__(self) -> None:
         super().__init__(bits=2)
+
+
+_DTYPES = ("float16", "bfloat16")
+
+
+class Cast(Compressor):
+    """Sends gradients rounded to a 16-bit dtype; they are added in float32.
+
+    Args:
+        dtype: ``"bfloat16"`` or ``"float16"``.
+    """
+
+    def __init__(self, dtype: str = "bfloat16") -> None:
+        if dtype not in _DTYPES:
+            raise ValueError(f"Cast: expected a dtype of {_DTYPES}, got {dtype!r}")
+        self.dtype = dtype
+
+    def reduce(
+        self, xs: Sequence[Array], states: Sequence[State], comm: Communicator
+    ) -> Work:
+        work: Work = comm.all_reduce(xs, "sum", out=xs, wait=False, dtype=self.dtype)
+        return work
+
+
+class OneBit(KernelCompressor):
+    """Sends the signs, and the mean of each sign in every block of 4096 elements.
+
+    Source: Seide et al., 1-bit stochastic gradient descent and its application to
+    data-parallel distributed training of speech DNNs, Interspeech 2014.
+    """
+
+    def take(self, x: Array, state: State) -> Sequence[Array]:
+        signs = numpy.empty(-(-x.size // 8), numpy.uint8)
+        blocks = -(-x.size // _kernels.SIGN_BLOCK)
+        means = numpy.empty((blocks, 2), numpy.float32)
+        _kernels.take_signs(x, signs, means)
+        return means, signs
+
+    def add_decoded(self, payload: Sequence[Array], out: Array) -> None:
+        means, signs = payload
+        _kernels.add_signs(out, signs, means)

@@ -3,14 +3,16 @@
 from renga._runtime.suggestions import suggest_names as _suggest_names
 from renga.training.triggers.early_stopping_trigger import EarlyStoppingTrigger
 from renga.training.triggers.interval_trigger import IntervalTrigger
-from renga.training.triggers.manual_schedule_trigger import ManualScheduleTrigger
 from renga.training.triggers.minmax_value_trigger import (
     BestValueTrigger,
     MaxValueTrigger,
     MinValueTrigger,
 )
-from renga.training.triggers.once_trigger import OnceTrigger
-from renga.training.triggers.time_trigger import TimeTrigger
+from renga.training.triggers.points import (
+    ManualScheduleTrigger,
+    OnceTrigger,
+    TimeTrigger,
+)
 
 __all__ = [
     "BestValueTrigger",
