@@ -48,6 +48,8 @@ _SOURCES = {
     "chainer.links.model.vision.googlenet": "googlenet",
     "chainer.links.model.vision.resnet": "links",
     "chainer.links.model.vision.vgg": "links",
+    "chainer.links.rnn.n_step_gru": "links",
+    "chainer.links.rnn.n_step_lstm": "links",
     "chainer.links.rnn.n_step_rnn": "links",
     "chainer.memory_layouts": "arrays",
     "chainer.optimizer": "pickles",
