@@ -213,6 +213,10 @@ class NStepGRUBase(NStepRNNBase):
 
     n_weights = 6
 
+    def rnn(self, *args: Any) -> tuple[Variable | tuple[Variable, ...], ...]:
+        function = n_step_bigru if self.use_bi_direction else n_step_gru
+        return function(*args)
+
 
 class NStepGRU(NStepGRUBase):
     """Gated recurrent units over sequences; see ``renga.functions.n_step_gru``.
@@ -223,17 +227,11 @@ class NStepGRU(NStepGRUBase):
 
     use_bi_direction = False
 
-    def rnn(self, *args: Any) -> tuple[Variable | tuple[Variable, ...], ...]:
-        return n_step_gru(*args)
-
 
 class NStepBiGRU(NStepGRUBase):
     """``NStepGRU`` in both directions."""
 
     use_bi_direction = True
-
-    def rnn(self, *args: Any) -> tuple[Variable | tuple[Variable, ...], ...]:
-        return n_step_bigru(*args)
 
 
 class NStepLSTMBase(NStepRNNBase):
@@ -260,6 +258,10 @@ class NStepLSTMBase(NStepRNNBase):
         refuse(kwargs)
         return self._run((hx, cx), xs)
 
+    def rnn(self, *args: Any) -> tuple[Variable | tuple[Variable, ...], ...]:
+        function = n_step_bilstm if self.use_bi_direction else n_step_lstm
+        return function(*args)
+
 
 class NStepLSTM(NStepLSTMBase):
     """Long short-term memory over sequences.
@@ -271,14 +273,8 @@ class NStepLSTM(NStepLSTMBase):
 
     use_bi_direction = False
 
-    def rnn(self, *args: Any) -> tuple[Variable | tuple[Variable, ...], ...]:
-        return n_step_lstm(*args)
-
 
 class NStepBiLSTM(NStepLSTMBase):
     """``NStepLSTM`` in both directions."""
 
     use_bi_direction = True
-
-    def rnn(self, *args: Any) -> tuple[Variable | tuple[Variable, ...], ...]:
-        return n_step_bilstm(*args)

@@ -13,10 +13,10 @@ from renga.backends import cuda
 from renga.core.configuration import Settings, global_config
 from renga.core.function_hook import (
     Arrays,
-    CalledFunction,
     FunctionHook,
     get_function_hooks,
 )
+from renga.core.types import CalledFunction
 
 
 def has_nan(x: object) -> bool:

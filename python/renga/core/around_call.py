@@ -23,7 +23,7 @@ from typing import Any, TypeVar, Union
 
 from renga import _core
 from renga._core import Variable
-from renga.core.types import ArrayLike, Labelled
+from renga.core.types import ArrayLike, CalledFunction
 from renga.utils.containers import leaves, map_leaves
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -45,7 +45,7 @@ class FunctionCall:
         function: Callable[..., object],
         args: Sequence[object],
         kwargs: Mapping[str, object],
-        node: Labelled | None = None,
+        node: CalledFunction | None = None,
     ) -> None:
         self.label: str = function.__name__ if node is None else node.label
         self.operands: Sequence[Any] = variables_in((args, kwargs))

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from renga import _core
-from renga.core.types import Array
+from renga.core.types import Array, CalledFunction
 
 _Self = TypeVar("_Self", bound="FunctionHook")
 
 Arrays = tuple[Array, ...]
-
-
-class CalledFunction(Protocol):
-    """What hooks are called around: a function node, or an operation of the core."""
-
-    @property
-    def label(self) -> str: ...
 
 
 class FunctionHook:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from renga import _core
-from renga.core.types import Labelled
+from renga.core.types import CalledFunction
 
 
 def operation_of(function: object) -> _core.Operation | None:
@@ -17,7 +17,7 @@ def operation_of(function: object) -> _core.Operation | None:
     return _BY_LABEL.get(function.label) or _BY_LABEL.get(_normalized(function.label))
 
 
-def operation_name(function: Labelled) -> str:
+def operation_name(function: CalledFunction) -> str:
     """The same name forward and backward, where the core's labels differ."""
     operation = operation_of(function)
     return function.label if operation is None else operation.name

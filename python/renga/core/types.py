@@ -43,8 +43,8 @@ class Dataset(Protocol):
     def __getitem__(self, index: Any, /) -> Any: ...
 
 
-class Labelled(Protocol):
-    """A function as hooks see it: a FunctionNode or a call of the core's."""
+class CalledFunction(Protocol):
+    """What hooks are called around: a function node, or an operation of the core."""
 
     @property
     def label(self) -> str: ...

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 from renga import _core
 from renga.backends.cuda_device import number_of
-from renga.core.function_hook import CalledFunction
+from renga.core.types import CalledFunction
 from renga.function_hooks.running import RunningCall, RunningCalls
 from renga.utils.table import aligned
 

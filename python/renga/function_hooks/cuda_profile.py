@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from renga.backends import cuda
-from renga.core.function_hook import Arrays, CalledFunction, FunctionHook
+from renga.core.function_hook import Arrays, FunctionHook
 from renga.core.operations import operation_name
+from renga.core.types import CalledFunction
 
 
 class CUDAProfileHook(FunctionHook):

@@ -7,7 +7,8 @@ from typing import IO
 
 import numpy
 
-from renga.core.function_hook import Arrays, CalledFunction, FunctionHook
+from renga.core.function_hook import Arrays, FunctionHook
+from renga.core.types import CalledFunction
 from renga.core.variable import Variable
 
 

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any
 
-from renga.core.function_hook import CalledFunction
+from renga.core.types import CalledFunction
 
 
 class RunningCall:

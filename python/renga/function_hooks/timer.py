@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from renga.core.function_hook import Arrays, CalledFunction, FunctionHook
+from renga.core.function_hook import Arrays, FunctionHook
 from renga.core.operations import operation_name
+from renga.core.types import CalledFunction
 from renga.function_hooks.call_times import CallTimes
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from renga.core.function_hook import (
     Arrays,
-    CalledFunction,
     FunctionHook,
     get_function_hooks,
 )
 from renga.core.operations import operation_name
+from renga.core.types import CalledFunction
 from renga.function_hooks.running import RunningCalls
 from renga.profiling import chrome_trace
 from renga.profiling.operation_cost import OperationCost, backward_cost, forward_cost

@@ -16,7 +16,7 @@ from typing import Any, Callable
 import numpy
 
 from renga.core import backend
-from renga.core.types import ArrayLike, DTypeLike, Labelled
+from renga.core.types import ArrayLike, CalledFunction, DTypeLike
 from renga.utils.type_expression import (
     COMPARISON,
     Atom,
@@ -232,7 +232,7 @@ def get_light_types(
 
 
 @contextlib.contextmanager
-def get_function_check_context(f: Labelled) -> Iterator[None]:
+def get_function_check_context(f: CalledFunction) -> Iterator[None]:
     """Context in which errors name the function node ``f``."""
     outer = getattr(_state, "function", None)
     _state.function = f.label

@@ -24,7 +24,7 @@ from renga.chainer.function_classes.operation import OperationNode
 from renga.core.around_call import FunctionCall
 from renga.core.function_hook import get_function_hooks
 from renga.core.operations import operation_of
-from renga.core.types import Labelled
+from renga.core.types import CalledFunction
 from renga.core.variable import Variable
 from renga.function_hooks import debug_print, timer
 from renga.links import Classifier
@@ -255,7 +255,7 @@ def _name_of_label(label: str) -> str:
     return names.get(key) or names.get(key.replace("_", ""), label)
 
 
-def name_in_hooks(function: Labelled) -> str:
+def name_in_hooks(function: CalledFunction) -> str:
     """The class's name of a function that a hook sees."""
     if not isinstance(function, _core.Call) and not _is_own(function):
         return type(getattr(function, "function", function)).__name__

@@ -59,7 +59,7 @@ class PlacementChecker(SummedReads, abc.ABC):
         self._record(ys, REPLICATE_SUMMED if is_summed else REPLICATE)
 
 
-def axes_of(call: Any) -> Sequence[int | None] | None:
+def axes_of(call: _core.Call) -> Sequence[int | None] | None:
     """Along which axes a call's operation computes; None if it is not of that kind.
 
     They are as the caller gave them: None among them stands for all axes.
