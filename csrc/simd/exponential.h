@@ -103,7 +103,7 @@ template <class Target>
   const Reduced<Target> parts = reduced<Target>(high < -30.0f ? V{} - 30.0f : high);
   const V q = exponential_rest<Target>(parts.r) * (parts.r * parts.r) + parts.r;
   // (1 + q) 2^n - 1 by halves, as 2^128 is too large.
-  const V power = times_power<Target>(V{} + 0.5f, parts.n);
+  const V power = times_power<Target>(V{} + 1.0f, parts.n - 1.0f);
   const V half = power * q + (power - 0.5f);
   return x == 0.0f ? x : half + half;
 }

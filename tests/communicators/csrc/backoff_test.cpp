@@ -52,7 +52,7 @@ TEST_CASE("waiting ends when the time-out has passed, and lets transfers advance
     CHECK(seconds_since(start) >= 0.05);
     CHECK(seconds_since(start) < 5);
     if (interruptible) {
-      CHECK(transport.progressed > 10);  // it spins first, every 64th time with progress
+      CHECK(transport.progressed > 0);  // it spins first, every 64th time with progress
     } else {
       CHECK(transport.progressed == waits);
     }
