@@ -15,7 +15,7 @@ namespace convolution {
 // compared by the first call with a problem; of equally cheap ones, the first is selected.
 #define RENGA_CONVOLUTION_ALGORITHMS(row)                                                       \
   row(kBf16x3) row(kDepthwise) row(kGrouped) row(kTiles) row(kDirect) row(kWinograd) row(kGemm) \
-      row(kIm2col)
+      row(kDilated) row(kIm2col)
 
 #define RENGA_DECLARED(name) extern const Algorithm name;
 RENGA_CONVOLUTION_ALGORITHMS(RENGA_DECLARED)
