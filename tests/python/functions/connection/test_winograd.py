@@ -169,5 +169,5 @@ def test_winograd_is_selected_for_large_layers():
 
 
 def test_unknown_kernel():
-    with pytest.raises(ValueError, match="winograd, gemm, im2col, got fft"):
+    with pytest.raises(ValueError, match="winograd, gemm, dilated, im2col, got fft"):
         _core.use_convolution_kernel("fft")
