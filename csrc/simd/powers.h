@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstring>
 #include <numbers>
 
 #include "simd/vector.h"
@@ -19,19 +18,21 @@ template <class F, class Target, class... In>
                                                                const In&... more) {
   using D = Vector<Target, double>;
   using Half [[gnu::vector_size(2 * Target::width)]] = float;
-  const auto half = [](const Floats<Target>& v, int k) __attribute__((always_inline)) {
-    Half parts[2];
-    std::memcpy(parts, &v, sizeof v);
-    return D(__builtin_convertvector(parts[k], typename D::V));
-  };
-  Half parts[2];
-#pragma GCC unroll 2
-  for (int k = 0; k < 2; ++k) {
-    parts[k] = __builtin_convertvector(f(half(first.v, k), half(more.v, k)...).v, Half);
+  return [&]<int... i>(std::integer_sequence<int, i...>) __attribute__((always_inline)) {
+    constexpr int kLanes = sizeof...(i);
+    const auto lower = [](const Floats<Target>& v) __attribute__((always_inline)) {
+      return D(__builtin_convertvector(__builtin_shufflevector(v, v, i...), typename D::V));
+    };
+    const auto upper = [](const Floats<Target>& v) __attribute__((always_inline)) {
+      return D(
+          __builtin_convertvector(__builtin_shufflevector(v, v, (kLanes + i)...), typename D::V));
+    };
+    const Half begin = __builtin_convertvector(f(lower(first.v), lower(more.v)...).v, Half);
+    const Half end = __builtin_convertvector(f(upper(first.v), upper(more.v)...).v, Half);
+    // Not put together in memory, where a load of both waits for the stores.
+    return Vector<Target, float>(__builtin_shufflevector(begin, end, i..., (kLanes + i)...));
   }
-  Floats<Target> y;
-  std::memcpy(&y, parts, sizeof y);
-  return Vector<Target, float>(y);
+  (std::make_integer_sequence<int, D::width>());
 }
 template <class F, class Target, class... In>
 [[gnu::always_inline]] inline Vector<Target, double> in_doubles(const F& f,
@@ -382,8 +383,8 @@ template <class Target, class C>
   }
 }
 
-// f(a, b) by vectors of doubles where all quotients are below a limit, up to which integers next to
-// them are found; else by `other`, one by one.
+// f(a, b) by vectors of doubles for quotients below a limit, up to which integers next to them are
+// found; for others by `other`, one by one.
 template <class Target, class C, class F, class Other>
 [[gnu::always_inline]] inline Vector<Target, C> by_quotients(const Vector<Target, C>& a,
                                                              const Vector<Target, C>& b, const F& f,
@@ -391,10 +392,9 @@ template <class Target, class C, class F, class Other>
   using V = Vector<Target, C>;
   constexpr C limit = std::is_same_v<C, float> ? 0x1p24 : 0x1p51;
   constexpr C largest = std::numeric_limits<C>::max();
-  if (all((abs(a / b) < V(limit)) && (abs(b) <= V(largest)))) {
-    return in_doubles(f, a, b);
-  }
-  return one_by_one(other, a, b);
+  const auto are_found = (abs(a / b) < V(limit)) && (abs(b) <= V(largest));
+  const V y = in_doubles(f, a, b);
+  return all(are_found) ? y : select(are_found, y, one_by_one(other, a, b));
 }
 
 // Remainders u - n v are exact. Where a quotient is rounded up to an integer, n is too large by 1.

@@ -58,6 +58,11 @@ struct LaneMask {
     return {a.lanes | b.lanes};
   }
   [[gnu::always_inline]] friend bool all(const LaneMask& mask) {
+#if defined(__AVX2__)
+    if constexpr (sizeof(C) == sizeof(float)) return _mm256_movemask_ps(__m256(mask.lanes)) == 0xff;
+    if constexpr (sizeof(C) == sizeof(double))
+      return _mm256_movemask_pd(__m256d(mask.lanes)) == 0xf;
+#endif
     bool held = true;
     for (std::size_t k = 0; k < sizeof(V) / sizeof(C); ++k) held &= mask.lanes[k] != 0;
     return held;
