@@ -11,6 +11,7 @@ import pytest
 import renga
 import renga.functions as F
 from renga import _core
+from renga._runtime.runtime_info import cpu
 from tests.rounding import as_bfloat16, rounded_to_bfloat16
 
 
@@ -18,6 +19,12 @@ from tests.rounding import as_bfloat16, rounded_to_bfloat16
 def _restored() -> Iterator[None]:
     yield
     _core.override_bfloat16(True)
+
+
+def as_multiplied(x: np.ndarray) -> np.ndarray:
+    """Floats as products read them, which round where they are of bfloat16 numbers."""
+    has_products = any(name in cpu() for name in ("avx512_bf16", "amx_bf16"))
+    return (rounded_to_bfloat16(x) if has_products else x).astype("d")
 
 
 def products(**config: object) -> list[np.ndarray]:
@@ -53,6 +60,29 @@ def test_products_of_bfloat16_arrays_have_the_same_results_but_for_rounding() ->
         np.testing.assert_allclose(some, others, rtol=0, atol=0.02 * scale)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("n", [1, 3, 40])
+@pytest.mark.parametrize("k", [1, 9, 300, 20_000])
+def test_products_of_lines_and_a_vector(dtype: str, n: int, k: int) -> None:
+    rng = np.random.default_rng(0)
+    lines, vector = rng.standard_normal((n, k), "f"), rng.standard_normal((k, 1), "f")
+    precision = {"bfloat16": 2**-8, "float16": 2**-11}[dtype]
+    with renga.using_config("dtype", renga.mixed_bfloat16):
+        if dtype == "bfloat16":
+            lines, vector = rounded_to_bfloat16(lines), rounded_to_bfloat16(vector)
+            a, x = as_bfloat16(lines), as_bfloat16(vector)
+        else:
+            lines, vector = lines.astype("e"), vector.astype("e")
+            a, x = renga.Variable(lines), renga.Variable(vector)
+        results = F.matmul(a, x), F.matmul(x, a, transa=True, transb=True)
+        assert all(_core.dtype_name(y) == dtype for y in results)
+        column, row = (F.cast(y, "float32").array for y in results)
+    exact = lines.astype("d") @ vector.astype("d")
+    sizes = np.abs(lines).astype("d") @ np.abs(vector).astype("d")
+    assert (np.abs(column - exact) <= precision * np.abs(exact) + 1e-6 * sizes).all()
+    np.testing.assert_array_equal(row.T, column)
+
+
 @pytest.mark.parametrize("transb", [False, True])
 @pytest.mark.parametrize(
     "shape",
@@ -71,7 +101,7 @@ def test_stacks_of_products(shape: tuple[int, ...], transb: bool) -> None:
     rng = np.random.default_rng(0)
     a = rng.standard_normal((count, m, k), "f")
     b = rng.standard_normal((count, n, k) if transb else (count, k, n), "f")
-    left, right = (rounded_to_bfloat16(x).astype("d") for x in (a, b))
+    left, right = as_multiplied(a), as_multiplied(b)
     expected = left @ (right.swapaxes(1, 2) if transb else right)
     before = _core.get_num_threads()
     results = []
@@ -113,7 +143,7 @@ def test_operands_of_any_layout(
         a, b = operand(m, k, transa), operand(k, n, transb)
         with renga.using_config("compute_precision", "medium"):
             found = F.matmul(a, b, transa, transb)
-    left, right = (rounded_to_bfloat16(x.array).astype("d") for x in (a, b))
+    left, right = as_multiplied(a.array), as_multiplied(b.array)
     expected = (left.T if transa else left) @ (right.T if transb else right)
     assert_rounded_once(found.array, expected, dtype)
 
@@ -133,7 +163,7 @@ def test_a_bias_is_added_before_rounding(shape: tuple[int, int, int]) -> None:
         rng.standard_normal((outputs, inputs), "f"),
     )
     b = 100 * rng.standard_normal(outputs).astype("f")
-    left, right = (rounded_to_bfloat16(v).astype("d") for v in (x, W))
+    left, right = rounded_to_bfloat16(x).astype("d"), as_multiplied(W)
     with renga.using_config("dtype", renga.mixed_bfloat16):
         found = F.linear(x, W, b).array
     assert_rounded_once(found, left @ right.T + b, "bfloat16")

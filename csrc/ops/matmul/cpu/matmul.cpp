@@ -118,11 +118,12 @@ void multiply_outer(const Matrix& a, const Matrix& b, T* c, std::int64_t batch, 
   });
 }
 
-// The dot product of n numbers. Sums of blocks are added in float64.
-float dot_product(const float* a, const float* b, std::int64_t n) {
+// The dot product of n floats, or numbers of 16 bits. Sums of blocks are added in float64.
+template <class T>
+float dot_product(const T* a, const T* b, std::int64_t n) {
   constexpr std::int64_t kBlock = 1 << 13;
   double total = 0;
-  simd::dispatch_for<float>([&](auto target) __attribute__((always_inline)) {
+  simd::dispatch_for<T>([&](auto target) __attribute__((always_inline)) {
     using L = simd::Vector<decltype(target), float>;
     constexpr int count = 8;  // as each addition waits for the one before
     for (std::int64_t begin = 0; begin < n; begin += kBlock) {
@@ -137,7 +138,7 @@ float dot_product(const float* a, const float* b, std::int64_t n) {
       }
       for (int v = 1; v < count; ++v) sums[0] += sums[v];
       total += static_cast<double>(L::sum(sums[0]));
-      for (; i < end; ++i) total += static_cast<double>(a[i] * b[i]);
+      for (; i < end; ++i) total += static_cast<double>(float{a[i]} * float{b[i]});
     }
   });
   return static_cast<float>(total);
@@ -439,9 +440,34 @@ void multiply_whole_in_float32(const Array& a, const Array& b, const Array& c,
   if (!in_place) copy(wide, c);
 }
 
+// c = a b, where one operand is a vector of numbers of 16 bits and the other has lines along the
+// depth: all are read once, as they are. Returns whether the operands are so.
+template <class T>
+bool multiply_lines(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue) {
+  for (const Array& x : {a, b, c}) {
+    if (x.dtype() != dtype_of<T>) return false;
+  }
+  if (c.ndim() != 2 || epilogue.accumulates || epilogue.bias.defined()) return false;
+  const Matrix left = as_matrix(a), right = as_matrix(b);
+  const auto [m, n, k] = sizes_of(a, c);
+  const bool is_column = n == 1 && (right.transposed || right.leading == 1);
+  if (left.transposed || !(is_column || (m == 1 && right.transposed))) return false;
+  const Matrix &vector = is_column ? right : left, &lines = is_column ? left : right;
+  T* const to = c.as<T>();
+  parallel_for(c.size(), k / 8, [&, k = k](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      to[i] = T(dot_product(lines.at<T>(0) + i * lines.leading, vector.at<T>(0), k));
+    }
+  });
+  return true;
+}
+
 // Computes in float32. Rows that meet few weights are multiplied in parts whose converted numbers
 // stay in the second-level cache.
 void multiply_in_float32(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue) {
+  if (multiply_lines<bfloat16>(a, b, c, epilogue) || multiply_lines<float16>(a, b, c, epilogue)) {
+    return;
+  }
   constexpr std::int64_t kNumbers = 1 << 17;
   const std::int64_t count = c.shape(0), rows = kNumbers * count / (a.size() + c.size());
   if (c.ndim() > 2 || b.size() > kNumbers || rows == 0 || rows >= count) {

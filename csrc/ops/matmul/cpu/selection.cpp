@@ -34,7 +34,9 @@
 // bounds of n k. A column (n = 1) is the row of the transposed product: where that has few_rows, it
 // is one_column. Stacks of pairs are multiplied by the last three lines; threads share them out.
 //
-// Of the other dtypes, float16 and the rest of bfloat16 are multiplied in float32, others by loops.
+// Of the other dtypes, float16 and the rest of bfloat16 are multiplied in float32: a vector and
+// lines along the depth where they are (multiply_lines), others as converted arrays. The rest have
+// loops.
 #include "ops/matmul/cpu/selection.h"
 
 #include <algorithm>
