@@ -444,9 +444,8 @@ void multiply_whole_in_float32(const Array& a, const Array& b, const Array& c,
 // depth: all are read once, as they are. Returns whether the operands are so.
 template <class T>
 bool multiply_lines(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue) {
-  for (const Array& x : {a, b, c}) {
-    if (x.dtype() != dtype_of<T>) return false;
-  }
+  const auto has_dtype = [](const Array& x) { return x.dtype() == dtype_of<T>; };
+  if (!has_dtype(a) || !has_dtype(b) || !has_dtype(c)) return false;
   if (c.ndim() != 2 || epilogue.accumulates || epilogue.bias.defined()) return false;
   const Matrix left = as_matrix(a), right = as_matrix(b);
   const auto [m, n, k] = sizes_of(a, c);

@@ -63,19 +63,22 @@ bool are_few_rows(std::int64_t rows, std::int64_t weights) {
   return rows < 20 && weights >= (rows > 4 ? 1 << 14 : 1 << 17);
 }
 
+// Whether a result has rows and columns enough for blocks, and for groups of stacked rows.
+bool fills_blocks(std::int64_t m, std::int64_t n) { return m > 128 && n >= 64; }
+
 // Whether stacked rows are faster than oneDNN's kernels, which are slow where the rows of `a` share
 // their places in the first-level cache: without AVX-512 from fewer rows on, and by shorter ones.
 bool gain_by_stacked_rows(const Matrix& a, const Sizes& size) {
   const auto [m, n, k] = size;
   const bool is_wide = simd::has_avx512();
-  return m > 128 && n >= 64 && k >= (is_wide ? 512 : 128) &&
+  return fills_blocks(m, n) && k >= (is_wide ? 512 : 128) &&
          a.leading % (is_wide ? 1024 : 256) == 0;
 }
 
 // Whether blocks of b, by rows, are faster than oneDNN's, which has its best kernels for AVX-512.
 bool gain_by_blocks(const Sizes& size) {
   const auto [m, n, k] = size;
-  return !simd::has_avx512() && m > 128 && n >= 64 && k >= 48 && m * n >= 1 << 15;
+  return !simd::has_avx512() && fills_blocks(m, n) && k >= 48 && m * n >= 1 << 15;
 }
 
 // Returns the kernel of a single pair; this is onednn where none of renga's own is best.
@@ -90,7 +93,7 @@ FloatKernel own_kernel(const Matrix& a, const Matrix& b, const Sizes& size) {
   }
   if (are_few_rows(m, n * k)) return FloatKernel::few_rows;
   if (packs(m, n * k)) return FloatKernel::panels;
-  return !a.transposed && m > 128 && n >= 64 && k >= 48 ? FloatKernel::blocks : FloatKernel::onednn;
+  return !a.transposed && fills_blocks(m, n) && k >= 48 ? FloatKernel::blocks : FloatKernel::onednn;
 }
 
 }  // namespace
@@ -164,7 +167,7 @@ bool packs(std::int64_t rows, std::int64_t weights) {
 }
 
 bool multiplies_parts(std::int64_t m, std::int64_t n, std::int64_t rows) {
-  return m > 128 && n >= 64 && rows >= 512;
+  return fills_blocks(m, n) && rows >= 512;
 }
 
 std::int64_t uses_worth_packing(bool transposed) {
