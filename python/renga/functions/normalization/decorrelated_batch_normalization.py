@@ -56,21 +56,22 @@ def decorrelated_batch_normalization(x: ArrayLike, **kwargs: object) -> Variable
         if running is not None:
             check_written(name, label, running)
     eps, decay = check_real(name, "eps", eps), check_real(name, "decay", decay)
-    pixels = _by_channels(name, x, groups)
+    pixels = _by_groups(name, x, groups)
     ops = _core.ops
-    mean = average(pixels, 2, keepdims=True)
+    mean = average(pixels, (0, 3), keepdims=True)
     centred = ops.subtract(pixels, mean)
-    covariance = ops.matmul(centred, centred, transb=True) / max(pixels.shape[2], 1)
-    diagonal = eps * numpy.eye(pixels.shape[1], dtype=pixels.dtype)
+    count = pixels.shape[0] * pixels.shape[3]
+    products = ops.matmul(centred, centred, transb=True)
+    covariance = ops.sum(products, 0) / max(count, 1)
+    diagonal = eps * numpy.eye(pixels.shape[2], dtype=pixels.dtype)
     projection = inverse_root(
         ops.add(covariance, numpy.broadcast_to(diagonal, covariance.shape))
     )
     if pixels.size and not config.in_recomputing:
-        count = pixels.shape[2]
         # The unbiased factor is Chainer's; that of variances would be its square root.
         unbiased = projection.array * (count / max(count - 1.0, 1.0))
         for running, batch_value in (
-            (running_mean, mean.array[..., 0]),
+            (running_mean, mean.array[0, ..., 0]),
             (running_projection, unbiased),
         ):
             if running is not None:
@@ -93,8 +94,8 @@ def fixed_decorrelated_batch_normalization(
         InvalidType: shapes or dtypes do not fit.
     """
     name = "fixed_decorrelated_batch_normalization"
-    pixels = _by_channels(name, x, groups)
-    width = pixels.shape[1]
+    pixels = _by_groups(name, x, groups)
+    width = pixels.shape[2]
     check_arrays(name, mean, projection)
     fits = mean.shape == (groups, width) and projection.shape == (groups, width, width)
     check_shape(
@@ -106,8 +107,12 @@ def fixed_decorrelated_batch_normalization(
     return _as_images(ops.matmul(projection, centred), x)
 
 
-def _by_channels(name: str, x: Any, groups: int) -> Variable:
-    """(groups, C / groups, elements), in float32 for float16."""
+def _by_groups(name: str, x: Any, groups: int) -> Variable:
+    """(S, groups, C / groups, elements), in float32 for float16.
+
+    S is N, or 1 for samples of so few elements that products of each would take longer
+    than a copy of ``x`` with channels first.
+    """
     check_floats(name, x)
     check_shape(name, x.ndim >= 2, "(N, C, …)", x)
     groups = check_integer(name, "groups", groups)
@@ -115,14 +120,23 @@ def _by_channels(name: str, x: Any, groups: int) -> Variable:
         raise InvalidType(f"{name}: expected {x.shape[1]} channels in {groups} groups")
     if x.dtype.char == "e":
         x = _core.ops.cast(x, numpy.dtype("f"))
-    ops = _core.ops
-    x = ops.transpose(x, (1, 0, *range(2, x.ndim)))
-    channels = x.shape[0]
-    size = x.size // max(channels, 1)
-    return ops.reshape(x, (groups, channels // groups, size))
+    samples, channels = x.shape[:2]
+    width, size = channels // groups, x.size // max(channels, 1)
+    if size // max(samples, 1) < max(width, 32):
+        x, samples = _swapped(x), 1
+    shape = (samples, groups, width, size // max(samples, 1))
+    return _core.ops.reshape(x, shape)
 
 
 def _as_images(y: Variable, x: Any) -> Variable:
     ops = _core.ops
-    y = ops.reshape(y, (x.shape[1], x.shape[0], *x.shape[2:]))
-    return ops.cast(ops.transpose(y, (1, 0, *range(2, x.ndim))), x.dtype)
+    if y.shape[0] == x.shape[0]:
+        y = ops.reshape(y, x.shape)
+    else:
+        shape = (x.shape[1], x.shape[0], *x.shape[2:])
+        y = _swapped(ops.reshape(y, shape))
+    return ops.cast(y, x.dtype)
+
+
+def _swapped(x: Any) -> Variable:
+    return _core.ops.transpose(x, (1, 0, *range(2, x.ndim)))
