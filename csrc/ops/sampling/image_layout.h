@@ -41,14 +41,20 @@ inline Variable on_device(const Variable& x, Device device) {
                 {{x, [from](const Variable& gy) { return on_device(gy, from); }}});
 }
 
-// f(x), computed in float32 if x has a narrower dtype, and on the host if its device has no
-// kernels.
+// f(x), computed on the host if x's device has no kernels.
+template <class Function>
+Variable where_computed(const Variable& x, const Function& f) {
+  const Device device = sampling_kernels.computing(x.device());
+  return device == x.device() ? f(x) : on_device(f(on_device(x, device)), x.device());
+}
+
+// f(x), computed there, and in float32 if x has a narrower dtype.
 template <class Function>
 Variable in_singles(const Variable& x, const Function& f) {
-  const Device device = sampling_kernels.computing(x.device());
-  if (device != x.device()) return on_device(in_singles(on_device(x, device), f), x.device());
-  if (size_of(x.dtype()) >= size_of(Dtype::float32)) return f(x);
-  return cast(f(cast(x, Dtype::float32)), x.dtype());
+  return where_computed(x, [&](const Variable& image) {
+    if (size_of(x.dtype()) >= size_of(Dtype::float32)) return f(image);
+    return cast(f(cast(image, Dtype::float32)), x.dtype());
+  });
 }
 
 }  // namespace renga

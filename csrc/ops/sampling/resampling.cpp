@@ -99,7 +99,7 @@ Variable resample_2d(const Variable& x, const Array& rows, const Array& columns)
   };
   const SharedBand down = band_of(rows, 2), across = band_of(columns, 3);
   if (!sampling_kernels.has(x.device())) return multiplied(x, *down, *across);
-  return in_singles(x, [&](const Variable& image) {
+  return where_computed(x, [&](const Variable& image) {
     Images images;
     for (std::int64_t n = 0; n < x.shape(0); ++n) images.push_back({n, n, down, across});
     return resampled("Resample2D", image, std::move(images), x.shape(0),
@@ -110,7 +110,7 @@ Variable resample_2d(const Variable& x, const Array& rows, const Array& columns)
 Variable roi_average_2d(const Variable& x, const Array& regions, const Array& images,
                         const Dims& outsize, const std::vector<std::int64_t>& samples) {
   const Regions points = regions_of("roi_average_2d", x.array(), regions, images, outsize, samples);
-  return in_singles(x, [&](const Variable& image) {
+  return where_computed(x, [&](const Variable& image) {
     Images means;
     for (const Region& region : points) {
       means.push_back({region.image, static_cast<std::int64_t>(means.size()),

@@ -28,8 +28,8 @@ struct Region {
 };
 using Regions = std::vector<Region>;
 
-// Images are float32 or float64, with contiguous channels, or else with contiguous columns. Points
-// are as many for each image, contiguous and of the images' dtype.
+// Images are float32 or float64, to resample any floats, with contiguous channels, or else columns.
+// Points are as many for each image, contiguous and of the images' dtype.
 struct SamplingKernels {
   // Sums, in their order, for results that are named several times, and zeros elsewhere.
   void (*resample)(const Array& x, const Array& y, const std::vector<Resampling>& images);

@@ -7,6 +7,7 @@
 #include "devices/parallel.h"
 #include "ops/sampling/cpu/kernels.h"
 #include "ops/sampling/image_layout.h"
+#include "simd/blocked_loop.h"
 
 namespace renga::sampling_cpu {
 namespace {
@@ -97,10 +98,46 @@ void combine_pixels(const Factors<C>& factors, std::int64_t start, std::int64_t 
   }
 }
 
-// One image of x to one of y, as far as its results are in the rows [first_row, last_row) of y and
-// channels [first, last); `together` channels of a pixel are one run of numbers.
-template <class C>
+// Rows of an image as numbers of the compute type, `length` of each from `first` on: in place, or
+// converted, of which the last `count` are kept.
+template <class T>
+class RowsOf {
+  using C = Compute<T>;
+
+ public:
+  RowsOf(const T* first, std::int64_t row_step, std::int64_t length, std::int64_t count)
+      : first_(first), row_step_(row_step), length_(length) {
+    if constexpr (!std::is_same_v<T, C>) {
+      numbers_.resize(static_cast<std::size_t>(count * length));
+      kept_.assign(static_cast<std::size_t>(count), -1);
+    }
+  }
+  const C* at(std::int64_t row) {
+    const T* const from = first_ + row * row_step_;
+    if constexpr (std::is_same_v<T, C>) {
+      return from;
+    } else {
+      const std::size_t slot = static_cast<std::size_t>(row) % kept_.size();
+      C* const to = numbers_.data() + slot * static_cast<std::size_t>(length_);
+      if (std::exchange(kept_[slot], row) != row) simd::convert(from, to, length_);
+      return to;
+    }
+  }
+
+ private:
+  const T* first_;
+  std::int64_t row_step_, length_;
+  std::vector<C> numbers_;
+  std::vector<std::int64_t> kept_;
+};
+
+// One image of x to one of y: a channel, or all of them where they are last, as far as its results
+// are in the rows [first_row, last_row) of y. 16-bit floats are computed as floats, and are not
+// added to.
+template <class T>
 class Resampler {
+  using C = Compute<T>;
+
  public:
   Resampler(const Array& x, const Array& y, const Resampling& image, bool adds)
       : rows_(*image.rows),
@@ -116,12 +153,14 @@ class Resampler {
     const Band& rows = rows_.band;
     const bool columns_first = rows_.used.end - rows_.used.begin < rows.count();
     const std::int64_t width = columns_.band.count() * channels_;
-    const std::int64_t used = columns_.used.begin, reach = columns_.used.end - used;
-    const C* const from = x_.plane(from_, channel) + used * channels_;
-    C* const to = y_.plane(to_, channel) + columns_.band.first * channels_;
-    lines_.resize(static_cast<std::size_t>(columns_first ? rows.taps * width : reach * channels_));
+    const std::int64_t used = columns_.used.begin;
+    const std::int64_t length = (columns_.used.end - used) * channels_;
+    RowsOf<T> from(x_.plane(from_, channel) + used * channels_, x_.row_step, length, rows.taps);
+    T* const to = y_.plane(to_, channel) + columns_.band.first * channels_;
+    lines_.resize(static_cast<std::size_t>(columns_first ? rows.taps * width : length));
     kept_.assign(static_cast<std::size_t>(rows.taps), -1);
-    const auto line_of = [&](std::int64_t row) { return from + row * x_.row_step; };
+    results_.resize(static_cast<std::size_t>(is_half<T> ? width : 0));
+    const auto line_of = [&](std::int64_t row) { return from.at(row); };
     const auto combined = [&](std::int64_t row) {
       const std::int64_t slot = row % rows.taps;
       C* const line = lines_.data() + slot * width;
@@ -132,22 +171,29 @@ class Resampler {
     };
     for (std::int64_t i = std::max(first_row, rows.first);
          i < std::min(last_row, rows.first + rows.count()); ++i) {
-      C* const target = to + i * y_.row_step;
+      T* const results = to + i * y_.row_step;
+      C* target;
+      if constexpr (is_half<T>) {
+        target = results_.data();
+      } else {
+        target = results;
+      }
       if (columns_first) {
         combine_lines(rows_, i - rows.first, width, adds_, combined, target);
       } else {
-        combine_lines(rows_, i - rows.first, reach * channels_, false, line_of, lines_.data());
+        combine_lines(rows_, i - rows.first, length, false, line_of, lines_.data());
         combine_pixels(columns_, used, channels_, lines_.data(), adds_, target);
       }
+      if constexpr (is_half<T>) simd::convert(target, results, width);
     }
   }
 
  private:
   Factors<C> rows_, columns_;
-  Image<C> x_, y_;
+  Image<T> x_, y_;
   std::int64_t from_, to_, channels_;
   bool adds_;
-  std::vector<C> lines_;
+  std::vector<C> lines_, results_;
   std::vector<std::int64_t> kept_;  // the rows that lines_ has combined
 };
 
@@ -163,17 +209,16 @@ bool writes_all(const std::vector<Resampling>& images, const Array& y) {
   return all;
 }
 
-template <class C>
-void resample_images(const Array& x, const Array& y, const std::vector<Resampling>& images) {
-  const bool adds = !writes_all(images, y);
-  if (adds) fill(y, 0);
+template <class T>
+void resample_images(const Array& x, const Array& y, const std::vector<Resampling>& images,
+                     bool adds) {
   // Threads have channels of their own, or rows.
   const bool is_last = has_channels_last(x);
   const std::int64_t units = is_last ? y.shape(2) : y.shape(1);
   const std::int64_t cost = y.size() / std::max<std::int64_t>(units, 1) * 4;
   parallel_for(units, cost, [&](std::int64_t begin, std::int64_t end) {
     for (const Resampling& image : images) {
-      Resampler<C> resampler(x, y, image, adds);
+      Resampler<T> resampler(x, y, image, adds);
       if (is_last) {
         resampler.run(0, begin, end);
         continue;
@@ -187,8 +232,17 @@ void resample_images(const Array& x, const Array& y, const std::vector<Resamplin
 
 void resample(const Array& x, const Array& y, const std::vector<Resampling>& images) {
   if (y.size() == 0) return;
+  const bool adds = !writes_all(images, y);
+  if (adds && size_of(x.dtype()) < size_of(Dtype::float32)) {  // sums are rounded once
+    const Array sums = empty_like(y, Dtype::float32);
+    resample(cast(x, Dtype::float32), sums, images);
+    return copy(sums, y);
+  }
   const GilRelease work(x.size() + y.size());
-  visit_wide(x.dtype(), [&]<class C>(Type<C>) { resample_images<C>(x, y, images); });
+  if (adds) fill(y, 0);
+  visit_dtype(x.dtype(), [&]<class T>(Type<T>) {
+    if constexpr (is_floating<T>) resample_images<T>(x, y, images, adds);
+  });
 }
 
 }  // namespace renga::sampling_cpu

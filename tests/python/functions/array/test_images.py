@@ -3,6 +3,7 @@
 import numpy
 import pytest
 
+import renga
 import renga.functions as F
 from renga.utils.type_check import InvalidType
 from tests.python.functions.cases.function_check import check
@@ -59,6 +60,33 @@ def test_bilinear(shape, align_corners):
         return F.resize_images(x, shape, align_corners=align_corners)
 
     check(resized, reference, x)
+
+
+@pytest.mark.parametrize("shape", [(5, 6), (9, 13), (2, 3), (4, 12)])
+@pytest.mark.parametrize("align_corners", [True, False])
+@pytest.mark.parametrize("channels", [3, 11])
+@pytest.mark.parametrize("order", ["channels first", "channels last"])
+def test_float16_is_rounded_once(shape, align_corners, channels, order):
+    x = rng.normal(size=(2, channels, 5, 6)).astype("e")
+    gy = rng.normal(size=(2, channels, *shape)).astype("e")
+    rows, columns = (
+        linear(numpy.eye(n), 0, m, align_corners) for n, m in zip((5, 6), shape)
+    )
+    if order == "channels last":
+        x, gy = (
+            numpy.ascontiguousarray(a.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+            for a in (x, gy)
+        )
+    image = renga.Variable(x)
+    y = F.resize_images(image, shape, align_corners=align_corners)
+    y.grad = gy
+    y.backward()
+    wide = dict(rtol=2**-11 + 1e-5, atol=2e-6)
+    value = rows @ x.astype("d") @ columns.T
+    gradient = rows.T @ gy.astype("d") @ columns
+    assert y.dtype == image.grad.dtype == numpy.float16
+    numpy.testing.assert_allclose(y.array.astype("d"), value, **wide)
+    numpy.testing.assert_allclose(image.grad.astype("d"), gradient, **wide)
 
 
 @pytest.mark.parametrize("shape", [(5, 6), (9, 4), (2, 13), (1, 1)])
