@@ -15,7 +15,8 @@ namespace renga {
 // numbers of its group.
 struct GroupVectors {
   Array mean, inv_std, scale, beta;
-  std::int64_t groups;  // of a sample
+  std::int64_t groups;    // of a sample
+  std::int64_t channels;  // of a group
 };
 
 // Vectors over channels, dense and of one dtype.
@@ -32,10 +33,12 @@ struct ChannelVectorKernels {
   // Makes the vectors from the moments of groups, or of as many parts of each.
   void (*group_scale)(const Array& mean, const Array& var, const Array& gamma, const Array& beta,
                       double eps, const GroupVectors& vectors);
-  // Makes what input_grad takes, and the gradients over channels, from sums of each sample.
+  // Makes what input_grad takes from sums of each sample.
   void (*group_slopes)(const Array& sum_g, const Array& sum_g_x, const GroupVectors& vectors,
-                       double weight, const Array& shift, const Array& slope, const Array& ggamma,
-                       const Array& gbeta);
+                       double weight, const Array& shift, const Array& slope);
+  // Makes the gradients over channels from sums of each sample.
+  void (*group_parameters)(const Array& sum_g, const Array& sum_g_x, const Array& inv_std,
+                           const Array& ggamma, const Array& gbeta);
 };
 extern KernelTable<ChannelVectorKernels> channel_vector_kernels;
 
@@ -152,56 +155,63 @@ void visit_floats(const Array& x, const Visit& visit) {
 // The kernels of a device on which run(x, f) calls f(c) for each channel c of a vector x.
 template <class Run>
 ChannelVectorKernels kernels_by() {
-  return {[](const Array& var, const Array& gamma, double eps, const Array& inv_std,
-             const Array& scale) {
-            visit_floats(var, [&]<class S>(Type<S>) {
-              Run{}(var, Scale<S>{var.as<const S>(), gamma.as<const S>(), static_cast<S>(eps),
-                                  inv_std.as<S>(), scale.as<S>()});
-            });
-          },
-          [](const Array& vector, double decay, double factor, const Array& running) {
-            visit_floats(vector, [&]<class S>(Type<S>) {
-              Run{}(vector, Average<S>{vector.as<const S>(), static_cast<S>(decay),
-                                       static_cast<S>(factor), running.as<S>()});
-            });
-          },
-          [](const Array& sum_g, const Array& sum_g_x, const Array& inv_std, const Array& scale,
-             double weight, const Array& ggamma, const Array& shift, const Array& slope) {
-            visit_floats(inv_std, [&]<class S>(Type<S>) {
-              Run{}(inv_std,
-                    Slopes<S>{sum_g.as<const S>(), sum_g_x.as<const S>(), inv_std.as<const S>(),
-                              scale.as<const S>(), static_cast<S>(weight), ggamma.as<S>(),
-                              shift.as<S>(), slope.as<S>()});
-            });
-          },
-          [](const Array& mean, const Array& var, const Array& gamma, const Array& beta, double eps,
-             const GroupVectors& vectors) {
-            if (mean.size() == 0) return;
-            const std::int64_t channels = gamma.size() / vectors.groups;
-            const Array groups = slice_view(vectors.mean, 0, 0, vectors.mean.size() / channels);
-            visit_floats(mean, [&]<class S>(Type<S>) {
-              Run{}(groups,
-                    GroupScale<S>{mean.as<const S>(), var.as<const S>(), gamma.as<const S>(),
-                                  beta.as<const S>(), mean.size() / groups.size(), channels,
-                                  vectors.groups, static_cast<S>(eps), vectors.mean.as<S>(),
-                                  vectors.inv_std.as<S>(), vectors.scale.as<S>(),
-                                  vectors.beta.as<S>()});
-            });
-          },
-          [](const Array& sum_g, const Array& sum_g_x, const GroupVectors& vectors, double weight,
-             const Array& shift, const Array& slope, const Array& ggamma, const Array& gbeta) {
-            const std::int64_t channels = ggamma.size() / vectors.groups;
-            if (channels == 0) return;
-            const Array groups = slice_view(shift, 0, 0, shift.size() / channels);
-            visit_floats(shift, [&]<class S>(Type<S>) {
-              const S *const g = sum_g.as<const S>(), *const g_x = sum_g_x.as<const S>();
-              const S* const inv_std = vectors.inv_std.as<const S>();
-              Run{}(groups, GroupSlopes<S>{g, g_x, inv_std, vectors.scale.as<const S>(), channels,
-                                           weight, shift.as<S>(), slope.as<S>()});
-              Run{}(ggamma, GroupParameters<S>{g, g_x, inv_std, shift.size() / ggamma.size(),
-                                               ggamma.size(), ggamma.as<S>(), gbeta.as<S>()});
-            });
-          }};
+  return {
+      [](const Array& var, const Array& gamma, double eps, const Array& inv_std,
+         const Array& scale) {
+        visit_floats(var, [&]<class S>(Type<S>) {
+          Run{}(var, Scale<S>{var.as<const S>(), gamma.as<const S>(), static_cast<S>(eps),
+                              inv_std.as<S>(), scale.as<S>()});
+        });
+      },
+      [](const Array& vector, double decay, double factor, const Array& running) {
+        visit_floats(vector, [&]<class S>(Type<S>) {
+          Run{}(vector, Average<S>{vector.as<const S>(), static_cast<S>(decay),
+                                   static_cast<S>(factor), running.as<S>()});
+        });
+      },
+      [](const Array& sum_g, const Array& sum_g_x, const Array& inv_std, const Array& scale,
+         double weight, const Array& ggamma, const Array& shift, const Array& slope) {
+        visit_floats(inv_std, [&]<class S>(Type<S>) {
+          Run{}(inv_std,
+                Slopes<S>{sum_g.as<const S>(), sum_g_x.as<const S>(), inv_std.as<const S>(),
+                          scale.as<const S>(), static_cast<S>(weight), ggamma.as<S>(),
+                          shift.as<S>(), slope.as<S>()});
+        });
+      },
+      [](const Array& mean, const Array& var, const Array& gamma, const Array& beta, double eps,
+         const GroupVectors& vectors) {
+        if (mean.size() == 0) return;
+        const std::int64_t channels = vectors.channels;
+        const Array groups = slice_view(vectors.mean, 0, 0, vectors.mean.size() / channels);
+        visit_floats(mean, [&]<class S>(Type<S>) {
+          Run{}(groups, GroupScale<S>{mean.as<const S>(), var.as<const S>(), gamma.as<const S>(),
+                                      beta.as<const S>(), mean.size() / groups.size(), channels,
+                                      vectors.groups, static_cast<S>(eps), vectors.mean.as<S>(),
+                                      vectors.inv_std.as<S>(), vectors.scale.as<S>(),
+                                      vectors.beta.as<S>()});
+        });
+      },
+      [](const Array& sum_g, const Array& sum_g_x, const GroupVectors& vectors, double weight,
+         const Array& shift, const Array& slope) {
+        if (shift.size() == 0) return;
+        const Array groups = slice_view(shift, 0, 0, shift.size() / vectors.channels);
+        visit_floats(shift, [&]<class S>(Type<S>) {
+          const S *const g = sum_g.as<const S>(), *const g_x = sum_g_x.as<const S>();
+          Run{}(groups,
+                GroupSlopes<S>{g, g_x, vectors.inv_std.as<const S>(), vectors.scale.as<const S>(),
+                               vectors.channels, weight, shift.as<S>(), slope.as<S>()});
+        });
+      },
+      [](const Array& sum_g, const Array& sum_g_x, const Array& inv_std, const Array& ggamma,
+         const Array& gbeta) {
+        if (ggamma.size() == 0) return;
+        visit_floats(ggamma, [&]<class S>(Type<S>) {
+          const S *const g = sum_g.as<const S>(), *const g_x = sum_g_x.as<const S>();
+          Run{}(ggamma,
+                GroupParameters<S>{g, g_x, inv_std.as<const S>(), sum_g.size() / ggamma.size(),
+                                   ggamma.size(), ggamma.as<S>(), gbeta.as<S>()});
+        });
+      }};
 }
 
 }  // namespace channel_vectors

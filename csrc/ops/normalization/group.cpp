@@ -47,6 +47,11 @@ struct GroupSamples {
   Array vector(const Array& channels, std::int64_t i) const {
     return slice_view(channels, 0, i * layout.channels, layout.channels);
   }
+  GroupVectors part(const GroupVectors& all, std::int64_t i) const {
+    return {vector(all.mean, i),  vector(all.inv_std, i),
+            vector(all.scale, i), vector(all.beta, i),
+            all.groups,           all.channels};
+  }
   Normalization part(const Normalization& all, std::int64_t i) const {
     Normalization one = all;
     one.x = {part(x, i), layout};
@@ -55,22 +60,10 @@ struct GroupSamples {
     one.beta = vector(all.beta, i);
     return one;
   }
-  // The moments of groups, or of channels that are last.
-  void moments(std::int64_t groups, Array& mean, Array& var) const {
-    const Dtype dtype = wide_dtype(x.dtype());
-    const auto& kernels = normalization_kernels.on(x.device());
-    ChannelLayout of_parts = layout;
-    if (!has_channels_last && layout.outer > 0) {
-      of_parts = {1, x.shape(0) * groups, x.size() / (x.shape(0) * groups)};
-    }
-    mean = empty({parts * of_parts.channels}, dtype, x.device());
-    var = empty_like(mean);
-    for (std::int64_t i = 0; i < parts; ++i) {
-      const auto of_part = [&](const Array& v) {
-        return slice_view(v, 0, i * of_parts.channels, of_parts.channels);
-      };
-      kernels.moments({part(x, i), of_parts}, of_part(mean), of_part(var));
-    }
+  // The layout of a part's moments: those of groups, or of channels that are last.
+  ChannelLayout moments(std::int64_t groups) const {
+    if (has_channels_last || layout.outer == 0) return layout;
+    return {1, x.shape(0) * groups, x.size() / (x.shape(0) * groups)};
   }
 };
 
@@ -120,22 +113,25 @@ std::vector<Variable> fused_group_gradients(const GroupOperands& o, const GroupS
     gys = moved;
   }
   const auto& kernels = normalization_kernels.on(gys.device());
+  const auto& vector_kernels = channel_vector_kernels.on(gys.device());
   const Array sum_g = empty_like(vectors.mean), sum_g_x = empty_like(vectors.mean);
   const Array shift = empty_like(vectors.mean), slope = empty_like(vectors.mean);
   const Array ggamma = empty(o.gamma.shape(), vectors.mean.dtype(), gys.device());
   const Array gbeta = empty_like(ggamma), gx = empty_like(samples.x);
-  for (std::int64_t i = 0; i < samples.parts; ++i) {
-    kernels.gradient_sums(samples.part(all, i), samples.part(gys, i), samples.vector(sum_g, i),
-                          samples.vector(sum_g_x, i));
-  }
   const double count = static_cast<double>(gys.size()) /
                        static_cast<double>(std::max<std::int64_t>(gys.shape(0) * o.groups, 1));
-  channel_vector_kernels.on(gys.device())
-      .group_slopes(sum_g, sum_g_x, vectors, 1 / std::max(1.0, count), shift, slope, ggamma, gbeta);
+  // The second pass over a part finds it in the caches.
   for (std::int64_t i = 0; i < samples.parts; ++i) {
-    kernels.input_grad(samples.part(all, i), samples.part(gys, i), samples.vector(shift, i),
-                       samples.vector(slope, i), samples.part(gx, i));
+    const Normalization one = samples.part(all, i);
+    const Array gy_part = samples.part(gys, i);
+    const Array sum = samples.vector(sum_g, i), product = samples.vector(sum_g_x, i);
+    const Array b = samples.vector(shift, i), k = samples.vector(slope, i);
+    kernels.gradient_sums(one, gy_part, sum, product);
+    vector_kernels.group_slopes(sum, product, samples.part(vectors, i), 1 / std::max(1.0, count), b,
+                                k);
+    kernels.input_grad(one, gy_part, b, k, samples.part(gx, i));
   }
+  vector_kernels.group_parameters(sum_g, sum_g_x, vectors.inv_std, ggamma, gbeta);
   return {Variable(gx), Variable(cast(ggamma, o.gamma.dtype())),
           Variable(cast(gbeta, o.beta.dtype()))};
 }
@@ -157,30 +153,32 @@ Variable group_normalization(const Variable& x, std::int64_t groups, const Varia
   const GroupOperands o{x, gamma, beta, groups, eps};
   const UnsharedMemory memory(x.array());
   const GroupSamples samples(x.array());
-  Array mean, var;
-  samples.moments(groups, mean, var);
-  const Dtype dtype = mean.dtype();
+  const auto& kernels = normalization_kernels.on(x.device());
+  const auto& vector_kernels = channel_vector_kernels.on(x.device());
+  const Dtype dtype = wide_dtype(x.dtype());
   const Array all_means = empty({x.shape(0) * x.shape(1)}, dtype, x.device());
-  const GroupVectors vectors{all_means, empty_like(all_means), empty_like(all_means),
-                             empty_like(all_means), groups};
-  channel_vector_kernels.on(x.device())
-      .group_scale(mean, var, contiguous(cast(gamma.array(), dtype)),
-                   contiguous(cast(beta.array(), dtype)), eps, vectors);
+  const GroupVectors vectors{
+      all_means, empty_like(all_means), empty_like(all_means), empty_like(all_means),
+      groups,    x.shape(1) / groups};
+  const Array wide_gamma = contiguous(cast(gamma.array(), dtype));
+  const Array wide_beta = contiguous(cast(beta.array(), dtype));
   const Normalization all{{samples.x, samples.layout}, vectors.mean, vectors.scale, vectors.beta};
+  const Array y = empty_like(samples.x);
+  for (std::int64_t i = 0; i < samples.parts; ++i) {
+    const ChannelLayout of_moments = samples.moments(groups);
+    const Array mean = empty({of_moments.channels}, dtype, x.device()), var = empty_like(mean);
+    kernels.moments({samples.part(samples.x, i), of_moments}, mean, var);
+    vector_kernels.group_scale(mean, var, wide_gamma, wide_beta, eps, samples.part(vectors, i));
+    // The second pass over a part finds it in the caches.
+    if (samples.has_channels_last) kernels.normalize(samples.part(all, i), samples.part(y, i));
+  }
   auto back = [=](std::span<const Variable> gys, std::span<const int>, Node&) {
     return backprop_enabled() ? composed_group_gradients(o, gys[0])
                               : fused_group_gradients(o, samples, all, vectors, gys[0]);
   };
-  const Array y = empty_like(samples.x);
   const Variable result =
       record_all("GroupNormalization", {&y, 1}, std::array{x, gamma, beta}, std::move(back))[0];
-  if (!samples.has_channels_last) {
-    normalize_into(result, all, memory);
-  } else {
-    for (std::int64_t i = 0; i < samples.parts; ++i) {
-      normalization_kernels.on(y.device()).normalize(samples.part(all, i), samples.part(y, i));
-    }
-  }
+  if (!samples.has_channels_last) normalize_into(result, all, memory);
   return result;
 }
 

@@ -7,21 +7,23 @@ namespace {
 using normalized::AdjoiningChannels, normalized::OneChannel, normalized::TypedNormalization;
 using normalized::visit_elements;
 
-// Whether to write y past the caches: what reads it next is mostly a convolution, which takes
-// longer to compute than to read it from memory.
+// Whether to write y past the caches, of which y may be a part: what reads it next is mostly a
+// convolution, which takes longer to compute than to read it from memory.
 template <class T>
-bool should_stream(const T* y, const ChannelLayout& layout) {
-  constexpr std::int64_t kLeastBytes = std::int64_t{4} << 20, kWidest = 16;
+bool should_stream(const Array& y, const ChannelLayout& layout) {
+  constexpr std::size_t kLeastBytes = std::size_t{4} << 20;
+  constexpr std::int64_t kWidest = 16;
   const std::int64_t run = layout.inner > 1 ? layout.inner : layout.channels;
-  const auto bytes = layout.outer * layout.channels * layout.inner * std::int64_t{sizeof(T)};
-  return bytes >= kLeastBytes && run % kWidest == 0 && starts_cache_line(y);
+  return y.storage()->bytes() >= kLeastBytes && run % kWidest == 0 &&
+         starts_cache_line(y.as<const T>());
 }
 
 // y[i...] = element(l, i, channel) of vectors l of elements from i on, which cover all of them.
 template <class S, class T, class Element>
-void map_elements(T* y, const ChannelLayout& layout, const Element& element) {
+void map_elements(const Array& array, const ChannelLayout& layout, const Element& element) {
+  T* const y = array.as<T>();
   const std::int64_t channels = layout.channels, inner = layout.inner;
-  const bool streams = should_stream(y, layout);
+  const bool streams = should_stream<T>(array, layout);
   const auto put = [=](auto l, std::int64_t i, auto channel) __attribute__((always_inline)) {
     if (streams) {
       l.stream(element(l, i, channel), y + i);
@@ -71,8 +73,8 @@ void normalize_cpu(const Normalization& normalization, const Array& y) {
   const GilRelease work(y.size());
   visit_elements(normalization,
                  [&]<class T, class S, class A>(const TypedNormalization<T, S, A>& typed) {
-                   map_elements<S>(
-                       y.as<T>(), normalization.x.layout,
+                   map_elements<S, T>(
+                       y, normalization.x.layout,
                        [=](auto l, std::int64_t i, auto channel)
                            __attribute__((always_inline)) { return typed.output(l, i, channel); });
                  });
@@ -95,8 +97,8 @@ void input_grad_cpu(const Normalization& normalization, const Array& gy, const A
       normalization, [&]<class T, class S, class A>(const TypedNormalization<T, S, A>& typed) {
         const T* from = gy.as<const T>();
         const S *b = shift.as<S>(), *k = slope.as<S>();
-        map_elements<S>(
-            gx.as<T>(), normalization.x.layout,
+        map_elements<S, T>(
+            gx, normalization.x.layout,
             [=](auto l, std::int64_t i, auto channel) __attribute__((always_inline)) {
               const auto d = typed.centred(l, i, channel);
               const auto g = typed.gradient(l, i, d, channel, from);
