@@ -580,19 +580,29 @@ std::int32_t arg_of_floats(const T* x, std::int64_t n) {
 }
 
 // Finds the first index of the largest or smallest number of each column of adjoining numbers, row
-// by row, without branches.
+// by row, without branches. The compiler makes vectors of this loop, but not of one over float16,
+// whose rows are converted first.
 template <class T, bool largest>
 void arg_of_rows(const std::byte* x, std::int64_t row_step, std::int64_t rows, std::int64_t n,
                  std::int32_t* __restrict at) {
+  using Element = std::conditional_t<std::is_same_v<T, float16>, float, T>;
+  constexpr auto item = static_cast<int>(sizeof(Element));
+  [[maybe_unused]] float numbers[kArgColumns];
+  const auto elements_of = [&](const std::byte* row) {
+    if constexpr (std::is_same_v<T, Element>) return row;
+    if constexpr (!std::is_same_v<T, Element>) return converted<T>(row, n, numbers);
+  };
   Compute<T> best[kArgColumns];
+  const std::byte* from = elements_of(x);
   for (std::int64_t k = 0; k < n; ++k) {
-    best[k] = load<T>(x + k * static_cast<int>(sizeof(T)));
+    best[k] = load<Element>(from + k * item);
     at[k] = 0;
   }
   for (std::int64_t i = 1; i < rows; ++i) {
     x += row_step;
+    from = elements_of(x);
     for (std::int64_t k = 0; k < n; ++k) {
-      const Compute<T> v = load<T>(x + k * static_cast<int>(sizeof(T)));
+      const Compute<T> v = load<Element>(from + k * item);
       const bool is_better = !(largest ? v <= best[k] : v >= best[k]) & !is_nan(best[k]);
       best[k] = is_better ? v : best[k];
       at[k] = is_better ? static_cast<std::int32_t>(i) : at[k];

@@ -128,3 +128,14 @@ def test_clip_takes_floats():
         F.clip(numpy.array([1, 2]), 0, 1)
     with pytest.raises(InvalidType):
         renga._core.ops.clip(numpy.array([2**53 + 1]), 0.0, 2.0**60)
+
+
+@pytest.mark.parametrize("dtype", "efd")
+@pytest.mark.parametrize("shape", [(7, 5), (40, 10), (33, 600), (5, 8, 13)])
+def test_places_of_the_largest_and_smallest(dtype, shape):
+    rng = numpy.random.default_rng(0)
+    x = rng.integers(-3, 4, shape).astype(dtype)
+    x[rng.random(shape) < 0.02] = NAN
+    for axis in range(x.ndim):
+        numpy.testing.assert_array_equal(F.argmax(x, axis).array, x.argmax(axis))
+        numpy.testing.assert_array_equal(F.argmin(x, axis).array, x.argmin(axis))
