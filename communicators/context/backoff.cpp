@@ -1,8 +1,10 @@
 #include "context/backoff.h"
 
 #include <sched.h>
+#include <strings.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <thread>
 
 #include "context/pause.h"
@@ -15,7 +17,7 @@ namespace {
 constexpr int kSpins = 4000;
 constexpr int kSpinsPerProgress = 64;  // other ranks may wait for this one's messages
 constexpr int kYields = 20000;         // as fast as spinning where no other thread wants to run
-// With more ranks than cores, where those that are waited for want to run. If all wait for the
+// On crowded cores, where those that are waited for want to run. If all wait for the
 // network, yielding would keep the cores from what the messages need; fewer times make a long
 // all-reduce slower (measured: docs/measurements/two_ranks.md).
 constexpr int kYieldsIfCrowded = 700;
@@ -25,9 +27,14 @@ constexpr std::chrono::milliseconds kSignalInterval{50};
 // A rank's messages arrive at most this long after its shutdown notice.
 constexpr std::chrono::milliseconds kShutdownGrace{500};
 
-bool has_more_ranks_than_cores(const Transport& transport) {
+// Whether there are more ranks than cores, or OpenMP's threads have been told not to spin, either.
+bool is_crowded(const Transport& transport) {
   static const int cores = static_cast<int>(std::thread::hardware_concurrency());  // reads a file
-  return transport.topology().intra_size > cores;
+  static const bool is_passive = [] {
+    const char* const policy = std::getenv("OMP_WAIT_POLICY");
+    return policy != nullptr && strcasecmp(policy, "passive") == 0;
+  }();
+  return is_passive || transport.topology().intra_size > cores;
 }
 
 }  // namespace
@@ -41,7 +48,7 @@ Backoff::Backoff(Transport& transport, double timeout_seconds, bool interruptibl
   // A background thread would take the core from its own rank, which computes meanwhile.
   if (!interruptible) {
     rounds_ = kSpins + kYields;
-  } else if (has_more_ranks_than_cores(transport)) {
+  } else if (is_crowded(transport)) {
     // A spinning rank would delay those that it waits for.
     rounds_ = kSpins + kYields - kYieldsIfCrowded;
     sleeps_for_part_ = true;

@@ -11,8 +11,8 @@ namespace renga {
 class Backoff {
  public:
   // `drives_progress`: transfers advance only when this rank calls progress(), so it sleeps for no
-  // more than a small part of the time that it has waited. So it does with more ranks than cores,
-  // where it begins to sleep early.
+  // more than a small part of the time that it has waited. So it does with more ranks than cores
+  // or OMP_WAIT_POLICY=passive, where it begins to sleep early.
   Backoff(Transport& transport, double timeout_seconds, bool interruptible,
           bool drives_progress = false);
   explicit Backoff(const CollectiveContext& context, bool drives_progress = false)
