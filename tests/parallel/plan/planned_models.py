@@ -9,6 +9,7 @@ import renga.functions as F
 import renga.links as L
 from renga import planning
 from renga.communicators import simulated
+from renga.distributed import parallelize
 from renga.parallel.plan.costs import Costs, Device
 from renga.parallel.plan.plan import Plan
 from renga.parallel.plan.strategies.space import LinkSpace
@@ -79,15 +80,21 @@ def space_of(model, x, ranks):
     return LinkSpace(TracedModel(model, (x,)), cluster, Costs(DEVICE))
 
 
-def strategies(model, x, ranks):
-    """The starts of a search, and random strategies."""
+def strategies(model, x, ranks, hand_made=True, drawn=5):
+    """The hand-made starts of a search, and random ones: those whose links differ."""
     space, generator = space_of(model, x, ranks), random.Random(0)
-    chosen = list(space.starts(generator).values())
-    chosen += [space.starts(generator)["random"] for _ in range(4)]
+    starts = [space.starts(generator) for _ in range(max(drawn, 1))]
+    chosen = [choices for name, choices in starts[0].items() if name != "random"]
+    chosen = chosen if hand_made else []
+    chosen += [each["random"] for each in starts[:drawn]]
+    known = []
     for choices in chosen:
         for variable, choice in enumerate(choices):
             space.change(variable, choice)
-        yield space
+        links = space.link_choices()
+        if links not in known:
+            known.append(links)
+            yield space
 
 
 def train(model, x, steps=3):
@@ -107,6 +114,21 @@ def train(model, x, steps=3):
     for name, param in model.namedparams():
         found[name] = whole(param, param.array)
     return found
+
+
+def check_plans(ranks, make, x, tolerances=(2e-4, 2e-5), **which):
+    """That training by the plans of these strategies is that of one process."""
+    expected = train(make(), x)
+
+    def act(comm):
+        return [
+            train(parallelize(make(), comm, plan_of(space), x), x)
+            for space in strategies(make(), x, comm.size, **which)
+        ]
+
+    for results in ranks(act):
+        for found in results:
+            check_equal(found, expected, *tolerances)
 
 
 def check_equal(found, expected, rtol=2e-4, atol=2e-5):

@@ -55,10 +55,11 @@ def spaces(model, x, ranks):
         chosen += [space.starts(generator)["random"] for _ in range(2)]
         known = []
         for choices in chosen:
-            if choices not in known:
-                known.append(choices)
-                for variable, choice in enumerate(choices):
-                    space.change(variable, choice)
+            for variable, choice in enumerate(choices):
+                space.change(variable, choice)
+            links = space.link_choices()
+            if links not in known:
+                known.append(links)
                 yield space
 
 

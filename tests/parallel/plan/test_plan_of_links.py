@@ -21,6 +21,7 @@ from tests.parallel.plan.planned_models import (
     Residual,
     Words,
     check_equal,
+    check_plans,
     images,
     plan_of,
     space_of,
@@ -43,21 +44,15 @@ def predicted_bytes(space, rank):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_plan_computes_what_the_serial_model_computes(case, ranks):
+def test_a_hand_made_plan_computes_what_the_serial_model_computes(case, ranks):
     make, example = CASES[case]
-    x = example()
-    expected = train(make(), x)
+    check_plans(ranks, make, example(), drawn=0)
 
-    def act(comm):
-        model = make()
-        return [
-            train(parallelize(model, comm, plan_of(space), x), x)
-            for space in strategies(model, x, comm.size)
-        ]
 
-    for results in ranks(act):
-        for found in results:
-            check_equal(found, expected)
+@pytest.mark.parametrize("case", CASES)
+def test_a_random_plan_computes_what_the_serial_model_computes(case, some_ranks):
+    make, example = CASES[case]
+    check_plans(some_ranks, make, example(), hand_made=False)
 
 
 @pytest.mark.parametrize("case", CASES)

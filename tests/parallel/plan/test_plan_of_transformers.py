@@ -11,14 +11,14 @@ from renga.communicators import simulated
 from renga.distributed import parallelize
 from renga.parallel.plan.costs import Costs, Device
 from tests.parallel.plan.planned_models import (
-    check_equal,
+    check_plans,
     plan_of,
     space_of,
     strategies,
-    train,
 )
 
 WORDS = 37
+TOLERANCES = (2e-3, 2e-4)  # relative and absolute
 
 
 def gpt():
@@ -57,20 +57,15 @@ CASES = {"GPT2": (gpt, texts), "Encoder": (Encoder, vectors)}
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_plan_computes_what_the_serial_model_computes(case, ranks):
+def test_a_hand_made_plan_computes_what_the_serial_model_computes(case, ranks):
     make, example = CASES[case]
-    x = example()
-    expected = train(make(), x)
+    check_plans(ranks, make, example(), TOLERANCES, drawn=0)
 
-    def act(comm):
-        return [
-            train(parallelize(make(), comm, plan_of(space), x), x)
-            for space in strategies(make(), x, comm.size)
-        ]
 
-    for results in ranks(act):
-        for found in results:
-            check_equal(found, expected, rtol=2e-3, atol=2e-4)
+@pytest.mark.parametrize("case", CASES)
+def test_a_random_plan_computes_what_the_serial_model_computes(case, some_ranks):
+    make, example = CASES[case]
+    check_plans(some_ranks, make, example(), TOLERANCES, hand_made=False)
 
 
 @pytest.mark.parametrize("case", CASES)
