@@ -46,18 +46,7 @@ def assert_same(found, expected, exact=True):
             np.testing.assert_allclose(x, expected[path], 1e-4, 1e-6, err_msg=path)
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize(
-    "m,recompute",
-    [
-        (1, "none"),
-        (3, "none"),
-        (8, "none"),
-        (3, "all"),
-        (3, "except_last"),
-    ],
-)
-def test_equals_a_process_that_accumulates(ranks, schedule, m, recompute):
+def check_accumulation(ranks, schedule, m, recompute):
     """Bit by bit, with micro-batches of different sizes too."""
     batches = networks.images(batches=2)
     expected = oracles.accumulated(networks.Residual(), MomentumSGD(0.05), batches, m)
@@ -67,6 +56,27 @@ def test_equals_a_process_that_accumulates(ranks, schedule, m, recompute):
         return trained(comm, networks.Residual, batches, m, **options)
 
     assert_same(merged(ranks(run)), expected)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_equals_a_process_that_accumulates(ranks, schedule):
+    check_accumulation(ranks, schedule, 3, "none")
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(
+    "m,recompute",
+    [
+        (1, "none"),
+        (8, "none"),
+        (3, "all"),
+        (3, "except_last"),
+    ],
+)
+def test_other_numbers_of_micro_batches_and_recomputing(
+    some_ranks, schedule, m, recompute
+):
+    check_accumulation(some_ranks, schedule, m, recompute)
 
 
 def test_equals_a_process_without_micro_batches(ranks):
