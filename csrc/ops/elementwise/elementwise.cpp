@@ -1,5 +1,6 @@
 #include "ops/elementwise/elementwise.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "tensor/views.h"
@@ -20,17 +21,23 @@ bool is_broadcast(const Array& x) {
 }
 
 // A new array for the result of broadcasting, in the memory order of an operand with the result's
-// shape, preferably of one that is no broadcast view.
+// shape, preferably of one that is no broadcast view. Of bfloat16 and float32 it is float32.
 Array empty_for(const Shape& shape, const Array& a, const Array& b) {
+  const Dtype dtype = std::max(a.dtype(), b.dtype());
   const bool like_b = b.shape() == shape && (a.shape() != shape || is_broadcast(a));
-  if (like_b) return empty_like(b, a.dtype());
-  return a.shape() == shape ? empty_like(a) : empty(shape, a.dtype(), a.device());
+  if (like_b) return empty_like(b, dtype);
+  return a.shape() == shape ? empty_like(a, dtype) : empty(shape, dtype, a.device());
 }
 
 // The result for a bfloat16 and a float32 array is float32.
 bool is_mixed_pair(const Array& a, const Array& b) {
   return (a.dtype() == Dtype::bfloat16 && b.dtype() == Dtype::float32) ||
          (a.dtype() == Dtype::float32 && b.dtype() == Dtype::bfloat16);
+}
+
+// An operand of a mixed pair: in float32, or as it is if the kernel converts it part by part.
+Array as_mixed_operand(const Array& x, const Shape& shape) {
+  return x.device().is_host() && x.shape() == shape ? x : cast(x, Dtype::float32);
 }
 
 void require_same_device(const char* op, const Array& a, const Array& b) {
@@ -75,7 +82,13 @@ Array apply(Unary map, const Array& x, double p, double q) {
 
 Array apply(const char* op, Binary map, const Array& a, const Array& b, double p) {
   if (is_mixed_pair(a, b)) {
-    return apply(op, map, cast(a, Dtype::float32), cast(b, Dtype::float32), p);
+    require_same_device(op, a, b);
+    const Shape shape = broadcast_shapes(op, a.shape(), b.shape());
+    const Array u = as_mixed_operand(a, shape), v = as_mixed_operand(b, shape);
+    Array y = empty_for(shape, u, v);
+    elementwise_kernels.on(a.device())
+        .binary(map, p, broadcast_view(op, u, shape), broadcast_view(op, v, shape), y);
+    return y;
   }
   require_one_dtype(op, a, b);
   require(a.dtype() != Dtype::bool_, op, ": expected numbers, got bool");

@@ -126,7 +126,7 @@ enum class Quaternary : std::uint8_t {
 struct ElementwiseKernels {
   // x and y have the same shape and dtype.
   void (*unary)(Unary map, double p, double q, const Array& x, const Array& y);
-  // All arrays are of one shape and dtype (broadcast views have stride 0).
+  // All are of one shape (broadcasts have stride 0) and dtype; the host converts bfloat16 operands.
   void (*binary)(Binary map, double p, const Array& a, const Array& b, const Array& y);
   void (*quaternary)(Quaternary map, const Array& a, const Array& b, const Array& c, const Array& d,
                      const Array& y);

@@ -66,9 +66,10 @@ bool crosses(const Array& x, const Array& y) {
   return !same_layout(x, y) && crossing_axis(make_loop<2>({&y, &x}), y.itemsize()) >= 0;
 }
 
-// Computes y part by part, of operands that are copied to its order.
+// Computes y part by part, of operands that are copied to its order and dtype.
 void binary_by_parts(Binary map, double p, const Array& a, const Array& b, const Array& y) {
-  const bool copies_a = crosses(a, y), copies_b = crosses(b, y);
+  const auto differs = [&](const Array& x) { return x.dtype() != y.dtype() || crosses(x, y); };
+  const bool copies_a = differs(a), copies_b = differs(b);
   for_each_part(y, memory_order(y), [&](const Part& part) {
     const Array to = part.of(y);
     const auto ordered = [&](const Array& x, bool copies) {
@@ -84,7 +85,8 @@ void binary_by_parts(Binary map, double p, const Array& a, const Array& b, const
 
 void binary(Binary map, double p, const Array& a, const Array& b, const Array& y) {
   constexpr std::int64_t kLarge = 1 << 14;
-  if (y.size() >= kLarge && (crosses(a, y) || crosses(b, y))) {
+  const bool are_alike = a.dtype() == y.dtype() && b.dtype() == y.dtype();
+  if (!are_alike || (y.size() >= kLarge && (crosses(a, y) || crosses(b, y)))) {
     return binary_by_parts(map, p, a, b, y);
   }
   DivisionFaults faults;
