@@ -40,6 +40,17 @@ TEST_CASE("a freed block is handed out again without asking the system" *
   CHECK(memory_stats(Device{}).in_use == before.in_use);
 }
 
+TEST_CASE("blocks that the system gives are counted" * doctest::skip(!kReusesBlocks)) {
+  const std::size_t bytes = std::size_t{200} << 20;  // more than a segment of smaller ones
+  empty_cache(Device{});
+  const MemoryStats before = memory_stats(Device{});
+  void* block = allocate(bytes, Device{});
+  const MemoryStats after = memory_stats(Device{});
+  CHECK(after.reserves == before.reserves + 1);
+  CHECK(after.allocations == before.allocations + 1);
+  deallocate(block, bytes, Device{});
+}
+
 TEST_CASE("a block wastes at most a quarter of what was asked for" *
           doctest::skip(!kReusesBlocks)) {
   for (std::size_t bytes = 65; bytes < (1u << 22); bytes += bytes / 7 + 1) {
@@ -70,4 +81,15 @@ TEST_CASE("an emptied cache holds nothing" * doctest::skip(!kReusesBlocks)) {
   CHECK(memory_stats(Device{}).cached > 0);
   empty_cache(Device{});
   CHECK(memory_stats(Device{}).cached == 0);
+}
+
+TEST_CASE("an emptied cache holds nothing between blocks in use" * doctest::skip(!kReusesBlocks)) {
+  const std::size_t bytes = 5 << 20;
+  empty_cache(Device{});
+  void* const kept = allocate(bytes, Device{});
+  deallocate(allocate(bytes, Device{}), bytes, Device{});
+  CHECK(memory_stats(Device{}).cached > 0);
+  empty_cache(Device{});
+  CHECK(memory_stats(Device{}).cached == 0);
+  deallocate(kept, bytes, Device{});
 }

@@ -35,6 +35,14 @@ void check_transposed(std::int64_t samples, std::int64_t rows, std::int64_t colu
   }
 }
 
+TEST_CASE("every second number is filled, and no other") {
+  for (const double value : {0.0, -0.0, 2.0}) {
+    const Array x = full({4, 6}, 1, Dtype::float32);
+    fill(Array(x.storage(), x.data(), {4, 3}, {24, 8}, Dtype::float32), value);
+    for (int i = 0; i < 24; ++i) CHECK(x.as<float>()[i] == (i % 2 == 0 ? value : 1));
+  }
+}
+
 TEST_CASE("transposes of any extents and sizes of elements") {
   for (Dtype dtype : {Dtype::uint8, Dtype::float16, Dtype::float32, Dtype::float64}) {
     for (std::int64_t rows : {16, 17, 31, 64, 129}) {

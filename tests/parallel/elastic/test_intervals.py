@@ -56,14 +56,24 @@ class Clock:
         return self.now
 
 
-def test_ranks_save_as_often_as_loses_least(monkeypatch):
-    """Iterations of 1 s, saves of 2 s, a failure each 5000 s: 141 s by Young."""
+def pace_of_hours(comm, folder):
+    return elastic.Checkpoints(comm, folder, hours_between_failures=2)._pace
+
+
+@pytest.mark.parametrize(
+    ("make", "between_failures"),
+    [(lambda comm, folder: intervals.Pace(comm, 5000), 5000), (pace_of_hours, 7200)],
+)
+def test_ranks_save_as_often_as_loses_least(
+    make, between_failures, monkeypatch, tmp_path
+):
+    """Iterations of 1 s, saves of 2 s: Young has sqrt(4 * between_failures) s."""
 
     clock = Clock()
     monkeypatch.setattr(intervals, "time", clock)
 
     def act(comm):
-        pace, saved = intervals.Pace(comm, 5000), []
+        pace, saved = make(comm, tmp_path), []
         for iteration in range(1, 1000):
             if comm.rank == 0:
                 clock.now += 1
@@ -76,8 +86,9 @@ def test_ranks_save_as_often_as_loses_least(monkeypatch):
     (saved,) = local.run(act, ranks=1)
     gaps = [b - a for a, b in zip(saved, saved[1:])]
     assert gaps[:7] == [1, 2, 4, 8, 16, 32, 64]
-    assert gaps[8:] == [round(intervals.interval(2, 5000))] * len(gaps[8:])
-    assert gaps[-1] == pytest.approx(141, rel=0.02)
+    best = round(intervals.interval(2, between_failures))
+    assert gaps[8:] == [best] * len(gaps[8:])
+    assert gaps[-1] == pytest.approx((4 * between_failures) ** 0.5, rel=0.02)
 
 
 def test_all_ranks_save_after_the_same_iterations(tmp_path):

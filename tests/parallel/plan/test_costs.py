@@ -1,4 +1,5 @@
 import dataclasses
+import io
 import json
 
 import numpy as np
@@ -8,7 +9,7 @@ import renga
 import renga.links as L
 from renga import planning
 from renga.communicators import local
-from renga.parallel.plan import layers
+from renga.parallel.plan import costs, layers
 from renga.parallel.plan.configuration import Configuration
 from renga.parallel.plan.graph import Graph
 
@@ -74,6 +75,12 @@ def test_measured_times_are_read_on_the_same_machine_only(tmp_path):
     path.write_text("{")
     with pytest.raises(ValueError, match="expected JSON"):
         planning.Costs.load(path)
+
+
+def test_a_machine_is_known_by_its_first_processor(monkeypatch):
+    text = "processor : 0\nmodel name\t: A 1: of 2\nmodel name\t: B\n"
+    monkeypatch.setattr(costs, "open", lambda *a, **o: io.StringIO(text), raising=False)
+    assert costs.machine_identity().startswith("A 1: of 2, ")
 
 
 def test_an_update_takes_what_is_measured():

@@ -279,10 +279,13 @@ def test_a_table_has_each_way_on_more_and_more_ranks(tmp_path):
     device = planning.Device(1e13, 1e12)
     cluster = planning.Cluster(16, machine, device=device, price=36.0)
     table = planning.scale("resnet50", 32, cluster, epoch=1_000_000)
+    (alone,) = [row.step.throughput for row in table.rows if row.ranks == 1]
     for way in ("data", "channel", "pipeline", "asynchronous"):
         rows = [row for row in table.rows if row.way == way]
         assert [row.ranks for row in rows] == [1, 2, 4, 8, 16][way != "data" :]
         for row in rows:
+            per_rank = row.step.throughput / row.ranks
+            assert row.efficiency == pytest.approx(per_rank / alone)
             assert 0 < row.efficiency <= 1
             hours = 1e6 / row.step.throughput / 3600
             assert row.dollars == pytest.approx(36 * row.ranks * hours)

@@ -54,6 +54,21 @@ def test_several_batches_train_as_one(repeat):
     assert optimizer.t == updater.iteration == 3
 
 
+def test_a_resumed_updater_knows_the_epoch_before_its_last_iteration():
+    def make():
+        iterator = SerialIterator(DATA[:8], 3, shuffle=False)
+        return StandardUpdater(iterator, make_optimizer(), accumulate=2)
+
+    first, second, states = make(), make(), {}
+    first.update()
+    first.update()
+    first.serialize(renga.serializers.DictionarySerializer(states))
+    second.serialize(renga.serializers.NpzDeserializer(states))
+    # Six of eight examples, and six more.
+    assert (second.previous_epoch_detail, second.epoch_detail) == (6 / 8, 12 / 8)
+    assert second.is_new_epoch
+
+
 def test_batches_weigh_as_much_as_their_examples():
     optimizer = make_optimizer(renga.optimizers.SGD(1.0))
     before = parameters(optimizer)

@@ -120,6 +120,19 @@ def test_resumed_synchronous_training_has_the_same_bits(ranks_with_threads, name
             np.testing.assert_array_equal(resumed[key], x)
 
 
+@pytest.mark.parametrize("steps", [0, 2])
+def test_servers_count_the_updates(steps):
+    def act(comm):
+        run = Run(comm, bsp(servers=1), servers=1)
+        if run.optimizer.is_worker:
+            run.go(slice(steps)).ended()
+        else:
+            run.optimizer.serve()
+        return run.optimizer.t
+
+    assert simulated.run(act, 3).results == [steps] * 3
+
+
 def test_the_learning_rate_of_the_worker_counts():
     def act(comm):
         model = Point(value=1.0)
