@@ -3,7 +3,8 @@
     python tests/affected.py [main]
 
 `make check` runs them. Tests mirror the folders of what they test: a file is tested by
-``test_<its name>*.py`` in the mirrored folder, or else by all tests there.
+``test_<its name>*.py`` in the mirrored folder, or else by all tests there; a folder
+without a mirror by ``test_<the folder's name>*.py``.
 """
 
 from __future__ import annotations
@@ -22,8 +23,13 @@ MIRRORS = {
     "links": "tests/links",
     "extensions": "tests/extensions",
     "communicators": "tests/communicators",
-    "csrc/ops": "tests/python/ops",
+    "csrc/autograd": "tests/python/variable",
+    "csrc/devices": "tests/python/core",
     "csrc/nn": "tests/cpp",
+    "csrc/ops": "tests/python/ops",
+    "csrc/python": "tests/python",
+    "csrc/settings": "tests/python/configuration",
+    "csrc/tensor": "tests/python/functions/array",
 }
 ALWAYS = "tests/test_layering.py"
 
@@ -53,14 +59,16 @@ def tests_of(file: str) -> list[str]:
             break
     else:
         return []
+    stems = [path.stem]
     while not (ROOT / folder).is_dir():
+        stems.append(folder.name)
         folder = folder.parent
-    own = sorted((ROOT / folder).glob(f"test_{path.stem}*.py"))
+    own = [test for stem in stems for test in (ROOT / folder).glob(f"test_{stem}*.py")]
     package = ROOT / folder / path.stem
     if package.is_dir():
         own.append(package)
-    found = own or sorted((ROOT / folder).glob("test_*.py"))
-    return [str(test.relative_to(ROOT)) for test in found]
+    found = own or (ROOT / folder).glob("test_*.py")
+    return sorted({str(test.relative_to(ROOT)) for test in found})
 
 
 def main() -> None:
