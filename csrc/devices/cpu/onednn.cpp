@@ -130,12 +130,15 @@ void Plan::run(std::span<void* const> data, int ready) const {
   idle_->give(std::move(arguments));
 }
 
-bool Plan::is_gemm() const {
-  const char* implementation = nullptr;
-  dnnl_primitive_desc_query(primitive_.get_primitive_desc(), dnnl_query_impl_info_str, 0,
-                            &implementation);
-  return std::string_view(implementation).find("gemm:") != std::string_view::npos;
+std::string_view Plan::implementation() const {
+  const char* name = nullptr;
+  dnnl_primitive_desc_query(primitive_.get_primitive_desc(), dnnl_query_impl_info_str, 0, &name);
+  return name;
 }
+
+bool Plan::is_gemm() const { return implementation().find("gemm:") != std::string_view::npos; }
+
+bool Plan::is_reference() const { return implementation().starts_with("ref"); }
 
 std::size_t Plan::inside_bytes(int operand) const {
   const Operand& input = operands_[static_cast<std::size_t>(operand)];

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -73,6 +74,8 @@ class Plan {
   // Whether the primitive multiplies matrices, with the order of sums depending on the number of
   // threads.
   bool is_gemm() const;
+  // Whether the primitive is a loop over single numbers, a hundred times as slow as others.
+  bool is_reference() const;
 
   // `data` holds one pointer per operand, in their order. That of operand `ready`, if it is one, is
   // inside already.
@@ -85,6 +88,7 @@ class Plan {
   Key inside_key(int operand) const;
 
  private:
+  std::string_view implementation() const;
   Arguments make_arguments() const;
 
   dnnl::primitive primitive_;

@@ -57,7 +57,8 @@ memory::data_type type_of(Dtype dtype) {
 }
 
 // Makes oneDNN's primitives for the passes of a convolution. Inside, images are channels last: as
-// fast as oneDNN's blocked layouts (measured), which nothing else needs to know then.
+// fast as oneDNN's blocked layouts (measured), which nothing else needs to know then. Where oneDNN
+// has only loops over single numbers for one of the two, images are in the other one.
 class PlanBuilder {
  public:
   PlanBuilder(const Problem& problem, Tag x_layout, Tag y_layout)
@@ -68,10 +69,11 @@ class PlanBuilder {
         window_(problem.window),
         compute_type_(problem.multiplies_bfloat16() && onednn_supports(Dtype::bfloat16)
                           ? memory::data_type::bf16
-                          : memory::data_type::f32) {}
+                          : memory::data_type::f32),
+        in_blocks_(gains_by_blocks()) {}
 
   // Throws std::invalid_argument where oneDNN has no kernel for these operands.
-  Plan plan() const {
+  Plan plan() {
     try {
       return supported_plan();
     } catch (const dnnl::error& error) {
@@ -83,7 +85,15 @@ class PlanBuilder {
   }
 
  private:
-  Plan supported_plan() const {
+  Plan supported_plan() {
+    Plan plan = plan_in_layout();
+    if (!plan.is_reference()) return plan;
+    in_blocks_ = !in_blocks_;
+    Plan other = plan_in_layout();
+    return other.is_reference() ? plan : other;
+  }
+
+  Plan plan_in_layout() const {
     const Pass pass = problem_.pass;
     const dnnl::convolution_forward::primitive_desc forward(
         onednn::engine(), dnnl::prop_kind::forward_training, algorithm_, input(x_),
@@ -118,10 +128,10 @@ class PlanBuilder {
                  Operand::output(DNNL_ARG_DIFF_WEIGHTS, weights(), back.diff_weights_desc())});
   }
 
-  // Whether oneDNN chooses the layout of images: without AVX-512, most gradients of weights are
-  // matrix products on channels-last images, which take up to four times as long as its kernels for
-  // blocks of channels. A block is of one group.
-  bool reads_blocks() const {
+  // Without AVX-512, most gradients of weights are matrix products on channels-last images, which
+  // take up to four times as long as oneDNN's kernels for blocks of channels. A block is of one
+  // group.
+  bool gains_by_blocks() const {
     constexpr std::int64_t kBlock = 8;
     const std::int64_t outputs = W_.shape(0) / window_.groups, inputs = W_.shape(1);
     return problem_.pass == Pass::weight_grad && !simd::has_avx512() &&
@@ -133,12 +143,12 @@ class PlanBuilder {
     return {dims_of(x.array.shape()), type_of(x.array.dtype()), x.layout};
   }
   memory::desc input(const Image& x) const {
-    const Tag layout = reads_blocks() ? Tag::any : channels_last_tag(x.array);
-    return {dims_of(x.array.shape()), compute_type_, layout};
+    return {dims_of(x.array.shape()), compute_type_, layout_of(x)};
   }
   memory::desc result(const Image& x) const {
-    return {dims_of(x.array.shape()), result_type(x.array), channels_last_tag(x.array)};
+    return {dims_of(x.array.shape()), result_type(x.array), layout_of(x)};
   }
+  Tag layout_of(const Image& x) const { return in_blocks_ ? Tag::any : channels_last_tag(x.array); }
   memory::data_type result_type(const Array& x) const {
     return compute_type_ == memory::data_type::f32 ? compute_type_ : type_of(x.dtype());
   }
@@ -189,6 +199,7 @@ class PlanBuilder {
   const Array& W_;
   const Window& window_;
   memory::data_type compute_type_;
+  bool in_blocks_;  // whether oneDNN chooses the layout of images
 };
 
 // Returns the plan for dense images of these layouts.
@@ -253,6 +264,36 @@ bool is_out_of_bounds(const Problem& problem) {
   return false;
 }
 
+// Zeros to put around gy before an input gradient at step 1: oneDNN's fast kernels read so many
+// pixels beyond an image at most, where gy's channels are no multiple of a block.
+Dims margins_of(const Problem& problem) {
+  constexpr std::int64_t kMostBeyond = 7;
+  const Window& window = problem.window;
+  Dims margins = Dims::filled(window.pad.size(), 0);
+  if (problem.pass == Pass::forward || window.stride != Dims::filled(margins.size(), 1)) {
+    return margins;
+  }
+  for (int axis = 0; axis < margins.size(); ++axis) {
+    const std::int64_t reach = window.reach(problem.W.shape(2 + axis), axis);
+    margins[axis] = std::max<std::int64_t>(reach - 1 - window.pad[axis] - kMostBeyond, 0);
+  }
+  return margins;
+}
+
+// The same input gradient of gy with margins of zeros.
+void convolve_with_margins(const Problem& problem, const Dims& margins) {
+  Dims extents = spatial_extents(problem.y);
+  Window window = problem.window;
+  for (int axis = 0; axis < margins.size(); ++axis) {
+    extents[axis] += 2 * margins[axis];
+    window.pad[axis] += margins[axis];
+  }
+  const PaddedImage gy = zero_padded(problem.y, extents, margins);
+  copy(problem.y, gy.image);
+  onednn_convolve(
+      {problem.pass, problem.x, problem.W, gy.all, window, problem.cache, problem.arithmetic});
+}
+
 // The image with explicit zero padding, for a window without padding.
 Array padded(const Problem& problem) {
   Dims extents = padded_extents(spatial_extents(problem.x), spatial_extents(problem.W),
@@ -281,6 +322,8 @@ void onednn_convolve(const Problem& problem) {
   };
   const auto plan = plan_for(input, result);
   if (plan->is_gemm()) {
+    const Dims margins = margins_of(problem);
+    if (margins != Dims::filled(margins.size(), 0)) return convolve_with_margins(problem, margins);
     const auto plan_for_one_thread = [&] {
       const SingleThread alone;
       return plan_for(slice_view(input, 0, 0, 1), slice_view(result, 0, 0, 1));

@@ -96,6 +96,21 @@ def test_deconvolution_is_the_transpose(window):
     np.testing.assert_allclose((x * back.array).sum(), expected, 1e-12)
 
 
+@pytest.mark.parametrize("pad", [(0, 0), (2, 0), (3, 5)])
+@pytest.mark.parametrize("channels, outputs", [(3, 2), (8, 3), (5, 1)])
+def test_input_gradients_of_large_kernels(channels, outputs, pad):
+    """They are full correlations, which read many pixels beyond an image."""
+    rng = np.random.RandomState(0)
+    x = renga.Variable(rng.uniform(-1, 1, (2, channels, 24, 20)).astype("f"))
+    W = rng.uniform(-1, 1, (outputs, channels, 11, 9)).astype("f")
+    y = F.convolution_2d(x, W, pad=pad)
+    y.grad = gy = rng.uniform(-1, 1, y.shape).astype("f")
+    y.backward()
+    turned = W.transpose(1, 0, 2, 3)[:, :, ::-1, ::-1].astype("d")
+    expected = correlated(gy.astype("d"), turned, pad=(10 - pad[0], 8 - pad[1]))
+    np.testing.assert_allclose(x.grad, expected, 1e-5, 1e-4)
+
+
 def test_gradients_of_deconvolution():
     rng = np.random.RandomState(0)
     x, W, b = (rng.uniform(-1, 1, s) for s in ((2, 4, 3, 4), (4, 3, 3, 2), (6,)))
