@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 
 from renga import _core
-from renga.core.types import ArrayLike
 from renga.core.variable import as_array
 from renga.exporters.onnx.registry import (
     OPERATORS,
@@ -40,7 +39,49 @@ def _reduction(name: str) -> Writer:
     return write
 
 
+def _formula(formula: Callable[..., str]) -> Writer:
+    """A writer of nodes that ``formula`` makes of the operands and attributes."""
+
+    def write(graph: Any, ys: Sequence[Value], *arguments: object) -> Sequence[str]:
+        return [formula(graph.node, *arguments)]
+
+    return write
+
+
+def _number(value: float, like: Any) -> numpy.ndarray:
+    return numpy.asarray(value, like.dtype)
+
+
+_FORMULAS: dict[str, Callable[..., str]] = {
+    "clipped_relu": lambda node, x, z: node("Clip", x, _number(0, x), _number(z, x)),
+    # Of training: the factors are the runtime's.
+    "dropout": lambda node, x, ratio, seed: node(
+        "Dropout", x, numpy.float32(ratio), numpy.bool_(True)
+    ),
+    "elu": lambda node, x, alpha: node("Elu", x, alpha=alpha),
+    "erfc": lambda node, x: node("Sub", _number(1, x), node("Erf", x)),
+    "expm1": lambda node, x: node("Sub", node("Exp", x), _number(1, x)),
+    "fix": lambda node, x: node("Mul", node("Sign", x), node("Floor", node("Abs", x))),
+    "leaky_relu": lambda node, x, slope: node("LeakyRelu", x, alpha=slope),
+    "linear": lambda node, x, W, b: node(
+        "Gemm", x, W, *([] if b is None else [b]), transB=1
+    ),
+    "log1p": lambda node, x: node("Log", node("Add", x, _number(1, x))),
+    "log2": lambda node, x: node("Mul", node("Log", x), _number(1 / numpy.log(2), x)),
+    "log10": lambda node, x: node("Mul", node("Log", x), _number(1 / numpy.log(10), x)),
+    "log_softmax": lambda node, x, axis: node("LogSoftmax", x, axis=axis),
+    "logsumexp": lambda node, x, axis: node(
+        "ReduceLogSumExp", x, _axes(axis), keepdims=0
+    ),
+    "rsqrt": lambda node, x: node("Reciprocal", node("Sqrt", x)),
+    "selu": lambda node, x, alpha, scale: node("Selu", x, alpha=alpha, gamma=scale),
+    "silu": lambda node, x: node("Mul", x, node("Sigmoid", x)),
+    "softmax": lambda node, x, axis: node("Softmax", x, axis=axis),
+    "square": lambda node, x: node("Mul", x, x),
+    "where": lambda node, condition, x, y: node("Where", condition, x, y),
+}
 OPERATORS.update({o.name: _operator(o.onnx) for o in _core.ops.entries if o.onnx})
+OPERATORS.update({name: _formula(formula) for name, formula in _FORMULAS.items()})
 OPERATORS["max"] = _reduction("ReduceMax")
 OPERATORS["min"] = _reduction("ReduceMin")
 OPERATORS["prod"] = _reduction("ReduceProd")
@@ -57,93 +98,31 @@ def _axes(axis: Any) -> Any:
     return None if axis is None else numpy.atleast_1d(numpy.int64(axis))
 
 
-@writes("square")
-def _square(graph: Any, ys: Any, x: Any) -> Sequence[str]:
-    return [graph.node("Mul", x, x)]
-
-
-@writes("rsqrt")
-def _rsqrt(graph: Any, ys: Any, x: Any) -> Sequence[str]:
-    return [graph.node("Reciprocal", graph.node("Sqrt", x))]
-
-
-@writes("expm1")
-def _expm1(graph: Any, ys: Any, x: Any) -> Sequence[str]:
-    return [graph.node("Sub", graph.node("Exp", x), numpy.ones((), x.dtype))]
-
-
-@writes("log1p")
-def _log1p(graph: Any, ys: Any, x: Any) -> Sequence[str]:
-    return [graph.node("Log", graph.node("Add", x, numpy.ones((), x.dtype)))]
-
-
-def _log_of_base(base: float) -> Writer:
-    def write(graph: Any, ys: Any, x: ArrayLike) -> Sequence[str]:
-        scale = numpy.asarray(1 / numpy.log(base), x.dtype)
-        return [graph.node("Mul", graph.node("Log", x), scale)]
-
-    return write
-
-
-OPERATORS["log2"] = _log_of_base(2)
-OPERATORS["log10"] = _log_of_base(10)
-
-
-@writes("leaky_relu")
-def _leaky_relu(graph: Any, ys: Any, x: Any, slope: float) -> Sequence[str]:
-    return [graph.node("LeakyRelu", x, alpha=slope)]
-
-
-@writes("elu")
-def _elu(graph: Any, ys: Any, x: Any, alpha: float) -> Sequence[str]:
-    return [graph.node("Elu", x, alpha=alpha)]
-
-
-@writes("selu")
-def _selu(graph: Any, ys: Any, x: Any, alpha: float, scale: float) -> Sequence[str]:
-    return [graph.node("Selu", x, alpha=alpha, gamma=scale)]
-
-
 @writes("softplus")
 def _softplus(graph: Any, ys: Any, x: Any, beta: float) -> Sequence[str]:
-    beta_array = numpy.asarray(beta, x.dtype)
-    scaled = graph.node("Softplus", graph.node("Mul", x, beta_array))
-    return [graph.node("Div", scaled, beta_array)]
-
-
-@writes("clipped_relu")
-def _clipped_relu(graph: Any, ys: Any, x: Any, z: float) -> Sequence[str]:
-    return [graph.node("Clip", x, numpy.zeros((), x.dtype), numpy.asarray(z, x.dtype))]
+    factor = _number(beta, x)
+    scaled = graph.node("Softplus", graph.node("Mul", x, factor))
+    return [graph.node("Div", scaled, factor)]
 
 
 @writes("gelu")
 def _gelu(graph: Any, ys: Any, x: Any, approximate: str) -> Sequence[str]:
-    half, one = numpy.asarray(0.5, x.dtype), numpy.ones((), x.dtype)
+    half, one = _number(0.5, x), _number(1, x)
     if approximate == "none":
-        bent = graph.node("Erf", graph.node("Mul", x, numpy.asarray(0.5**0.5, x.dtype)))
+        bent = graph.node("Erf", graph.node("Mul", x, _number(0.5**0.5, x)))
     else:
-        scale = numpy.asarray((2 / numpy.pi) ** 0.5, x.dtype)
+        scale = _number((2 / numpy.pi) ** 0.5, x)
         cube = graph.node("Mul", graph.node("Mul", x, x), x)
-        cube = graph.node("Mul", cube, numpy.asarray(0.044715, x.dtype))
+        cube = graph.node("Mul", cube, _number(0.044715, x))
         bent = graph.node("Tanh", graph.node("Mul", graph.node("Add", x, cube), scale))
     factor = graph.node("Mul", graph.node("Add", bent, one), half)
     return [graph.node("Mul", x, factor)]
 
 
-@writes("silu")
-def _silu(graph: Any, ys: Any, x: Any) -> Sequence[str]:
-    return [graph.node("Mul", x, graph.node("Sigmoid", x))]
-
-
 @writes("clip")
 def _clip(graph: Any, ys: Any, x: Any, x_min: Any, x_max: Any) -> Sequence[str]:
-    bounds = (None if b is None else numpy.asarray(b, x.dtype) for b in (x_min, x_max))
+    bounds = (None if b is None else _number(b, x) for b in (x_min, x_max))
     return [graph.node("Clip", x, *bounds)]
-
-
-@writes("where")
-def _where(graph: Any, ys: Any, condition: Any, x: Any, y: Any) -> Sequence[str]:
-    return [graph.node("Where", condition, x, y)]
 
 
 @writes("sum_to")
@@ -152,11 +131,6 @@ def _sum_to(graph: Any, ys: Any, x: Any, shape: Any) -> Sequence[str]:
     reduced = [i for i, n in enumerate(shape, added) if n == 1 != x.shape[i]]
     y = graph.node("ReduceSum", x, _axes([*range(added), *reduced]), keepdims=1)
     return [graph.node("Squeeze", y, _axes(range(added)))] if added else [y]
-
-
-@writes("logsumexp")
-def _logsumexp(graph: Any, ys: Any, x: Any, axis: Any) -> Sequence[str]:
-    return [graph.node("ReduceLogSumExp", x, _axes(axis), keepdims=0)]
 
 
 @writes("floor_divide")
@@ -179,7 +153,7 @@ def _squared_difference(graph: Any, ys: Any, a: Any, b: Any) -> Sequence[str]:
 @writes("linear_interpolate")
 def _linear_interpolate(graph: Any, ys: Any, p: Any, x: Any, y: Any) -> Sequence[str]:
     p, x, y = (_operand(v, ys[0].dtype) for v in (p, x, y))
-    rest = graph.node("Sub", numpy.ones((), ys[0].dtype), p)
+    rest = graph.node("Sub", _number(1, ys[0]), p)
     return [graph.node("Add", graph.node("Mul", p, x), graph.node("Mul", rest, y))]
 
 
@@ -206,7 +180,7 @@ def _bernoulli_nll(graph: Any, ys: Any, x: Any, t: Any) -> Sequence[str]:
 def _huber(graph: Any, ys: Any, x: Any, t: Any, delta: Any) -> Sequence[str]:
     x, t = (_operand(v, ys[0].dtype) for v in (x, t))
     size = graph.node("Abs", graph.node("Sub", x, t))
-    most, half = (numpy.asarray(v, ys[0].dtype) for v in (delta, 0.5))
+    most, half = (_number(v, ys[0]) for v in (delta, 0.5))
     near = graph.node("Min", size, most)
     rest = graph.node("Sub", size, graph.node("Mul", near, half))
     return [graph.node("Mul", near, rest)]
@@ -215,26 +189,15 @@ def _huber(graph: Any, ys: Any, x: Any, t: Any, delta: Any) -> Sequence[str]:
 @writes("sigmoid_nll")
 def _sigmoid_nll(graph: Any, ys: Any, x: Any, t: Any) -> Sequence[str]:
     t = _operand(t, ys[0].dtype)
-    zero, one, two = (numpy.asarray(v, ys[0].dtype) for v in (0, 1, 2))
+    zero, one, two = (_number(v, ys[0]) for v in (0, 1, 2))
     sign = graph.node("Sub", one, graph.node("Mul", t, two))
     loss = graph.node("Softplus", graph.node("Mul", x, sign))
     return [graph.node("Where", graph.node("Less", t, zero), zero, loss)]
 
 
-@writes("fix")
-def _fix(graph: Any, ys: Any, x: Any) -> Sequence[str]:
-    size = graph.node("Floor", graph.node("Abs", x))
-    return [graph.node("Mul", graph.node("Sign", x), size)]
-
-
-@writes("erfc")
-def _erfc(graph: Any, ys: Any, x: Any) -> Sequence[str]:
-    return [graph.node("Sub", numpy.ones((), x.dtype), graph.node("Erf", x))]
-
-
 @writes("ndtr")
 def _ndtr(graph: Any, ys: Any, x: Any) -> Sequence[str]:
-    one, half, root = (numpy.asarray(v, x.dtype) for v in (1, 0.5, 0.5**0.5))
+    one, half, root = (_number(v, x) for v in (1, 0.5, 0.5**0.5))
     erf = graph.node("Erf", graph.node("Mul", x, root))
     return [graph.node("Mul", graph.node("Add", erf, one), half)]
 
@@ -257,17 +220,6 @@ def _transposed(graph: Any, x: Any) -> Any:
     return graph.node("Transpose", x, perm=axes)
 
 
-@writes("linear")
-def _linear(graph: Any, ys: Any, x: Any, W: Any, b: Any) -> Sequence[str]:
-    return [graph.node("Gemm", x, W, *([] if b is None else [b]), transB=1)]
-
-
-@writes("dropout")
-def _dropout(graph: Any, ys: Any, x: Any, ratio: float, seed: int) -> Sequence[str]:
-    """Of training: the factors are the runtime's."""
-    return [graph.node("Dropout", x, numpy.float32(ratio), numpy.bool_(True))]
-
-
 @writes("scaled_dot_product_attention")
 def _attention(
     graph: Any,
@@ -283,8 +235,8 @@ def _attention(
 ) -> Sequence[str]:
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     products = graph.node("MatMul", q, _transposed(graph, k))
-    scores = graph.node("Mul", products, numpy.asarray(scale, q.dtype))
-    least = numpy.asarray(numpy.finfo(q.dtype).min, q.dtype)
+    scores = graph.node("Mul", products, _number(scale, q))
+    least = _number(numpy.finfo(q.dtype).min, q)
     if is_causal:
         allowed = numpy.tri(q.shape[2], k.shape[2], dtype=bool)
         scores = graph.node("Where", allowed, scores, least)
@@ -293,13 +245,3 @@ def _attention(
     elif mask is not None:
         scores = graph.node("Add", scores, mask)
     return [graph.node("MatMul", graph.node("Softmax", scores, axis=-1), v)]
-
-
-@writes("softmax")
-def _softmax(graph: Any, ys: Any, x: Any, axis: int) -> Sequence[str]:
-    return [graph.node("Softmax", x, axis=axis)]
-
-
-@writes("log_softmax")
-def _log_softmax(graph: Any, ys: Any, x: Any, axis: int) -> Sequence[str]:
-    return [graph.node("LogSoftmax", x, axis=axis)]
