@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from renga.backends.device import DeviceLike
-from renga.core import backend, configuration
-from renga.core import reporter as reporter_module
+from renga.core import backend, configuration, reporter as reporter_module
 from renga.core.link import Link
 from renga.dataset import convert
 from renga.dataset.iterator import Iterator as DatasetIterator

@@ -8,8 +8,7 @@ from renga.core.link import Chain
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions import dropout, gelu
-from renga.links.attention.key_value_cache import KeyValueCache
-from renga.links.attention.multi_head_attention import MultiHeadAttention
+from renga.links.attention.multi_head_attention import KeyValueCache, MultiHeadAttention
 from renga.links.connection.linear import Linear
 from renga.links.normalization.layer_normalization import LayerNormalization
 

@@ -10,8 +10,7 @@ from renga.core.link import Chain, Link
 from renga.core.variable import Variable, as_variable
 from renga.links.caffe.layers import BUILDERS
 from renga.links.caffe.network import read_layers
-from renga.serializers.errors import name_of, parsing
-from renga.serializers.files import File
+from renga.serializers.files import File, name_of, parsing
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 
 # Methods of subclasses that add layers of further types, by type; called with a layer.

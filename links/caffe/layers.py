@@ -13,8 +13,8 @@ from renga.links.caffe.network import blobs_of
 from renga.links.caffe.pooling import average_pooling, max_pooling
 from renga.links.connection.linear import Linear
 from renga.links.connection.scale import Scale
-from renga.links.convolution.convolution_2d import Convolution2D
-from renga.links.convolution.deconvolution_2d import Deconvolution2D
+from renga.links.convolution.convolution import Convolution2D
+from renga.links.convolution.deconvolution import Deconvolution2D
 from renga.links.normalization.batch_normalization import BatchNormalization
 
 Builder = Callable[[Any], Any]

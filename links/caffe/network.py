@@ -9,9 +9,7 @@ import numpy
 
 from renga.links.caffe.messages import NET, OLD_TYPES
 from renga.links.caffe.wire import ProtobufMessage
-from renga.serializers.errors import name_of, parsing
-from renga.serializers.files import File as Path
-from renga.serializers.files import open_to_read
+from renga.serializers.files import File as Path, name_of, open_to_read, parsing
 
 
 def read_layers(path: Path) -> list[ProtobufMessage]:

@@ -9,7 +9,7 @@ from renga.core.link import Chain
 from renga.core.types import ArrayLike, DTypeLike, Initial
 from renga.core.variable import Variable
 from renga.functions import average_pooling_2d, concat, max_pooling_2d, relu
-from renga.links.convolution.convolution_2d import Convolution2D
+from renga.links.convolution.convolution import Convolution2D
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.utils.extents import check_sizes
 

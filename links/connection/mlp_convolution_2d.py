@@ -8,7 +8,7 @@ from renga.core.link import ChainList
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import relu
-from renga.links.convolution.convolution_2d import Convolution2D
+from renga.links.convolution.convolution import Convolution2D
 from renga.utils.argument import check_unexpected_kwargs, parse_kwargs
 from renga.utils.extents import check_sizes
 

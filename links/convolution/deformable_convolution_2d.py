@@ -6,7 +6,7 @@ from renga.core.link import Chain
 from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import deformable_convolution_2d_sampler
-from renga.links.convolution.convolution_2d import Convolution2D
+from renga.links.convolution.convolution import Convolution2D
 from renga.links.convolution.filters import Filters
 from renga.utils.extents import check_sizes, check_window
 

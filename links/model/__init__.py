@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from renga._runtime.suggestions import suggest_names as _suggest_names
 
 if TYPE_CHECKING:
-    from renga.links.model import language as language
-    from renga.links.model import vision as vision
+    from renga.links.model import language as language, vision as vision
 
 _suggest_names(__name__, at_first_use={"renga.links.model": "language vision"})

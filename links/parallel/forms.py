@@ -1,10 +1,13 @@
-"""Which parallel links take the place of serial ones, for each strategy."""
+"""Which parallel links take the place of serial ones, and a base of them."""
 
 from __future__ import annotations
 
+import copy
 from collections import defaultdict
 from typing import Any, Callable, TypeVar
 
+from renga.communicators import Communicator
+from renga.communicators.communicator_base import CommunicatorBase
 from renga.core.link import Link
 
 _Kind = TypeVar("_Kind", bound=type)
@@ -30,3 +33,37 @@ def is_form(link: Link, strategy: str | None = None) -> bool:
     """Whether a link is a parallel one, of a strategy if one is given."""
     strategies = FORMS if strategy is None else (strategy,)
     return any(isinstance(link, tuple(FORMS[each].values())) for each in strategies)
+
+
+_Self = TypeVar("_Self", bound="ReplicatedLink")
+
+
+class ReplicatedLink(Link):
+    """A link whose parameters are those of rank 0, as soon as they have values.
+
+    The first argument is a communicator; the others are those of the serial link.
+    """
+
+    comm: Communicator
+
+    def __init__(self, comm: CommunicatorBase, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)
+        self._set_ranks(comm)
+        self._broadcast()
+
+    @classmethod
+    def from_link(cls: type[_Self], link: Link, comm: Communicator) -> _Self:
+        """A copy of a serial link, for these ranks."""
+        new = cls.__new__(cls)
+        vars(new).update(vars(copy.deepcopy(link)))
+        new._set_ranks(comm)
+        new._broadcast()
+        return new
+
+    def _set_ranks(self, comm: Any) -> None:
+        self.comm = comm
+
+    def _broadcast(self) -> None:
+        """Gives all ranks the values of rank 0."""
+        if self.comm.size > 1 and all(p.is_initialized for p in self.params()):
+            self.comm.bcast_data(self)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy
@@ -52,6 +51,8 @@ class NStepRNNBase(ChainList):
     """
 
     n_weights: ClassVar[int]
+    # Of one direction, and of both.
+    _functions: ClassVar[tuple[Callable[..., Any], Callable[..., Any]]]
     use_bi_direction: ClassVar[bool]
 
     def __init__(
@@ -120,7 +121,7 @@ class NStepRNNBase(ChainList):
 
     def rnn(self, *args: object) -> tuple[Variable | tuple[Variable, ...], ...]:
         """The function: layers, dropout, states, weights, biases and inputs."""
-        raise NotImplementedError
+        return self._functions[self.use_bi_direction](*args)
 
     def forward(
         self, hx: ArrayLike | None, xs: Sequence[ArrayLike], **kwargs: object
@@ -170,11 +171,11 @@ class NStepPlainRNNBase(NStepRNNBase):
     """Plain recurrent layers: ``h = activation(w0 x + b0 + w1 h + b1)``."""
 
     n_weights = 2
+    _functions = (n_step_rnn, n_step_birnn)
     activation: ClassVar[str]
 
-    def rnn(self, *args: Any) -> tuple[Variable | tuple[Variable, ...], ...]:
-        function = n_step_birnn if self.use_bi_direction else n_step_rnn
-        return functools.partial(function, activation=self.activation)(*args)
+    def rnn(self, *args: object) -> tuple[Variable | tuple[Variable, ...], ...]:
+        return super().rnn(*args, self.activation)
 
 
 class NStepRNNTanh(NStepPlainRNNBase):
@@ -212,10 +213,7 @@ class NStepGRUBase(NStepRNNBase):
     """
 
     n_weights = 6
-
-    def rnn(self, *args: Any) -> tuple[Variable | tuple[Variable, ...], ...]:
-        function = n_step_bigru if self.use_bi_direction else n_step_gru
-        return function(*args)
+    _functions = (n_step_gru, n_step_bigru)
 
 
 class NStepGRU(NStepGRUBase):
@@ -242,6 +240,7 @@ class NStepLSTMBase(NStepRNNBase):
     """
 
     n_weights = 8
+    _functions = (n_step_lstm, n_step_bilstm)
 
     @property
     def n_cells(self) -> int:
@@ -257,10 +256,6 @@ class NStepLSTMBase(NStepRNNBase):
         """The last states, the last cells and the outputs, ``(hy, cy, ys)``."""
         refuse(kwargs)
         return self._run((hx, cx), xs)
-
-    def rnn(self, *args: Any) -> tuple[Variable | tuple[Variable, ...], ...]:
-        function = n_step_bilstm if self.use_bi_direction else n_step_lstm
-        return function(*args)
 
 
 class NStepLSTM(NStepLSTMBase):

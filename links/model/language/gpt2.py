@@ -14,7 +14,7 @@ from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import dropout, gelu, position_embedding
 from renga.initializers import Normal
-from renga.links.attention.key_value_cache import KeyValueCache
+from renga.links.attention.multi_head_attention import KeyValueCache
 from renga.links.attention.transformer_block import TransformerBlock
 from renga.links.connection.embed_id import EmbedID
 from renga.links.model.language.language_model import LanguageModel

@@ -12,7 +12,7 @@ from renga.core.link import Chain, ChainList
 from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_array
 from renga.functions import softmax
-from renga.links.attention.key_value_cache import KeyValueCache
+from renga.links.attention.multi_head_attention import KeyValueCache
 
 
 class LanguageModel(Chain):

@@ -12,8 +12,7 @@ from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import silu
 from renga.initializers import Normal
-from renga.links.attention.key_value_cache import KeyValueCache
-from renga.links.attention.multi_head_attention import MultiHeadAttention
+from renga.links.attention.multi_head_attention import KeyValueCache, MultiHeadAttention
 from renga.links.connection.embed_id import EmbedID
 from renga.links.connection.linear import Linear
 from renga.links.model.language.language_model import LanguageModel

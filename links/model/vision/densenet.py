@@ -13,7 +13,7 @@ from renga.core.variable import Variable
 from renga.functions import average, average_pooling_2d, concat, max_pooling_2d, relu
 from renga.initializers import HeNormal
 from renga.links.connection.linear import Linear
-from renga.links.convolution.convolution_2d import Convolution2D
+from renga.links.convolution.convolution import Convolution2D
 from renga.links.model.torch_names import State, renamed
 from renga.links.normalization.batch_normalization import BatchNormalization
 

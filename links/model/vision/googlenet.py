@@ -18,7 +18,7 @@ from renga.functions import (
 from renga.initializers import Constant, LeCunUniform
 from renga.links.connection.inception import Inception
 from renga.links.connection.linear import Linear
-from renga.links.convolution.convolution_2d import Convolution2D
+from renga.links.convolution.convolution import Convolution2D
 from renga.links.model.vision.image_model import Functions, ImageModel, prepare_image
 from renga.links.model.vision.weights import Published
 

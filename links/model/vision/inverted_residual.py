@@ -11,7 +11,7 @@ from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import average, dropout, reshape
 from renga.initializers import HeNormal
-from renga.links.convolution.convolution_2d import Convolution2D
+from renga.links.convolution.convolution import Convolution2D
 from renga.links.normalization.batch_normalization import BatchNormalization
 
 Activation = Callable[[Any], Variable]

@@ -13,7 +13,7 @@ from renga.core.variable import Variable
 from renga.functions import average, max_pooling_2d, relu, softmax
 from renga.initializers import Constant, HeNormal
 from renga.links.connection.linear import Linear
-from renga.links.convolution.convolution_2d import Convolution2D
+from renga.links.convolution.convolution import Convolution2D
 from renga.links.model.vision import weights
 from renga.links.model.vision.image_model import Functions, ImageModel, prepare_image
 from renga.links.normalization.batch_normalization import BatchNormalization

@@ -11,8 +11,8 @@ from renga.core.sequential import Sequential
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import concat, max_pooling_2d, relu
-from renga.links.convolution.convolution_2d import Convolution2D
-from renga.links.convolution.deconvolution_2d import Deconvolution2D
+from renga.links.convolution.convolution import Convolution2D
+from renga.links.convolution.deconvolution import Deconvolution2D
 from renga.links.model.torch_names import State, renamed
 from renga.links.model.vision.inverted_residual import convolution
 from renga.utils.extents import check_counts

@@ -10,7 +10,7 @@ import numpy
 from renga.functions import dropout, max_pooling_2d, relu, softmax
 from renga.initializers import Constant, Normal
 from renga.links.connection.linear import Linear
-from renga.links.convolution.convolution_2d import Convolution2D
+from renga.links.convolution.convolution import Convolution2D
 from renga.links.model.vision.image_model import Functions, ImageModel, prepare_image
 from renga.links.model.vision.weights import Published
 

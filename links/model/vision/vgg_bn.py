@@ -11,7 +11,7 @@ from renga.core.variable import Variable
 from renga.functions import dropout, matmul, max_pooling_2d, relu
 from renga.initializers import HeNormal, Normal
 from renga.links.connection.linear import Linear
-from renga.links.convolution.convolution_2d import Convolution2D
+from renga.links.convolution.convolution import Convolution2D
 from renga.links.normalization.batch_normalization import BatchNormalization
 
 _EXTENT = 7  # of the image before the layers on top

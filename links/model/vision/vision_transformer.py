@@ -18,7 +18,7 @@ from renga.functions import (
 from renga.initializers import Normal
 from renga.links.attention.transformer_block import TransformerBlock
 from renga.links.connection.linear import Linear
-from renga.links.convolution.convolution_2d import Convolution2D
+from renga.links.convolution.convolution import Convolution2D
 from renga.links.model.torch_names import State, renamed
 from renga.links.normalization.layer_normalization import LayerNormalization
 from renga.utils.type_check import InvalidType

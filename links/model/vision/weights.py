@@ -6,6 +6,7 @@ import os
 from typing import Any, NamedTuple
 
 from renga.core.link import Link
+from renga.core.types import Path
 from renga.dataset.download import (
     cache_or_load_file,
     download,
@@ -17,7 +18,7 @@ from renga.serializers import (
     load_npz,
     save_npz,
 )
-from renga.serializers.errors import parsing
+from renga.serializers.files import parsing
 
 _FOLDER = "pfnet/chainer/models"
 
@@ -31,7 +32,7 @@ class Published(NamedTuple):
     is_file: bool = True
 
 
-def load(model: Any, path: str | os.PathLike[str]) -> None:
+def load(model: Any, path: Path) -> None:
     """Loads a file into a model: npz, ``.caffemodel``, or ``"auto"``, its own.
 
     Raises:
@@ -59,7 +60,7 @@ def load(model: Any, path: str | os.PathLike[str]) -> None:
     )
 
 
-def convert(model: Link, path: str | os.PathLike[str]) -> None:
+def convert(model: Link, path: Path) -> None:
     """Writes the weights of a model as an npz file."""
     save_npz(path, model, compression=False)
 

@@ -9,10 +9,9 @@ from typing import Any
 from renga.communicators import Communicator
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
-from renga.links.attention.key_value_cache import KeyValueCache
-from renga.links.attention.multi_head_attention import MultiHeadAttention
-from renga.links.parallel.channel.choice import LinkChoice, values_of
+from renga.links.attention.multi_head_attention import KeyValueCache, MultiHeadAttention
 from renga.links.parallel.channel.linear import ParallelLinear
+from renga.links.parallel.channel.link import LinkChoice, values_of
 from renga.links.parallel.forms import parallel_form
 from renga.parallel.placement.shard_ranges import shard_ranges
 from renga.parallel.placement.sharded_parameter import Block, ShardedParameter

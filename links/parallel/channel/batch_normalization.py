@@ -18,8 +18,8 @@ from renga.core.variable import Variable, as_variable
 from renga.functions import fixed_batch_normalization
 from renga.initializers import with_dtype
 from renga.links.normalization.batch_normalization import BatchNormalization
-from renga.links.parallel.channel.choice import LinkChoice
 from renga.links.parallel.channel.link import (
+    LinkChoice,
     batch_ranges,
     channel_placement,
     require_channels,

@@ -13,9 +13,13 @@ from renga.core.variable import Variable, as_variable
 from renga.functions import concat
 from renga.functions.window import as_pair, window_2d
 from renga.links.convolution.filters import require_groups
-from renga.links.parallel.channel.choice import LinkChoice, values_of
 from renga.links.parallel.channel.cost_model import LayerSize, convolution_size
-from renga.links.parallel.channel.link import ChannelLink, require_channels
+from renga.links.parallel.channel.link import (
+    ChannelLink,
+    LinkChoice,
+    require_channels,
+    values_of,
+)
 from renga.links.parallel.channel.process_grid import ProcessGrid, grids_for_groups
 from renga.parallel.placement import CHANNEL, REPLICATE, Placement
 from renga.parallel.placement.shard_ranges import sizes_of

@@ -8,7 +8,7 @@ from renga.communicators import Communicator
 from renga.core.types import Initial
 from renga.core.variable import Variable
 from renga.functions import convolution_2d
-from renga.links.convolution.convolution_2d import Convolution2D
+from renga.links.convolution.convolution import Convolution2D
 from renga.links.parallel.channel.convolution import ParallelConvolution
 from renga.links.parallel.forms import parallel_form
 from renga.utils.conv import get_conv_outsize

@@ -9,7 +9,7 @@ from renga.core.types import Initial
 from renga.core.variable import Variable
 from renga.functions import deconvolution_2d, reshape, swapaxes
 from renga.functions.window import as_pair
-from renga.links.convolution.deconvolution_2d import Deconvolution2D
+from renga.links.convolution.deconvolution import Deconvolution2D
 from renga.links.parallel.channel.convolution import ParallelConvolution
 from renga.links.parallel.forms import parallel_form
 from renga.utils.conv import get_deconv_outsize

@@ -13,9 +13,13 @@ from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable, as_variable
 from renga.functions import linear, reshape
 from renga.links.connection.linear import Linear
-from renga.links.parallel.channel.choice import LinkChoice, values_of
 from renga.links.parallel.channel.cost_model import linear_size
-from renga.links.parallel.channel.link import ChannelLink, require_channels
+from renga.links.parallel.channel.link import (
+    ChannelLink,
+    LinkChoice,
+    require_channels,
+    values_of,
+)
 from renga.links.parallel.forms import parallel_form
 from renga.parallel.placement import CHANNEL
 from renga.parallel.placement.sharded_parameter import ShardedParameter

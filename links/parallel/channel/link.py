@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from renga.communicators import Communicator
 from renga.core.link import Link
+from renga.core.parameter import Parameter
 from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.core.variable import Variable
+from renga.initializers import Constant
 from renga.links.parallel.channel.cost_model import LayerSize, cheapest_grid
 from renga.links.parallel.channel.overlap import number_of_chunks, run
 from renga.links.parallel.channel.process_grid import (
@@ -36,6 +38,23 @@ from renga.parallel.placement.whole_reads import reads_own_shards
 from renga.parallel.redistribute import Redistribution, all_gather_size
 from renga.parallel.redistribute.cost import StepCost
 from renga.utils.type_check import InvalidType
+
+Layouts = tuple[str, str]  # of the input and the output
+
+
+class LinkChoice(NamedTuple):
+    """How a link is to be computed."""
+
+    layouts: Layouts
+    algorithm: str | None = None  # the cheapest one
+    pieces: int | None = None  # as many chunks as the machine and a cost model suggest
+    is_kept: bool = False  # as the serial link, on every rank
+
+
+def values_of(param: Parameter | None) -> Constant | None:
+    """An initializer that gives the values of a parameter; None for none."""
+    return None if param is None else Constant(param.array, param.dtype)
+
 
 _CHANNEL_LAYOUTS = ("replicated", "channel", "batch")
 

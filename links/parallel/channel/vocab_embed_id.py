@@ -9,8 +9,7 @@ from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable, as_array
 from renga.functions import embed_id, linear
 from renga.links.connection.embed_id import EmbedID
-from renga.links.parallel.channel.choice import values_of
-from renga.links.parallel.channel.link import channel_placement
+from renga.links.parallel.channel.link import channel_placement, values_of
 from renga.parallel.placement import (
     PARTIAL,
     REPLICATE,

@@ -7,11 +7,14 @@ from typing import Any
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import rotary_embedding
-from renga.links.attention.key_value_cache import KeyValueCache
-from renga.links.attention.multi_head_attention import MultiHeadAttention
+from renga.links.attention.multi_head_attention import KeyValueCache, MultiHeadAttention
 from renga.links.parallel.forms import parallel_form
-from renga.links.parallel.sequence.link import SequenceLink, is_sharded, unchecked
-from renga.links.parallel.sequence.links import SequenceLinear
+from renga.links.parallel.sequence.links import (
+    SequenceLinear,
+    SequenceLink,
+    is_sharded,
+    unchecked,
+)
 from renga.links.parallel.sequence.ring_attention import ring_attention
 from renga.utils.type_check import InvalidType
 

@@ -1,7 +1,8 @@
-"""Tokenwise links for sharded sequences."""
+"""Links for sharded sequences that compute each token by itself, and their base."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any
 
@@ -19,9 +20,43 @@ from renga.links.normalization.layer_normalization import (
     LayerNormalization,
     RMSNormalization,
 )
-from renga.links.parallel.forms import parallel_form
-from renga.links.parallel.sequence.link import SequenceLink, is_sharded, unchecked
+from renga.links.parallel.forms import ReplicatedLink, parallel_form
+from renga.links.parallel.sequence.tokens import TOKENS
+from renga.parallel.placement.tracker import current_tracker
+from renga.parallel.redistribute import with_summed_gradient
 from renga.utils.type_check import InvalidType
+
+
+class SequenceLink(ReplicatedLink):
+    """A link with replicated parameters that is applied to this rank's tokens.
+
+    The gradients of parameters are summed over the ranks. Arguments after the
+    communicator are those of the serial link, whose name follows ``Sequence``.
+    """
+
+    algorithm = "summed gradients"
+    input_layout = output_layout = "sequence"
+
+    def _summed(self, param: Any) -> Any:
+        """A parameter whose gradient is summed over the ranks."""
+        return None if param is None else with_summed_gradient(self.comm, param)
+
+
+def is_sharded(x: ArrayLike, least_axes: int = 3) -> bool:
+    """Whether ``x`` has this rank's tokens; outside of a tracked model, it always has.
+
+    Args:
+        least_axes: an array of unknown placement is taken for tokens if it has at least
+            this many axes.
+    """
+    tracker = current_tracker()
+    return tracker is None or tracker.placement_of(x, least_axes) == TOKENS
+
+
+def unchecked() -> contextlib.AbstractContextManager[None]:
+    """A context in which the model's functions are not checked."""
+    tracker = current_tracker()
+    return contextlib.nullcontext() if tracker is None else tracker.paused()
 
 
 @parallel_form(Linear, "sequence")

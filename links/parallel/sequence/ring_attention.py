@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy
 
-from renga import _core
-from renga import functions as F
+from renga import _core, functions as F
 from renga.communicators import Communicator, settings
 from renga.core.configuration import config
 from renga.core.function_node import FunctionNode

@@ -5,44 +5,30 @@ from renga.links.parallel.spatial.batch_normalization import (
 )
 from renga.links.parallel.spatial.convolution.functions import (
     spatial_convolution as spatial_convolution,
-)
-from renga.links.parallel.spatial.convolution.functions import (
     spatial_deconvolution as spatial_deconvolution,
 )
-from renga.links.parallel.spatial.convolution.links import (
-    SpatialConvolution2D as SpatialConvolution2D,
-)
-from renga.links.parallel.spatial.convolution.links import (
-    SpatialConvolutionND as SpatialConvolutionND,
-)
-from renga.links.parallel.spatial.convolution.links import (
-    SpatialDeconvolution2D as SpatialDeconvolution2D,
-)
-from renga.links.parallel.spatial.convolution.links import (
-    SpatialDeconvolutionND as SpatialDeconvolutionND,
-)
 from renga.links.parallel.spatial.grid import SpatialGrid as SpatialGrid
-from renga.links.parallel.spatial.image import gather_image as gather_image
-from renga.links.parallel.spatial.image import scatter_image as scatter_image
-from renga.links.parallel.spatial.image import spatial_average as spatial_average
-from renga.links.parallel.spatial.image import spatial_broadcast as spatial_broadcast
-from renga.links.parallel.spatial.image import spatial_sum as spatial_sum
-from renga.links.parallel.spatial.linear import SpatialLinear as SpatialLinear
+from renga.links.parallel.spatial.image import (
+    gather_image as gather_image,
+    scatter_image as scatter_image,
+    spatial_average as spatial_average,
+    spatial_broadcast as spatial_broadcast,
+    spatial_sum as spatial_sum,
+)
+from renga.links.parallel.spatial.links import (
+    SpatialAveragePooling2D as SpatialAveragePooling2D,
+    SpatialConvolution2D as SpatialConvolution2D,
+    SpatialConvolutionND as SpatialConvolutionND,
+    SpatialDeconvolution2D as SpatialDeconvolution2D,
+    SpatialDeconvolutionND as SpatialDeconvolutionND,
+    SpatialLinear as SpatialLinear,
+    SpatialMaxPooling2D as SpatialMaxPooling2D,
+)
 from renga.links.parallel.spatial.pooling import (
     spatial_average_pooling as spatial_average_pooling,
-)
-from renga.links.parallel.spatial.pooling import (
     spatial_max_pooling as spatial_max_pooling,
-)
-from renga.links.parallel.spatial.pooling import spatial_unpooling as spatial_unpooling
-from renga.links.parallel.spatial.pooling import (
+    spatial_unpooling as spatial_unpooling,
     spatial_upsampling_2d as spatial_upsampling_2d,
-)
-from renga.links.parallel.spatial.pooling_links import (
-    SpatialAveragePooling2D as SpatialAveragePooling2D,
-)
-from renga.links.parallel.spatial.pooling_links import (
-    SpatialMaxPooling2D as SpatialMaxPooling2D,
 )
 from renga.links.parallel.spatial.resize import (
     spatial_resize_images as spatial_resize_images,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from renga import _core
-from renga import functions as F
+from renga import _core, functions as F
 from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode
 from renga.core.types import Array

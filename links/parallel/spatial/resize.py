@@ -10,7 +10,7 @@ from renga import _core
 from renga.communicators import Communicator
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
-from renga.functions.array.resize_images import positions
+from renga.functions.array.sampling import positions
 from renga.links.parallel.spatial.grid import Box, SpatialGrid
 from renga.links.parallel.spatial.halo_exchange_plan import HaloExchangePlan, require
 from renga.parallel.placement.tracker import placed

@@ -8,10 +8,10 @@ every selection.
 from __future__ import annotations
 
 import json
-import os
 
 from renga import _core
 from renga.core.configuration import config
+from renga.core.types import Path
 from renga.serializers.atomic import atomic_write
 
 __all__ = ["choices", "forget", "load", "save"]
@@ -22,14 +22,14 @@ def choices() -> dict[str, str]:
     return _core.kernel_choices()
 
 
-def save(path: str | os.PathLike[str]) -> None:
+def save(path: Path) -> None:
     """Writes ``choices()`` to a JSON file."""
     with atomic_write(path, "w") as file:
         json.dump(choices(), file, indent=2, sort_keys=True)
         file.write("\n")
 
 
-def load(path: str | os.PathLike[str]) -> None:
+def load(path: Path) -> None:
     """Reads what ``save`` wrote; these override the operations' own selections.
 
     A run thus uses the kernels of another one, whatever its own cost model would

@@ -17,12 +17,11 @@ import numpy
 from renga import _core
 from renga.backends.cuda_loader import (
     check_cuda_available,
+    load_plugin as load_plugin,
     loaded,
     unavailable,
 )
-from renga.backends.cuda_loader import load_plugin as load_plugin
-from renga.backends.device import Device as _Device
-from renga.backends.device import DeviceLike
+from renga.backends.device import Device as _Device, DeviceLike
 from renga.core.configuration import config
 from renga.core.types import Array, DTypeLike
 

@@ -146,6 +146,12 @@ class AliasLoader(Loader):
             sys.modules[module.__name__] = loaded
 
 
+def modules_in(package: str) -> list[ModuleType]:
+    """The loaded modules of a package."""
+    own = list(sys.modules.items())
+    return [module for name, module in own if name.rpartition(".")[0] == package]
+
+
 def modules_hidden_in(package: ModuleType) -> list[str]:
     """Loaded modules of a package that has functions of the same names."""
     own = [name.rpartition(".") for name in sys.modules]
@@ -187,7 +193,8 @@ class ViewLoader(Loader):
 class View(ModuleType):
     """A module with Chainer's further names and those of the parent packages.
 
-    A name is looked for in the nearest package first.
+    A name is looked for in the nearest package first, and then in what is defined by
+    the modules of that package.
     """
 
     def __init__(self, name: str) -> None:
@@ -205,6 +212,10 @@ class View(ModuleType):
             value = vars(sys.modules[package]).get(name)
             if value is not None and not isinstance(value, ModuleType):
                 return value
+            for module in modules_in(package):
+                value = vars(module).get(name)
+                if getattr(value, "__module__", None) == module.__name__:
+                    return value
             package = package.rpartition(".")[0]
         raise AttributeError(f"module {chainers!r} has no attribute {name!r}")
 
@@ -241,5 +252,10 @@ def add_further_names(module: ModuleType, chainers: str) -> None:
                 raise
             return own(name)
 
+    own_names = vars(module).get("__dir__", vars(module).keys)
+
+    def __dir__() -> list[str]:
+        return sorted({*own_names(), *below})
+
     __getattr__.chainers = chainers  # type: ignore[attr-defined]
-    module.__dict__["__getattr__"] = __getattr__
+    vars(module).update(__getattr__=__getattr__, __dir__=__dir__)

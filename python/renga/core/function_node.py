@@ -16,8 +16,7 @@ from renga._runtime.nan_check import has_nan
 from renga.core.around_call import FunctionCall
 from renga.core.configuration import config
 from renga.core.function_hook import FunctionHook, get_function_hooks
-from renga.core.gradients import grad as grad
-from renga.core.gradients import sum_of_known
+from renga.core.gradients import grad as grad, sum_of_known
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.utils import type_check

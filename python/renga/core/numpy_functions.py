@@ -12,8 +12,7 @@ from typing import Any, Callable
 
 import numpy
 
-from renga import _core
-from renga import functions as F
+from renga import _core, functions as F
 from renga.core.around_call import map_variables, variables_in
 from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.array.cast import promoted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any, Callable, Protocol, Union
 
@@ -21,6 +22,8 @@ Shape = tuple[int, ...]
 Extents = Union[int, Sequence[int]]
 """A number for each axis, or one for all of them."""
 
+Path = Union[str, "os.PathLike[str]"]
+"""The name of a file or of a folder."""
 Random = Union["numpy.random.RandomState", "numpy.random.Generator"]
 """What draws random numbers on the host; NumPy loads it at first use."""
 

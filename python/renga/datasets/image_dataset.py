@@ -8,16 +8,15 @@ import re
 import zipfile
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
-from typing import Any, Union
+from typing import Any
 
 import numpy
 
 from renga.core.dtypes import get_dtype
-from renga.core.types import DTypeLike
+from renga.core.types import DTypeLike, Path
 from renga.dataset import DatasetMixin
-from renga.serializers.errors import FileFormatError, parsing
+from renga.serializers.files import FileFormatError, parsing
 
-Path = Union[str, "os.PathLike[str]"]
 Pairs = Sequence[tuple[Path, Any]]
 available = find_spec("PIL") is not None  # whether images can be read
 _PIXELS_A_BYTE = 4096  # the ratio of LZW; that of other formats is smaller

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import threading
 from multiprocessing import util
 from typing import IO, Any
 
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Path
 from renga.dataset import DatasetMixin
-from renga.serializers.errors import FileFormatError, name_of
+from renga.serializers.files import FileFormatError, name_of
 
 
 class PickleDatasetWriter:
@@ -108,7 +107,7 @@ class PickleDataset(DatasetMixin):
         self._lock = threading.Lock()
 
 
-def open_pickle_dataset(path: str | os.PathLike[str]) -> PickleDataset:
+def open_pickle_dataset(path: Path) -> PickleDataset:
     """The data set in the file at ``path``."""
     file = open(path, "rb")
     try:
@@ -119,7 +118,7 @@ def open_pickle_dataset(path: str | os.PathLike[str]) -> PickleDataset:
 
 
 def open_pickle_dataset_writer(
-    path: str | os.PathLike[str], protocol: int = pickle.HIGHEST_PROTOCOL
+    path: Path, protocol: int = pickle.HIGHEST_PROTOCOL
 ) -> PickleDatasetWriter:
     """A writer of a new file at ``path``."""
     return PickleDatasetWriter(open(path, "wb"), protocol)

@@ -6,12 +6,11 @@ import contextlib
 import itertools
 import os
 from collections.abc import Sequence
-from typing import Any, Callable, Union
+from typing import Any, Callable
 
+from renga.core.types import Path
 from renga.dataset import DatasetMixin
-from renga.serializers.errors import parsing
-
-Path = Union[str, "os.PathLike[str]"]
+from renga.serializers.files import parsing
 
 
 class TextDataset(DatasetMixin):

@@ -11,7 +11,7 @@ import numpy
 from renga.backends import cuda
 from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable
-from renga.functions.array.copy import copy
+from renga.functions.array.cast import copy
 from renga.utils.containers import map_leaves
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -10,12 +10,14 @@ from __future__ import annotations
 import warnings
 
 from renga.core.types import Array
-from renga.gradient_check.checks import check_backward as check_backward
-from renga.gradient_check.checks import check_double_backward as check_double_backward
+from renga.gradient_check.checks import (
+    check_backward as check_backward,
+    check_double_backward as check_double_backward,
+)
 from renga.gradient_check.numerical import (
     NondifferentiableError as NondifferentiableError,
+    numerical_grad as numerical_grad,
 )
-from renga.gradient_check.numerical import numerical_grad as numerical_grad
 from renga.testing.array import assert_allclose as _assert_allclose
 
 

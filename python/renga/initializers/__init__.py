@@ -14,22 +14,28 @@ from renga.backends.device import DeviceLike
 from renga.core import backend
 from renga.core.dtypes import get_dtype
 from renga.core.types import Array, DTypeLike, Initial
-from renga.initializers.constant import Constant as Constant
-from renga.initializers.constant import Identity as Identity
-from renga.initializers.constant import NaN as NaN
-from renga.initializers.constant import One as One
-from renga.initializers.constant import Zero as Zero
-from renga.initializers.normal import GlorotNormal as GlorotNormal
-from renga.initializers.normal import HeNormal as HeNormal
-from renga.initializers.normal import LeCunNormal as LeCunNormal
-from renga.initializers.normal import Normal as Normal
+from renga.initializers.constant import (
+    Constant as Constant,
+    Identity as Identity,
+    NaN as NaN,
+    One as One,
+    Zero as Zero,
+)
 from renga.initializers.orthogonal import Orthogonal as Orthogonal
-from renga.initializers.sampling import DownsamplingConvFilter as DownsamplingConvFilter
-from renga.initializers.sampling import UpsamplingDeconvFilter as UpsamplingDeconvFilter
-from renga.initializers.uniform import GlorotUniform as GlorotUniform
-from renga.initializers.uniform import HeUniform as HeUniform
-from renga.initializers.uniform import LeCunUniform as LeCunUniform
-from renga.initializers.uniform import Uniform as Uniform
+from renga.initializers.random import (
+    GlorotNormal as GlorotNormal,
+    GlorotUniform as GlorotUniform,
+    HeNormal as HeNormal,
+    HeUniform as HeUniform,
+    LeCunNormal as LeCunNormal,
+    LeCunUniform as LeCunUniform,
+    Normal as Normal,
+    Uniform as Uniform,
+)
+from renga.initializers.sampling import (
+    DownsamplingConvFilter as DownsamplingConvFilter,
+    UpsamplingDeconvFilter as UpsamplingDeconvFilter,
+)
 from renga.utils.extents import check_memory, is_number
 
 

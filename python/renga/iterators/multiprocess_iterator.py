@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Callable
 
 from renga.core.types import Array, Dataset
-from renga.iterators.read_ahead_iterator import ReadAheadIterator
+from renga.iterators.multithread_iterator import ReadAheadIterator
 from renga.utils.argument import check_count
 
 if TYPE_CHECKING:

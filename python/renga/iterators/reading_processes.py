@@ -15,9 +15,14 @@ from typing import Any
 
 from renga import _core
 from renga.core.types import Dataset
-from renga.iterators import shared_pickle
-from renga.iterators.shared_block import Handle, SharedBlock, open_block
-from renga.iterators.shared_pickle import SharedPickle
+from renga.iterators.shared_block import (
+    Handle,
+    SharedBlock,
+    SharedPickle,
+    open_block,
+    read_pickle,
+    write_pickle,
+)
 from renga.utils import pickling
 from renga.utils.exceptions import MAIN_GUARD, CallOutcome
 
@@ -31,7 +36,7 @@ class ReadingProcesses:
         self._blocks: list[SharedBlock] = []
         # Its byte is set by a process that begins to work.
         self._beginning = self._allocate(1)
-        write = functools.partial(shared_pickle.write, dumps=pickling.dumps)
+        write = functools.partial(write_pickle, dumps=pickling.dumps)
         self._dataset_block = self._allocate(write(dataset, None).size)
         self._dataset = write(dataset, self._dataset_block.buf)
         self._start()
@@ -87,7 +92,7 @@ class ReadingProcesses:
             written: SharedPickle = task.result().get()
             if written.inline is not None:
                 block = self._replace(block, written.size)
-            examples.set_result(shared_pickle.read(written, block.buf))
+            examples.set_result(read_pickle(written, block.buf))
         except BrokenExecutor:
             examples.set_exception(RuntimeError(self._reason_of_death()))
         except BaseException as error:
@@ -127,7 +132,7 @@ def _begin(beginning: Handle, written: SharedPickle, block: Handle) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _core.set_num_threads(1)
     # The examples raise what this raises.
-    _dataset = CallOutcome(shared_pickle.read, written, _open(block), copy=False)
+    _dataset = CallOutcome(read_pickle, written, _open(block), copy=False)
     _open(beginning)[0] = 1
 
 
@@ -154,6 +159,6 @@ def _examples(indices: list[int], block: memoryview) -> SharedPickle:
     dataset = _dataset.get()
     examples = [dataset[index] for index in indices]
     try:
-        return shared_pickle.write(examples, block)
+        return write_pickle(examples, block)
     except Exception:  # of classes that pickle cannot find by their names
-        return shared_pickle.write(examples, block, pickling.dumps)
+        return write_pickle(examples, block, pickling.dumps)

@@ -1,21 +1,20 @@
-"""Norms of parameters' arrays, and factors that depend on them.
-
-On a device they are Variables of one number there: the host does not wait for them.
-"""
+"""Norms of gradients, and hooks that scale gradients by them."""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Union
+from collections.abc import Sequence
+from typing import Any, Callable, Union
 
 import numpy
 
 from renga import _core
 from renga.core.parameter import Parameter
 from renga.core.types import Array
-from renga.core.variable import Variable, as_number, as_variable
-from renga.optimizer_hooks.gradient_change import scale_of
+from renga.core.variable import Variable, as_factor, as_number, as_variable
+from renga.optimizer_hooks.gradient_change import GradientChange, scale_of
+from renga.utils.argument import check_number
 
 Scalar = Union[Variable, float]
 """A number, on a device a Variable."""
@@ -84,3 +83,117 @@ def _constant(value: float, like: Variable) -> Any:
     constant = _core.empty((), _FLOAT64, like.device_name)
     _core.fill_array(constant, value)
     return constant
+
+
+class GradientClipping:
+    """Scales all gradients down so that their joint L2 norm is ``threshold``.
+
+    Gradients with a smaller norm are unchanged.
+    """
+
+    name = "GradientClipping"
+    timing = "pre"
+
+    def __init__(self, threshold: float) -> None:
+        check_number("GradientClipping: threshold", threshold, 0)
+        self.threshold = threshold
+
+    def __call__(self, opt: Any) -> None:
+        rate = self._rate(opt)
+        if rate is None:
+            return
+        for param in opt.target.params(include_uninit=False):
+            _scale(param, rate)
+
+    def fused(self, opt: object) -> Callable[[object], None] | GradientChange | None:
+        """Scales as a part of the updates that follow directly, if it can.
+
+        None if gradients stay as they are.
+        """
+        rate = self._rate(opt)
+        if rate is None:
+            return None
+        scale = functools.partial(_scale, rate=rate)
+        if isinstance(rate, Variable):  # a device's, no number that an update takes
+            return scale
+        return GradientChange(scale, rate)
+
+    def _rate(self, opt: Any) -> Any:
+        """By what gradients are multiplied; None if they stay as they are."""
+        squares = squared_gradients(list(opt.target.params(include_uninit=False)))
+        norm = square_root(opt.target.sum_over_stages(total(squares)))
+        above = is_above(norm, self.threshold)
+        if above is False:
+            return None
+        return one_unless(above, lambda: self.threshold / norm)
+
+
+def _scale(param: Any, rate: Any) -> None:
+    if param.is_initialized and param.grad is not None:
+        param.grad *= as_factor(rate, param.grad)
+
+
+class GradientHardClipping:
+    """Clips each element of the gradient to [``lower_bound``, ``upper_bound``]."""
+
+    name = "GradientHardClipping"
+    call_for_each_param = True
+    timing = "pre"
+
+    def __init__(self, lower_bound: float, upper_bound: float) -> None:
+        check_number("GradientHardClipping: lower_bound", lower_bound)
+        self.lower_bound = lower_bound
+        check_number("GradientHardClipping: upper_bound", upper_bound)
+        if lower_bound > upper_bound:
+            raise ValueError(
+                "GradientHardClipping: expected lower_bound <= upper_bound, got "
+                f"{lower_bound} and {upper_bound}"
+            )
+        self.upper_bound = upper_bound
+
+    def __call__(self, rule: object, param: Parameter) -> None:
+        grad = param.grad
+        if grad is None:
+            return
+        scale = scale_of(param)
+        bounds = (self.lower_bound * scale, self.upper_bound * scale)
+        param.xp.clip(grad, *bounds, out=grad)
+
+
+class GradientLARS:
+    """Scales a gradient to the size of its parameter, for very large batches.
+
+    ``g = rate (g + weight_decay x)`` with
+    ``rate = |x| / (eps + |g| + weight_decay |x|)``, or 1 where ``|x|`` is not above
+    ``threshold``.
+
+    Source: You et al., arXiv:1708.03888.
+    """
+
+    name = "GradientLARS"
+    call_for_each_param = True
+    timing = "pre"
+
+    def __init__(
+        self, threshold: float = 1e-2, weight_decay: float = 0.0, eps: float = 1e-9
+    ) -> None:
+        check_number("GradientLARS: threshold", threshold)
+        self.threshold = threshold
+        check_number("GradientLARS: weight_decay", weight_decay)
+        self.weight_decay = weight_decay
+        check_number("GradientLARS: eps", eps)
+        self.eps = eps
+
+    def __call__(self, rule: object, param: Parameter) -> None:
+        x, grad = param.array, param.grad
+        if x is None or grad is None:
+            return
+        scale = scale_of(param)
+        x_norm = square_root(squared_norm(param, x))
+        g_norm = square_root(squared_norm(param, grad)) / scale
+        rate = one_unless(
+            is_above(x_norm, self.threshold),
+            lambda: x_norm / (self.eps + g_norm + self.weight_decay * x_norm),
+        )
+        grad += (scale * self.weight_decay) * x
+        grad *= as_factor(rate, grad)

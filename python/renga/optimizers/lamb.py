@@ -66,9 +66,10 @@ class LAMB(GradientMethod):
         eps: float = _DEFAULT["eps"],
         weight_decay_rate: float = _DEFAULT["weight_decay_rate"],
     ) -> None:
-        super().__init__()
-        self.hyperparam.alpha = alpha
-        self.hyperparam.beta1 = beta1
-        self.hyperparam.beta2 = beta2
-        self.hyperparam.eps = eps
-        self.hyperparam.weight_decay_rate = weight_decay_rate
+        super().__init__(
+            alpha=alpha,
+            beta1=beta1,
+            beta2=beta2,
+            eps=eps,
+            weight_decay_rate=weight_decay_rate,
+        )

@@ -51,8 +51,4 @@ class MSVAG(GradientMethod):
         eta: float = _DEFAULT["eta"],
         weight_decay_rate: float = _DEFAULT["weight_decay_rate"],
     ) -> None:
-        super().__init__()
-        self.hyperparam.lr = lr
-        self.hyperparam.beta = beta
-        self.hyperparam.eta = eta
-        self.hyperparam.weight_decay_rate = weight_decay_rate
+        super().__init__(lr=lr, beta=beta, eta=eta, weight_decay_rate=weight_decay_rate)

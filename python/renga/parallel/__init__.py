@@ -17,22 +17,24 @@ from typing import TYPE_CHECKING
 from renga._runtime.suggestions import suggest_names as _suggest_names
 
 if TYPE_CHECKING:
-    from renga.parallel import asynchronous as asynchronous
-    from renga.parallel import channel as channel
-    from renga.parallel import compression as compression
-    from renga.parallel import conversion as conversion
-    from renga.parallel import data as data
-    from renga.parallel import elastic as elastic
-    from renga.parallel import functions as functions
-    from renga.parallel import groups as groups
-    from renga.parallel import parallelize as parallelize
-    from renga.parallel import pipeline as pipeline
-    from renga.parallel import placement as placement
-    from renga.parallel import plan as plan
-    from renga.parallel import redistribute as redistribute
-    from renga.parallel import samples as samples
-    from renga.parallel import sequence as sequence
-    from renga.parallel import spatial as spatial
+    from renga.parallel import (
+        asynchronous as asynchronous,
+        channel as channel,
+        compression as compression,
+        conversion as conversion,
+        data as data,
+        elastic as elastic,
+        functions as functions,
+        groups as groups,
+        parallelize as parallelize,
+        pipeline as pipeline,
+        placement as placement,
+        plan as plan,
+        redistribute as redistribute,
+        samples as samples,
+        sequence as sequence,
+        spatial as spatial,
+    )
 
 _suggest_names(
     __name__,

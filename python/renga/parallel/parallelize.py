@@ -16,7 +16,7 @@ from renga.core.link.sharing_memory import share_arrays
 from renga.core.link.traces import without_traces
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.parallel.channel.strategy import ChannelStrategy
-from renga.parallel.conversion.consistency import require_same_on_all_ranks
+from renga.parallel.conversion.arguments import require_same_on_all_ranks
 from renga.parallel.conversion.strategy import Applied, Ranks, Strategy
 from renga.parallel.conversion.tracked_link import LoadedLink, is_tracked
 from renga.parallel.sequence.strategy import SequenceStrategy

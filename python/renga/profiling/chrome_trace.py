@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from renga.core.types import Path
 from renga.serializers.atomic import atomic_write
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ TraceEvent = dict[str, Any]
 _ROUND_TRIPS = 10
 
 
-def write(path: str | os.PathLike[str], events: Sequence[TraceEvent]) -> None:
+def write(path: Path, events: Sequence[TraceEvent]) -> None:
     """Writes events as JSON for chrome://tracing and Perfetto.
 
     Messages of which only one end has been seen are left out: the profile of a rank may
@@ -37,7 +37,7 @@ def write(path: str | os.PathLike[str], events: Sequence[TraceEvent]) -> None:
 
 
 def write_of_ranks(
-    path: str | os.PathLike[str],
+    path: Path,
     name: str,
     events: list[TraceEvent],
     comm: Communicator,

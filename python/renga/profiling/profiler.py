@@ -14,7 +14,7 @@ from renga.core.function_hook import (
     get_function_hooks,
 )
 from renga.core.operations import operation_name
-from renga.core.types import CalledFunction
+from renga.core.types import CalledFunction, Path
 from renga.function_hooks.running import RunningCalls
 from renga.profiling import chrome_trace
 from renga.profiling.operation_cost import OperationCost, backward_cost, forward_cost
@@ -169,9 +169,7 @@ class Profile(FunctionHook):
 
     __str__ = table
 
-    def save_trace(
-        self, path: str | os.PathLike[str], comm: Communicator | None = None
-    ) -> None:
+    def save_trace(self, path: Path, comm: Communicator | None = None) -> None:
         """Writes the events as JSON for chrome://tracing and Perfetto.
 
         With a communicator, rank 0 writes those of all ranks' profiles into one file,

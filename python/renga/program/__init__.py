@@ -1,15 +1,14 @@
 """What a model computes, recorded by running it once."""
 
-from renga.program.program import Call, LinkCall, Program, Value, values_in
-from renga.program.recording import Recorder, is_recording, record
-
-__all__ = [
-    "Call",
-    "LinkCall",
-    "Program",
-    "Recorder",
-    "Value",
-    "is_recording",
-    "record",
-    "values_in",
-]
+from renga.program.program import (
+    Call as Call,
+    LinkCall as LinkCall,
+    Program as Program,
+    Value as Value,
+    values_in as values_in,
+)
+from renga.program.recording import (
+    Recorder as Recorder,
+    is_recording as is_recording,
+    record as record,
+)

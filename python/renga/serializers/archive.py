@@ -15,7 +15,7 @@ import numpy
 from numpy.lib import format as npy
 from numpy.lib.npyio import NpzFile
 
-from renga.serializers.errors import parsing
+from renga.serializers.files import parsing
 from renga.serializers.stored import Entry
 
 _LONGEST_HEADER = 1 << 16

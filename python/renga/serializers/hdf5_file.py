@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy
 
-from renga.serializers.errors import FileFormatError, name_of, parsing
+from renga.serializers.files import FileFormatError, name_of, parsing
 from renga.serializers.stored import Entry
 
 if TYPE_CHECKING:

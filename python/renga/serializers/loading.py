@@ -12,7 +12,7 @@ import numpy
 
 from renga.backends import cuda
 from renga.core.serializer import Deserializer, Serializable
-from renga.serializers.errors import name_of
+from renga.serializers.files import name_of
 from renga.serializers.stored import Entry, restore
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy
 
 from renga.core.serializer import Serializable
-from renga.serializers.errors import FileFormatError
-from renga.serializers.files import File, open_to_read, open_to_write
+from renga.serializers.files import File, FileFormatError, open_to_read, open_to_write
 from renga.serializers.npz import DictionarySerializer, NpzDeserializer
 from renga.serializers.stored import is_none
 from renga.serializers.tensor_file import CHECKSUM, read_entries, with_checksum

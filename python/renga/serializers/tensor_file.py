@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import numpy
 
-from renga.serializers.errors import parsing
+from renga.serializers.files import parsing
 from renga.serializers.stored import Entry
 
 # In the metadata: the CRC-32 of the header (with zeros instead of it) and the rest.

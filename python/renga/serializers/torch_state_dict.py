@@ -10,8 +10,7 @@ import numpy
 from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
 from renga.core.link.own_values import own_persistent
-from renga.serializers.errors import FileFormatError, name_of
-from renga.serializers.files import File, open_to_read
+from renga.serializers.files import File, FileFormatError, name_of, open_to_read
 from renga.serializers.npz import DictionarySerializer, NpzDeserializer
 from renga.serializers.tensor_file import read_entries
 

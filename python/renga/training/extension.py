@@ -6,11 +6,13 @@ from types import TracebackType
 from typing import Any, Callable
 
 from renga.core.serializer import AbstractSerializer
-from renga.training.entry import DEFAULT_TRIGGER
-from renga.training.entry import PRIORITY_EDITOR as PRIORITY_EDITOR
-from renga.training.entry import PRIORITY_READER as PRIORITY_READER
-from renga.training.entry import PRIORITY_SNAPSHOT as PRIORITY_SNAPSHOT
-from renga.training.entry import PRIORITY_WRITER as PRIORITY_WRITER
+from renga.training.entry import (
+    DEFAULT_TRIGGER,
+    PRIORITY_EDITOR as PRIORITY_EDITOR,
+    PRIORITY_READER as PRIORITY_READER,
+    PRIORITY_SNAPSHOT as PRIORITY_SNAPSHOT,
+    PRIORITY_WRITER as PRIORITY_WRITER,
+)
 from renga.training.trainer import Trainer
 from renga.training.triggers.interval_trigger import TriggerLike
 from renga.utils import argument

@@ -13,6 +13,7 @@ from typing import Any, Callable
 
 from renga.core.reporter import Reporter
 from renga.core.serializer import AbstractSerializer, Serializer
+from renga.core.types import Path
 from renga.training.entry import ExtensionEntry
 from renga.training.random_state import serialize_random_state
 from renga.training.saved_observation import serialize_observation
@@ -42,7 +43,7 @@ class Trainer:
         self,
         updater: Updater,
         stop_trigger: TriggerLike | None = None,
-        out: str | os.PathLike[str] = "result",
+        out: Path = "result",
         extensions: Iterable[Callable[[Trainer], object]] | None = None,
         fast_dev_run: bool | int = False,
     ) -> None:

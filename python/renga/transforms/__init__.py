@@ -6,28 +6,15 @@ an iterator and an updater.
 """
 
 from renga._runtime.suggestions import suggest_names as _suggest_names
-from renga.transforms.color import ColorJitter, Normalize
-from renga.transforms.compose import Compose, converter
+from renga.transforms.color import ColorJitter as ColorJitter, Normalize as Normalize
+from renga.transforms.compose import Compose as Compose, converter as converter
 from renga.transforms.geometry import (
-    CenterCrop,
-    RandomCrop,
-    RandomErasing,
-    RandomHorizontalFlip,
-    RandomResizedCrop,
+    CenterCrop as CenterCrop,
+    RandomCrop as RandomCrop,
+    RandomErasing as RandomErasing,
+    RandomHorizontalFlip as RandomHorizontalFlip,
+    RandomResizedCrop as RandomResizedCrop,
 )
-from renga.transforms.mixup import Mixup
-
-__all__ = [
-    "CenterCrop",
-    "ColorJitter",
-    "Compose",
-    "Mixup",
-    "Normalize",
-    "RandomCrop",
-    "RandomErasing",
-    "RandomHorizontalFlip",
-    "RandomResizedCrop",
-    "converter",
-]
+from renga.transforms.mixup import Mixup as Mixup
 
 _suggest_names(__name__)

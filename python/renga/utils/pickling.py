@@ -57,7 +57,7 @@ def _pickler(outer: frozenset[int]) -> Any:
 
 def parts_of_exception(
     error: BaseException,
-) -> tuple[type, tuple[Any, ...], dict[str, Any]]:
+) -> tuple[type[BaseException], tuple[object, ...], dict[str, Any]]:
     """The built-in base class of an exception, its arguments and all attributes."""
     kind = type(error)
     base: Any = next(k for k in kind.__mro__ if _is_builtin(k))
@@ -73,7 +73,10 @@ def parts_of_exception(
 
 
 def build_exception(
-    kind: type, base: Any, arguments: tuple[Any, ...], attributes: dict[str, object]
+    kind: type[BaseException],
+    base: type[BaseException],
+    arguments: tuple[object, ...],
+    attributes: dict[str, object],
 ) -> BaseException:
     """An exception with these parts, without a call of its own constructor.
 

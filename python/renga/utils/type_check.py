@@ -28,10 +28,10 @@ from renga.utils.type_expression import (
     GetItem,
     UnaryOperator,
     Variable,
+    _repr as _repr,
     evaluate,
     evaluate_parts,
 )
-from renga.utils.type_expression import _repr as _repr
 
 __all__ = [
     "Atom",

@@ -9,14 +9,14 @@ import chainer.links as L
 import numpy as np
 from chainer import (
     Parameter,
+    Variable as V,
+    distributions as D,
     gradient_check,
     initializers,
     optimizers,
     reporter,
     testing,
 )
-from chainer import Variable as V
-from chainer import distributions as D
 from chainer.dataset import tabular
 from chainer.training import extensions, triggers
 from chainer.utils import type_check

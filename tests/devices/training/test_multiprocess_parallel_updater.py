@@ -15,8 +15,10 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga.backends import cuda
-from renga.training.updaters import MultiprocessParallelUpdater
-from renga.training.updaters import multiprocess_parallel_updater as functions
+from renga.training.updaters import (
+    MultiprocessParallelUpdater,
+    multiprocess_parallel_updater as functions,
+)
 
 native = pytest.importorskip("renga._nccl_standin", reason="RENGA_CUDA_STANDIN is off")
 if getattr(sys.modules.get("renga._cuda"), "__name__", "") != "renga._cuda_standin":

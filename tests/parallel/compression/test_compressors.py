@@ -7,8 +7,7 @@ import pytest
 
 from renga.distributed import compression
 from renga.distributed.compression import State
-from renga.parallel.compression.compressor import sum_of_payloads
-from renga.parallel.compression.payloads import PackedPayloads
+from renga.parallel.compression.compressor import PackedPayloads, sum_of_payloads
 from tests.parallel.compression.nodes import Identity, gradient, on_nodes
 
 SPARSE = [compression.TopK(0.07), compression.RandomK(0.07)]

@@ -179,7 +179,7 @@ def rule_replaced_before_a_parameter(comm):
     model, optimizer = make(comm, rule=renga.optimizers.AdaGrad(0.1))
     train(comm, model, optimizer, steps=[0, 1])
     of_optimizer = model.a.W.update_rule.hyperparam.parent
-    model.a.W.update_rule = renga.optimizers.ada_grad.AdaGradRule(of_optimizer)
+    model.a.W.update_rule = renga.optimizers.rmsprop.AdaGradRule(of_optimizer)
     rule = model.c.W.update_rule
     with model.c.init_scope():
         model.c.W = renga.Parameter(model.c.W.array / 2)

@@ -11,9 +11,12 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga.communicators import local
-from renga.distributed import asynchronous, create_multi_node_optimizer
-from renga.distributed import functions as CF
-from renga.distributed import links as DL
+from renga.distributed import (
+    asynchronous,
+    create_multi_node_optimizer,
+    functions as CF,
+    links as DL,
+)
 from renga.parallel.data.sample_weighting import number_of_samples
 from tests.parallel.data.training_steps import (
     STEPS,

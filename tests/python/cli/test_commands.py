@@ -9,7 +9,7 @@ import pytest
 
 import renga
 from renga.cli import demo, main
-from renga.cli.drawn_digits import draw_digits
+from renga.cli.demo import draw_digits
 
 
 def test_version(capsys):

@@ -2,8 +2,7 @@
 
 import numpy
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from renga.dataset import TabularDataset, tabular
 

@@ -6,8 +6,7 @@ import scipy.stats
 
 import renga
 import renga.functions as F
-from renga import distributions as D
-from renga import gradient_check
+from renga import distributions as D, gradient_check
 from tests.python.distributions.test_statistics import CASES, DISCRETE, make
 
 REPARAMETERISED = (

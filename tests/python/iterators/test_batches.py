@@ -4,8 +4,7 @@ import itertools
 
 import numpy
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from renga.iterators import (
     MultithreadIterator,

@@ -12,8 +12,8 @@ import time
 import numpy
 import pytest
 
-from renga.iterators import MultiprocessIterator, SerialIterator, shared_pickle
-from renga.iterators.shared_block import SharedBlock
+from renga.iterators import MultiprocessIterator, SerialIterator
+from renga.iterators.shared_block import SharedBlock, read_pickle, write_pickle
 
 
 class Squares:
@@ -151,11 +151,11 @@ def test_shared_pickle(capacity):
     block = None if capacity is None else SharedBlock(capacity)
     buf = block and block.buf
     obj = {"a": numpy.arange(1000.0), "b": [numpy.zeros(0), numpy.arange(3)], "c": "x"}
-    written = shared_pickle.write(obj, buf)
+    written = write_pickle(obj, buf)
     assert (written.inline is None) == (capacity == 100_000)
     assert written.size >= 8024
     for copies in (True, False):
-        again = shared_pickle.read(written, buf, copies)
+        again = read_pickle(written, buf, copies)
         numpy.testing.assert_array_equal(again["a"], obj["a"])
         numpy.testing.assert_array_equal(again["b"][1], [0, 1, 2])
         assert again["b"][0].size == 0 and again["c"] == "x"

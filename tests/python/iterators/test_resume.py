@@ -4,8 +4,7 @@ import types
 
 import numpy
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from renga import serializers
 from renga.iterators import MultithreadIterator, SerialIterator, ShuffleOrderSampler

@@ -12,8 +12,11 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga import training
-from renga.training.updaters import MultiprocessParallelUpdater, gathering
-from renga.training.updaters import multiprocess_parallel_updater as functions
+from renga.training.updaters import (
+    MultiprocessParallelUpdater,
+    gathering,
+    multiprocess_parallel_updater as functions,
+)
 
 X = numpy.random.RandomState(0).standard_normal((24, 6)).astype("f")
 T = (numpy.arange(24) % 4).astype("i")

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import renga
-from renga import _core
-from renga import functions as F
+from renga import _core, functions as F
 
 
 def variable(*shape):

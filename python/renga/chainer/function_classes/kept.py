@@ -19,10 +19,10 @@ from renga.core.gradients import grad
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.cast import promoted
-from renga.functions.math.identity import identity
+from renga.functions.math.elementwise import identity
 from renga.functions.noise.seed import generator
 from renga.links.activation import simplified_dropconnect as dropconnect_link
-from renga.links.rnn import zoneoutlstm
+from renga.links.rnn import lstm
 from renga.program import is_recording
 
 _KEPT = "_creator_attributes"
@@ -179,6 +179,6 @@ def replace_in_links() -> None:
     """Has links call those functions that ``renga.functions`` has now."""
     for module, name in (
         (dropconnect_link, "simplified_dropconnect"),
-        (zoneoutlstm, "zoneout"),
+        (lstm, "zoneout"),
     ):
         setattr(module, name, getattr(F, name))

@@ -16,8 +16,8 @@ from renga.core.types import Dataset
 from renga.parallel.data.datasets.scatter import _range_of
 from renga.parallel.data.extensions.checkpoint import (
     CheckpointStats as _CheckpointStats,  # noqa: F401
+    MultiNodeCheckpointer,
 )
-from renga.parallel.data.extensions.checkpoint import MultiNodeCheckpointer
 from renga.parallel.data.extensions.generic_multi_node_evaluator import (
     GenericMultiNodeEvaluator as GenericMultiNodeEvaluator,
 )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from renga import functions as F
-from renga.chainer.names.links import available as available
-from renga.chainer.names.links import concat_examples as concat_examples
+from renga.chainer.names.links import (
+    available as available,
+    concat_examples as concat_examples,
+)
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 

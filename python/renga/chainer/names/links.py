@@ -16,8 +16,10 @@ from renga.chainer.names.pickles import (
 from renga.core.types import Array, ArrayLike, DTypeLike
 from renga.core.variable import Variable
 from renga.dataset.convert import concat_examples as concat_examples
-from renga.links.rnn.n_step_rnn import NStepGRUBase as NStepGRUBase
-from renga.links.rnn.n_step_rnn import NStepLSTMBase as NStepLSTMBase
+from renga.links.rnn.n_step_rnn import (
+    NStepGRUBase as NStepGRUBase,
+    NStepLSTMBase as NStepLSTMBase,
+)
 
 
 class TreeParser:

@@ -14,9 +14,8 @@ from renga.core.optimizer import Optimizer, UpdateRule
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable, _rebuild
 from renga.iterators import MultithreadIterator
-from renga.iterators.ordered_iterator import OrderedIterator
-from renga.iterators.ordered_iterator import _State as IteratorState
-from renga.iterators.read_ahead_iterator import ReadAheadIterator
+from renga.iterators.multithread_iterator import ReadAheadIterator
+from renga.iterators.serial_iterator import OrderedIterator, _State as IteratorState
 from renga.links import (
     BatchNormalization,
     BatchRenormalization,

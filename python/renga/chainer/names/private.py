@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy
 
-from renga import _core
-from renga import functions as F
+from renga import _core, functions as F
 from renga.backends import cuda
 from renga.backends.device import Device
 from renga.chainer.function_classes.generated import (  # noqa: F401

@@ -3,8 +3,8 @@
 from renga.core.optimizer.base import Optimizer as Optimizer
 from renga.core.optimizer.fused_rule import FusedRule as FusedRule
 from renga.core.optimizer.gradient_method import GradientMethod as GradientMethod
-from renga.core.optimizer.hyperparameter import Hyperparameter as Hyperparameter
 from renga.core.optimizer.hyperparameter import (
+    Hyperparameter as Hyperparameter,
     HyperparameterProxy as HyperparameterProxy,
 )
 from renga.core.optimizer.update_rule import UpdateRule as UpdateRule

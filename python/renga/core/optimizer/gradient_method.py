@@ -23,11 +23,11 @@ from renga.core.optimizer.update_rule import UpdateRule, require_free_rules
 from renga.core.parameter import Parameter
 from renga.core.types import Array
 from renga.core.variable import Variable
-from renga.optimizer_hooks.gradient_clipping import (
+from renga.optimizer_hooks.norm import (
     GradientClipping,
     GradientHardClipping,
+    GradientLARS,
 )
-from renga.optimizer_hooks.gradient_lars import GradientLARS
 from renga.optimizer_hooks.penalties import Lasso, WeightDecay
 from renga.utils.argument import check_count
 from renga.utils.meta import is_method_of
@@ -123,16 +123,17 @@ def _checked_init(cls: type) -> Callable[..., None]:
 class GradientMethod(Optimizer):
     """Base of the optimizers that need only the gradients.
 
-    A subclass sets its values in ``hyperparam`` and makes its rule in
-    ``create_update_rule``.
+    A subclass gives its hyperparameters to ``__init__`` by their names, or sets them in
+    ``hyperparam``, and makes its rule in ``create_update_rule``.
     """
 
     _rule: type[UpdateRule] | None = None  # what create_update_rule makes
     _use_fp32_update = False
 
-    def __init__(self) -> None:
+    def __init__(self, **hyperparameters: float) -> None:
         super().__init__()
         self.hyperparam = Hyperparameter()
+        vars(self.hyperparam).update(hyperparameters)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -14,7 +14,7 @@ from renga.core.types import DTypeLike
 from renga.dataset import download
 from renga.datasets.downloaded.images import ImageOptions, cached_arrays, image_dataset
 from renga.datasets.tuple_dataset import TupleDataset
-from renga.serializers.errors import parsing
+from renga.serializers.files import parsing
 
 _MIRROR = "https://www.cs.toronto.edu/~kriz/"
 _PIXELS = 3 * 32 * 32

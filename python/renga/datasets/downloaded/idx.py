@@ -13,7 +13,7 @@ import numpy
 from renga.dataset import download
 from renga.datasets.downloaded.images import ImageOptions, cached_arrays, image_dataset
 from renga.datasets.tuple_dataset import TupleDataset
-from renga.serializers.errors import FileFormatError, parsing
+from renga.serializers.files import FileFormatError, parsing
 
 _BLOCK = 1 << 20
 

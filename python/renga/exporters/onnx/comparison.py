@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import onnx
 
 
-def structure_of(model: onnx.ModelProto) -> list[Any]:
+def structure_of(model: onnx.ModelProto) -> list[tuple[object, ...]]:
     """Operators, names and attributes of all nodes."""
     return [
         (n.op_type, list(n.input), list(n.output), [str(a) for a in n.attribute])

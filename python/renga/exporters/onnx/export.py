@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Callable, Union
+from typing import TYPE_CHECKING, Callable
 
 import numpy
 
+from renga.core.types import Path
 from renga.exporters.onnx.batches import for_any_batch
 from renga.exporters.onnx.recording import Recording, each
 from renga.serializers.atomic import atomic_write
 
 if TYPE_CHECKING:
     import onnx
-
-Path = Union[str, "os.PathLike[str]"]
 
 
 def export(

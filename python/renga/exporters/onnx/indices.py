@@ -12,7 +12,7 @@ from renga.core.types import ArrayLike
 from renga.exporters.onnx.images import window_starts
 from renga.exporters.onnx.registry import OPERATORS, Writer, writes, writes_function
 from renga.functions.array.get_item import PickItems, PutItems
-from renga.functions.array.permutate import InvertPermutation
+from renga.functions.array.order import InvertPermutation
 
 
 def _int64(*values: int) -> numpy.ndarray:

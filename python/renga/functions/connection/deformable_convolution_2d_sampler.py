@@ -9,8 +9,8 @@ import numpy
 from renga import _core
 from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
-from renga.functions.array.bilinear_sampling import sample_pixels
 from renga.functions.array.cast import cast, cast_floats
+from renga.functions.array.sampling import sample_pixels
 from renga.functions.check import check_floats, check_shape
 from renga.functions.on_host import on_host
 from renga.utils.conv import get_conv_outsize

@@ -1,4 +1,4 @@
-"""Means, weighted or not."""
+"""Means, weighted or not, and sums of squares of samples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from renga.core.around_call import overridable
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, attach
 from renga.functions.array.cast import cast
-from renga.functions.check import check_arrays, check_axis
+from renga.functions.check import check_arrays, check_axis, check_floats, check_shape
 from renga.utils.type_check import InvalidType
 
 
@@ -77,3 +77,18 @@ def _weighted(x: Any, axis: Any, weights: Any, keepdims: bool) -> Variable:
     weights = ops.broadcast_to(weights, x.shape)
     total = ops.sum(ops.multiply(x, weights), axis, keepdims)
     return ops.divide(total, ops.sum(weights, axis, keepdims))
+
+
+def batch_l2_norm_squared(x: ArrayLike) -> Variable:
+    """The sum of the squares of each sample.
+
+    Shapes:
+        x: (N, …)
+        return: (N,)
+
+    Raises:
+        InvalidType: ``x`` has less than two axes or is not of floats.
+    """
+    check_floats("batch_l2_norm_squared", x)
+    check_shape("batch_l2_norm_squared", x.ndim >= 2, "(N, …)", x)
+    return _core.ops.sum_of_squares(x, tuple(range(1, x.ndim)))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any, overload
+
+import numpy
 
 from renga import _core
 from renga.core.types import ArrayLike
-from renga.core.variable import Variable, as_variable
+from renga.core.variable import Variable, as_array, as_variable, holds_numbers
 from renga.functions.check import check_alike, check_arrays, check_floats
 from renga.utils.extents import check_real
 from renga.utils.type_check import InvalidType
@@ -68,3 +71,56 @@ def linear_interpolate(p: ArrayLike, x: ArrayLike, y: ArrayLike) -> Variable:
     """
     check_alike("linear_interpolate", p, x, y)
     return _core.ops.linear_interpolate(p, x, y)
+
+
+def polygamma(n: ArrayLike, x: ArrayLike) -> Variable:
+    """The ``n``-th derivative of ``digamma(x)``; it has a gradient in ``x`` only.
+
+    Shapes:
+        n: integers, of a shape that broadcasts to that of x
+
+    Raises:
+        InvalidType: ``n`` is not of integers or ``x`` not of floats.
+    """
+    check_floats("polygamma", x)
+    n = _numbers(n)
+    if n.dtype.kind not in "iu":
+        raise InvalidType(f"polygamma: expected n of integers, got {n.dtype}")
+    return _core.ops.polygamma(n, x)
+
+
+def zeta(x: ArrayLike, q: ArrayLike) -> Variable:
+    """``sum((k + q) ** -x)`` for k = 0, 1, …; it has a gradient in ``q`` only.
+
+    Raises:
+        InvalidType: ``x`` is not of real numbers or ``q`` not of floats.
+    """
+    check_arrays("zeta", q)
+    x = _numbers(x)
+    if x.dtype.kind not in "biuf":
+        raise InvalidType(f"zeta: expected x of real numbers, got {x.dtype}")
+    return _core.ops.zeta(x, q, 0)
+
+
+def _numbers(x: Any) -> Any:
+    """The array of a Variable, an array, or a number as an array."""
+    x = as_array(x)
+    return x if hasattr(x, "dtype") else numpy.asarray(x)
+
+
+@overload
+def identity(x: ArrayLike, /) -> Variable: ...
+@overload
+def identity(
+    x: ArrayLike, y: ArrayLike, /, *more: ArrayLike
+) -> tuple[Variable, ...]: ...
+def identity(*inputs: ArrayLike) -> Variable | tuple[Variable, ...]:
+    """New variables with the values of the inputs; one alone is no tuple."""
+    check_arrays("identity", *inputs)
+    try:
+        ys = tuple(map(_core.ops.identity, inputs))
+    except InvalidType:
+        if all(map(holds_numbers, inputs)):
+            raise
+        ys = tuple(Variable(as_array(x), requires_grad=False) for x in inputs)
+    return ys[0] if len(ys) == 1 else ys

@@ -9,8 +9,8 @@ from typing import Any
 from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.links.connection.linear import Linear
-from renga.links.convolution.convolution_2d import Convolution2D
-from renga.links.convolution.deconvolution_2d import Deconvolution2D
+from renga.links.convolution.convolution import Convolution2D
+from renga.links.convolution.deconvolution import Deconvolution2D
 from renga.links.parallel.channel.cost_model import (
     cheapest_grid,
     convolution_size,

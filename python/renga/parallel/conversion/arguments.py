@@ -1,9 +1,12 @@
-"""The arguments with which the ranks call a model."""
+"""The arguments with which the ranks call a model, the same on all of them."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Any
+
+import numpy
 
 from renga.backends import cuda
 from renga.communicators import Communicator
@@ -11,10 +14,52 @@ from renga.core.backend import get_array_types
 from renga.core.configuration import config
 from renga.core.link import Link
 from renga.core.variable import Variable
-from renga.parallel.conversion.consistency import require_same_on_all_ranks
 from renga.parallel.conversion.loads import Loads
 from renga.utils.containers import leaves, map_leaves
 from renga.utils.type_check import InvalidType
+
+
+def require_same_on_all_ranks(
+    comm: Communicator,
+    caller: str,
+    what: str,
+    error: type[Exception],
+    text: str,
+    data: bytes = b"",
+) -> None:
+    """Raises the same error on every rank unless all have the same text and data.
+
+    Every rank calls it. It costs a message of 8 bytes.
+
+    Args:
+        caller: the function that the error names.
+        what: the text and the data are, for the error.
+        error: the type of the error.
+        text: what this rank has, as the error shows it.
+        data: bytes that are compared, too, but not shown.
+
+    Raises:
+        error: the ranks differ.
+    """
+    if comm.size == 1:
+        return
+    digest = hashlib.blake2b(text.encode(), digest_size=8)
+    digest.update(data)
+    own = numpy.frombuffer(digest.digest(), numpy.int64)
+    if (comm.all_gather(own) == own).all():  # on all ranks, or on none
+        return
+    texts = comm.allgather_obj(text)
+    for rank, other in enumerate(texts):
+        if other != texts[0]:
+            raise error(
+                f"{caller}: expected the same {what} on every rank, got {texts[0]} on "
+                f"rank 0 and {other} on rank {rank}"
+            )
+    raise error(
+        f"{caller}: expected the same {what} on every rank, got other values of "
+        f"{texts[0]} on some"
+    )
+
 
 _COMPARED = 4  # positions along each axis of an array
 

@@ -14,6 +14,7 @@ import numpy
 
 from renga.communicators import Communicator
 from renga.core.serializer import Serializable
+from renga.core.types import Path
 from renga.extensions.snapshots.snapshot_writers import TakenState
 from renga.parallel.data.extensions import resized
 from renga.parallel.elastic.index import Index, Parts, digest_of, share_out
@@ -67,7 +68,7 @@ class Checkpoints(extension.Extension):
     def __init__(
         self,
         comm: Communicator,
-        folder: str | os.PathLike[str],
+        folder: Path,
         kept: int = 2,
         hours_between_failures: float | None = None,
     ) -> None:

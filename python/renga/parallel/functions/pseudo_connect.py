@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable
-from renga.parallel.functions.chain import token_for
-from renga.parallel.functions.communication import Communication, Result
+from renga.parallel.functions.communication import Communication, Result, token_for
 
 
 class PseudoConnect(Communication):

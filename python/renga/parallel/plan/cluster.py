@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-import os
 import re
 import statistics
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from typing import Any
 from renga import _core
 from renga.communicators import Communicator
 from renga.communicators.simulated import Machine
+from renga.core.types import Path
 from renga.parallel.plan.costs import Device
 from renga.parallel.plan.json_file import read_json, write_json
 from renga.parallel.plan.strategies.collective_times import (
@@ -215,12 +215,12 @@ class Cluster:
             own["device"] = Device(**own["device"])
         return cls(**own)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: Path) -> None:
         """Writes the description as JSON, atomically."""
         write_json(path, self.to_json())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Cluster:
+    def load(cls, path: Path) -> Cluster:
         """The cluster that a file describes: what ``save`` wrote, or by hand.
 
         Raises:

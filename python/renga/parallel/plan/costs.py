@@ -9,6 +9,7 @@ import platform
 from typing import Any
 
 from renga import _core
+from renga.core.types import Path
 from renga.parallel.plan.configuration import Configuration
 from renga.parallel.plan.graph import PARAMETER, Operation
 from renga.parallel.plan.json_file import read_json, write_json
@@ -116,7 +117,7 @@ class Costs:
         passes = 2 if op.parameters or op.shared else 1  # gradients of x and of W
         return forward, passes * forward
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: Path) -> None:
         """Writes the measured times, with the machine's identity, atomically."""
         content = {
             "machine": machine_identity(),
@@ -126,7 +127,7 @@ class Costs:
         write_json(path, content)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Costs:
+    def load(cls, path: Path) -> Costs:
         """The costs that ``save`` wrote on this machine.
 
         Raises:

@@ -1,11 +1,11 @@
-"""Measures what a rank computes with."""
+"""Measures what a rank computes with, and times repeated operations."""
 
 from __future__ import annotations
 
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy
@@ -13,7 +13,25 @@ import numpy
 from renga import functions as F
 from renga.communicators import Communicator
 from renga.parallel.plan.costs import Device
-from renga.parallel.plan.strategies.repetitions import lower_quartile
+
+_CACHES = 1 << 23  # bytes, more than the caches of a core have
+
+
+def lower_quartile(times: Iterable[float]) -> float:
+    """What an operation takes while nothing else uses the cores.
+
+    Not the shortest time: a step is the sum of many operations, of which some take
+    longer.
+    """
+    ordered = sorted(times)
+    return ordered[len(ordered) // 4]
+
+
+def cache_filler() -> Callable[[], object]:
+    """A function that fills the caches of a core with memory that it has written to."""
+    memory = numpy.ones(_CACHES // 4, numpy.float32)
+    return lambda: numpy.add(memory, 1, out=memory)
+
 
 _ROWS = 1024
 _BYTES = 64 << 20

@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from renga.core.types import Path
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -43,14 +45,12 @@ def figure(width: float, height: float) -> tuple[Figure, Axes]:
     return drawing, axes
 
 
-def metadata(path: str | os.PathLike[str]) -> dict[str, None]:
+def metadata(path: Path) -> dict[str, None]:
     """Of a file that is the same every time."""
     return {"Date": None} if os.fspath(path).endswith(".svg") else {}
 
 
-def draw_timeline(
-    path: str | os.PathLike[str], bars: Sequence[Bar], ranks: int, title: str
-) -> None:
+def draw_timeline(path: Path, bars: Sequence[Bar], ranks: int, title: str) -> None:
     """A lane for each rank and, where messages overlap with it, for its network."""
     from matplotlib.patches import Patch
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from typing import Any
 
+from renga.core.types import Path
 from renga.serializers.atomic import atomic_write
 
 
-def write_json(path: str | os.PathLike[str], fields: Mapping[str, object]) -> None:
+def write_json(path: Path, fields: Mapping[str, object]) -> None:
     """Writes an object as JSON, atomically."""
     with atomic_write(path, "w") as file:
         json.dump(fields, file, indent=1, sort_keys=True)
 
 
-def read_json(name: str, path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_json(name: str, path: Path) -> dict[str, Any]:
     """The object in a JSON file; ``name`` is for errors.
 
     Raises:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from renga.core.link import Link
-from renga.links.parallel.channel.choice import LinkChoice
+from renga.core.types import Path
+from renga.links.parallel.channel.link import LinkChoice
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.parallel.channel.strategy import ChannelStrategy
 from renga.parallel.conversion.strategy import Applied, LinkStrategy, Strategy
@@ -176,12 +176,12 @@ class Plan(Strategy):
 
     __str__ = table
 
-    def draw(self, path: str | os.PathLike[str]) -> None:
+    def draw(self, path: Path) -> None:
         """Draws the simulated timeline into an SVG or PNG file, with matplotlib."""
         title = f"{self.model}, {self.cluster}"
         draw_timeline(path, self.timeline, self.ranks, title)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: Path) -> None:
         """Writes the plan as JSON, atomically."""
         fields = {
             "format": _FORMAT,
@@ -202,7 +202,7 @@ class Plan(Strategy):
         write_json(path, fields)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Plan:
+    def load(cls, path: Path) -> Plan:
         """The plan that ``save`` wrote.
 
         Raises:

@@ -12,9 +12,15 @@ from renga.parallel.plan.cluster import Cluster
 from renga.parallel.plan.costs import Costs
 from renga.parallel.plan.drawing import Bar
 from renga.parallel.plan.graph import Graph
-from renga.parallel.plan.markov_chain import Found, descend, search_space
+from renga.parallel.plan.markov_chain import (
+    Found,
+    data_start,
+    descend,
+    next_best,
+    search_space,
+    starts,
+)
 from renga.parallel.plan.plan import Plan, PlanRow
-from renga.parallel.plan.report import data_start, next_best, starts
 from renga.parallel.plan.simulation import sync_bytes
 from renga.parallel.plan.space import OperationSpace, take
 from renga.parallel.plan.strategies.link_plans import link_plans

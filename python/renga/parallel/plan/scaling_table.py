@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from renga.core.link import Link
+from renga.core.types import Path
 from renga.parallel.elastic.intervals import expected_seconds, interval
 from renga.parallel.plan.cluster import Cluster
 from renga.parallel.plan.drawing import figure
@@ -87,7 +87,7 @@ class ScalingTable(NamedTuple):
         right = range(1, len(lines[0]))
         return "\n".join([self.title, *aligned(lines, right=list(right))])
 
-    def draw(self, path: str | os.PathLike[str]) -> None:
+    def draw(self, path: Path) -> None:
         """Draws the efficiency of each way over the ranks, with matplotlib."""
         drawing, axes = figure(7, 4)
         for way in dict.fromkeys(row.way for row in self.rows):

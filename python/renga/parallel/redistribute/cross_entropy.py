@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy
 
-from renga import _core
-from renga import functions as F
+from renga import _core, functions as F
 from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode
 from renga.core.gradients import grad

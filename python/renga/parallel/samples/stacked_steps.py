@@ -12,8 +12,10 @@ from renga.core.configuration import no_backprop_mode, using_config
 from renga.core.link import Link
 from renga.core.types import Array
 from renga.core.variable import as_variable
-from renga.links.normalization.batch_normalization import BatchNormalization
-from renga.links.normalization.batch_renormalization import BatchRenormalization
+from renga.links.normalization.batch_normalization import (
+    BatchNormalization,
+    BatchRenormalization,
+)
 from renga.links.normalization.decorrelated_batch_normalization import (
     DecorrelatedBatchNormalization,
 )

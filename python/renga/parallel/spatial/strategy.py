@@ -4,21 +4,131 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.around_call import surrounding
 from renga.core.link import Link
-from renga.links.parallel.spatial.grid import SpatialGrid
-from renga.links.parallel.spatial.image import scatter_image
-from renga.parallel.conversion.replacement import LinkReplacement
+from renga.core.variable import Variable
+from renga.links.connection.linear import Linear
+from renga.links.convolution.deconvolution import Deconvolution2D, DeconvolutionND
+from renga.links.normalization.batch_normalization import BatchNormalization
+from renga.links.parallel.forms import FORMS
+from renga.links.parallel.spatial.convolution.halo_convolution import halo_convolution
+from renga.links.parallel.spatial.grid import SpatialGrid, extents_of
+from renga.links.parallel.spatial.image import gather_image, scatter_image
+from renga.links.parallel.spatial.window import SpatialWindow
+from renga.parallel.conversion.arguments import arrays_in, map_arrays
+from renga.parallel.conversion.replacement import LinkReplacement, Replacer
 from renga.parallel.conversion.run import ParallelRun, Sharded
-from renga.parallel.conversion.strategy import LinkStrategy
-from renga.parallel.placement.tracker import PlacementTracker, tracking
-from renga.parallel.spatial.arguments import gather_results, scatter_arguments
-from renga.parallel.spatial.replacement import SpatialReplacer
+from renga.parallel.conversion.strategy import LinkStrategy, Ranks
+from renga.parallel.conversion.tracing import CalledLink, trace
+from renga.parallel.placement import REPLICATE, REPLICATE_SUMMED
+from renga.parallel.placement.tracker import SPATIAL, PlacementTracker, tracking
+from renga.parallel.redistribute.cost import StepCost, rates_of
 from renga.parallel.spatial.spatial_checker import SpatialChecker
 from renga.parallel.spatial.substitutes import substitutes
+
+
+class SpatialReplacer(Replacer):
+    """Makes links that take this rank's shard of images.
+
+    Args:
+        model: whose links are replaced.
+        comm: a :class:`SpatialGrid`, or a communicator, for bands of rows.
+        inputs: examples of replicated inputs, from which costs are known; or none.
+    """
+
+    strategy = "spatial"
+    others = "correct only for inputs that are replicated"
+
+    def __init__(
+        self, model: Link, comm: Communicator | SpatialGrid, inputs: Sequence[object]
+    ) -> None:
+        kinds = tuple(FORMS["spatial"])
+        calls = trace(model, inputs, kinds).calls
+        super().__init__(model, SpatialGrid.of(comm), calls)
+
+    def cost(self, link: Link) -> StepCost | None:
+        """Of a step: halo exchanges, and the all-reduce of the gradients."""
+        if not self.calls_of(link):
+            return None
+        grid, call = self.comm, self.calls_of(link)[0]
+        rates, messages = rates_of(grid.comm), 0
+        parameters = 4 * sum(p.size for p in link.params())
+        moved = 0.0
+        if grid.size > 1 and not isinstance(link, Linear):
+            messages, moved = 2, 2 * parameters * (grid.size - 1) / grid.size
+        if isinstance(link, Linear):
+            gathered = 4 * math.prod(call.x_shape) * (grid.size - 1) / grid.size
+            messages, moved = messages + 1, moved + gathered
+        elif not isinstance(link, BatchNormalization):
+            for transposed in (False, True):  # forward and backward, or the reverse
+                count = _halo_size(link, grid, call, transposed)
+                messages, moved = messages + bool(count), moved + 4 * count
+        return StepCost(messages * rates.alpha + moved * rates.beta, 0, moved)
+
+
+def _halo_size(
+    link: Any, grid: SpatialGrid, call: CalledLink, transposed: bool
+) -> float:
+    """The number of elements of x, or of gy, that rank 0 receives."""
+    window = SpatialWindow.of(
+        link.W.shape[2:], link.stride, link.pad, link.dilate, link.W.ndim - 2
+    )
+    large, small = call.x_shape, call.y_shape
+    if isinstance(link, (Deconvolution2D, DeconvolutionND)):
+        large, small = small, large
+    source, result = (small, large) if transposed else (large, small)
+    halos = halo_convolution(
+        grid, window, source[2:], result[2:], transposed
+    ).exchange.requested
+    return math.prod(source[:2]) * sum(math.prod(extents_of(box)) for box in halos)
+
+
+def scatter_arguments(
+    grid: SpatialGrid, tracker: PlacementTracker, arguments: object
+) -> Any:
+    """The arguments with this rank's shard of each image.
+
+    Images are the arrays with the most axes, if three or more; those with fewer, such
+    as labels of pixels, stay replicated.
+    """
+    axes = max((x.ndim for x in arrays_in(arguments)), default=0)
+
+    def scatter(x: Any) -> Any:
+        if x.ndim > 2 and x.ndim == axes:
+            return scatter_image(grid, x)
+        tracker.record(x, REPLICATE)
+        return x
+
+    return map_arrays(scatter, arguments)
+
+
+def gather_results(
+    grid: SpatialGrid, tracker: PlacementTracker, name: str, result: object
+) -> Any:
+    """The result with whole images in the place of shards.
+
+    Raises:
+        ValueError: an array of the result is no Variable, or its gradient is pending.
+    """
+
+    def gather(y: Any) -> Any:
+        placement = tracker.placement_of(y)
+        is_sharded = placement == SPATIAL
+        if placement == REPLICATE_SUMMED or (
+            is_sharded and not isinstance(y, Variable)
+        ):
+            raise ValueError(
+                f"{name}: expected it to return Variables that are whole or sharded "
+                f"images, got {type(y).__name__} {y.shape}"
+            )
+        return gather_image(grid, y) if is_sharded else y
+
+    return map_arrays(gather, result)
 
 
 class SpatialRun(ParallelRun):
@@ -52,7 +162,7 @@ class SpatialStrategy(LinkStrategy):
     takes_grids = True
 
     def divide(
-        self, model: Link, comm: Any, example: Sequence[object]
+        self, model: Link, comm: Ranks, example: Sequence[object]
     ) -> tuple[list[LinkReplacement], SpatialRun]:
         found = SpatialReplacer(model, comm, example).replacements()
         return found, SpatialRun(SpatialGrid.of(comm), self.input == "replicated")

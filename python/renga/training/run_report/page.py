@@ -7,11 +7,11 @@ import html
 import importlib.util
 import json
 import mimetypes
-import os
 import pathlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from renga.core.types import Path
 from renga.serializers.atomic import atomic_write
 from renga.training.run_report import figures
 from renga.training.run_report.run import Run, read
@@ -43,9 +43,7 @@ Promise.all(drawn).then(() => { document.body.dataset.drawn = drawn.length; });
 """
 
 
-def write(
-    folders: Iterable[str | os.PathLike[str]], path: str | os.PathLike[str]
-) -> None:
+def write(folders: Iterable[Path], path: Path) -> None:
     """Writes a page about the runs in folders.
 
     A folder has the files that extensions wrote: ``log`` of LogReport, pictures, tables

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
-import os
 import pathlib
 from collections.abc import Iterator
 from typing import Any
 
 import numpy
+
+from renga.core.types import Path
 
 _PICTURES = {".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp"}
 _BINS = 40
@@ -92,7 +93,7 @@ class Run:
         return [p for folder in self.folders for p in sorted(folder.iterdir())]
 
 
-def read(folder: str | os.PathLike[str]) -> Run:
+def read(folder: Path) -> Run:
     """The run in a folder.
 
     Raises:

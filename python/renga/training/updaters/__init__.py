@@ -3,23 +3,16 @@
 from typing import TYPE_CHECKING
 
 from renga._runtime.suggestions import suggest_names as _suggest_names
-from renga.training.updaters.parallel_updater import ParallelUpdater
-from renga.training.updaters.standard_updater import StandardUpdater
-from renga.training.updaters.updater import Updater
-
-__all__ = [
-    "MultiprocessParallelUpdater",
-    "ParallelUpdater",
-    "StandardUpdater",
-    "Updater",
-]
+from renga.training.updaters.parallel_updater import ParallelUpdater as ParallelUpdater
+from renga.training.updaters.standard_updater import StandardUpdater as StandardUpdater
+from renga.training.updaters.updater import Updater as Updater
 
 if TYPE_CHECKING:
     from renga.training.updaters import (
         multiprocess_parallel_updater as multiprocess_parallel_updater,
     )
     from renga.training.updaters.multiprocess_parallel_updater import (
-        MultiprocessParallelUpdater,
+        MultiprocessParallelUpdater as MultiprocessParallelUpdater,
     )
 
 _suggest_names(

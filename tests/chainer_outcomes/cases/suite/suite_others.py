@@ -11,15 +11,15 @@ import chainer.links as L
 import numpy as np
 from chainer import (
     Parameter,
+    Variable as V,
     backend,
+    distributions as D,
     initializers,
     link_hooks,
     optimizers,
     testing,
     utils,
 )
-from chainer import Variable as V
-from chainer import distributions as D
 from chainer.backends import _cpu, cuda
 from chainer.dataset import tabular
 from chainer.functions.array import as_strided, flip

@@ -7,8 +7,7 @@ import warnings
 import chainer
 import chainer.functions as F
 import numpy as np
-from chainer import gradient_check
-from chainer import links as L
+from chainer import gradient_check, links as L
 from chainer.functions.array import as_strided, flip
 from chainer.functions.connection import convolution_2d
 from chainer.functions.math import einsum

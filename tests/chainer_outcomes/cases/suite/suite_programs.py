@@ -6,9 +6,7 @@ import os
 import chainer
 import chainer.functions as F
 import numpy as np
-from chainer import Variable as V
-from chainer import distributions as D
-from chainer import serializers
+from chainer import Variable as V, distributions as D, serializers
 from chainer.datasets import TupleDataset
 from chainer.functions.array.broadcast import broadcast_to
 from chainer.training import extensions, updater

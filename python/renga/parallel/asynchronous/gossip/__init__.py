@@ -1,7 +1,9 @@
 """Gossip: ranks that exchange parameters with their neighbours in a graph."""
 
-from renga.parallel.asynchronous.gossip.gosgd import GoSGDOptimizer
-from renga.parallel.asynchronous.gossip.pairwise import PairwiseOptimizer
+from renga.parallel.asynchronous.gossip.random_gossip import (
+    GoSGDOptimizer,
+    PairwiseOptimizer,
+)
 from renga.parallel.asynchronous.gossip.synchronous import (
     DPSGDOptimizer,
     PushSumOptimizer,

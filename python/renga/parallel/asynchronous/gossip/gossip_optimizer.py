@@ -36,14 +36,19 @@ class GossipOptimizer(AsynchronousOptimizer):
         timeout: float,
     ) -> None:
         super().__init__(actual_optimizer, communicator)
-        graph.weights(communicator.size)  # raises for a wrong number of ranks
+        self._check_graph(graph, communicator.size)
         vars(self).update(
             _graph=graph,
             _timeout=timeout,
             _lost=set(),
+            _left=set(),  # ranks that have joined
             # Messages of its own: others of the communicator's do not mix with them.
             _comm=communicator.split(0, communicator.rank),
         )
+
+    def _check_graph(self, graph: Graph, size: int) -> None:
+        """Raises ValueError for a graph of another number of ranks."""
+        graph.weights(size)
 
     def _scaled_to(self, total: float, weight: float) -> float:
         """This rank's weight, so that the ranks' weights sum to ``total``.

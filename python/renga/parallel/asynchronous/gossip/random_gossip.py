@@ -1,13 +1,15 @@
-"""Gossip with a neighbour that is drawn at random, without waiting."""
+"""Gossip with neighbours that are drawn at random, without waiting."""
 
 from __future__ import annotations
 
 import collections
+from typing import Any, Callable
 
 import numpy
 
 from renga.communicators import Communicator, RankFailed
 from renga.core.optimizer import GradientMethod
+from renga.core.serializer import AbstractSerializer
 from renga.core.types import Array
 from renga.parallel.asynchronous.gossip.gossip_optimizer import GossipOptimizer
 from renga.parallel.asynchronous.graphs import Graph
@@ -73,3 +75,164 @@ class RandomGossip(GossipOptimizer):
                     self._lose(rank)
         # A rank that was faster may have begun, and ended, the next training.
         self._notices -= collections.Counter(others)
+
+
+class GoSGDOptimizer(RandomGossip):
+    """After each update, sends itself to a neighbour with some probability.
+
+    A rank has a weight a, of which it sends half with its parameters x; the receiver j
+    takes ``x_j = (a_j x_j + a x) / (a_j + a)`` and adds the weight to its own. The
+    weights and those on their way sum to 1.
+
+    Source: Blot et al., Gossip training for deep learning, arXiv 1611.09726.
+    """
+
+    _weight: float
+
+    def __init__(
+        self,
+        actual_optimizer: GradientMethod,
+        communicator: Communicator,
+        graph: Graph,
+        timeout: float,
+        seed: int,
+        probability: float,
+    ) -> None:
+        super().__init__(actual_optimizer, communicator, graph, timeout, seed)
+        vars(self).update(_probability=probability, _weight=1 / communicator.size)
+
+    @property
+    def weight(self) -> float:
+        """This rank's weight a."""
+        return self._weight
+
+    def _after_begin(self, resumes: bool) -> None:
+        if not resumes:
+            self._weight = 1 / self._comm.size
+        self._weight = self._scaled_to(1.0, self._weight)
+
+    def _update(self, forward: Callable[[], Any] | None) -> None:
+        while self._take(0):
+            pass
+        self._compute_gradients(forward)
+        self._update_alone()
+        candidates = self._candidates()
+        if candidates and self._random.uniform() < self._probability:
+            self._weight /= 2
+            rank = self._draw(candidates)
+            self._send(rank, [numpy.array([self._weight]), *self._packed.pack()])
+
+    def _handle(self, source: int, message: tuple[Array, ...]) -> None:
+        weight, *xs = message
+        if not xs:
+            self._notices[source] += 1
+            return
+        total = self._weight + float(weight[0])
+        self._packed.move(float(weight[0]) / total, xs)
+        self._weight = total
+
+    def join(self) -> None:
+        """Takes the other ranks' messages until all have joined."""
+        if self._begin_to_join():
+            self._leave(numpy.zeros(1))
+
+    def _average(self) -> list[Array]:
+        """The mean of x weighted by a; messages on their way are not in it."""
+        return self._weighted_mean(self._weight)
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or loads the actual optimizer and the weight."""
+        super().serialize(serializer)
+        self._weight = serializer["gossip"]("weight", self._weight)
+
+
+_REQUEST, _REPLY, _SHUTDOWN = 0, 1, 2
+
+
+class PairwiseOptimizer(RandomGossip):
+    """After each update, answers its neighbours and asks one of them for an average.
+
+    A rank sends x to a neighbour, which moves from its own y to ``y + (x - y) / 2`` and
+    replies with the move; when it comes, the first moves by as much in the opposite
+    direction, wherever it has got to. So sums of parameters are kept and no rank ever
+    waits for another; that is why the graph need not be bipartite, as in the paper.
+
+    Ranks of one node have x, then the move, in memory that they share, until a rank is
+    lost, which might yet write there.
+
+    Source: Lian et al., Asynchronous decentralized parallel stochastic gradient
+    descent, ICML 2018.
+    """
+
+    # The rank of which a reply is due, and when it was asked.
+    _asked: tuple[int, float] | None = None
+    # These are the places, by rank, where its x is while it asks; there is none if the
+    # ranks do not share memory.
+    _shared: Any = ()
+
+    def _after_begin(self, resumes: bool) -> None:
+        comm: Any = self._comm
+        flats = self._packed.pack()
+        copies = []
+        if all(isinstance(x, numpy.ndarray) for x in flats):
+            copies = comm.copy_to_window(flats)
+        self._shared = [
+            [comm.window_of_peer(x, rank) for x in copies]
+            for rank in range(comm.size if copies else 0)
+        ]
+
+    def _update(self, forward: Callable[[], Any] | None) -> None:
+        self._compute_gradients(forward)
+        self._update_alone()
+        while self._take(0):
+            pass
+        self._check_reply()
+        candidates = self._candidates()
+        if self._asked is None and candidates:
+            self._ask(self._draw(candidates))
+
+    def _ask(self, rank: int) -> None:
+        sent: list[Array] = []
+        if self._shared and not self._lost:
+            self._packed.pack_into(self._shared[self._comm.rank])
+        else:
+            sent = self._packed.pack()
+        self._send(rank, [_kind(_REQUEST), *sent])
+        self._asked = rank, self._comm.clock
+
+    def _handle(self, source: int, message: tuple[Array, ...]) -> None:
+        kind, *xs = message
+        if kind[0] == _SHUTDOWN:
+            self._notices[source] += 1
+        elif kind[0] == _REQUEST:
+            self._packed.move(0.5, self._parameters(source, xs))
+            self._send(source, [_kind(_REPLY), *xs])
+        elif self._asked is not None and self._asked[0] == source:
+            self._packed.subtract(self._parameters(self._comm.rank, xs))
+            self._asked = None
+
+    def _parameters(self, rank: int, sent: list[Array]) -> list[Array]:
+        """Those in a message; without any, where the rank that asked has its own."""
+        return sent if sent or not self._shared else self._shared[rank]
+
+    def _check_reply(self) -> None:
+        """Loses the rank whose reply is overdue."""
+        if self._asked is not None:
+            rank, asked_at = self._asked
+            if self._comm.clock - asked_at > self._timeout:
+                self._lose(rank)
+                self._asked = None
+
+    def join(self) -> None:
+        """Answers the other ranks until all have joined; every rank calls it."""
+        if not self._begin_to_join():
+            return
+        while self._asked is not None:
+            if not self._take(self._timeout):
+                self._lose(self._asked[0])
+                self._asked = None
+        self._leave(_kind(_SHUTDOWN))
+
+
+def _kind(kind: int) -> Array:
+    return numpy.array([kind])

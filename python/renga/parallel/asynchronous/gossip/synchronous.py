@@ -6,8 +6,6 @@ from typing import Any, Callable
 
 import numpy
 
-from renga.communicators import Communicator
-from renga.core.optimizer import GradientMethod
 from renga.core.serializer import AbstractSerializer
 from renga.core.types import Array
 from renga.parallel.asynchronous.gossip.gossip_optimizer import GossipOptimizer
@@ -21,17 +19,6 @@ class SynchronousGossip(GossipOptimizer):
     """
 
     _steps = 0
-    _left: set[int]  # ranks that have joined
-
-    def __init__(
-        self,
-        actual_optimizer: GradientMethod,
-        communicator: Communicator,
-        graph: Graph,
-        timeout: float,
-    ) -> None:
-        super().__init__(actual_optimizer, communicator, graph, timeout)
-        vars(self).update(_left=set())
 
     def _after_begin(self, resumes: bool) -> None:
         if not resumes:
@@ -103,16 +90,10 @@ class DPSGDOptimizer(SynchronousGossip):
         ValueError: if rows or columns of W do not sum to 1.
     """
 
-    def __init__(
-        self,
-        actual_optimizer: GradientMethod,
-        communicator: Communicator,
-        graph: Graph,
-        timeout: float,
-    ) -> None:
-        super().__init__(actual_optimizer, communicator, graph, timeout)
-        for step in range(graph.period(communicator.size)):
-            if not is_doubly_stochastic(graph.weights(communicator.size, step)):
+    def _check_graph(self, graph: Graph, size: int) -> None:
+        super()._check_graph(graph, size)
+        for step in range(graph.period(size)):
+            if not is_doubly_stochastic(graph.weights(size, step)):
                 raise ValueError(
                     "create_gossip_optimizer: expected a graph whose rows and columns "
                     "sum to 1 for dpsgd; sgp needs only columns that do"

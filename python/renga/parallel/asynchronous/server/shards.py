@@ -13,7 +13,7 @@ from renga.core.optimizer import Optimizer
 from renga.core.optimizer.update_rule import MASTER, RuleValues, UpdateRule
 from renga.core.parameter import Parameter
 from renga.core.types import Array
-from renga.optimizer_hooks.gradient_clipping import GradientHardClipping
+from renga.optimizer_hooks.norm import GradientHardClipping
 from renga.optimizer_hooks.penalties import Lasso, WeightDecay
 from renga.parallel.asynchronous.server.settings import UpdateSettings
 from renga.parallel.asynchronous.server.shard_optimizer import Change

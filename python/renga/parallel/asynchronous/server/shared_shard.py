@@ -12,7 +12,7 @@ from renga.communicators import Communicator
 from renga.core.optimizer import GradientMethod, Optimizer
 from renga.core.parameter import Parameter
 from renga.core.types import Array
-from renga.optimizer_hooks.gradient_clipping import (
+from renga.optimizer_hooks.norm import (
     GradientClipping,
     GradientHardClipping,
 )

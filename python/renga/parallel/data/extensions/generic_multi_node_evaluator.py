@@ -8,8 +8,7 @@ from typing import Any
 
 from renga.backends.device import DeviceLike
 from renga.communicators import Communicator
-from renga.core import configuration
-from renga.core import reporter as reporter_module
+from renga.core import configuration, reporter as reporter_module
 from renga.dataset import convert
 from renga.training import extension
 from renga.training.trainer import Trainer

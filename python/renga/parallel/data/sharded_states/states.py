@@ -15,11 +15,11 @@ from renga.core.optimizer.update_rule import RuleValues, require_own_rules
 from renga.core.parameter import Parameter
 from renga.core.types import Array
 from renga.core.variable import Variable, as_number
-from renga.optimizer_hooks.gradient_clipping import (
+from renga.optimizer_hooks.gradient_noise import noise_of_rank_0
+from renga.optimizer_hooks.norm import (
     GradientClipping,
     GradientHardClipping,
 )
-from renga.optimizer_hooks.gradient_noise import noise_of_rank_0
 from renga.optimizer_hooks.penalties import Lasso, WeightDecay
 from renga.parallel.data.sharded_states.layout import Piece, ShardLayout
 from renga.parallel.data.sharded_states.own_updates import update_own

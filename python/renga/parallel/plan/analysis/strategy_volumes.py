@@ -13,7 +13,7 @@ from renga.parallel.pipeline.partition import partition
 from renga.parallel.plan.cluster import Cluster
 from renga.parallel.plan.strategies.messages import link_messages
 from renga.parallel.plan.strategies.traced_model import TracedModel
-from renga.parallel.spatial.replacement import SpatialReplacer
+from renga.parallel.spatial.strategy import SpatialReplacer
 
 
 class AnalyzedLayer(NamedTuple):

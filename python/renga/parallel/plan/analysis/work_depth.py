@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from renga import _core
 from renga.core.configuration import using_config
 from renga.core.link import Link
 from renga.core.link.own_values import own_params
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Path
 from renga.parallel.plan.analysis.strategy_volumes import (
     AnalyzedLayer,
     Recorded,
@@ -76,7 +75,7 @@ class WorkDepth:
         rows.append(total)
         return "\n".join(aligned(rows, right=range(1, len(rows[0]))))
 
-    def draw(self, path: str | os.PathLike[str]) -> None:
+    def draw(self, path: Path) -> None:
         """Draws work and depth of each layer, and the volumes, with matplotlib."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

@@ -17,7 +17,7 @@ from renga.parallel.placement import (
     REPLICATE,
     Placement,
 )
-from renga.parallel.plan.strategies.repetitions import cache_filler, lower_quartile
+from renga.parallel.plan.device import cache_filler, lower_quartile
 from renga.parallel.redistribute import Redistribution
 
 _SIZES = [4**n for n in range(5, 13)]  # 1 KiB to 16 MiB

@@ -9,9 +9,8 @@ from renga.parallel.plan.cluster import Cluster
 from renga.parallel.plan.configuration import Configuration, data_parallel
 from renga.parallel.plan.costs import Costs
 from renga.parallel.plan.drawing import Bar
-from renga.parallel.plan.markov_chain import Found
+from renga.parallel.plan.markov_chain import Found, data_start, next_best, starts
 from renga.parallel.plan.plan import Plan, PlanRow, Stages
-from renga.parallel.plan.report import data_start, next_best, starts
 from renga.parallel.plan.space import take
 from renga.parallel.plan.strategies.messages import NONE
 from renga.parallel.plan.strategies.space import LinkSpace

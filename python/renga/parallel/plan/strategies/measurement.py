@@ -18,14 +18,14 @@ from renga.core.around_call import variables_in
 from renga.core.configuration import using_config
 from renga.core.gradients import backward, grad
 from renga.core.link import Link
-from renga.core.types import Array
+from renga.core.types import Array, Path
 from renga.core.variable import Variable
-from renga.links.convolution.deconvolution_2d import Deconvolution2D
+from renga.links.convolution.deconvolution import Deconvolution2D
 from renga.links.parallel.channel.process_grid import process_grids
 from renga.optimizers import SGD
 from renga.parallel.plan.costs import Costs, Device, Pass, split_text
+from renga.parallel.plan.device import cache_filler, lower_quartile
 from renga.parallel.plan.graph import Operation
-from renga.parallel.plan.strategies.repetitions import cache_filler, lower_quartile
 from renga.parallel.plan.strategies.traced_model import TracedCall, TracedModel
 from renga.program import Program, Recorder
 
@@ -37,7 +37,7 @@ def measure(
     model: Link,
     x: Array,
     comm: Communicator,
-    cache: str | os.PathLike[str] | None = None,
+    cache: Path | None = None,
 ) -> Costs:
     """The times of a model's links, as they are and split over the ranks.
 

@@ -13,7 +13,7 @@ from renga.core.link import Link
 from renga.core.link.own_values import own_params
 from renga.links.connection.embed_id import EmbedID
 from renga.links.connection.linear import Linear
-from renga.links.convolution.deconvolution_2d import Deconvolution2D
+from renga.links.convolution.deconvolution import Deconvolution2D
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.channel.process_grid import (
     WeightSharding,

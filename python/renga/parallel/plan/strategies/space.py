@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Union
 
 from renga.links.normalization.batch_normalization import BatchNormalization
-from renga.links.parallel.channel.choice import LinkChoice
+from renga.links.parallel.channel.link import LinkChoice
 from renga.links.parallel.channel.process_grid import requested_grids
 from renga.parallel.channel.layout_search import choose_layouts
 from renga.parallel.conversion.tracing import CalledLink

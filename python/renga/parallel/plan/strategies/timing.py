@@ -7,8 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from renga import functions as F
-from renga import optimizers
+from renga import functions as F, optimizers
 from renga.communicators import Communicator
 from renga.core.around_call import variables_in
 from renga.core.gradients import backward
@@ -19,8 +18,8 @@ from renga.parallel.data.optimizers import create_multi_node_optimizer
 from renga.parallel.parallelize import with_strategy
 from renga.parallel.pipeline.pipeline import Pipeline
 from renga.parallel.placement.shard_ranges import as_slice, shard_range
+from renga.parallel.plan.device import lower_quartile
 from renga.parallel.plan.plan import MULTI_NODE_OPTIMIZER
-from renga.parallel.plan.strategies.repetitions import lower_quartile
 
 _ROUNDS = 4
 

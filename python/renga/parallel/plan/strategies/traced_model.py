@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from renga.core.link import Link
 from renga.links.connection.linear import Linear
-from renga.links.convolution.convolution_2d import Convolution2D
-from renga.links.convolution.deconvolution_2d import Deconvolution2D
+from renga.links.convolution.convolution import Convolution2D
+from renga.links.convolution.deconvolution import Deconvolution2D
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.channel.process_grid import requestable_grids
 from renga.parallel.channel.kept_links import attentions
 from renga.parallel.channel.layout_search import possible_layouts
-from renga.parallel.channel.replacement import trace_channels
+from renga.parallel.channel.strategy import trace_channels
 from renga.parallel.conversion.tracing import CalledLink, Trace
 from renga.parallel.plan.graph import Graph, Operation
 
