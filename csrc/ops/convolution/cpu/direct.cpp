@@ -73,18 +73,33 @@ void add_up(const Array& terms, const Array& gW) {
   });
 }
 
+// Whether each pixel of y goes with one pixel of x.
+bool reads_single_pixels(const Problem& problem) {
+  const Array &x = problem.x, &W = problem.W, &y = problem.y;
+  const Window& window = problem.window;
+  if (window.groups != 1) return false;
+  for (int axis = 2; axis < W.ndim(); ++axis) {
+    const std::int64_t last = (y.shape(axis) - 1) * window.stride[axis - 2];
+    if (W.shape(axis) != 1 || window.pad[axis - 2] != 0 || last >= x.shape(axis)) return false;
+  }
+  return true;
+}
+
+// The view of those pixels of x.
+Array read_pixels(const Problem& problem) {
+  Array read = problem.x;
+  for (int axis = 2; axis < read.ndim(); ++axis) {
+    read = slice_view(read, axis, 0, problem.y.shape(axis), problem.window.stride[axis - 2]);
+  }
+  return read;
+}
+
 // Whether each pixel of gy is multiplied by one pixel of x, and there are enough channels for a
 // matrix product to take no longer than oneDNN's convolution.
 bool is_matrix_product(const Problem& problem) {
   constexpr std::int64_t kFewChannels = 24;
-  const Array &x = problem.x, &gW = problem.W, &gy = problem.y;
-  const Window& window = problem.window;
-  if (window.groups != 1 || std::min(gW.shape(0), gW.shape(1)) < kFewChannels) return false;
-  for (int axis = 2; axis < gW.ndim(); ++axis) {
-    const std::int64_t last = (gy.shape(axis) - 1) * window.stride[axis - 2];
-    if (gW.shape(axis) != 1 || window.pad[axis - 2] != 0 || last >= x.shape(axis)) return false;
-  }
-  return true;
+  return std::min(problem.W.shape(0), problem.W.shape(1)) >= kFewChannels &&
+         reads_single_pixels(problem);
 }
 
 // (pixels, channels)
@@ -95,12 +110,8 @@ Array as_matrix(const Array& image) {
 
 void multiply(const Problem& problem) {
   const Array &gW = problem.W, &gy = problem.y;
-  Array read = problem.x;
-  for (int axis = 2; axis < gW.ndim(); ++axis) {
-    read = slice_view(read, axis, 0, gy.shape(axis), problem.window.stride[axis - 2]);
-  }
   matmul_kernels.on(gy.device())
-      .matmul(transpose_view(as_matrix(gy), {1, 0}), as_matrix(read),
+      .matmul(transpose_view(as_matrix(gy), {1, 0}), as_matrix(read_pixels(problem)),
               reshape_view(gW, {gW.shape(0), gW.shape(1)}), {}, nullptr);
 }
 
@@ -243,7 +254,23 @@ double cost(const Problem& problem) {
          reorder * static_cast<double>(problem.W.size());
 }
 
+// Whether a forward pass leaves out pixels of an image that oneDNN would bring to channels last.
+bool skips_pixels(const Problem& problem) {
+  const Dims& stride = problem.window.stride;
+  return problem.pass == Pass::forward && stride != Dims::filled(stride.size(), 1) &&
+         reads_single_pixels(problem) && !is_channels_last(problem.x);
+}
+
 void run(const Problem& problem, const Epilogue& epilogue) {
+  if (skips_pixels(problem)) {
+    const Array read = read_pixels(problem);
+    const Array x = empty_in_order(read.shape(), channels_last_axes(read.ndim()), read.dtype());
+    copy(read, x);
+    const int axes = problem.window.stride.size();
+    const Window window{Dims::filled(axes, 1), Dims::filled(axes, 0), Dims::filled(axes, 1)};
+    return run({problem.pass, x, problem.W, problem.y, window, problem.cache, problem.arithmetic},
+               epilogue);
+  }
   if (!onednn_supports(problem.x.dtype())) {
     return in_float32(problem, [&](const Problem& wide) { run(wide, epilogue); });
   }

@@ -365,7 +365,7 @@ struct LoopsOf {
     }
     Value* const __restrict to = &value(partials);
     constexpr std::int64_t kTogether = 4;  // while whose partial results are in registers
-    if (!R::compares && step == kItem && n * kItem == row_step) {
+    if (!R::compares && step == kItem) {
       for (; rows >= kTogether; rows -= kTogether, x += kTogether * row_step) {
         for (std::int64_t k = 0; k < n; ++k) {
           Value all = to[k];
@@ -410,10 +410,14 @@ struct LoopsOf {
     value(partial) = R::fold(value(partial), *reinterpret_cast<const Value*>(other));
   }
   static void store(const std::byte* partials, std::byte* y, std::int64_t step, std::int64_t n) {
+    constexpr std::int64_t kItem = sizeof(Result);
     const auto* from = reinterpret_cast<const Value*>(partials);
-    for (std::int64_t k = 0; k < n; ++k) {
-      *reinterpret_cast<Result*>(y + k * step) = Result(static_cast<Compute<Result>>(from[k]));
-    }
+    const auto put = [=](std::int64_t step) __attribute__((always_inline)) {
+      for (std::int64_t k = 0; k < n; ++k) {
+        *reinterpret_cast<Result*>(y + k * step) = Result(static_cast<Compute<Result>>(from[k]));
+      }
+    };
+    step == kItem ? put(kItem) : put(step);
   }
 
   static constexpr Loops table{sizeof(Value), start, fold_runs, fold_rows, fold_partial, store};
