@@ -43,12 +43,14 @@ include .ci/environment
 demo: renga
 	$(BIN)/python examples/demo.py
 
+# With MALLOC_PERTURB_, memory that is freed is overwritten, so that a test fails which reads it.
 test: TESTS := ON
 test: STANDIN := ON
 test: EXTRAS := test,lint
 test: renga
 	$(MAKE) -j2 -O style types cpp-tests
-	OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -q $(PARALLEL) -m 'not timed' --durations=15
+	MALLOC_PERTURB_=165 OMP_WAIT_POLICY=passive \
+	  $(BIN)/python -m pytest -q $(PARALLEL) -m 'not timed' --durations=15
 	$(BIN)/python -m pytest -q -m timed tests/benchmarks
 	$(MAKE) -j2 -O ranks-2 test-standin
 	$(MAKE) ranks-3
