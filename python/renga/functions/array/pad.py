@@ -59,7 +59,7 @@ def _checked_widths(
 ) -> list[tuple[int, int]]:
     """Elements before and after each axis."""
     given: Any = pad_width
-    is_plain = type(given) is tuple and 0 < len(given) == x.ndim
+    is_plain = type(given) in (tuple, list) and 0 < len(given) == x.ndim
     if not (is_plain and all(map(_is_pair, given))):
         # Objects, so that NumPy neither wraps nor rounds large integers.
         given = numpy.asarray(pad_width, object)
@@ -76,4 +76,4 @@ def _checked_widths(
 
 
 def _is_pair(width: Any) -> bool:
-    return type(width) is tuple and len(width) == 2
+    return type(width) in (tuple, list) and len(width) == 2
