@@ -85,7 +85,17 @@ bool reads_single_pixels(const Problem& problem) {
   return true;
 }
 
-// The view of those pixels of x.
+bool is_at_step_one(const Problem& problem) {
+  const Dims& stride = problem.window.stride;
+  return stride == Dims::filled(stride.size(), 1);
+}
+
+// Whether each pixel of y is a product of the pixel of x at its place.
+bool is_pointwise(const Problem& problem) {
+  return is_at_step_one(problem) && reads_single_pixels(problem);
+}
+
+// The view of the pixels of x that y's go with.
 Array read_pixels(const Problem& problem) {
   Array read = problem.x;
   for (int axis = 2; axis < read.ndim(); ++axis) {
@@ -175,14 +185,6 @@ void weight_grad(const Problem& problem) {
   by_output_channels(problem);
 }
 
-// Whether each pixel of y is a product of the pixel of x at its place.
-bool is_pointwise(const Problem& problem) {
-  const auto& [stride, pad, dilate, groups] = problem.window;
-  const std::int64_t offsets = problem.W.size() / (problem.W.shape(0) * problem.W.shape(1));
-  return groups == 1 && offsets == 1 && stride == Dims::filled(stride.size(), 1) &&
-         pad == Dims::filled(pad.size(), 0);
-}
-
 // `count` pixels of a channels-last image, as one row of an image.
 Array row_of_pixels(const Array& image, std::int64_t begin, std::int64_t count) {
   const std::int64_t channels = image.shape(1), item = image.itemsize(), step = channels * item;
@@ -256,8 +258,7 @@ double cost(const Problem& problem) {
 
 // Whether a forward pass leaves out pixels of an image that oneDNN would bring to channels last.
 bool skips_pixels(const Problem& problem) {
-  const Dims& stride = problem.window.stride;
-  return problem.pass == Pass::forward && stride != Dims::filled(stride.size(), 1) &&
+  return problem.pass == Pass::forward && !is_at_step_one(problem) &&
          reads_single_pixels(problem) && !is_channels_last(problem.x);
 }
 
