@@ -10,6 +10,7 @@ import renga.links as L
 from renga.optimizer_hooks import GradientClipping, GradientLARS, WeightDecay
 from renga.optimizers import MomentumSGD
 from renga.serializers import load_npz, save_npz
+from tests.files import saved
 
 STEPS = 6
 SAMPLES = 12
@@ -190,13 +191,6 @@ def _train(program, comm, make, wrap, seed):
     if comm is not None:
         optimizer.join()
     return saved(model), saved(optimizer)
-
-
-def saved(obj):
-    file = io.BytesIO()
-    save_npz(file, obj)
-    file.seek(0)
-    return dict(np.load(file, allow_pickle=True))
 
 
 def assert_equal_files(found, expected):

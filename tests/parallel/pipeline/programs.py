@@ -1,7 +1,5 @@
 """A network in float64, and how one process and a pipeline train it."""
 
-import io
-
 import numpy as np
 
 import renga
@@ -62,14 +60,6 @@ def trained(network, comm, data, m=3, loss=None, **options):
     for batch in data:
         model.train_batch(optimizer, loss or model.model, batch)
     return whole(model)
-
-
-def saved(target):
-    """What a file has, by name."""
-    file = io.BytesIO()
-    renga.serializers.save_npz(file, target)
-    with np.load(io.BytesIO(file.getvalue())) as arrays:
-        return dict(arrays)
 
 
 def assert_close(found, expected):

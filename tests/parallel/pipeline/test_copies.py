@@ -12,12 +12,12 @@ import renga.links as L
 from renga.optimizers import Adam, MomentumSGD
 from renga.serializers import load_npz
 from renga.training.extensions import ExponentialMovingAverage
+from tests.files import saved
 from tests.parallel.pipeline.programs import (
     Layers,
     assert_close,
     batches,
     pipeline,
-    saved,
     serial,
     whole,
 )

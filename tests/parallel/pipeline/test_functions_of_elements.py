@@ -1,7 +1,5 @@
 """Functions whose Python code looks at arrays, between the stages of a pipeline."""
 
-import io
-
 import numpy as np
 import pytest
 
@@ -11,6 +9,7 @@ import renga.links as L
 from renga.communicators import local
 from renga.optimizers import MomentumSGD
 from renga.pipeline import Pipeline
+from tests.files import saved
 
 
 def positions(h):
@@ -64,13 +63,6 @@ class Between(renga.Chain):
     def forward(self, x):
         y = self.function(self.first(x))
         return F.mean(F.tanh(self.last(F.reshape(y, (len(y), -1)))) ** 2)
-
-
-def saved(model):
-    file = io.BytesIO()
-    renga.serializers.save_npz(file, model)
-    with np.load(io.BytesIO(file.getvalue())) as arrays:
-        return dict(arrays)
 
 
 @pytest.mark.parametrize("name", [*FUNCTIONS, *LINKS])

@@ -4,24 +4,14 @@ A pipeline's ranks draw the random numbers of all stages, so that their generato
 equal: where each rank has generators of its own, which threads of one process do not.
 """
 
-import io
-
 import numpy as np
 import pytest
 
-import renga
 from renga.optimizers import MomentumSGD
 from renga.parallel.pipeline.batches.micro_batches import split
 from renga.pipeline import Pipeline
+from tests.files import saved
 from tests.parallel.pipeline import networks
-
-
-def saved(target):
-    """What a file has: the parameters and the running statistics, by name."""
-    file = io.BytesIO()
-    renga.serializers.save_npz(file, target)
-    with np.load(io.BytesIO(file.getvalue())) as arrays:
-        return dict(arrays)
 
 
 def accumulated(batches, m):

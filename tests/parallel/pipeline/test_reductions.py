@@ -13,12 +13,12 @@ from renga.distributed import create_groups, create_multi_node_optimizer
 from renga.optimizers import MomentumSGD
 from renga.parallel.pipeline.batches.reductions import reductions_of
 from renga.pipeline import Pipeline
+from tests.files import saved
 from tests.parallel.pipeline.programs import (
     Layers,
     assert_close,
     batches,
     pipeline,
-    saved,
     serial,
     whole,
 )

@@ -11,12 +11,12 @@ from renga.distributed import create_groups, create_multi_node_optimizer
 from renga.optimizers import Adam, MomentumSGD
 from renga.pipeline import Pipeline
 from renga.serializers import load_npz
+from tests.files import saved
 from tests.parallel.pipeline.programs import (
     Layers,
     assert_close,
     batches,
     pipeline,
-    saved,
     whole,
 )
 

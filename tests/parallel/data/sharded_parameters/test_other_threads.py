@@ -2,7 +2,6 @@
 
 import copy
 import gc
-import io
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,10 +10,11 @@ import pytest
 
 import renga
 import renga.functions as F
-from renga import _core, program, serializers
+from renga import _core, program
 from renga.communicators import local
 from renga.distributed import parallelize
 from renga.parallel.data import buckets
+from tests.files import saved
 from tests.parallel.data.sharded_programs import T, X, make, own
 
 
@@ -87,11 +87,8 @@ def arrays(model):
 
 
 def file_of(model):
-    file = io.BytesIO()
-    serializers.save_npz(file, model)
-    file.seek(0)
-    with np.load(file) as loaded:
-        return [loaded[name] for name in sorted(loaded.files)]
+    arrays = saved(model)
+    return [arrays[name] for name in sorted(arrays)]
 
 
 def copied(model):
