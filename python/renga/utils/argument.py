@@ -24,15 +24,16 @@ def check_unexpected_kwargs(kwargs: dict[str, object], **unexpected: str) -> Non
 def parse_kwargs(
     kwargs: dict[str, object], *name_and_values: tuple[str, object], **unexpected: str
 ) -> tuple[Any, ...]:
-    """The values of the named keywords or their defaults; TypeError for others."""
+    """The values of the named keywords or their defaults; TypeError for others.
+
+    The named keywords leave ``kwargs``: what a method hands on are the others.
+    """
     if not kwargs:  # mostly, and small operations are called often
         return tuple([default for _, default in name_and_values])
-    values = tuple([kwargs.get(name, default) for name, default in name_and_values])
-    known = [name for name, _ in name_and_values]
-    others = [name for name in kwargs if name not in known]
-    if others:
+    values = tuple([kwargs.pop(name, default) for name, default in name_and_values])
+    if kwargs:
         check_unexpected_kwargs(kwargs, **unexpected)
-        _refuse(others, known)
+        _refuse(kwargs.keys(), [name for name, _ in name_and_values])
     return values
 
 

@@ -216,3 +216,34 @@ def test_scripts_that_are_not_there_are_named(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "nothing.py" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_copies_and_pickles_of_variables_begin_graphs_of_their_own():
+    code = """
+        from renga.chainer import install
+        install()
+        import copy, pickle
+        import chainer.functions as F, chainer.links as L, numpy as np
+
+        def pickled(value):
+            return pickle.loads(pickle.dumps(value))
+
+        x, t = np.ones((2, 3), "f"), np.array([0, 2], "i")
+        classifier = L.Classifier(L.LSTM(3, 4))
+        loss = classifier(x, t)
+        classifier.predictor.h.unchain()
+        classifier.predictor.c.unchain()
+        creator = loss.creator
+        for copied in (copy.copy, copy.deepcopy, pickled):
+            again = copied(loss)
+            assert again.creator is None and again.rank == 0
+            assert again.array == loss.array and again.requires_grad
+            np.testing.assert_array_equal(
+                copied(classifier).predictor.h.array, classifier.predictor.h.array
+            )
+        assert loss.creator is creator
+        kept = F.dropout(loss)
+        kept.note = "own"
+        assert pickled(kept).note == "own"
+    """
+    run(textwrap.dedent(code))

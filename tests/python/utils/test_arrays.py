@@ -65,6 +65,9 @@ def test_walker_alias_draws_by_weight():
 def test_parse_kwargs():
     parse = argument.parse_kwargs
     assert parse({"a": 3}, ("a", 1), ("b", 2)) == (3, 2)
+    handed_on = {"b": 4}
+    assert parse(handed_on, ("a", 1), ("b", 2)) == (1, 4)
+    assert handed_on == {}
     with pytest.raises(TypeError, match="'c'"):
         parse({"c": 3}, ("a", 1))
     with pytest.raises(ValueError, match="gone"):

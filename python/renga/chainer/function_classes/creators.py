@@ -14,6 +14,12 @@ from typing import Any
 import renga.functions as F
 from renga import _core
 from renga.chainer.function_classes.generated import LABELS, ROWS, classes
+from renga.chainer.function_classes.graph_attributes import (
+    CREATOR_ATTRIBUTES,
+    CREATOR_NAME,
+    CREATOR_VIEW,
+    leave_out_of_copies,
+)
 from renga.chainer.function_classes.kept import (
     KEEPING,
     attribute_of,
@@ -94,6 +100,7 @@ def name_creators() -> None:
         if isinstance(own, FunctionType) or function in _SHARED:
             setattr(F, function, _remembering(own, function, name))
     replace_in_links()
+    leave_out_of_copies()
     # Its default loss is the function as it was.
     init = vars(Classifier)["__init__"]
     init.__defaults__ = tuple(
@@ -115,7 +122,7 @@ def _remembering(function: Any, name: str, class_name: str) -> Any:
         for y in ys if isinstance(ys, (tuple, list)) else (ys,):
             # A function may hand on what it got.
             if isinstance(y, Variable) and all(y is not x for x in args):
-                vars(y)["_creator_name"] = class_name
+                vars(y)[CREATOR_NAME] = class_name
         return ys
 
     # Pickles name the function by where this one is found, with and without the alias.
@@ -171,11 +178,11 @@ def _creator(self: Any) -> Any:
     if not _is_own(node) and (node is not None or attributes is None):
         return getattr(node, "function", node)
     kept = getattr(self, "__dict__", {})
-    view = kept.get("_creator_view")
+    view = kept.get(CREATOR_VIEW)
     if view is None or view.node is not node:
-        name = kept.get("_creator_name") or _name_of(node)
+        name = kept.get(CREATOR_NAME) or _name_of(node)
         output = getattr(self, "node", self)
-        kept["_creator_view"] = view = _views(name)(node, attributes, output)
+        kept[CREATOR_VIEW] = view = _views(name)(node, attributes, output)
     return view
 
 
@@ -186,7 +193,7 @@ def _is_own(node: Any) -> bool:
 
 
 def _set_creator(self: Any, function: Any) -> None:
-    for name in ("_creator_name", "_creator_attributes"):
+    for name in (CREATOR_NAME, CREATOR_ATTRIBUTES):
         getattr(self, "__dict__", {}).pop(name, None)
     self.creator_node = getattr(function, "node", function)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy
 
 from renga import functions as F
+from renga.chainer.function_classes.graph_attributes import CREATOR_ATTRIBUTES
 from renga.core.configuration import config
 from renga.core.gradients import grad
 from renga.core.types import ArrayLike
@@ -25,18 +26,16 @@ from renga.links.activation import simplified_dropconnect as dropconnect_link
 from renga.links.rnn import lstm
 from renga.program import is_recording
 
-_KEPT = "_creator_attributes"
-
 
 def keep(output: Variable, /, **attributes: object) -> None:
     """Leaves attributes of its creator with an output; functions are called if read."""
     if config.enable_backprop:
-        vars(output)[_KEPT] = attributes
+        vars(output)[CREATOR_ATTRIBUTES] = attributes
 
 
 def kept_by(y: ArrayLike) -> dict[str, object] | None:
     """The attributes of the creator of ``y`` that were left with it."""
-    return getattr(y, "__dict__", {}).get(_KEPT)
+    return getattr(y, "__dict__", {}).get(CREATOR_ATTRIBUTES)
 
 
 def attribute_of(class_name: str, node: Any, kept: Any, name: str) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga import _core
+from renga.chainer.function_classes.graph_attributes import NODE
 from renga.core.function import Function
 from renga.core.function_node import FunctionNode
 
@@ -53,7 +54,7 @@ def _set(node: Any, name: str, value: Any) -> None:
     vars(node)[name] = value
     var = node.get_variable_or_none() if isinstance(node, _core.VariableNode) else None
     if var is not None:
-        vars(var)["_node_with_attributes"] = node
+        vars(var)[NODE] = node
 
 
 def _rank(node: Any) -> int:
