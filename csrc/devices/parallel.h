@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include <vector>
 #endif
 
+#include "devices/late_threads.h"
 #include "devices/rounding.h"
 
 namespace renga {
@@ -24,6 +26,8 @@ inline constexpr std::int64_t kParallelWorth = 1 << 10;  // tests work on small 
 #else
 inline constexpr std::int64_t kParallelWorth = 1 << 17;
 #endif
+// Elementary operations below which waiting for a late thread takes longer than doing its part.
+inline constexpr std::int64_t kWaitWorth = 128 * kParallelWorth;
 
 // Calls task(i) for each i in [0, n), on n threads, or on as many as the system allows.
 template <class Task>
@@ -61,7 +65,8 @@ template <class Body>
 void parallel_for(std::int64_t n, std::int64_t cost, const Body& body) {
   const std::int64_t threads =
       std::min<std::int64_t>(thread_count(n * cost), std::max<std::int64_t>(n, 1));
-  if (threads <= 1) {
+  const bool is_short = n * cost < kWaitWorth;
+  if (threads <= 1 || (is_short && threads_are_late())) {
     if (n > 0) body(std::int64_t{0}, n);
     return;
   }
@@ -69,6 +74,9 @@ void parallel_for(std::int64_t n, std::int64_t cost, const Body& body) {
   const std::int64_t chunk = round_up(divide_up(n, threads), grain);
   std::exception_ptr error;
   std::mutex error_mutex;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = is_short ? Clock::now() : Clock::time_point();
+  Clock::time_point own_end;  // of the calling thread, whose number is 0
   on_threads(static_cast<int>(threads), [&](int thread) {
     const std::int64_t begin = thread * chunk;
     const std::int64_t end = std::min(n, begin + chunk);
@@ -78,7 +86,9 @@ void parallel_for(std::int64_t n, std::int64_t cost, const Body& body) {
       const std::lock_guard lock(error_mutex);
       error = std::current_exception();
     }
+    if (is_short && thread == 0) own_end = Clock::now();
   });
+  if (is_short) note_region(own_end - start, Clock::now() - own_end);
   if (error) std::rethrow_exception(error);
 }
 

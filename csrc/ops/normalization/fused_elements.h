@@ -3,6 +3,8 @@
 // (simd/vector.h, simd/scalar.h).
 #pragma once
 
+#include <limits>
+
 #include "ops/normalization/normalization.h"
 #include "ops/random/dropout_mask.h"
 
@@ -63,6 +65,17 @@ struct ClippedRelu {
   RENGA_INLINE V gradient(L, const V& y, const V& gy) const {
     const V below = y < V{} + limit ? gy : V{};
     return y > V{} ? below : V{};
+  }
+};
+
+// None, ReLU or clipped ReLU without branches: numbers within bounds, and NaN, stay as they are.
+template <class S>
+struct Clamp {
+  S least, most;
+  template <class T, class L, class V>
+  RENGA_INLINE V value(L, const V& v) const {
+    const V above = v < V{} + least ? V{} + least : v;
+    return above > V{} + most ? V{} + most : above;
   }
 };
 
@@ -194,6 +207,22 @@ void visit_elements(const Normalization& normalization, const Visit& visit) {
       const auto [kind, p] = normalization.activation;
       if (kind == Activation::Kind::none) return visit(typed<T>(normalization, Identity{}));
       visit(typed<T>(normalization, Rectifier<Compute<T>>{kind, static_cast<Compute<T>>(p)}));
+    }
+  });
+}
+
+// Calls visit(typed) as visit_elements does, for values alone, which are computed without branches.
+template <class Visit>
+void visit_values(const Normalization& normalization, const Visit& visit) {
+  visit_dtype(normalization.x.array.dtype(), [&]<class T>(Type<T>) {
+    if constexpr (is_floating<T>) {
+      using S = Compute<T>;
+      using Kind = Activation::Kind;
+      const auto [kind, p] = normalization.activation;
+      const S infinity = std::numeric_limits<S>::infinity(), limit = static_cast<S>(p);
+      if (kind == Kind::leaky_relu) return visit(typed<T>(normalization, LeakyRelu<S>{limit}));
+      visit(typed<T>(normalization, Clamp<S>{kind == Kind::none ? -infinity : 0,
+                                             kind == Kind::clipped_relu ? limit : infinity}));
     }
   });
 }

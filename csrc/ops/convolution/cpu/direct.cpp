@@ -12,6 +12,7 @@
 #include "ops/matmul/cpu/blocking.h"
 #include "ops/matmul/matmul.h"
 #include "ops/shape/image.h"
+#include "simd/cpu_features.h"
 #include "tensor/views.h"
 
 namespace renga::convolution {
@@ -195,6 +196,38 @@ Array row_of_pixels(const Array& image, std::int64_t begin, std::int64_t count) 
           image.dtype()};
 }
 
+// Whether a forward pass is a product of channels-last pixels by the weights, which oneDNN's
+// convolutions take up to a quarter longer for where their kernels are those for AVX2. Transposing
+// the weights for fewer pixels would take too long.
+bool multiplies_pixels(const Problem& problem) {
+  constexpr std::int64_t kFewestPixels = 128;
+  const Array &x = problem.x, &y = problem.y;
+  return problem.pass == Pass::forward && problem.arithmetic == Arithmetic::float32 &&
+         x.dtype() == Dtype::float32 && !simd::has_avx512() && is_pointwise(problem) &&
+         y.size() >= kFewestPixels * y.shape(1) && is_channels_last(x) && is_channels_last(y);
+}
+
+// (input channels, output channels): products of rows of weights are the fastest.
+Array transposed_weights(const Problem& problem) {
+  constexpr std::int64_t kTransposed = -1;  // sets the key apart from those of oneDNN's layouts
+  const Array& W = problem.W;
+  const auto transpose = [&] {
+    return contiguous(
+        transpose_view(reshape_view(contiguous(W), {W.shape(0), W.shape(1)}), {1, 0}));
+  };
+  const Array kept =
+      problem.cache != nullptr ? problem.cache->get({kTransposed}, transpose) : Array();
+  return kept.defined() ? kept : transpose();
+}
+
+// The pixels [begin, begin + count) of y, given transposed weights.
+void multiply_pixels(const Problem& problem, const Array& weights, std::int64_t begin,
+                     std::int64_t count) {
+  const Array x = as_matrix(row_of_pixels(problem.x, begin, count));
+  const Array y = as_matrix(row_of_pixels(problem.y, begin, count));
+  matmul_kernels.on(y.device()).matmul(x, weights, y, {}, nullptr);
+}
+
 // Calls body(i) for each part, on one thread each where there are many.
 template <class Body>
 void for_each_convolved(const Problem& problem, std::int64_t count, const Body& body) {
@@ -219,10 +252,15 @@ void convolve_parts(const Problem& problem, const PartPass& pass) {
   if (is_pointwise(problem) && is_channels_last(x)) {
     const Window window{.stride = {1, 1}, .pad = {0, 0}, .dilate = {1, 1}};
     const Array W = reshape_view(contiguous(problem.W), {channels, x.shape(1), 1, 1});
+    const Array transposed = multiplies_pixels(problem) ? transposed_weights(problem) : Array();
     const std::int64_t most = std::max(kLeastPixels, kNumbers / (x.shape(1) + channels));
     const std::int64_t step = divide_up(pixels, divide_up(pixels, most));
     return for_each_convolved(problem, divide_up(pixels, step), [&](std::int64_t i) {
       const std::int64_t begin = i * step, count = std::min(step, pixels - begin);
+      if (transposed.defined()) {
+        multiply_pixels(problem, transposed, begin, count);
+        return pass(begin * channels, (begin + count) * channels);
+      }
       const Array from = row_of_pixels(x, begin, count), to = row_of_pixels(y, begin, count);
       onednn_convolve({problem.pass, from, W, to, window, problem.cache, problem.arithmetic});
       pass(begin * channels, (begin + count) * channels);
@@ -276,7 +314,9 @@ void run(const Problem& problem, const Epilogue& epilogue) {
     return in_float32(problem, [&](const Problem& wide) { run(wide, epilogue); });
   }
   if (problem.pass == Pass::weight_grad) return weight_grad(problem);
-  epilogue.pass ? convolve_parts(problem, epilogue.pass) : onednn_convolve(problem);
+  if (epilogue.pass) return convolve_parts(problem, epilogue.pass);
+  if (!multiplies_pixels(problem)) return onednn_convolve(problem);
+  multiply_pixels(problem, transposed_weights(problem), 0, problem.y.size() / problem.y.shape(1));
 }
 
 }  // namespace

@@ -36,11 +36,11 @@ inline std::int64_t rows_of_parts(std::int64_t parts, std::int64_t m, std::int64
 template <class Body>
 void for_parts(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t height,
                std::int64_t width, const Body& body) {
-  // Counts a vector of products as one operation.
-  const std::int64_t parts = thread_count(m * n * k / 8);
+  const std::int64_t operations = m * n * k / 8;  // a vector of products is one
+  const std::int64_t parts = thread_count(operations);
   const std::int64_t down = rows_of_parts(parts, m, n), across = parts / down;
   const std::int64_t tiles = divide_up(m, height), panels = divide_up(n, width);
-  parallel_for(parts, kParallelWorth, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(parts, divide_up(operations, parts), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t row = i / across, column = i % across;
       const Part part{tiles * row / down * height, std::min(m, tiles * (row + 1) / down * height),
@@ -58,8 +58,9 @@ template <class Body>
 void for_tiles(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t height,
                std::int64_t width, const Body& body) {
   const std::int64_t tiles = divide_up(m, height), all = tiles * divide_up(n, width);
-  const std::int64_t shares = std::min(all, thread_count(m * n * k / 8));
-  parallel_for(shares, kParallelWorth, [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t operations = m * n * k / 8;
+  const std::int64_t shares = std::clamp<std::int64_t>(all, 1, thread_count(operations));
+  parallel_for(shares, divide_up(operations, shares), [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t last = all * end / shares;
     for (std::int64_t tile = all * begin / shares; tile < last;) {
       const std::int64_t panel = tile / tiles, first = tile % tiles, whole = (last - tile) / tiles;
