@@ -1,5 +1,4 @@
-"""Models that evaluate, where operations wait for those after them, beside the same ones
-one after another, as a hook keeps them."""
+"""Models that evaluate, with and without operations that wait for those after them."""
 
 import numpy as np
 import pytest
@@ -28,7 +27,7 @@ def test_operations_that_wait_have_the_results_of_others(name):
     x = random.normal(size=MODELS[name]).astype("f")
     with renga.no_backprop_mode(), renga.using_config("train", False):
         found = [model(x).array for _ in range(3)]  # weights are packed meanwhile
-        with renga.function_hooks.TimerHook():
+        with renga.function_hooks.TimerHook():  # no operation waits
             expected = model(x).array
     assert np.ptp(expected) > 0
     for y in found:
