@@ -4,7 +4,6 @@
 purpose. The ranks are processes, and threads of one process.
 """
 
-import functools
 import json
 import os
 import subprocess
@@ -24,10 +23,8 @@ RECORDED = {
     size: json.loads((FOLDER / f"recorded/ranks/{size}.json").read_text())
     for size in SIZES
 }
-CASES = [(size, case) for size, recorded in RECORDED.items() for case in recorded]
 
 
-@functools.cache
 def outcomes(size, how):
     """Renga's outcomes of all cases, a list of the ranks' for each."""
     with tempfile.TemporaryDirectory() as folder:
@@ -60,20 +57,21 @@ def outcomes(size, how):
 
 
 @pytest.mark.parametrize("how", ["threads", "processes"])
-@pytest.mark.parametrize(("size", "case"), CASES)
-def test_outcome(size, case, how):
+@pytest.mark.parametrize("size", SIZES)
+def test_outcomes(size, how):
     if how == "processes":
         pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
         if "OMPI_COMM_WORLD_RANK" in os.environ:
             pytest.skip("starts mpiexec")
-    expected = RECORDED[size][case]
-    if case in DIFFERENCES["ranks"]:
-        expected = [DIFFERENCES["ranks"][case]] * size
-    found = outcomes(size, how)[case]
-    for rank, (outcome, wanted) in enumerate(zip(found, expected, strict=True)):
-        assert agrees(case, wanted, outcome), (
-            f"rank {rank}: expected {wanted}, got {outcome}"
-        )
+    differences = {case: [each] * size for case, each in DIFFERENCES["ranks"].items()}
+    expected, found = {**RECORDED[size], **differences}, outcomes(size, how)
+    wrong = [
+        f"{case}, rank {rank}: expected {wanted}, got {outcome}"
+        for case, each in expected.items()
+        for rank, (outcome, wanted) in enumerate(zip(found[case], each, strict=True))
+        if not agrees(case, wanted, outcome)
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_every_difference_is_one():
