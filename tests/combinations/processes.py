@@ -22,10 +22,13 @@ ROWS = (
 
 
 def cells():
-    """Those whose path is another one than with threads: copies and files."""
+    """Those whose path is another one than with threads: copies and files.
+
+    Those are chosen that are refused, and a third that threads do not have.
+    """
     for cell in CELLS:
         files = "resume" in cell.row.traits and "other ranks" not in cell.row.traits
-        if cell.column.in_processes and cell.absent is None:
+        if cell.column.in_processes and cell.absent is None and cell.is_chosen(1):
             if files or cell.row.name in ROWS:
                 yield cell
 

@@ -95,6 +95,12 @@ class Cell:
     def name(self):
         return f"{self.column.name}: {self.row.name}"
 
+    def is_chosen(self, diagonal):
+        """Whether it is refused, fails, or is on a diagonal of every three, 0 to 2."""
+        if self.refused is not None or self.opened is not None:
+            return True
+        return (ROWS.index(self.row) + COLUMNS.index(self.column)) % 3 == diagonal
+
 
 def cell(row, column):
     """The cell of a row and a column."""

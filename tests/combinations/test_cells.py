@@ -9,20 +9,13 @@ from __future__ import annotations
 import pytest
 
 from tests.combinations.comparison import check, check_refused
-from tests.combinations.table import CELLS, COLUMNS, ROWS
-
-
-def is_chosen(cell):
-    """Whether a cell is refused, fails, or is on every third diagonal of the table."""
-    if cell.refused is not None or cell.opened is not None:
-        return True
-    return (ROWS.index(cell.row) + COLUMNS.index(cell.column)) % 3 == 0
+from tests.combinations.table import CELLS
 
 
 def parameters():
     """The chosen ones of the cells that make sense."""
     for cell in CELLS:
-        if cell.absent is None and is_chosen(cell):
+        if cell.absent is None and cell.is_chosen(0):
             marks = []
             if cell.opened is not None:
                 marks.append(pytest.mark.xfail(reason=cell.opened, strict=True))
