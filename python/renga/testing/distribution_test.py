@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc
+import functools
 import unittest
 from typing import Any, Callable
 
@@ -51,6 +52,10 @@ class distribution_unittest(unittest.TestCase):
     scipy_dist: Any
     params: dict[str, Any]
     scipy_params: dict[str, Any]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        _mark_tests_on_gpus()
 
     def setUp(self) -> None:
         self.setUp_configure()
@@ -145,7 +150,15 @@ def _test(name: str, check: str, is_gpu: bool) -> Callable[[Any], None]:
             self.skipTest(f"{name} is not among test_targets")
         getattr(self, check)(is_gpu)
 
-    return attr.gpu(test) if is_gpu else test
+    return test
+
+
+@functools.cache
+def _mark_tests_on_gpus() -> None:
+    # Not before there is a case: marks import pytest, which takes as long as renga.
+    for name, test in vars(distribution_unittest).items():
+        if name.startswith("test_") and name.endswith("_gpu"):
+            attr.gpu(test)
 
 
 def _add_tests() -> None:
