@@ -66,9 +66,9 @@ def test_values(shape, axis, dtype, tolerance):
         assert y.dtype == z.dtype == dtype
 
 
-# 4 MB and more of floats or halves, in rows of whole vectors and in others.
-@pytest.mark.parametrize("pixels", [(64, 64), (65, 63)])
-@pytest.mark.parametrize("channels", [32, 33])
+# 4 MB and more of floats or halves. Rows are of pixels or, in another layout, of
+# channels: whole vectors and others.
+@pytest.mark.parametrize("channels, pixels", [(32, (64, 64)), (33, (65, 63))])
 @pytest.mark.parametrize("dtype, tolerance", [("d", 1e-9), ("f", 1e-4), ("e", 1e-2)])
 def test_large_arrays(channels, pixels, dtype, tolerance):
     axis = (0, 2, 3)
