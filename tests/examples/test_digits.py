@@ -52,9 +52,8 @@ def test_ranks_train_as_one_process_does(tmp_path):
     one = train(SERIAL, 1, tmp_path / "one")
     assert json.loads((one / "log").read_text())[0]["iteration"] == 30
     assert {p.name for p in one.iterdir()} >= {"loss.png", "accuracy.png"}
-    for ranks in (2, 3):
-        many = train(PARALLEL, ranks, tmp_path / str(ranks))
-        with numpy.load(one / "model.npz") as a, numpy.load(many / "model.npz") as b:
-            assert set(a) == set(b)
-            for name in a:
-                numpy.testing.assert_allclose(a[name], b[name], rtol=0, atol=1e-5)
+    many = train(PARALLEL, 3, tmp_path / "many")
+    with numpy.load(one / "model.npz") as a, numpy.load(many / "model.npz") as b:
+        assert set(a) == set(b)
+        for name in a:
+            numpy.testing.assert_allclose(a[name], b[name], rtol=0, atol=1e-5)
