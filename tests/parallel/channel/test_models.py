@@ -132,7 +132,7 @@ def trained_alone(make, count=3):
 
 @pytest.mark.parametrize("make", OPTIMIZERS)
 @pytest.mark.parametrize("has_example", [True, False], ids=["example", "no example"])
-def test_three_steps(ranks, make, has_example):
+def test_three_steps(some_ranks, make, has_example):
     losses, expected = trained_alone(make)
 
     @in_float64
@@ -148,7 +148,7 @@ def test_three_steps(ranks, make, has_example):
         serializers.DictionarySerializer(target, "optimizer/").save(optimizer)
         return found, target
 
-    for found, target in ranks(on_rank):
+    for found, target in some_ranks(on_rank):
         np.testing.assert_allclose(found, losses, rtol=1e-9)
         assert_same(target, expected, rtol=1e-7)
 

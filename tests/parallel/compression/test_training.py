@@ -61,13 +61,15 @@ def uncompressed(comm, external=False):
 @pytest.mark.parametrize(
     "lossless", [Identity(), compression.TopK(1.0), compression.RandomK(1.0)], ids=repr
 )
-def test_lossless_compression_is_the_mean(ranks, bucket_bytes, lossless, external):
+def test_lossless_compression_is_the_mean(some_ranks, bucket_bytes, lossless, external):
     def compressed(comm):
         comm = on_nodes(comm)
         model, optimizer = make_compressed(comm, lossless)
         return train(comm, model, optimizer, external=external)
 
-    for got, expected in zip(ranks(compressed), ranks(uncompressed, external)):
+    for got, expected in zip(
+        some_ranks(compressed), some_ranks(uncompressed, external)
+    ):
         for name, value in expected.items():
             np.testing.assert_array_equal(got[name], value)
 

@@ -33,8 +33,8 @@ def check(ranks, program, tolerance=1e-9):
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
-def test_equals_one_process(ranks, program):
-    check(ranks, program)
+def test_equals_one_process(some_ranks, program):
+    check(some_ranks, program)
 
 
 def save(model, optimizer):

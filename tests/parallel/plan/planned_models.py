@@ -80,13 +80,11 @@ def space_of(model, x, ranks):
     return LinkSpace(TracedModel(model, (x,)), cluster, Costs(DEVICE))
 
 
-def strategies(model, x, ranks, hand_made=True, drawn=5):
+def strategies(model, x, ranks):
     """The hand-made starts of a search, and random ones: those whose links differ."""
     space, generator = space_of(model, x, ranks), random.Random(0)
-    starts = [space.starts(generator) for _ in range(max(drawn, 1))]
-    chosen = [choices for name, choices in starts[0].items() if name != "random"]
-    chosen = chosen if hand_made else []
-    chosen += [each["random"] for each in starts[:drawn]]
+    chosen = list(space.starts(generator).values())
+    chosen += [space.starts(generator)["random"] for _ in range(4)]
     known = []
     for choices in chosen:
         for variable, choice in enumerate(choices):
@@ -116,14 +114,14 @@ def train(model, x, steps=3):
     return found
 
 
-def check_plans(ranks, make, x, tolerances=(2e-4, 2e-5), **which):
+def check_plans(ranks, make, x, tolerances=(2e-4, 2e-5)):
     """That training by the plans of these strategies is that of one process."""
     expected = train(make(), x)
 
     def act(comm):
         return [
             train(parallelize(make(), comm, plan_of(space), x), x)
-            for space in strategies(make(), x, comm.size, **which)
+            for space in strategies(make(), x, comm.size)
         ]
 
     for results in ranks(act):

@@ -57,12 +57,12 @@ def test_an_all_reduce_within_a_node_does_not_use_the_network_between_nodes():
     assert cluster.all_reduce([0, 1, 2, 3], 4) > 1
 
 
-def test_ranks_measure_the_same_network(several_ranks):
+def test_ranks_measure_the_same_network(some_ranks):
     def act(comm):
         cluster = planning.Cluster.of(comm)
         return cluster.ranks, cluster.machine, cluster.overlaps
 
-    found = several_ranks(act)
+    found = some_ranks(act)
     assert found == [found[0]] * len(found)
     ranks, machine, overlaps = found[0]
     assert ranks == len(found) and not overlaps

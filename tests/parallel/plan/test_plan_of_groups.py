@@ -46,15 +46,13 @@ CASES = {**CASES, "LanguageModel": (LanguageModel, sentences)}
 
 
 def spaces(model, x, ranks):
-    """One for each number of groups, with the starts of a search and random choices."""
+    """One for each number of groups and each start of a search, also a random one."""
     cluster = planning.Cluster(ranks, simulated.Machine(intra_size=ranks), False)
     traced, generator = TracedModel(model, (x,)), random.Random(0)
     for groups in sample_groups(model, traced, (x,), cluster, Costs(DEVICE)):
         space = LinkSpace.of_groups(groups)
-        chosen = list(space.starts(generator).values())
-        chosen += [space.starts(generator)["random"] for _ in range(2)]
         known = []
-        for choices in chosen:
+        for choices in space.starts(generator).values():
             for variable, choice in enumerate(choices):
                 space.change(variable, choice)
             links = space.link_choices()
@@ -70,7 +68,7 @@ def plan_of(space):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_groups_compute_what_the_serial_model_computes(case, several_ranks):
+def test_groups_compute_what_the_serial_model_computes(case, some_ranks):
     make, example = CASES[case]
     x = example()
     expected = train(make(), x)
@@ -79,14 +77,14 @@ def test_groups_compute_what_the_serial_model_computes(case, several_ranks):
         plans = [plan_of(space) for space in spaces(make(), x, comm.size)]
         return [train(parallelize(make(), comm, plan, x), x) for plan in plans]
 
-    for results in several_ranks(act):
+    for results in some_ranks(act):
         assert results
         for found in results:
             check_equal(found, expected)
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("size", [2, 3, 4, 6])
+@pytest.mark.parametrize("size", [4, 6])
 def test_groups_send_the_bytes_that_are_predicted(case, size):
     make, example = CASES[case]
     x, model = example(), make()

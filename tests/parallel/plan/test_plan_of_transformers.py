@@ -57,15 +57,9 @@ CASES = {"GPT2": (gpt, texts), "Encoder": (Encoder, vectors)}
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_hand_made_plan_computes_what_the_serial_model_computes(case, ranks):
+def test_a_plan_computes_what_the_serial_model_computes(case, some_ranks):
     make, example = CASES[case]
-    check_plans(ranks, make, example(), TOLERANCES, drawn=0)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_a_random_plan_computes_what_the_serial_model_computes(case, some_ranks):
-    make, example = CASES[case]
-    check_plans(some_ranks, make, example(), TOLERANCES, hand_made=False)
+    check_plans(some_ranks, make, example(), TOLERANCES)
 
 
 @pytest.mark.parametrize("case", CASES)
