@@ -81,18 +81,14 @@ def test_an_epoch_of_the_log_is_that_of_a_single_process():
     numpy.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "task, kinds", [("text", ["stash", "pipeoptim"]), ("long-text", ["flush"])]
-)
-def test_a_language_model(run_offline, tmp_path, task, kinds):
-    options = ["--task", task, "--stages", 4, "--epoch", 1, "--size", 2000]
-    options += ["--weights", *kinds]
-    done = run_offline("08_pipelines/compare.py", *options)
-    assert [line.split()[0] for line in done.lines[-len(kinds) :]] == kinds
-    curves = json.loads((tmp_path / f"{task}.json").read_text())
-    for found in curves.values():
-        # A text of words that are all as frequent has as many as the vocabulary.
-        assert 100 < found["perplexity"][0][0] < 2000
+def test_a_language_model(run_offline, tmp_path):
+    # The notebook has the shorter network, with every kind of weights.
+    options = ["--task", "long-text", "--stages", 4, "--epoch", 1, "--size", 2000]
+    done = run_offline("08_pipelines/compare.py", *options, "--weights", "flush")
+    assert done.lines[-1].split()[0] == "flush"
+    (found,) = json.loads((tmp_path / "long-text.json").read_text()).values()
+    # A text of words that are all as frequent has as many as the vocabulary.
+    assert 100 < found["perplexity"][0][0] < 2000
 
 
 @pytest.mark.skipif("OMPI_COMM_WORLD_RANK" in os.environ, reason="starts mpiexec")
