@@ -141,6 +141,68 @@ def test_renga_s_own_pickles_and_copies_with_the_alias():
     run(textwrap.dedent(code))
 
 
+def test_hooks_of_a_script_see_functions_with_chainers_classes():
+    # The names and classes that the methods of a hook get in Chainer 7.8.1.
+    code = """
+        from renga.chainer import install
+        install()
+        import chainer, numpy
+        import chainer.functions as F
+        from chainer.functions.activation.relu import ReLU
+        from chainer.functions.loss.softmax_cross_entropy import SoftmaxCrossEntropy
+        from chainer.functions.noise.dropout import Dropout
+
+        class Base(chainer.FunctionHook):
+            def __init__(self):
+                self.forward, self.backward = [], []
+
+            def forward_preprocess(self, function, in_data):
+                self.started = function
+
+            def forward_postprocess(self, function, in_data):
+                if type(self.started).__name__ != "SoftmaxCrossEntropy":
+                    assert function == self.started
+                assert not hasattr(function, "mask")
+                self.see(self.forward, function)
+
+            def backward_postprocess(self, function, in_data, out_grad):
+                self.see(self.backward, function)
+
+            def see(self, seen, function):
+                name = type(function).__name__
+                assert name == function.__class__.__name__ == function._impl_name
+                assert function.label == name
+                for cls in (ReLU, Dropout, SoftmaxCrossEntropy):
+                    assert isinstance(function, cls) == (name == cls.__name__)
+                seen.append(name)
+
+        class Hook(Base):
+            def forward_preprocess(self, function, in_data):
+                super().forward_preprocess(function, in_data)
+
+        def ones(*shape):
+            return chainer.Parameter(numpy.ones(shape, "f"))
+
+        with Hook() as hook:
+            x = F.convolution_2d(ones(2, 1, 4, 4), ones(3, 1, 3, 3))
+            x = F.deconvolution_2d(F.relu(x), ones(3, 1, 2, 2))
+            y = F.linear(F.reshape(F.dropout(x), (2, 9)), ones(2, 9))
+            F.sigmoid_cross_entropy(y, numpy.zeros((2, 2), "i"))
+            F.softmax_cross_entropy(y, numpy.zeros(2, "i")).backward()
+        names = hook.forward[:6] + hook.forward[-1:]
+        assert names == hook.backward[::-1], (names, hook.backward)
+        print(*hook.forward)
+    """
+    names = run(textwrap.dedent(code))
+    assert (
+        names
+        == (
+            "Convolution2DFunction ReLU Deconvolution2DFunction Dropout Reshape "
+            "LinearFunction SigmoidCrossEntropy SoftmaxCrossEntropy"
+        ).split()
+    )
+
+
 def test_the_alias_precedes_an_installed_chainer():
     code = """
         import sys, types

@@ -28,7 +28,7 @@ from renga.chainer.function_classes.kept import (
 )
 from renga.chainer.function_classes.operation import OperationNode
 from renga.core.around_call import FunctionCall
-from renga.core.function_hook import get_function_hooks
+from renga.core.function_hook import FunctionHook, get_function_hooks
 from renga.core.operations import operation_of
 from renga.core.types import CalledFunction
 from renga.core.variable import Variable
@@ -65,11 +65,14 @@ _WHOLE: ContextVar[Collection[str]] = ContextVar("_WHOLE", default=())
 # The classes of the core's labels that are not a class's name or label.
 _OF_LABELS = {
     "-_": "Neg",
+    "convolution2d": "Convolution2DFunction",
+    "deconvolution2d": "Deconvolution2DFunction",
     "forget": "Forget",
     "lgamma": "LGamma",
     "maxpoolingnd": "MaxPoolingND",
     "negative": "Neg",
     "rsqrt": "DivFromConstant",
+    "sigmoid_nll": "SigmoidCrossEntropy",
     "slice": "GetItem",
     "take": "GetItem",
 }
@@ -80,6 +83,10 @@ _WITH_NUMBER = {
     "PowVarVar": "PowVarConst",
     "Sub": "SubFromConstant",
 }
+# What a hook does around functions.
+_AROUND = (
+    "forward_preprocess forward_postprocess backward_preprocess backward_postprocess"
+).split()
 
 
 def class_names() -> dict[str, str]:
@@ -110,6 +117,7 @@ def name_creators() -> None:
         setattr(cls, "creator", property(_creator, _set_creator))  # noqa: B010
     timer.operation_name = name_in_hooks
     debug_print.label_of = _label_in_hooks
+    FunctionHook.__init_subclass__ = classmethod(_show_classes)  # type: ignore[assignment]
 
 
 def _remembering(function: Any, name: str, class_name: str) -> Any:
@@ -149,8 +157,8 @@ def _seen_as(class_name: str, function: Any, args: Any, kwargs: Any) -> Any:
         single.append(isinstance(ys, Variable))
         return ys
 
-    label = _label(class_name, class_name)
-    node = type(class_name, (OperationNode,), {"label": label})()
+    members = {"label": _label(class_name, class_name), **_class_member(class_name)}
+    node = type(class_name, (OperationNode,), members)()
     node.compute = compute
     vars(node).update(_options(function, args, kwargs))
     ys = node.apply(call.operands)
@@ -232,10 +240,15 @@ class Creator:
 def _views(name: str) -> type:
     """The class of views of that name; they are instances of Chainer's class, too."""
     members: dict[str, Any] = {"chainers_name": name}
+    return type(name, (Creator,), {**members, **_class_member(name)})
+
+
+def _class_member(name: str) -> dict[str, Any]:
+    """The member that makes objects instances of Chainer's class of that name."""
     for (_, known), cls in classes().items():
         if known == name:
-            members["__class__"] = property(functools.partial(_constant, cls))
-    return type(name, (Creator,), members)
+            return {"__class__": property(functools.partial(_constant, cls))}
+    return {}
 
 
 def _constant(value: type, _: Any) -> type:
@@ -253,7 +266,8 @@ def _names_of_labels() -> dict[str, str]:
 def _name_of(node: Any) -> str:
     """The class of a node, by its label."""
     name = _name_of_label(node.label)
-    one_input = node.inputs is not None and len(node.inputs) == 1
+    inputs = node.operands if isinstance(node, _core.Call) else node.inputs
+    one_input = inputs is not None and len(inputs) == 1
     return _WITH_NUMBER.get(name, name) if one_input else name
 
 
@@ -284,3 +298,23 @@ def _label_in_hooks(function: Any) -> str:
     if isinstance(function, _core.Call) or _is_own(function):
         return _label(name_in_hooks(function), function.label)
     return str(function.label)
+
+
+def _show_classes(cls: type[FunctionHook], **kwargs: Any) -> None:
+    """Has the methods of a user's hook see objects of Chainer's classes."""
+    super(FunctionHook, cls).__init_subclass__(**kwargs)
+    for name in _AROUND if not cls.__module__.startswith("renga.") else ():
+        if isinstance(vars(cls).get(name), FunctionType):
+            setattr(cls, name, _with_view(vars(cls)[name]))
+
+
+def _with_view(method: Any) -> Any:
+    @functools.wraps(method)
+    def around(self: FunctionHook, function: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(function, _core.Call) or _is_own(function):
+            # A call has no outputs yet that could have kept attributes.
+            kept: Any = {} if isinstance(function, _core.Call) else None
+            function = _views(name_in_hooks(function))(function, kept, None)
+        return method(self, function, *args, **kwargs)
+
+    return around
