@@ -230,6 +230,14 @@ LAYERS = {
         lambda x: F.log_softmax(x, 0),
         random_array(0, 9000, 10),
     ),
+    "softmax of few positions": lambda: (
+        lambda x: F.log_softmax(x, 1),
+        random_array(0, 300, 400, 2),
+    ),
+    "softmax of short runs": lambda: (
+        lambda x: F.softmax(x, 1),
+        random_array(0, 3000, 10, 7),
+    ),
     "cross entropy": lambda: (
         lambda x: F.softmax_cross_entropy(x, LABELS),
         random_array(0, 5000, 100),

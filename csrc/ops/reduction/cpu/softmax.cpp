@@ -14,10 +14,9 @@ void softmax_along(const Array& x, int axis, bool log, const Array& y) {
   if constexpr (std::is_same_v<T, Compute<T>>) {
     if (joins_rows<T>(axis, std::array{&x, &y})) {
       const std::int64_t m = x.strides()[axis] / x.itemsize();
-      for (std::int64_t at = 0; at < x.size(); at += n * m) {
+      return for_each_place(n, m, x.size() / (n * m), [&](std::int64_t at) {
         softmax_of_joined_rows<T>(x.as<T>() + at, n, m, log, y.as<T>() + at);
-      }
-      return;
+      });
     }
   }
   const Array xs = select_view(x, axis, 0), ys = select_view(y, axis, 0);
@@ -48,10 +47,9 @@ void softmax_grad_along(const Array& y, const Array& gy, int axis, bool log, con
   if constexpr (std::is_same_v<T, Compute<T>>) {
     if (joins_rows<T>(axis, std::array{&y, &gy, &gx})) {
       const std::int64_t m = y.strides()[axis] / y.itemsize();
-      for (std::int64_t at = 0; at < y.size(); at += n * m) {
+      return for_each_place(n, m, y.size() / (n * m), [&](std::int64_t at) {
         softmax_grad_of_joined_rows<T>(y.as<T>() + at, gy.as<T>() + at, n, m, log, gx.as<T>() + at);
-      }
-      return;
+      });
     }
   }
   const Array ys = select_view(y, axis, 0), gys = select_view(gy, axis, 0);

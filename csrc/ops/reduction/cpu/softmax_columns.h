@@ -18,14 +18,15 @@ struct Columns {
   Number* row(std::int64_t i) const { return data + i * step; }
 };
 
-// Whether to compute n numbers of a position along `axis` of x by columns. It
-// does not depend on threads.
+// Whether to compute n numbers of a position along `axis` of x by columns: not
+// where so few positions adjoin that most columns would be empty. It does not
+// depend on threads.
 template <class T>
 bool suits_columns(const Array& x, int axis) {
-  const std::int64_t n = x.shape(axis);
-  constexpr std::int64_t kShort = 96, kMost = 1 << 14;
-  const bool adjoin = x.strides()[axis] == sizeof(T);
-  return n <= (adjoin ? kShort : kMost) && x.size() >= kColumns * n;
+  constexpr std::int64_t kItem = sizeof(T), kShort = 96, kMost = 1 << 14, kFew = 8;
+  const std::int64_t n = x.shape(axis), step = std::abs(x.strides()[axis]);
+  if (step > kItem && step < kFew * kItem) return false;
+  return n <= (step == kItem ? kShort : kMost) && x.size() >= kColumns * n;
 }
 
 // Calls body(first, count) for blocks of 64 positions that cover [0, m), of

@@ -13,14 +13,16 @@
 namespace renga {
 
 // Whether softmax along `axis` of these arrays is computed so: the axis is in none of the other
-// ways, and there is much more than one joined row. It does not depend on threads.
+// ways, there is much more than one joined row, and the elements of each array adjoin in the same
+// order. It does not depend on threads.
 template <class T>
 bool joins_rows(int axis, std::span<const Array* const> arrays) {
   const Array& x = *arrays[0];
   const std::int64_t m = x.strides()[axis] / static_cast<std::int64_t>(sizeof(T));
   return std::is_same_v<T, Compute<T>> && !suits_columns<T>(x, axis) && m > 1 && m < kColumns &&
          x.shape(axis) * m >= 4 * std::lcm(m, kColumns) &&
-         std::ranges::all_of(arrays, [](const Array* a) { return a->is_contiguous(); });
+         transpose_view(x, memory_order(x)).is_contiguous() &&
+         std::ranges::all_of(arrays, [&](const Array* a) { return same_layout(*a, x); });
 }
 
 // n rows of m numbers as longer rows of `width`, and the rest of them, extended to one row.
@@ -46,6 +48,17 @@ struct JoinedRows {
 
   std::int64_t m, width, rows, rest;
 };
+
+// Calls body(first) with the first element of the rows of each place on the other axes: in
+// parallel, unless the blocks of a place are more to share.
+template <class Body>
+void for_each_place(std::int64_t n, std::int64_t m, std::int64_t places, const Body& body) {
+  const auto visit = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t k = begin; k < end; ++k) body(k * n * m);
+  };
+  if (places < JoinedRows(n, m).width / kColumns) return visit(0, places);
+  parallel_for(places, 10 * n * m, visit);
+}
 
 // An operand by blocks: its joined rows in place, and the last one in a buffer.
 template <class C>

@@ -230,23 +230,36 @@ def test_softmax(dtype, shape, layout):
         numpy.testing.assert_allclose(F.logsumexp(a, axis).array, total, unit, 8 * unit)
 
 
-@pytest.mark.parametrize("shape", [(2, 1700, 10), (300, 21), (5000, 2)], ids=str)
-@pytest.mark.parametrize("dtype", "fd")
-def test_softmax_along_a_long_axis_of_few_positions(dtype, shape):
+FEW_POSITIONS = [
+    *((2, 1700, 10), (300, 21), (5000, 2), (80, 12, 7), (70, 200, 3), (3, 20000, 5)),
+    *((9, 2, 300, 2), (150, 2, 30, 40)),
+]
+
+
+@pytest.mark.parametrize("layout", ["C", "samples last"])
+@pytest.mark.parametrize("shape", FEW_POSITIONS, ids=str)
+@pytest.mark.parametrize("dtype", "efd")
+def test_softmax_along_an_axis_of_few_positions(dtype, shape, layout):
     a, gy = (rng.normal(size=shape).astype(dtype) for _ in range(2))
     axis, unit = len(shape) - 2, numpy.finfo(dtype).eps
+    smallest = numpy.finfo(dtype).smallest_subnormal
+    if layout == "samples last":
+        a = numpy.moveaxis(numpy.moveaxis(a, 0, -1).copy(), -1, 0)
     p = numpy.exp(a.astype("longdouble"))
     p /= p.sum(axis, keepdims=True)
-    for f, exact, gradient in (
-        (F.softmax, p, p * (gy - (p * gy).sum(axis, keepdims=True))),
-        (F.log_softmax, numpy.log(p), gy - p * gy.sum(axis, keepdims=True)),
+    slope, log_slope = (v - v.sum(axis, keepdims=True) * p for v in (p * gy, gy))
+    for f, exact, gradient, atol in (
+        (F.softmax, p, slope, smallest),
+        (F.log_softmax, numpy.log(p), log_slope, 8 * unit),
     ):
         x = renga.Variable(a)
         y = f(x, axis)
-        numpy.testing.assert_allclose(y.array, exact, 8 * unit)
+        numpy.testing.assert_allclose(y.array, exact, 8 * unit, atol)
         y.grad = gy
         y.backward()
         numpy.testing.assert_allclose(x.grad, gradient, 32 * unit, 16 * unit)
+    total = numpy.log(numpy.exp(a.astype("longdouble")).sum(axis))
+    numpy.testing.assert_allclose(F.logsumexp(a, axis).array, total, 8 * unit)
 
 
 @pytest.mark.parametrize("n", [10, 16, 40])
