@@ -1,9 +1,16 @@
 #include "ops/convolution/cpu/onednn.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
 
 #include "devices/cpu/onednn.h"
+#include "devices/numbers_hash.h"
 #include "devices/parallel.h"
 #include "devices/single_thread.h"
 #include "ops/convolution/cpu/padded_image.h"
@@ -306,6 +313,40 @@ Array padded(const Problem& problem) {
   return wide.all;
 }
 
+// oneDNN cuts the sums of some problems by the number of threads. The first time, a problem is
+// computed on one thread and on all: if these have other bits, it stays on one.
+class BitsOfThreads {
+ public:
+  // Whether a problem has the same bits on its number of threads, if that is known.
+  std::optional<bool> find(const onednn::Key& key) {
+    const std::lock_guard lock(mutex_);
+    const auto found = same_.find(key);
+    return found == same_.end() ? std::nullopt : std::optional(found->second);
+  }
+  // Dense results of the same layout. Zeros tell nothing.
+  void compare(onednn::Key key, const Array& x, const Array& y) {
+    const auto bytes = static_cast<std::size_t>(x.size() * x.itemsize());
+    const bool is_zero = std::all_of(x.data(), x.data() + bytes,
+                                     [](std::byte byte) { return byte == std::byte{0}; });
+    if (is_zero) return;
+    const bool same = std::memcmp(x.data(), y.data(), bytes) == 0;
+    const std::lock_guard lock(mutex_);
+    if (same_.size() >= kMost) same_.clear();
+    same_.emplace(std::move(key), same);
+  }
+
+ private:
+  // A program with ever new shapes must not fill the memory: a full table is emptied.
+  static constexpr std::size_t kMost = 4096;
+  std::mutex mutex_;
+  std::unordered_map<onednn::Key, bool, NumbersHash> same_;
+};
+// This object is never destroyed: threads may still run operations while the process exits.
+BitsOfThreads& bits_of_threads() {
+  static auto* const all = new BitsOfThreads;
+  return *all;
+}
+
 }  // namespace
 
 bool onednn_supports(Dtype dtype) {
@@ -330,11 +371,28 @@ void onednn_convolve(const Problem& problem) {
     };
     return run_by_samples(*plan_for_one_thread(), input, weights, result, problem.cache);
   }
-  const bool keeps = problem.cache != nullptr;
-  const Array packed = keeps ? packed_weights(*plan, weights, problem.cache) : Array();
-  std::array<void*, 3> data{input.data(), weights.data(), result.data()};
-  if (packed.defined()) data[1] = packed.data();
-  plan->run(data, packed.defined() ? 1 : -1);
+  const auto run = [&](const Plan& plan, const Array& to) {
+    const bool keeps = problem.cache != nullptr;
+    const Array packed = keeps ? packed_weights(plan, weights, problem.cache) : Array();
+    std::array<void*, 3> data{input.data(), weights.data(), to.data()};
+    if (packed.defined()) data[1] = packed.data();
+    plan.run(data, packed.defined() ? 1 : -1);
+  };
+  if (omp_get_max_threads() == 1) return run(*plan, result);
+  const auto run_on_one_thread = [&] {
+    const SingleThread alone;
+    run(*plan_for(input, result), result);
+  };
+  onednn::Key key = problem.key();
+  for (auto number :
+       {static_cast<int>(x.layout), static_cast<int>(y.layout), omp_get_max_threads()})
+    key.push_back(number);
+  const std::optional<bool> known = bits_of_threads().find(key);
+  if (known) return *known ? run(*plan, result) : run_on_one_thread();
+  run_on_one_thread();
+  const Array other = empty_like(result);
+  run(*plan, other);
+  bits_of_threads().compare(std::move(key), result, other);
 }
 
 void onednn_weight_grad(const Problem& problem) {
