@@ -313,6 +313,13 @@ Array padded(const Problem& problem) {
   return wide.all;
 }
 
+// Whether one thread takes some tenths of a second, which is too long for a comparison. So large
+// problems have not been seen to differ.
+bool takes_long(const Problem& problem) {
+  constexpr std::int64_t kProducts = std::int64_t{1} << 33;
+  return problem.y.size() / problem.W.shape(0) * problem.W.size() > kProducts;
+}
+
 // oneDNN cuts the sums of some problems by the number of threads. The first time, a problem is
 // computed on one thread and on all: if these have other bits, it stays on one.
 class BitsOfThreads {
@@ -378,7 +385,7 @@ void onednn_convolve(const Problem& problem) {
     if (packed.defined()) data[1] = packed.data();
     plan.run(data, packed.defined() ? 1 : -1);
   };
-  if (omp_get_max_threads() == 1) return run(*plan, result);
+  if (omp_get_max_threads() == 1 || takes_long(problem)) return run(*plan, result);
   const auto run_on_one_thread = [&] {
     const SingleThread alone;
     run(*plan_for(input, result), result);
