@@ -12,6 +12,7 @@ from renga import optimizers, serializers
 from renga.communicators import local
 from renga.parallel.parallelize import parallelize
 from tests.links.parallel.differentiate import in_float64
+from tests.seeds import seeded
 
 # These are blocks of MobileNetV3: kernel, channels within, channels, whether it
 # squeezes, …
@@ -38,8 +39,7 @@ MODELS = {
 
 @functools.cache
 def serial(name):
-    np.random.seed(0)  # the same weights in every process
-    with renga.using_config("dtype", np.float64):
+    with seeded(), renga.using_config("dtype", np.float64):
         return MODELS[name][0]()
 
 

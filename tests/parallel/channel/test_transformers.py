@@ -19,21 +19,20 @@ from renga.links.parallel.channel.linear import ParallelLinear
 from renga.parallel.parallelize import parallelize
 from renga.utils.type_check import InvalidType
 from tests.links.parallel.differentiate import array, in_float64
+from tests.seeds import seeded
 
 VOCABULARY, CONTEXT, BATCH = 11, 6, 2
 
 
 @functools.cache
 def gpt():
-    np.random.seed(0)  # the same weights in every process
-    with renga.using_config("dtype", np.float64):
+    with seeded(), renga.using_config("dtype", np.float64):
         return L.GPT2(VOCABULARY, CONTEXT, 12, 2, 3, dropout=0.0)
 
 
 @functools.cache
 def vision_transformer():
-    np.random.seed(0)
-    with renga.using_config("dtype", np.float64):
+    with seeded(), renga.using_config("dtype", np.float64):
         return L.VisionTransformer(6, 3, 1, 2, 8, 10, num_classes=VOCABULARY)
 
 

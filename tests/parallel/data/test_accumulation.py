@@ -10,7 +10,7 @@ from renga import training
 from renga.distributed import compression
 from renga.parallel.data import buckets
 from tests.parallel.compression.nodes import make_compressed, on_nodes
-from tests.parallel.compression.test_training import both, load
+from tests.parallel.compression.test_training import both
 from tests.parallel.data.training_steps import (
     BATCH,
     Barrier,
@@ -185,7 +185,7 @@ def test_what_ranks_have_loaded_remains(some_ranks):
             model.add_persistent("own", np.array(-1.0))
             if resumes:
                 file.seek(0)
-                load(file, both(model, optimizer))
+                renga.serializers.load_npz(file, both(model, optimizer))
             optimizer.accumulate(2)
             for _ in range(2):
                 optimizer.update(model, x, t)

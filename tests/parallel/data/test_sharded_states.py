@@ -14,7 +14,7 @@ from renga.parallel.data.sharded_states.scatter_reducer import (
 )
 from tests.catalogue import OPTIMIZERS
 from tests.parallel.compression.nodes import Identity, make_compressed, on_nodes
-from tests.parallel.compression.test_training import both, load
+from tests.parallel.compression.test_training import both
 from tests.parallel.data.training_steps import (
     STEPS,
     T,
@@ -114,7 +114,7 @@ def test_rules_of_the_user(some_ranks, resumes):
             renga.serializers.save_npz(file, both(model, optimizer))
             file.seek(0)
             model, optimizer = new()
-            load(file, both(model, optimizer))
+            renga.serializers.load_npz(file, both(model, optimizer))
             return train(comm, model, optimizer, slice(2, STEPS))
         return train(comm, model, optimizer)
 
@@ -214,7 +214,7 @@ def test_resumed_training_has_the_same_bits(some_ranks, shard, rule):
         expected = train(comm, model, optimizer, slice(2, STEPS))
         model, optimizer = make(comm, rule, shard=loaded_with)
         file.seek(0)
-        load(file, both(model, optimizer))
+        renga.serializers.load_npz(file, both(model, optimizer))
         return expected, train(comm, model, optimizer, slice(2, STEPS))
 
     for pair in ((shard, shard), (shard, None), (None, shard)):

@@ -25,14 +25,14 @@ from renga.distributed.links import (
 from renga.parallel.parallelize import parallelize
 from renga.utils.type_check import InvalidType
 from tests.links.parallel.differentiate import array, in_float64
+from tests.seeds import seeded
 
 VOCABULARY, CONTEXT, BATCH = 11, 9, 2
 
 
 @functools.cache
 def gpt():
-    np.random.seed(0)  # the same weights in every process
-    with renga.using_config("dtype", np.float64):
+    with seeded(), renga.using_config("dtype", np.float64):
         return L.GPT2(VOCABULARY, CONTEXT, 8, 2, 2, dropout=0.0)
 
 

@@ -11,7 +11,7 @@ import renga.links as L
 from renga.communicators import local
 from renga.distributed import create_groups, create_multi_node_optimizer, parallelize
 from renga.link.traces import traces_of, without_traces
-from tests.parallel.compression.test_training import both, load
+from tests.parallel.compression.test_training import both
 from tests.parallel.data.training_steps import (
     STEPS,
     T,
@@ -113,7 +113,9 @@ def test_ranks_of_a_grid_that_load(loads):
         optimizer = renga.optimizers.MomentumSGD(0.3).setup(model)
         optimizer = create_multi_node_optimizer(optimizer, groups.data)
         if comm.rank in loads:
-            load(io.BytesIO(file.getvalue()), both(model, optimizer))
+            renga.serializers.load_npz(
+                io.BytesIO(file.getvalue()), both(model, optimizer)
+            )
         rows = slice(6 * groups.data.rank, 6 * groups.data.rank + 6)
         for x, t in zip(X[1:], T[1:]):
             optimizer.update(loss_of(model, False), x[rows], t[rows])
@@ -152,7 +154,9 @@ def test_ranks_of_a_grid_that_load_between_updates(strategy, loads):
             if step == 1:
                 renga.serializers.save_npz(file, both(model, optimizer))
             if step == 2 and comm.rank in loads:
-                load(io.BytesIO(file.getvalue()), both(model, optimizer))
+                renga.serializers.load_npz(
+                    io.BytesIO(file.getvalue()), both(model, optimizer)
+                )
             before = model.b.array.copy()
             try:
                 optimizer.update(lambda x: F.sum(model(x)), own)

@@ -10,7 +10,7 @@ from renga.distributed import compression, create_multi_node_optimizer
 from renga.link.distinct_params import distinct_params
 from renga.parallel.data.replicas.states import broadcast_states
 from tests.parallel.compression.nodes import on_nodes
-from tests.parallel.compression.test_training import both, load
+from tests.parallel.compression.test_training import both
 from tests.parallel.data.training_steps import (
     STEPS,
     Net,
@@ -82,7 +82,7 @@ def test_rank_0_alone_loads(some_ranks, way, joins):
         model, optimizer = start(comm, way)
         if comm.rank == 0:
             file.seek(0)
-            load(file, both(model, optimizer))
+            renga.serializers.load_npz(file, both(model, optimizer))
         go(comm, model, optimizer, range(2, STEPS))
         # Shards are put together before they are looked at.
         renga.serializers.save_npz(io.BytesIO(), optimizer)
@@ -114,7 +114,7 @@ def test_rank_0_alone_loads_between_updates(several_ranks):
         go(comm, model, optimizer, [1, 2])
         if comm.rank == 0:
             file.seek(0)
-            load(file, both(model, optimizer))
+            renga.serializers.load_npz(file, both(model, optimizer))
         go(comm, model, optimizer, [1, 2])
         return parameters(model)
 
@@ -161,7 +161,7 @@ def test_a_load_within_accumulated_batches_is_refused(some_ranks):
         optimizer.update(model, X[2][:4], T[2][:4])
         file.seek(0)
         if comm.rank == 0:
-            load(file, both(model, optimizer))
+            renga.serializers.load_npz(file, both(model, optimizer))
         before = parameters(model)
         with pytest.raises(RuntimeError, match="until 2 batches are accumulated"):
             optimizer.update(model, X[2][4:], T[2][4:])
@@ -181,7 +181,7 @@ def test_sharded_states_that_another_rank_alone_loads(some_ranks):
         go(comm, model, optimizer, [1])
         if comm.rank == 1:
             file.seek(0)
-            load(file, both(model, optimizer))
+            renga.serializers.load_npz(file, both(model, optimizer))
         go(comm, model, optimizer, [2])
 
     with pytest.raises(ValueError, match="expected rank 0 to load .* got rank 1"):
