@@ -2,6 +2,7 @@
 // together with the reorders to the layouts they want.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <dnnl.hpp>
 #include <functional>
@@ -76,6 +77,10 @@ class Plan {
   bool is_gemm() const;
   // Whether the primitive is a loop over single numbers, a hundred times as slow as others.
   bool is_reference() const;
+  // Whether its results on its number of threads have the bits of those on one; who runs it finds
+  // out.
+  enum class Bits : std::uint8_t { unknown, of_one_thread, others };
+  std::atomic<Bits>& bits() const { return *bits_; }
 
   // `data` holds one pointer per operand, in their order. That of operand `ready`, if it is one, is
   // inside already.
@@ -95,6 +100,7 @@ class Plan {
   dnnl::memory::desc scratchpad_;
   std::vector<Operand> operands_;
   std::shared_ptr<IdleArguments> idle_ = std::make_shared<IdleArguments>();
+  std::shared_ptr<std::atomic<Bits>> bits_ = std::make_shared<std::atomic<Bits>>(Bits::unknown);
 };
 
 // Attributes by which a primitive takes its scratchpad from the caller: oneDNN's own belongs to the

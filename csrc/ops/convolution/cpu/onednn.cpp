@@ -4,13 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <mutex>
-#include <optional>
-#include <unordered_map>
+#include <span>
 
 #include "devices/cpu/onednn.h"
-#include "devices/numbers_hash.h"
 #include "devices/parallel.h"
 #include "devices/single_thread.h"
 #include "ops/convolution/cpu/padded_image.h"
@@ -313,45 +309,15 @@ Array padded(const Problem& problem) {
   return wide.all;
 }
 
-// Whether one thread takes some tenths of a second, which is too long for a comparison. So large
-// problems have not been seen to differ.
+// Whether one thread takes some tenths of a second, which is too long for a comparison. Problems of
+// this size were not seen to differ.
 bool takes_long(const Problem& problem) {
   constexpr std::int64_t kProducts = std::int64_t{1} << 33;
   return problem.y.size() / problem.W.shape(0) * problem.W.size() > kProducts;
 }
 
-// oneDNN cuts the sums of some problems by the number of threads. The first time, a problem is
-// computed on one thread and on all: if these have other bits, it stays on one.
-class BitsOfThreads {
- public:
-  // Whether a problem has the same bits on its number of threads, if that is known.
-  std::optional<bool> find(const onednn::Key& key) {
-    const std::lock_guard lock(mutex_);
-    const auto found = same_.find(key);
-    return found == same_.end() ? std::nullopt : std::optional(found->second);
-  }
-  // Dense results of the same layout. Zeros tell nothing.
-  void compare(onednn::Key key, const Array& x, const Array& y) {
-    const auto bytes = static_cast<std::size_t>(x.size() * x.itemsize());
-    const bool is_zero = std::all_of(x.data(), x.data() + bytes,
-                                     [](std::byte byte) { return byte == std::byte{0}; });
-    if (is_zero) return;
-    const bool same = std::memcmp(x.data(), y.data(), bytes) == 0;
-    const std::lock_guard lock(mutex_);
-    if (same_.size() >= kMost) same_.clear();
-    same_.emplace(std::move(key), same);
-  }
-
- private:
-  // A program with ever new shapes must not fill the memory: a full table is emptied.
-  static constexpr std::size_t kMost = 4096;
-  std::mutex mutex_;
-  std::unordered_map<onednn::Key, bool, NumbersHash> same_;
-};
-// This object is never destroyed: threads may still run operations while the process exits.
-BitsOfThreads& bits_of_threads() {
-  static auto* const all = new BitsOfThreads;
-  return *all;
+std::span<const std::byte> bytes_of(const Array& dense) {
+  return {dense.data(), static_cast<std::size_t>(dense.size() * dense.itemsize())};
 }
 
 }  // namespace
@@ -390,16 +356,25 @@ void onednn_convolve(const Problem& problem) {
     const SingleThread alone;
     run(*plan_for(input, result), result);
   };
-  onednn::Key key = problem.key();
-  for (auto number :
-       {static_cast<int>(x.layout), static_cast<int>(y.layout), omp_get_max_threads()})
-    key.push_back(number);
-  const std::optional<bool> known = bits_of_threads().find(key);
-  if (known) return *known ? run(*plan, result) : run_on_one_thread();
+  // oneDNN cuts the sums of some problems by the number of threads. The first time, a problem is
+  // computed on one thread and on all: if these have other bits, it stays on one.
+  using Bits = Plan::Bits;
+  switch (plan->bits()) {
+    case Bits::of_one_thread:
+      return run(*plan, result);
+    case Bits::others:
+      return run_on_one_thread();
+    case Bits::unknown:
+      break;
+  }
   run_on_one_thread();
+  const auto expected = bytes_of(result);
+  const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
+  if (std::ranges::all_of(expected, is_zero)) return;  // which tells nothing
   const Array other = empty_like(result);
   run(*plan, other);
-  bits_of_threads().compare(std::move(key), result, other);
+  const bool same = std::ranges::equal(expected, bytes_of(other));
+  plan->bits() = same ? Bits::of_one_thread : Bits::others;
 }
 
 void onednn_weight_grad(const Problem& problem) {
