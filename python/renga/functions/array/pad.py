@@ -65,7 +65,13 @@ def _checked_widths(
         given = numpy.asarray(pad_width, object)
         if given.size == 0:
             raise TypeError(f"pad: expected integer widths, got {pad_width}")
-        given = numpy.broadcast_to(given, (x.ndim, 2))
+        try:
+            given = numpy.broadcast_to(given, (x.ndim, 2))
+        except ValueError:
+            raise ValueError(
+                f"pad: expected a width, a pair of them or {x.ndim} pairs, one for "
+                f"each axis, got {pad_width}"
+            ) from None
     widths = [
         (check_count("pad", "widths", a, 0), check_count("pad", "widths", b, 0))
         for a, b in given

@@ -49,3 +49,11 @@ def test_wrong_arguments():
             F.pad(x, width, mode)
     with pytest.raises(TypeError):
         F.pad(x, 1, "constant", reflect_type="odd")
+
+
+@pytest.mark.parametrize("widths", [[[1, 1]] * 3, [[1, 1], [2, 2]], [1, 2, 3]], ids=str)
+def test_widths_of_other_numbers_of_axes(widths):
+    with pytest.raises(
+        ValueError, match="pad: expected .* or 4 pairs, one for each axis"
+    ):
+        F.pad(numpy.ones((2, 3, 4, 5), "f"), widths, "constant")
