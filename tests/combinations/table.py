@@ -65,6 +65,11 @@ REFUSED = [
         "update: expected gradients that were cleared",
     ),
     Exceptional(
+        ("recomputed by F.forget",),
+        ("spatial*", "sequence*", "grid, data and spatial"),
+        "Forget: expected gather_(image|sequence) before it",
+    ),
+    Exceptional(
         ("two parameters with one array",),
         ("shard=*", "grid, sharded*", "parameter server*", "Hogwild"),
         "expected parameters that share no memory",

@@ -33,7 +33,7 @@ weights changed in place / weights replaced / weights loaded between updates /
 copyparams between updates / batch normalization / dropout / uneven batches /
 a rank without samples / ignored labels / dict batches / tuple batches /
 namedtuple batches / time-major batches / closures / stateful recurrent link /
-two networks with two optimizers / gradient penalty /
+two networks with two optimizers / gradient penalty / recomputed by F.forget /
 accumulation by two backward passes / gradients added up over updates /
 plain program / float32 /
 mixed16 with an overflow on one rank / bfloat16 / moving average /

@@ -97,6 +97,7 @@ class BySamples(Parallelized):
     lacks = {
         **SameBatches.lacks,
         "state": "planning finds no groups for a model with a state",
+        "recomputed": "planning finds no groups for a model that recomputes",
         "other ranks": "a plan is for its number of ranks",
     }
     groups = 2

@@ -227,6 +227,20 @@ class Dropout(Row):
         numpy.random.seed(run.rank)
 
 
+class Recomputed(Row):
+    """The backward pass computes links again, and a penalty on a weight."""
+
+    name = "recomputed by F.forget"
+    traits = frozenset({"recomputed"})
+
+    class Mixin:
+        def middle(self, h):
+            return F.forget(super().middle, h)
+
+    def penalty(self, model, x):
+        return 0.1 * F.forget(lambda W: F.sum(W**2), model.b.W)
+
+
 class Recurrent(Row):
     """A stateful link, whose state goes on from step to step."""
 

@@ -41,13 +41,14 @@ def forget(func: Callable[..., _Result], *xs: ArrayLike) -> _Result:
         ys = func(*xs)
         return ys[0] if isinstance(ys, tuple) and len(ys) == 1 else ys
     check_arrays("forget", *xs)
-    return _Checkpoint(func).run(tuple(as_variable(x) for x in xs))
+    return _Checkpoint(func).run(tuple(map(_whole, xs)))
 
 
 class _Checkpoint(FunctionNode):
     """Its inputs are the arguments, the state of links, and the leaves found."""
 
     label = "Forget"
+    recomputes = True  # so handlers of calls see what it does with its leaves
 
     def __init__(self, func: Callable[..., object]) -> None:
         self._func = func
@@ -120,6 +121,15 @@ class _Checkpoint(FunctionNode):
                 f", got {signature}"
             )
         return outputs
+
+
+def _whole(x: ArrayLike) -> Variable:
+    """The argument; of a parameter of which this rank has a shard, what functions read.
+
+    The function gets a leaf over the array, which is no parameter any more.
+    """
+    x = as_variable(x)
+    return x if getattr(x, "shard_of", None) is None else _core.ops.identity(x)
 
 
 def _checked(ys: Any) -> tuple[Variable, ...]:

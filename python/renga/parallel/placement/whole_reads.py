@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from renga.core.around_call import (
+    FunctionCall,
     HandledCall,
     inner_handler,
     set_inner_handler,
@@ -56,12 +57,19 @@ class WholeReads(OwnReads):
 
     Every rank has to call these functions, as gathering takes all of them. ``own`` is
     for functions of links that know that they have shards; None where nothing is
-    replaced.
+    replaced. A function that is recomputed leaves it to those that it calls how they
+    read its leaves.
     """
 
     def __init__(self, replaced: Mapping[int, Variable]) -> None:
         super().__init__(replaced)
         self.own = OwnReads(replaced) if replaced else None
+
+    def __call__(self, call: HandledCall) -> None:
+        if isinstance(call, FunctionCall) and getattr(call.node, "recomputes", False):
+            call.run()
+        else:
+            super().__call__(call)
 
     def _read(self, x: Any) -> Any:
         x = self._replaced.get(id(x), x)
