@@ -1,26 +1,19 @@
 #include "ops/reduction/reduction.h"
 
-#include <array>
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "devices/gil_release.h"
 #include "devices/rounding.h"
-#include "ops/reduction/reducers.h"
-#include "simd/blocked_loop.h"
-#include "simd/first_floats.h"
-#include "tensor/convert.h"
+#include "ops/reduction/cpu/argmax.h"
+#include "ops/reduction/cpu/extremes.h"
+#include "ops/reduction/cpu/near_sums.h"
 #include "tensor/strided_loop.h"
 
-namespace renga {
+namespace renga::reduction {
 namespace {
 
-using reducers::comparable, reducers::is_nan;
-
-template <class T>
-Compute<T> load(const std::byte* p) {
-  return static_cast<Compute<T>>(*reinterpret_cast<const T*>(p));
-}
 // Returns what R folds of an element.
 template <class T, class R>
 typename R::Value element(const std::byte* p) {
@@ -31,136 +24,6 @@ template <class R>
 constexpr bool sums_near =
     std::is_same_v<R, reducers::Sum<bfloat16>> || std::is_same_v<R, reducers::Sum<float16>> ||
     std::is_same_v<R, reducers::Sum<float>>;
-
-// Floats of 32 and 16 bits that adjoin, and those of rows, are summed up in float32, by at most so
-// many additions one after the other, whose sums are added in double: a sum differs from the exact
-// one by at most 8 units of 2^-24 of the sum of the numbers' magnitudes.
-constexpr int kNear = 7;
-
-// Floats as doubles, in one instruction; the compiler would use three for eight of them.
-template <class Target>
-using Singles [[gnu::vector_size(2 * Target::width)]] = float;
-template <class Target>
-[[gnu::always_inline]] inline auto in_double(const Singles<Target>& singles) {
-  typename simd::Vector<Target, double>::V v;
-#if defined(__x86_64__)
-  asm("vcvtps2pd %1, %0" : "=v"(v) : "v"(singles));
-#else
-  v = __builtin_convertvector(singles, decltype(v));
-#endif
-  return v;
-}
-
-// Adds the numbers of a vector to as many in double.
-template <class Target>
-[[gnu::always_inline]] inline void add_in_double(const simd::Vector<Target, float>& x, double* to) {
-  using D = simd::Vector<Target, double>;
-  Singles<Target> parts[2];
-  std::memcpy(parts, &x.v, sizeof parts);
-  for (int k = 0; k < 2; ++k) {
-    double* const at = to + k * D::width;
-    D::store(D::load(at) + in_double<Target>(parts[k]), at);
-  }
-}
-
-// Adds the sums of runs of n adjoining numbers to one result each: those of kNearLanes partial
-// results in float32 are put together, in pairs, to kLanes, which are added in double. Memory is
-// read in its order: the compiler would take one lane after the other of an unrolled loop.
-constexpr std::int64_t kLanes = 16, kNearLanes = 4 * kLanes, kNearRows = kNear - 1;
-constexpr std::int64_t kNearBlock = kNearRows * kNearLanes, kNearShortest = 2 * kNearLanes;
-template <class T>
-void add_near_runs(const std::byte* x, std::int64_t run_step, std::int64_t runs, std::int64_t n,
-                   double* to) {
-  simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
-    using V = simd::Vector<decltype(target), float>;
-    constexpr int count = kNearLanes / V::width, lane_count = kLanes / V::width;
-    for (std::int64_t k = 0; k < runs; ++k) {
-      const T* const run = reinterpret_cast<const T*>(x + k * run_step);
-      alignas(64) double lanes[kLanes] = {};
-      const auto add = [&](const T* from, std::int64_t rows) __attribute__((always_inline)) {
-        V near[count];
-        for (int j = 0; j < count; ++j) near[j] = V(V::load(from + j * V::width));
-#pragma GCC unroll 1
-        for (std::int64_t row = 1; row < rows; ++row) {
-#pragma GCC unroll 8
-          for (int j = 0; j < count; ++j) {
-            near[j] = near[j] + V(V::load(from + row * kNearLanes + j * V::width));
-          }
-        }
-        for (int half = count / 2; half >= lane_count; half /= 2) {
-          for (int j = 0; j < half; ++j) near[j] = near[j] + near[j + half];
-        }
-        for (int j = 0; j < lane_count; ++j) add_in_double(near[j], lanes + j * V::width);
-      };
-      std::int64_t i = 0;
-      for (; i + kNearBlock <= n; i += kNearBlock) add(run + i, kNearRows);
-      if (n - i >= kNearLanes) add(run + i, (n - i) / kNearLanes), i = n / kNearLanes * kNearLanes;
-      for (; i + kLanes <= n; i += kLanes) {
-        for (std::int64_t j = 0; j < kLanes; j += V::width) {
-          add_in_double(V(V::load(run + i + j)), lanes + j);
-        }
-      }
-      for (int half = kLanes / 2; half > 0; half /= 2) {
-        for (int l = 0; l < half; ++l) lanes[l] += lanes[l + half];
-      }
-      for (; i < n; ++i) lanes[0] += static_cast<double>(static_cast<float>(run[i]));
-      to[k] += lanes[0];
-    }
-  });
-}
-// Adds rows of n numbers, so many at a time, to n results; returns how many rows are left.
-constexpr std::int64_t kNearTogether = kNear + 1;
-template <class T>
-std::int64_t add_near_rows(const std::byte* x, std::int64_t row_step, std::int64_t rows,
-                           std::int64_t n, double* __restrict to) {
-  simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
-    using V = simd::Vector<decltype(target), float>;
-    for (std::int64_t row = 0; row + kNearTogether <= rows; row += kNearTogether) {
-      const std::byte* const first = x + row * row_step;
-      std::int64_t k = 0;
-      // Columns of `count` vectors, row by row, in the order of memory.
-      const auto take = [&]<int count>(std::integral_constant<int, count>)
-          __attribute__((always_inline)) {
-        for (; k + count * V::width <= n; k += count * V::width) {
-          const auto at = [&](int r, int j) __attribute__((always_inline)) {
-            const T* const from = reinterpret_cast<const T*>(first + r * row_step) + k;
-            return V(V::load(from + j * V::width));
-          };
-          V near[count];
-          for (int j = 0; j < count; ++j) near[j] = at(0, j);
-#pragma GCC unroll 1
-          for (int r = 1; r < kNearTogether; ++r) {
-#pragma GCC unroll 8
-            for (int j = 0; j < count; ++j) near[j] = near[j] + at(r, j);
-          }
-          for (int j = 0; j < count; ++j) add_in_double(near[j], to + k + j * V::width);
-        }
-      };
-      take(std::integral_constant<int, 8>{});
-      take(std::integral_constant<int, 4>{});
-      take(std::integral_constant<int, 2>{});
-      take(std::integral_constant<int, 1>{});
-      for (; k < n; ++k) {
-        const auto at = [=](int r) {
-          return static_cast<float>(reinterpret_cast<const T*>(first + r * row_step)[k]);
-        };
-        float near = at(0);
-#pragma GCC unroll 8
-        for (int r = 1; r < kNearTogether; ++r) near += at(r);
-        to[k] += static_cast<double>(near);
-      }
-    }
-  });
-  return rows % kNearTogether;
-}
-
-// Adjoining 16-bit floats are converted, so many at a time, to be folded as floats.
-constexpr std::int64_t kConverted = 4096, kFloat = sizeof(float);
-template <class T>
-const std::byte* converted(const std::byte* x, std::int64_t n, float* numbers) {
-  simd::convert(reinterpret_cast<const T*>(x), numbers, n);
-  return reinterpret_cast<const std::byte*>(numbers);
-}
 
 // Sums or products of runs of adjoining floats, by 32 partial results in vectors.
 template <class T, class R>
@@ -201,52 +64,6 @@ void fold_vectors(const std::byte* x, std::int64_t run_step, std::int64_t runs, 
       Value all = R::fold(to[k], simd::fold_lanes(parts[0], fold));
       for (; i < n; ++i) all = R::fold(all, reducers::element<R>(static_cast<Value>(run[i])));
       to[k] = all;
-    }
-  });
-}
-
-// The largest or smallest numbers of runs of adjoining floats; NaN of those that have one.
-template <class R, class C>
-void compare_vectors(const std::byte* x, std::int64_t run_step, std::int64_t runs, std::int64_t n,
-                     C* to) {
-  simd::dispatch_for<C>([=](auto target) __attribute__((always_inline)) {
-    using Target = decltype(target);
-    using V = simd::Vector<Target, C>;
-    const auto fold = [](const V& a, const V& b) __attribute__((always_inline)) {
-      return R::start < 0 ? max(a, b) : min(a, b);
-    };
-    const auto are_numbers = [](const V& a, const V& b) __attribute__((always_inline)) {
-      constexpr int kOrdered = 7;
-      if constexpr (Target::has_mask_registers) return V::M::template of<kOrdered>(a.v, b.v);
-      return (a == a) && (b == b);
-    };
-    const C nan = std::numeric_limits<C>::quiet_NaN();
-    for (std::int64_t k = 0; k < runs; ++k) {
-      const C* const run = reinterpret_cast<const C*>(x + k * run_step);
-      V best[2] = {V(R::start), V(R::start)};
-      auto held = best[0] == best[0];
-      std::int64_t i = 0;
-      // A mask that a loop carries waits in other registers: several vectors share one.
-      const auto take = [&]<int count>(std::integral_constant<int, count>)
-          __attribute__((always_inline)) {
-        for (; i + count * V::width <= n; i += count * V::width) {
-          V v[count];
-          for (int j = 0; j < count; ++j) v[j] = V(V::load(run + i + j * V::width));
-          auto all_held = are_numbers(v[0], v[1]);
-          for (int j = 2; j < count; j += 2) all_held = all_held && are_numbers(v[j], v[j + 1]);
-          held = held && all_held;
-          for (int j = 0; j < count; ++j) best[j % 2] = fold(v[j], best[j % 2]);
-        }
-      };
-      take(std::integral_constant<int, 8>{});
-      take(std::integral_constant<int, 2>{});
-      simd::for_vectors<Target>(
-          run + i, n - i,
-          R::start, [&](const V& v, std::int64_t, std::int64_t) __attribute__((always_inline)) {
-            held = held && (v == v);
-            best[0] = fold(v, best[0]);
-          });
-      to[k] = R::fold(to[k], all(held) ? simd::fold_lanes(fold(best[0], best[1]), fold) : nan);
     }
   });
 }
@@ -528,7 +345,7 @@ void reduce_by(const Loops& loops, const Array& x, const Axes& axes, const Array
 void reduce_cpu(Reduction map, const Array& x, const Axes& axes, const Array& y) {
   const GilRelease work(x.size());
   // Sums and products of unsigned integers are those of signed ones, bit by bit.
-  const Dtype dtype = map < Reduction::max ? signed_of(x.dtype()) : comparable(x.dtype());
+  const Dtype dtype = map < Reduction::max ? signed_of(x.dtype()) : reducers::comparable(x.dtype());
   visit_dtype(dtype, [&]<class T>(Type<T>) {
     if constexpr (!std::is_same_v<T, bool>) {
       reducers::visit_reducer<T>(map, [&]<class R>(Type<R>) {
@@ -539,114 +356,7 @@ void reduce_cpu(Reduction map, const Array& x, const Axes& axes, const Array& y)
   });
 }
 
-constexpr std::int64_t kArgColumns = 512;  // whose best numbers stay in the nearest cache
-constexpr std::int64_t kShortest = 32;     // run of floats that is worth the call for vectors
-
-// The first index of the largest or smallest number of a run.
-template <class T, bool largest>
-std::int32_t arg_of_run(const std::byte* x, std::int64_t step, std::int64_t n) {
-  auto best = load<T>(x);
-  std::int32_t at = 0;
-  for (std::int64_t i = 1; i < n; ++i) {
-    const auto v = load<T>(x + i * step);
-    const bool beaten = largest ? v <= best : v >= best;
-    if (!beaten && !is_nan(best)) {
-      best = v;
-      at = static_cast<std::int32_t>(i);
-    }
-  }
-  return at;
-}
-
-// The same for adjoining floats, a block at a time, whose best number is found in vectors: only the
-// block that has the best one of all is searched for its place.
-template <class T, bool largest>
-std::int32_t arg_of_floats(const T* x, std::int64_t n) {
-  using R = std::conditional_t<largest, reducers::Max<T>, reducers::Min<T>>;
-  constexpr std::int64_t kBlock = 1024;
-  T best = R::start;
-  const T* from = x;
-  for (std::int64_t i = 0; i < n && !is_nan(best); i += kBlock) {
-    T top = R::start;
-    const auto* const block = reinterpret_cast<const std::byte*>(x + i);
-    compare_vectors<R>(block, 0, 1, std::min(kBlock, n - i), &top);
-    if (largest ? !(top <= best) : !(top >= best)) best = top, from = x + i;
-  }
-  constexpr std::int64_t kGroup = 64;
-  for (const T* const end = x + n;; from += kGroup) {
-    const std::int64_t m = std::min(kGroup, end - from);
-    std::int64_t places = 0;
-    for (std::int64_t i = 0; i < m; ++i) places += is_nan(best) ? is_nan(from[i]) : from[i] == best;
-    if (places == 0) continue;
-    while (is_nan(best) ? !is_nan(*from) : *from != best) ++from;
-    return static_cast<std::int32_t>(from - x);
-  }
-}
-
-// Finds the first index of the largest or smallest number of each column of adjoining numbers, row
-// by row, without branches. The compiler makes vectors of this loop, but not of one over float16,
-// whose rows are converted first.
-template <class T, bool largest>
-void arg_of_rows(const std::byte* x, std::int64_t row_step, std::int64_t rows, std::int64_t n,
-                 std::int32_t* __restrict at) {
-  using Element = std::conditional_t<std::is_same_v<T, float16>, float, T>;
-  constexpr auto item = static_cast<int>(sizeof(Element));
-  [[maybe_unused]] float numbers[kArgColumns];
-  const auto elements_of = [&](const std::byte* row) {
-    if constexpr (std::is_same_v<T, Element>) return row;
-    if constexpr (!std::is_same_v<T, Element>) return converted<T>(row, n, numbers);
-  };
-  Compute<T> best[kArgColumns];
-  const std::byte* from = elements_of(x);
-  for (std::int64_t k = 0; k < n; ++k) {
-    best[k] = load<Element>(from + k * item);
-    at[k] = 0;
-  }
-  for (std::int64_t i = 1; i < rows; ++i) {
-    x += row_step;
-    from = elements_of(x);
-    for (std::int64_t k = 0; k < n; ++k) {
-      const Compute<T> v = load<Element>(from + k * item);
-      const bool is_better = !(largest ? v <= best[k] : v >= best[k]) & !is_nan(best[k]);
-      best[k] = is_better ? v : best[k];
-      at[k] = is_better ? static_cast<std::int32_t>(i) : at[k];
-    }
-  }
-}
-
-void arg_cpu(Reduction map, const Array& x, int axis, const Array& y) {
-  const GilRelease work(x.size());
-  const std::int64_t n = x.shape(axis), step = x.strides()[axis];
-  const Array rows = select_view(x, axis, 0);
-  visit_dtype(comparable(x.dtype()), [&]<class T>(Type<T>) {
-    const bool largest = map == Reduction::max;
-    const auto of_run = largest ? arg_of_run<T, true> : arg_of_run<T, false>;
-    const auto of_rows = largest ? arg_of_rows<T, true> : arg_of_rows<T, false>;
-    parallel_walk(make_loop<2>({&y, &rows}), n, [&](std::int64_t m, const auto& p, const auto& s) {
-      if (s[1] == sizeof(T) && s[0] == sizeof(std::int32_t)) {
-        for (std::int64_t j = 0; j < m; j += kArgColumns) {
-          of_rows(p[1] + j * s[1], step, n, std::min(kArgColumns, m - j),
-                  reinterpret_cast<std::int32_t*>(p[0]) + j);
-        }
-        return;
-      }
-      for (std::int64_t j = 0; j < m; ++j) {
-        auto& at = *reinterpret_cast<std::int32_t*>(p[0] + j * s[0]);
-        const std::byte* const run = p[1] + j * s[1];
-        if constexpr (std::is_floating_point_v<T>) {
-          if (step == sizeof(T) && n >= kShortest) {
-            const auto* const floats = reinterpret_cast<const T*>(run);
-            at = largest ? arg_of_floats<T, true>(floats, n) : arg_of_floats<T, false>(floats, n);
-            continue;
-          }
-        }
-        at = of_run(run, step, n);
-      }
-    });
-  });
-}
-
 [[maybe_unused]] const bool registered = reduction_kernels.add(0, {reduce_cpu, arg_cpu});
 
 }  // namespace
-}  // namespace renga
+}  // namespace renga::reduction

@@ -1,0 +1,134 @@
+// Sums of adjoining 16- and 32-bit floats: a few at a time in float32, and these sums in double.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "simd/blocked_loop.h"
+
+namespace renga::reduction {
+
+// Floats of 32 and 16 bits that adjoin, and those of rows, are summed up in float32, by at most so
+// many additions one after the other, whose sums are added in double: a sum differs from the exact
+// one by at most 8 units of 2^-24 of the sum of the numbers' magnitudes.
+constexpr int kNear = 7;
+
+// Floats as doubles, in one instruction; the compiler would use three for eight of them.
+template <class Target>
+using Singles [[gnu::vector_size(2 * Target::width)]] = float;
+template <class Target>
+[[gnu::always_inline]] inline auto in_double(const Singles<Target>& singles) {
+  typename simd::Vector<Target, double>::V v;
+#if defined(__x86_64__)
+  asm("vcvtps2pd %1, %0" : "=v"(v) : "v"(singles));
+#else
+  v = __builtin_convertvector(singles, decltype(v));
+#endif
+  return v;
+}
+
+// Adds the numbers of a vector to as many in double.
+template <class Target>
+[[gnu::always_inline]] inline void add_in_double(const simd::Vector<Target, float>& x, double* to) {
+  using D = simd::Vector<Target, double>;
+  Singles<Target> parts[2];
+  std::memcpy(parts, &x.v, sizeof parts);
+  for (int k = 0; k < 2; ++k) {
+    double* const at = to + k * D::width;
+    D::store(D::load(at) + in_double<Target>(parts[k]), at);
+  }
+}
+
+// Adds the sums of runs of n adjoining numbers to one result each: those of kNearLanes partial
+// results in float32 are put together, in pairs, to kLanes, which are added in double. Memory is
+// read in its order: the compiler would take one lane after the other of an unrolled loop.
+constexpr std::int64_t kLanes = 16, kNearLanes = 4 * kLanes, kNearRows = kNear - 1;
+constexpr std::int64_t kNearBlock = kNearRows * kNearLanes, kNearShortest = 2 * kNearLanes;
+template <class T>
+void add_near_runs(const std::byte* x, std::int64_t run_step, std::int64_t runs, std::int64_t n,
+                   double* to) {
+  simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
+    using V = simd::Vector<decltype(target), float>;
+    constexpr int count = kNearLanes / V::width, lane_count = kLanes / V::width;
+    for (std::int64_t k = 0; k < runs; ++k) {
+      const T* const run = reinterpret_cast<const T*>(x + k * run_step);
+      alignas(64) double lanes[kLanes] = {};
+      const auto add = [&](const T* from, std::int64_t rows) __attribute__((always_inline)) {
+        V near[count];
+        for (int j = 0; j < count; ++j) near[j] = V(V::load(from + j * V::width));
+#pragma GCC unroll 1
+        for (std::int64_t row = 1; row < rows; ++row) {
+#pragma GCC unroll 8
+          for (int j = 0; j < count; ++j) {
+            near[j] = near[j] + V(V::load(from + row * kNearLanes + j * V::width));
+          }
+        }
+        for (int half = count / 2; half >= lane_count; half /= 2) {
+          for (int j = 0; j < half; ++j) near[j] = near[j] + near[j + half];
+        }
+        for (int j = 0; j < lane_count; ++j) add_in_double(near[j], lanes + j * V::width);
+      };
+      std::int64_t i = 0;
+      for (; i + kNearBlock <= n; i += kNearBlock) add(run + i, kNearRows);
+      if (n - i >= kNearLanes) add(run + i, (n - i) / kNearLanes), i = n / kNearLanes * kNearLanes;
+      for (; i + kLanes <= n; i += kLanes) {
+        for (std::int64_t j = 0; j < kLanes; j += V::width) {
+          add_in_double(V(V::load(run + i + j)), lanes + j);
+        }
+      }
+      for (int half = kLanes / 2; half > 0; half /= 2) {
+        for (int l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+      }
+      for (; i < n; ++i) lanes[0] += static_cast<double>(static_cast<float>(run[i]));
+      to[k] += lanes[0];
+    }
+  });
+}
+// Adds rows of n numbers, so many at a time, to n results; returns how many rows are left.
+constexpr std::int64_t kNearTogether = kNear + 1;
+template <class T>
+std::int64_t add_near_rows(const std::byte* x, std::int64_t row_step, std::int64_t rows,
+                           std::int64_t n, double* __restrict to) {
+  simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
+    using V = simd::Vector<decltype(target), float>;
+    for (std::int64_t row = 0; row + kNearTogether <= rows; row += kNearTogether) {
+      const std::byte* const first = x + row * row_step;
+      std::int64_t k = 0;
+      // Columns of `count` vectors, row by row, in the order of memory.
+      const auto take = [&]<int count>(std::integral_constant<int, count>)
+          __attribute__((always_inline)) {
+        for (; k + count * V::width <= n; k += count * V::width) {
+          const auto at = [&](int r, int j) __attribute__((always_inline)) {
+            const T* const from = reinterpret_cast<const T*>(first + r * row_step) + k;
+            return V(V::load(from + j * V::width));
+          };
+          V near[count];
+          for (int j = 0; j < count; ++j) near[j] = at(0, j);
+#pragma GCC unroll 1
+          for (int r = 1; r < kNearTogether; ++r) {
+#pragma GCC unroll 8
+            for (int j = 0; j < count; ++j) near[j] = near[j] + at(r, j);
+          }
+          for (int j = 0; j < count; ++j) add_in_double(near[j], to + k + j * V::width);
+        }
+      };
+      take(std::integral_constant<int, 8>{});
+      take(std::integral_constant<int, 4>{});
+      take(std::integral_constant<int, 2>{});
+      take(std::integral_constant<int, 1>{});
+      for (; k < n; ++k) {
+        const auto at = [=](int r) {
+          return static_cast<float>(reinterpret_cast<const T*>(first + r * row_step)[k]);
+        };
+        float near = at(0);
+#pragma GCC unroll 8
+        for (int r = 1; r < kNearTogether; ++r) near += at(r);
+        to[k] += static_cast<double>(near);
+      }
+    }
+  });
+  return rows % kNearTogether;
+}
+
+}  // namespace renga::reduction
