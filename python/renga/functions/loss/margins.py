@@ -52,9 +52,10 @@ def hinge(
     if t.dtype.kind != "i":
         raise InvalidType(f"hinge: expected labels of integers, got {t.dtype}")
     t = checked_indices("hinge", "t", t, x.shape[1])
-    sign = numpy.ones(x.shape, x.dtype)
+    sign = _core.empty(x.shape, x.dtype)
+    sign[...] = 1
     sign[numpy.arange(len(t)), t] = -1
-    loss = _core.ops.relu(_core.ops.multiply(in_nominal_dtype(x), sign) + 1)
+    loss = _core.ops.relu(_core.ops.multiply(x, sign) + 1)
     if norm == "L2":
         loss = _core.ops.square(loss)
     return loss if reduce == "no" else average(_core.ops.sum(loss, 1))
@@ -92,7 +93,7 @@ def contrastive(
         raise InvalidType(f"contrastive: expected y of integers, got {y.dtype}")
     y = checked_indices("contrastive", "y", y, 2)
     ops = _core.ops
-    squares = ops.sum(ops.square(ops.subtract(in_nominal_dtype(x0), x1)), 1)
+    squares = ops.sum(ops.squared_difference(in_nominal_dtype(x0), x1), 1)
     # The square root has no derivative at 0; the gradient there is defined as 0.
     apart = squares.array > 0
     root = ops.sqrt(ops.where(apart, squares, numpy.ones(y.shape, x0.dtype)))
@@ -124,8 +125,8 @@ def triplet(
         raise ValueError(f"triplet: expected a positive margin, got {margin}")
     check_alike("triplet", anchor, positive, negative)
     ops, anchor = _core.ops, in_nominal_dtype(anchor)
-    near = ops.square(ops.subtract(anchor, positive))
-    far = ops.square(ops.subtract(anchor, negative))
+    near = ops.squared_difference(anchor, positive)
+    far = ops.squared_difference(anchor, negative)
     return reduced(ops.relu(ops.sum(near - far, 1) + margin), reduce)
 
 

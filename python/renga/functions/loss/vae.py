@@ -36,8 +36,8 @@ def gaussian_kl_divergence(
     check_floats("gaussian_kl_divergence", mean, ln_var)
     ops = _core.ops
     mean, ln_var = in_nominal_dtype(mean), in_nominal_dtype(ln_var)
-    loss = (ops.square(mean) + ops.exp(ln_var) - ln_var - 1) * 0.5
-    return reduced(loss, reduce)
+    loss = ops.square(mean) + (ops.expm1(ln_var) - ln_var)
+    return reduced(loss, reduce) * 0.5
 
 
 def bernoulli_nll(x: ArrayLike, y: ArrayLike, reduce: str = "sum") -> Variable:
@@ -71,8 +71,8 @@ def gaussian_nll(
     x, mean = _as_array(x, ln_var), _as_array(mean, ln_var)
     check_floats("gaussian_nll", x, mean, ln_var)
     ops, ln_var = _core.ops, in_nominal_dtype(ln_var)
-    distance = ops.square(ops.subtract(in_nominal_dtype(x), mean)) * ops.exp(-ln_var)
-    return reduced((distance + ln_var + math.log(2 * math.pi)) * 0.5, reduce)
+    distance = ops.squared_difference(in_nominal_dtype(x), mean) * ops.exp(-ln_var)
+    return reduced(distance + ln_var + math.log(2 * math.pi), reduce) * 0.5
 
 
 def _as_array(x: Any, beside: Any) -> Any:

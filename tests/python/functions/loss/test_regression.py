@@ -121,6 +121,14 @@ def test_densities(reduce):
     )
 
 
+def test_the_divergence_of_almost_standard_distributions_is_accurate():
+    means, logarithms = numpy.full(100, 1e-4, "f"), numpy.full(100, 2e-3, "f")
+    m, v = means.astype("d"), logarithms.astype("d")
+    exact = (m**2 + numpy.expm1(v) - v) / 2
+    loss = F.gaussian_kl_divergence(means, logarithms)
+    numpy.testing.assert_allclose(loss.array, exact.sum(), rtol=1e-3)
+
+
 def test_equal_pairs_have_a_zero_gradient():
     v = renga.Variable(x)
     loss = F.contrastive(v, x, same)
