@@ -24,6 +24,12 @@ void PackedWeightCache::clear() {
   packings_.clear();
 }
 
+Array kept_or_packed(PackedWeightCache* cache, const PackedWeightCache::Key& key,
+                     const std::function<Array()>& pack) {
+  const Array kept = cache != nullptr ? cache->get(key, pack) : Array();
+  return kept.defined() ? kept : pack();
+}
+
 Ref<PackedWeightCache> packed_weight_cache(const Variable& W, std::int64_t numbers, bool training) {
   constexpr std::int64_t kFewNumbers = 2048;
   if (training && numbers > kFewNumbers) return nullptr;

@@ -52,22 +52,6 @@ struct LeakyRelu {
   }
 };
 
-template <class S>
-struct ClippedRelu {
-  RENGA_INLINE static constexpr bool is_none() { return false; }
-  S limit;
-  template <class T, class L, class V>
-  RENGA_INLINE V value(L, const V& v) const {
-    const V least = v < V{} ? V{} : v;
-    return least > V{} + limit ? V{} + limit : least;
-  }
-  template <class T, class L, class V>
-  RENGA_INLINE V gradient(L, const V& y, const V& gy) const {
-    const V below = y < V{} + limit ? gy : V{};
-    return y > V{} ? below : V{};
-  }
-};
-
 // None, ReLU or clipped ReLU without branches: numbers within bounds, and NaN, stay as they are.
 template <class S>
 struct Clamp {
@@ -76,6 +60,21 @@ struct Clamp {
   RENGA_INLINE V value(L, const V& v) const {
     const V above = v < V{} + least ? V{} + least : v;
     return above > V{} + most ? V{} + most : above;
+  }
+};
+
+template <class S>
+struct ClippedRelu {
+  RENGA_INLINE static constexpr bool is_none() { return false; }
+  S limit;
+  template <class T, class L, class V>
+  RENGA_INLINE V value(L l, const V& v) const {
+    return Clamp<S>{0, limit}.template value<T>(l, v);
+  }
+  template <class T, class L, class V>
+  RENGA_INLINE V gradient(L, const V& y, const V& gy) const {
+    const V below = y < V{} + limit ? gy : V{};
+    return y > V{} ? below : V{};
   }
 };
 

@@ -211,13 +211,10 @@ bool multiplies_pixels(const Problem& problem) {
 Array transposed_weights(const Problem& problem) {
   constexpr std::int64_t kTransposed = -1;  // sets the key apart from those of oneDNN's layouts
   const Array& W = problem.W;
-  const auto transpose = [&] {
+  return kept_or_packed(problem.cache, {kTransposed}, [&] {
     return contiguous(
         transpose_view(reshape_view(contiguous(W), {W.shape(0), W.shape(1)}), {1, 0}));
-  };
-  const Array kept =
-      problem.cache != nullptr ? problem.cache->get({kTransposed}, transpose) : Array();
-  return kept.defined() ? kept : transpose();
+  });
 }
 
 // The pixels [begin, begin + count) of y, given transposed weights.

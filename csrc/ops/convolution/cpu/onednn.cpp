@@ -223,8 +223,7 @@ Array packed_weights(const Plan& plan, const Array& W, PackedWeightCache* cache)
     plan.bring(1, W.data(), packed.data());
     return packed;
   };
-  const Array cached = cache != nullptr ? cache->get(plan.inside_key(1), pack) : Array();
-  return cached.defined() ? cached : pack();
+  return kept_or_packed(cache, plan.inside_key(1), pack);
 }
 
 // The plan for one sample, on each of them with one thread: so the bits of a sum do not depend on

@@ -156,15 +156,10 @@ void convolve(const Problem& problem, const Array& bias) {
   const Rows rows = best_rows(geometry, whole);
   const bool gathered = rows == Rows::gathered;
   const FilterPanels layout(geometry, gathered);
-  const auto pack = [&] {
-    return pack_filter(contiguous(problem.W), geometry, backward, layout, gathered);
-  };
-  Array panels;
-  if (problem.cache != nullptr) {
-    constexpr std::int64_t kLayout = -2;  // no other packing begins so
-    panels = problem.cache->get({kLayout, backward, gathered, geometry.groups}, pack);
-  }
-  if (!panels.defined()) panels = pack();
+  constexpr std::int64_t kLayout = -2;  // no other packing begins so
+  const Array panels = kept_or_packed(
+      problem.cache, {kLayout, backward, gathered, geometry.groups},
+      [&] { return pack_filter(contiguous(problem.W), geometry, backward, layout, gathered); });
   const Array source = pixel_rows(problem.first());
   const ChannelsLastOutput output(problem.result());
   visit_numbers(source, [&]<class T>(const T*) {
