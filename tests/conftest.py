@@ -41,6 +41,8 @@ if _UNDER_MPIEXEC:
     # Two processes share memory, more send messages. Threads do it the other way.
     _KINDS = ["mpi"] if os.environ["OMPI_COMM_WORLD_SIZE"] == "2" else ["messages"]
     _SOME: list[Any] = ["mpi"]
+    if os.environ["OMPI_COMM_WORLD_SIZE"] == "2":
+        _OF_RANKS.remove("some_ranks")  # two threads and three processes run these
     _SEPARATE = ALL_KINDS
 else:
     ALL_KINDS = [
@@ -55,7 +57,7 @@ else:
         *((3, "messages", 1), (4, "messages", 1)),
     ]
     _KINDS = [kind for kind in ALL_KINDS if kind not in _REPEATED]
-    _SOME = [(2, "messages", 1), (3, "shared memory", 1), (4, "shared memory", 2)]
+    _SOME = [(2, "messages", 1), (4, "shared memory", 2)]  # three processes are others
     _SEPARATE = [(n, _SIMULATED, 1) for n in (1, 2, 3, 4)]
 
 # The tests' CUDA devices: the plugin as C++ on a stand-in for CUDA
@@ -152,7 +154,10 @@ def several_ranks(request: pytest.FixtureRequest) -> Callable[..., list[Any]]:
 
 @pytest.fixture(params=_SOME, ids=kind_name)
 def some_ranks(request: pytest.FixtureRequest) -> Callable[..., list[Any]]:
-    """``ranks`` of few kinds, for details of what is tested on all kinds elsewhere."""
+    """``ranks`` for details of what is tested on all kinds elsewhere.
+
+    Each number of ranks has one kind: two and four are threads, three are processes.
+    """
     return runner(request.param)
 
 
