@@ -25,6 +25,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 FEATURES = """
 tied parameter / one link under two names / parameter used beside its link /
 lazily shaped parameter / empty parameter / 0-d parameter /
+one slope for all channels /
 parameter that some steps do not use / parameter that some ranks do not use /
 frozen before the first update / frozen and unfrozen later / rate of one parameter /
 hyperparameter of one parameter / LoRA / rate changed on the way / weight decay /

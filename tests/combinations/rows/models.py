@@ -162,6 +162,20 @@ class Scalar(Row):
             return y * F.broadcast_to(scale, y.shape)
 
 
+class OneSlope(Row):
+    """A number that is learnt beside activations, whose gradient is a sum over them."""
+
+    name = "one slope for all channels"
+
+    def build(self, model):
+        with model.init_scope():
+            model.slope = L.PReLU()
+
+    class Mixin:
+        def middle(self, h):
+            return super().middle(self.slope(h))
+
+
 class SometimesUsed(Row):
     """Every second step does not use a link."""
 

@@ -131,7 +131,8 @@ def test_a_backward_pass_from_a_direct_call(some_ranks):
     check_refused(some_ranks, act, r"backward pass by train_batch\(\)")
 
 
-def test_a_cut_between_the_calls_of_a_normalization():
+@pytest.mark.parametrize("wrap", [lambda f, x: f(x), F.forget], ids=["", "forget"])
+def test_a_cut_between_the_calls_of_a_normalization(wrap):
     """Whose running statistics one stage has to have."""
 
     class Twice(Layers):
@@ -142,7 +143,7 @@ def test_a_cut_between_the_calls_of_a_normalization():
 
         def predict(self, x):
             h = F.tanh(self.b(self.norm(self.a(x))))
-            return self.d(self.norm(self.c(h)))
+            return self.d(wrap(self.norm, self.c(h)))
 
     def run(comm):
         with pytest.raises(ValueError, match="no cut between the calls of /norm"):

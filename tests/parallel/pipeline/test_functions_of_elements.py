@@ -65,8 +65,9 @@ class Between(renga.Chain):
         return F.mean(F.tanh(self.last(F.reshape(y, (len(y), -1)))) ** 2)
 
 
+@pytest.mark.parametrize("recompute", ["none", "all"])
 @pytest.mark.parametrize("name", [*FUNCTIONS, *LINKS])
-def test_equal_one_process(name):
+def test_equal_one_process(name, recompute):
     make = {**FUNCTIONS, **LINKS}[name]
     xs = np.random.RandomState(0).normal(0, 1, (2, 3, 4, 4, 4))
 
@@ -87,7 +88,8 @@ def test_equal_one_process(name):
             model = Between(make)
             model(xs[0])
             renga.serializers.NpzDeserializer(begin).load(model)
-            pipeline = Pipeline(model, comm, xs[0], stages=["/last"])
+            options = {"stages": ["/last"], "recompute": recompute}
+            pipeline = Pipeline(model, comm, xs[0], **options)
             optimizer = MomentumSGD(0.1).setup(pipeline)
             for x in xs:
                 pipeline.train_batch(optimizer, model, (x,))

@@ -215,8 +215,8 @@ def _constrain_call(
 def _constrain(function: Call, groups: LayoutGroups) -> None:
     """A function outside of the links keeps a sharded layout, or excludes it."""
     ys = function.results
-    # Scalars are the same on every rank.
-    xs = [x for x in function.operands if x.ndim > 0 and set(x.shape) != {1}]
+    # Numbers are the same on every rank; a gradient would be that of a shard.
+    xs = [x for x in function.operands if x.requires_grad or not set(x.shape) <= {1}]
     values = [*xs, *ys]
     are_computed = all(x.is_inner for x in xs)
     possible = []

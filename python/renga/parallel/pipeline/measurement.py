@@ -15,6 +15,7 @@ import numpy
 
 from renga import _core
 from renga.communicators import Communicator
+from renga.core.around_call import HandledCall, run_within, surrounding
 from renga.core.backend import get_array_types
 from renga.core.gradients import backward
 from renga.core.link import Link
@@ -101,7 +102,7 @@ def measure(
     """
     owner_of = owners(model)
     recorder = Recorder(model)
-    with recorder:
+    with surrounding(_AsInAStage()), recorder:
         program(*inputs)
     used = [id(value.variable) for value in recorder.program.values]
     paths = list(dict.fromkeys(owner_of[i] for i in used if i in owner_of))
@@ -140,7 +141,7 @@ def _step(
         _ = param.array  # may have been written to from now on, as by an update
     for _ in range(micro_batches):
         recorder = Recorder(model, timed=True, now=now)
-        with recorder:
+        with surrounding(_AsInAStage()), recorder:
             result = leaves(program(*inputs))
         step.add_forward(recorder.program)
         ys = [y for y in result if isinstance(y, Variable) and y.requires_grad]
@@ -148,6 +149,20 @@ def _step(
             y.grad = y.xp.ones_like(y.array)
             step.add_backward(recorder, y)
     return step
+
+
+class _AsInAStage:
+    """Around the calls of a program that runs as its stages will: nothing recomputes.
+
+    The values of a function that is computed again begin a graph of their own, in which
+    links would be in other segments.
+    """
+
+    is_divided = True
+
+    def __call__(self, call: HandledCall) -> None:
+        """Runs a call."""
+        run_within(_core.default_around_call(), call)
 
 
 class _MeasuredStep:

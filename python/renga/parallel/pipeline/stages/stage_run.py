@@ -14,7 +14,7 @@ from renga import _core
 from renga.core import reporter
 from renga.core.around_call import FunctionCall, map_variables, surrounding
 from renga.core.backend import get_array_types
-from renga.core.configuration import no_backprop_mode
+from renga.core.configuration import force_backprop_mode, no_backprop_mode
 from renga.core.gradients import backward
 from renga.core.parameter import as_operand
 from renga.core.types import Array
@@ -309,7 +309,8 @@ class StageRun:
 
 
 def _on_identities(call: FunctionCall) -> Any:
-    with surrounding(None):
+    """The result for other elements; which outputs can have gradients is known, too."""
+    with surrounding(None), force_backprop_mode():
         result = call.result_of(
             [
                 Variable(_identities(x.shape, x.dtype), requires_grad=True)
