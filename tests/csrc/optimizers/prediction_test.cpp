@@ -7,6 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "floats.h"
+
 namespace renga {
 namespace {
 
@@ -25,24 +27,6 @@ Array make(std::int64_t n, Dtype dtype, std::int64_t step, double phase) {
   return x;
 }
 
-std::vector<double> values(const Array& x) {
-  const Array y = contiguous(cast(x, Dtype::float64));
-  return {y.as<double>(), y.as<double>() + y.size()};
-}
-
-double tolerance(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::float16:
-      return 2e-3;
-    case Dtype::bfloat16:
-      return 2e-2;
-    case Dtype::float32:
-      return 1e-6;
-    default:
-      return 1e-14;
-  }
-}
-
 // The largest difference from x + 3 · 0.25 d.
 double error_of_three_steps(const Array& y, const Array& x, const Array& d) {
   const auto actual = values(y), from = values(x), step = values(d);
@@ -52,8 +36,6 @@ double error_of_three_steps(const Array& y, const Array& x, const Array& d) {
   }
   return worst;
 }
-
-constexpr Dtype kFloats[] = {Dtype::float16, Dtype::bfloat16, Dtype::float32, Dtype::float64};
 
 }  // namespace
 

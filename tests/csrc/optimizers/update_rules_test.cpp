@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "floats.h"
+
 namespace renga {
 namespace {
 
@@ -25,29 +27,9 @@ Array make(std::int64_t n, Dtype dtype, std::int64_t step, double first, double 
   return x;
 }
 
-std::vector<double> values(const Array& x) {
-  const Array y = contiguous(cast(x, Dtype::float64));
-  return {y.as<double>(), y.as<double>() + y.size()};
-}
-
-double tolerance(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::float16:
-      return 2e-3;
-    case Dtype::bfloat16:
-      return 2e-2;
-    case Dtype::float32:
-      return 1e-6;
-    default:
-      return 1e-14;
-  }
-}
-
 void sgd(const Array& x, const Gradient& g, double lr) {
   update(rule_index("sgd"), x, g, {}, {{lr}});
 }
-
-constexpr Dtype kFloats[] = {Dtype::float16, Dtype::bfloat16, Dtype::float32, Dtype::float64};
 
 }  // namespace
 
