@@ -83,7 +83,7 @@ struct Algorithm {
   // The time of a problem that it supports, compared with that of other algorithms.
   double (*cost)(const Problem& problem) = nullptr;
   void (*run)(const Problem& problem, const Epilogue& epilogue);
-  // Whether it adds the epilogue's bias, which is dense and in float32, to an image, whether it
+  // Whether it adds the epilogue's bias, which is dense and of W's dtype, to an image, whether it
   // calls the epilogue's pass for parts of an image, and whether it adds a weight gradient to what
   // is in the result. What it does not do is left to the caller.
   bool adds_bias = false, has_parts = false, adds_weight_grad = false;

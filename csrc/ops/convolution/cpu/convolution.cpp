@@ -33,7 +33,7 @@ Epilogue convolve(const Problem& given, Epilogue epilogue) {
   }
   Epilogue now;
   if (algorithm->adds_bias && epilogue.bias.defined()) {
-    now.bias = contiguous(cast(std::exchange(epilogue.bias, Array()), Dtype::float32));
+    now.bias = contiguous(cast(std::exchange(epilogue.bias, Array()), problem.W.dtype()));
   }
   if (algorithm->has_parts && !has_planes && !epilogue.bias.defined()) {
     std::swap(now.pass, epilogue.pass);
@@ -58,7 +58,8 @@ bool add_weight_grad(const Problem& given) {
 }
 
 bool prefers_channels_last(const Problem& problem) {
-  return has_common_images(problem) && !is_forward_depthwise(problem);
+  return problem.x.dtype() == Dtype::float64 ||
+         (has_common_images(problem) && !is_forward_depthwise(problem));
 }
 
 }  // namespace

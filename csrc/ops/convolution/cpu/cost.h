@@ -15,23 +15,27 @@ namespace renga::convolution {
 inline double no_cost(const Problem&) { return 0; }
 inline double highest_cost(const Problem&) { return std::numeric_limits<double>::infinity(); }
 
-// Whether images are of float32 or bfloat16, with two axes of pixels or up to `most`, products are
-// of one of the two, and a problem's extents and options are small enough for kernels that multiply
-// them as 32-bit ints.
-inline bool is_common(const Problem& problem, int most = 2) {
+// Whether there are two axes of pixels or up to `most`, and a problem's extents and options are
+// small enough for kernels that multiply them as 32-bit ints.
+inline bool has_common_extents(const Problem& problem, int most = 2) {
   constexpr std::int64_t kLargestOption = 1 << 15, kLargestExtent = 1 << 30;
   const auto within = [](std::span<const std::int64_t> numbers, std::int64_t largest) {
     return std::all_of(numbers.begin(), numbers.end(), [=](auto n) { return n <= largest; });
   };
   const auto& [stride, pad, dilate, groups] = problem.window;
   const Array &x = problem.x, &y = problem.y;
-  return (x.dtype() == Dtype::float32 || x.dtype() == Dtype::bfloat16) && x.ndim() <= 2 + most &&
-         problem.arithmetic != Arithmetic::bf16x3 &&
-         within({stride.begin(), stride.end()}, kLargestOption) &&
+  return x.ndim() <= 2 + most && within({stride.begin(), stride.end()}, kLargestOption) &&
          within({pad.begin(), pad.end()}, kLargestOption) &&
          within({dilate.begin(), dilate.end()}, kLargestOption) &&
          within({x.shape().begin() + 2, x.shape().end()}, kLargestExtent) &&
          within({y.shape().begin() + 2, y.shape().end()}, kLargestExtent);
+}
+
+// Whether, besides, images are of float32 or bfloat16 and products of one of the two.
+inline bool is_common(const Problem& problem, int most = 2) {
+  const Dtype dtype = problem.x.dtype();
+  return (dtype == Dtype::float32 || dtype == Dtype::bfloat16) &&
+         problem.arithmetic != Arithmetic::bf16x3 && has_common_extents(problem, most);
 }
 
 inline std::int64_t channel_pairs(const Problem& problem) {

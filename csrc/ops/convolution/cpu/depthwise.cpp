@@ -1,12 +1,15 @@
 // Depthwise convolution: each channel has a filter of its own. There are only as many
 // multiplications per pixel as kernel offsets, so the time is that of reading and writing each
-// pixel once. Products and sums are in float32. Results do not depend on the number of threads.
+// pixel once. Products and sums are in float32, or in float64 for such images. Results do not
+// depend on the number of threads.
+#include "ops/convolution/convolution.h"
 #include "ops/convolution/cpu/channels_last.h"
 #include "ops/convolution/cpu/cost.h"
 #include "ops/convolution/cpu/depthwise_gather.h"
 #include "ops/convolution/cpu/depthwise_planes.h"
 #include "ops/convolution/cpu/depthwise_weight_grad.h"
 #include "ops/convolution/cpu/selection.h"
+#include "ops/elementwise/elementwise.h"
 
 namespace renga::convolution {
 namespace {
@@ -15,12 +18,14 @@ using depthwise::ColumnPattern;
 using depthwise::GatherKernel;
 using depthwise::PackedFilters;
 using depthwise::PlaneKernel;
+using depthwise::Sum;
 using depthwise::WeightGradKernel;
 
 // One number per channel, and zeros up to a whole block of channels.
 Array initial_sums(const Problem& problem, const Array& bias) {
   const std::int64_t channels = problem.result().shape(1);
-  const Array sums = zeros({round_up(channels, PackedFilters::kBlock)}, Dtype::float32);
+  const std::int64_t size = round_up(channels, PackedFilters<float>::kBlock);
+  const Array sums = zeros({size}, problem.W.dtype());
   if (bias.defined()) copy(bias, slice_view(sums, 0, 0, channels));
   return sums;
 }
@@ -28,7 +33,7 @@ Array initial_sums(const Problem& problem, const Array& bias) {
 void convolve_planes(const Problem& problem, const Array& bias) {
   const ChannelsLastOutput output(problem.y);
   const Array x = contiguous(problem.x);
-  const PackedFilters filters(problem.W);
+  const PackedFilters<float> filters(problem.W);
   const Array initial = initial_sums(problem, bias);
   if (x.dtype() == Dtype::bfloat16) {
     PlaneKernel<bfloat16>(problem, x, filters, initial, output.dense()).run();
@@ -50,46 +55,91 @@ ColumnPattern pattern_of(const Problem& problem) {
   return pattern;
 }
 
+bool reads_planes(const Problem& problem) {
+  return problem.pass == Pass::forward && problem.x.dtype() != Dtype::float64 &&
+         !is_channels_last(problem.x);
+}
+
+// Calls body(Pixel{}) with the images' type.
+template <class Body>
+void with_pixel(Dtype dtype, const Body& body) {
+  if (dtype == Dtype::bfloat16) return body(bfloat16{});
+  if (dtype == Dtype::float64) return body(double{});
+  body(float{});
+}
+
 // Forward and input gradient.
 void gather(const Problem& problem, const Epilogue& epilogue) {
   const bool forward = problem.pass == Pass::forward;
-  if (forward && !is_channels_last(problem.x)) return convolve_planes(problem, epilogue.bias);
+  if (reads_planes(problem)) return convolve_planes(problem, epilogue.bias);
   const IndexMap map = forward ? map_y_to_x(problem) : map_x_to_y(problem);
   const ColumnPattern pattern = pattern_of(problem);
   const ChannelsLastOutput output(problem.result());
   const Array input = dense_channels_last(problem.first());
-  const PackedFilters filters(problem.W);
   const Array initial = initial_sums(problem, epilogue.bias);
-  if (input.dtype() == Dtype::bfloat16) {
-    GatherKernel<bfloat16>(input, filters, map, pattern, output.dense(), initial)
-        .run(epilogue.pass);
-  } else {
-    GatherKernel<float>(input, filters, map, pattern, output.dense(), initial).run(epilogue.pass);
-  }
+  with_pixel(input.dtype(), [&]<class Pixel>(Pixel) {
+    const PackedFilters<Sum<Pixel>> filters(problem.W);
+    GatherKernel<Pixel>(input, filters, map, pattern, output.dense(), initial).run(epilogue.pass);
+  });
   output.finish();
 }
 
 void weight_grad(const Problem& problem) {
   const IndexMap map = map_y_to_x(problem);
   const Array x = dense_channels_last(problem.x), gy = dense_channels_last(problem.y);
-  const Array sums = x.dtype() == Dtype::bfloat16
-                         ? WeightGradKernel<bfloat16>(gy, x, map, problem.window).run()
-                         : WeightGradKernel<float>(gy, x, map, problem.window).run();
-  copy(transpose_view(sums, {1, 0}), reshape_view(problem.W, {sums.shape(1), sums.shape(0)}));
+  with_pixel(x.dtype(), [&]<class Pixel>(Pixel) {
+    const Array sums = WeightGradKernel<Pixel>(gy, x, map, problem.window).run();
+    copy(transpose_view(sums, {1, 0}), reshape_view(problem.W, {sums.shape(1), sums.shape(0)}));
+  });
 }
 
-bool supports(const Problem& problem) { return is_common(problem) && is_depthwise(problem); }
+// The filters of each channel of x.
+std::int64_t multiplier(const Problem& problem) {
+  return problem.W.shape(0) / problem.window.groups;
+}
+
+bool supports(const Problem& problem) {
+  if (problem.x.dtype() != Dtype::float64) return is_common(problem) && is_depthwise(problem);
+  return has_common_extents(problem) && problem.window.groups > 1 && problem.W.shape(1) == 1;
+}
 
 // For large kernels oneDNN is faster than an inner loop that loads pixels again for each kernel
-// offset; its depthwise weight gradient takes five times as long as renga's.
+// offset; its depthwise weight gradient takes five times as long as renga's. It has no float64.
 double cost(const Problem& problem) {
-  const bool is_fastest = problem.pass == Pass::weight_grad || problem.W.shape(3) <= 3 ||
+  const bool is_fastest = problem.x.dtype() == Dtype::float64 ||
+                          problem.pass == Pass::weight_grad || problem.W.shape(3) <= 3 ||
                           depthwise::is_adjoining(pattern_of(problem), problem.W.shape(3));
   return is_fastest ? no_cost(problem) : highest_cost(problem);
 }
 
-void run(const Problem& problem, const Epilogue& epilogue) {
+void run_each(const Problem& problem, const Epilogue& epilogue) {
   problem.pass == Pass::weight_grad ? weight_grad(problem) : gather(problem, epilogue);
+}
+
+// With several filters per channel, x is repeated for each of them, or the sum of the gradients of
+// such a repeated x is taken.
+void run(const Problem& problem, const Epilogue& epilogue) {
+  const std::int64_t count = multiplier(problem), channels = problem.window.groups;
+  if (count == 1) return run_each(problem, epilogue);
+  const bool is_written = problem.pass == Pass::input_grad;
+  const Array x = channels_last_view(problem.x);
+  const Array repeated = empty({x.shape(0), x.shape(1), x.shape(2), channels, count}, x.dtype());
+  if (!is_written)
+    copy(broadcast_view("convolution", expand_view(x, 4), repeated.shape()), repeated);
+  const Array image = transpose_view(
+      reshape_view(repeated, {x.shape(0), x.shape(1), x.shape(2), channels * count}), {0, 3, 1, 2});
+  Window window = problem.window;
+  window.groups = channels * count;
+  const Problem each{problem.pass, image, problem.W, problem.y, window};
+  if (!is_written) return run_each(each, epilogue);
+  run_each(each, {});
+  const auto& kernels = elementwise_kernels.on(x.device());
+  copy(select_view(repeated, 4, 0), x);
+  for (std::int64_t i = 1; i < count; ++i) {
+    kernels.binary(Binary::add, 0, x, select_view(repeated, 4, i), x);
+  }
+  if (epilogue.bias.defined()) add_bias(problem.x, epilogue.bias);
+  if (epilogue.pass) epilogue.pass(0, problem.x.size());
 }
 
 }  // namespace

@@ -11,12 +11,16 @@
 
 namespace renga::convolution::depthwise {
 
+// What pixels are multiplied and summed in.
+template <class Pixel>
+using Sum = std::conditional_t<std::is_same_v<Pixel, double>, double, float>;
+
 // What adjoining columns read of a row of the input.
 template <class Pixel>
 struct RowRead {
-  const Pixel* pixels;   // the first pixel, if it were inside of the row
-  const float* weights;  // of a row of the kernel, as PackedFilters has them
-  bool is_far;           // whether it is to be prefetched
+  const Pixel* pixels;        // the first pixel, if it were inside of the row
+  const Sum<Pixel>* weights;  // of a row of the kernel, as PackedFilters has them
+  bool is_far;                // whether it is to be prefetched
 };
 
 struct ColumnRead {
@@ -31,8 +35,9 @@ template <class Target>
 inline constexpr int kColumnsAtOnce = Target::width == 16 ? 8 : 4;
 
 template <class Target, class Pixel>
-[[gnu::always_inline]] inline simd::Floats<Target> load_present(const Pixel* from, int present) {
-  if constexpr (std::is_same_v<Pixel, float>) {
+[[gnu::always_inline]] inline typename simd::Vector<Target, Sum<Pixel>>::V load_present(
+    const Pixel* from, int present) {
+  if constexpr (std::is_same_v<Pixel, Sum<Pixel>>) {
     return simd::load_first<Target>(from, present);
   } else {
     Pixel some[Target::width] = {};
@@ -45,18 +50,21 @@ template <class Target, class Pixel>
 template <class Target, int taps, int step, bool is_whole, class Pixel>
 [[gnu::always_inline]] inline void convolve_channels(std::span<const RowRead<Pixel>> rows,
                                                      const ColumnRead& read, std::int64_t c,
-                                                     int present, const float* bias, Pixel* to) {
+                                                     int present, const Sum<Pixel>* bias,
+                                                     Pixel* to) {
+  using L = simd::Vector<Target, Sum<Pixel>>;
+  using V = typename L::V;
   constexpr int group = kColumnsAtOnce<Target>, reads = (group - 1) * step + taps;
   constexpr std::int64_t block = 16;
-  simd::Floats<Target> sums[group];
+  V sums[group];
 #pragma GCC unroll 8
-  for (int i = 0; i < group; ++i) sums[i] = simd::load_floats<Target>(bias + c);
+  for (int i = 0; i < group; ++i) sums[i] = L::load(bias + c);
   for (const RowRead<Pixel>& row : rows) {
-    const float* const weights = row.weights + c / block * read.block_step + c % block;
-    simd::Floats<Target> w[taps];
+    const Sum<Pixel>* const weights = row.weights + c / block * read.block_step + c % block;
+    V w[taps];
 #pragma GCC unroll 8
     for (int k = 0; k < taps; ++k) {
-      w[k] = simd::load_floats<Target>(weights + (read.is_reversed ? taps - 1 - k : k) * block);
+      w[k] = L::load(weights + (read.is_reversed ? taps - 1 - k : k) * block);
     }
     const Pixel* from = row.pixels + c;
     // The next columns are too far apart for the hardware prefetcher.
@@ -69,9 +77,9 @@ template <class Target, int taps, int step, bool is_whole, class Pixel>
 #pragma GCC unroll 24
     for (int j = 0; j < reads; ++j, from += read.channels) {
       if (j < read.begin || j >= read.end) continue;
-      simd::Floats<Target> x;
+      V x;
       if constexpr (is_whole) {
-        x = simd::load_floats<Target>(from);
+        x = L::load(from);
       } else {
         x = load_present<Target>(from, present);
       }
@@ -89,8 +97,8 @@ template <class Target, int taps, int step, bool is_whole, class Pixel>
     Pixel* const pixel = to + i * read.channels + c;
     if (read.is_far) __builtin_prefetch(pixel + group * read.channels, 1);
     if constexpr (is_whole) {
-      simd::store_floats<Target>(sums[i], pixel);
-    } else if constexpr (std::is_same_v<Pixel, float>) {
+      L::store(sums[i], pixel);
+    } else if constexpr (std::is_same_v<Pixel, Sum<Pixel>>) {
       simd::store_first<Target>(sums[i], pixel, present);
     } else {
       Pixel some[Target::width];
@@ -102,9 +110,9 @@ template <class Target, int taps, int step, bool is_whole, class Pixel>
 
 template <class Target, int taps, int step, class Pixel>
 [[gnu::always_inline]] inline void convolve_columns(std::span<const RowRead<Pixel>> rows,
-                                                    const ColumnRead& read, const float* bias,
+                                                    const ColumnRead& read, const Sum<Pixel>* bias,
                                                     Pixel* to) {
-  constexpr int width = Target::width;
+  constexpr int width = simd::Vector<Target, Sum<Pixel>>::width;
   std::int64_t c = 0;
   for (; c + width <= read.channels; c += width) {
     convolve_channels<Target, taps, step, true>(rows, read, c, width, bias, to);

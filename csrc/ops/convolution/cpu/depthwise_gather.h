@@ -19,39 +19,41 @@ using simd::add_product, simd::dispatch_for, simd::load_group, simd::store_group
 
 // Filters in blocks of channels, kernel offset after kernel offset, so that what is multiplied
 // together adjoins: rows of all channels would compete for the same cache sets.
+template <class Number>
 class PackedFilters {
  public:
   // W is (C, 1, kh, kw).
   explicit PackedFilters(const Array& W)
       : offsets_(W.shape(2) * W.shape(3)),
-        packed_(zeros({round_up(W.shape(0), kBlock) * offsets_}, Dtype::float32)) {
+        packed_(zeros({round_up(W.shape(0), kBlock) * offsets_}, dtype_of<Number>)) {
     const Array dense = contiguous(W);
-    const float* from = dense.as<const float>();
+    const auto* from = dense.as<const Number>();
     for (std::int64_t c = 0; c < W.shape(0); ++c) {
-      for (std::int64_t k = 0; k < offsets_; ++k) packed_.as<float>()[index(c, k)] = *from++;
+      for (std::int64_t k = 0; k < offsets_; ++k) packed_.as<Number>()[index(c, k)] = *from++;
     }
   }
 
   // The weights of the channels from c on at a kernel offset.
   template <class Target, int count>
   [[gnu::always_inline]] void load(std::int64_t c, std::int64_t offset,
-                                   simd::VectorGroup<Target, count>& x) const {
-    const float* const from = packed_.as<const float>();
+                                   simd::VectorGroup<Target, count, Number>& x) const {
+    using L = simd::Vector<Target, Number>;
 #pragma GCC unroll 4
     for (int i = 0; i < count; ++i) {
-      x.vectors[i] = simd::load_floats<Target>(from + index(c + i * Target::width, offset));
+      x.vectors[i] = L::load(numbers() + index(c + i * L::width, offset));
     }
   }
-  void load(std::int64_t c, std::int64_t offset, float& x) const {
-    x = packed_.as<const float>()[index(c, offset)];
+  void load(std::int64_t c, std::int64_t offset, Number& x) const {
+    x = numbers()[index(c, offset)];
   }
   // The weights of the channels from c on, those of a kernel offset kBlock after those of the one
   // before.
-  const float* of(std::int64_t c) const { return packed_.as<const float>() + index(c, 0); }
+  const Number* of(std::int64_t c) const { return numbers() + index(c, 0); }
 
   static constexpr std::int64_t kBlock = 16;
 
  private:
+  const Number* numbers() const { return packed_.as<const Number>(); }
   std::int64_t index(std::int64_t c, std::int64_t offset) const {
     return (c / kBlock * offsets_ + offset) * kBlock + c % kBlock;
   }
@@ -81,7 +83,7 @@ inline bool is_adjoining(const ColumnPattern& pattern, std::int64_t kernel_colum
 template <class Pixel>
 class GatherKernel {
  public:
-  GatherKernel(const Array& input, const PackedFilters& filters, const IndexMap& map,
+  GatherKernel(const Array& input, const PackedFilters<Sum<Pixel>>& filters, const IndexMap& map,
                const ColumnPattern& pattern, const Array& result, const Array& bias)
       : input_(input),
         filters_(filters),
@@ -190,18 +192,18 @@ class GatherKernel {
         const std::int64_t count = std::min(group, columns() - w);
         for (std::size_t i = 0; i < rows.size(); ++i) {
           reads[i] = {rows[i].pixels + first * channels(),
-                      filters_.of(0) + rows[i].offset * PackedFilters::kBlock,
+                      filters_.of(0) + rows[i].offset * PackedFilters<Sum<Pixel>>::kBlock,
                       is_far && rows[i].is_new};
         }
         const std::int64_t end = std::min((count - 1) * step + taps, inputs - first);
         const ColumnRead read{channels(),
-                              offsets * PackedFilters::kBlock,
+                              offsets * PackedFilters<Sum<Pixel>>::kBlock,
                               static_cast<int>(std::max<std::int64_t>(-first, 0)),
                               static_cast<int>(end),
                               static_cast<int>(count),
                               pattern_.is_reversed,
                               is_far};
-        convolve_columns<Target, taps, step, Pixel>(reads, read, bias_.as<const float>(),
+        convolve_columns<Target, taps, step, Pixel>(reads, read, bias_.as<const Sum<Pixel>>(),
                                                     to + w * channels());
       }
     });
@@ -244,12 +246,12 @@ class GatherKernel {
                        input_step = pattern_.step * channels();
     const std::int64_t between = pattern_.step > 1 ? channels() : 0;
     dispatch_for<Pixel>([&, to ](auto target) __attribute__((always_inline)) {
-      simd::for_each_group<decltype(target), 4 / group>(
+      simd::for_each_group<decltype(target), 4 / group, Sum<Pixel>>(
           channels(), [&](std::int64_t c, auto x) __attribute__((always_inline)) {
             using X = decltype(x);
             X sums[group];
 #pragma GCC unroll 4
-            for (int j = 0; j < group; ++j) load_group(bias_.as<const float>() + c, sums[j]);
+            for (int j = 0; j < group; ++j) load_group(bias_.as<const Sum<Pixel>>() + c, sums[j]);
             for (const Source& source : sources.pixels) {
               X weight;
               filters_.load(c, source.offset, weight);
@@ -280,7 +282,7 @@ class GatherKernel {
   }
 
   const Array input_;
-  const PackedFilters& filters_;
+  const PackedFilters<Sum<Pixel>>& filters_;
   const AxisIndexMap &row_map_, &column_map_;
   const ColumnPattern pattern_;
   const Array result_, bias_;

@@ -18,7 +18,7 @@ namespace renga::convolution::depthwise {
 template <class Pixel>
 class PlaneKernel {
  public:
-  PlaneKernel(const Problem& problem, const Array& x, const PackedFilters& filters,
+  PlaneKernel(const Problem& problem, const Array& x, const PackedFilters<float>& filters,
               const Array& bias, const Array& y)
       : x_(x),
         filters_(filters),
@@ -174,7 +174,7 @@ class PlaneKernel {
         for (int j = 0; j < group; ++j) {
           sums[j] += weight * simd::load_floats<Target>(from + j * step);
         }
-        weights += PackedFilters::kBlock;
+        weights += PackedFilters<float>::kBlock;
       }
     }
     const std::int64_t present = std::min(width, channels() - part.channel);
@@ -193,7 +193,7 @@ class PlaneKernel {
   }
 
   const Array x_;
-  const PackedFilters& filters_;
+  const PackedFilters<float>& filters_;
   const Array bias_, y_;
   const Window& window_;
   const std::int64_t kernel_rows_, kernel_columns_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "devices/parallel.h"
+#include "ops/convolution/cpu/depthwise_columns.h"
 #include "ops/convolution/cpu/index_map.h"
 #include "simd/vector_group.h"
 #include "tensor/views.h"
@@ -38,17 +39,17 @@ class WeightGradKernel {
   Array run() const {
     const std::int64_t samples = gy_.shape(0), groups = std::min<std::int64_t>(samples, 16);
     const std::int64_t size = row_map_.offsets() * column_map_.offsets() * channels();
-    const Array sums = zeros({groups, size}, Dtype::float32);
+    const Array sums = zeros({groups, size}, dtype_of<Number>);
     parallel_for(groups, samples / groups * size * columns(),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (; begin < end; ++begin) {
                      for (std::int64_t n = begin * samples / groups;
                           n < (begin + 1) * samples / groups; ++n) {
-                       add_sample(n, sums.as<float>() + begin * size);
+                       add_sample(n, sums.as<Number>() + begin * size);
                      }
                    }
                  });
-    float* const total = sums.as<float>();
+    Number* const total = sums.as<Number>();
     for (std::int64_t g = 1; g < groups; ++g) {
       for (std::int64_t i = 0; i < size; ++i) total[i] += total[g * size + i];
     }
@@ -57,6 +58,8 @@ class WeightGradKernel {
   }
 
  private:
+  using Number = Sum<Pixel>;
+
   // Pixels are prefetched so many columns ahead.
   static constexpr std::int64_t kPrefetchDistance = 8;
 
@@ -67,11 +70,11 @@ class WeightGradKernel {
   template <class X>
   [[gnu::always_inline]] static void prefetch(const Pixel* pixels) {
     constexpr int line = 64 / static_cast<int>(sizeof(Pixel));
-    constexpr int count = static_cast<int>(sizeof(X) / sizeof(float));
+    constexpr int count = static_cast<int>(sizeof(X) / sizeof(Number));
     for (int i = 0; i < count; i += line) __builtin_prefetch(pixels + i, 0, 2);
   }
 
-  void add_sample(std::int64_t n, float* sums) const {
+  void add_sample(std::int64_t n, Number* sums) const {
     for (std::int64_t h = 0; h < gy_.shape(1); ++h) {
       const Pixel* const gy =
           gy_.as<const Pixel>() + (n * gy_.shape(1) + h) * columns() * channels();
@@ -86,7 +89,7 @@ class WeightGradKernel {
   }
 
   // Adds what a row of gy and a row of x contribute to a row of kernel offsets.
-  void add_row(const Pixel* gy, const Pixel* x, float* sums) const {
+  void add_row(const Pixel* gy, const Pixel* x, Number* sums) const {
     dispatch_for<Pixel>([&](auto target) __attribute__((always_inline)) {
       using Target = decltype(target);
       std::int64_t k = 0;
@@ -97,8 +100,8 @@ class WeightGradKernel {
 
   template <class Target, int group>
   [[gnu::always_inline]] void add_offsets(std::int64_t k, const Pixel* gy, const Pixel* x,
-                                          float* sums) const {
-    simd::for_each_group<Target, 4>(
+                                          Number* sums) const {
+    simd::for_each_group<Target, 4, Number>(
         channels(), [&](std::int64_t c, auto zero) __attribute__((always_inline)) {
           using X = decltype(zero);
           // Short sums that are added up are more exact than one long sum.
@@ -131,7 +134,7 @@ class WeightGradKernel {
           for (std::int64_t w = last_; w < columns(); ++w) add(w);
 #pragma GCC unroll 4
           for (int t = 0; t < group; ++t) {
-            float* const to = sums + (k + t) * channels() + c;
+            Number* const to = sums + (k + t) * channels() + c;
             X before;
             load_group(to, before);
             store_group(before + sum[t], to);

@@ -9,7 +9,7 @@
 namespace renga::convolution {
 namespace {
 
-using grouped::Geometry, grouped::Kernel, grouped::kWidth;
+using grouped::Geometry, grouped::Kernel;
 
 std::int64_t group_size(const Problem& problem) { return problem.W.shape(1); }
 
@@ -27,17 +27,17 @@ Geometry geometry_of(const Problem& problem, const Array& source, const Array& r
 }
 
 // Calls body(weight, packed weight) with the indices of each: of (O, I / groups, taps), and of
-// (blocks of kWidth channels, taps, input channels of a group, kWidth).
+// (blocks of `width` channels, taps, input channels of a group, `width`).
 template <class Body>
-void for_each_weight(const Problem& problem, const Body& body) {
+void for_each_weight(const Problem& problem, std::int64_t width, const Body& body) {
   const std::int64_t size = group_size(problem), channels = problem.W.shape(0);
   const std::int64_t taps = problem.W.shape(2) * problem.W.shape(3);
   const bool is_reversed = problem.pass == Pass::input_grad;
   std::int64_t packed = 0;
-  for (std::int64_t block = 0; block < channels; block += kWidth) {
+  for (std::int64_t block = 0; block < channels; block += width) {
     for (std::int64_t tap = 0; tap < taps; ++tap) {
       for (std::int64_t input = 0; input < size; ++input) {
-        for (std::int64_t c = block; c < block + kWidth; ++c, ++packed) {
+        for (std::int64_t c = block; c < block + width; ++c, ++packed) {
           const std::int64_t first = c / size * size;  // channel of the group
           const std::int64_t pair =
               is_reversed ? (first + input) * size + c - first : c * size + input;
@@ -48,23 +48,28 @@ void for_each_weight(const Problem& problem, const Body& body) {
   }
 }
 
+// Calls body(kernel).
 template <class Body>
-void with_kernel(std::int64_t size, const Geometry& geometry, const Body& body) {
-  if (size == 2) return body(Kernel<2>(geometry));
-  if (size == 4) return body(Kernel<4>(geometry));
-  body(Kernel<8>(geometry));
+void with_kernel(const Problem& problem, const Geometry& geometry, const Body& body) {
+  const std::int64_t size = group_size(problem);
+  if (problem.x.dtype() == Dtype::float64) {
+    return size == 2 ? body(Kernel<double, 2>(geometry)) : body(Kernel<double, 4>(geometry));
+  }
+  if (size == 2) return body(Kernel<float, 2>(geometry));
+  if (size == 4) return body(Kernel<float, 4>(geometry));
+  body(Kernel<float, 8>(geometry));
 }
 
 void convolve(const Problem& problem, const Array& bias) {
   const ChannelsLastOutput output(problem.result());
   const Geometry geometry =
       geometry_of(problem, dense_channels_last(problem.first()), output.dense());
-  const Array W = contiguous(problem.W), packed = empty({W.size()}, Dtype::float32);
-  for_each_weight(problem, [from = W.as<float>(), to = packed.as<float>()](auto i, auto j) {
-    to[j] = from[i];
-  });
-  with_kernel(group_size(problem), geometry, [&](const auto& kernel) {
-    kernel.convolve(packed.as<float>(), bias.defined() ? bias.as<const float>() : nullptr);
+  const Array W = contiguous(problem.W), packed = empty({W.size()}, W.dtype());
+  with_kernel(problem, geometry, [&]<class T, int size>(const Kernel<T, size>& kernel) {
+    T* const to = packed.as<T>();
+    for_each_weight(problem, kernel.kWidth,
+                    [from = W.as<const T>(), to](auto i, auto j) { to[j] = from[i]; });
+    kernel.convolve(to, bias.defined() ? bias.as<const T>() : nullptr);
   });
   output.finish();
 }
@@ -72,29 +77,35 @@ void convolve(const Problem& problem, const Array& bias) {
 void weight_grad(const Problem& problem) {
   const Geometry geometry =
       geometry_of(problem, dense_channels_last(problem.x), dense_channels_last(problem.y));
-  const Array gW = empty(problem.W.shape(), Dtype::float32);
-  with_kernel(group_size(problem), geometry, [&](const auto& kernel) {
+  const Array gW = empty(problem.W.shape(), problem.W.dtype());
+  with_kernel(problem, geometry, [&]<class T, int size>(const Kernel<T, size>& kernel) {
     const Array sums = kernel.weight_grad();
-    for_each_weight(problem, [from = sums.template as<float>(), to = gW.as<float>()](
-                                 auto i, auto j) { to[i] = from[j]; });
+    for_each_weight(
+        problem, kernel.kWidth,
+        [from = sums.as<const T>(), to = gW.as<T>()](auto i, auto j) { to[i] = from[j]; });
   });
   copy(gW, problem.W);
 }
 
-// Whether groups have 2, 4 or 8 channels, and vectors have those of whole groups.
+// Whether groups have 2, 4 or in float32 8 channels, and vectors have those of whole groups.
 bool supports(const Problem& problem) {
   const std::int64_t size = group_size(problem), groups = problem.window.groups;
+  const Dtype dtype = problem.x.dtype();
+  const bool is_single =
+      dtype == Dtype::float32 && is_common(problem) && problem.arithmetic == Arithmetic::float32;
+  const bool is_double = dtype == Dtype::float64 && has_common_extents(problem);
+  const std::int64_t width = is_double ? 4 : 8;
   const bool is_reversible = problem.window.stride == Dims{1, 1};
-  return is_common(problem) && problem.x.dtype() == Dtype::float32 &&
-         problem.arithmetic == Arithmetic::float32 && (size == 2 || size == 4 || size == 8) &&
-         groups > 1 && problem.W.shape(0) == groups * size && groups * size % kWidth == 0 &&
+  return (is_single || is_double) && (size == 2 || size == 4 || size == 8) && size <= width &&
+         groups > 1 && problem.W.shape(0) == groups * size && groups * size % width == 0 &&
          (problem.pass != Pass::input_grad || is_reversible);
 }
 
 // Without AVX-512, oneDNN multiplies matrices group by group, or blocks of 8 channels, which took
-// 1.2 to 5 times as long. With AVX-512 it has other kernels.
+// 1.2 to 5 times as long. With AVX-512 it has other kernels, but none for float64.
 double cost(const Problem& problem) {
-  return simd::has_avx512() ? highest_cost(problem) : no_cost(problem);
+  const bool has_others = problem.x.dtype() == Dtype::float32 && simd::has_avx512();
+  return has_others ? highest_cost(problem) : no_cost(problem);
 }
 
 void run(const Problem& problem, const Epilogue& epilogue) {

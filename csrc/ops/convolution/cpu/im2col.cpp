@@ -1,171 +1,308 @@
-// Convolution of one sample after the other by im2col and a matrix product, for dtypes, axes and
-// extents that oneDNN does not support.
+// Convolution by im2col and products of matrices, for dtypes, axes and extents that oneDNN does not
+// support. Images are channels last: the numbers of a position are a row of a matrix.
+#include <algorithm>
+#include <vector>
+
+#include "devices/parallel.h"
+#include "ops/convolution/cpu/channels_last.h"
 #include "ops/convolution/cpu/cost.h"
-#include "ops/convolution/cpu/padded_image.h"
 #include "ops/convolution/cpu/selection.h"
-#include "ops/elementwise/elementwise.h"
 #include "ops/matmul/matmul.h"
-#include "ops/shape/image.h"
 #include "tensor/views.h"
 
 namespace renga::convolution {
 namespace {
 
-// Pads one sample of x, (channels, extents...).
-PaddedImage pad(const Array& x, const Dims& kernel, const Dims& positions, const Window& window) {
-  const Dims extents = padded_extents(spatial_extents(x), kernel, positions, window);
-  return zero_padded(select_view(x, 0, 0), extents, window.pad);
-}
+// Kernel offsets of one row of an image that adjoin in memory, where a position reads them.
+struct Run {
+  std::int64_t column;                 // of the first one, among the numbers of all columns
+  std::int64_t before, inside, after;  // numbers in the padding, in the image, and in the padding
+  std::int64_t pixel;                  // the first number that is in the image
+};
 
-// Returns what a kernel offset reads at every position: (channels, positions...).
-Array elements_at(const Array& padded, const Dims& offset, const Dims& positions,
-                  const Window& window) {
-  Array elements = padded;
-  for (int axis = 0; axis < offset.size(); ++axis) {
-    elements = slice_view(elements, 1 + axis, offset[axis] * window.dilate[axis], positions[axis],
-                          window.stride[axis]);
-  }
-  return elements;
-}
-
-// Returns the elements of a kernel offset in columns of shape (channels, kernel..., positions...).
-Array column_of(const Array& columns, const Dims& offset) {
-  Array column = columns;
-  for (std::int64_t index : offset) column = select_view(column, 1, index);
-  return column;
-}
-
-// (channels, extents..., more extents...)
-Shape shape_of(std::int64_t channels, const Dims& extents, const Dims& more = {}) {
-  Shape shape{channels};
-  for (const Dims* dims : {&extents, &more}) {
-    for (std::int64_t extent : *dims) shape.push_back(extent);
-  }
-  return shape;
-}
-
-// Views of a problem's operands, and buffers for the columns and the result of one sample.
-class Im2col {
+// What positions of the smaller image read of the larger one. Positions are counted along samples
+// and axes, and so are rows of the image: its positions but for the last axis.
+class Windows {
  public:
-  explicit Im2col(const Problem& problem)
-      : x_(problem.x),
-        y_(problem.y),
-        window_(problem.window),
+  explicit Windows(const Problem& problem)
+      : window_(problem.window),
         kernel_(spatial_extents(problem.W)),
-        positions_(spatial_extents(y_)),
-        padded_(pad(x_, kernel_, positions_, window_)),
-        columns_(empty(shape_of(x_.shape(1), kernel_, positions_), x_.dtype(), x_.device())),
-        y_sample_(empty(shape_of(y_.shape(1), positions_), y_.dtype(), y_.device())) {}
+        image_(spatial_extents(problem.x)),
+        positions_(spatial_extents(problem.y)),
+        samples_(problem.x.shape(0)),
+        channels_(problem.x.shape(1)),
+        joined_(groups() == 1 && window_.dilate.back() == 1 ? kernel_.back() : 1) {}
 
-  // (groups, I / groups * kernel offsets, positions)
-  Array columns() const {
-    return reshape_view(columns_,
-                        {window_.groups, columns_.size() / pixels() / window_.groups, pixels()});
-  }
-  // The buffered sample of y: (groups, O / groups, positions)
-  Array y_sample() const {
-    return reshape_view(y_sample_, {window_.groups, y_.shape(1) / window_.groups, pixels()});
-  }
-  // (groups, O / groups, I / groups * kernel offsets)
-  Array weights(const Array& W) const {
-    return reshape_view(W, {window_.groups, y_.shape(1) / window_.groups,
-                            x_.shape(1) / window_.groups * kernel_.product()});
+  std::int64_t groups() const { return window_.groups; }
+  std::int64_t positions() const { return samples_ * positions_.product(); }
+  // The numbers that a position reads in a group.
+  std::int64_t numbers() const { return kernel_.product() * group_size(); }
+  // Whether a position reads the pixel of the same number.
+  bool are_pixels() const {
+    return kernel_.product() == 1 && image_ == positions_ &&
+           window_.stride == Dims::filled(image_.size(), 1);
   }
 
-  // Copies the windows of sample n of x to the columns.
-  void im2col(std::int64_t n) const {
-    copy(select_view(x_, 0, n), padded_.image);
-    for_each_offset([&](const Dims& offset) {
-      copy(elements_at(padded_.all, offset, positions_, window_), column_of(columns_, offset));
-    });
+  // Calls body(run) for what positions from begin to end read, in an order that does not depend on
+  // the range. Columns are of (groups, positions from `first` on, kernel offsets, channels of a
+  // group), where a group has `count` positions. Only runs of the image's rows in `rows` count, and
+  // those in the padding if there is none.
+  template <class Body>
+  void for_each_run(std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t count,
+                    const Body& body) const {
+    const std::int64_t line = positions_.back(), offsets = kernel_.back();
+    const std::int64_t size = group_size(), extent = image_.back();
+    std::vector<std::int64_t> rows;
+    for (std::int64_t position = begin, next = begin; position < end; position = next) {
+      next = std::min(end, position / line * line + line);
+      find_rows(position / line, rows);
+      for (std::int64_t g = 0; g < groups(); ++g) {
+        for (std::int64_t i = 0; i < static_cast<std::int64_t>(rows.size()); ++i) {
+          const std::int64_t row = rows[static_cast<std::size_t>(i)];
+          for (std::int64_t p = position; p < next; ++p) {
+            for (std::int64_t k = 0; k < offsets; k += joined_) {
+              const std::int64_t from =
+                  p % line * window_.stride.back() + k * window_.dilate.back() - window_.pad.back();
+              const std::int64_t before =
+                  row == kOutside ? joined_ : std::clamp<std::int64_t>(-from, 0, joined_);
+              const std::int64_t until = std::clamp(extent - from, before, joined_);
+              const Run run{(g * count + p - first) * numbers() + (i * offsets + k) * size,
+                            before * size, (until - before) * size, (joined_ - until) * size,
+                            (row * extent + from + before) * channels_ + g * size};
+              body(row, run);
+            }
+          }
+        }
+      }
+    }
   }
-  // The transpose of im2col: elements that several windows share are added up.
-  void col2im(std::int64_t n) const {
-    fill(padded_.all, 0);
-    for_each_offset([&](const Dims& offset) {
-      const Array target = elements_at(padded_.all, offset, positions_, window_);
-      elementwise_kernels.on(target.device())
-          .binary(Binary::add, 0, target, column_of(columns_, offset), target);
-    });
-    copy(padded_.image, select_view(x_, 0, n));
+
+  // The first and last rows of the image that these positions may read.
+  std::pair<std::int64_t, std::int64_t> rows_read(std::int64_t begin, std::int64_t end) const {
+    const std::int64_t each = positions_.product(), rows = image_.product() / image_.back();
+    return {begin / each * rows, divide_up(end, each) * rows};
   }
-  void load_y(std::int64_t n) const { copy(select_view(y_, 0, n), y_sample_); }
-  void store_y(std::int64_t n) const { copy(y_sample_, select_view(y_, 0, n)); }
+
+  static constexpr std::int64_t kOutside = -1;
 
  private:
-  std::int64_t pixels() const { return positions_.product(); }
+  std::int64_t group_size() const { return channels_ / groups(); }
 
-  // Calls body(offset) for every kernel offset, in row-major order.
-  template <class Body>
-  void for_each_offset(const Body& body) const {
-    Dims offset = Dims::filled(kernel_.size(), 0);
-    for (std::int64_t k = 0; k < kernel_.product(); ++k) {
-      body(offset);
-      for (int axis = kernel_.size() - 1; axis >= 0 && ++offset[axis] == kernel_[axis]; --axis) {
+  // The rows of the image that each kernel offset but for the last axis reads at a line of
+  // positions.
+  void find_rows(std::int64_t line, std::vector<std::int64_t>& rows) const {
+    const int axes = kernel_.size() - 1;
+    Dims first = Dims::filled(axes, 0), offset = first;
+    for (int axis = axes - 1; axis >= 0; --axis) {
+      first[axis] = line % positions_[axis] * window_.stride[axis] - window_.pad[axis];
+      line /= positions_[axis];
+    }
+    rows.clear();
+    for (std::int64_t k = 0; k < kernel_.product() / kernel_.back(); ++k) {
+      std::int64_t row = line;
+      for (int axis = 0; axis < axes; ++axis) {
+        const std::int64_t at = first[axis] + offset[axis] * window_.dilate[axis];
+        const bool is_inside = row != kOutside && at >= 0 && at < image_[axis];
+        row = is_inside ? row * image_[axis] + at : kOutside;
+      }
+      rows.push_back(row);
+      for (int axis = axes - 1; axis >= 0 && ++offset[axis] == kernel_[axis]; --axis) {
         offset[axis] = 0;
       }
     }
   }
 
-  Array x_, y_;
-  Window window_;
-  Dims kernel_, positions_;
-  PaddedImage padded_;
-  Array columns_, y_sample_;
+  const Window& window_;
+  const Dims kernel_, image_, positions_;
+  const std::int64_t samples_, channels_;
+  const std::int64_t joined_;  // kernel offsets of a run
 };
 
-void multiply_into(const Array& a, const Array& b, const Array& c, bool accumulate = false) {
-  matmul_kernels.on(c.device()).matmul(a, b, c, {{}, accumulate}, nullptr);
-}
+// The pass of a problem, by the product of some positions after the other.
+template <class T>
+class Im2col {
+ public:
+  Im2col(const Problem& problem, const Array& bias)
+      : problem_(problem),
+        windows_(problem),
+        bias_(bias),
+        inputs_(problem.W.shape(1)),
+        outputs_(problem.W.shape(0) / groups()) {}
 
-Array transposed(const Array& matrices) { return transpose_view(matrices, {0, 2, 1}); }
-
-void forward(const Problem& problem, const Im2col& views) {
-  const Array weights = views.weights(contiguous(problem.W));
-  for (std::int64_t n = 0; n < problem.x.shape(0); ++n) {
-    views.im2col(n);
-    multiply_into(weights, views.columns(), views.y_sample());
-    views.store_y(n);
+  void run() const {
+    // Each product reads all weights, and what it adds to should be in the cache.
+    constexpr std::int64_t kNumbers = 1 << 18, kLeast = 384;
+    const bool joins = windows_.are_pixels() && groups() == 1 && !bias_.defined();
+    const std::int64_t all = windows_.positions();
+    const std::int64_t row = groups() * (windows_.numbers() + outputs_);
+    const std::int64_t step = joins ? all : std::min(all, std::max(kLeast, kNumbers / row));
+    switch (problem_.pass) {
+      case Pass::forward:
+        return forward(step);
+      case Pass::input_grad:
+        return input_grad(step);
+      case Pass::weight_grad:
+        return weight_grad(step);
+    }
   }
-}
 
-void input_grad(const Problem& problem, const Im2col& views) {
-  const Array weights = transposed(views.weights(contiguous(problem.W)));
-  for (std::int64_t n = 0; n < problem.x.shape(0); ++n) {
-    views.load_y(n);
-    multiply_into(weights, views.y_sample(), views.columns());
-    views.col2im(n);
-  }
-}
+ private:
+  std::int64_t groups() const { return windows_.groups(); }
 
-void weight_grad(const Problem& problem, const Im2col& views) {
-  fill(problem.W, 0);
-  const Array gW = views.weights(problem.W);
-  for (std::int64_t n = 0; n < problem.x.shape(0); ++n) {
-    views.im2col(n);
-    views.load_y(n);
-    multiply_into(views.y_sample(), transposed(views.columns()), gW, true);
+  // Calls body(first position, count) until all positions are covered.
+  template <class Body>
+  void in_steps(std::int64_t step, const Body& body) const {
+    const std::int64_t all = windows_.positions();
+    for (std::int64_t i = 0; i < all; i += step) body(i, std::min(step, all - i));
   }
-}
+
+  // (groups, count, channels of a group) of a dense image's positions.
+  Array rows_of(const Array& image, std::int64_t first, std::int64_t count) const {
+    const std::int64_t channels = image.shape(image.ndim() - 1);
+    const Array rows =
+        reshape_view(image, {image.size() / channels, groups(), channels / groups()});
+    return transpose_view(slice_view(rows, 0, first, count), {1, 0, 2});
+  }
+
+  // W as (groups, channels of y, kernel offsets, channels of x), a view; W is dense.
+  Array as_matrices(const Array& W) const {
+    const std::int64_t offsets = windows_.numbers() / inputs_;
+    return transpose_view(reshape_view(W, {groups(), outputs_, inputs_, offsets}), {0, 1, 3, 2});
+  }
+  // (groups, channels of y, kernel offsets and channels of x)
+  Array weights() const {
+    return reshape_view(contiguous(as_matrices(contiguous(problem_.W))),
+                        {groups(), outputs_, windows_.numbers()});
+  }
+
+  // (groups, count, kernel offsets and channels)
+  Array columns_for(std::int64_t count) const {
+    return empty({groups(), count, windows_.numbers()}, dtype_of<T>);
+  }
+
+  void im2col(const Array& x, std::int64_t first, std::int64_t count, const Array& columns) const {
+    const T* const from = x.as<const T>();
+    T* const to = columns.as<T>();
+    parallel_for(count, columns.size() / count, [&](std::int64_t begin, std::int64_t end) {
+      windows_.for_each_run(first + begin, first + end, first, count,
+                            [&](std::int64_t, const Run& run) {
+                              T* const at = to + run.column;
+                              std::fill_n(at, run.before, T(0));
+                              std::copy_n(from + run.pixel, run.inside, at + run.before);
+                              std::fill_n(at + run.before + run.inside, run.after, T(0));
+                            });
+    });
+  }
+
+  // Adds the columns to what they were read from. Threads write to rows of their own.
+  void col2im(const Array& columns, std::int64_t first, std::int64_t count, const Array& x) const {
+    const T* const from = columns.as<const T>();
+    T* const to = x.as<T>();
+    const auto [lowest, highest] = windows_.rows_read(first, first + count);
+    parallel_for(highest - lowest, columns.size() / (highest - lowest),
+                 [&, lowest = lowest](std::int64_t begin, std::int64_t end) {
+                   windows_.for_each_run(first, first + count, first, count,
+                                         [&](std::int64_t row, const Run& run) {
+                                           if (row < lowest + begin || row >= lowest + end) return;
+                                           const T* const numbers = from + run.column + run.before;
+                                           T* const at = to + run.pixel;
+                                           for (std::int64_t i = 0; i < run.inside; ++i)
+                                             at[i] += numbers[i];
+                                         });
+                 });
+  }
+
+  // c (+)= a b. Where c is not row-major, as a part of the groups of an image, through a copy.
+  static void multiply(const Array& a, const Array& b, const Array& c, bool accumulate) {
+    const auto single = [](const Array& x) { return x.shape(0) == 1 ? select_view(x, 0, 0) : x; };
+    const Array to = single(c);
+    const Array product = to.is_contiguous() ? to
+                          : accumulate       ? contiguous(to)
+                                             : empty(to.shape(), to.dtype());
+    matmul_kernels.on(c.device()).matmul(single(a), single(b), product, {{}, accumulate}, nullptr);
+    if (!to.is_contiguous()) copy(product, to);
+  }
+
+  // Fills rows of the result with the bias, if there is one.
+  bool begin(const Array& rows) const {
+    if (!bias_.defined()) return false;
+    const Array numbers = reshape_view(bias_, {groups(), 1, bias_.size() / groups()});
+    copy(broadcast_view("convolution", numbers, rows.shape()), rows);
+    return true;
+  }
+
+  // What positions read: in the image itself, or in a copy.
+  Array rows_read(const Array& x, std::int64_t first, std::int64_t count,
+                  const Array& columns) const {
+    if (!columns.defined()) return rows_of(x, first, count);
+    const Array some = count == columns.shape(1) ? columns : columns_for(count);
+    im2col(x, first, count, some);
+    return some;
+  }
+
+  void forward(std::int64_t step) const {
+    const Array x = dense_channels_last(problem_.x);
+    const ChannelsLastOutput output(problem_.y);
+    const Array weights = transpose_view(this->weights(), {0, 2, 1});
+    const Array columns = windows_.are_pixels() ? Array() : columns_for(step);
+    in_steps(step, [&](std::int64_t first, std::int64_t count) {
+      const Array to = rows_of(output.dense(), first, count);
+      const bool accumulate = begin(to);
+      multiply(rows_read(x, first, count, columns), weights, to, accumulate);
+    });
+    output.finish();
+  }
+
+  void input_grad(std::int64_t step) const {
+    const Array gy = dense_channels_last(problem_.y);
+    const ChannelsLastOutput output(problem_.x);
+    const Array& gx = output.dense();
+    const Array weights = this->weights();
+    const std::int64_t all = gx.size() / gx.shape(gx.ndim() - 1);
+    const bool has_bias = begin(rows_of(gx, 0, all));
+    if (!has_bias && !windows_.are_pixels()) fill(gx, 0);
+    in_steps(step, [&](std::int64_t first, std::int64_t count) {
+      const Array from = rows_of(gy, first, count);
+      if (windows_.are_pixels()) {
+        return multiply(from, weights, rows_of(gx, first, count), has_bias);
+      }
+      const Array columns = columns_for(count);
+      multiply(from, weights, columns, false);
+      col2im(columns, first, count, gx);
+    });
+    output.finish();
+  }
+
+  void weight_grad(std::int64_t step) const {
+    const Array x = dense_channels_last(problem_.x), gy = dense_channels_last(problem_.y);
+    const Array sums = empty({groups(), outputs_, windows_.numbers()}, dtype_of<T>);
+    const Array columns = windows_.are_pixels() ? Array() : columns_for(step);
+    in_steps(step, [&](std::int64_t first, std::int64_t count) {
+      const Array grads = transpose_view(rows_of(gy, first, count), {0, 2, 1});
+      multiply(grads, rows_read(x, first, count, columns), sums, first > 0);
+    });
+    const Array gW = as_matrices(problem_.W);
+    copy(reshape_view(sums, gW.shape()), gW);
+  }
+
+  const Problem& problem_;
+  const Windows windows_;
+  const Array bias_;
+  const std::int64_t inputs_, outputs_;  // channels of x and of y in a group
+};
 
 bool supports(const Problem& problem) {
   return problem.x.dtype() == Dtype::float32 || problem.x.dtype() == Dtype::float64;
 }
 
-void run(const Problem& problem, const Epilogue&) {
-  const Im2col views(problem);
-  switch (problem.pass) {
-    case Pass::forward:
-      return forward(problem, views);
-    case Pass::input_grad:
-      return input_grad(problem, views);
-    case Pass::weight_grad:
-      return weight_grad(problem, views);
-  }
+void run(const Problem& problem, const Epilogue& epilogue) {
+  problem.x.dtype() == Dtype::float64 ? Im2col<double>(problem, epilogue.bias).run()
+                                      : Im2col<float>(problem, epilogue.bias).run();
 }
 
 }  // namespace
 
-constinit const Algorithm kIm2col{"im2col", supports, highest_cost, run};
+constinit const Algorithm kIm2col{
+    .name = "im2col", .supports = supports, .cost = highest_cost, .run = run, .adds_bias = true};
 
 }  // namespace renga::convolution

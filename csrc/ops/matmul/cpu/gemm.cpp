@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "devices/rounding.h"
+#include "simd/transpose.h"
 #include "simd/vector.h"
 #include "tensor/array.h"
 
@@ -20,16 +21,42 @@ struct Tile {
 };
 
 // Lines of `width` elements of x, depth by depth; zeros where there are fewer. `x` has its width
-// along rows.
+// along rows. Up to a vector of numbers behind the lines may be overwritten.
 template <class L, int width, class T>
 [[gnu::always_inline]] inline void pack(const Strided<T>& x, std::int64_t extent,
                                         std::int64_t depth, T* to) {
+  constexpr int squares = (width + L::width - 1) / L::width;
   for (std::int64_t begin = 0; begin < extent; begin += width) {
     const std::int64_t n = std::min<std::int64_t>(width, extent - begin);
     const T* from = x.data + begin * x.row_step;
-    for (std::int64_t k = 0; k < depth; ++k, from += x.column_step, to += width) {
-      if (width % L::width == 0 && x.row_step == 1 && n == width) {
-        for (int i = 0; i < width; i += L::width) L::store(L::load(from + i), to + i);
+    std::int64_t k = 0;
+    // What adjoins along the depth is transposed in squares. The last one of a line may reach into
+    // the next line, which is written later.
+    const bool has_squares = L::width > 4 && n == width && x.column_step == 1;
+    for (; has_squares && k + L::width <= depth; k += L::width) {
+      typename L::V lines[squares][L::width] = {};
+#pragma GCC unroll 2
+      for (int s = 0; s < squares; ++s) {
+#pragma GCC unroll 16
+        for (int i = 0; i < L::width; ++i) {
+          const int row = s * L::width + i;
+          if (row < width) lines[s][i] = L::load(from + row * x.row_step);
+        }
+        if constexpr (L::width > 4) simd::shuffles::transpose(lines[s]);
+      }
+#pragma GCC unroll 16
+      for (int i = 0; i < L::width; ++i, to += width) {
+#pragma GCC unroll 2
+        for (int s = 0; s < squares; ++s) L::store(lines[s][i], to + s * L::width);
+      }
+      from += L::width;
+    }
+    for (; k < depth; ++k, from += x.column_step, to += width) {
+      if (width >= L::width && x.row_step == 1 && n == width) {
+        for (int i = 0; i < width; i += L::width) {
+          const int at = std::min(i, width - L::width);
+          L::store(L::load(from + at), to + at);
+        }
         continue;
       }
       for (std::int64_t i = 0; i < n; ++i) to[i] = from[i * x.row_step];
@@ -87,11 +114,12 @@ template <class Target, class T>
   constexpr std::int64_t rows = Size::rows, columns = Size::columns;
   constexpr auto most_columns = static_cast<std::int64_t>(kColumnBytes / sizeof(T));
   const std::int64_t depth = std::min(k, kDepth);
-  const Array memory = empty(
-      {depth * (round_up(std::min(m, kRows), rows) + round_up(std::min(n, most_columns), columns))},
-      dtype_of<T>);
-  T* const left = memory.as<T>();
-  T* const right = left + depth * round_up(std::min(m, kRows), rows);
+  const std::int64_t height = round_up(std::min(m, kRows), rows);
+  const std::int64_t width = round_up(std::min(n, most_columns), columns);
+  const Array memory = empty({depth * (height + width) + Size::L::width}, dtype_of<T>);
+  // The left lines are packed again and again, so that they may not reach into the right ones.
+  T* const right = memory.as<T>();
+  T* const left = right + depth * width;
   for (std::int64_t j = 0; j < n; j += most_columns) {
     const std::int64_t width = std::min(most_columns, n - j);
     for (std::int64_t p = 0; p < k; p += kDepth) {

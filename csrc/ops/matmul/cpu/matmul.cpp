@@ -13,6 +13,7 @@
 #include "ops/matmul/cpu/float_kernels.h"
 #include "ops/matmul/cpu/gemm.h"
 #include "ops/matmul/cpu/selection.h"
+#include "simd/first_floats.h"
 #include "simd/vector.h"
 #include "tensor/streaming.cpu.h"
 
@@ -36,6 +37,37 @@ void multiply_small(const Array& a, const Array& b, const Array& c, bool accumul
       out[i * n + j] = total;
     }
   }
+}
+
+// c (+)= a b, of which a row has few numbers, which stay in registers.
+template <class T>
+void multiply_narrow_rows(const Strided<T>& a, const T* b, std::int64_t ldb, T* c,
+                          const Sizes& size, bool accumulate) {
+  simd::dispatch_for<T>([&, c ](auto target) __attribute__((always_inline)) {
+    using Target = decltype(target);
+    using L = simd::Vector<Target, T>;
+    constexpr int terms = 4;  // as each addition waits for the one before
+    for (std::int64_t i = 0; i < size.m; ++i) {
+      for (std::int64_t j = 0; j < size.n; j += L::width) {
+        const auto n = static_cast<int>(std::min<std::int64_t>(L::width, size.n - j));
+        const auto product_at = [&](std::int64_t k) __attribute__((always_inline)) {
+          const T* const factor = a.data + i * a.row_step + k * a.column_step;
+          return L::broadcast(factor) * simd::load_first<Target>(b + k * ldb + j, n);
+        };
+        typename L::V sums[terms] = {};
+        std::int64_t k = 0;
+        for (; k + terms <= size.k; k += terms) {
+#pragma GCC unroll 4
+          for (int t = 0; t < terms; ++t) sums[t] += product_at(k + t);
+        }
+        for (; k < size.k; ++k) sums[0] += product_at(k);
+        T* const to = c + i * size.n + j;
+        typename L::V sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        if (accumulate) sum += simd::load_first<Target>(to, n);
+        simd::store_first<Target>(sum, to, n);
+      }
+    }
+  });
 }
 
 // c (+)= a b by rows of b: the inner loop runs over contiguous elements of b and c.
@@ -369,7 +401,7 @@ void multiply_by_loops(const Array& a, const Array& b, const Array& c, bool accu
   Matrix right = as_matrix(b);
   const Sizes size = sizes_of(a, c);
   if constexpr (std::is_same_v<T, double>) {
-    constexpr std::int64_t kFewRows = 4, kFewVectors = 8;
+    constexpr std::int64_t kFewRows = 4, kFewVectors = 4;
     const bool is_column = size.n == 1 && (right.transposed || right.leading == 1);
     const bool has_vectors = is_column || (size.m <= kFewVectors && right.transposed);
     if (size.k > 1 && has_vectors && !left.transposed) {
@@ -388,6 +420,16 @@ void multiply_by_loops(const Array& a, const Array& b, const Array& c, bool accu
     }
   }
   if (right.transposed) right = as_matrix(contiguous(b));
+  if constexpr (std::is_same_v<T, double>) {
+    constexpr std::int64_t kNarrow = 8;
+    if (size.n <= kNarrow) {
+      return for_each_pair<T>(c, size, [&](std::int64_t i, T* to, bool) {
+        const Strided<T> rows{left.at<T>(i), left.transposed ? 1 : left.leading,
+                              left.transposed ? left.leading : 1};
+        multiply_narrow_rows(rows, right.at<T>(i), right.leading, to, size, accumulate);
+      });
+    }
+  }
   for_each_pair<T>(c, size, [&](std::int64_t i, T* to, bool is_single) {
     generic_gemm<T>(left, right, to, i, size, accumulate, is_single);
   });
