@@ -23,6 +23,7 @@ from typing import Any, TypeVar, Union
 
 from renga import _core
 from renga._core import Variable
+from renga.core.backend import get_array_types
 from renga.core.types import ArrayLike, CalledFunction
 from renga.utils.containers import leaves, map_leaves
 
@@ -68,6 +69,18 @@ class FunctionCall:
         args, kwargs = map_variables(
             lambda _: next(following), (self.args, self.kwargs)
         )
+        return self._function(*args, **kwargs)
+
+    def tried_on(self, operands: Sequence[object]) -> object:
+        """The same; arrays among the arguments, such as statistics, do not change."""
+        following = iter(operands)
+
+        def stand_in(leaf: Any) -> Any:
+            if isinstance(leaf, _core.Variable):
+                return next(following)
+            return leaf.copy() if isinstance(leaf, get_array_types()) else leaf
+
+        args, kwargs = map_leaves(stand_in, (self.args, self.kwargs))
         return self._function(*args, **kwargs)
 
     def surround(self, handler: Handler) -> Any:

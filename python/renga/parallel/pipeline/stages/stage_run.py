@@ -311,7 +311,7 @@ class StageRun:
 def _on_identities(call: FunctionCall) -> Any:
     """The result for other elements; which outputs can have gradients is known, too."""
     with surrounding(None), force_backprop_mode():
-        result = call.result_of(
+        result = call.tried_on(
             [
                 Variable(_identities(x.shape, x.dtype), requires_grad=True)
                 for x in call.operands
