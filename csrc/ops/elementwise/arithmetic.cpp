@@ -138,6 +138,15 @@ Variable squared_difference(const Variable& a, const Variable& b) {
 }
 
 Variable linear_interpolate(const Variable& p, const Variable& x, const Variable& y) {
+  const auto has = [&](Dtype dtype) {
+    return p.dtype() == dtype || x.dtype() == dtype || y.dtype() == dtype;
+  };
+  if (has(Dtype::bfloat16) && has(Dtype::float32)) {  // as sums and products of such operands
+    const auto widened = [](const Variable& a) {
+      return a.dtype() == Dtype::bfloat16 ? cast(a, Dtype::float32) : a;
+    };
+    return linear_interpolate(widened(p), widened(x), widened(y));
+  }
   const Array z = apply("linear_interpolate", Quaternary::interpolate, p.array(), x.array(),
                         y.array(), y.array());
   auto vjp_p = [=](const Variable& gz) {

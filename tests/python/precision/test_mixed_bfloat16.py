@@ -247,3 +247,37 @@ def test_second_derivatives_of_the_loss():
     np.testing.assert_allclose(
         found.array, expected, atol=2 * UNIT * np.abs(expected).max()
     )
+
+
+@pytest.mark.parametrize("held", ["p", "x", "y", "px", "py", "xy", "pxy"])
+def test_interpolation_between_operands_of_which_some_are_held_in_bfloat16(held):
+    """As of an input and the outputs of links, in a highway or a gated unit."""
+    values = dict(zip("pxy", np.random.RandomState(0).normal(size=(3, 5, 9))))
+    values = {name: rounded_to_bfloat16(v.astype("f")) for name, v in values.items()}
+    p, x, y = values.values()
+    operands = {
+        name: as_bfloat16(v) if name in held else _core.Variable(v)
+        for name, v in values.items()
+    }
+    z = F.linear_interpolate(*operands.values())
+    grads = renga.grad([F.sum(z)], list(operands.values()))
+    rtol = UNIT if held == "pxy" else 1e-6
+    np.testing.assert_allclose(z.array, p * x + (1 - p) * y, rtol, rtol)
+    expected = {"p": x - y, "x": p, "y": 1 - p}
+    for name, grad in zip(operands, grads):
+        rtol = UNIT if name in held else 1e-6
+        np.testing.assert_allclose(grad.array, expected[name], rtol, rtol, True, name)
+
+
+@pytest.mark.parametrize("make", [lambda: L.Highway(4), lambda: L.StatefulMGU(4, 4)])
+def test_links_that_interpolate_from_a_float32_input(make):
+    x = np.random.RandomState(0).normal(size=(3, 4)).astype("f")
+    link = make()
+    y = link(x)
+    link.cleargrads()
+    F.sum(y).backward()
+    assert all(np.isfinite(param.grad).all() for param in link.params())
+    with renga.using_config("dtype", np.float32):
+        exact = make()
+    exact.copyparams(link)
+    np.testing.assert_allclose(y.array, exact(x).array, 4 * UNIT, 4 * UNIT)
