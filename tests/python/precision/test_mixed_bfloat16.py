@@ -195,6 +195,17 @@ def test_digits_are_learned_as_well_as_in_float32():
     assert accuracy_on_digits(renga.mixed_bfloat16) > exact - 0.02
 
 
+def test_decorrelated_batch_normalization_has_float32_statistics():
+    x = as_bfloat16(np.random.default_rng(0).normal(size=(8, 4, 40)))
+    y = F.decorrelated_batch_normalization(x, groups=1, eps=1e-3)
+    pixels = x.array.astype("d").swapaxes(0, 1).reshape(4, -1)
+    centred = pixels - pixels.mean(1, keepdims=True)
+    values, vectors = np.linalg.eigh(centred @ centred.T / 320 + 1e-3 * np.eye(4))
+    whitened = vectors @ (vectors.T @ centred / np.sqrt(values)[:, None])
+    exact = whitened.reshape(4, 8, 40).swapaxes(0, 1)
+    np.testing.assert_allclose(y.array, exact, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_losses_of_rounded_scores_are_float32(weighted):
     rng = np.random.default_rng(0)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 import numpy
 
 from renga import _core
 from renga.core.around_call import reads_elements
-from renga.core.configuration import config
+from renga.core.configuration import config, using_config
 from renga.core.function_node import FunctionNode
 from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable
@@ -19,9 +21,24 @@ from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_integer, check_real
 from renga.utils.type_check import InvalidType
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def _in_float32(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """The function without products in bfloat16, for statistics."""
+
+    @functools.wraps(function)
+    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        with using_config("dtype", numpy.dtype("f")):
+            return function(*args, **kwargs)
+
+    return call
+
 
 @reads_elements
 @on_host
+@_in_float32
 def decorrelated_batch_normalization(x: ArrayLike, **kwargs: object) -> Variable:
     """``P (x - mean)`` with P the covariance's inverse root, in groups of channels.
 
@@ -80,6 +97,7 @@ def decorrelated_batch_normalization(x: ArrayLike, **kwargs: object) -> Variable
     return _as_images(ops.matmul(projection, centred), x)
 
 
+@_in_float32
 def fixed_decorrelated_batch_normalization(
     x: ArrayLike, mean: ArrayLike, projection: ArrayLike, groups: int = 16
 ) -> Variable:
@@ -108,7 +126,7 @@ def fixed_decorrelated_batch_normalization(
 
 
 def _by_groups(name: str, x: Any, groups: int) -> Variable:
-    """(S, groups, C / groups, elements), in float32 for float16.
+    """(S, groups, C / groups, elements), in float32 for numbers of 16 bits.
 
     S is N, or 1 for samples of so few elements that products of each would take longer
     than a copy of ``x`` with channels first.
@@ -118,8 +136,7 @@ def _by_groups(name: str, x: Any, groups: int) -> Variable:
     groups = check_integer(name, "groups", groups)
     if groups < 1 or x.shape[1] % groups:
         raise InvalidType(f"{name}: expected {x.shape[1]} channels in {groups} groups")
-    if x.dtype.char == "e":
-        x = _core.ops.cast(x, numpy.dtype("f"))
+    x = _core.ops.cast(x, numpy.dtype("f") if x.dtype.char == "e" else x.dtype)
     samples, channels = x.shape[:2]
     width, size = channels // groups, x.size // max(channels, 1)
     if size // max(samples, 1) < max(width, 32):
@@ -158,6 +175,7 @@ class _InverseRoot(FunctionNode):
         scaled = vectors / numpy.sqrt(values)[..., None, :]
         return ((scaled @ numpy.swapaxes(vectors, -1, -2)).astype(a.dtype),)
 
+    @_in_float32
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
     ) -> tuple[Any, ...]:
@@ -186,6 +204,7 @@ class _Lyapunov(FunctionNode):
         inner = back @ c @ vectors / (values[..., :, None] + values[..., None, :])
         return ((vectors @ inner @ back).astype(c.dtype),)
 
+    @_in_float32
     def backward(
         self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Any, ...]
     ) -> tuple[Variable | None, ...]:
