@@ -7,6 +7,7 @@
 #include <array>
 #include <concepts>
 #include <utility>
+#include <variant>
 
 #include "simd/vector.h"
 #include "tensor/streaming.cpu.h"
@@ -19,8 +20,13 @@ inline constexpr std::int64_t kBlock = 512;
 // 16-bit floats to floats or back.
 template <class From, class To>
 void convert(const From* from, To* to, std::int64_t n) {
-  for_each_vector<Avx2, float>(
-      0, n, [=]<class L>(L, std::int64_t i) { L::store(L::load(from + i), to + i); });
+  dispatch_for<std::conditional_t<is_half<From>, From, To>>([=
+  ](auto target) __attribute__((always_inline)) {
+    for_each_vector<decltype(target), float>(
+        0, n, [=]<class L>(L, std::int64_t i) __attribute__((always_inline)) {
+          L::store(L::load(from + i), to + i);
+        });
+  });
 }
 
 // Copies n elements, `step` bytes apart. With a step that it knows, the compiler makes vectors.
@@ -93,10 +99,27 @@ struct RowElements {
                                      T (&repeated)[V::width])
       : data(x.row(i)), step(x.step) {
     if (step != 0) return;
-    std::fill_n(repeated, V::width, *data);
+    fill(*data, repeated);
     data = repeated;
   }
   [[gnu::always_inline]] V at(std::int64_t i) const { return V(V::load(data + i * step)); }
+
+ private:
+  // In one store: a load of a vector waits for several smaller ones.
+  [[gnu::always_inline]] static void fill(const T& number, T (&repeated)[V::width]) {
+    if constexpr (!is_half<T>) {
+      V::store(V::broadcast(&number), repeated);
+    } else {
+#if defined(__x86_64__)
+      using Halves = typename V::UnalignedHalves;
+      Halves numbers;
+      asm("vpbroadcastw %1, %0" : "=v"(numbers) : "m"(number.bits));
+      *reinterpret_cast<Halves*>(repeated) = numbers;
+#else
+      std::fill_n(repeated, V::width, number);
+#endif
+    }
+  }
 };
 
 template <class T, std::size_t count>
@@ -299,6 +322,69 @@ class LoopBlocks {
   bool in_place_ = true;
   T buffer_[kBlock];
 };
+
+// The elements of an operand of float32 or bfloat16 as floats, a block at a time.
+class FloatBlocks {
+ public:
+  template <int N>
+  FloatBlocks(const StridedLoop<N>& loop, int operand, Dtype dtype)
+      : blocks_(std::in_place_type<LoopBlocks<float>>, loop, operand) {
+    if (dtype == Dtype::bfloat16) blocks_.emplace<LoopBlocks<bfloat16>>(loop, operand);
+  }
+  const float* read(std::int64_t i, std::int64_t n) {
+    return std::visit(
+        [&]<class T>(LoopBlocks<T>& blocks) -> const float* {
+          const T* const block = blocks.read(i, n);
+          if constexpr (is_half<T>) {
+            convert(block, floats_, n);
+            return floats_;
+          } else {
+            return block;
+          }
+        },
+        blocks_);
+  }
+  // Returns where floats of a contiguous operand are to be written, and writes them.
+  float* at(std::int64_t i) {
+    const auto* const direct = std::get_if<LoopBlocks<float>>(&blocks_);
+    return direct != nullptr ? direct->at(i) : floats_;
+  }
+  void put(std::int64_t i, std::int64_t n) {
+    std::visit(
+        [&]<class T>(const LoopBlocks<T>& blocks) {
+          if constexpr (is_half<T>) convert(floats_, blocks.at(i), n);
+        },
+        blocks_);
+  }
+  bool in_place() const {
+    return std::visit([](const auto& blocks) { return blocks.in_place(); }, blocks_);
+  }
+
+ private:
+  std::variant<LoopBlocks<float>, LoopBlocks<bfloat16>> blocks_;
+  float floats_[kBlock];
+};
+
+// Calls kernel(x..., y, 1, n) for rows of floats that cover arrays of float32 or bfloat16, each of
+// its own dtype. Returns false, and does nothing, if y has gaps.
+template <class Kernel, class... In>
+bool map_mixed_blocks(const Array& y, std::int64_t cost, const Kernel& kernel, const In&... x) {
+  const auto loop = make_loop<sizeof...(In) + 1>({&y, &x...});
+  if (!FloatBlocks(loop, 0, y.dtype()).in_place()) return false;
+  parallel_for(loop.size(), cost, [&](std::int64_t begin, std::int64_t end) {
+    [&]<std::size_t... k>(std::index_sequence<k...>) {
+      FloatBlocks out(loop, 0, y.dtype());
+      FloatBlocks in[] = {FloatBlocks(loop, k + 1, x.dtype())...};
+      for (std::int64_t i = begin; i < end; i += kBlock) {
+        const std::int64_t n = std::min(kBlock, end - i);
+        kernel(Rows<const float>{in[k].read(i, n)}..., Rows<float>{out.at(i)}, 1, n);
+        out.put(i, n);
+      }
+    }
+    (std::index_sequence_for<In...>());
+  });
+  return true;
+}
 
 // map_blocks where y is contiguous and runs are short, such as those of x and a
 // number for each of its rows: blocks of several runs.

@@ -55,6 +55,21 @@ Variable elu_grad(const Variable& x, const Variable& gy, double alpha) {
   return record("ELUGrad", gx, {{x, vjp_x}, {gy, vjp_gy}});
 }
 
+// Activations of bfloat16 stay so beside slopes of float32, by which they are multiplied as floats.
+Array prelu_of(const Array& x, const Array& slope) {
+  const bool keeps = x.dtype() == Dtype::bfloat16 && slope.dtype() == Dtype::float32 &&
+                     x.device() == slope.device() &&
+                     broadcast_shapes("prelu", x.shape(), slope.shape()) == x.shape();
+  if (!keeps || !x.device().is_host()) {
+    const Array y = apply("prelu", Binary::prelu, x, slope);
+    return keeps ? cast(y, x.dtype()) : y;
+  }
+  const Array y = empty_like(x);
+  elementwise_kernels.on(x.device())
+      .binary(Binary::prelu, 0, x, broadcast_view("prelu", slope, x.shape()), y);
+  return y;
+}
+
 // 1, or `slope` where x is negative.
 Variable prelu_slope(const Variable& x, const Variable& slope) {
   auto vjp_slope = [=](const Variable& gy) {
@@ -228,8 +243,7 @@ Variable prelu(const Variable& x, const Variable& slope) {
     const Variable below = clip(x, -std::numeric_limits<double>::infinity(), 0);
     return sum_to(multiply(gy, below), slope.shape());
   };
-  return record("PReLU", apply("prelu", Binary::prelu, x.array(), slope.array()),
-                {{x, vjp_x}, {slope, vjp_slope}});
+  return record("PReLU", prelu_of(x.array(), slope.array()), {{x, vjp_x}, {slope, vjp_slope}});
 }
 
 Variable elu(const Variable& x, double alpha) {

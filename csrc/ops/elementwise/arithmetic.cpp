@@ -58,7 +58,7 @@ Variable select_operand(const char* op, const char* label, Binary map, Binary co
 
 Variable product_with_difference(const Variable& gy, const Variable& a, const Variable& b,
                                  double limit) {
-  if (backprop_enabled() || gy.dtype() != a.dtype() || b.dtype() != a.dtype()) {
+  if (backprop_enabled()) {
     return multiply(gy, clip(subtract(a, b), -limit, limit));
   }
   const Array most = full({}, limit, a.dtype(), a.device());

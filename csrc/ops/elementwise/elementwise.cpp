@@ -21,21 +21,24 @@ bool is_broadcast(const Array& x) {
 }
 
 // A new array for the result of broadcasting, in the memory order of an operand with the result's
-// shape, preferably of one that is no broadcast view. Of bfloat16 and float32 it is float32.
-Array empty_for(const Shape& shape, const Array& a, const Array& b) {
-  const Dtype dtype = std::max(a.dtype(), b.dtype());
+// shape, preferably of one that is no broadcast view.
+Array empty_for(const Shape& shape, const Array& a, const Array& b, Dtype dtype) {
   const bool like_b = b.shape() == shape && (a.shape() != shape || is_broadcast(a));
   if (like_b) return empty_like(b, dtype);
   return a.shape() == shape ? empty_like(a, dtype) : empty(shape, dtype, a.device());
 }
 
-// The result for a bfloat16 and a float32 array is float32.
+// Of bfloat16 and float32 it is float32.
+Array empty_for(const Shape& shape, const Array& a, const Array& b) {
+  return empty_for(shape, a, b, std::max(a.dtype(), b.dtype()));
+}
+
 bool is_mixed_pair(const Array& a, const Array& b) {
   return (a.dtype() == Dtype::bfloat16 && b.dtype() == Dtype::float32) ||
          (a.dtype() == Dtype::float32 && b.dtype() == Dtype::bfloat16);
 }
 
-// An operand of a mixed pair: in float32, or as it is if the kernel converts it part by part.
+// An operand of a mixed pair: in float32, or as it is if the kernel converts it block by block.
 Array as_mixed_operand(const Array& x, const Shape& shape) {
   return x.device().is_host() && x.shape() == shape ? x : cast(x, Dtype::float32);
 }
@@ -108,16 +111,20 @@ Array apply(const char* op, Binary map, const Array& a, const Array& b, double p
 Array apply(const char* op, Quaternary map, const Array& a, const Array& b, const Array& c,
             const Array& d) {
   Shape shape = a.shape();
+  Dtype dtype = a.dtype();
   for (const Array* x : {&b, &c, &d}) {
-    require_one_dtype(op, a, *x);
+    if (!is_mixed_pair(a, *x)) require_one_dtype(op, a, *x);
     require_same_device(op, a, *x);
     shape = broadcast_shapes(op, shape, x->shape());
+    dtype = std::max(dtype, x->dtype());
   }
-  require(is_float(a.dtype()), op, ": expected a float dtype, got ", a.dtype());
-  Array y = empty_for(shape, a, b);
+  require(is_float(dtype), op, ": expected a float dtype, got ", dtype);
+  const auto operand = [&](const Array& x) {
+    return broadcast_view(op, x.device().is_host() ? x : cast(x, dtype), shape);
+  };
+  const Array y = empty_for(shape, a, b, dtype);
   elementwise_kernels.on(a.device())
-      .quaternary(map, broadcast_view(op, a, shape), broadcast_view(op, b, shape),
-                  broadcast_view(op, c, shape), broadcast_view(op, d, shape), y);
+      .quaternary(map, operand(a), operand(b), operand(c), operand(d), y);
   return y;
 }
 

@@ -126,7 +126,8 @@ enum class Quaternary : std::uint8_t {
 struct ElementwiseKernels {
   // x and y have the same shape and dtype.
   void (*unary)(Unary map, double p, double q, const Array& x, const Array& y);
-  // All are of one shape (broadcasts have stride 0) and dtype; the host converts bfloat16 operands.
+  // All are of one shape (broadcasts have stride 0) and dtype; the host also takes float32 and
+  // bfloat16 together, for quaternary functions if y has no gaps.
   void (*binary)(Binary map, double p, const Array& a, const Array& b, const Array& y);
   void (*quaternary)(Quaternary map, const Array& a, const Array& b, const Array& c, const Array& d,
                      const Array& y);

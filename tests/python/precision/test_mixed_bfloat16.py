@@ -195,6 +195,32 @@ def test_digits_are_learned_as_well_as_in_float32():
     assert accuracy_on_digits(renga.mixed_bfloat16) > exact - 0.02
 
 
+def test_prelu_keeps_bfloat16_and_multiplies_by_the_float32_slope():
+    rng = np.random.default_rng(0)
+    x, slope = as_bfloat16(rng.normal(size=(5, 3, 700))), rng.random(3, "f")
+    y = F.prelu(x, slope)
+    assert _core.dtype_name(y) == "bfloat16"
+    exact = np.where(x.array < 0, x.array * slope[:, None], x.array)
+    np.testing.assert_array_equal(y.array, rounded_to_bfloat16(exact))
+
+
+def test_losses_of_pairs_of_rounded_samples():
+    rng = np.random.default_rng(0)
+    a, b, c = (as_bfloat16(rng.normal(size=(40, 300))) for _ in range(3))
+    x, y, z = (v.array.astype("d") for v in (a, b, c))
+    loss = F.triplet(a, b, c)
+    gaps = ((x - y) ** 2 - (x - z) ** 2).sum(1) + 0.2
+    np.testing.assert_allclose(loss.array, np.maximum(gaps, 0).mean(), rtol=1e-5)
+    loss.backward(retain_grad=True)
+    exact = 2 * (gaps > 0)[:, None] * (x - y) / 40
+    np.testing.assert_allclose(b.grad, -exact, rtol=UNIT, atol=1e-30)
+    t = rng.integers(3, size=40)
+    hinge = F.hinge(a[:, :3], t)
+    signs = np.where(np.arange(3) == t[:, None], -1, 1)
+    exact = np.maximum(1 + signs * x[:, :3], 0).sum(1).mean()
+    np.testing.assert_allclose(hinge.array, exact, rtol=1e-5)
+
+
 def test_decorrelated_batch_normalization_has_float32_statistics():
     x = as_bfloat16(np.random.default_rng(0).normal(size=(8, 4, 40)))
     y = F.decorrelated_batch_normalization(x, groups=1, eps=1e-3)

@@ -66,6 +66,21 @@ bool crosses(const Array& x, const Array& y) {
   return !same_layout(x, y) && crossing_axis(make_loop<2>({&y, &x}), y.itemsize()) >= 0;
 }
 
+// Computes arrays of float32 and bfloat16 in floats. Returns false, and does nothing, if there are
+// others or y has gaps.
+bool mixed_binary(Binary map, double p, const Array& a, const Array& b, const Array& y) {
+  if (!is_activation(a.dtype()) || !is_activation(b.dtype()) || !is_activation(y.dtype())) {
+    return false;
+  }
+  const GilRelease work(y.size());
+  const auto kernel = [=](const Rows<const float>& u, const Rows<const float>& v,
+                          const Rows<float>& to, std::int64_t rows, std::int64_t n) {
+    maps::visit_map<maps::kLastBinary>(
+        map, [=]<Binary m>() { float_binary<m, float>(static_cast<float>(p), u, v, to, rows, n); });
+  };
+  return simd::map_mixed_blocks(y, 1, kernel, a, b);
+}
+
 // Computes y part by part, of operands that are copied to its order and dtype.
 void binary_by_parts(Binary map, double p, const Array& a, const Array& b, const Array& y) {
   const auto differs = [&](const Array& x) { return x.dtype() != y.dtype() || crosses(x, y); };
@@ -86,9 +101,9 @@ void binary_by_parts(Binary map, double p, const Array& a, const Array& b, const
 void binary(Binary map, double p, const Array& a, const Array& b, const Array& y) {
   constexpr std::int64_t kLarge = 1 << 14;
   const bool are_alike = a.dtype() == y.dtype() && b.dtype() == y.dtype();
-  if (!are_alike || (y.size() >= kLarge && (crosses(a, y) || crosses(b, y)))) {
-    return binary_by_parts(map, p, a, b, y);
-  }
+  const bool crossing = y.size() >= kLarge && (crosses(a, y) || crosses(b, y));
+  if (!are_alike && !crossing && mixed_binary(map, p, a, b, y)) return;
+  if (!are_alike || crossing) return binary_by_parts(map, p, a, b, y);
   DivisionFaults faults;
   {
     const GilRelease work(y.size());
