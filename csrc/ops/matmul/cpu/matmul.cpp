@@ -8,6 +8,7 @@
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
 #include "devices/single_thread.h"
+#include "ops/elementwise/elementwise.h"
 #include "ops/matmul/cpu/bfloat16_matmul.h"
 #include "ops/matmul/cpu/blocking.h"
 #include "ops/matmul/cpu/float_kernels.h"
@@ -503,25 +504,72 @@ bool multiply_lines(const Array& a, const Array& b, const Array& c, const Epilog
   return true;
 }
 
+// c = a b of depth 1, where all have numbers of one dtype of 16 bits. Returns whether it is so.
+bool multiply_outer_halves(const Array& a, const Array& b, const Array& c,
+                           const Epilogue& epilogue) {
+  if (a.shape(a.ndim() - 1) != 1 || a.dtype() != c.dtype() || b.dtype() != c.dtype()) return false;
+  if (epilogue.accumulates || epilogue.bias.defined()) return false;
+  elementwise_kernels.on(c.device())
+      .binary(Binary::multiply, 0, broadcast_view("matmul", a, c.shape()),
+              broadcast_view("matmul", b, c.shape()), c);
+  return true;
+}
+
+// Calls body(i, n) for parts [i, i + n) of `count` elements, each of at most `most`; threads share
+// them out.
+template <class Body>
+void for_parts_of(std::int64_t count, std::int64_t most, std::int64_t cost, const Body& body) {
+  parallel_for(divide_up(count, most), most * cost, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin * most; i < std::min(end * most, count); i += most) {
+      body(i, std::min(most, count - i));
+    }
+  });
+}
+
+// Numbers that are converted to floats at once, so that they stay in the second-level cache.
+constexpr std::int64_t kConvertedNumbers = 1 << 17;
+
+// c = a b for stacks of matrices, in float32, some pairs at a time.
+void multiply_stack_in_float32(const Array& a, const Array& b, const Array& c,
+                               const Epilogue& epilogue) {
+  const std::int64_t count = c.shape(0);
+  const std::int64_t pairs = kConvertedNumbers * count / (a.size() + b.size() + c.size());
+  if (pairs == 0 && c.ndim() > 3) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      multiply_stack_in_float32(select_view(a, 0, i), select_view(b, 0, i), select_view(c, 0, i),
+                                epilogue);
+    }
+    return;
+  }
+  if (pairs == 0 || pairs >= count) return multiply_whole_in_float32(a, b, c, epilogue);
+  const auto part = [](const Array& x, std::int64_t i, std::int64_t n) {
+    if (x.strides()[0] != 0) return cast(slice_view(x, 0, i, n), Dtype::float32);
+    Shape shape = x.shape();
+    shape[0] = n;
+    return broadcast_view("matmul", cast(slice_view(x, 0, 0, 1), Dtype::float32), shape);
+  };
+  for_parts_of(
+      count, pairs, c.size() / count * a.shape(a.ndim() - 1), [&](std::int64_t i, std::int64_t n) {
+        multiply_whole_in_float32(part(a, i, n), part(b, i, n), slice_view(c, 0, i, n), epilogue);
+      });
+}
+
 // Computes in float32. Rows that meet few weights are multiplied in parts whose converted numbers
 // stay in the second-level cache.
 void multiply_in_float32(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue) {
-  if (multiply_lines<bfloat16>(a, b, c, epilogue) || multiply_lines<float16>(a, b, c, epilogue)) {
+  if (multiply_lines<bfloat16>(a, b, c, epilogue) || multiply_lines<float16>(a, b, c, epilogue) ||
+      multiply_outer_halves(a, b, c, epilogue)) {
     return;
   }
-  constexpr std::int64_t kNumbers = 1 << 17;
-  const std::int64_t count = c.shape(0), rows = kNumbers * count / (a.size() + c.size());
-  if (c.ndim() > 2 || b.size() > kNumbers || rows == 0 || rows >= count) {
+  if (c.ndim() > 2) return multiply_stack_in_float32(a, b, c, epilogue);
+  const std::int64_t count = c.shape(0), rows = kConvertedNumbers * count / (a.size() + c.size());
+  if (b.size() > kConvertedNumbers || rows == 0 || rows >= count) {
     return multiply_whole_in_float32(a, b, c, epilogue);
   }
   const Array weights = cast(b, Dtype::float32);
-  const auto multiply = [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin * rows; i < std::min(end * rows, count); i += rows) {
-      const std::int64_t n = std::min(rows, count - i);
-      multiply_whole_in_float32(slice_view(a, 0, i, n), weights, slice_view(c, 0, i, n), epilogue);
-    }
-  };
-  parallel_for(divide_up(count, rows), rows * c.shape(1) * a.shape(1), multiply);
+  for_parts_of(count, rows, c.shape(1) * a.shape(1), [&](std::int64_t i, std::int64_t n) {
+    multiply_whole_in_float32(slice_view(a, 0, i, n), weights, slice_view(c, 0, i, n), epilogue);
+  });
 }
 
 // Multiplies numbers of bfloat16 or float32.

@@ -35,8 +35,8 @@
 // is one_column. Stacks of pairs are multiplied by the last three lines; threads share them out.
 //
 // Of the other dtypes, float16 and the rest of bfloat16 are multiplied in float32: a vector and
-// lines along the depth where they are (multiply_lines), others as converted arrays. The rest have
-// loops.
+// lines along the depth where they are (multiply_lines), depths of 1 element by element, others as
+// converted arrays, of which parts stay in the second-level cache. The rest have loops.
 #include "ops/matmul/cpu/selection.h"
 
 #include <algorithm>

@@ -68,6 +68,19 @@ void softmax_grad_along(const Array& y, const Array& gy, int axis, bool log, con
                       to.write(columns, count);
                     });
                   }
+                  if constexpr (is_half<T>) {
+                    const auto adjoin = [axis](const Array& v) {
+                      return v.strides()[axis] == v.itemsize();
+                    };
+                    if (adjoin(y) && adjoin(gy) && adjoin(gx)) {
+                      for (std::int64_t j = 0; j < m; ++j) {
+                        softmax_grad_row(reinterpret_cast<const T*>(p[1] + j * s[1]),
+                                         reinterpret_cast<const T*>(p[2] + j * s[2]), n, log,
+                                         reinterpret_cast<T*>(p[0] + j * s[0]));
+                      }
+                      return;
+                    }
+                  }
                   RowBuffer<T> to(gx.strides()[axis], n);
                   RowBuffer<T> from(y.strides()[axis], n), grad(gy.strides()[axis], n);
                   for (std::int64_t j = 0; j < m; ++j) {

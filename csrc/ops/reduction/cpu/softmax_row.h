@@ -134,6 +134,50 @@ void softmax_grad_row(const C* y, const C* gy, std::int64_t n, bool log, C* gx) 
   for (i = 0; i < n; ++i) gx[i] = log ? gy[i] - gx[i] : y[i] * (gy[i] - t);
 }
 
+// The same of numbers of 16 bits, which are read as they are. They are few enough between two sums
+// in double for floats to add up.
+template <class T>
+requires is_half<T>
+void softmax_grad_row(const T* y, const T* gy, std::int64_t n, bool log, T* gx) {
+  constexpr std::int64_t kNumbers = 512;
+  simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
+    using V = simd::Vector<decltype(target), float>;
+    double total = 0;
+    for (std::int64_t begin = 0; begin < n; begin += kNumbers) {
+      const std::int64_t end = std::min(n, begin + kNumbers);
+      V sums[2] = {V(0.0f), V(0.0f)};
+      const auto add = [=](V & sum, std::int64_t i) __attribute__((always_inline)) {
+        const V g(V::load(gy + i));
+        sum = sum + (log ? g : V(V::load(y + i)) * g);
+      };
+      std::int64_t i = begin;
+      for (; i + 2 * V::width <= end; i += 2 * V::width) {
+        add(sums[0], i);
+        add(sums[1], i + V::width);
+      }
+      for (; i + V::width <= end; i += V::width) add(sums[0], i);
+      total += static_cast<double>(V::sum((sums[0] + sums[1]).v));
+      for (; i < end; ++i) {
+        total += static_cast<double>(log ? float{gy[i]} : float{y[i]} * float{gy[i]});
+      }
+    }
+    const float sum = static_cast<float>(total);
+    simd::for_each_vector<decltype(target), float>(
+        0, n, [=]<class L>(L, std::int64_t i) __attribute__((always_inline)) {
+          using W = typename L::Value;
+          const W v(L::load(y + i)), g(L::load(gy + i)), t(sum);
+          const auto exponential = [](const W& u) __attribute__((always_inline)) {
+            if constexpr (L::width == 1) {
+              return std::exp(u);
+            } else {
+              return simd::exp_of_negative(u);
+            }
+          };
+          L::store(log ? g - exponential(v) * t : v * (g - t), gx + i);
+        });
+  });
+}
+
 // A row of an operand, `step` bytes apart: in place where its numbers are
 // contiguous and of the compute type, else in a buffer.
 template <class T>
