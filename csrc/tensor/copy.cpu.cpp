@@ -47,8 +47,9 @@ template <int size>
   for (std::int64_t i = 0; i < n; ++i) to[i] = from[i];
 }
 
-// Runs longer than this, in bytes, are worth a call of memcpy.
-constexpr std::int64_t kLongRun = 512;
+// Runs longer than this, in bytes, are worth a call of memcpy, which on a Zen 4 takes more than
+// twice as long for those of 1 to 2 KiB.
+constexpr std::int64_t kLongRun = 2048;
 
 [[gnu::always_inline]] inline void copy_bytes(const std::byte* from, std::byte* to,
                                               std::int64_t n) {
