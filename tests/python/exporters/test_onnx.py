@@ -149,6 +149,24 @@ def test_network():
     assert [each.name for each in proto.graph.input] == ["input_0"]
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: L.GroupNormalization(2, 4),
+        lambda: L.BatchNormalization(4),
+        lambda: L.BatchNormalization((4, 5)),
+        lambda: L.BatchNormalization(6, axis=(0, 1, 2)),
+    ],
+)
+def test_normalizations_of_halves_with_parameters_of_singles(make):
+    with renga.using_config("dtype", renga.mixed16):
+        link = make()
+        for param in link.params():
+            param.array[...] = draw(*param.shape)
+        x = numpy.array(1000 * draw(2, 4, 5, 6), "f2")  # whose squares are too large
+        check(link, x, tolerance=2e-3)
+
+
 def test_convolutions_along_one_axis():
     link = renga.Sequential(L.Convolution1D(2, 3, 3, 2), L.Deconvolution1D(3, 2, 2, 2))
     check(link, draw(2, 2, 8))

@@ -26,10 +26,10 @@ def _fixed(
     if x.ndim >= 2 and reduced == (0, *range(2, x.ndim)):
         flat = (gamma, beta, mean, var)
         return [graph.node("BatchNormalization", x, *flat, epsilon=eps)]
+    wide = _cast(graph, x, x, gamma)
     mean, var = (_beside(graph, v, x, reduced) for v in (mean, var))
-    return [
-        _scaled(graph, graph.node("Sub", x, mean), var, gamma, beta, eps, reduced, x)
-    ]
+    centred = graph.node("Sub", wide, mean)
+    return [_scaled(graph, centred, var, gamma, beta, eps, reduced, x)]
 
 
 @writes("batch_normalization")
@@ -47,7 +47,8 @@ def _of_the_batch(
 ) -> Sequence[str]:
     reduced = _reduced(x, gamma, axis)
     axes = numpy.array(reduced, numpy.int64)
-    centred = graph.node("Sub", x, graph.node("ReduceMean", x, axes, keepdims=1))
+    wide = _cast(graph, x, x, gamma)
+    centred = graph.node("Sub", wide, graph.node("ReduceMean", wide, axes, keepdims=1))
     square = graph.node("Mul", centred, centred)
     var = graph.node("ReduceMean", square, axes, keepdims=1)
     return [_scaled(graph, centred, var, gamma, beta, eps, reduced, x)]
@@ -57,13 +58,15 @@ def _of_the_batch(
 def _of_groups(
     graph: Any, ys: Any, x: Any, groups: int, gamma: Any, beta: Any, eps: float
 ) -> Sequence[str]:
-    rows = graph.node("Reshape", x, numpy.array([0, groups, -1]))
-    one, zero = numpy.ones(groups, x.dtype), numpy.zeros(groups, x.dtype)
+    wide = _cast(graph, x, x, gamma)
+    rows = graph.node("Reshape", wide, numpy.array([0, groups, -1]))
+    one, zero = numpy.ones(groups, gamma.dtype), numpy.zeros(groups, gamma.dtype)
     rows = graph.node("InstanceNormalization", rows, one, zero, epsilon=eps)
     y = graph.node("Reshape", rows, graph.node("Shape", x))
     reduced = (0, *range(2, x.ndim))
     y = graph.node("Mul", y, _beside(graph, gamma, x, reduced))
-    return [graph.node("Add", y, _beside(graph, beta, x, reduced))]
+    y = graph.node("Add", y, _beside(graph, beta, x, reduced))
+    return [_cast(graph, y, gamma, x)]
 
 
 @writes("layer_normalization")
@@ -119,7 +122,21 @@ def _scaled(
     reduced: tuple[int, ...],
     x: Any,
 ) -> str:
-    added = graph.node("Add", var, numpy.asarray(eps, x.dtype))
+    added = graph.node("Add", var, numpy.asarray(eps, gamma.dtype))
     y = graph.node("Div", centred, graph.node("Sqrt", added))
     y = graph.node("Mul", y, _beside(graph, gamma, x, reduced))
-    return graph.node("Add", y, _beside(graph, beta, x, reduced))
+    y = graph.node("Add", y, _beside(graph, beta, x, reduced))
+    return _cast(graph, y, gamma, x)
+
+
+def _cast(graph: Any, y: Any, from_: Any, to: Any) -> Any:
+    """``y``, of the dtype of one value, in that of another one.
+
+    Beside parameters in float32, half precision is normalized in float32.
+    """
+    import onnx
+
+    if from_.dtype == to.dtype:
+        return y
+    dtype = onnx.helper.np_dtype_to_tensor_dtype(to.dtype)
+    return graph.node("Cast", y, to=dtype)
