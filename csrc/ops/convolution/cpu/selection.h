@@ -14,8 +14,8 @@ namespace convolution {
 // The algorithms. Each has its own file, which ends with what is named here. Their costs are
 // compared by the first call with a problem; of equally cheap ones, the first is selected.
 #define RENGA_CONVOLUTION_ALGORITHMS(row)                                                       \
-  row(kBf16x3) row(kDepthwise) row(kGrouped) row(kTiles) row(kDirect) row(kWinograd) row(kGemm) \
-      row(kDilated) row(kIm2col)
+  row(kBf16x3) row(kDepthwise) row(kGrouped) row(kTiles) row(kTaps) row(kDirect) row(kWinograd) \
+      row(kGemm) row(kDilated) row(kIm2col)
 
 #define RENGA_DECLARED(name) extern const Algorithm name;
 RENGA_CONVOLUTION_ALGORITHMS(RENGA_DECLARED)
