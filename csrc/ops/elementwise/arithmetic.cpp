@@ -54,6 +54,17 @@ Variable select_operand(const char* op, const char* label, Binary map, Binary co
   return record(label, y, {{a, vjp_a}, {b, vjp_b}});
 }
 
+// f of a gradient. That of a sum repeats numbers, of which f then computes one each.
+template <class F>
+Variable map_gradient(const Variable& gy, const F& f) {
+  Array some = gy.array();
+  for (int axis = 0; axis < some.ndim(); ++axis) {
+    if (some.strides()[axis] == 0 && some.shape(axis) > 1) some = slice_view(some, axis, 0, 1);
+  }
+  if (backprop_enabled() || some.size() == gy.size()) return f(gy);
+  return Variable(broadcast_view("gradient", f(Variable(some)).array(), gy.shape()));
+}
+
 }  // namespace
 
 Variable product_with_difference(const Variable& gy, const Variable& a, const Variable& b,
@@ -80,10 +91,12 @@ Variable add(const Variable& a, const Variable& b) {
 
 Variable subtract(const Variable& a, const Variable& b) {
   const Array y = apply("subtract", Binary::subtract, a.array(), b.array());
-  return record(
-      "_ - _", y,
-      {{a, [shape = a.shape()](const Variable& gy) { return sum_to(gy, shape); }},
-       {b, [shape = b.shape()](const Variable& gy) { return negative(sum_to(gy, shape)); }}});
+  return record("_ - _", y,
+                {{a, [shape = a.shape()](const Variable& gy) { return sum_to(gy, shape); }},
+                 {b, [shape = b.shape()](const Variable& gy) {
+                    return map_gradient(sum_to(gy, shape),
+                                        [](const Variable& g) { return negative(g); });
+                  }}});
 }
 
 Variable multiply(const Variable& a, const Variable& b) {
@@ -131,7 +144,8 @@ Variable squared_difference(const Variable& a, const Variable& b) {
   const Array y = apply("squared_difference", Binary::squared_difference, a.array(), b.array());
   const auto vjp = [](const Variable& x, const Variable& other) {
     return [=](const Variable& gy) {
-      return sum_to(product_with_difference(multiply(gy, 2), x, other), x.shape());
+      const Variable twice = map_gradient(gy, [](const Variable& g) { return multiply(g, 2); });
+      return sum_to(product_with_difference(twice, x, other), x.shape());
     };
   };
   return record("SquaredDifference", y, {{a, vjp(a, b)}, {b, vjp(b, a)}});

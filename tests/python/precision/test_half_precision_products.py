@@ -66,3 +66,21 @@ def test_gradients_of_softmax(dtype, n, log):
     near = unit(dtype) * np.abs(expected) + 2e-6 * np.abs(g).sum(1, keepdims=True)
     smallest = 2.0**-25 if dtype == "float16" else 0
     assert (np.abs(exact(x.grad_var) - expected) <= near + smallest).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gradients_of_a_dot_product_are_the_other_vector(dtype):
+    a, b = numbers(dtype, 700), numbers(dtype, 700, seed=1)
+    F.matmul(a, b).backward(retain_grad=True)
+    np.testing.assert_array_equal(exact(a.grad_var), exact(b))
+    np.testing.assert_array_equal(exact(b.grad_var), exact(a))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gradients_of_sums_of_differences(dtype):
+    a, b, c = (numbers(dtype, 40, 30, seed=seed) for seed in range(3))
+    near, far = (F.squared_difference(a, v) for v in (b, c))
+    F.sum(F.sum(near - far, 1)).backward(retain_grad=True)
+    x, y, z = (exact(v) for v in (a, b, c))
+    for v, expected in ((b, 2 * (y - x)), (c, 2 * (x - z))):
+        np.testing.assert_allclose(exact(v.grad_var), expected, 2 * unit(dtype), 1e-3)

@@ -504,10 +504,14 @@ bool multiply_lines(const Array& a, const Array& b, const Array& c, const Epilog
   return true;
 }
 
-// c = a b of depth 1, where all have numbers of one dtype of 16 bits. Returns whether it is so.
+// c = a b of depth 1, where all have numbers of one dtype of 16 bits, or of bfloat16 and float32.
+// Returns whether it is so.
 bool multiply_outer_halves(const Array& a, const Array& b, const Array& c,
                            const Epilogue& epilogue) {
-  if (a.shape(a.ndim() - 1) != 1 || a.dtype() != c.dtype() || b.dtype() != c.dtype()) return false;
+  const auto fits = [&](const Array& x) {
+    return x.dtype() == c.dtype() || (is_activation(x.dtype()) && is_activation(c.dtype()));
+  };
+  if (a.shape(a.ndim() - 1) != 1 || !fits(a) || !fits(b)) return false;
   if (epilogue.accumulates || epilogue.bias.defined()) return false;
   elementwise_kernels.on(c.device())
       .binary(Binary::multiply, 0, broadcast_view("matmul", a, c.shape()),
