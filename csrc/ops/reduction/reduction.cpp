@@ -58,11 +58,11 @@ Variable extreme(const char* op, const char* label, Reduction map, const Variabl
                                    ": expected at least one element, got shape ", x.shape());
   }
   const Array y = reduce(map, x.array(), axes);
-  auto vjp_x = [x, y, axes, op](const Variable& gy) {
-    // Equal elements all get the full gradient, as in Chainer.
-    const Binary at_least = Binary::greater_equal, at_most = Binary::less_equal;
-    const Variable is_extreme = multiply(Variable(apply(op, at_least, x.array(), y)),
-                                         Variable(apply(op, at_most, x.array(), y)));
+  // No element is beyond the extreme one; those that reach it are equal to it, and all get the full
+  // gradient, as in Chainer.
+  const Binary reaches = map == Reduction::max ? Binary::greater_equal : Binary::less_equal;
+  auto vjp_x = [x, y, axes, op, reaches](const Variable& gy) {
+    const Variable is_extreme(apply(op, reaches, x.array(), y));
     return multiply(broadcast_gradient(gy, x.shape(), axes), is_extreme);
   };
   return record(label, remove_axes(y, axes, keepdims), {{x, vjp_x}});

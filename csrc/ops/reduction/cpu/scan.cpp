@@ -58,13 +58,16 @@ bool are_tiles(const Lines& lines) {
          (adjoin(2) || (lines.steps[2] == 0 && lines.line_steps[2] == 0));
 }
 
-// Runs as many lines as a vector has floats, by squares that are transposed in registers.
+// Smaller squares are not transposed.
+constexpr int kLeastTile = 8;
+
+// Runs as many lines as a vector has numbers, by squares that are transposed in registers.
 template <class Target, class T>
 [[gnu::always_inline]] inline void recur_tiles(const Lines& lines, std::int64_t n) {
-  using V = simd::Floats<Target>;
-  using Elements = simd::Vector<Target, float>;
-  constexpr int width = Target::width;
-  float last[width];
+  using Elements = simd::Vector<Target, Compute<T>>;
+  using V = typename Elements::V;
+  constexpr int width = Elements::width;
+  Compute<T> last[width];
   recur_lines<T, width>(lines, 0, 1, last);
   V totals = Elements::load(last);
   // The address of `width` elements of a line from i on, which precede i in memory if steps do.
@@ -74,17 +77,17 @@ template <class Target, class T>
                                 first * step);
   };
   const bool repeats = lines.steps[2] == 0;
-  const V factor = V{} + static_cast<float>(*reinterpret_cast<const T*>(lines.data[2]));
+  const V factor = V{} + static_cast<Compute<T>>(*reinterpret_cast<const T*>(lines.data[2]));
   std::int64_t i = 1;
   for (; i + width <= n; i += width) {
     V b[width], a[width];
     for (int j = 0; j < width; ++j) {
       b[j] = lines.adds ? Elements::load(at(1, j, i)) : -V{};
     }
-    if (lines.adds) simd::transpose<Target>(b);
+    if (lines.adds) simd::shuffles::transpose(b);
     if (!repeats) {
       for (int j = 0; j < width; ++j) a[j] = Elements::load(at(2, j, i - 1));
-      simd::transpose<Target>(a);
+      simd::shuffles::transpose(a);
     }
     const auto row = [&](int operand, int k) {
       return lines.steps[operand] < 0 ? width - 1 - k : k;
@@ -94,7 +97,7 @@ template <class Target, class T>
       totals = (repeats ? factor : a[row(2, k)]) * totals + b[row(1, k)];
       y[row(0, k)] = totals;
     }
-    simd::transpose<Target>(y);
+    simd::shuffles::transpose(y);
     for (int j = 0; j < width; ++j) Elements::store(y[j], at(0, j, i));
   }
   Elements::store(totals, last);
@@ -157,19 +160,20 @@ void recur(const Array& a, const Array& b, int axis, bool reverse, const Array& 
         const auto adjoins = [&](int k) { return s[k] == sizeof(T); };
         const bool adjoin =
             adjoins(0) && (adjoins(1) || (s[1] == 0 && !at.adds)) && (adjoins(2) || s[2] == 0);
-        constexpr bool is_in_floats = std::is_same_v<Compute<T>, float>;
-        const bool tiled = is_in_floats && !adjoin && are_tiles<T>(at);
-        const int tile = simd::has_avx512() ? simd::Avx512::width : simd::Avx2::width;
+        const int floats = simd::has_avx512() ? simd::Avx512::width : simd::Avx2::width;
+        const int tile =
+            floats * static_cast<int>(sizeof(float)) / static_cast<int>(sizeof(Compute<T>));
+        const bool tiled = tile >= kLeastTile && !adjoin && are_tiles<T>(at);
         for (std::int64_t j = 0; j < m;) {
           for (int k = 0; k < 3; ++k) at.data[k] = p[k] + j * s[k];
-          if constexpr (is_in_floats) {
-            if (tiled && m - j >= tile) {
-              simd::dispatch_for<T>([&](auto target) __attribute__((always_inline)) {
-                recur_tiles<decltype(target), T>(at, n);
-              });
-              j += tile;
-              continue;
-            }
+          if (tiled && m - j >= tile) {
+            simd::dispatch_for<T>([&](auto target) __attribute__((always_inline)) {
+              using Target = decltype(target);
+              constexpr int width = simd::Vector<Target, Compute<T>>::width;
+              if constexpr (width >= kLeastTile) recur_tiles<Target, T>(at, n);
+            });
+            j += tile;
+            continue;
           }
           const bool is_vector = adjoin && m - j >= kAdjoiningLines;
           const int count = is_vector ? kAdjoiningLines : (m - j >= 8 ? 8 : 1);
