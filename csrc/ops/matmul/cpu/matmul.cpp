@@ -413,6 +413,18 @@ void multiply_by_loops(const Array& a, const Array& b, const Array& c, bool accu
                   : multiply_vectors(columns, rows, size.k, to, 1, size.n, accumulate, is_single);
       });
     }
+    const bool is_flat = size.n == 1 && left.transposed;
+    if (size.k > 1 && is_flat) {  // rows of the left matrix, in a product of a row
+      return for_each_pair<T>(c, size, [&](std::int64_t i, T* to, bool is_single) {
+        const T* const row = right.at<T>(i);
+        const std::int64_t across = right.transposed ? 1 : right.leading;
+        const auto columns = [&](std::int64_t begin, std::int64_t end) {
+          multiply_rows<T>(row, 0, across, left.at<T>(i) + begin, left.leading, to + begin,
+                           {1, end - begin, size.k}, accumulate, 0, 1);
+        };
+        is_single ? parallel_for(size.m, size.k, columns) : columns(0, size.m);
+      });
+    }
     if (size.k == 1 || size.m > kFewRows) {
       return for_each_pair<T>(c, size, [&](std::int64_t i, T* to, bool is_single) {
         size.k == 1 ? multiply_outer(left, right, to, i, size, accumulate)

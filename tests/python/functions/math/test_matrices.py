@@ -158,17 +158,20 @@ def test_stacks_are_views_or_broadcast(dtype, transb, size):
         *[(1, 1, 500000), (1, 900, 1201), (901, 1, 1200), (1, 37, 90001)],
         *[(900, 1201, 1), (2, 901, 650), (4, 260, 600), (7, 801, 700)],
         *[(12, 300, 333), (40, 810, 650), (601, 523, 490), (300, 1000, 900)],
+        *[(1, 6, 128), (3, 5, 130), (2, 8, 7)],
     ],
 )
-def test_products_of_vectors_and_few_rows(m, n, k, transa, transb):
+@pytest.mark.parametrize("dtype", ["f", "d"])
+def test_products_of_vectors_and_few_rows(dtype, m, n, k, transa, transb):
     # The numbers are the same whichever tests ran before: with others, the largest
     # error of oneDNN's sums, one number after another, is up to 1.13 times the bound.
     rng = numpy.random.default_rng(3)
-    a = rng.normal(size=(k, m) if transa else (m, k)).astype("f")
-    b = rng.normal(size=(n, k) if transb else (k, n)).astype("f")
+    a = rng.normal(size=(k, m) if transa else (m, k)).astype(dtype)
+    b = rng.normal(size=(n, k) if transb else (k, n)).astype(dtype)
     y = F.matmul(a, b, transa=transa, transb=transb)
     exact = (a.T if transa else a).astype("d") @ (b.T if transb else b).astype("d")
-    numpy.testing.assert_allclose(y.array, exact, rtol=0, atol=2**-23 * (k + 20))
+    bound = numpy.finfo(dtype).eps * (k + 20)
+    numpy.testing.assert_allclose(y.array, exact, rtol=0, atol=bound)
 
 
 def test_a_column_of_a_matrix_is_a_vector():
