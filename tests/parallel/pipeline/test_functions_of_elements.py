@@ -32,6 +32,9 @@ FUNCTIONS = {
     "cholesky": lambda h: F.cholesky(F.reshape(covariance(h), (-1, 4, 4))[0]),
     "average pooling": lambda h: F.average_pooling_3d(h[:, None], 2),
     "max pooling": lambda h: F.max_pooling_2d(h, 2, return_indices=True)[0],
+    "unpooling": lambda h: F.unpooling_2d(h, 2),
+    "unpooling of axes": lambda h: F.unpooling_3d(h[:, None], 2),
+    "probabilities": lambda h: F.softmax_cross_entropy(h, F.softmax(h), reduce="no"),
     "zeta": lambda h: F.zeta(np.full((1, 1, 1, 1), 3.0), F.exp(h)),
 }
 LINKS = {

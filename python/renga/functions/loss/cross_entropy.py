@@ -62,7 +62,6 @@ def softmax_cross_entropy(
             f"'kl-divergence', got {soft_target_loss!r}"
         )
     if hasattr(t, "dtype") and t.dtype.kind == "f":
-        t = array_of("softmax_cross_entropy", "targets", t)
         loss = _soft_loss(x, t, soft_target_loss)
         if reduce == "no":
             return loss
@@ -90,8 +89,10 @@ def _check_class_weight(class_weight: Any) -> None:
         )
 
 
+@reads_elements
 @on_host
 def _soft_loss(x: Any, t: Any, kind: str) -> Variable:
+    t = array_of("softmax_cross_entropy", "targets", t)
     if x.shape != t.shape:
         raise InvalidType(
             "softmax_cross_entropy: expected probabilities of the shape of x, got "

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from renga import _core
-from renga.core.around_call import overridable
+from renga.core.around_call import overridable, reads_elements
 from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_arrays, check_floats, check_shape
@@ -18,6 +18,7 @@ from renga.utils.extents import check_counts, check_memory, check_window
 
 
 @overridable
+@reads_elements
 def unpooling_nd(
     x: ArrayLike,
     ksize: Extents,
