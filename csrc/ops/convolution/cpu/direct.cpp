@@ -197,14 +197,14 @@ Array row_of_pixels(const Array& image, std::int64_t begin, std::int64_t count) 
 }
 
 // Whether a forward pass is a product of channels-last pixels by the weights, which oneDNN's
-// convolutions take up to a quarter longer for where their kernels are those for AVX2. Transposing
-// the weights for fewer pixels would take too long.
+// convolutions take up to a third longer for. Transposing the weights for fewer pixels would take
+// too long.
 bool multiplies_pixels(const Problem& problem) {
-  constexpr std::int64_t kFewestPixels = 128;
+  const std::int64_t fewest_pixels = simd::has_avx512() ? 32 : 128;
   const Array &x = problem.x, &y = problem.y;
   return problem.pass == Pass::forward && problem.arithmetic == Arithmetic::float32 &&
-         x.dtype() == Dtype::float32 && !simd::has_avx512() && is_pointwise(problem) &&
-         y.size() >= kFewestPixels * y.shape(1) && is_channels_last(x) && is_channels_last(y);
+         x.dtype() == Dtype::float32 && is_pointwise(problem) &&
+         y.size() >= fewest_pixels * y.shape(1) && is_channels_last(x) && is_channels_last(y);
 }
 
 // (input channels, output channels): products of rows of weights are the fastest.
