@@ -11,7 +11,7 @@
 namespace renga {
 namespace {
 
-constexpr std::int64_t kUpdateBlock = 256;
+constexpr std::int64_t kUpdateBlock = 1024;
 
 template <class C, std::size_t N, class Rule, std::size_t... K>
 void update_block(const std::array<C*, N>& x, std::int64_t n, const Rule& rule,
