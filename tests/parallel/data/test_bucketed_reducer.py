@@ -1,13 +1,18 @@
 """Gradients averaged during the backward pass against one process with all samples."""
 
+import time
+
 import numpy as np
 import pytest
 
 import renga
 import renga.functions as F
-from renga.communicators import packing
+import renga.links as L
+from renga.communicators import local, packing
 from renga.distributed import create_multi_node_optimizer
+from renga.distributed.links import create_mnbn_model
 from renga.parallel.data import buckets
+from renga.parallel.data.overlap import OverlapTrial
 from tests.parallel.data.training_steps import (
     STEPS,
     UNEVEN,
@@ -255,3 +260,46 @@ def test_the_loss_scale_reaches_parameters_without_gradient(some_ranks, reductio
         )
     )
     check(results, parameters(model))
+
+
+class Normalized(renga.Chain):
+    """Normalized between two layers, of which the last one is late on some ranks."""
+
+    def __init__(self):
+        super().__init__()
+        with self.init_scope(), renga.using_config("dtype", np.float64):
+            self.a = L.Linear(4, 5, initialW=np.linspace(-1, 1, 20).reshape(5, 4))
+            self.norm = L.BatchNormalization(5)
+            self.b = L.Linear(5, 3, initialW=np.linspace(1, -1, 15).reshape(3, 5))
+
+    def forward(self, x, seconds=0.0):
+        h = F.tanh(self.norm(self.a(x)))
+        time.sleep(seconds)
+        return F.mean(self.b(h) ** 2)
+
+
+@pytest.mark.parametrize("late", [0, 1])
+@pytest.mark.parametrize("shard", [None, "states"])
+def test_ranks_launch_buckets_before_the_same_collectives(monkeypatch, shard, late):
+    """Of a multi-node normalization, whose backward pass is one, in any time."""
+    monkeypatch.setattr(buckets, "BUCKET_BYTES", 40)
+    monkeypatch.setattr(OverlapTrial, "overlaps", property(lambda self: True))
+    xs = np.random.RandomState(0).normal(size=(3, 8, 4))
+    serial = Normalized()
+    optimizer = renga.optimizers.SGD(0.1).setup(serial)
+    for x in xs:
+        optimizer.update(serial, x)
+
+    def train(comm):
+        model = create_mnbn_model(Normalized(), comm)
+        optimizer = create_multi_node_optimizer(
+            renga.optimizers.SGD(0.1), comm, shard=shard
+        ).setup(model)
+        for x in xs:
+            seconds = 0.1 if comm.rank == late else 0.0
+            optimizer.update(model, own_samples(comm, x), seconds)
+        return parameters(model)
+
+    for found in local.run(train, ranks=2, nodes=2):
+        for name, param in serial.namedparams():
+            np.testing.assert_allclose(found[name], param.array, 1e-9, 1e-12)

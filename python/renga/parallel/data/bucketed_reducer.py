@@ -17,7 +17,7 @@ from renga.parallel.data import buckets
 from renga.parallel.data.gradients import take_gradient
 from renga.parallel.data.overlap import OverlapTrial
 from renga.parallel.data.reducer import Reducer
-from renga.parallel.data.synchronization import Eligibility, SyncRequest, SyncResult
+from renga.parallel.data.synchronization import Eligibility, SyncRequest
 from renga.parallel.data.tracing import note_bucket, span
 
 
@@ -148,19 +148,23 @@ class BucketedReducer(Reducer):
             return
         self._ready[i] = None
         self._missing[self._bucket_of[i]] -= 1
-        result = self._agreement()
-        if result is None or result.must_wait or not self._trial.overlaps:
+        if not self._trial.overlaps or not self._is_next_complete():
+            return
+        # Not polled for: where the graph has collectives of its own, as that of a
+        # multi-node normalization, all ranks have to launch a bucket before the same
+        # one. A rank that waits here is ahead of the others, which it needs in the end.
+        result = self._request.wait()
+        if result.must_wait:
             return
         if result.eligibility is Eligibility.READY:  # UpdatingReducer will reduce
             return
-        while len(self._launched) < len(self._buckets):
-            if self._missing[len(self._launched)] > 0:
-                return
+        while self._is_next_complete():
             self._launch(result.weight)
 
-    def _agreement(self) -> SyncResult | None:
-        """What all ranks know once each has sent its request; None before."""
-        return self._request.poll()
+    def _is_next_complete(self) -> bool:
+        """Whether this rank has all gradients of the bucket to be launched next."""
+        b = len(self._launched)
+        return b < len(self._buckets) and self._missing[b] == 0
 
     def _launch(self, weight: float) -> None:
         self._launch_times.append(time.perf_counter_ns())

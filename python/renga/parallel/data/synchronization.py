@@ -98,14 +98,6 @@ class SyncRequest:
         self._work = comm.all_gather(numpy.array(request, numpy.int64), wait=False)
         self._result: SyncResult | None = None
 
-    def poll(self) -> SyncResult | None:
-        """The result if all ranks have sent their requests, None otherwise."""
-        if self._result is None:
-            if not self._work.test():
-                return None
-            self._result = self._combine(self._work.wait())
-        return self._result
-
     def wait(self) -> SyncResult:
         """Blocks until all ranks have sent their requests."""
         if self._result is None:

@@ -13,7 +13,6 @@ from renga.core.types import Array
 from renga.parallel.data.bucketed_reducer import BucketedReducer
 from renga.parallel.data.overlap import OverlapTrial
 from renga.parallel.data.sharded_states.states import ShardedStates
-from renga.parallel.data.synchronization import SyncResult
 
 # Buckets that are not kept and wait for other ranks: their memory is bounded.
 _IN_FLIGHT = 2
@@ -56,13 +55,6 @@ class ScatterReducer(BucketedReducer):
                 self._buffers.update(zip(layout.indices, layout.views(flat)))
         else:
             self._trial = OverlapTrial(comm, choice=True)
-
-    def _agreement(self) -> SyncResult | None:
-        """Waited for where a bucket could be freed: a fast rank would keep them all."""
-        is_complete = self._missing[len(self._launched)] == 0
-        if is_complete and not self._flats:
-            return self._request.wait()
-        return self._request.poll()
 
     def _launch_next(self, weight: float) -> None:
         b = len(self._launched)
