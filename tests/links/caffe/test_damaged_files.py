@@ -1,5 +1,6 @@
 """Caffe files whose headers exceed their contents."""
 
+import re
 import resource
 
 import numpy
@@ -86,6 +87,26 @@ FILES = {
         ),
     ),
 }
+
+
+@pytest.mark.parametrize("missing", [1, 2, 3, 4])
+def test_an_old_extent_that_is_missing_is_zero(tmp_path, missing):
+    path = tmp_path / "net.caffemodel"
+    given = {extent: 1 for extent in (1, 2, 3, 4)}
+
+    def write(extents):
+        weights = message(*extents.items(), (5, numpy.float32(2).tobytes()))
+        parameters = message((1, 1), (2, 0))  # one output without a bias
+        names = (1, "l"), (2, "InnerProduct"), (3, "x"), (4, "y")
+        path.write_bytes(field(100, message(*names, (7, weights), (117, parameters))))
+
+    write(given)
+    assert CaffeFunction(path)["l"].W.array.ravel().tolist() == [2.0]
+    del given[missing]
+    write(given)
+    shape = tuple(int(extent != missing) for extent in (1, 2, 3, 4))
+    with pytest.raises(FileFormatError, match=re.escape(f"{shape}, got 1 of them")):
+        CaffeFunction(path)
 
 
 @pytest.mark.parametrize("name", FILES)

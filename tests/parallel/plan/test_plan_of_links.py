@@ -12,7 +12,7 @@ from renga.distributed import parallelize
 from renga.parallel.plan.costs import Costs, Device
 from renga.parallel.plan.plan import Plan, Stages
 from renga.parallel.plan.strategies.messages import link_messages
-from renga.parallel.plan.strategies.spatial import spatial_steps
+from renga.parallel.plan.strategies.spatial import spatial_split, spatial_steps
 from renga.parallel.plan.strategies.stages import stage_steps
 from renga.parallel.plan.strategies.traced_model import SERIAL, TracedModel
 from tests.parallel.plan.planned_models import (
@@ -72,6 +72,19 @@ def test_a_plan_sends_the_bytes_that_it_predicts(case, size):
 
 
 GRIDS = [(1, 1), (2, 1), (1, 2), (1, 3), (2, 2), (4, 1)]
+
+
+@pytest.mark.parametrize(
+    ("extents", "grid", "degrees"),
+    [
+        ((9, 1, 6, 5), (2, 3), (1, 1, 2, 3)),  # samples, channels, rows and columns
+        ((9, 8, 1, 5), (2, 3), (1, 1, 1, 3)),
+        ((9, 8, 6, 2), (2, 3), (1, 1, 2, 2)),
+        ((9, 8), (2, 3), (1, 1)),
+    ],
+)
+def test_an_axis_is_split_into_as_many_parts_as_it_has_at_most(extents, grid, degrees):
+    assert spatial_split(extents, grid).degrees == degrees
 
 
 def spatial_plan(grid):

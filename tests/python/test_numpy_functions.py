@@ -80,6 +80,8 @@ WITH_GRADIENTS = {
     "pad": lambda x: numpy.pad(x, ((0, 0), (1, 2), (0, 1)), mode="edge"),
     "split": lambda x: numpy.split(x, 2, axis=2)[1],
     "copy": numpy.copy,
+    "atleast_1d": lambda x: numpy.atleast_1d(x[0, 0, 0]),
+    "atleast_2d": lambda x: numpy.atleast_2d(x[0, 0]),
     "atleast_3d": lambda x: numpy.atleast_3d(x[0]),
     "dot": lambda x: numpy.dot(x, numpy.ones((3, 4, 2))),
     "dot of rows": lambda x: numpy.dot(x[0, 0], x[0, 1]),
