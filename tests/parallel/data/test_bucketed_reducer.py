@@ -279,8 +279,9 @@ class Normalized(renga.Chain):
 
 
 @pytest.mark.parametrize("late", [0, 1])
+@pytest.mark.parametrize("samples", [[4, 4], [8, 0]], ids=str)
 @pytest.mark.parametrize("shard", [None, "states"])
-def test_ranks_launch_buckets_before_the_same_collectives(monkeypatch, shard, late):
+def test_buckets_beside_collectives_of_the_graph(monkeypatch, shard, samples, late):
     """Of a multi-node normalization, whose backward pass is one, in any time."""
     monkeypatch.setattr(buckets, "BUCKET_BYTES", 40)
     monkeypatch.setattr(OverlapTrial, "overlaps", property(lambda self: True))
@@ -297,7 +298,7 @@ def test_ranks_launch_buckets_before_the_same_collectives(monkeypatch, shard, la
         ).setup(model)
         for x in xs:
             seconds = 0.1 if comm.rank == late else 0.0
-            optimizer.update(model, own_samples(comm, x), seconds)
+            optimizer.update(model, own_samples(comm, x, {2: samples}), seconds)
         return parameters(model)
 
     for found in local.run(train, ranks=2, nodes=2):

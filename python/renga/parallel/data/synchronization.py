@@ -43,11 +43,17 @@ class SyncResult(NamedTuple):
     debugs: bool  # all ranks are in debug mode
     mean_samples: float | None  # of all ranks; None if a rank does not know its own
     weight: float  # of this rank's gradients in the mean over all ranks' samples
+    have_empty_batches: bool  # a rank differentiates a loss of no samples
 
     @property
     def must_wait(self) -> bool:
-        """Whether ranks have something to agree on before gradients are reduced."""
-        return self.parameters_differ or self.settings_differ
+        """Whether gradients are not reduced before all ranks' backward passes end.
+
+        Because there is something to agree on before, or because a rank without samples
+        takes part in the collectives of its backward pass, but has no gradients.
+        """
+        differ = self.parameters_differ or self.settings_differ
+        return differ or self.have_empty_batches
 
     @property
     def all_joined(self) -> bool:
@@ -112,6 +118,7 @@ class SyncRequest:
         eligibility = Eligibility(int(eligibilities.min()))
         is_known = bool(samples.min() >= 0)
         is_own = sources[self._rank] == GradientSource.EXTERNAL and not is_known
+        are_empty = (samples == 0) & (sources == GradientSource.LOSS)
         return SyncResult(
             parameters_differ=differ,
             have_loaded=bool(checksums.any()),
@@ -122,4 +129,5 @@ class SyncRequest:
             debugs=bool((flags > 1).all()),
             mean_samples=float(samples.mean()) if is_known else None,
             weight=1.0 if is_own else self._weight.factor(samples, self._rank),
+            have_empty_batches=bool(are_empty.any()),
         )
