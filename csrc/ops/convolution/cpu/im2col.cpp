@@ -1,5 +1,6 @@
 // Convolution by im2col and products of matrices, for dtypes, axes and extents that oneDNN does not
-// support. Images are channels last: the numbers of a position are a row of a matrix.
+// support, and for gradients of large windows that do not overlap. Images are channels last: the
+// numbers of a position are a row of a matrix.
 #include <algorithm>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "ops/convolution/cpu/cost.h"
 #include "ops/convolution/cpu/selection.h"
 #include "ops/matmul/matmul.h"
+#include "simd/cpu_features.h"
 #include "tensor/views.h"
 
 namespace renga::convolution {
@@ -291,6 +293,25 @@ class Im2col {
   const std::int64_t inputs_, outputs_;  // channels of x and of y in a group
 };
 
+// Whether windows do not overlap: each number of x is copied once at most.
+bool are_apart(const Problem& problem) {
+  const auto& [stride, pad, dilate, groups] = problem.window;
+  const Dims axes = Dims::filled(stride.size(), 1);
+  return stride == spatial_extents(problem.W) && dilate == axes && groups == 1;
+}
+
+// With AVX-512, oneDNN's gradients of large windows that do not overlap, such as the patches of a
+// vision Transformer, take up to twice as long; others have not been compared with these.
+double cost(const Problem& problem) {
+  constexpr std::int64_t kFewestOutputs = 64;
+  const std::int64_t fewest_numbers = problem.pass == Pass::weight_grad ? 192 : 512;
+  const std::int64_t outputs = problem.W.shape(0), numbers = problem.W.size() / outputs;
+  const bool is_faster = problem.pass != Pass::forward && simd::has_avx512() &&
+                         problem.arithmetic == Arithmetic::float32 && are_apart(problem) &&
+                         numbers >= fewest_numbers && outputs >= kFewestOutputs;
+  return is_faster ? no_cost(problem) : highest_cost(problem);
+}
+
 bool supports(const Problem& problem) {
   return problem.x.dtype() == Dtype::float32 || problem.x.dtype() == Dtype::float64;
 }
@@ -303,6 +324,6 @@ void run(const Problem& problem, const Epilogue& epilogue) {
 }  // namespace
 
 constinit const Algorithm kIm2col{
-    .name = "im2col", .supports = supports, .cost = highest_cost, .run = run, .adds_bias = true};
+    .name = "im2col", .supports = supports, .cost = cost, .run = run, .adds_bias = true};
 
 }  // namespace renga::convolution
