@@ -573,8 +573,8 @@ void multiply_stack_in_float32(const Array& a, const Array& b, const Array& c,
 // Computes in float32. Rows that meet few weights are multiplied in parts whose converted numbers
 // stay in the second-level cache.
 void multiply_in_float32(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue) {
-  if (multiply_lines<bfloat16>(a, b, c, epilogue) || multiply_lines<float16>(a, b, c, epilogue) ||
-      multiply_outer_halves(a, b, c, epilogue)) {
+  if (multiply_outer_halves(a, b, c, epilogue) || multiply_lines<bfloat16>(a, b, c, epilogue) ||
+      multiply_lines<float16>(a, b, c, epilogue)) {
     return;
   }
   if (c.ndim() > 2) return multiply_stack_in_float32(a, b, c, epilogue);
