@@ -15,7 +15,7 @@ from renga.core import backend, configuration, reporter as reporter_module
 from renga.core.link import Link
 from renga.dataset import convert
 from renga.dataset.iterator import Iterator as DatasetIterator
-from renga.extensions.reports.terminal import can_draw
+from renga.extensions.reports.terminal import bar_class, can_draw
 from renga.training import extension
 from renga.training.trainer import Trainer
 from renga.utils import argument
@@ -132,14 +132,12 @@ class Evaluator(extension.Extension):
             return itertools.islice(iterator, self._limit)
         if not self._progress_bar or not can_draw(sys.stdout):
             return iterator
-        from tqdm.auto import tqdm
-
         try:
             total = math.ceil(len(iterator.dataset) / iterator.batch_size)
         except (AttributeError, TypeError):
             total = None
         return iter(
-            tqdm(
+            bar_class()(
                 iterator,
                 desc=self.name or self.default_name,
                 total=total,

@@ -9,7 +9,12 @@ import sys
 import time
 from typing import Any, TextIO
 
-from renga.extensions.reports.terminal import can_draw, in_notebook, is_first_rank
+from renga.extensions.reports.terminal import (
+    bar_class,
+    can_draw,
+    in_notebook,
+    is_first_rank,
+)
 from renga.training import extension
 from renga.training.trainer import Trainer
 
@@ -110,19 +115,18 @@ def _position(trainer: Trainer) -> tuple[int, float]:
 
 def _new_bars(names: list[str], length: int, out: TextIO) -> list[Any]:
     """A bar for each name, and below them one that is only text."""
-    from tqdm.auto import tqdm
-
+    new_bar = bar_class()
     if in_notebook():
-        widgets = [tqdm(desc=name, total=1.0, leave=False) for name in names]
+        widgets = [new_bar(desc=name, total=1.0, leave=False) for name in names]
         for widget in widgets:
             widget.bar_format = "{desc}{bar}{percentage:.0f}%"
-        return [*widgets, tqdm(total=1.0, bar_format="{desc}", leave=False)]
+        return [*widgets, new_bar(total=1.0, bar_format="{desc}", leave=False)]
     # tqdm prints nothing on a terminal that reports 0 columns.
     columns, lines = shutil.get_terminal_size()
     form = f"{{desc}} [{{bar:{length}}}] {{percentage:.2f}}%"
     bars = [(f"{name:>10}", form) for name in names] + [("", "{desc}")]
     return [
-        tqdm(
+        new_bar(
             desc=desc,
             total=1.0,
             bar_format=form,

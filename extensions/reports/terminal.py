@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import sys
@@ -30,6 +31,17 @@ def can_draw(out: TextIO) -> bool:
         return importlib.util.find_spec("ipywidgets") is not None
     isatty = getattr(out, "isatty", lambda: False)
     return isatty() and os.environ.get("TERM") != "dumb"
+
+
+@functools.cache
+def bar_class() -> type:
+    """tqdm's bars without its monitor: that thread may outlive the interpreter."""
+    from tqdm.auto import tqdm
+
+    class UnmonitoredBar(tqdm):  # type: ignore[type-arg, misc]
+        monitor_interval = 0
+
+    return UnmonitoredBar
 
 
 def print_above_bars(line: str, out: TextIO) -> None:

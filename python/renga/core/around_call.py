@@ -78,7 +78,8 @@ class FunctionCall:
         def stand_in(leaf: Any) -> Any:
             if isinstance(leaf, _core.Variable):
                 return next(following)
-            return leaf.copy() if isinstance(leaf, get_array_types()) else leaf
+            is_array = isinstance(leaf, get_array_types())
+            return leaf.copy() if is_array else leaf
 
         args, kwargs = map_leaves(stand_in, (self.args, self.kwargs))
         return self._function(*args, **kwargs)

@@ -103,6 +103,20 @@ def test_bars_on_a_terminal():
     assert re.fullmatch(pattern, status)
 
 
+def test_bars_leave_no_thread():
+    # A daemon thread crashes an interpreter that ends beside it now and then.
+    program = """
+        import threading
+        from renga.extensions.reports.terminal import bar_class
+        with bar_class()(total=2) as bar:
+            bar.update()
+            print([thread.name for thread in threading.enumerate()])
+        """
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert run.stdout == "['MainThread']\n"
+
+
 def test_bars_are_cleared_at_the_end():
     terminal = Terminal()
     run(extensions.ProgressBar(update_interval=1, out=terminal.file))
