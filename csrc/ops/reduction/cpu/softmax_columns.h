@@ -62,6 +62,7 @@ class ColumnBuffer {
     if (in_place(count)) return {to.data, to.step};
     if (is_row_by_row()) {
       for (std::int64_t i = 0; i < n_; ++i) {
+        fetch_next<0>(data + i * step_);
         simd::gather<T>(data + i * step_, position_step_, count, to.row(i));
       }
     } else if (is_of_squares(count)) {
@@ -76,6 +77,7 @@ class ColumnBuffer {
     if (in_place(count)) return;
     if (is_row_by_row()) {
       for (std::int64_t i = 0; i < n_; ++i) {
+        fetch_next<1>(data + i * step_);
         simd::scatter<T>(numbers_.data() + i * kColumns, data + i * step_, position_step_, count);
       }
     } else if (is_of_squares(count)) {
@@ -88,6 +90,14 @@ class ColumnBuffer {
  private:
   bool in_place(std::int64_t count) const {
     return std::is_same_v<T, C> && position_step_ == sizeof(T) && count == kColumns;
+  }
+  // Fetches the columns after these, to be read or (is_written) written: the hardware does not see
+  // that they follow.
+  template <int is_written>
+  void fetch_next(const std::byte* row) const {
+    constexpr std::int64_t bytes = kColumns * sizeof(T), line = 64;
+    if (position_step_ != sizeof(T)) return;
+    for (std::int64_t k = 0; k < bytes; k += line) __builtin_prefetch(row + bytes + k, is_written);
   }
   // Memory is visited in its order.
   bool is_row_by_row() const { return step_ >= position_step_; }
