@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy
 
 from renga import _core
-from renga.core.around_call import reads_elements
+from renga.core.around_call import Function, reads_elements
 from renga.core.configuration import config, using_config
 from renga.core.function_node import FunctionNode
 from renga.core.types import Array, ArrayLike
@@ -21,19 +20,16 @@ from renga.utils.argument import parse_kwargs
 from renga.utils.extents import check_integer, check_real
 from renga.utils.type_check import InvalidType
 
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
 
-
-def _in_float32(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+def _in_float32(function: Function) -> Function:
     """The function without products in bfloat16, for statistics."""
 
     @functools.wraps(function)
-    def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    def call(*args: object, **kwargs: object) -> object:
         with using_config("dtype", numpy.dtype("f")):
             return function(*args, **kwargs)
 
-    return call
+    return call  # type: ignore[return-value]
 
 
 @reads_elements
