@@ -494,6 +494,24 @@ def test_functions_import_optional_and_slow_modules_alone():
     assert not wrong
 
 
+# What `typing` has since Python 3.10 or later; the package runs on 3.9.
+NEWER_TYPING = {"Concatenate", "LiteralString", "Never", "NotRequired", "ParamSpec"}
+NEWER_TYPING |= {"Required", "Self", "TypeAlias", "TypeGuard", "TypeVarTuple", "Unpack"}
+NEWER_TYPING |= {"assert_never", "assert_type", "dataclass_transform", "override"}
+
+
+def test_names_of_typing_are_those_of_the_oldest_python():
+    wrong = [
+        f"{module} imports {alias.name}"
+        for module, path in python_files().items()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ImportFrom) and node.module == "typing"
+        for alias in node.names
+        if alias.name in NEWER_TYPING
+    ]
+    assert not wrong
+
+
 # A module uses these members of other objects although they begin with an underscore;
 # the comments say why.
 UNDERSCORE_MEMBERS = {
