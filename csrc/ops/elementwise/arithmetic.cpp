@@ -1,5 +1,7 @@
 #include "ops/elementwise/arithmetic.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "autograd/node.h"
@@ -152,9 +154,8 @@ Variable squared_difference(const Variable& a, const Variable& b) {
 }
 
 Variable linear_interpolate(const Variable& p, const Variable& x, const Variable& y) {
-  const auto has = [&](Dtype dtype) {
-    return p.dtype() == dtype || x.dtype() == dtype || y.dtype() == dtype;
-  };
+  const std::array dtypes{p.dtype(), x.dtype(), y.dtype()};
+  const auto has = [&](Dtype dtype) { return std::ranges::count(dtypes, dtype) > 0; };
   if (has(Dtype::bfloat16) && has(Dtype::float32)) {  // as sums and products of such operands
     const auto widened = [](const Variable& a) {
       return a.dtype() == Dtype::bfloat16 ? cast(a, Dtype::float32) : a;
