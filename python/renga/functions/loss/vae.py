@@ -37,7 +37,7 @@ def gaussian_kl_divergence(
     ops = _core.ops
     mean, ln_var = in_nominal_dtype(mean), in_nominal_dtype(ln_var)
     loss = ops.square(mean) + (ops.expm1(ln_var) - ln_var)
-    return reduced(loss, reduce) * 0.5
+    return reduced(loss * 0.5, reduce)
 
 
 def bernoulli_nll(x: ArrayLike, y: ArrayLike, reduce: str = "sum") -> Variable:
@@ -72,7 +72,7 @@ def gaussian_nll(
     check_floats("gaussian_nll", x, mean, ln_var)
     ops, ln_var = _core.ops, in_nominal_dtype(ln_var)
     distance = ops.squared_difference(in_nominal_dtype(x), mean) * ops.exp(-ln_var)
-    return reduced(distance + ln_var + math.log(2 * math.pi), reduce) * 0.5
+    return reduced((distance + ln_var + math.log(2 * math.pi)) * 0.5, reduce)
 
 
 def _as_array(x: Any, beside: Any) -> Any:
