@@ -45,10 +45,10 @@ class Windows {
            window_.stride == Dims::filled(image_.size(), 1);
   }
 
-  // Calls body(run) for what positions from begin to end read, in an order that does not depend on
-  // the range. Columns are of (groups, positions from `first` on, kernel offsets, channels of a
-  // group), where a group has `count` positions. Only runs of the image's rows in `rows` count, and
-  // those in the padding if there is none.
+  // Calls body(row of the image, run) for what positions from begin to end read, in an order that
+  // does not depend on the range. Columns are of (groups, positions from `first` on, kernel
+  // offsets, channels of a group), where a group has `count` positions. Rows in the padding are
+  // kOutside.
   template <class Body>
   void for_each_run(std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t count,
                     const Body& body) const {
