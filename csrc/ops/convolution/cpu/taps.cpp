@@ -75,8 +75,7 @@ Array pixel_rows(const Array& channels_last, std::int64_t sample, int axis, std:
 }
 
 void run(const Problem& problem, const Epilogue&) {
-  const Array x = contiguous(channels_last_view(problem.x));
-  const Array gy = contiguous(channels_last_view(problem.y));
+  const Array x = dense_channels_last(problem.x), gy = dense_channels_last(problem.y);
   const Array& gW = problem.W;
   const int axis = sliding_axis(problem);
   const std::int64_t taps = gW.shape(2 + axis), samples = gy.shape(0);

@@ -11,6 +11,7 @@ import renga
 import renga.functions as F
 from renga import _core
 from tests.links.cases import windows
+from tests.links.cases.algorithms import convolutions_by
 from tests.links.cases.windows import hold
 
 # channels, kernel, stride, pad, dilate, extents
@@ -30,9 +31,8 @@ CASES = [
 
 @pytest.fixture(autouse=True)
 def depthwise() -> Iterator[None]:
-    _core.use_convolution_kernel("depthwise")
-    yield
-    _core.use_convolution_kernel("auto")
+    with convolutions_by("depthwise"):
+        yield
 
 
 def operands(channels, kernel, extents, batch=3):

@@ -9,8 +9,9 @@ import pytest
 
 import renga
 import renga.functions as F
-from renga import _core, kernels
+from renga import kernels
 from tests.links.cases import windows
+from tests.links.cases.algorithms import convolutions_by
 from tests.links.cases.windows import hold
 
 # channels of x and y, pad, dilate, extents
@@ -25,10 +26,8 @@ CASES = [
 
 @pytest.fixture(autouse=True)
 def dilated() -> Iterator[None]:
-    _core.use_convolution_kernel("dilated")
-    kernels.forget()
-    yield
-    _core.use_convolution_kernel("auto")
+    with convolutions_by("dilated"):
+        yield
 
 
 def doubles(*arrays):

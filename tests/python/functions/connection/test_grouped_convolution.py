@@ -9,8 +9,9 @@ import pytest
 
 import renga
 import renga.functions as F
-from renga import _core, kernels
+from renga import kernels
 from tests.links.cases import windows
+from tests.links.cases.algorithms import convolutions_by
 from tests.links.cases.windows import hold
 
 # groups, channels of a group, kernel, stride, pad, dilate, extents
@@ -30,9 +31,8 @@ CASES = [
 
 @pytest.fixture(autouse=True)
 def grouped() -> Iterator[None]:
-    _core.use_convolution_kernel("grouped")
-    yield
-    _core.use_convolution_kernel("auto")
+    with convolutions_by("grouped"):
+        yield
 
 
 def operands(groups, size, kernel, extents, batch=3):

@@ -15,7 +15,7 @@ import pytest
 import renga
 import renga.functions as F
 import renga.links as L
-from renga import _core
+from tests.links.cases.algorithms import convolutions_by
 
 LAYERS = {
     "3x3": lambda: L.Convolution2D(32, 64, 3, pad=1),
@@ -30,9 +30,8 @@ RATE = np.float32(0.01)
 
 @pytest.fixture(params=["auto", "winograd", "direct"], autouse=True)
 def kernel(request):
-    _core.use_convolution_kernel(request.param)
-    yield
-    _core.use_convolution_kernel("auto")
+    with convolutions_by(request.param):
+        yield
 
 
 def parts(size: int) -> np.ndarray:

@@ -12,15 +12,15 @@ import renga.functions as F
 import renga.links as L
 from renga import _core, serializers
 from tests.links.cases import windows
+from tests.links.cases.algorithms import convolutions_by
 
 SCALE = np.float32(-1.5)
 
 
 @pytest.fixture(params=["winograd", "direct"], autouse=True)
 def kernel(request):
-    _core.use_convolution_kernel(request.param)
-    yield
-    _core.use_convolution_kernel("auto")
+    with convolutions_by(request.param):
+        yield
 
 
 def image(batch: int = 2) -> np.ndarray:

@@ -9,8 +9,9 @@ import pytest
 
 import renga
 import renga.functions as F
-from renga import _core, kernels
+from renga import kernels
 from tests.links.cases import windows
+from tests.links.cases.algorithms import convolutions_by
 from tests.links.cases.windows import hold
 
 # channels of x and y, kernel, pad, dilate, extents
@@ -29,10 +30,8 @@ CASES = [
 
 @pytest.fixture(autouse=True)
 def taps() -> Iterator[None]:
-    _core.use_convolution_kernel("taps")
-    kernels.forget()
-    yield
-    _core.use_convolution_kernel("auto")
+    with convolutions_by("taps"):
+        yield
 
 
 def weight_gradient(x, gy, kernel, pad, dilate):

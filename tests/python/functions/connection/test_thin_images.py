@@ -11,6 +11,7 @@ import renga
 import renga.functions as F
 from renga import _core, kernels
 from tests.links.cases import windows
+from tests.links.cases.algorithms import convolutions_by
 from tests.links.cases.windows import hold
 
 # channels, those of the result, kernel, stride, pad, dilate, extents
@@ -29,9 +30,8 @@ CASES = [
 
 @pytest.fixture(autouse=True)
 def gemm() -> Iterator[None]:
-    _core.use_convolution_kernel("gemm")
-    yield
-    _core.use_convolution_kernel("auto")
+    with convolutions_by("gemm"):
+        yield
 
 
 def operands(channels, thin, kernel, extents, batch=3):

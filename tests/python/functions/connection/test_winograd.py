@@ -6,6 +6,7 @@ import pytest
 import renga
 import renga.functions as F
 from renga import _core
+from tests.links.cases.algorithms import convolutions_by
 
 # Root mean square of the error over that of the result.
 BOUND = 3e-6
@@ -13,9 +14,8 @@ BOUND = 3e-6
 
 @pytest.fixture(params=["winograd", "direct"])
 def kernel(request):
-    _core.use_convolution_kernel(request.param)
-    yield request.param
-    _core.use_convolution_kernel("auto")
+    with convolutions_by(request.param):
+        yield request.param
 
 
 def operands(batch, channels, filters, extents, pad, stride=1, ksize=3):
@@ -142,14 +142,13 @@ def test_any_number_of_threads_computes_the_same_numbers(
 ):
     arrays = operands(24, channels, filters, (size, size), (1, 1), stride, ksize)
     before = _core.get_num_threads()
-    _core.use_convolution_kernel("winograd")
     try:
         results = []
         for threads in (1, 2, 3):
             _core.set_num_threads(threads)
-            results.append(in_renga(*arrays, (1, 1), stride))
+            with convolutions_by("winograd"):
+                results.append(in_renga(*arrays, (1, 1), stride))
     finally:
-        _core.use_convolution_kernel("auto")
         _core.set_num_threads(before)
     for other in results[1:]:
         for a, b in zip(results[0], other):
@@ -160,9 +159,8 @@ def test_winograd_is_selected_for_large_layers():
     arrays = operands(8, 64, 64, (16, 16), (1, 1))
     results = {}
     for name in ("auto", "winograd", "direct"):
-        _core.use_convolution_kernel(name)
-        results[name] = in_renga(*arrays, (1, 1))
-    _core.use_convolution_kernel("auto")
+        with convolutions_by(name):
+            results[name] = in_renga(*arrays, (1, 1))
     for auto, winograd, direct in zip(*results.values()):
         np.testing.assert_array_equal(auto, winograd)
         assert (auto != direct).any()
