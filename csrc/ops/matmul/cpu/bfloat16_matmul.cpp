@@ -61,7 +61,7 @@ void multiply_bfloat16(const Array& a, const Array& b, const Array& c, const Epi
   const auto& [bias, accumulate] = epilogue;
   const Matrix left = as_matrix(a), right = as_matrix(b);
   const Array row = bias.defined() ? contiguous(bias) : bias;
-  const Sizes size{c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
+  const Sizes size = sizes_of(a, c);
   const std::int64_t each = size.m * size.n, count = c.size() / each;
   const auto multiply = [&](std::int64_t begin, std::int64_t end) {
     const auto dtype_of = [](const Array& x) {

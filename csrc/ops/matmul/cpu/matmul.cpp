@@ -8,10 +8,11 @@
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
 #include "devices/single_thread.h"
-#include "ops/elementwise/elementwise.h"
 #include "ops/matmul/cpu/bfloat16_matmul.h"
 #include "ops/matmul/cpu/blocking.h"
+#include "ops/matmul/cpu/dot_product.h"
 #include "ops/matmul/cpu/float_kernels.h"
+#include "ops/matmul/cpu/float_products.h"
 #include "ops/matmul/cpu/gemm.h"
 #include "ops/matmul/cpu/selection.h"
 #include "simd/first_floats.h"
@@ -149,32 +150,6 @@ void multiply_outer(const Matrix& a, const Matrix& b, T* c, std::int64_t batch, 
     for (std::int64_t i = begin; i < end; ++i) multiply_row(i, 0, columns);
     if (streams) finish_streaming();
   });
-}
-
-// The dot product of n floats, or numbers of 16 bits. Sums of blocks are added in float64.
-template <class T>
-float dot_product(const T* a, const T* b, std::int64_t n) {
-  constexpr std::int64_t kBlock = 1 << 13;
-  double total = 0;
-  simd::dispatch_for<T>([&](auto target) __attribute__((always_inline)) {
-    using L = simd::Vector<decltype(target), float>;
-    constexpr int count = 8;  // as each addition waits for the one before
-    for (std::int64_t begin = 0; begin < n; begin += kBlock) {
-      const std::int64_t end = std::min(n, begin + kBlock);
-      typename L::V sums[count] = {};
-      std::int64_t i = begin;
-      for (; i + count * L::width <= end; i += count * L::width) {
-#pragma GCC unroll 8
-        for (int v = 0; v < count; ++v) {
-          sums[v] += L::load(a + i + v * L::width) * L::load(b + i + v * L::width);
-        }
-      }
-      for (int v = 1; v < count; ++v) sums[0] += sums[v];
-      total += static_cast<double>(L::sum(sums[0]));
-      for (; i < end; ++i) total += static_cast<double>(float{a[i]} * float{b[i]});
-    }
-  });
-  return static_cast<float>(total);
 }
 
 // A block of a product, on one thread: the bits of a call on several depend on their number.
@@ -387,10 +362,6 @@ void for_each_pair(const Array& c, const Sizes& size, const Body& body) {
   });
 }
 
-Sizes sizes_of(const Array& a, const Array& c) {
-  return {c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
-}
-
 bool are_small(const Array& a, const Array& c) {
   return c.ndim() == 2 && is_small(c.size() * a.shape(1));
 }
@@ -448,7 +419,8 @@ void multiply_by_loops(const Array& a, const Array& b, const Array& c, bool accu
   });
 }
 
-// Multiplies float32 numbers. Renga's own kernels add a bias.
+}  // namespace
+
 void multiply_floats(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue,
                      PackedWeightCache* cache) {
   if (are_small(a, c)) return multiply_small<float>(a, b, c, begin_sum(c, epilogue));
@@ -483,110 +455,7 @@ void multiply_floats(const Array& a, const Array& b, const Array& c, const Epilo
   });
 }
 
-// A bias is added before the result is rounded.
-void multiply_whole_in_float32(const Array& a, const Array& b, const Array& c,
-                               const Epilogue& epilogue) {
-  const bool in_place = c.dtype() == Dtype::float32;
-  const bool adds = epilogue.accumulates && !epilogue.bias.defined();
-  const Array wide = in_place ? c
-                     : adds   ? cast(c, Dtype::float32)
-                              : empty(c.shape(), Dtype::float32);
-  multiply_floats(cast(a, Dtype::float32), cast(b, Dtype::float32), wide, epilogue, nullptr);
-  if (!in_place) copy(wide, c);
-}
-
-// c = a b, where one operand is a vector of numbers of 16 bits and the other has lines along the
-// depth: all are read once, as they are. Returns whether the operands are so.
-template <class T>
-bool multiply_lines(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue) {
-  const auto has_dtype = [](const Array& x) { return x.dtype() == dtype_of<T>; };
-  if (!has_dtype(a) || !has_dtype(b) || !has_dtype(c)) return false;
-  if (c.ndim() != 2 || epilogue.accumulates || epilogue.bias.defined()) return false;
-  const Matrix left = as_matrix(a), right = as_matrix(b);
-  const auto [m, n, k] = sizes_of(a, c);
-  const bool is_column = n == 1 && (right.transposed || right.leading == 1);
-  if (left.transposed || !(is_column || (m == 1 && right.transposed))) return false;
-  const Matrix &vector = is_column ? right : left, &lines = is_column ? left : right;
-  T* const to = c.as<T>();
-  parallel_for(c.size(), k / 8, [&, k = k](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      to[i] = T(dot_product(lines.at<T>(0) + i * lines.leading, vector.at<T>(0), k));
-    }
-  });
-  return true;
-}
-
-// c = a b of depth 1, where all have numbers of one dtype of 16 bits, or of bfloat16 and float32.
-// Returns whether it is so.
-bool multiply_outer_halves(const Array& a, const Array& b, const Array& c,
-                           const Epilogue& epilogue) {
-  const auto fits = [&](const Array& x) {
-    return x.dtype() == c.dtype() || (is_activation(x.dtype()) && is_activation(c.dtype()));
-  };
-  if (a.shape(a.ndim() - 1) != 1 || !fits(a) || !fits(b)) return false;
-  if (epilogue.accumulates || epilogue.bias.defined()) return false;
-  elementwise_kernels.on(c.device())
-      .binary(Binary::multiply, 0, broadcast_view("matmul", a, c.shape()),
-              broadcast_view("matmul", b, c.shape()), c);
-  return true;
-}
-
-// Calls body(i, n) for parts [i, i + n) of `count` elements, each of at most `most`; threads share
-// them out.
-template <class Body>
-void for_parts_of(std::int64_t count, std::int64_t most, std::int64_t cost, const Body& body) {
-  parallel_for(divide_up(count, most), most * cost, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin * most; i < std::min(end * most, count); i += most) {
-      body(i, std::min(most, count - i));
-    }
-  });
-}
-
-// Numbers that are converted to floats at once, so that they stay in the second-level cache.
-constexpr std::int64_t kConvertedNumbers = 1 << 17;
-
-// c = a b for stacks of matrices, in float32, some pairs at a time.
-void multiply_stack_in_float32(const Array& a, const Array& b, const Array& c,
-                               const Epilogue& epilogue) {
-  const std::int64_t count = c.shape(0);
-  const std::int64_t pairs = kConvertedNumbers * count / (a.size() + b.size() + c.size());
-  if (pairs == 0 && c.ndim() > 3) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      multiply_stack_in_float32(select_view(a, 0, i), select_view(b, 0, i), select_view(c, 0, i),
-                                epilogue);
-    }
-    return;
-  }
-  if (pairs == 0 || pairs >= count) return multiply_whole_in_float32(a, b, c, epilogue);
-  const auto part = [](const Array& x, std::int64_t i, std::int64_t n) {
-    if (x.strides()[0] != 0) return cast(slice_view(x, 0, i, n), Dtype::float32);
-    Shape shape = x.shape();
-    shape[0] = n;
-    return broadcast_view("matmul", cast(slice_view(x, 0, 0, 1), Dtype::float32), shape);
-  };
-  for_parts_of(
-      count, pairs, c.size() / count * a.shape(a.ndim() - 1), [&](std::int64_t i, std::int64_t n) {
-        multiply_whole_in_float32(part(a, i, n), part(b, i, n), slice_view(c, 0, i, n), epilogue);
-      });
-}
-
-// Computes in float32. Rows that meet few weights are multiplied in parts whose converted numbers
-// stay in the second-level cache.
-void multiply_in_float32(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue) {
-  if (multiply_outer_halves(a, b, c, epilogue) || multiply_lines<bfloat16>(a, b, c, epilogue) ||
-      multiply_lines<float16>(a, b, c, epilogue)) {
-    return;
-  }
-  if (c.ndim() > 2) return multiply_stack_in_float32(a, b, c, epilogue);
-  const std::int64_t count = c.shape(0), rows = kConvertedNumbers * count / (a.size() + c.size());
-  if (b.size() > kConvertedNumbers || rows == 0 || rows >= count) {
-    return multiply_whole_in_float32(a, b, c, epilogue);
-  }
-  const Array weights = cast(b, Dtype::float32);
-  for_parts_of(count, rows, c.shape(1) * a.shape(1), [&](std::int64_t i, std::int64_t n) {
-    multiply_whole_in_float32(slice_view(a, 0, i, n), weights, slice_view(c, 0, i, n), epilogue);
-  });
-}
+namespace {
 
 // Multiplies numbers of bfloat16 or float32.
 void multiply_activations(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue,

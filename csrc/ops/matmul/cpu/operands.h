@@ -13,6 +13,9 @@ namespace renga {
 struct Sizes {
   std::int64_t m, n, k;
 };
+inline Sizes sizes_of(const Array& a, const Array& c) {
+  return {c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
+}
 
 // A matrix, or a stack of them, whose rows or columns are contiguous, as BLAS requires.
 struct Matrix {

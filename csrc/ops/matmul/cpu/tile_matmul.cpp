@@ -281,7 +281,7 @@ void multiply_in_parts(const Array& a, const Array& b, const Array& c, const Epi
   const Matrix left = as_matrix(a), right = as_matrix(b);
   const Array row = bias.defined() ? contiguous(cast(bias, Dtype::float32)) : bias;
   const float* const added = row.defined() ? row.as<float>() : nullptr;
-  const Sizes size{c.shape(c.ndim() - 2), c.shape(c.ndim() - 1), a.shape(a.ndim() - 1)};
+  const Sizes size = sizes_of(a, c);
   const std::int64_t each = size.m * size.n, count = c.size() / each;
   Array kept;
   if (cache != nullptr && count == 1) {
