@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from renga.core.types import Array, Dataset
 from renga.iterators.multithread_iterator import ReadAheadIterator
 from renga.utils.argument import check_count
+from renga.utils.exceptions import CallOutcome
 
 if TYPE_CHECKING:
     from renga.iterators.reading_processes import ReadingProcesses
@@ -110,7 +111,7 @@ class MultiprocessIterator(ReadAheadIterator):
             examples += [self._example(future, k) for k in range(len(task))]
         return examples
 
-    def _example(self, future: Future[list[Any]], position: int) -> _Example:
+    def _example(self, future: Future[list[CallOutcome]], position: int) -> _Example:
         return _Example(future, position, self.dataset_timeout)
 
 
@@ -118,16 +119,16 @@ class _Example:
     """One of several examples that a process is reading."""
 
     def __init__(
-        self, future: Future[list[Any]], position: int, timeout: float | None
+        self, future: Future[list[CallOutcome]], position: int, timeout: float | None
     ) -> None:
         self.future = future
         self.position = position
         self.timeout = timeout
 
     def result(self) -> Any:
-        return self._wait()[self.position]
+        return self._wait()[self.position].get()
 
-    def _wait(self) -> list[Any]:
+    def _wait(self) -> list[CallOutcome]:
         try:
             return self.future.result(self.timeout)
         except concurrent.futures.TimeoutError:

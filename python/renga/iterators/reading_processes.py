@@ -6,6 +6,7 @@ import contextlib
 import functools
 import multiprocessing
 import multiprocessing.connection
+import operator
 import os
 import signal
 import threading
@@ -41,11 +42,14 @@ class ReadingProcesses:
         self._dataset = write(dataset, self._dataset_block.buf)
         self._start()
 
-    def read(self, indices: list[int], size: int) -> Future[list[object]]:
-        """The examples, as one process reads them, in a block of ``size`` bytes."""
+    def read(self, indices: list[int], size: int) -> Future[list[CallOutcome]]:
+        """The examples, as one process reads them, in a block of ``size`` bytes.
+
+        They may be of several batches, so each has an exception of its own.
+        """
         self.tasks += 1
         block = self._free.popleft() if self._free else self._allocate(size)
-        examples: Future[list[Any]] = Future()
+        examples: Future[list[CallOutcome]] = Future()
         try:
             task = self._executor.submit(_read, indices, block.handle)
         except BrokenExecutor:
@@ -81,7 +85,7 @@ class ReadingProcesses:
 
     def _receive(
         self,
-        examples: Future[list[Any]],
+        examples: Future[list[CallOutcome]],
         block: SharedBlock,
         task: Future[CallOutcome],
     ) -> None:
@@ -157,7 +161,7 @@ def _read(indices: list[int], block: Handle) -> CallOutcome:
 
 def _examples(indices: list[int], block: memoryview) -> SharedPickle:
     dataset = _dataset.get()
-    examples = [dataset[index] for index in indices]
+    examples = [CallOutcome(operator.getitem, dataset, index) for index in indices]
     try:
         return write_pickle(examples, block)
     except Exception:  # of classes that pickle cannot find by their names

@@ -92,8 +92,10 @@ def test_without_repeat_and_after_a_reset(make):
         ours.reset()
 
 
-def test_an_error_is_raised_at_its_batch_and_the_next_batch_follows(make):
-    ours = make(Squares(20), 4, shuffle=False)
+# With several batches ahead, a process reads examples of two batches at once.
+@pytest.mark.parametrize("n_prefetch", [1, 3])
+def test_an_error_is_raised_at_its_batch_and_the_next_batch_follows(make, n_prefetch):
+    ours = make(Squares(20), 4, shuffle=False, n_prefetch=n_prefetch)
     for _ in range(3):
         next(ours)
     with pytest.raises(LookupError, match="unlucky"):
