@@ -12,7 +12,7 @@ from renga.link_hooks.weight_hook import WeightHook
 from renga.utils.extents import check_count, check_real
 
 
-class _Constant(FunctionNode):
+class ConstantWeight(FunctionNode):
     """Its input, to which it passes no gradient."""
 
     is_elementwise = True
@@ -95,7 +95,7 @@ class LoRA(WeightHook):
         """The sum of the weight of ``link`` and the matrix."""
         W = self._weight(link)
         A, B = (getattr(link, name) for name in self.factors)
-        (constant,) = _Constant().apply((W,))
+        (constant,) = ConstantWeight().apply((W,))
         return constant + F.reshape(F.matmul(self.scale * B, A), W.shape)
 
     def merge(self, link: Link) -> None:

@@ -267,6 +267,34 @@ def test_a_tied_parameter_is_one_constant():
     assert {each.name for each in proto.graph.initializer} == {"0.W", "1.b"}
 
 
+def test_a_weight_with_a_matrix_of_low_rank():
+    link = L.Linear(3, 4)
+    link.add_hook(renga.link_hooks.LoRA(2))
+    link.W_B.array[...] = draw(4, 2)
+    x = draw(2, 3)
+    (y,) = run(export(link, x), x)
+    W = link.W.array + link.W_B.array @ link.W_A.array
+    numpy.testing.assert_allclose(y, x @ W.T + link.b.array, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("read", "x"),
+    [
+        (lambda x: x.array > 0, numpy.float32([-0.5])),
+        (lambda x: x.array * 2.0, numpy.int32([[3]])),
+        (lambda x: float(x.array.max()), numpy.int32([1, 4, 1])),
+        (lambda x: float(x.array.all()), numpy.array([True, True])),
+    ],
+    ids=["a sign", "one integer", "the largest integer", "whether all hold"],
+)
+def test_numbers_that_were_read_are_no_constants(read, x):
+    def function(x):
+        return F.cast(x, numpy.float32) * numpy.float32(read(x))
+
+    with pytest.raises(NotImplementedError, match="depends on the values"):
+        export(function, x)
+
+
 def test_what_is_not_used_is_left_out():
     def function(x):
         F.exp(x)

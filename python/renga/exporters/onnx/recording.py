@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Callable
@@ -52,7 +53,7 @@ class Recording:
         self._state = numpy.random.get_state()
 
     def checked_graph(self) -> onnx.GraphProto:
-        """The graph, compared with that for other values of the same shapes.
+        """The graph, compared with those for other values of the same shapes.
 
         Raises:
             NotImplementedError: a constant depends on the values.
@@ -62,6 +63,9 @@ class Recording:
             other = self.graph(each(self._args, _with_other_values))
         except (IndexError, ValueError):  # values of a range, such as regions of images
             other = self.graph(each(self._args, lambda x: x[::-1]))
+        check_same(proto, other)
+        with contextlib.suppress(Exception):  # by which a model refuses values
+            other = self.graph(each(self._args, _with_opposite_values))
         check_same(proto, other)
         return proto
 
@@ -143,6 +147,14 @@ def _with_other_values(x: numpy.ndarray) -> numpy.ndarray:
     y = numpy.flip(x)
     if x.dtype.kind == "f":
         y = 0.75 * y + 0.125
+    return numpy.asarray(y, x.dtype)
+
+
+def _with_opposite_values(x: numpy.ndarray) -> numpy.ndarray:
+    """The opposite numbers and truth values, and integers that differ by 1."""
+    if x.dtype.kind == "b":
+        return ~x
+    y = -x if x.dtype.kind == "f" else numpy.where(x > 0, x - 1, x + 1)
     return numpy.asarray(y, x.dtype)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy
 
-from renga.exporters.onnx.registry import writes
+from renga.exporters.onnx.registry import writes, writes_function
+from renga.link_hooks.lora import ConstantWeight
 
 
 def _int64(values: Any) -> numpy.ndarray:
@@ -17,6 +18,11 @@ def _int64(values: Any) -> numpy.ndarray:
 @writes("reshape", "flatten", "squeeze", "expand_dims")
 def _reshape(graph: Any, ys: Any, x: Any, *_: Any) -> Sequence[str]:
     return [graph.node("Reshape", x, _int64(ys[0].shape), allowzero=1)]
+
+
+@writes_function(ConstantWeight)
+def _constant_weight(graph: Any, ys: Any, call: Any, x: Any) -> Sequence[str]:
+    return [graph.node("Identity", x)]
 
 
 @writes("transpose")
