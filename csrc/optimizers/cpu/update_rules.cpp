@@ -11,10 +11,10 @@
 namespace renga {
 namespace {
 
-constexpr std::int64_t kUpdateBlock = 1024;
+constexpr std::int64_t kUpdateBlock = 1024, kHalfBlock = 64;
 
 template <class C, std::size_t N, class Rule, std::size_t... K>
-void update_block(const std::array<C*, N>& x, std::int64_t n, const Rule& rule,
+void update_block(const std::array<C*, N> x, std::int64_t n, const Rule rule,
                   std::index_sequence<K...>) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) rule(x[K][i]...);
@@ -42,19 +42,47 @@ void update_strided(const std::array<std::byte*, N>& p, const std::array<std::in
   }
 }
 
+// Blocks of adjoining 16-bit numbers, n in all. They are so short that the processor reads the next
+// one while it computes. Vectors are those of the compiled rule: a load that covers several stores
+// waits for them.
 template <class T, std::size_t N, class Rule>
-void update_run(const std::array<std::byte*, N>& p, const std::array<std::int64_t, N>& step,
-                std::int64_t n, const Rule& rule) {
-  if constexpr (std::is_same_v<Compute<T>, T>) {
-    const bool dense = std::all_of(step.begin(), step.end(),
-                                   [](std::int64_t s) { return s == std::int64_t{sizeof(T)}; });
-    if (dense) {
-      std::array<T*, N> typed;
-      for (std::size_t k = 0; k < N; ++k) typed[k] = reinterpret_cast<T*>(p[k]);
-      return update_block(typed, n, rule, std::make_index_sequence<N>());
+void update_halves(const std::array<T*, N>& p, std::int64_t n, const Rule& rule) {
+  using V = simd::Vector<simd::Avx2, float>;
+  float buffers[N][kHalfBlock];
+  std::array<float*, N> x;
+  for (std::size_t k = 0; k < N; ++k) x[k] = buffers[k];
+  for (std::int64_t begin = 0; begin < n; begin += kHalfBlock) {
+    for (std::size_t k = 0; k < N; ++k) {
+      for (std::int64_t i = 0; i < kHalfBlock; i += V::width) {
+        V::store(V::load(p[k] + begin + i), x[k] + i);
+      }
+    }
+    update_block(x, kHalfBlock, rule, std::make_index_sequence<N>());
+    for (std::size_t k = 0; k < N; ++k) {
+      if (k == 1) continue;  // the gradient is not changed
+      for (std::int64_t i = 0; i < kHalfBlock; i += V::width) {
+        V::store(V::load(x[k] + i), p[k] + begin + i);
+      }
     }
   }
-  update_strided<T>(p, step, n, rule);
+}
+
+template <class T, std::size_t N, class Rule>
+void update_run(std::array<std::byte*, N> p, const std::array<std::int64_t, N>& step,
+                std::int64_t n, const Rule& rule) {
+  const bool dense = std::all_of(step.begin(), step.end(),
+                                 [](std::int64_t s) { return s == std::int64_t{sizeof(T)}; });
+  if (!dense) return update_strided<T>(p, step, n, rule);
+  std::array<T*, N> typed;
+  for (std::size_t k = 0; k < N; ++k) typed[k] = reinterpret_cast<T*>(p[k]);
+  if constexpr (is_half<T>) {
+    const std::int64_t whole = n - n % kHalfBlock;
+    update_halves(typed, whole, rule);
+    for (std::size_t k = 0; k < N; ++k) p[k] += whole * step[k];
+    update_strided<T>(p, step, n - whole, rule);
+  } else {
+    update_block(typed, n, rule, std::make_index_sequence<N>());
+  }
 }
 
 // Changes the gradient and updates x, block by block, so that blocks stay in cache.

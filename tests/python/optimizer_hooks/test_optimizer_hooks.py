@@ -96,6 +96,25 @@ def test_norm_of_float16_does_not_overflow():
     numpy.testing.assert_allclose(model.W.grad, 1.0, rtol=2e-3)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [("f8", 1e-14), ("f4", 1e-6), ("f2", 1e-3)]
+)
+@pytest.mark.parametrize("step", [1, 2])
+def test_norm_of_more_than_a_block(dtype, tolerance, step):
+    grad = numpy.random.default_rng(0).normal(size=step * 1030).astype(dtype)[::step]
+    model = Link()
+    with model.init_scope():
+        model.W = Parameter(numpy.zeros(grad.shape, dtype))
+    model.W.grad = grad.copy() if step == 1 else grad
+    expected = grad.astype("f8") / numpy.linalg.norm(grad.astype("f8"))
+    optimizer = optimizers.SGD(lr=0.0).setup(model)
+    optimizer.add_hook(optimizer_hooks.GradientClipping(1.0))
+    optimizer.update()
+    numpy.testing.assert_allclose(
+        model.W.grad, expected, rtol=tolerance, atol=tolerance / 1000
+    )
+
+
 def test_gradient_noise_fades():
     shape = (200, 100)
     param = Parameter(0.0, shape)

@@ -5,33 +5,26 @@
 
 #include "devices/gil_release.h"
 #include "devices/parallel.h"
+#include "simd/blocked_loop.h"
 #include "tensor/strided_loop.h"
 
 namespace renga {
 namespace {
 
-constexpr std::int64_t kBlock = 512;
+using simd::kBlock;
 
 // Adds up the squares of n elements, which are `step` bytes apart.
 template <class T>
 double sum_of_squares(const std::byte* x, std::int64_t step, std::int64_t n) {
   using C = Compute<T>;
+  simd::InputBlocks<T> blocks(x, step, n);
   double total = 0;
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
     const std::int64_t m = std::min(kBlock, n - begin);
+    const C* const from = blocks.at(begin, m);
     C block = 0;
-    if (step == sizeof(T)) {
-      const T* const from = reinterpret_cast<const T*>(x) + begin;
 #pragma omp simd reduction(+ : block)
-      for (std::int64_t i = 0; i < m; ++i) {
-        block += static_cast<C>(from[i]) * static_cast<C>(from[i]);
-      }
-    } else {
-      for (std::int64_t i = 0; i < m; ++i) {
-        const C value = static_cast<C>(*reinterpret_cast<const T*>(x + (begin + i) * step));
-        block += value * value;
-      }
-    }
+    for (std::int64_t i = 0; i < m; ++i) block += from[i] * from[i];
     total += static_cast<double>(block);
   }
   return total;
