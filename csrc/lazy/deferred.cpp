@@ -28,6 +28,7 @@ Deferred::Deferred(Array y, std::initializer_list<Array> inputs) : y_(std::move(
 
 Deferred::Deferred(Array y, const Deferred& source, const Array& other)
     : y_(std::move(y)), inputs_(source.inputs_) {
+  inputs_.push_back(source.array().storage());
   if (other.defined()) inputs_.push_back(other.storage());
 }
 

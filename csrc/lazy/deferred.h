@@ -20,7 +20,7 @@ class Deferred : public RefCounted {
  public:
   // `inputs` are the arrays that compute() reads; undefined ones are ignored.
   Deferred(Array y, std::initializer_list<Array> inputs);
-  // With the inputs of `source` and `other`, which may be undefined.
+  // Reads what `source` computes, or the inputs of `source`, and `other`, which may be undefined.
   Deferred(Array y, const Deferred& source, const Array& other);
 
   // Where the elements are computed; they may be pending.

@@ -23,18 +23,33 @@ class DeferredParts : public Deferred {
   std::int64_t unit() const { return unit_; }
   // How many computations this one follows.
   int depth() const { return depth_; }
-  // Computes the elements of y, which is as the deferred array is, and calls `pass`, if there is
-  // one, for each part.
-  virtual void compute_parts(const Array& y, const PartPass& pass) const = 0;
+  // The bytes of the largest array of a sample, of this one's and of those that it follows.
+  std::int64_t sample_bytes() const;
+  // Computes the elements of y, which are those of the deferred array from element `first` on, and
+  // calls `pass`, if there is one, for each part of y. What is not a whole array is whole samples.
+  // settle() has been called before.
+  virtual void compute_parts(const Array& y, std::int64_t first, const PartPass& pass) const = 0;
 
  protected:
-  DeferredParts(const Array& y, const DeferredParts& source, const Array& other)
-      : Deferred(y, source, other), unit_(source.unit_), depth_(source.depth_ + 1) {}
-  void compute(const Array& y) const final { compute_parts(y, {}); }
+  // What `source` computes is read.
+  DeferredParts(const Array& y, const Ref<const DeferredParts>& source, const Array& other,
+                std::int64_t unit)
+      : Deferred(y, *source, other), unit_(unit), depth_(source->depth_ + 1), source_(source) {}
+  void compute(const Array& y) const final;
+
+  // The computation that this one follows, if it computes its parts.
+  const DeferredParts* followed() const {
+    return source_ && !source_->is_done() ? source_.get() : nullptr;
+  }
+  const Ref<const DeferredParts>& source() const { return source_; }
 
  private:
+  // Runs the computations that this one follows whose arrays something else can ask for.
+  void settle() const;
+
   const std::int64_t unit_;
   const int depth_ = 0;
+  const Ref<const DeferredParts> source_;
 };
 
 // A function of single elements, of an array or of what is computed part after part.
@@ -44,20 +59,20 @@ class DeferredStep : public DeferredParts {
   // number of units.
   DeferredStep(const Array& y, const Array& x, const Array& other, std::int64_t unit)
       : DeferredParts(y, {x, other}, unit), x_(x) {}
-  DeferredStep(const Array& y, Ref<const DeferredParts> source, const Array& other)
-      : DeferredParts(y, *source, other), x_(source->array()), source_(std::move(source)) {}
+  DeferredStep(const Array& y, const Ref<const DeferredParts>& source, const Array& other)
+      : DeferredParts(y, source, other, source->unit()), x_(source->array()) {}
 
-  void compute_parts(const Array& y, const PartPass& pass) const final;
-  const Ref<const DeferredParts>& source() const { return source_; }
+  void compute_parts(const Array& y, std::int64_t first, const PartPass& pass) const final;
+  using DeferredParts::source;
 
  protected:
-  // Computes elements of y from those of x, which may be y.
-  virtual void transform(const Array& x, const Array& y, std::int64_t begin,
+  // Computes elements of y from those of x, which may be y. Both begin at element `first` of the
+  // deferred array.
+  virtual void transform(const Array& x, const Array& y, std::int64_t first, std::int64_t begin,
                          std::int64_t end) const = 0;
 
  private:
   const Array x_;
-  const Ref<const DeferredParts> source_;  // computes x
 };
 
 // The computation, if it is one of parts that another one may follow: each holds memory and calls

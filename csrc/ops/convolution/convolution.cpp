@@ -6,6 +6,9 @@
 
 #include "autograd/node.h"
 #include "devices/gil_release.h"
+#include "devices/parallel.h"
+#include "devices/rounding.h"
+#include "devices/single_thread.h"
 #include "lazy/deferred_parts.h"
 #include "ops/convolution/problem.h"
 #include "ops/elementwise/elementwise.h"
@@ -33,7 +36,8 @@ auto with_two_axes(const Problem& problem, const Body& body) {
   window.stride.insert(0, 1);
   window.pad.insert(0, 0);
   window.dilate.insert(0, 1);
-  return body({problem.pass, x, W, y, window, problem.cache});
+  return body(
+      {problem.pass, x, W, y, window, problem.cache, problem.arithmetic, problem.of_samples});
 }
 
 // Whether the gradient has been added to what the result holds.
@@ -64,7 +68,7 @@ void compute(const Problem& problem, const Epilogue& epilogue) {
 
 namespace {
 
-using convolution::compute, convolution::Pass, convolution::Problem;
+using convolution::Arithmetic, convolution::compute, convolution::Pass, convolution::Problem;
 using Bias = std::optional<Variable>;
 
 // The three operations. `extents` are those of the result, which strides leave open.
@@ -113,7 +117,24 @@ Array reordered(const Array& x) {
   return image;
 }
 
-// A pending convolution, whose parts are whole pixels.
+// Calls body(begin, end) for groups of so many samples: on a thread each where there are enough for
+// all threads, else one after another.
+template <class Body>
+void for_each_group(std::int64_t samples, std::int64_t group, std::int64_t cost, const Body& body) {
+  const std::int64_t groups = divide_up(samples, group), threads = thread_count(samples * cost);
+  const auto run = [&](std::int64_t i) { body(i * group, std::min(samples, (i + 1) * group)); };
+  if (groups % threads != 0 && groups < 4 * threads) {
+    for (std::int64_t i = 0; i < groups; ++i) run(i);
+    return;
+  }
+  parallel_for(groups, group * cost, [&](std::int64_t begin, std::int64_t end) {
+    const SingleThread alone;
+    for (std::int64_t i = begin; i < end; ++i) run(i);
+  });
+}
+
+// A pending convolution, whose parts are whole pixels. With the computation of x, if it follows
+// one, it is computed a few samples at a time: what it reads of them is still in the cache.
 class DeferredConvolution final : public DeferredParts {
  public:
   DeferredConvolution(const Array& x, const Array& W, const Array& b, const Array& y,
@@ -123,41 +144,104 @@ class DeferredConvolution final : public DeferredParts {
         W_(W),
         b_(b.defined() ? copy_of(b) : b),
         window_(window),
-        cache_(cache),
-        precision_(compute_precision()) {}
+        cache_(cache) {}
+  DeferredConvolution(const Ref<const DeferredParts>& x, const Array& W, const Array& b,
+                      const Array& y, const Window& window, const Ref<PackedWeightCache>& cache)
+      : DeferredParts(y, x, W, y.shape(1)),
+        x_(x->array()),
+        W_(W),
+        b_(b.defined() ? copy_of(b) : b),
+        window_(window),
+        cache_(cache) {}
 
-  void compute_parts(const Array& y, const PartPass& pass) const override {
-    const SettingScope precision(&Settings::precision, precision_);
-    convolution::compute({Pass::forward, x_, W_, y, window_, cache_.get()},
-                         {.bias = b_, .pass = pass});
+  void compute_parts(const Array& y, std::int64_t first, const PartPass& pass) const override {
+    const std::int64_t samples = y.shape(0), size = y.size() / samples, sample = first / size;
+    const DeferredParts* const source = followed();
+    if (source == nullptr) return convolve(slice_view(x_, 0, sample, samples), y, pass);
+    // Some samples are a group of what follows.
+    const std::int64_t group = samples == array().shape(0) ? group_size() : samples;
+    const std::int64_t cost = size * (W_.size() / W_.shape(0)) / 8;
+    for_each_group(samples, group, cost, [&](std::int64_t begin, std::int64_t end) {
+      const Array like = slice_view(x_, 0, sample + begin, end - begin);
+      const Array x = empty_channels_last(like, x_.shape(1), spatial_extents(x_));
+      source->compute_parts(x, (sample + begin) * (x_.size() / x_.shape(0)), {});
+      PartPass shifted;
+      if (pass) {
+        shifted = [&pass, before = begin * size](std::int64_t from, std::int64_t to) {
+          pass(before + from, before + to);
+        };
+      }
+      convolve(x, slice_view(y, 0, begin, end - begin), shifted);
+    });
   }
 
  private:
+  // Samples that stay in a core's own cache, of as many pixels as products of all samples are
+  // computed with, and no smaller than the weights, which each group reads.
+  std::int64_t group_size() const {
+    constexpr std::int64_t kCached = 1 << 20, kLeastPixels = 256;
+    const std::int64_t samples = array().shape(0), pixels = array().size() / (samples * unit());
+    const std::int64_t bytes = std::max(kCached, W_.size() * W_.itemsize());
+    const std::int64_t least = divide_up(kLeastPixels, pixels);
+    const std::int64_t most = std::min(samples, std::max(bytes / sample_bytes(), least));
+    return divide_up(samples, divide_up(samples, most));
+  }
+
+  void convolve(const Array& x, const Array& y, const PartPass& pass) const {
+    const SettingScope precision(&Settings::precision, precision_);
+    convolution::compute(
+        {Pass::forward, x, W_, y, window_, cache_.get(), Arithmetic::float32, array().shape(0)},
+        {.bias = b_, .pass = pass});
+  }
+
   const Array x_, W_, b_;
   const Window window_;
   const Ref<PackedWeightCache> cache_;
-  const Precision precision_;
+  const Precision precision_ = compute_precision();
 };
 
-// Whether there is no graph, and nothing writes to x and W before they are exposed.
+// Whether there is no graph, and nothing writes to W before it is exposed.
 bool may_defer(const Variable& x, const Variable& W, const Bias& b, const Array& y,
-               const Ref<PackedWeightCache>& cache, bool is_copied) {
+               const Ref<PackedWeightCache>& cache) {
   const bool is_recorded =
       backprop_enabled() && (x.requires_grad() || W.requires_grad() || (b && b->requires_grad()));
   return !is_recorded && cache && convolution_kernels.on(y.device()).has_parts &&
-         y.size() >= GilRelease::kMinElements && (is_copied || is_internal(x.array()));
+         y.size() >= GilRelease::kMinElements;
+}
+
+// The pending computation of x that its convolution to y should follow: of images that do not all
+// stay in a core's own cache, and of whose numbers each is multiplied few times, so that writing
+// and reading them takes as long.
+Ref<const DeferredParts> pending_images(const Variable& x, const Variable& W, const Array& y) {
+  constexpr std::int64_t kLeastBytes = 1 << 20, kMostProducts = 192;
+  constexpr int kMostBefore = 3;  // what follows y may be a part of it, too
+  const Array& image = x.metadata();
+  const Ref<const DeferredParts> parts = pending_parts(x.body()->deferred());
+  const bool fits = parts && parts->depth() <= kMostBefore && parts->unit() == image.shape(1) &&
+                    image.shape(0) > 1 && image.size() * image.itemsize() >= kLeastBytes &&
+                    y.size() * (W.size() / W.shape(0)) <= kMostProducts * image.size() &&
+                    channels_last_view(image).is_contiguous();
+  return fits ? parts : nullptr;
 }
 
 Variable forward(const Variable& x, const Variable& W, const Bias& b, const Window& window,
                  const Dims& extents, const Ref<PackedWeightCache>& cache) {
-  const Array y = empty_channels_last(x.array(), W.shape(0), extents);
+  const Array y = empty_channels_last(x.metadata(), W.shape(0), extents);
+  if (may_defer(x, W, b, y, cache)) {
+    if (const Ref<const DeferredParts> source = pending_images(x, W, y)) {
+      const Variable result(y);
+      result.body()->defer(
+          make_ref<DeferredConvolution>(source, W.array(), array_of(b), y, window, cache));
+      return result;
+    }
+  }
   const Problem problem{Pass::forward, x.array(), W.array(), y, window, cache.get()};
   const auto prefers_copy = convolution_kernels.on(x.device()).prefers_channels_last;
   // The copy serves all passes.
   const Array image =
       prefers_copy != nullptr && prefers_copy(problem) ? reordered(x.array()) : Array();
   const Array& read = image.defined() ? image : x.array();
-  if (may_defer(x, W, b, y, cache, image.defined())) {
+  if (may_defer(x, W, b, y, cache) && (image.defined() || is_internal(read))) {
     const Variable result(y);
     result.body()->defer(
         make_ref<DeferredConvolution>(read, W.array(), array_of(b), y, window, cache));

@@ -29,9 +29,9 @@ struct Problem {
   }
   // Returns the problem of the same pass with other arrays.
   Problem of(const Array& a, const Array& b, const Array& to) const {
-    if (pass == Pass::forward) return {pass, a, b, to, window, cache, arithmetic};
-    if (pass == Pass::input_grad) return {pass, to, b, a, window, cache, arithmetic};
-    return {pass, b, to, a, window, cache, arithmetic};
+    if (pass == Pass::forward) return {pass, a, b, to, window, cache, arithmetic, of_samples};
+    if (pass == Pass::input_grad) return {pass, to, b, a, window, cache, arithmetic, of_samples};
+    return {pass, b, to, a, window, cache, arithmetic, of_samples};
   }
   bool multiplies_bfloat16() const { return arithmetic >= Arithmetic::bfloat16; }
 
@@ -56,6 +56,8 @@ struct Problem {
   const Window& window;
   PackedWeightCache* cache = nullptr;  // where kernels keep the packed W, if anywhere
   Arithmetic arithmetic = Arithmetic::float32;
+  // Images are some of so many, for which the algorithm is selected; 0 if they are all.
+  std::int64_t of_samples = 0;
 };
 
 // Whether each channel of x has a filter of its own, and there are several.

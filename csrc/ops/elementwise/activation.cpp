@@ -85,7 +85,7 @@ Variable prelu_slope(const Variable& x, const Variable& slope) {
 struct DeferredMap final : DeferredStep {
   DeferredMap(const Array& y, const Ref<const DeferredParts>& source, Unary map, double p)
       : DeferredStep(y, source, Array()), map(map), p(p) {}
-  void transform(const Array& x, const Array& y, std::int64_t begin,
+  void transform(const Array& x, const Array& y, std::int64_t, std::int64_t begin,
                  std::int64_t end) const override {
     elementwise_kernels.on(y.device())
         .unary(map, p, 0, elements_of(x, begin, end), elements_of(y, begin, end));

@@ -136,15 +136,17 @@ Variable fuse_dropout(const char* name, const Variable& x, const DropoutMask& ma
 
 }  // namespace
 
-void DeferredNormalization::transform(const Array& x, const Array& y, std::int64_t begin,
-                                      std::int64_t end) const {
+void DeferredNormalization::transform(const Array& x, const Array& y, std::int64_t first,
+                                      std::int64_t begin, std::int64_t end) const {
   Normalization part = normalization;
   part.x.array = x;
-  if (begin == 0 && end == y.size()) return kernels(y).normalize(part, y);
+  if (end - begin == array().size()) return kernels(y).normalize(part, y);
   ChannelLayout& layout = part.x.layout;
   layout.outer = (end - begin) / (layout.channels * layout.inner);
   part.x.array = elements_of(x, begin, end);
-  if (part.residual.defined()) part.residual = elements_of(part.residual, begin, end);
+  if (part.residual.defined()) {
+    part.residual = elements_of(part.residual, first + begin, first + end);
+  }
   kernels(y).normalize(part, elements_of(y, begin, end));
 }
 

@@ -23,7 +23,7 @@ struct DeferredNormalization final : DeferredStep {
   DeferredNormalization(const Array& y, const Normalization& normalization,
                         const Ref<const DeferredParts>& source)
       : DeferredStep(y, source, normalization.residual), normalization(normalization) {}
-  void transform(const Array& x, const Array& y, std::int64_t begin,
+  void transform(const Array& x, const Array& y, std::int64_t first, std::int64_t begin,
                  std::int64_t end) const override;
   const Normalization normalization;
 

@@ -41,6 +41,13 @@ const Algorithm* find_algorithm(const std::string& name) {
   return nullptr;
 }
 
+// The view of so many images; those that there are not are not read.
+Array of_samples(const Array& images, std::int64_t count) {
+  Shape shape = images.shape();
+  shape[0] = count;
+  return {images.storage(), images.data(), shape, images.strides(), images.dtype()};
+}
+
 std::string in_words(const Problem& problem) {
   constexpr std::array passes{"forward", "input gradient", "weight gradient"};
   constexpr std::array products{"float32", "bf16x3", "bfloat16", "bfloat16"};
@@ -92,6 +99,12 @@ Arithmetic arithmetic_of(const Problem& problem) {
 }
 
 const Algorithm* select(const Problem& problem) {
+  if (problem.of_samples > 0) {
+    const Array x = of_samples(problem.x, problem.of_samples);
+    const Array y = of_samples(problem.y, problem.of_samples);
+    return select(
+        {problem.pass, x, problem.W, y, problem.window, problem.cache, problem.arithmetic});
+  }
   const auto key = problem.key();
   std::unique_lock lock(mutex);
   auto& [loaded, selected, wanted, by_key] = selections();

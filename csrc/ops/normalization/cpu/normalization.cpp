@@ -11,7 +11,7 @@ using normalized::visit_elements, normalized::visit_values;
 // convolution, which takes longer to compute than to read it from memory.
 template <class T>
 bool should_stream(const Array& y, const ChannelLayout& layout) {
-  constexpr std::size_t kLeastBytes = std::size_t{4} << 20;
+  constexpr std::size_t kLeastBytes = std::size_t{8} << 20;
   constexpr std::int64_t kWidest = 16;
   const std::int64_t run = layout.inner > 1 ? layout.inner : layout.channels;
   return y.storage()->bytes() >= kLeastBytes && run % kWidest == 0 &&

@@ -270,6 +270,163 @@ def test_what_has_a_graph_keeps_it():
     np.testing.assert_allclose(y.array, np.maximum(h, 0), 1e-4, 1e-4)
 
 
+# Convolutions in a row: channels, kernel, stride, pad, groups of each. Images take more
+# than a core's own cache and are computed a few at a time.
+ROWS = {
+    "inverted residual": [(96, 1, 1, 0, 1), (96, 3, 1, 1, 96), (24, 1, 1, 0, 1)],
+    "strided": [(72, 1, 1, 0, 1), (72, 5, 2, 2, 72), (40, 1, 1, 0, 1)],
+    "odd channels": [(75, 1, 1, 0, 1), (75, 3, 1, 1, 75), (21, 1, 1, 0, 1)],
+    "grouped": [(64, 3, 1, 1, 1), (64, 3, 1, 1, 32), (16, 1, 1, 0, 1)],
+    "longer": [(64, 1, 1, 0, 1), (64, 3, 1, 1, 64), (48, 1, 1, 0, 1)] * 2,
+}
+rows = pytest.mark.parametrize("name", ROWS)
+
+
+class Row:
+    """The convolutions of a row, each normalized and bent."""
+
+    def __init__(self, name, axes=2, extent=40, samples=7):
+        rng = np.random.RandomState(0)
+        channels = 24
+        self.x = rng.normal(size=(samples, *(extent,) * axes, channels)).astype("f")
+        self.x = np.moveaxis(self.x, -1, 1)
+        self.steps = []
+        for outputs, ksize, _, _, groups in ROWS[name]:
+            shape = (outputs, channels // groups, *(ksize,) * axes)
+            W = rng.normal(size=shape) / np.sqrt(np.prod(shape[1:]))
+            gamma, beta, mean = rng.normal(size=(3, outputs))
+            statistics = gamma, beta, mean, rng.uniform(0.5, 2, outputs)
+            (W,) = parameters(W.astype("f"))
+            self.steps.append((W, [s.astype("f") for s in statistics]))
+            channels = outputs
+        self.options = [row[2:] for row in ROWS[name]]
+
+    def convolve(self, h, i):
+        stride, pad, groups = self.options[i]
+        return F.convolution_nd(h, self.steps[i][0], None, stride, pad, groups=groups)
+
+    def __call__(self, step=F.relu6):
+        h = renga.as_variable(self.x) * 1.0
+        for i, (_, statistics) in enumerate(self.steps):
+            h = step(F.fixed_batch_normalization(self.convolve(h, i), *statistics))
+        return h
+
+    def definition(self, step=STEPS["relu6"][1]):
+        """In float64, whose convolutions do not wait."""
+        h = self.x.astype("d")
+        for (W, statistics), (stride, pad, groups) in zip(self.steps, self.options):
+            W = W.array.astype("d")
+            h = F.convolution_nd(h, W, None, stride, pad, groups=groups).array
+            statistics = [
+                s.astype("d").reshape(-1, *(1,) * (h.ndim - 2)) for s in statistics
+            ]
+            gamma, beta, mean, var = statistics
+            h = step((h - mean) / np.sqrt(var + EPS) * gamma + beta)
+        return h
+
+
+@rows
+@pytest.mark.parametrize("step", ["relu6", "silu"])
+def test_convolutions_of_some_images_after_others(name, step):
+    function, expected = STEPS[step]
+    row = Row(name)
+    y = row(function).array
+    np.testing.assert_allclose(y, row.definition(expected), 1e-4, 1e-4)
+    with renga.function_hooks.TimerHook():
+        np.testing.assert_array_equal(row(function).array, y)
+
+
+@pytest.mark.parametrize("axes, extent", [(1, 2048), (3, 14)])
+def test_images_of_other_axes_some_after_others(axes, extent):
+    row = Row("inverted residual", axes, extent, samples=5)
+    y = row().array
+    np.testing.assert_allclose(y, row.definition(), 1e-4, 1e-4)
+    with renga.function_hooks.TimerHook():
+        np.testing.assert_array_equal(row().array, y)
+
+
+@pytest.mark.parametrize("samples", [1, 2, 3, 8, 9])
+def test_some_images_after_others_on_threads(samples):
+    row, ys = Row("inverted residual", samples=samples), []
+    before = renga.get_num_threads()
+    try:
+        for threads in (1, 2, 3):
+            renga.set_num_threads(threads)
+            ys.append(row().array)
+    finally:
+        renga.set_num_threads(before)
+    np.testing.assert_allclose(ys[0], row.definition(), 1e-4, 1e-4)
+    for y in ys[1:]:
+        np.testing.assert_array_equal(y, ys[0])
+
+
+def test_a_row_in_bfloat16():
+    row = Row("inverted residual")
+    with renga.using_config("dtype", renga.mixed_bfloat16):
+        y = row().array
+        with renga.function_hooks.TimerHook():
+            np.testing.assert_array_equal(row().array, y)
+    np.testing.assert_allclose(y.astype("d"), row.definition(), 0.1, 0.2)
+
+
+def test_a_row_has_the_algorithms_of_all_images():
+    row = Row("grouped")
+    renga.kernels.forget()
+    assert np.isfinite(row().array).all()
+    of_groups = renga.kernels.choices()
+    renga.kernels.forget()
+    with renga.function_hooks.TimerHook():
+        row()
+    assert of_groups == renga.kernels.choices()
+    assert all(", x (7, " in problem for problem in of_groups)
+
+
+@pytest.mark.parametrize("read", [(), (0,), (1,), (2,), (0, 1)])
+@pytest.mark.parametrize("written", [False, True])
+def test_what_is_in_between_may_be_read_and_written(read, written):
+    """A result is that of the arrays of its call, whatever is done to them later."""
+    row = Row("inverted residual")
+    expected = row.definition()
+    h = renga.as_variable(row.x) * 1.0
+    kept = []
+    for i, (_, statistics) in enumerate(row.steps):
+        before = row.convolve(h, i)
+        h = F.relu6(F.fixed_batch_normalization(before, *statistics))
+        kept += [before, h]
+    for i in read:
+        array = kept[2 * i].array
+        assert np.isfinite(array).all()
+        if written:
+            array[...] = 0
+            if i < 2:
+                kept[2 * i + 1].array[...] = 0
+    np.testing.assert_allclose(h.array, expected, 1e-4, 1e-4)
+
+
+def test_two_convolutions_of_one_result_in_between():
+    row = Row("inverted residual")
+    expected = row.definition()
+    h = renga.as_variable(row.x) * 1.0
+    _, statistics = row.steps[0]
+    h = F.relu6(F.fixed_batch_normalization(row.convolve(h, 0), *statistics))
+    both = [row.convolve(h, 1), row.convolve(h, 1)]
+    del h
+    for y in both:
+        for i in (1, 2):
+            if i > 1:
+                y = row.convolve(y, i)
+            y = F.relu6(F.fixed_batch_normalization(y, *row.steps[i][1]))
+        np.testing.assert_allclose(y.array, expected, 1e-4, 1e-4)
+
+
+def test_the_precision_of_a_row_is_that_of_its_calls():
+    row = Row("inverted residual")
+    with renga.using_config("compute_precision", "medium"):
+        y = row()
+        expected = row().array
+    np.testing.assert_array_equal(y.array, expected)
+
+
 _SUM_WITH_ITSELF = """
 import numpy as np
 import renga
