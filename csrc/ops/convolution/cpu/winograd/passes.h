@@ -43,19 +43,32 @@ std::vector<KernelOffsets> offsets_of(const std::vector<Source<Pixel>>& sources)
   return offsets;
 }
 
+// The same once for each source with the first inputs of a kernel.
+template <class Pixel>
+std::vector<KernelOffsets> offsets_of_kernels(const std::vector<Source<Pixel>>& sources,
+                                              const Weights& W) {
+  const std::int64_t sharing = W.inputs / sources.front().x.channels;
+  std::vector<KernelOffsets> offsets;
+  for (std::int64_t i = 0; i < std::ssize(sources); i += sharing) {
+    offsets.push_back(sources[static_cast<std::size_t>(i)].offsets);
+  }
+  return offsets;
+}
+
 // One y: the sum of the convolutions of all sources, which have equally many channels, and of the
-// bias unless it is null. Several ys: each is the convolution of one source. Computed for blocks of
-// tiles and panels of output channels.
+// bias unless it is null. Where these are fewer than the weights' inputs, sources share the offsets
+// of a kernel, and each has the next of its inputs. Several ys: each is the convolution of one
+// source. Computed for blocks of tiles and panels of output channels.
 template <class Scheme, class Number, class Pixel>
 class Convolution {
  public:
   Convolution(const std::vector<Source<Pixel>>& sources, const Weights& W,
               const std::vector<Images<Pixel>>& ys, const float* bias, PackedWeightCache* cache)
-      : offsets_(offsets_of(sources)),
+      : offsets_(offsets_of_kernels(sources, W)),
         W_(W),
         bias_(bias),
         cache_(cache),
-        packed_{Scheme::points, W.inputs * (std::ssize(sources) / std::ssize(ys)), 1} {
+        packed_{Scheme::points, W.inputs * (std::ssize(offsets_) / std::ssize(ys)), 1} {
     const auto per_result = std::ssize(sources) / std::ssize(ys);
     for (std::int64_t i = 0; i < std::ssize(ys); ++i) {
       results_.emplace_back(sources.begin() + i * per_result,

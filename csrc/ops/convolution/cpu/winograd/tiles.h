@@ -14,6 +14,13 @@ namespace renga::convolution::winograd {
 
 using simd::dispatch_for, simd::Floats, simd::load_floats, simd::store_floats;
 
+// Volumes are images one behind the other. Of each, so many adjoining images are numbered, the
+// first of them at a given place; places before the first image or past the last one are padding.
+struct Volumes {
+  std::int64_t numbered = 0;  // 0: there are no volumes
+  std::int64_t first = 0, depth = 0;
+};
+
 // Images in memory with contiguous channels, whose number is a multiple of kPanel.
 template <class Pixel>
 struct Images {
@@ -23,8 +30,18 @@ struct Images {
   std::int64_t channels;
   std::int64_t image_step;
   Pair pixel_step;  // to the next row and column
+  Volumes volumes = {};
 
   std::int64_t panels() const { return channels / kPanel; }
+  // Returns nullptr for padding.
+  Pixel* at(std::int64_t image) const {
+    if (volumes.numbered > 0) {
+      const std::int64_t place = volumes.first + image % volumes.numbered;
+      if (place < 0 || place >= volumes.depth) return nullptr;
+      image = image / volumes.numbered * volumes.depth + place;
+    }
+    return data + image * image_step;
+  }
 };
 
 // The rectangles of pixels that cover images, numbered image by image and row by row.
@@ -112,9 +129,10 @@ template <int Rows, int Columns, class Pixel>
 struct Rectangle {
   Rectangle(const Images<Pixel>& images, const Tiles& tiles, std::int64_t tile, const Pair& pad,
             Pixel* outside) {
-    const std::int64_t rows = tile < tiles.count ? images.extents[0] : 0;
+    Pixel* const image =
+        tile < tiles.count ? images.at(tile / (tiles.rows * tiles.columns)) : nullptr;
+    const std::int64_t rows = image != nullptr ? images.extents[0] : 0;
     const std::int64_t columns = images.extents[1];
-    Pixel* const image = images.data + tile / (tiles.rows * tiles.columns) * images.image_step;
     const std::int64_t top = tile / tiles.columns % tiles.rows * tiles.extent[0] - pad[0];
     const std::int64_t left = tile % tiles.columns * tiles.extent[1] - pad[1];
     for (int i = 0; i < Rows; ++i) {
