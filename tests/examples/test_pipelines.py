@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timeout(300)
 
 def test_predicted_weights_train_better_than_stale_ones(run_offline, tmp_path):
     kinds = ["flush", "stale", "spectrain"]
-    options = ["--stages", 8, "--epoch", 4, "--size", 384, "--weights", *kinds]
+    options = ["--stages", 8, "--epoch", 4, "--size", 256, "--weights", *kinds]
     done = run_offline("08_pipelines/compare.py", *options)
     assert [line.split()[0] for line in done.lines[-3:]] == kinds
     curves = json.loads((tmp_path / "digits.json").read_text())

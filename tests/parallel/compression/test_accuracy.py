@@ -15,19 +15,25 @@ example = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(example)
 
 
+# Those that send little of a gradient at once catch up later.
+EPOCHS = dict.fromkeys(example.WAYS, 14)
+EPOCHS |= dict.fromkeys(["Cast", "QSGD(4)", "TernGrad", "PowerSGD(4)"], 8)
+
+
 @functools.cache
-def accuracy(name):
-    """Percent of test images, over the last three of 20 epochs."""
+def accuracies(name):
+    """Percent of test images after each epoch."""
     pytest.importorskip("sklearn")
-    accuracies, _ = local.run(example.train, name, 0, 20, ranks=2, nodes=2)[0]
-    return np.mean(accuracies[-3:])
+    return local.run(example.train, name, 0, EPOCHS[name], ranks=2, nodes=2)[0][0]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in example.WAYS if name != "none"])
 def test_accuracy_on_digits(name):
-    assert accuracy("none") > 96
-    assert accuracy(name) >= accuracy("none") - 0.5
+    last = slice(EPOCHS[name] - 3, EPOCHS[name])
+    exact = np.mean(accuracies("none")[last])
+    assert exact > 96
+    assert np.mean(accuracies(name)[last]) >= exact - 0.5
 
 
 def test_the_example_draws(tmp_path, monkeypatch):

@@ -37,7 +37,7 @@ def cut(comm, batch, sizes):
     return np.split(own, stops[:-1])
 
 
-@pytest.mark.parametrize("sizes", [(1, 1), (1, 1, 1), (1, 2), (0, 1, 3, 0), (2,)])
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (1, 2), (0, 1, 3, 0), (2,)])
 def test_many_batches_are_one(ranks, reduction, sizes):
     def train(comm):
         model, optimizer = make(comm)

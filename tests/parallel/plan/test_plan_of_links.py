@@ -50,7 +50,7 @@ def test_a_plan_computes_what_the_serial_model_computes(case, some_ranks):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("size", [2, 3, 4, 6])
+@pytest.mark.parametrize("size", [3, 6])
 def test_a_plan_sends_the_bytes_that_it_predicts(case, size):
     make, example = CASES[case]
     x, model = example(), make()
