@@ -36,6 +36,8 @@ class CaffeFunction(Chain):
         self.forwards: dict[str, Any] = {}
         # Outputs that are equal to their layer's input.
         self.split_map: dict[str, str] = {}
+        # Those of them that were equal to an input that another layer has replaced.
+        self._overwritten: set[str] = set()
         # Name, inputs and outputs of each layer.
         self.layers: list[tuple[str, list[str], list[str]]] = []
         for layer in read_layers(model_path):
@@ -47,9 +49,12 @@ class CaffeFunction(Chain):
         if layer.type in METHODS:
             METHODS[layer.type](self, layer)
         elif layer.type == "Split":
-            for top in layer.top:
-                self.split_map[top] = self._bottom(layer)[0]
+            (source,) = self._bottom(layer)
+            self.split_map.update(dict.fromkeys(layer.top, source))
+            self._overwritten.difference_update(layer.top)
         elif layer.type in BUILDERS:
+            if layer.name in self.forwards:
+                raise ValueError("a name that another layer has")
             function = BUILDERS[layer.type](layer)
             self.forwards[layer.name] = function
             self._add_layer(layer)
@@ -67,8 +72,15 @@ class CaffeFunction(Chain):
     def _add_layer(self, layer: Any) -> None:
         """Adds a layer, whose function is in ``forwards``, to those that run."""
         self.layers.append((layer.name, self._bottom(layer), list(layer.top)))
+        for top in layer.top:
+            self.split_map.pop(top, None)
+            same = [name for name, x in self.split_map.items() if x == top]
+            self._overwritten.update(same)
 
     def _bottom(self, layer: Any) -> list[str]:
+        for name in layer.bottom:
+            if name in self._overwritten:
+                raise ValueError(f"another input than {name}, which is overwritten")
         return [self.split_map.get(name, name) for name in layer.bottom]
 
     def forward(

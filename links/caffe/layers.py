@@ -66,6 +66,7 @@ def _inner_product(layer: Any) -> Linear:
     if param.axis != 1:
         raise RuntimeError("Non-default axis in InnerProduct is not supported")
     W, *b = blobs_of(layer, param.bias_term)
+    W = W.T if param.transpose else W
     if W.ndim == 0 or W.size != W.shape[-1] * param.num_output:
         raise ValueError(f"weights of {W.shape} for {param.num_output} outputs")
     link = Linear(W.shape[-1], param.num_output, nobias=not param.bias_term, initialW=0)
@@ -100,7 +101,7 @@ def _pooling(layer: Any) -> Callable[..., Any]:
     if min(stride) < 1:
         raise ValueError(f"a stride of {stride}")
     pool = max_pooling if param.pool == 0 else average_pooling
-    return functools.partial(pool, ksize, stride, pad)
+    return functools.partial(pool, ksize, stride, pad, param.round_mode == 1)
 
 
 def _global_pooling(largest: bool, x: Any) -> Any:
@@ -159,6 +160,10 @@ def _eltwise(layer: Any) -> Callable[..., Any]:
     param = layer.eltwise_param
     if not 0 <= param.operation <= 2:
         raise ValueError(f"an operation of {param.operation}")
+    if len(param.coeff) not in (0, len(layer.bottom)):
+        raise ValueError(
+            f"{len(param.coeff)} coefficients of {len(layer.bottom)} blobs"
+        )
     return functools.partial(_combine, param.operation, [float(c) for c in param.coeff])
 
 
@@ -216,7 +221,10 @@ def _batch_norm(layer: Any) -> BatchNormalization:
 
 
 def _reshape(layer: Any) -> Callable[..., Any]:
-    return functools.partial(_reshaped, list(layer.reshape_param.shape.dim))
+    param = layer.reshape_param
+    if param.axis != 0 or param.num_axes != -1:
+        raise RuntimeError("Reshape of some axes is not supported")
+    return functools.partial(_reshaped, list(param.shape.dim))
 
 
 def _reshaped(dims: list[int], x: Any) -> Any:
@@ -232,7 +240,17 @@ def _softmax(layer: Any) -> Callable[..., Any]:
 
 def _softmax_with_loss(layer: Any) -> Callable[..., Any]:
     _require_channels(layer)
-    return F.softmax_cross_entropy
+    param, by_samples = layer.loss_param, layer.loss_param.normalization == 2
+    if "normalization" not in param.present:
+        by_samples = not param.normalize
+    elif param.normalization not in (1, 2):
+        raise RuntimeError("Normalization by all elements, or none, is not supported")
+    options = (
+        {"ignore_label": param.ignore_label} if "ignore_label" in param.present else {}
+    )
+    return functools.partial(
+        F.softmax_cross_entropy, normalize=not by_samples, **options
+    )
 
 
 def _require_channels(layer: Any) -> None:

@@ -43,6 +43,12 @@ INNER_PRODUCT = {
     "num_output": Field(1, default=0),
     "bias_term": Field(2, bool, True),
     "axis": Field(5, default=1),
+    "transpose": Field(6, bool, False),
+}
+LOSS = {
+    "ignore_label": Field(1, default=0),
+    "normalize": Field(2, bool, True),
+    "normalization": Field(3, default=1),
 }
 LRN = {
     "local_size": Field(1, default=5),
@@ -63,9 +69,14 @@ POOLING = {
     "pad_h": Field(9, default=0),
     "pad_w": Field(10, default=0),
     "global_pooling": Field(12, bool, False),
+    "round_mode": Field(13, default=0),
 }
 RELU = {"negative_slope": Field(1, "float", 0.0)}
-RESHAPE = {"shape": Field(1, {"dim": Field(1, repeated=True)})}
+RESHAPE = {
+    "shape": Field(1, {"dim": Field(1, repeated=True)}),
+    "axis": Field(2, default=0),
+    "num_axes": Field(3, default=-1),
+}
 SCALE = {
     "axis": Field(1, default=1),
     "num_axes": Field(2, default=1),
@@ -84,6 +95,7 @@ LAYER = {
     "bottom": Field(3, str, repeated=True),
     "top": Field(4, str, repeated=True),
     "blobs": Field(7, BLOB, repeated=True),
+    "loss_param": Field(101, LOSS),
     "concat_param": Field(104, CONCAT),
     "convolution_param": Field(106, CONVOLUTION),
     "dropout_param": Field(108, DROPOUT),
@@ -115,6 +127,7 @@ OLD_LAYER = {
     "relu_param": Field(30, RELU),
     "slice_param": Field(31, SLICE),
     "softmax_param": Field(39, SOFTMAX),
+    "loss_param": Field(42, LOSS),
 }
 OLD_TYPES = {
     3: "Concat",

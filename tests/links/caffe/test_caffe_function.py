@@ -282,6 +282,65 @@ def test_layers_that_a_subclass_adds(tmp_path, monkeypatch):
     numpy.testing.assert_allclose(y.array, 3 * numpy.tanh(X), rtol=1e-6)
 
 
+def test_inner_product_with_a_transposed_weight(load):
+    square = rng.normal(size=(5, 5))
+    file = layer("InnerProduct", blobs=(square,), p117=message((1, 5), (2, 0), (6, 1)))
+    (y,) = load(file)({"x": X[0, 0]}, ["y"])
+    numpy.testing.assert_allclose(y.array, X[0, 0] @ square, rtol=1e-5)
+
+
+@pytest.mark.parametrize("pool", [0, 1])
+def test_pooling_whose_windows_are_all_within_the_padding(load, pool):
+    file = layer("Pooling", p121=message((1, pool), (2, 3), (3, 2), (13, 1)))
+    (y,) = load(file)({"x": X}, ["y"])
+    reduce = (numpy.max, numpy.mean)[pool]
+    expected = [
+        [reduce(X[:, :, i : i + 3, j : j + 3], axis=(2, 3)) for j in (0, 2)]
+        for i in (0, 2)
+    ]
+    numpy.testing.assert_allclose(
+        y.array, numpy.moveaxis(expected, (2, 3), (0, 1)), 1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "divisor"), [(((1, 2),), 4), (((1, 2), (3, 2)), 6), (((2, 0),), 6)]
+)
+def test_labels_that_a_loss_ignores_and_what_it_is_divided_by(load, options, divisor):
+    x, t = rng.normal(size=(6, 3)), numpy.array([0, 1, 2, 1, 2, 0], "i4")
+    file = layer("SoftmaxWithLoss", bottom=("x", "t"), p101=message(*options))
+    (loss,) = load(file)({"x": x.astype("f"), "t": t}, ["y"])
+    losses = -numpy.log(softmax(x)[numpy.arange(6), t])
+    kept = losses[t != 2] if (1, 2) in options else losses
+    numpy.testing.assert_allclose(loss.array, kept.sum() / divisor, rtol=1e-5)
+
+
+def test_a_layer_that_replaces_one_of_two_equal_blobs(load):
+    split = layer("Split", "s", ("x",), ("a", "b"))
+    in_place = layer("ReLU", "r", ("a",), ("a",))
+    total = layer("Eltwise", "e", ("a", "b"), ("y",))
+    (y,) = load(split, in_place, total)({"x": X}, ["y"])
+    numpy.testing.assert_allclose(y.array, numpy.maximum(X, 0) + X, rtol=1e-6)
+    before = layer("ReLU", "r", ("x",), ("x",))
+    with pytest.raises(ValueError, match="another input than a, which is overwritten"):
+        load(split, before, total)
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ((layer("ReLU"), layer("Sigmoid")), "a name that another layer has"),
+        (
+            (layer("Eltwise", "e", ("x", "z"), p110=message((2, 2.0))),),
+            "1 coefficients of 2 blobs",
+        ),
+    ],
+)
+def test_networks_that_contradict_themselves(load, files, message):
+    with pytest.raises(ValueError, match=message):
+        load(*files)
+
+
 @pytest.mark.parametrize(
     "file",
     [
@@ -289,6 +348,8 @@ def test_layers_that_a_subclass_adds(tmp_path, monkeypatch):
         layer("Pooling", p121=message((1, 2), (2, 3))),
         layer("LRN", p118=message((4, 1))),
         layer("Softmax", p125=message((2, 2))),
+        layer("Reshape", p133=message((1, message((1, -1))), (2, 1))),
+        layer("SoftmaxWithLoss", p101=message((3, 0))),
     ],
 )
 def test_option_that_is_not_supported(load, file):
