@@ -42,7 +42,21 @@ REFUSED = [
         ("pipeline, pipedream, spectrain", "pipeline, pipedream, pipeoptim"),
         "expected a rule that can predict",
     ),
-    Exceptional(("gradient penalty",), PIPELINES, "grad: expected a graph on one rank"),
+    Exceptional(
+        ("gradient penalty", "penalty on gradients of parameters"),
+        PIPELINES,
+        "grad: expected a graph on one rank",
+    ),
+    Exceptional(
+        ("activation that the loss reads",),
+        (
+            *("channel", "channel, images", "channel, 3 ranks, transformers"),
+            *("spatial*", "sequence*", "plan by samples*"),
+            *("grid, data and channel", "grid, data and spatial"),
+            "grid, sharded states and channel",
+        ),
+        "Model.kept: expected it to be read within the model",
+    ),
     Exceptional(
         ("closures*",), STREAMS, "Pipeline: expected batches of at least 2 samples"
     ),

@@ -11,7 +11,7 @@ import numpy
 from renga._core import backprop_enabled
 from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode
-from renga.core.gradients import grad
+from renga.core.gradients import grad_of_shards
 from renga.core.types import Array
 from renga.core.variable import Variable
 from renga.functions.noise.seed import enable_random_streams
@@ -124,12 +124,14 @@ class OverlappedLayer(FunctionNode):
         for samples, wait, (block, y) in zip(self.ranges, arriving, self.graphs):
             gys.append(Variable(wait()))
             if 0 in target_input_indexes:
-                (gx,) = grad([y], [block], [gys[-1]])
+                (gx,) = grad_of_shards([y], [block], [gys[-1]])
                 leaving.append(_start(_adjoint(self.before(len(samples))), gx.array))
         found: dict[int, Any] = {}
         wanted = [i for i in target_input_indexes if i > 0]
         for gy_chunk, (_, y) in zip(gys, self.graphs):
-            grads = grad([y], [self.weights[i - 1] for i in wanted], [gy_chunk])
+            grads = grad_of_shards(
+                [y], [self.weights[i - 1] for i in wanted], [gy_chunk]
+            )
             for i, g in zip(wanted, grads):
                 found[i] = found[i] + g if i in found else g
         if leaving:
@@ -145,7 +147,9 @@ class OverlappedLayer(FunctionNode):
         around = self.before, self.after
         y = run(self.compute, x, W, b[0] if b else None, *around, chunks=0)
         targets = [(x, W, *b)[i] for i in target_input_indexes]
-        return tuple(grad([y], targets, grad_outputs, enable_double_backprop=True))
+        return tuple(
+            grad_of_shards([y], targets, grad_outputs, enable_double_backprop=True)
+        )
 
 
 def _start(

@@ -19,7 +19,7 @@ from renga import _core, functions as F
 from renga.communicators import Communicator, settings
 from renga.core.configuration import config
 from renga.core.function_node import FunctionNode
-from renga.core.gradients import grad
+from renga.core.gradients import grad_of_shards
 from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_array
 from renga.functions.array.cast import in_nominal_dtype
@@ -134,7 +134,9 @@ class RingAttention(FunctionNode):
         if _core.backprop_enabled():
             y = self._composed(q, k, v)
             targets = [(q, k, v)[i] for i in target_input_indexes]
-            return tuple(grad([y], targets, grad_outputs, enable_double_backprop=True))
+            return tuple(
+                grad_of_shards([y], targets, grad_outputs, enable_double_backprop=True)
+            )
         gxs = self._gradients(q.array, k.array, v.array, grad_outputs[0].array)
         return tuple(Variable(gxs[i]) for i in target_input_indexes)
 

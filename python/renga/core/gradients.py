@@ -25,6 +25,8 @@ def grad(
 
     Starts from ``grad_outputs`` (ones where None), adds ``grad_inputs``, and leaves
     every variable's own gradient unchanged unless ``set_grad`` or ``retain_grad``.
+    That of a parameter which ranks share is whole, as functions see the parameter;
+    every rank has to call this.
 
     >>> import numpy, renga
     >>> x = renga.Variable(numpy.array([3.0]))
@@ -37,6 +39,25 @@ def grad(
         TypeError: outputs or inputs are not a tuple or list.
         ValueError: there are more or fewer gradients than outputs or inputs.
     """
+    options = set_grad, retain_grad, enable_double_backprop, loss_scale
+    found = grad_of_shards(outputs, inputs, grad_outputs, grad_inputs, *options)
+    return [_whole(x, gx) for x, gx in zip(inputs, found)]
+
+
+def grad_of_shards(
+    outputs: Sequence[Variable],
+    inputs: Sequence[Variable],
+    grad_outputs: Sequence[Variable | None] | None = None,
+    grad_inputs: Sequence[Variable | None] | None = None,
+    set_grad: bool = False,
+    retain_grad: bool = False,
+    enable_double_backprop: bool = False,
+    loss_scale: float | None = None,
+) -> list[Variable]:
+    """What ``grad`` returns, but of this rank's shard of a parameter.
+
+    For the backward passes of functions, whose inputs are shards.
+    """
     given = (outputs, inputs, grad_outputs or (), grad_inputs or ())
     for name, value in zip(("outputs", "inputs", "grad_outputs", "grad_inputs"), given):
         if not isinstance(value, (tuple, list)):
@@ -47,6 +68,12 @@ def grad(
         _check_number("grad_inputs", grad_inputs, inputs)
     require_own_graph("grad")
     return _core.grad(*given, set_grad, retain_grad, enable_double_backprop, loss_scale)
+
+
+def _whole(x: Any, gx: Variable | None) -> Any:
+    """The gradient of the whole of a parameter for that of a shard of it."""
+    is_param = gx is not None and hasattr(x, "whole_gradient")
+    return x.whole_gradient(gx) if is_param else gx
 
 
 def _check_number(name: str, gradients: Sequence[Any], xs: Sequence[Any]) -> None:

@@ -236,6 +236,10 @@ class Parameter(Variable):
     def forget_loaded(self) -> None:
         """Drops full arrays that are kept for the other ranks."""
 
+    def whole_gradient(self, gradient: Variable) -> Variable:
+        """The gradient of the full array; ``gradient`` is that of this part of it."""
+        return gradient
+
     def as_operand(self) -> Variable:
         """The operand for an operation before which nothing gathers numbers."""
         return self

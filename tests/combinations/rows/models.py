@@ -123,6 +123,20 @@ class InTheLoss(Row):
         return 0.1 * F.sum(model.b.W**2)
 
 
+class Kept(Row):
+    """A link keeps an activation, which the loss reads."""
+
+    name = "activation that the loss reads"
+
+    class Mixin:
+        def middle(self, h):
+            self.kept = F.tanh(self.call(self.a, h))
+            return F.tanh(self.call(self.b, self.kept))
+
+    def penalty(self, model, x):
+        return 0.1 * F.mean(model.kept**2)
+
+
 class Lazy(Row):
     """Parameters get their shapes from the first batch."""
 

@@ -110,6 +110,18 @@ class Penalty(Row):
         return F.mean_squared_error(y, t) + 0.1 * F.mean(gx**2)
 
 
+class ParameterPenalty(Row):
+    """The loss has the norm of gradients with respect to the parameters."""
+
+    name = "penalty on gradients of parameters"
+
+    def penalty(self, model, x):
+        params = [param for _, param in sorted(model.namedparams())]
+        cubes = sum(F.sum(param**3) for param in params)
+        found = renga.grad([cubes], params, enable_double_backprop=True)
+        return 0.01 * sum(F.sum(gx**2) for gx in found)
+
+
 class TwoBackwardPasses(Row):
     """Gradients of two losses are added up by hand, then used."""
 

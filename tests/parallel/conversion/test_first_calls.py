@@ -1,5 +1,7 @@
 """Parallel models that read of their activations what only shards have."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -52,6 +54,80 @@ def made(function, *inputs):
 def test_what_is_read_from_a_shard_is_refused(function):
     with pytest.raises((ValueError, RankFailed), match="it reads shapes or elements"):
         made(function, X)
+
+
+class Statistics(Between):
+    """Keeps a mean over its activations in a persistent value."""
+
+    def __init__(self):
+        super().__init__(self.note)
+        self.add_persistent("mean", np.zeros(()))
+
+    def note(self, h):
+        self.mean[...] = h.array.mean()
+        return h
+
+
+class Reporting(Between):
+    """Reports a mean over its activations."""
+
+    def __init__(self):
+        super().__init__(self.tell)
+
+    def tell(self, h):
+        renga.report({"mean": h.array.mean()})
+        return h
+
+
+@pytest.mark.parametrize("kind", [Statistics, Reporting])
+def test_what_is_saved_or_reported_of_a_shard_is_refused(kind):
+    def rank(comm):
+        with renga.using_config("dtype", np.float64):
+            parallelize(kind(), comm, "channel", X)(X)
+
+    with pytest.raises((ValueError, RankFailed), match="it reads shapes or elements"):
+        local.run(rank, ranks=2)
+
+
+class Recurrent(Between):
+    """Adds its last activation to the next one."""
+
+    def __init__(self):
+        super().__init__(self.step)
+        self.state = self.pair = self.size = None
+
+    def step(self, h):
+        self.state = F.tanh(h if self.state is None else h + self.state)
+        self.pair, self.size = (self.state, {"h": h}), len(h)
+        return self.state
+
+
+def test_activations_that_a_model_keeps_are_read_by_its_next_call_alone():
+    def steps(model):
+        found = []
+        for _ in range(3):
+            y = model(X)["y"][0]
+            model.state.unchain_backward()
+            found.append(y.array)
+            model = copy.deepcopy(model)
+        return model, found
+
+    def rank(comm):
+        with renga.using_config("dtype", np.float64):
+            expected = steps(Recurrent())[1]
+            model, found = steps(parallelize(Recurrent(), comm, "channel", X))
+        np.testing.assert_allclose(found, expected, 1e-12)
+        assert model.size == len(X)
+        read = "Recurrent.state: expected it to be read within the model"
+        for call in (lambda h: h.array, lambda h: h.shape, lambda h: 2 * h, F.relu):
+            with pytest.raises((RuntimeError, TypeError), match=f"{read}|ShardKept"):
+                call(model.state)
+        with pytest.raises(RuntimeError, match="Recurrent.pair: expected it"):
+            model.pair[0]
+        model.state = None
+        model(X)
+
+    local.run(rank, ranks=2)
 
 
 def test_other_models_are_as_the_serial_one():

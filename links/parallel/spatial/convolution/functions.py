@@ -11,7 +11,7 @@ import numpy
 from renga import _core
 from renga.communicators import Communicator
 from renga.core.configuration import using_config
-from renga.core.gradients import grad
+from renga.core.gradients import grad_of_shards
 from renga.core.types import Array, ArrayLike, Extents, Shape
 from renga.core.variable import Variable, as_variable
 from renga.functions.noise.seed import enable_random_streams
@@ -235,7 +235,9 @@ class SpatialConvolution(ShardedFunction):
                 gy = _in_kernel_format(grad_outputs[0].array)
                 return self._gradients(target_input_indexes, arrays, gy)
         y, targets = self.compose(*xs), [xs[i] for i in target_input_indexes]
-        return tuple(grad([y], targets, grad_outputs, enable_double_backprop=True))
+        return tuple(
+            grad_of_shards([y], targets, grad_outputs, enable_double_backprop=True)
+        )
 
     def _gradients(
         self, wanted: tuple[int, ...], arrays: list[Any], gy: numpy.ndarray

@@ -8,7 +8,7 @@ from renga import _core
 from renga.core.around_call import inner_handler
 from renga.core.computational_graph import functions_before
 from renga.core.function_node import FunctionNode
-from renga.core.gradients import grad
+from renga.core.gradients import grad_of_shards
 from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.check import check_arrays
@@ -92,7 +92,7 @@ class _Checkpoint(FunctionNode):
             xs, gys = args[: len(inputs)], args[len(inputs) :]
             ys = self._run_again(xs)
             ends = [*xs, *self._others]
-            gxs = grad(
+            gxs = grad_of_shards(
                 [ys[i] for i in used],
                 [ends[i] for i in target_input_indexes],
                 gys,

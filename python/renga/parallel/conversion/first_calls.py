@@ -10,17 +10,27 @@ import numpy
 
 from renga.backends import cuda
 from renga.core.around_call import inner_handler, variables_in
+from renga.core.backend import get_array_types
 from renga.core.configuration import config, no_backprop_mode, using_config
 from renga.core.dtypes import mixed_bfloat16
 from renga.core.link import Link
+from renga.core.link.own_values import own_persistent
 from renga.core.link.traces import traces_of
+from renga.core.reporter import Reporter
+from renga.core.variable import Variable, as_array
+from renga.links.parallel.forms import is_form
 from renga.parallel.conversion.arguments import arrays_in
+from renga.parallel.conversion.kept_shards import KeptShards, kept_by
 from renga.parallel.conversion.replacement import copy_with_replacements
 from renga.serializers import DictionarySerializer, NpzDeserializer
+from renga.utils.containers import leaves
 
 # The tolerance is a part of the largest output, by the size of numbers: sums in another
 # order differ by less, shards taken for the whole by more.
 _TOLERANCES = {8: 1e-6, 4: 1e-3, 2: 5e-2}
+
+
+_Arrays = dict[tuple[str, str], list[numpy.ndarray]]
 
 
 class FirstCalls:
@@ -31,6 +41,7 @@ class FirstCalls:
     """
 
     def __init__(self) -> None:
+        self.kept = KeptShards()
         self._serial: Mapping[int, Link] = {}  # by the ids of links that replace them
         self._expected: set[int] = set()  # ids of links that have not been called
 
@@ -72,25 +83,39 @@ class FirstCalls:
         """Checks the outputs of both links; every rank calls it.
 
         Where they depend on random numbers, they are compared in test mode instead. If
-        they do there, too, or if a link raises, nothing is compared.
+        they do there, too, or if a link raises, nothing is compared. Attributes that
+        differ are shards, which nothing outside of the model may read.
 
         Raises:
-            ValueError: on all ranks, if the outputs differ on one.
+            ValueError: on all ranks, if what the links return, report or keep in
+                persistent values differs on one.
         """
         serial = self._serial_link(link)
         undo = traces_of(serial)
-        differ = _differ(serial, link, args, kwargs)
-        if differ is None and config.train:
+        found = _results_of_both(serial, link, args, kwargs)
+        if found is None and config.train:
             undo()  # such as an update of running statistics
             with using_config("train", False):
-                differ = _differ(serial, link, args, kwargs)
-        if any(link.parallel_run.comm.allgather_obj(bool(differ))):
+                found = _results_of_both(serial, link, args, kwargs)
+        expected, own = found or (None, None)
+        differ, kept = False, []
+        if expected is not None and own is not None:
+            differ = not _are_all_near(own.values, expected.values) or bool(
+                _differing(own.persistent, expected.persistent)
+            )
+            kept = _differing(own.kept, expected.kept)
+        of_ranks = link.parallel_run.comm.allgather_obj((differ, kept))
+        if any(differ for differ, _ in of_ranks):
             raise ValueError(
                 f"{type(link).__name__}: expected the parallel model to compute what "
                 "the serial one does, got other outputs: it reads shapes or elements "
                 "of activations, which are those of shards; read them before the first "
                 "link"
             )
+        links = dict(link.namedlinks())
+        for _, kept in of_ranks:
+            for path, name in kept:
+                self.kept.add(links[path], name)
 
     def _serial_link(self, link: Link) -> Any:
         """A copy of a link with serial ones in the place of parallel ones."""
@@ -110,35 +135,91 @@ def _serial_class(link: Link) -> type[Link]:
     return kind.__bases__[-1] if "parallel_run" in vars(kind) else kind
 
 
-def _differ(serial: Any, link: Any, args: Any, kwargs: Any) -> bool | None:
-    """Whether outputs do; None if they depend on random numbers, which are put back.
+class _Results:
+    """What a call has computed.
+
+    Attributes:
+        values: the numbers of its outputs, and of what it has reported.
+        persistent: those of persistent values, by the paths of links and by name.
+        kept: likewise, of other attributes that it has set.
+    """
+
+    def __init__(self, outputs: object, reports: object, model: Link, kept: Any):
+        self.values = _arrays(variables_in(outputs)) + _arrays(reports)
+        self.kept = {key: _arrays(value) for key, value in kept.items()}
+        self.persistent = {
+            (path, name): _arrays(value)
+            for path, link in model.namedlinks()
+            if not is_form(link)
+            for name, value in own_persistent(link).items()
+        }
+
+
+def _results_of_both(
+    serial: Any, link: Any, args: Any, kwargs: Any
+) -> tuple[_Results | None, _Results | None] | None:
+    """Those of both links; None if they depend on random numbers, which are put back.
 
     They do on all ranks or on none: ranks that are threads share NumPy's generator, and
     may see each other's numbers or not.
     """
     numbers = numpy.random.get_state()
-    expected = _outputs(serial, args, kwargs)
+    expected = _results(serial, args, kwargs)
     is_random = not _same_states(numbers, numpy.random.get_state())
     numpy.random.set_state(numbers)
     if any(link.parallel_run.comm.allgather_obj(is_random)):
         return None
-    found = _outputs(link, args, kwargs)
+    found = _results(link, args, kwargs)
     numpy.random.set_state(numbers)
-    if expected is None or found is None:
-        return False
-    return not all(map(_are_near, found, expected))
+    return expected, found
 
 
-def _outputs(model: Any, args: Any, kwargs: Any) -> list[numpy.ndarray] | None:
-    kept = {id(x): x for x in arrays_in((args, kwargs))}
-    with no_backprop_mode():
+def _results(model: Any, args: Any, kwargs: Any) -> _Results | None:
+    """Those of a call; None if it raises, as it does where the model is used."""
+    given = {id(x): x for x in arrays_in((args, kwargs))}
+    before, reports = kept_by(model), _Reports()
+    with no_backprop_mode(), reports:
         try:
             # A call may change other arguments, such as key-value caches.
-            args, kwargs = copy.deepcopy((args, kwargs), kept)
+            args, kwargs = copy.deepcopy((args, kwargs), given)
             y = model(*args, **kwargs)
         except Exception:
-            return None  # it raises where the model is used
-    return [cuda.to_cpu(x.array) for x in variables_in(y)]
+            return None
+    kept = {k: x for k, x in kept_by(model).items() if before.get(k) is not x}
+    return _Results(y, reports.all, model, kept)
+
+
+class _Reports(Reporter):
+    """Keeps what is reported within it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.all: list[object] = []
+
+    def report(self, values: Mapping[str, object], observer: object = None) -> None:
+        self.all.append(dict(values))
+
+
+def _arrays(value: object) -> list[numpy.ndarray]:
+    """The numbers, arrays and Variables in lists, tuples and dictionaries, in order."""
+    found = []
+    for leaf in leaves(value):
+        if isinstance(leaf, (Variable, *get_array_types())):
+            found.append(numpy.array(cuda.to_cpu(as_array(leaf))))
+        elif isinstance(leaf, (int, float, numpy.generic)):
+            found.append(numpy.array(leaf))
+    return found
+
+
+def _differing(own: _Arrays, expected: _Arrays) -> list[tuple[str, str]]:
+    """Where arrays are others than those of the serial model."""
+    return [
+        key for key, xs in own.items() if not _are_all_near(xs, expected.get(key, []))
+    ]
+
+
+def _are_all_near(xs: list[numpy.ndarray], ys: list[numpy.ndarray]) -> bool:
+    return len(xs) == len(ys) and all(map(_are_near, xs, ys))
 
 
 def _same_states(a: Any, b: Any) -> bool:

@@ -66,10 +66,15 @@ class TrackedLink(LoadedLink):
         if current_tracker() is not None:
             return run(*args, **kwargs)
         self._require_own_links()
-        compare = self.parallel_run.first_calls.begin(self)
-        result = self.parallel_run(self, run, args, kwargs)
-        if compare is not None:
-            compare(args, kwargs)
+        first_calls = self.parallel_run.first_calls
+        first_calls.kept.show(self)
+        try:
+            compare = first_calls.begin(self)
+            result = self.parallel_run(self, run, args, kwargs)
+            if compare is not None:
+                compare(args, kwargs)
+        finally:
+            first_calls.kept.hide(self)
         return result
 
     def _require_own_links(self) -> None:

@@ -19,6 +19,7 @@ from renga.core.variable import Variable, as_number
 from renga.functions.noise.seed import enable_random_streams
 from renga.parallel.placement.loaded_values import UnknownWhole
 from renga.parallel.placement.whole_reads import (
+    GatherBlocks,
     gather_shards_for_functions,
     is_function_asking,
 )
@@ -158,6 +159,22 @@ class ShardedParameter(Parameter):
             return array
         return like(array, self.block_of(cuda.to_cpu(array)))
 
+    def _set_grad(self, value: Any) -> None:
+        if isinstance(value, get_array_types()):
+            value = self._part_of(value)
+        Variable.grad.fset(self, value)  # type: ignore[attr-defined]
+
+    def whole_gradient(self, gradient: Variable) -> Variable:
+        if self.shard_of is None:
+            return gradient
+        return GatherBlocks(self).gathered(gradient)
+
+    grad = property(
+        Variable.grad.fget,  # type: ignore[attr-defined]
+        _set_grad,
+        doc="That of this rank's block. A whole array that is assigned is cut.",
+    )
+
     array = property(
         Variable.array.fget,  # type: ignore[attr-defined]
         _set_array,
@@ -198,7 +215,8 @@ class ShardedParameter(Parameter):
     @property
     def shard_of(self) -> ShardedParameter | None:
         """Itself, if it has to be gathered for functions outside of its link."""
-        return self if self.comm.size > 1 and self.is_divided else None
+        is_shard = self.comm.size > 1 and self.is_divided
+        return self if is_shard or self.groups > 1 else None  # in another order
 
     def copydata(self, var: Parameter) -> None:
         """Copies ``var``'s values, or this rank's block of a whole array.

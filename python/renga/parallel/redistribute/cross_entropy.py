@@ -9,7 +9,7 @@ import numpy
 from renga import _core, functions as F
 from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode
-from renga.core.gradients import grad
+from renga.core.gradients import grad_of_shards
 from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.array.cast import in_nominal_dtype
@@ -133,7 +133,9 @@ class ShardedClassesLoss(FunctionNode):
         if _core.backprop_enabled():
             (x,) = self.get_retained_inputs()
             y = self._composed(x)
-            return tuple(grad([y], [x], grad_outputs, enable_double_backprop=True))
+            return tuple(
+                grad_of_shards([y], [x], grad_outputs, enable_double_backprop=True)
+            )
         gy = numpy.where(self.is_ignored, 0, grad_outputs[0].array)
         gx = self.exponentials * (gy / self.total)[:, None]
         gx[self.rows, self.labels] -= gy[self.rows]

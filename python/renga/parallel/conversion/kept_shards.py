@@ -1,0 +1,108 @@
+"""Activations that links keep after a call, of which each rank has a shard.
+
+A link may read them in its next call, as a recurrent one does. What reads them outside,
+such as a loss function, would take a shard for the whole: it is refused.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from renga.core.link import Link
+from renga.core.link.own_values import own_params, own_persistent
+from renga.links.parallel.forms import is_form
+from renga.parallel.conversion.arguments import arrays_in
+
+
+class ShardKeptByLink:
+    """Stands between two calls for what a link keeps."""
+
+    value: Any
+
+    def __init__(self, where: str, value: object) -> None:
+        self.where, self.value = where, value
+
+    def unchain(self) -> None:
+        """That of what is kept, which shards allow."""
+        self.value.unchain()
+
+    def unchain_backward(self) -> None:
+        """That of what is kept, which shards allow."""
+        self.value.unchain_backward()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ShardKeptByLink:
+        return ShardKeptByLink(self.where, copy.deepcopy(self.value, memo))
+
+    def __repr__(self) -> str:
+        return f"{self.where}, of which each rank has a shard between two calls"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name != "__array__":
+            raise AttributeError(name)
+        return self._refuse()
+
+    def _refuse(self, *_: Any) -> Any:
+        raise RuntimeError(
+            f"{self.where}: expected it to be read within the model, got a read "
+            "between two calls, where each rank has a shard of it: let the model "
+            "return it"
+        )
+
+    __len__ = __getitem__ = __iter__ = __neg__ = __abs__ = _refuse
+    __bool__ = __float__ = __int__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
+    __truediv__ = __rtruediv__ = __matmul__ = __rmatmul__ = _refuse
+    __pow__ = __rpow__ = _refuse
+
+
+class KeptShards:
+    """Which attributes of a model's links are shards."""
+
+    def __init__(self) -> None:
+        # By the classes of links, of which each link of a model, and its copies, has
+        # one of its own.
+        self._names: set[tuple[type[Link], str]] = set()
+
+    def add(self, link: Link, name: str) -> None:
+        """Takes note of an attribute."""
+        self._names.add((type(link), name))
+
+    def hide(self, model: Link) -> None:
+        """Puts what refuses to be read in the place of shards."""
+        for link, name in self._attributes(model):
+            value = vars(link)[name]
+            if not isinstance(value, ShardKeptByLink) and arrays_in(value):
+                vars(link)[name] = ShardKeptByLink(
+                    f"{type(link).__name__}.{name}", value
+                )
+
+    def show(self, model: Link) -> None:
+        """Puts them back."""
+        for link, name in self._attributes(model):
+            value = vars(link)[name]
+            if isinstance(value, ShardKeptByLink):
+                vars(link)[name] = value.value
+
+    def _attributes(self, model: Link) -> Iterator[tuple[Link, str]]:
+        for link in model.links() if self._names else ():
+            for kind, name in self._names:
+                if type(link) is kind and name in vars(link):
+                    yield link, name
+
+
+def kept_by(model: Link) -> dict[tuple[str, str], object]:
+    """What a model's links have in attributes, by their paths and names.
+
+    That is arrays and Variables, also in lists, tuples and dictionaries, which are
+    neither parameters nor persistent. Those of parallel links are left out, which know
+    what they keep.
+    """
+    return {
+        (path, name): value
+        for path, link in model.namedlinks()
+        for known in ({*own_params(link), *own_persistent(link)},)
+        for name, value in vars(link).items()
+        if name not in known and arrays_in(value) and not is_form(link)
+    }
