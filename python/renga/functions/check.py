@@ -59,6 +59,19 @@ def check_alike(name: str, *xs: ArrayLike) -> None:
         raise InvalidType(f"{name}: expected arrays of one shape, got {listed}")
 
 
+def check_broadcast(name: str, *xs: ArrayLike) -> None:
+    """Raises InvalidType unless all are floats of one dtype, and their shapes fit."""
+    check_floats(name, *xs)
+    shapes = [x.shape for x in xs]
+    try:
+        numpy.broadcast_shapes(*shapes)
+    except ValueError:
+        listed = " and ".join(map(str, shapes))
+        raise InvalidType(
+            f"{name}: expected shapes that broadcast, got {listed}"
+        ) from None
+
+
 def check_axis(name: str, x: ArrayLike, axis: SupportsIndex) -> int:
     """The axis counted from the front.
 

@@ -11,7 +11,7 @@ from renga import _core
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.array.cast import in_nominal_dtype
-from renga.functions.check import check_floats
+from renga.functions.check import check_broadcast, check_floats
 from renga.functions.loss.reduction import check_reduce, reduced
 from renga.functions.on_host import beside as on_device_of
 
@@ -33,7 +33,7 @@ def gaussian_kl_divergence(
     """
     check_reduce("gaussian_kl_divergence", reduce, REDUCTIONS)
     mean = _as_array(mean, ln_var)
-    check_floats("gaussian_kl_divergence", mean, ln_var)
+    check_broadcast("gaussian_kl_divergence", mean, ln_var)
     ops = _core.ops
     mean, ln_var = in_nominal_dtype(mean), in_nominal_dtype(ln_var)
     loss = ops.square(mean) + (ops.expm1(ln_var) - ln_var)
@@ -69,7 +69,7 @@ def gaussian_nll(
     """
     check_reduce("gaussian_nll", reduce, REDUCTIONS)
     x, mean = _as_array(x, ln_var), _as_array(mean, ln_var)
-    check_floats("gaussian_nll", x, mean, ln_var)
+    check_broadcast("gaussian_nll", x, mean, ln_var)
     ops, ln_var = _core.ops, in_nominal_dtype(ln_var)
     distance = ops.squared_difference(in_nominal_dtype(x), mean) * ops.exp(-ln_var)
     return reduced((distance + ln_var + math.log(2 * math.pi)) * 0.5, reduce)

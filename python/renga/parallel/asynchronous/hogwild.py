@@ -56,6 +56,9 @@ class HogwildOptimizer(AsynchronousOptimizer):
             )
         super().__init__(actual_optimizer, communicator)
 
+    def _is_bound(self) -> bool:
+        return self._packed is not None
+
     def _after_begin(self, resumes: bool) -> None:
         require_own_memory("create_hogwild_optimizer", self.target)
         params = self._packed.params

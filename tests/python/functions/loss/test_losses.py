@@ -38,6 +38,16 @@ def test_mean_squared_error_gradients_and_faults():
         F.mean_squared_error(a.astype("i"), b.astype("i"))
 
 
+@pytest.mark.parametrize("name", ["gaussian_kl_divergence", "gaussian_nll"])
+def test_shapes_that_do_not_fit_are_refused_by_the_name_of_the_loss(name):
+    a, b = numpy.ones((2, 3), "f"), numpy.ones((2, 4), "f")
+    given = (a, b) if name == "gaussian_kl_divergence" else (a, b, b)
+    listed = " and ".join(str(x.shape) for x in given)
+    with pytest.raises(InvalidType) as raised:
+        getattr(F, name)(*given)
+    assert str(raised.value) == f"{name}: expected shapes that broadcast, got {listed}"
+
+
 def binary(x, t):
     p = special.expit(x.astype("d"))
     return numpy.where(t == -1, 0, -numpy.log(numpy.where(t == 1, p, 1 - p)))

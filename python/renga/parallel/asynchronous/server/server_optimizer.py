@@ -68,6 +68,9 @@ class ServerOptimizer(AsynchronousOptimizer):
     # Counts this rank's gradients by their staleness, also after join().
     _histogram: collections.Counter[int] | None
 
+    def _is_bound(self) -> bool:
+        return self._client is not None
+
     def __init__(
         self,
         actual_optimizer: GradientMethod,

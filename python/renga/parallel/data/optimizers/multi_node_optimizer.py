@@ -49,6 +49,10 @@ class MultiNodeOptimizer(WrappedOptimizer):
             _steps=Steps(communicator, actual_optimizer, zero_fill, shard, delayed),
         )
 
+    def _is_bound(self) -> bool:
+        steps = self._steps
+        return steps.replicas.has_begun or steps.reducers.sharding is not None
+
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "samples":
             super().__setattr__(name, value)

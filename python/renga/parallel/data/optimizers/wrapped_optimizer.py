@@ -25,6 +25,24 @@ class WrappedOptimizer:
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.actual_optimizer, name, value)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """How it is copied and pickled.
+
+        Raises:
+            TypeError: it works with other ranks, which a copy would not.
+        """
+        if self._is_bound():
+            raise TypeError(
+                f"{type(self).__name__}: expected no copy of an optimizer that keeps "
+                "shards, or has begun to update: save it by a serializer, and load a "
+                "new one"
+            )
+        return super().__reduce_ex__(protocol)
+
+    def _is_bound(self) -> bool:
+        """Whether it has memory or messages that are this rank's among others."""
+        return False
+
     def setup(self: _Self, link: Link) -> _Self:
         """Sets the actual optimizer up with ``link``."""
         self.actual_optimizer.setup(link)
