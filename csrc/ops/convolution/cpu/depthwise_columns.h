@@ -1,5 +1,6 @@
-// The inner loop of depthwise convolution whose kernel has few columns without gaps: adjoining
-// columns of the result are summed in registers, and each pixel that they read is loaded once.
+// The inner loop of depthwise convolution whose kernel has few columns: columns of the result that
+// are as far apart as those of the kernel are summed in registers, and each pixel that they read is
+// loaded once.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace renga::convolution::depthwise {
 template <class Pixel>
 using Sum = std::conditional_t<std::is_same_v<Pixel, double>, double, float>;
 
-// What adjoining columns read of a row of the input.
+// What such columns read of a row of the input.
 template <class Pixel>
 struct RowRead {
   const Pixel* pixels;        // the first pixel, if it were inside of the row
@@ -24,11 +25,12 @@ struct RowRead {
 };
 
 struct ColumnRead {
-  std::int64_t channels, block_step;  // steps between columns, and between blocks of weights
-  int begin, end;                     // the pixels that are inside of the row
-  int count;                          // columns of the result
-  bool is_reversed;                   // whether weights are in falling order
-  bool is_far;                        // whether the result is to be prefetched
+  std::int64_t channels;
+  std::int64_t column_step, block_step;  // steps between columns, and between blocks of weights
+  int begin, end;                        // the pixels that are inside of the row
+  int count;                             // columns of the result
+  bool is_reversed;                      // whether weights are in falling order
+  bool is_far;                           // whether the result is to be prefetched
 };
 
 template <class Target>
@@ -71,11 +73,11 @@ template <class Target, int taps, int step, bool is_whole, class Pixel>
     if (row.is_far) {
 #pragma GCC unroll 16
       for (int j = reads; j < reads + group * step; ++j) {
-        __builtin_prefetch(from + j * read.channels, 0, 2);
+        __builtin_prefetch(from + j * read.column_step, 0, 2);
       }
     }
 #pragma GCC unroll 24
-    for (int j = 0; j < reads; ++j, from += read.channels) {
+    for (int j = 0; j < reads; ++j, from += read.column_step) {
       if (j < read.begin || j >= read.end) continue;
       V x;
       if constexpr (is_whole) {
@@ -94,8 +96,8 @@ template <class Target, int taps, int step, bool is_whole, class Pixel>
 #pragma GCC unroll 8
   for (int i = 0; i < group; ++i) {
     if (i >= read.count) break;
-    Pixel* const pixel = to + i * read.channels + c;
-    if (read.is_far) __builtin_prefetch(pixel + group * read.channels, 1);
+    Pixel* const pixel = to + i * read.column_step + c;
+    if (read.is_far) __builtin_prefetch(pixel + group * read.column_step, 1);
     if constexpr (is_whole) {
       L::store(sums[i], pixel);
     } else if constexpr (std::is_same_v<Pixel, Sum<Pixel>>) {

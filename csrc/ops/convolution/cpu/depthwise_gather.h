@@ -22,9 +22,9 @@ using simd::add_product, simd::dispatch_for, simd::load_group, simd::store_group
 template <class Number>
 class PackedFilters {
  public:
-  // W is (C, 1, kh, kw).
+  // W is (C, 1, [kd,] kh, kw).
   explicit PackedFilters(const Array& W)
-      : offsets_(W.shape(2) * W.shape(3)),
+      : offsets_(W.size() / W.shape(0)),
         packed_(zeros({round_up(W.shape(0), kBlock) * offsets_}, dtype_of<Number>)) {
     const Array dense = contiguous(W);
     const auto* from = dense.as<const Number>();
@@ -67,19 +67,20 @@ struct ColumnPattern {
   // In a row, except at its ends, columns `period` apart read the same kernel offsets, and input
   // columns `step` apart.
   std::int64_t period, step;
-  // The first input column of column 0, if those of a column adjoin, and whether later ones have
-  // earlier kernel offsets.
+  // The first input column of column 0, if a column reads one for each kernel offset, which are
+  // `dilation` apart, and whether later ones have earlier kernel offsets.
   std::optional<std::int64_t> first = {};
+  std::int64_t dilation = 1;
   bool is_reversed = false;
 };
 
 // Whether there is an inner loop in which each pixel is loaded once (depthwise_columns.h).
-inline bool is_adjoining(const ColumnPattern& pattern, std::int64_t kernel_columns) {
+inline bool has_inner_loop(const ColumnPattern& pattern, std::int64_t kernel_columns) {
   return pattern.first && pattern.step <= 2 &&
          (kernel_columns == 3 || kernel_columns == 5 || kernel_columns == 7);
 }
 
-// Images are (N, H, W, C), row-major. The bias has one number per channel.
+// Images are (N, rows, columns, C), row-major. The bias has one number per channel.
 template <class Pixel>
 class GatherKernel {
  public:
@@ -147,7 +148,7 @@ class GatherKernel {
   void gather_row(std::int64_t row, Sources& sources) const {
     find_rows(row, sources);
     Pixel* const to = result_.as<Pixel>() + row * columns() * channels();
-    if (is_adjoining(pattern_, column_map_.offsets())) return gather_adjoining(sources.rows, to);
+    if (has_inner_loop(pattern_, column_map_.offsets())) return gather_columns(sources.rows, to);
     for (std::int64_t phase = 0; phase < pattern_.period; ++phase) {
       for (std::int64_t w = phase; w < columns();) {
         find_pixels(w, sources);
@@ -162,10 +163,9 @@ class GatherKernel {
     }
   }
 
-  void gather_adjoining(const std::vector<Source>& rows, Pixel* to) const {
+  void gather_columns(const std::vector<Source>& rows, Pixel* to) const {
     const auto with_step = [&]<int taps>(std::integral_constant<int, taps>) {
-      pattern_.step == 1 ? gather_adjoining<taps, 1>(rows, to)
-                         : gather_adjoining<taps, 2>(rows, to);
+      pattern_.step == 1 ? gather_columns<taps, 1>(rows, to) : gather_columns<taps, 2>(rows, to);
     };
     switch (column_map_.offsets()) {
       case 3:
@@ -177,34 +177,40 @@ class GatherKernel {
     }
   }
 
+  // Columns `dilation` apart read each other's pixels.
   template <int taps, int step>
-  void gather_adjoining(const std::vector<Source>& rows, Pixel* to) const {
+  void gather_columns(const std::vector<Source>& rows, Pixel* to) const {
     simd::dispatch_for<Pixel>([&, to ](auto target) __attribute__((always_inline)) {
       using Target = decltype(target);
       constexpr std::int64_t group = kColumnsAtOnce<Target>;
       const std::int64_t offsets = row_map_.offsets() * column_map_.offsets();
-      const std::int64_t inputs = input_.shape(2);
+      const std::int64_t dilation = pattern_.dilation, inputs = input_.shape(2);
       constexpr std::int64_t kFar = 1 << 21;  // bytes that no core's own cache holds
       const bool is_far = input_.size() * input_.itemsize() >= kFar;
       std::vector<RowRead<Pixel>> reads(rows.size());
-      for (std::int64_t w = 0; w < columns(); w += group) {
+      const auto gather_group = [&](std::int64_t w) __attribute__((always_inline)) {
         const std::int64_t first = *pattern_.first + w * step;
-        const std::int64_t count = std::min(group, columns() - w);
+        const std::int64_t count = std::min(group, divide_up(columns() - w, dilation));
         for (std::size_t i = 0; i < rows.size(); ++i) {
           reads[i] = {rows[i].pixels + first * channels(),
                       filters_.of(0) + rows[i].offset * PackedFilters<Sum<Pixel>>::kBlock,
                       is_far && rows[i].is_new};
         }
-        const std::int64_t end = std::min((count - 1) * step + taps, inputs - first);
+        const std::int64_t inside = first < inputs ? divide_up(inputs - first, dilation) : 0;
+        const std::int64_t end = std::min((count - 1) * step + taps, inside);
         const ColumnRead read{channels(),
+                              dilation * channels(),
                               offsets * PackedFilters<Sum<Pixel>>::kBlock,
-                              static_cast<int>(std::max<std::int64_t>(-first, 0)),
+                              static_cast<int>(first < 0 ? divide_up(-first, dilation) : 0),
                               static_cast<int>(end),
                               static_cast<int>(count),
                               pattern_.is_reversed,
                               is_far};
         convolve_columns<Target, taps, step, Pixel>(reads, read, bias_.as<const Sum<Pixel>>(),
                                                     to + w * channels());
+      };
+      for (std::int64_t phase = 0; phase < std::min(dilation, columns()); ++phase) {
+        for (std::int64_t w = phase; w < columns(); w += group * dilation) gather_group(w);
       }
     });
   }

@@ -13,7 +13,7 @@ namespace renga::convolution::depthwise {
 
 using simd::add_product, simd::dispatch_for, simd::load_group, simd::store_group;
 
-// Gradients of the filters as (kernel offsets, C), from images (N, H, W, C), row-major.
+// Gradients of the filters as (kernel offsets, C), from images (N, rows, columns, C), row-major.
 template <class Pixel>
 class WeightGradKernel {
  public:
@@ -22,8 +22,8 @@ class WeightGradKernel {
         x_(x),
         row_map_(map.rows),
         column_map_(map.columns),
-        offset_step_(window.dilate[1]),
-        column_step_(window.stride[1]) {
+        offset_step_(window.dilate[window.dilate.size() - 1]),
+        column_step_(window.stride[window.stride.size() - 1]) {
     // The columns of y for which all kernel offsets read inside of the image.
     const auto reads_inside = [&](std::int64_t w) {
       const std::int64_t* const inputs = column_map_.inputs_of(w);

@@ -46,36 +46,54 @@ class AxisIndexMap {
   std::vector<std::int64_t> inputs_;
 };
 
+// Rows are counted along all axes of pixels but the last: volumes have those of all their images.
 struct IndexMap {
   AxisIndexMap rows, columns;
 };
 
+// Maps each pixel of `result` to those of `input`. find(axis, position, offset) returns the place
+// along an axis of pixels, or any number outside of it.
+template <class Find>
+IndexMap map_pixels(const Array& result, const Array& W, const Array& input, const Find& find) {
+  const int last = W.ndim() - 1;
+  std::int64_t positions = 1, offsets = 1, inputs = 1;
+  for (int axis = 2; axis < last; ++axis) {
+    positions *= result.shape(axis), offsets *= W.shape(axis), inputs *= input.shape(axis);
+  }
+  const auto row = [&](std::int64_t position, std::int64_t offset) {
+    std::int64_t place = 0, step = 1;
+    for (int axis = last - 1; axis >= 2; --axis) {
+      const std::int64_t at = find(axis - 2, position % result.shape(axis), offset % W.shape(axis));
+      if (at < 0 || at >= input.shape(axis)) return AxisIndexMap::kOutside;
+      place += at * step;
+      step *= input.shape(axis), position /= result.shape(axis), offset /= W.shape(axis);
+    }
+    return place;
+  };
+  const auto column = [&](std::int64_t position, std::int64_t offset) {
+    return find(last - 2, position, offset);
+  };
+  return {AxisIndexMap(positions, offsets, inputs, row),
+          AxisIndexMap(result.shape(last), W.shape(last), input.shape(last), column)};
+}
+
 // Maps each pixel of y to the pixels of x.
 inline IndexMap map_y_to_x(const Problem& problem) {
-  const auto along = [&](int axis) {
-    const Window& window = problem.window;
-    return AxisIndexMap(problem.y.shape(2 + axis), problem.W.shape(2 + axis),
-                        problem.x.shape(2 + axis), [&](std::int64_t y, std::int64_t offset) {
-                          return y * window.stride[axis] + offset * window.dilate[axis] -
-                                 window.pad[axis];
-                        });
+  const Window& window = problem.window;
+  const auto find = [&](int axis, std::int64_t y, std::int64_t offset) {
+    return y * window.stride[axis] + offset * window.dilate[axis] - window.pad[axis];
   };
-  return {along(0), along(1)};
+  return map_pixels(problem.y, problem.W, problem.x, find);
 }
 
 // Maps each pixel of x to the pixels of y.
 inline IndexMap map_x_to_y(const Problem& problem) {
-  const auto along = [&](int axis) {
-    const Window& window = problem.window;
-    return AxisIndexMap(problem.x.shape(2 + axis), problem.W.shape(2 + axis),
-                        problem.y.shape(2 + axis), [&](std::int64_t x, std::int64_t offset) {
-                          const std::int64_t first =
-                              x + window.pad[axis] - offset * window.dilate[axis];
-                          return first % window.stride[axis] == 0 ? first / window.stride[axis]
-                                                                  : AxisIndexMap::kOutside;
-                        });
+  const Window& window = problem.window;
+  const auto find = [&](int axis, std::int64_t x, std::int64_t offset) {
+    const std::int64_t first = x + window.pad[axis] - offset * window.dilate[axis];
+    return first % window.stride[axis] == 0 ? first / window.stride[axis] : AxisIndexMap::kOutside;
   };
-  return {along(0), along(1)};
+  return map_pixels(problem.x, problem.W, problem.y, find);
 }
 
 }  // namespace renga::convolution

@@ -26,6 +26,15 @@ CASES = [
     (33, (1, 1), 2, 0, 1, (5, 5)),
     (8, (5, 6), 1, 3, 1, (2, 2)),
     (20, (3, 3), 2, 1, 1, (130, 70)),
+    (40, (7, 7), 1, 12, 4, (19, 30)),
+    (20, (5, 5), 2, 3, 3, (17, 43)),
+    (33, (3, 3), 1, 2, 2, (9, 9)),
+    (24, (3, 5), 1, (1, 9), (1, 5), (6, 4)),
+    (16, (3, 3), 1, (0, 30), (1, 30), (4, 7)),  # columns that read padding alone
+    (24, (3, 3, 3), 1, 1, 1, (5, 6, 7)),
+    (37, (2, 3, 5), (1, 2, 1), (0, 1, 2), (1, 1, 2), (4, 7, 19)),
+    (16, (3, 1, 3), (3, 1, 2), (1, 0, 1), (2, 1, 1), (9, 4, 20)),
+    (8, (1, 9, 4), 1, (0, 4, 1), 1, (3, 9, 6)),
 ]
 
 
@@ -49,20 +58,27 @@ def doubles(*arrays):
 def weight_gradient(x, gy, kernel, stride, pad, dilate):
     """One kernel element after the other."""
     gW = np.zeros((x.shape[1], 1, *kernel))
-    for (i, j), elements in windows.kernel_elements(x, kernel, stride, pad, dilate):
-        gW[:, 0, i, j] = np.einsum("nchw,nchw->c", elements, gy)
+    for offset, elements in windows.kernel_elements(x, kernel, stride, pad, dilate):
+        terms = np.moveaxis(elements * gy, 1, 0)
+        gW[(slice(None), 0, *offset)] = terms.reshape(len(terms), -1).sum(1)
     return gW
 
 
+def channels_last(x):
+    return np.moveaxis(np.moveaxis(x, 1, -1).copy(), -1, 1)
+
+
+@pytest.mark.parametrize("dtype", ["f", "d"])
+@pytest.mark.parametrize("order", [np.array, channels_last])
 @pytest.mark.parametrize("channels, kernel, stride, pad, dilate, extents", CASES)
-def test_all_passes(channels, kernel, stride, pad, dilate, extents):
-    x, W, b = operands(channels, kernel, extents)
+def test_all_passes(channels, kernel, stride, pad, dilate, extents, order, dtype):
+    x, W, b = (a.astype(dtype) for a in operands(channels, kernel, extents))
     window = {"stride": stride, "pad": pad, "dilate": dilate, "groups": channels}
-    images, filters = renga.Variable(x), renga.Variable(W)
-    y = F.convolution_2d(images, filters, b, **window)
+    images, filters = renga.Variable(order(x)), renga.Variable(W)
+    y = F.convolution_nd(images, filters, b, **window)
     hold(y.array, windows.convolution(*doubles(x, W, b), **window))
-    gy = np.random.default_rng(1).standard_normal(y.shape, "f")
-    y.grad = gy
+    gy = np.random.default_rng(1).standard_normal(y.shape).astype(dtype)
+    y.grad = order(gy)
     y.backward()
     hold(
         images.grad,
@@ -116,3 +132,38 @@ def test_bfloat16_images():
     assert filters.grad.dtype == np.float32
     exact = weight_gradient(*doubles(x, y.array), (3, 3), 1, 1, 1)
     hold(filters.grad, exact, tolerance=8e-3)
+
+
+@pytest.mark.parametrize("kernel", [(3, 3), (2, 3, 3)])
+def test_several_filters_for_each_channel(kernel):
+    channels, count, extents = 12, 3, (6,) * len(kernel)
+    rng = np.random.default_rng(0)
+    x = channels_last(rng.standard_normal((2, channels, *extents)))
+    W = rng.standard_normal((count * channels, 1, *kernel))
+    window = {"pad": 1, "groups": channels}
+    images, filters = renga.Variable(x), renga.Variable(W)
+    y = F.convolution_nd(images, filters, **window)
+    hold(y.array, windows.convolution(x, W, **window))
+    y.grad = gy = np.random.default_rng(1).standard_normal(y.shape)
+    y.backward()
+    hold(images.grad, windows.deconvolution(gy, W, outsize=extents, **window))
+    repeated = np.repeat(x, count, 1)
+    hold(filters.grad, weight_gradient(repeated, gy, kernel, 1, 1, 1))
+
+
+def test_volumes_on_threads():
+    x, W, _ = operands(48, (3, 3, 3), (6, 9, 21), batch=5)
+    before, results = _core.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            _core.set_num_threads(threads)
+            images, filters = renga.Variable(channels_last(x)), renga.Variable(W)
+            y = F.convolution_nd(images, filters, pad=1, groups=48)
+            y.grad = y.array
+            y.backward()
+            results.append((y.array, images.grad, filters.grad))
+    finally:
+        _core.set_num_threads(before)
+    for each in results[1:]:
+        for a, b in zip(each, results[0]):
+            np.testing.assert_array_equal(a, b)
