@@ -46,9 +46,27 @@ template <int Pixels, class Target, class S, class Element, class Put>
   for (int p = 0; p < Pixels; ++p) put(L{}, at(p) + last, ends[p]);
 }
 
+// Pixels of a channel, as many vectors together. Returns how many of the n pixels are computed.
+template <int Vectors, class Target, class S, class Element, class Put>
+[[gnu::always_inline]] inline std::int64_t map_plane(std::int64_t first, std::int64_t n,
+                                                     OneChannel channel, const Element& element,
+                                                     const Put& put) {
+  using L = simd::Vector<Target, S>;
+  std::int64_t i = 0;
+  for (; Vectors > 1 && i + Vectors * L::width <= n; i += Vectors * L::width) {
+    typename L::V values[Vectors];
+    for (int v = 0; v < Vectors; ++v) {
+      values[v] = element(L{}, first + i + v * L::width, channel);
+    }
+    for (int v = 0; v < Vectors; ++v) put(L{}, first + i + v * L::width, values[v]);
+  }
+  return i;
+}
+
 // y[i...] = element(l, i, channel) of vectors l of elements from i on, which cover all of them.
-// With channels last, y may be what element() reads.
-template <int Pixels, class S, class T, class Element>
+// `Together` vectors of the same channels are computed before any is stored. With channels last, y
+// may be what element() reads.
+template <int Together, class S, class T, class Element>
 void map_elements(const Array& array, const ChannelLayout& layout, const Element& element) {
   T* const y = array.as<T>();
   const std::int64_t channels = layout.channels, inner = layout.inner;
@@ -61,8 +79,10 @@ void map_elements(const Array& array, const ChannelLayout& layout, const Element
       simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
         for (std::int64_t k = begin; k < end; ++k) {
           const OneChannel channel{k % channels};
+          const std::int64_t whole =
+              map_plane<Together, decltype(target), S>(k * inner, inner, channel, element, put);
           simd::for_each_vector<decltype(target), S>(
-              0, inner, [=](auto l, std::int64_t i) __attribute__((always_inline)) {
+              whole, inner, [=](auto l, std::int64_t i) __attribute__((always_inline)) {
                 put(l, k * inner + i, element(l, k * inner + i, channel));
               });
         }
@@ -75,8 +95,8 @@ void map_elements(const Array& array, const ChannelLayout& layout, const Element
     simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
       using Target = decltype(target);
       std::int64_t pixel = begin;
-      for (; Pixels > 1 && pixel + Pixels <= end; pixel += Pixels) {
-        map_pixels<Pixels, Target, S>(pixel, channels, element, put);
+      for (; Together > 1 && pixel + Together <= end; pixel += Together) {
+        map_pixels<Together, Target, S>(pixel, channels, element, put);
       }
       for (; pixel < end; ++pixel) map_pixels<1, Target, S>(pixel, channels, element, put);
     });
