@@ -51,6 +51,18 @@ def test_stacks_and_outer_products(dtype, left, right):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("few", [1, 3])
+def test_few_lines_and_a_matrix_across_the_depth(dtype, few):
+    # The matrix is converted in parts, whose products are added.
+    a, b = numbers(dtype, few, 1200), numbers(dtype, 1200, 500, seed=1)
+    expected, scale = exact(a) @ exact(b), np.abs(exact(a)) @ np.abs(exact(b))
+    rounding = unit(dtype) * np.abs(expected) + 2.0**-20 * scale
+    assert (np.abs(exact(F.matmul(a, b)) - expected) <= rounding).all()
+    column = F.matmul(b, a, transa=True, transb=True)
+    assert (np.abs(exact(column).T - expected) <= rounding).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [3, 16, 37, 512, 1300])
 @pytest.mark.parametrize("log", [False, True])
 def test_gradients_of_softmax(dtype, n, log):
@@ -77,8 +89,9 @@ def test_gradients_of_a_dot_product_are_the_other_vector(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_gradients_of_sums_of_differences(dtype):
-    a, b, c = (numbers(dtype, 40, 30, seed=seed) for seed in range(3))
+@pytest.mark.parametrize("width", [30, 700])
+def test_gradients_of_sums_of_differences(dtype, width):
+    a, b, c = (numbers(dtype, 40, width, seed=seed) for seed in range(3))
     near, far = (F.squared_difference(a, v) for v in (b, c))
     F.sum(F.sum(near - far, 1)).backward(retain_grad=True)
     x, y, z = (exact(v) for v in (a, b, c))

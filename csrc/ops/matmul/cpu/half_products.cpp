@@ -11,16 +11,46 @@
 namespace renga {
 namespace {
 
-// A bias is added before the result is rounded.
+// Numbers that are converted to floats at once, so that they stay in the second-level cache.
+constexpr std::int64_t kConvertedNumbers = 1 << 17;
+
+// Adds the products of parts of the depth, which have so many terms. A bias is added before the
+// result is rounded.
 void multiply_whole_in_float32(const Array& a, const Array& b, const Array& c,
-                               const Epilogue& epilogue) {
+                               const Epilogue& epilogue, std::int64_t terms) {
+  const std::int64_t depth = a.shape(a.ndim() - 1);
   const bool in_place = c.dtype() == Dtype::float32;
   const bool adds = epilogue.accumulates && !epilogue.bias.defined();
   const Array wide = in_place ? c
                      : adds   ? cast(c, Dtype::float32)
                               : empty(c.shape(), Dtype::float32);
-  multiply_floats(cast(a, Dtype::float32), cast(b, Dtype::float32), wide, epilogue, nullptr);
+  Epilogue added = epilogue;
+  std::int64_t i = 0;
+  do {
+    const std::int64_t n = std::min(terms, depth - i);
+    const Array left = slice_view(a, a.ndim() - 1, i, n), right = slice_view(b, b.ndim() - 2, i, n);
+    multiply_floats(cast(left, Dtype::float32), cast(right, Dtype::float32), wide, added, nullptr);
+    added = {.accumulates = true};
+    i += terms;
+  } while (i < depth);  // of no terms, the sums are zero
   if (!in_place) copy(wide, c);
+}
+
+void multiply_whole_in_float32(const Array& a, const Array& b, const Array& c,
+                               const Epilogue& epilogue) {
+  multiply_whole_in_float32(a, b, c, epilogue, a.shape(a.ndim() - 1));
+}
+
+// Returns how many terms of the sums are computed at a time: all, but where a vector or a few of
+// them meet lines that adjoin across the depth. To convert all of these at once would take longer
+// than the product.
+std::int64_t terms_at_once(const Array& a, const Array& b, const Array& c) {
+  constexpr std::int64_t kFewLines = 32;
+  const auto [m, n, k] = sizes_of(a, c);
+  if (k == 0 || std::min(m, n) > kFewLines || c.size() > kConvertedNumbers) return k;
+  const bool are_across = m < n ? !as_matrix(b).transposed : as_matrix(a).transposed;
+  if (!are_across) return k;
+  return std::clamp<std::int64_t>(kConvertedNumbers * k / (a.size() + b.size()), 1, k);
 }
 
 // c = a b, where one operand is a vector of numbers of 16 bits and the other has lines along the
@@ -70,9 +100,6 @@ void for_parts_of(std::int64_t count, std::int64_t most, std::int64_t cost, cons
   });
 }
 
-// Numbers that are converted to floats at once, so that they stay in the second-level cache.
-constexpr std::int64_t kConvertedNumbers = 1 << 17;
-
 // c = a b for stacks of matrices, in float32, some pairs at a time.
 void multiply_stack_in_float32(const Array& a, const Array& b, const Array& c,
                                const Epilogue& epilogue) {
@@ -106,6 +133,9 @@ void multiply_in_float32(const Array& a, const Array& b, const Array& c, const E
     return;
   }
   if (c.ndim() > 2) return multiply_stack_in_float32(a, b, c, epilogue);
+  if (const std::int64_t terms = terms_at_once(a, b, c); terms < a.shape(1)) {
+    return multiply_whole_in_float32(a, b, c, epilogue, terms);
+  }
   const std::int64_t count = c.shape(0), rows = kConvertedNumbers * count / (a.size() + c.size());
   if (b.size() > kConvertedNumbers || rows == 0 || rows >= count) {
     return multiply_whole_in_float32(a, b, c, epilogue);
