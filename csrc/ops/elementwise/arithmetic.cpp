@@ -16,13 +16,26 @@ constinit FusionRegistry<Variable(const Variable&, const Variable&)> addition_fu
 
 namespace {
 
+// f of a gradient. That of a sum repeats numbers, of which f then computes one each.
+template <class F>
+Variable map_gradient(const Variable& gy, const F& f) {
+  Array some = gy.array();
+  for (int axis = 0; axis < some.ndim(); ++axis) {
+    if (some.strides()[axis] == 0 && some.shape(axis) > 1) some = slice_view(some, axis, 0, 1);
+  }
+  if (backprop_enabled() || some.size() == gy.size()) return f(gy);
+  return Variable(broadcast_view("gradient", f(Variable(some)).array(), gy.shape()));
+}
+
 // Registers the arithmetic that the engine needs to accumulate gradients.
 [[maybe_unused]] const bool registered = [] {
   arithmetic.add = [](const Variable& a, const Variable& b) { return add(a, b); };
   arithmetic.add_to = [](const Array& sum, const Array& x) {
     elementwise_kernels.on(sum.device()).binary(Binary::add, 0, sum, x, sum);
   };
-  arithmetic.cast = [](const Variable& x, Dtype dtype) { return cast(x, dtype); };
+  arithmetic.cast = [](const Variable& x, Dtype dtype) {
+    return map_gradient(x, [=](const Variable& g) { return cast(g, dtype); });
+  };
   arithmetic.copy = [](const Variable& x) {
     return record("Copy", copy_of(x.array()), {{x, [](const Variable& gy) { return gy; }}});
   };
@@ -56,17 +69,6 @@ Variable select_operand(const char* op, const char* label, Binary map, Binary co
   return record(label, y, {{a, vjp_a}, {b, vjp_b}});
 }
 
-// f of a gradient. That of a sum repeats numbers, of which f then computes one each.
-template <class F>
-Variable map_gradient(const Variable& gy, const F& f) {
-  Array some = gy.array();
-  for (int axis = 0; axis < some.ndim(); ++axis) {
-    if (some.strides()[axis] == 0 && some.shape(axis) > 1) some = slice_view(some, axis, 0, 1);
-  }
-  if (backprop_enabled() || some.size() == gy.size()) return f(gy);
-  return Variable(broadcast_view("gradient", f(Variable(some)).array(), gy.shape()));
-}
-
 }  // namespace
 
 Variable product_with_difference(const Variable& gy, const Variable& a, const Variable& b,
@@ -75,6 +77,15 @@ Variable product_with_difference(const Variable& gy, const Variable& a, const Va
     return multiply(gy, clip(subtract(a, b), -limit, limit));
   }
   const Array most = full({}, limit, a.dtype(), a.device());
+  const bool are_mixed = is_activation(b.dtype()) && is_activation(gy.dtype());
+  if (a.dtype() == Dtype::bfloat16 && are_mixed && a.device().is_host() &&
+      a.shape() == gy.shape() && b.shape() == gy.shape()) {  // rounded at once
+    const Array gx = empty_like(a.array());
+    elementwise_kernels.on(a.device())
+        .quaternary(Quaternary::difference, a.array(), b.array(), gy.array(),
+                    broadcast_view("multiply", most, gy.shape()), gx);
+    return Variable(gx);
+  }
   return Variable(
       apply("multiply", Quaternary::difference, a.array(), b.array(), gy.array(), most));
 }

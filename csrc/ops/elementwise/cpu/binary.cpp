@@ -2,6 +2,7 @@
 
 #include "devices/gil_release.h"
 #include "ops/elementwise/cpu/kernels.h"
+#include "ops/elementwise/cpu/mixed_runs.h"
 #include "ops/elementwise/integer_maps.h"
 #include "ops/elementwise/maps.h"
 #include "simd/blocked_loop.h"
@@ -78,7 +79,7 @@ bool mixed_binary(Binary map, double p, const Array& a, const Array& b, const Ar
     maps::visit_map<maps::kLastBinary>(
         map, [=]<Binary m>() { float_binary<m, float>(static_cast<float>(p), u, v, to, rows, n); });
   };
-  return simd::map_mixed_blocks(y, 1, kernel, a, b);
+  return map_mixed_runs(y, 1, kernel, a, b) || simd::map_mixed_blocks(y, 1, kernel, a, b);
 }
 
 // Computes y part by part, of operands that are copied to its order and dtype.

@@ -3,6 +3,7 @@
 
 #include "devices/gil_release.h"
 #include "ops/elementwise/cpu/kernels.h"
+#include "ops/elementwise/cpu/mixed_runs.h"
 #include "ops/elementwise/maps.h"
 #include "simd/blocked_loop.h"
 #include "simd/special.h"
@@ -24,7 +25,8 @@ void quaternary(Quaternary map, const Array& a, const Array& b, const Array& c, 
   };
   const auto is_alike = [&](const Array* x) { return x->dtype() == y.dtype(); };
   if (!std::ranges::all_of(std::array{&a, &b, &c, &d}, is_alike)) {
-    require(simd::map_mixed_blocks(y, 2, kernel, a, b, c, d),
+    require(map_mixed_runs(y, 2, kernel, a, b, c, d) ||
+                simd::map_mixed_blocks(y, 2, kernel, a, b, c, d),
             "quaternary: expected a result without gaps for operands of mixed dtypes");
     return;
   }
