@@ -132,7 +132,12 @@ def simplified_dropconnect(
         mask = generator(x).random_sample(shape) >= ratio
     mask = array_of("simplified_dropconnect", "mask", mask)
     check_shape("simplified_dropconnect", mask.shape == shape, f"mask {shape}", mask)
-    W = ops.multiply(W, mask.astype(W.dtype) / W.dtype.type(1 - ratio))
+    divisor = W.dtype.type(1 - ratio)
+    if mask.dtype == bool:
+        kept = ops.multiply(W, numpy.reciprocal(divisor))
+        W = ops.where(mask, kept, numpy.zeros((), W.dtype))
+    else:
+        W = ops.multiply(W, mask.astype(W.dtype) / divisor)
     if not use_batchwise_mask:
         return ops.linear(x, W, b)
     y = ops.reshape(ops.matmul(W, ops.reshape(x, (*x.shape, 1))), shape[:2])
