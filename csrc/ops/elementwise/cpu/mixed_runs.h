@@ -30,6 +30,12 @@ class FloatRun {
     const std::byte* const from = data_ + i * step_;
     is_half_ ? simd::gather<bfloat16>(from, step_, n, floats_)
              : simd::gather<float>(from, step_, n, floats_);
+    if (is_half_ && step_ == sizeof(bfloat16)) {  // the next block is read while this is computed
+      constexpr std::int64_t kLine = 64;
+      for (std::int64_t at = 0; at < n * step_; at += kLine) {
+        __builtin_prefetch(from + n * step_ + at);
+      }
+    }
   }
 
   const std::byte* data_;
