@@ -7,7 +7,7 @@ import numpy
 import renga
 import renga.functions as F
 import renga.links as L
-from tests.combinations.networks import Drawn, Network
+from tests.combinations.networks import Drawn, Images, Network
 from tests.combinations.row import Row
 
 
@@ -188,6 +188,23 @@ class OneSlope(Row):
     class Mixin:
         def middle(self, h):
             return super().middle(self.slope(h))
+
+
+class Pixels(Row):
+    """Factors and biases of single pixels are learnt."""
+
+    name = "factors of pixels"
+    kinds = ("images",)
+
+    def build(self, model):
+        with model.init_scope():
+            model.scale = L.Scale(2, Images.inputs[1:], bias_term=True)
+        for i, (_, param) in enumerate(sorted(model.scale.namedparams())):
+            Drawn(50 + i)(param.array)
+
+    class Mixin:
+        def middle(self, h):
+            return super().middle(self.scale(h))
 
 
 class SometimesUsed(Row):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from renga import _core
+from renga.core.around_call import overridable
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions.check import check_floats, check_shape
@@ -23,6 +24,7 @@ def spread(name: str, x: ArrayLike, parameter: ArrayLike) -> Variable:
     return _core.ops.reshape(parameter, shape if extents else ())
 
 
+@overridable
 def prelu(x: ArrayLike, W: ArrayLike) -> Variable:
     """``x``, or ``W x`` where ``x`` is negative.
 
@@ -38,6 +40,7 @@ def prelu(x: ArrayLike, W: ArrayLike) -> Variable:
     return _core.ops.prelu(x, spread("prelu", x, W))
 
 
+@overridable
 def swish(x: ArrayLike, beta: ArrayLike) -> Variable:
     """``x sigmoid(beta x)``.
 

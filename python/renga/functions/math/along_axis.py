@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from renga import _core
+from renga.core.around_call import overridable
 from renga.core.configuration import config
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
@@ -28,6 +29,7 @@ def aligned(name: str, x: ArrayLike, y: ArrayLike, axis: int) -> Variable:
     return _core.ops.reshape(y, shape)
 
 
+@overridable
 def bias(x: ArrayLike, y: ArrayLike, axis: int = 1) -> Variable:
     """``x + y``, the first axis of ``y`` at ``axis`` of ``x``.
 
@@ -37,6 +39,7 @@ def bias(x: ArrayLike, y: ArrayLike, axis: int = 1) -> Variable:
     return _core.ops.add(x, aligned("bias", x, y, axis))
 
 
+@overridable
 def scale(x: ArrayLike, y: ArrayLike, axis: int = 1) -> Variable:
     """``x y``, the first axis of ``y`` at ``axis`` of ``x``.
 

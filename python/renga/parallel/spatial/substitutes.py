@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 from renga.core.variable import Variable
-from renga.functions import reshape
+from renga.functions import broadcast_to, reshape
 from renga.links.parallel.spatial.grid import SpatialGrid, extents_of
 from renga.links.parallel.spatial.image import spatial_average
 from renga.links.parallel.spatial.pooling import (
@@ -17,7 +18,9 @@ from renga.links.parallel.spatial.pooling import (
     spatial_upsampling_2d,
 )
 from renga.links.parallel.spatial.resize import spatial_resize_images
+from renga.parallel.placement import REPLICATE
 from renga.parallel.placement.tracker import SPATIAL, PlacementTracker
+from renga.utils.extents import check_integer
 
 Substitute = Callable[..., Any]
 
@@ -31,11 +34,15 @@ def substitutes(grid: SpatialGrid, tracker: PlacementTracker) -> dict[str, Subst
         "average": partial(_average, grid),
         "average_pooling_2d": partial(_pooling, grid, spatial_average_pooling),
         "average_pooling_nd": partial(_average_pooling_nd, grid),
+        "bias": partial(_beside_array, grid, tracker),
         "local_response_normalization": partial(_pixelwise, tracker),
         "max_pooling_2d": partial(_pooling, grid, spatial_max_pooling),
         "max_pooling_nd": partial(_pooling, grid, spatial_max_pooling),
+        "prelu": partial(_beside_array, grid, tracker),
         "resize_images": partial(_resize_images, grid),
+        "scale": partial(_beside_array, grid, tracker),
         "spatial_pyramid_pooling_2d": _refuse,
+        "swish": partial(_beside_array, grid, tracker),
         "unpooling_2d": partial(_spatial, grid, spatial_unpooling),
         "unpooling_nd": partial(_spatial, grid, spatial_unpooling),
         "upsampling_2d": partial(_spatial, grid, spatial_upsampling_2d),
@@ -111,6 +118,37 @@ def _average(
     if not keepdims:
         return y
     return reshape(y, [1 if i in averaged else n for i, n in enumerate(x.shape)])
+
+
+def _beside_array(
+    grid: SpatialGrid,
+    tracker: PlacementTracker,
+    function: Any,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    """A function of images and of an array for some of their axes.
+
+    That is the second argument; its first axis belongs to the axis of the images that
+    is the third one, if the function takes it, or to axis 1.
+    """
+    given = inspect.signature(function).bind(*args, **kwargs)
+    given.apply_defaults()
+    x, y, *axes = given.arguments.values()
+    if not hasattr(y, "shape") or tracker.placement_of(y) != REPLICATE:
+        return function(*args, **kwargs)
+    first = check_integer(function.__name__, "axis", axes[0]) if axes else 1
+    own = (1,) * first + tuple(y.shape) + (1,) * (x.ndim - first - y.ndim)
+    whole = (*x.shape[:2], *grid.whole_extents(function.__name__, x))
+    fits = len(own) == x.ndim and all(n in (1, m) for n, m in zip(own, whole))
+    if not fits or set(own[2:]) == {1}:
+        return function(*args, **kwargs)
+    with tracker.paused():
+        pixels = broadcast_to(reshape(y, own), own[:2] + whole[2:])
+        shard: Any = tracker.take_shard(pixels)
+        if axes:
+            return function(x, shard, 0)
+        return function(x, reshape(shard, shard.shape[1:]))
 
 
 def _pixelwise(
