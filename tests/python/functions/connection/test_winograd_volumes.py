@@ -139,3 +139,9 @@ def test_winograd_is_selected_for_large_layers():
     kernels.forget()
     in_renga(*operands(1, 32, 32, (8, 16, 16), (1, 1, 1)), (1, 1, 1))
     assert list(kernels.choices().values()) == ["winograd"] * 3
+
+
+def test_copied_weights_cost_more_than_few_pixels_gain():
+    kernels.forget()
+    in_renga(*operands(1, 512, 512, (1, 4, 4), (1, 1, 1)), (1, 1, 1))
+    assert list(kernels.choices().values()) == ["direct"] * 3

@@ -399,9 +399,11 @@ TileCost tile_cost(const Problem& problem) {
 
 // Computes whole groups of tiles. Transforms cost `image` per transformed element of an image and
 // `weight` per transformed element of a filter. In forward passes and input gradients of 3x3
-// kernels at stride 2, images cost twice as much (measured, as in docs/performance.md).
+// kernels at stride 2, images cost twice as much (measured, as in docs/performance.md). Before
+// images are written, the weights of volumes are copied slice by slice, at a cost of `copied` for
+// each; other algorithms copy gradients of weights, too.
 double cost(const Problem& problem) {
-  constexpr double weight = 5;
+  constexpr double weight = 5, copied = 25;
   const bool is_in_phases = is_strided(problem.window) && plane_extents(problem.W)[0] == 3;
   const double image = is_in_phases && problem.pass != Pass::weight_grad ? 28 : 14;
   const Array &y = problem.y, &W = problem.W;
@@ -416,8 +418,10 @@ double cost(const Problem& problem) {
   const auto channels = static_cast<double>((reads_y ? slices.count : 1) * W.shape(0) +
                                             (reads_x ? slices.count : 1) * W.shape(1));
   const auto pairs = static_cast<double>(slices.count * channel_pairs(problem));
+  const bool copies = has_volumes(W) && problem.pass != Pass::weight_grad;
   return static_cast<double>(tile.points) *
-         (tiles * (multiplication_cost(problem) * pairs + image * channels) + weight * pairs);
+             (tiles * (multiplication_cost(problem) * pairs + image * channels) + weight * pairs) +
+         (copies ? copied * static_cast<double>(W.size()) : 0);
 }
 
 void run(const Problem& problem, const Epilogue& epilogue) {
