@@ -25,6 +25,7 @@ from renga.functions import (
 from renga.initializers import get_initializer
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from renga.utils.extents import check_count, check_sizes
+from renga.utils.type_check import InvalidType
 
 _CONFIG = "{} argument is not supported anymore. Use renga.using_config"
 
@@ -139,16 +140,23 @@ class NStepRNNBase(ChainList):
             return self._without_steps(states, xs)
         # The function takes the longest sequence first, and arrays by step.
         order = numpy.argsort([-len(x) for x in xs], kind="stable").astype("i")
+        is_sorted = bool((order == numpy.arange(len(xs))).all())
         steps = transpose_sequence([xs[k] for k in order])
-        given = (
-            self.init_hx(xs) if h is None else permutate(h, order, axis=1)
-            for h in states
-        )
+        given = [self.init_hx(xs) if h is None else as_variable(h) for h in states]
+        for h in given:
+            if h.ndim == 3 and h.shape[1] != len(xs):
+                raise InvalidType(
+                    f"{type(self).__name__}: expected states of {len(xs)} sequences, "
+                    f"got shape {h.shape}"
+                )
+        if not is_sorted:
+            given = [permutate(h, order, axis=1) for h in given]
         results: Any = self.rnn(
             self.n_layers, self.dropout, *given, self.ws, self.bs, steps
         )
         *last, ys = results
-        last = [permutate(h, order, axis=1, inv=True) for h in last]
+        if not is_sorted:
+            last = [permutate(h, order, axis=1, inv=True) for h in last]
         outputs = list(transpose_sequence(ys))
         # Sequences of no steps are in none of them.
         nothing = get_item(outputs[0], slice(0, 0))

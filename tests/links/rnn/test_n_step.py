@@ -117,3 +117,37 @@ def test_gradients_of_states_go_past_sequences_of_no_steps():
     last, _ = link(h, [numpy.zeros((0, 3), "f")])
     renga.functions.sum(last * last).backward()
     numpy.testing.assert_allclose(h.grad, 2 * h.array)
+
+
+class CalledFunctions(renga.FunctionHook):
+    """Collects the names of functions."""
+
+    def __init__(self):
+        self.names = []
+
+    def forward_preprocess(self, function, inputs):
+        self.names.append(function.label)
+
+
+@pytest.mark.parametrize("lengths, are_sorted", [((3, 2, 2), True), ((2, 3, 2), False)])
+def test_states_of_sorted_sequences_stay_as_they_are(lengths, are_sorted):
+    link = L.NStepLSTM(1, 3, 2, 0.0)
+    xs = [rng.standard_normal((n, 3)).astype("f") for n in lengths]
+    hx, cx = rng.standard_normal((2, 1, 3, 2)).astype("f")
+    with CalledFunctions() as called:
+        hy, cy, _ = link(hx, cx, xs)
+    permutations = called.names.count("take")
+    assert permutations == (0 if are_sorted else 4)
+    for k in range(3):
+        h, c, _ = link(hx[:, k : k + 1], cx[:, k : k + 1], [xs[k]])
+        numpy.testing.assert_allclose(hy.array[:, k], h.array[:, 0], rtol=1e-5)
+        numpy.testing.assert_allclose(cy.array[:, k], c.array[:, 0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("lengths", [(3, 2), (2, 3)])
+def test_states_of_more_sequences_are_refused(lengths):
+    link = L.NStepGRU(1, 3, 2, 0.0)
+    xs = [numpy.zeros((n, 3), "f") for n in lengths]
+    expected = r"NStepGRU: expected states of 2 sequences, got shape \(1, 3, 2\)"
+    with pytest.raises(renga.utils.type_check.InvalidType, match=expected):
+        link(numpy.zeros((1, 3, 2), "f"), xs)
