@@ -86,8 +86,10 @@ def test_any_strides_in_and_out(ranks):
         assert np.isnan(y[1::2]).all()
 
 
-@pytest.mark.parametrize("channels", [3, 40])  # runs shorter and longer than a line
-@pytest.mark.parametrize("pixels", [7, 20_000])
+# Runs shorter and longer than a line; a few, and more than a piece of a message has.
+@pytest.mark.parametrize(
+    "channels, pixels", [(3, 7), (3, 20_000), (40, 7), (40, 7_000)]
+)
 def test_slices_of_channels_last_images(ranks, channels, pixels):
     """Blocks of channels of (pixels, ranks * channels), as they lie."""
 
