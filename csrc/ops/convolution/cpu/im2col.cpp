@@ -300,15 +300,40 @@ bool are_apart(const Problem& problem) {
   return stride == spatial_extents(problem.W) && dilate == axes && groups == 1;
 }
 
-// With AVX-512, oneDNN's gradients of large windows that do not overlap, such as the patches of a
-// vision Transformer, take up to twice as long; others have not been compared with these.
+// Whether oneDNN's gradients step over pixels: those of dilated windows at step 2, and of windows
+// at larger steps, whose weight gradients in volumes are as fast as others.
+bool step_over_pixels(const Problem& problem) {
+  const auto& [stride, pad, dilate, groups] = problem.window;
+  const bool is_volume = stride.size() > 2 && problem.pass == Pass::weight_grad;
+  for (int axis = 0; axis < stride.size(); ++axis) {
+    if ((stride[axis] > 2 && !is_volume) || (stride[axis] == 2 && dilate[axis] > 1)) return true;
+  }
+  return false;
+}
+
+// Whether a weight gradient has so few outputs that oneDNN's kernels leave vectors almost empty,
+// and inputs enough for products.
+bool has_few_outputs(const Problem& problem) {
+  constexpr std::int64_t kFew = 3, kFewestInputs = 96, kMostOffsets = 27;
+  const Array& W = problem.W;
+  return problem.pass == Pass::weight_grad && W.shape(0) <= kFew && W.shape(1) >= kFewestInputs &&
+         spatial_extents(W).product() <= kMostOffsets;
+}
+
+// With AVX-512, oneDNN takes up to three times as long for gradients of large windows that do not
+// overlap, such as the patches of a vision Transformer, and for those above; others were slower
+// this way or have not been compared.
 double cost(const Problem& problem) {
-  constexpr std::int64_t kFewestOutputs = 64;
-  const std::int64_t fewest_numbers = problem.pass == Pass::weight_grad ? 192 : 512;
+  constexpr std::int64_t kFewestNumbers = 64, kFewestOutputs = 64, kVector = 16;
+  const bool of_weights = problem.pass == Pass::weight_grad;
   const std::int64_t outputs = problem.W.shape(0), numbers = problem.W.size() / outputs;
+  const bool are_patches =
+      are_apart(problem) && numbers >= (of_weights ? 192 : 512) && outputs >= kFewestOutputs;
+  const bool are_slow = step_over_pixels(problem) && numbers >= kFewestNumbers &&
+                        (of_weights || (problem.W.shape(1) > kVector && outputs >= kVector));
   const bool is_faster = problem.pass != Pass::forward && simd::has_avx512() &&
-                         problem.arithmetic == Arithmetic::float32 && are_apart(problem) &&
-                         numbers >= fewest_numbers && outputs >= kFewestOutputs;
+                         problem.window.groups == 1 && problem.arithmetic == Arithmetic::float32 &&
+                         (are_patches || are_slow || has_few_outputs(problem));
   return is_faster ? no_cost(problem) : highest_cost(problem);
 }
 
