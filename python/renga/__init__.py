@@ -2,6 +2,7 @@
 
 from renga._runtime import before_core as _before_core  # isort: skip  # noqa: F401
 
+import contextlib
 import sys
 from typing import TYPE_CHECKING
 
@@ -177,5 +178,5 @@ sys.modules.update(
     }
 )
 
-_core.install_call_sites([__file__.removesuffix("__init__.py")])
+_core.install_call_sites([__file__.removesuffix("__init__.py"), contextlib.__file__])
 _core.finish_warm_up()

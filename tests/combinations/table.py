@@ -48,6 +48,11 @@ REFUSED = [
         "grad: expected a graph on one rank",
     ),
     Exceptional(
+        ("own hook of all gradients",),
+        PIPELINES,
+        "Pipeline: expected hooks of renga.optimizer_hooks",
+    ),
+    Exceptional(
         ("activation that the loss reads",),
         (
             *("channel", "channel, images", "channel, 3 ranks, transformers"),

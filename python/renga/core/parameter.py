@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
@@ -239,6 +240,10 @@ class Parameter(Variable):
     def whole_gradient(self, gradient: Variable) -> Variable:
         """The gradient of the full array; ``gradient`` is that of this part of it."""
         return gradient
+
+    def seen_whole(self) -> contextlib.AbstractContextManager[None]:
+        """A context in which array and gradient are the full ones."""
+        return contextlib.nullcontext()
 
     def as_operand(self) -> Variable:
         """The operand for an operation before which nothing gathers numbers."""

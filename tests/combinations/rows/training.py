@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy
 
 import renga
@@ -96,6 +98,46 @@ class ClippingLater(Clipping):
     def before(self, run, step):
         if step == 2:
             run.optimizer.add_hook(optimizer_hooks.GradientClipping(0.2))
+
+
+class OwnClipping(Row):
+    """A hook of the program clips the norm of all gradients."""
+
+    name = "own hook of all gradients"
+    traits = frozenset({"hooks", "own hook of all"})
+
+    def start(self, run):
+        run.optimizer.add_hook(clip_all)
+
+
+class OwnClippingOfEach(Row):
+    """A hook of the program clips the norm of each parameter's gradient."""
+
+    name = "own hook of each gradient"
+    traits = frozenset({"hooks"})
+
+    def start(self, run):
+        run.optimizer.add_hook(ClipEach())
+
+
+def clip_all(optimizer):
+    """Shortens the gradients to a norm of 0.2, and all values by a thousandth."""
+    params = list(optimizer.target.params())
+    squares = sum(float((param.grad**2).sum()) for param in params)
+    for param in params:
+        param.grad *= min(1.0, 0.2 / math.sqrt(squares))
+        param.array *= 0.999
+
+
+class ClipEach:
+    """Shortens each gradient to a norm of 0.1."""
+
+    name = "ClipEach"
+    call_for_each_param = True
+
+    def __call__(self, rule, param):
+        norm = math.sqrt(float((param.grad**2).sum()))
+        param.grad = param.grad * min(1.0, 0.1 / norm)
 
 
 class Penalty(Row):

@@ -23,6 +23,9 @@ class OneStage:
         """The parameters of this rank and of other stages."""
         return self.params()
 
+    def require_all_params(self, hook: str) -> None:
+        """Refuses a hook that reads all parameters where this rank has some of them."""
+
     def sum_over_stages(self, value: float) -> float:
         """The sum of the values of all stages."""
         return value

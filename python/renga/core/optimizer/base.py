@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Callable, TypeVar
 
 from renga.core.link import Link
@@ -9,7 +10,7 @@ from renga.core.link.parallel_models import (
     number_of_parallel_models,
     require_own_parts,
 )
-from renga.core.optimizer.hooks import Hookable
+from renga.core.optimizer.hooks import Hookable, call_for_param, knows_shards
 from renga.core.optimizer.loss_scaling import LossScaling
 from renga.core.serializer import AbstractSerializer, Deserializer
 
@@ -23,6 +24,11 @@ def check_optimizer(function: str, optimizer: object, argument: str = "") -> Non
         raise TypeError(
             f"{function}: expected an optimizer{place}, got {type(optimizer).__name__}"
         )
+
+
+def _sees_all(hook: Callable[..., object]) -> bool:
+    """Whether a hook of the program gets the optimizer, and all parameters of it."""
+    return not getattr(hook, "call_for_each_param", False) and not knows_shards(hook)
 
 
 class Optimizer(Hookable, LossScaling):
@@ -56,7 +62,17 @@ class Optimizer(Hookable, LossScaling):
     def add_hook(
         self, hook: Callable[..., object], name: str | None = None, timing: str = "auto"
     ) -> None:
-        """Adds a hook; RuntimeError before ``setup``, which removes all hooks."""
+        """Adds a hook to those of the target, which ``setup`` removes.
+
+        Raises:
+            RuntimeError: before ``setup``.
+            ValueError: a hook of the program reads all parameters at once, of which
+                this rank has those of some stages.
+        """
+        if self.target is not None and _sees_all(hook):
+            self.target.require_all_params(
+                getattr(hook, "__name__", type(hook).__name__)
+            )
         super().add_hook(hook, name, timing)
         self.require_target("add_hook")
 
@@ -103,13 +119,19 @@ class Optimizer(Hookable, LossScaling):
             self.call_hook(hook)
 
     def call_hook(self, hook: Callable[..., object]) -> None:
-        """Calls one hook, for each parameter if ``call_for_each_param``."""
+        """Calls one hook, for each parameter if ``call_for_each_param``.
+
+        Hooks of the program see whole parameters, also where ranks have shards.
+        """
         if not getattr(hook, "call_for_each_param", False):
-            hook(self)
+            with contextlib.ExitStack() as whole:
+                for param in self.target.params() if _sees_all(hook) else ():
+                    whole.enter_context(param.seen_whole())
+                hook(self)
             return
         for param in self.target.params_of_all_stages():
             if not param.is_meta:
-                hook(param.update_rule, param)
+                call_for_param(hook, param.update_rule, param)
             elif hasattr(hook, "skip"):  # of a stage that another rank has
                 hook.skip(param.update_rule, param)
 

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
+
+if TYPE_CHECKING:
+    from renga.core.parameter import Parameter
 
 _TIMINGS = ("pre", "post", "auto")
+
+
+def knows_shards(hook: Callable[..., object]) -> bool:
+    """Whether a hook is renga's own: of a parameter it may see one rank's shard."""
+    return str(getattr(hook, "__module__", "")).startswith("renga.")
+
+
+def call_for_param(hook: Callable[..., object], rule: object, param: Parameter) -> None:
+    """Calls a hook of one parameter, of which a hook of the program sees the whole."""
+    if knows_shards(hook):
+        hook(rule, param)
+        return
+    with param.seen_whole():
+        hook(rule, param)
 
 
 class Hookable:

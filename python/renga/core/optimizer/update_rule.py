@@ -11,7 +11,7 @@ import numpy
 
 from renga import _core
 from renga.core import backend
-from renga.core.optimizer.hooks import Hookable
+from renga.core.optimizer.hooks import Hookable, call_for_param
 from renga.core.optimizer.hyperparameter import Hyperparameter
 from renga.core.parameter import Parameter
 from renga.core.serializer import AbstractSerializer, Deserializer
@@ -159,10 +159,10 @@ class UpdateRule(Hookable):
         if param.is_initialized:
             self.prepare_state(param)
         for hook in self.update_hooks("pre").values():
-            hook(self, param)
+            call_for_param(hook, self, param)
         self.update_core(param)
         for hook in self.update_hooks("post").values():
-            hook(self, param)
+            call_for_param(hook, self, param)
 
     def prepare_state(self, param: Parameter) -> None:
         """Makes the state, or sends it to the device of the parameter."""

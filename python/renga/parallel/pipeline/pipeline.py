@@ -205,6 +205,19 @@ class Pipeline(Link):
         for param in self.params():
             param.cleargrad()
 
+    def require_all_params(self, hook: str) -> None:
+        """Refuses a hook of the program that reads all parameters at once.
+
+        Raises:
+            ValueError: this rank has the parameters of some stages.
+        """
+        if self.comm.size > 1:
+            raise ValueError(
+                "Pipeline: expected hooks of renga.optimizer_hooks, or with "
+                "call_for_each_param = True, as each rank has the parameters of its "
+                f"own stages, got {hook}"
+            )
+
     def sum_over_stages(self, value: float) -> float:
         """The sum of the ranks' values; every rank calls it.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -40,6 +41,32 @@ class Block(NamedTuple):
         return numpy.ix_(*[numpy.array(p, numpy.intp) for p in positions])
 
 
+class _Whole:
+    """What is seen in the place of a block's values and gradient within a context.
+
+    What is done to them is done to the block at its end. Every rank has to enter it.
+    """
+
+    array: Array
+    grad: Array | None
+
+    def __init__(self, param: ShardedParameter) -> None:
+        self._param = param
+
+    def __enter__(self) -> None:
+        param = self._param
+        grad = param.grad
+        self.array = param.full_array()
+        self.grad = None if grad is None else like(grad, param.whole(grad))
+        param.seen = self
+
+    def __exit__(self, *_: object) -> None:
+        param = self._param
+        param.seen = None
+        param.array[...] = param.part_of(self.array)
+        param.grad = None if self.grad is None else param.part_of(self.grad)
+
+
 class ShardedParameter(Parameter):
     """A parameter of which each rank of ``comm`` has a block.
 
@@ -59,6 +86,7 @@ class ShardedParameter(Parameter):
 
     blocks: tuple[Block, ...] = ()
     whole_shape: tuple[int, ...] | None = None
+    seen: _Whole | None = None
 
     def __init__(
         self,
@@ -103,7 +131,15 @@ class ShardedParameter(Parameter):
         else:
             self.grad = numpy.full_like(self.array, self._first_grad)
 
+    def _get_array(self) -> Any:
+        if self.seen is not None:
+            return self.seen.array
+        return Variable.array.fget(self)  # type: ignore[attr-defined]
+
     def _set_array(self, value: Any) -> None:
+        if self.seen is not None:
+            self.seen.array = value
+            return
         if self.is_initialized and isinstance(value, get_array_types()):
             value = self._part_of(value)
         Variable.array.fset(self, value)  # type: ignore[attr-defined]
@@ -159,7 +195,15 @@ class ShardedParameter(Parameter):
             return array
         return like(array, self.block_of(cuda.to_cpu(array)))
 
+    def _get_grad(self) -> Any:
+        if self.seen is not None:
+            return self.seen.grad
+        return Variable.grad.fget(self)  # type: ignore[attr-defined]
+
     def _set_grad(self, value: Any) -> None:
+        if self.seen is not None:
+            self.seen.grad = value
+            return
         if isinstance(value, get_array_types()):
             value = self._part_of(value)
         Variable.grad.fset(self, value)  # type: ignore[attr-defined]
@@ -169,14 +213,25 @@ class ShardedParameter(Parameter):
             return gradient
         return GatherBlocks(self).gathered(gradient)
 
+    def cleargrad(self) -> None:
+        """Clears the gradient."""
+        super().cleargrad()
+        if self.seen is not None:
+            self.seen.grad = None
+
+    def seen_whole(self) -> contextlib.AbstractContextManager[None]:
+        if self.shard_of is None or not self.is_initialized or self.seen is not None:
+            return super().seen_whole()
+        return _Whole(self)
+
     grad = property(
-        Variable.grad.fget,  # type: ignore[attr-defined]
+        _get_grad,
         _set_grad,
         doc="That of this rank's block. A whole array that is assigned is cut.",
     )
 
     array = property(
-        Variable.array.fget,  # type: ignore[attr-defined]
+        _get_array,
         _set_array,
         doc="This rank's block. A whole array that is assigned is cut.",
     )
@@ -186,9 +241,10 @@ class ShardedParameter(Parameter):
     def shape(self) -> tuple[int, ...]:
         """That of the block; for functions, which get the whole array, that of it."""
         own: tuple[int, ...] = Variable.shape.fget(self)  # type: ignore[attr-defined]
-        if self.whole_shape in (None, own) or not is_function_asking():
+        if self.whole_shape in (None, own):
             return own
-        return self.whole_shape
+        is_asked = self.seen is not None or is_function_asking()
+        return self.whole_shape if is_asked else own
 
     @property
     def size(self) -> int:
@@ -294,7 +350,7 @@ class ShardedParameter(Parameter):
 
         Every rank has to call it.
         """
-        if not self.is_divided:
+        if not self.is_divided or self.seen is not None:
             return value
         return float(self.comm.all_reduce(numpy.array([as_number(value)]))[0])
 
