@@ -137,6 +137,21 @@ class Kept(Row):
         return 0.1 * F.mean(model.kept**2)
 
 
+class Counted(Row):
+    """The model counts its calls in a persistent value."""
+
+    name = "persistent count of calls"
+
+    class Mixin:
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            self.add_persistent("count", 0)
+
+        def forward(self, x):
+            self.count += 1
+            return super().forward(x)
+
+
 class Lazy(Row):
     """Parameters get their shapes from the first batch."""
 

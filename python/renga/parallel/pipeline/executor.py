@@ -12,6 +12,7 @@ import numpy
 from renga.core.variable import Variable
 from renga.parallel.pipeline.batches import micro_batches, results
 from renga.parallel.pipeline.batches.link_states import MicroBatchStates
+from renga.parallel.pipeline.batches.persistent_numbers import PersistentNumbers
 from renga.parallel.pipeline.batches.reductions import EqualShares
 from renga.parallel.pipeline.batches.running_statistics import RunningStatistics
 from renga.parallel.pipeline.schedule import Action
@@ -56,6 +57,7 @@ class Executor:
         update: updates the parameters of this rank from their gradients, which come
             from so many samples; None for forward passes only.
         states: of the model's links.
+        numbers: persistent ones of the model's links.
         stages: how many stages this rank has.
         recompute: which micro-batches are computed again in their backward pass:
             ``none``, ``all`` or ``except_last``, all but the last of each batch.
@@ -69,6 +71,7 @@ class Executor:
         weights: Flush,
         update: Callable[[float | None], None] | None,
         states: MicroBatchStates,
+        numbers: PersistentNumbers,
         stages: int,
         recompute: str,
         deferred_batch_norm: bool,
@@ -78,6 +81,7 @@ class Executor:
         self._weights = weights
         self._update = update
         self._states = states
+        self._numbers = numbers
         self._recompute = recompute
         # Each stage has its own statistics.
         self._statistics: dict[int, RunningStatistics] = {}
@@ -100,6 +104,7 @@ class Executor:
         """Takes the micro-batches of a batch, with the numbers from ``first`` on."""
         for i, micro_batch in enumerate(batch, first):
             self._micro_batches[i] = micro_batch
+            self._numbers.begin(i)
         self._states.begin([micro_batch.size for micro_batch in batch])
         self._weights.begin_batch()
 
@@ -170,6 +175,7 @@ class Executor:
         with (
             self._deferring_statistics(stage, micro_batch),
             self._states.of_forward(stage),
+            self._numbers.of_pass(i),
         ):
             run.forward(micro_batch.program, micro_batch.inputs, recompute)
         if self._has_several_stages and i + 1 not in self._random_states:
@@ -224,7 +230,8 @@ class Executor:
         self._weights.before_backward(i, weights, last)
         micro_batch = self._micro_batches[i]
         self._last = micro_batch
-        run.recompute()
+        with self._numbers.of_pass(i, is_first=False):
+            run.recompute()
         run.backward(micro_batch.factor * (micro_batch.loss_scale or 1.0))
 
     def _complete_gradients(self, stage: int, i: int) -> None:
@@ -257,6 +264,7 @@ class Executor:
         self._micro_batches = {
             i: each for i, each in self._micro_batches.items() if i in pending
         }
+        self._numbers.end(pending)
         return weighted
 
 

@@ -23,6 +23,7 @@ from renga.parallel.pipeline import schedule, weights
 from renga.parallel.pipeline.agreement import COMPLETION, CallsOnTheWay
 from renga.parallel.pipeline.batches import micro_batches, results
 from renga.parallel.pipeline.batches.link_states import MicroBatchStates
+from renga.parallel.pipeline.batches.persistent_numbers import PersistentNumbers
 from renga.parallel.pipeline.batches.reductions import (
     RESULT,
     EqualShares,
@@ -85,6 +86,7 @@ class Runner:
         self._evaluation_messages = StageMessages(comm, n_stages)
         self._tracing = Tracing(comm)
         self._states = MicroBatchStates(model)
+        self._numbers = PersistentNumbers(model)
         self._optimizer: Any = None  # of the last batch
         self._programs = SeenPrograms()
         self.restart()
@@ -404,6 +406,7 @@ class Runner:
             versions,
             update,
             self._states,
+            self._numbers,
             self._n_stages // self._comm.size,
             self._options.recompute,
             self._options.deferred_batch_norm,

@@ -9,6 +9,7 @@ from typing import Any
 from renga.core.around_call import variables_in
 from renga.core.configuration import no_backprop_mode, using_config
 from renga.core.link import Link
+from renga.core.link.traces import without_traces
 from renga.core.types import Array
 from renga.parallel.groups import create_groups
 from renga.parallel.placement.shard_ranges import as_slice, shard_range
@@ -140,7 +141,8 @@ def _clusters(cluster: Cluster, count: int) -> tuple[Cluster, Cluster]:
 
 
 def _outputs(model: Link, inputs: Sequence[Any]) -> list[int]:
-    with no_backprop_mode(), using_config("train", False):
+    modes = no_backprop_mode(), using_config("train", False)
+    with modes[0], modes[1], without_traces(model):
         return [y.array.nbytes for y in variables_in(model(*inputs))]
 
 

@@ -1,0 +1,57 @@
+"""Persistent numbers of links, such as counts of calls, in several passes of a rank."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy
+
+from renga.core.link import Link
+from renga.core.link.own_values import own_persistent
+
+_Keys = tuple[int, str]  # the place of a link in the model, and a name
+
+
+class PersistentNumbers:
+    """Has a micro-batch change each persistent number once, as one pass does.
+
+    A rank with several stages runs the model's code for each of them, and again where
+    it recomputes. Only the first pass that changes a number counts.
+
+    Args:
+        model: whose links are looked at.
+    """
+
+    def __init__(self, model: Link) -> None:
+        self._links = list(model.links())
+        self._changed: dict[int, set[_Keys]] = {}  # by micro-batch
+
+    def begin(self, micro_batch: int) -> None:
+        """Begins a micro-batch, before its first pass."""
+        self._changed[micro_batch] = set()
+
+    @contextlib.contextmanager
+    def of_pass(self, micro_batch: int, is_first: bool = True) -> Iterator[None]:
+        """Around a pass; that of a recomputation is not the first of its stage."""
+        before = self._numbers()
+        yield
+        changed = self._changed[micro_batch]
+        for key, value in self._numbers().items():
+            if key in before and value is not before[key]:
+                if key in changed or not is_first:
+                    vars(self._links[key[0]])[key[1]] = before[key]
+                changed.add(key)
+
+    def end(self, pending: Iterable[int]) -> None:
+        """Forgets all micro-batches but those of which a pass follows."""
+        self._changed = {i: self._changed[i] for i in pending}
+
+    def _numbers(self) -> dict[_Keys, Any]:
+        return {
+            (i, name): value
+            for i, link in enumerate(self._links)
+            for name, value in own_persistent(link).items()
+            if isinstance(value, (int, float, numpy.generic))
+        }
