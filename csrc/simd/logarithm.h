@@ -38,8 +38,8 @@ template <class V>
     m = parts.m, exponent = parts.exponent;
   } else {
     constexpr std::int32_t root_of_half = 0x3f3504f3;
-    const BitsOf<V> k = (bits_of(normal) - root_of_half) >> 23;
-    m = from_bits<V>(bits_of(normal) - (k << 23));
+    const BitsOf<V> k = difference_of_bits<V>(bits_of(normal), BitsOf<V>{} + root_of_half) >> 23;
+    m = from_bits<V>(difference_of_bits<V>(bits_of(normal), k << 23));
     exponent = V(__builtin_convertvector(k, typename V::V));
   }
   const V f = m - V(1);

@@ -102,6 +102,14 @@ template <class D>
   return select(n > x, n - D(1), n);
 }
 
+// a - b; those of infinities and NaN wrap around.
+template <class D>
+[[gnu::always_inline]] inline BitsOf<D> difference_of_bits(const BitsOf<D>& a, const BitsOf<D>& b) {
+  using Lane = std::make_unsigned_t<std::decay_t<decltype(a[0])>>;
+  using Lanes [[gnu::vector_size(sizeof(BitsOf<D>))]] = Lane;
+  return reinterpret_cast<BitsOf<D>>(reinterpret_cast<Lanes>(a) - reinterpret_cast<Lanes>(b));
+}
+
 // m 2^exponent, where m is between the roots of 1/2 and of 2.
 template <class D>
 struct Mantissa {
@@ -111,8 +119,10 @@ struct Mantissa {
 template <class D>
 [[gnu::always_inline]] inline Mantissa<D> mantissa(const D& x) {
   constexpr std::int64_t bias = 1023, root_of_half = 0x3fe6a09e667f3bcd;
-  const BitsOf<D> k = (bits_of(x) - root_of_half + (bias << 52)) >> 52;  // and the bias
-  return {from_bits<D>(bits_of(x) - (k << 52) + (bias << 52)),
+  const BitsOf<D> least = BitsOf<D>{} + (root_of_half - (bias << 52));
+  const BitsOf<D> k = difference_of_bits<D>(bits_of(x), least) >> 52;  // and the bias
+  const BitsOf<D> one = BitsOf<D>{} + (bias << 52);
+  return {from_bits<D>(difference_of_bits<D>(bits_of(x), difference_of_bits<D>(k << 52, one))),
           from_bits<D>(k | 0x4330000000000000) - D(0x1p52 + bias)};
 }
 
