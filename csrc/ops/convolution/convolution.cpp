@@ -137,22 +137,18 @@ void for_each_group(std::int64_t samples, std::int64_t group, std::int64_t cost,
 // one, it is computed a few samples at a time: what it reads of them is still in the cache.
 class DeferredConvolution final : public DeferredParts {
  public:
-  DeferredConvolution(const Array& x, const Array& W, const Array& b, const Array& y,
-                      const Window& window, const Ref<PackedWeightCache>& cache)
-      : DeferredParts(y, {x, W}, y.shape(1)),
-        x_(x),
-        W_(W),
-        b_(b.defined() ? copy_of(b) : b),
-        window_(window),
-        cache_(cache) {}
-  DeferredConvolution(const Ref<const DeferredParts>& x, const Array& W, const Array& b,
-                      const Array& y, const Window& window, const Ref<PackedWeightCache>& cache)
-      : DeferredParts(y, x, W, y.shape(1)),
-        x_(x->array()),
-        W_(W),
-        b_(b.defined() ? copy_of(b) : b),
-        window_(window),
-        cache_(cache) {}
+  // What x is convolved with, and how.
+  struct Filters {
+    Array W, b;
+    Window window;
+    Ref<PackedWeightCache> cache;
+    Precision precision = compute_precision();
+  };
+
+  DeferredConvolution(const Array& x, const Filters& filters, const Array& y)
+      : DeferredParts(y, {x, filters.W}, y.shape(1)), x_(x), filters_(filters) {}
+  DeferredConvolution(const Ref<const DeferredParts>& x, const Filters& filters, const Array& y)
+      : DeferredParts(y, x, filters.W, y.shape(1)), x_(x->array()), filters_(filters) {}
 
   void compute_parts(const Array& y, std::int64_t first, const PartPass& pass) const override {
     const std::int64_t samples = y.shape(0), size = y.size() / samples, sample = first / size;
@@ -160,7 +156,7 @@ class DeferredConvolution final : public DeferredParts {
     if (source == nullptr) return convolve(slice_view(x_, 0, sample, samples), y, pass);
     // Some samples are a group of what follows.
     const std::int64_t group = samples == array().shape(0) ? group_size() : samples;
-    const std::int64_t cost = size * (W_.size() / W_.shape(0)) / 8;
+    const std::int64_t cost = size * (filters_.W.size() / filters_.W.shape(0)) / 8;
     for_each_group(samples, group, cost, [&](std::int64_t begin, std::int64_t end) {
       const Array like = slice_view(x_, 0, sample + begin, end - begin);
       const Array x = empty_channels_last(like, x_.shape(1), spatial_extents(x_));
@@ -181,23 +177,22 @@ class DeferredConvolution final : public DeferredParts {
   std::int64_t group_size() const {
     constexpr std::int64_t kCached = 1 << 20, kLeastPixels = 256;
     const std::int64_t samples = array().shape(0), pixels = array().size() / (samples * unit());
-    const std::int64_t bytes = std::max(kCached, W_.size() * W_.itemsize());
+    const std::int64_t bytes = std::max(kCached, filters_.W.size() * filters_.W.itemsize());
     const std::int64_t least = divide_up(kLeastPixels, pixels);
     const std::int64_t most = std::min(samples, std::max(bytes / sample_bytes(), least));
     return divide_up(samples, divide_up(samples, most));
   }
 
   void convolve(const Array& x, const Array& y, const PartPass& pass) const {
-    const SettingScope precision(&Settings::precision, precision_);
+    const auto& [W, b, window, cache, precision] = filters_;
+    const SettingScope scope(&Settings::precision, precision);
     convolution::compute(
-        {Pass::forward, x, W_, y, window_, cache_.get(), Arithmetic::float32, array().shape(0)},
-        {.bias = b_, .pass = pass});
+        {Pass::forward, x, W, y, window, cache.get(), Arithmetic::float32, array().shape(0)},
+        {.bias = b, .pass = pass});
   }
 
-  const Array x_, W_, b_;
-  const Window window_;
-  const Ref<PackedWeightCache> cache_;
-  const Precision precision_ = compute_precision();
+  const Array x_;
+  const Filters filters_;
 };
 
 // Whether there is no graph, and nothing writes to W before it is exposed.
@@ -227,13 +222,16 @@ Ref<const DeferredParts> pending_images(const Variable& x, const Variable& W, co
 Variable forward(const Variable& x, const Variable& W, const Bias& b, const Window& window,
                  const Dims& extents, const Ref<PackedWeightCache>& cache) {
   const Array y = empty_channels_last(x.metadata(), W.shape(0), extents);
-  if (may_defer(x, W, b, y, cache)) {
-    if (const Ref<const DeferredParts> source = pending_images(x, W, y)) {
-      const Variable result(y);
-      result.body()->defer(
-          make_ref<DeferredConvolution>(source, W.array(), array_of(b), y, window, cache));
-      return result;
-    }
+  const bool defers = may_defer(x, W, b, y, cache);
+  const auto deferred = [&](const auto& read) {
+    const Array bias = b ? copy_of(b->array()) : Array();
+    const Variable result(y);
+    result.body()->defer(make_ref<DeferredConvolution>(
+        read, DeferredConvolution::Filters{W.array(), bias, window, cache}, y));
+    return result;
+  };
+  if (defers) {
+    if (const Ref<const DeferredParts> source = pending_images(x, W, y)) return deferred(source);
   }
   const Problem problem{Pass::forward, x.array(), W.array(), y, window, cache.get()};
   const auto prefers_copy = convolution_kernels.on(x.device()).prefers_channels_last;
@@ -241,12 +239,7 @@ Variable forward(const Variable& x, const Variable& W, const Bias& b, const Wind
   const Array image =
       prefers_copy != nullptr && prefers_copy(problem) ? reordered(x.array()) : Array();
   const Array& read = image.defined() ? image : x.array();
-  if (may_defer(x, W, b, y, cache) && (image.defined() || is_internal(read))) {
-    const Variable result(y);
-    result.body()->defer(
-        make_ref<DeferredConvolution>(read, W.array(), array_of(b), y, window, cache));
-    return result;
-  }
+  if (defers && (image.defined() || is_internal(read))) return deferred(read);
   compute(problem.of(read, W.array(), y), {array_of(b)});
   auto vjp_x = [W, window, extents = extents_of(x)](const Variable& gy) {
     return input_grad(gy, W, {}, window, extents, packed_weight_cache(W, pixels_of(gy), true));
