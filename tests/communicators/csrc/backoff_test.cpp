@@ -45,8 +45,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 TEST_CASE("waiting ends when the time-out has passed, and lets transfers advance") {
   for (const bool interruptible : {false, true}) {
     FakeTransport transport;
-    Backoff backoff(transport, 0.05, interruptible);
     const auto start = std::chrono::steady_clock::now();
+    Backoff backoff(transport, 0.05, interruptible);
     int waits = 1;
     while (backoff.wait()) ++waits;
     CHECK(seconds_since(start) >= 0.05);
