@@ -74,6 +74,15 @@ class OwnMomentum(Row):
             param.update_rule.hyperparam.momentum = 0.5
 
 
+class WithoutGradient(Row):
+    """A parameter needs no gradient from the beginning."""
+
+    name = "parameter without gradient"
+
+    def build(self, model):
+        model.b.W.requires_grad = False
+
+
 class OwnHook(Row):
     """A parameter's update rule has a hook."""
 

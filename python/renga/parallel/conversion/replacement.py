@@ -55,6 +55,7 @@ class Replacer:
             if not reason:
                 new, cost = self.make(link), self.cost(link)
                 new.name = link.name
+                _leave_out_gradients(link, new)
             found.append(LinkReplacement(link, new, reason, cost))
         return found
 
@@ -77,6 +78,14 @@ class Replacer:
     def calls_of(self, link: Link) -> list[CalledLink]:
         """Those of a link."""
         return [call for call in self.calls if call.link is link]
+
+
+def _leave_out_gradients(link: Link, new: Link) -> None:
+    """Has parameters that need no gradient need none in what replaces their link."""
+    params = dict(new.namedparams())
+    for path, param in link.namedparams():
+        if path in params and not param.requires_grad:
+            params[path].requires_grad = False
 
 
 def copy_with_replacements(

@@ -92,7 +92,10 @@ class Flush:
     def _copies(self) -> Weights:
         with no_backprop_mode():
             copies = [(p, p.array.copy()) for p in self._params if p.is_initialized]
-            return {id(param): Variable(array) for param, array in copies}
+            return {
+                id(param): Variable(array, requires_grad=param.requires_grad)
+                for param, array in copies
+            }
 
 
 class Stash(Flush):
