@@ -152,6 +152,19 @@ class Counted(Row):
             return super().forward(x)
 
 
+class OwnAttribute(Row):
+    """The program gives a link an attribute, which the model reads."""
+
+    name = "attribute of a link"
+
+    def build(self, model):
+        model.a.factor = 1.5
+
+    class Mixin:
+        def middle(self, h):
+            return super().middle(h * self.a.factor)
+
+
 class Lazy(Row):
     """Parameters get their shapes from the first batch."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from renga.core.link import Link
-from renga.core.link.own_values import own_params
+from renga.core.link.own_values import own_params, own_persistent
 from renga.core.link.sharing_memory import share_arrays
 from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.parallel.forms import FORMS
@@ -56,6 +56,7 @@ class Replacer:
                 new, cost = self.make(link), self.cost(link)
                 new.name = link.name
                 _leave_out_gradients(link, new)
+                _take_attributes(link, new)
             found.append(LinkReplacement(link, new, reason, cost))
         return found
 
@@ -86,6 +87,14 @@ def _leave_out_gradients(link: Link, new: Link) -> None:
     for path, param in link.namedparams():
         if path in params and not param.requires_grad:
             params[path].requires_grad = False
+
+
+def _take_attributes(link: Link, new: Link) -> None:
+    """Gives what replaces a link the attributes that the program has given the link."""
+    known = {*own_params(link), *own_persistent(link)}
+    for name, value in vars(link).items():
+        if name not in known and name[0] != "_" and not hasattr(new, name):
+            vars(new)[name] = value
 
 
 def copy_with_replacements(

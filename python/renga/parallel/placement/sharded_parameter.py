@@ -44,27 +44,43 @@ class Block(NamedTuple):
 class _Whole:
     """What is seen in the place of a block's values and gradient within a context.
 
-    What is done to them is done to the block at its end. Every rank has to enter it.
+    What is done to them is done to the block at its end. They are gathered when they
+    are first read, which every rank has to do.
     """
-
-    array: Array
-    grad: Array | None
 
     def __init__(self, param: ShardedParameter) -> None:
         self._param = param
+        self._seen: dict[str, Array | None] = {}
 
     def __enter__(self) -> None:
-        param = self._param
-        grad = param.grad
-        self.array = param.full_array()
-        self.grad = None if grad is None else like(grad, param.whole(grad))
-        param.seen = self
+        self._param.seen = self
 
     def __exit__(self, *_: object) -> None:
         param = self._param
         param.seen = None
-        param.array[...] = param.part_of(self.array)
-        param.grad = None if self.grad is None else param.part_of(self.grad)
+        array = self._seen.get("array")
+        if array is not None:
+            param.array[...] = param.part_of(array)
+        if "grad" in self._seen:
+            grad = self._seen["grad"]
+            param.grad = None if grad is None else param.part_of(grad)
+
+    def get(self, name: str) -> Array | None:
+        """The whole ``array`` or ``grad``."""
+        if name not in self._seen:
+            param = self._param
+            param.seen = None
+            try:
+                own = getattr(param, name)
+                whole = None if own is None else like(own, param.whole(own))
+            finally:
+                param.seen = self
+            self._seen[name] = whole
+        return self._seen[name]
+
+    def set(self, name: str, value: Array | None) -> None:
+        """Replaces one of them."""
+        self._seen[name] = value
 
 
 class ShardedParameter(Parameter):
@@ -133,12 +149,12 @@ class ShardedParameter(Parameter):
 
     def _get_array(self) -> Any:
         if self.seen is not None:
-            return self.seen.array
+            return self.seen.get("array")
         return Variable.array.fget(self)  # type: ignore[attr-defined]
 
     def _set_array(self, value: Any) -> None:
         if self.seen is not None:
-            self.seen.array = value
+            self.seen.set("array", value)
             return
         if self.is_initialized and isinstance(value, get_array_types()):
             value = self._part_of(value)
@@ -197,12 +213,12 @@ class ShardedParameter(Parameter):
 
     def _get_grad(self) -> Any:
         if self.seen is not None:
-            return self.seen.grad
+            return self.seen.get("grad")
         return Variable.grad.fget(self)  # type: ignore[attr-defined]
 
     def _set_grad(self, value: Any) -> None:
         if self.seen is not None:
-            self.seen.grad = value
+            self.seen.set("grad", value)
             return
         if isinstance(value, get_array_types()):
             value = self._part_of(value)
@@ -217,7 +233,7 @@ class ShardedParameter(Parameter):
         """Clears the gradient."""
         super().cleargrad()
         if self.seen is not None:
-            self.seen.grad = None
+            self.seen.set("grad", None)
 
     def seen_whole(self) -> contextlib.AbstractContextManager[None]:
         if self.shard_of is None or not self.is_initialized or self.seen is not None:
