@@ -86,7 +86,6 @@ class Runner:
         self._evaluation_messages = StageMessages(comm, n_stages)
         self._tracing = Tracing(comm)
         self._states = MicroBatchStates(model)
-        self._numbers = PersistentNumbers(model)
         self._optimizer: Any = None  # of the last batch
         self._programs = SeenPrograms()
         self.restart()
@@ -406,7 +405,7 @@ class Runner:
             versions,
             update,
             self._states,
-            self._numbers,
+            PersistentNumbers(self._model),
             self._n_stages // self._comm.size,
             self._options.recompute,
             self._options.deferred_batch_norm,
