@@ -8,22 +8,19 @@ import renga.functions as F
 import renga.links as L
 from renga import _core
 from tests.catalogue import CASES
+from tests.threads import on_threads
 
 THREADS = (1, 2, 3)
 
 
 def with_threads(compute):
     """What ``compute`` returns with each number of threads: lists of arrays."""
-    before = _core.get_num_threads()
-    results = []
-    try:
-        for threads in THREADS:
-            _core.set_num_threads(threads)
-            np.random.seed(0)
-            results.append(compute())
-    finally:
-        _core.set_num_threads(before)
-    return results
+
+    def seeded():
+        np.random.seed(0)
+        return compute()
+
+    return on_threads(seeded, THREADS)
 
 
 def assert_same_bits(compute):

@@ -13,6 +13,7 @@ import renga.functions as F
 from renga import _core
 from renga._runtime.runtime_info import cpu
 from tests.rounding import as_bfloat16, rounded_to_bfloat16
+from tests.threads import on_threads
 
 
 @pytest.fixture(autouse=True)
@@ -103,15 +104,8 @@ def test_stacks_of_products(shape: tuple[int, ...], transb: bool) -> None:
     b = rng.standard_normal((count, n, k) if transb else (count, k, n), "f")
     left, right = as_multiplied(a), as_multiplied(b)
     expected = left @ (right.swapaxes(1, 2) if transb else right)
-    before = _core.get_num_threads()
-    results = []
-    try:
-        for threads in (1, 2, 3):
-            _core.set_num_threads(threads)
-            with renga.using_config("compute_precision", "medium"):
-                results.append(F.matmul(a, b, transb=transb).array)
-    finally:
-        _core.set_num_threads(before)
+    with renga.using_config("compute_precision", "medium"):
+        results = on_threads(lambda: F.matmul(a, b, transb=transb).array)
     scale = np.abs(expected).max()
     np.testing.assert_allclose(results[0], expected, rtol=0, atol=1e-6 * scale)
     for other in results[1:]:

@@ -11,6 +11,7 @@ import renga
 import renga.functions as F
 from renga import _core
 from tests.rounding import as_bfloat16, rounded_to_bfloat16
+from tests.threads import on_threads
 
 UNITS = ["portable", *(["amx"] if _core.tile_unit() == "amx" else [])]
 
@@ -81,14 +82,7 @@ def test_products_have_the_same_bits_on_any_number_of_threads(
     m, n, k = size
     rng = np.random.default_rng(m)
     a, b = rng.standard_normal((m, k), "f"), rng.standard_normal((k, n), "f")
-    before = _core.get_num_threads()
-    results = []
-    try:
-        for threads in (1, 2, 5):
-            _core.set_num_threads(threads)
-            results.append(F.matmul(a, b).array)
-    finally:
-        _core.set_num_threads(before)
+    results = on_threads(lambda: F.matmul(a, b).array, (1, 2, 5))
     for others in results[1:]:
         np.testing.assert_array_equal(results[0], others)
 
@@ -207,18 +201,15 @@ def test_all_passes_of_convolutions(case: str) -> None:
         x.array, W.array, lambda shape: drawn(rng, *shape), stride, pad, dilate, groups
     )
     convolve = F.convolution_2d if len(extents) == 2 else F.convolution_nd
-    before = _core.get_num_threads()
-    results = []
-    try:
-        for threads in (1, 3):
-            _core.set_num_threads(threads)
-            x.cleargrad(), W.cleargrad()
-            y = convolve(x, W, b, stride=stride, pad=pad, dilate=dilate, groups=groups)
-            y.grad = gy
-            y.backward()
-            results.append((y.array, x.grad, W.grad))
-    finally:
-        _core.set_num_threads(before)
+
+    def all_passes():
+        x.cleargrad(), W.cleargrad()
+        y = convolve(x, W, b, stride=stride, pad=pad, dilate=dilate, groups=groups)
+        y.grad = gy
+        y.backward()
+        return y.array, x.grad, W.grad
+
+    results = on_threads(all_passes, (1, 3))
     per_channel = b.reshape(-1, *[1] * len(extents))
     for found, expected in zip(results[0], (exact + per_channel, gx, gW)):
         assert_near(found, expected)

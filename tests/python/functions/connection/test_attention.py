@@ -7,6 +7,7 @@ import renga
 import renga.functions as F
 from renga import _core, memory
 from renga.utils.type_check import InvalidType
+from tests.threads import on_threads
 
 rng = numpy.random.default_rng(0)
 
@@ -161,13 +162,7 @@ def test_dropout_in_training():
 @pytest.mark.parametrize("sizes", [(1, 1, 300, 1200, 16, 16), (2, 2, 130, 90, 8, 40)])
 def test_the_same_bits_on_any_number_of_threads(sizes):
     arrays = draw("f", *sizes)
-    before, results = _core.get_num_threads(), []
-    try:
-        for threads in (1, 2, 3, 5):
-            _core.set_num_threads(threads)
-            results.append(differentiate(*arrays, is_causal=True))
-    finally:
-        _core.set_num_threads(before)
+    results = on_threads(lambda: differentiate(*arrays, is_causal=True), (1, 2, 3, 5))
     for others in zip(*results):
         for other in others[1:]:
             numpy.testing.assert_array_equal(others[0], other)

@@ -15,6 +15,7 @@ import pytest
 import renga
 import renga.functions as F
 import renga.links as L
+from tests.threads import on_threads
 
 EPS = 2e-5
 # Channels, outputs, kernel, stride, pad, groups, extent of the images.
@@ -347,14 +348,8 @@ def test_images_of_other_axes_some_after_others(axes, extent):
 
 @pytest.mark.parametrize("samples", [1, 2, 3, 8, 9])
 def test_some_images_after_others_on_threads(samples):
-    row, ys = Row("inverted residual", samples=samples), []
-    before = renga.get_num_threads()
-    try:
-        for threads in (1, 2, 3):
-            renga.set_num_threads(threads)
-            ys.append(row().array)
-    finally:
-        renga.set_num_threads(before)
+    row = Row("inverted residual", samples=samples)
+    ys = on_threads(lambda: row().array)
     np.testing.assert_allclose(ys[0], row.definition(), 1e-4, 1e-4)
     for y in ys[1:]:
         np.testing.assert_array_equal(y, ys[0])

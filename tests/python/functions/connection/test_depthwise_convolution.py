@@ -9,10 +9,10 @@ import pytest
 
 import renga
 import renga.functions as F
-from renga import _core
 from tests.links.cases import windows
 from tests.links.cases.algorithms import convolutions_by
 from tests.links.cases.windows import hold
+from tests.threads import on_threads
 
 # channels, kernel, stride, pad, dilate, extents
 CASES = [
@@ -98,19 +98,16 @@ def test_transposed_with_a_bias():
 def test_any_order_of_memory_and_number_of_threads():
     x, W, b = operands(48, (3, 3), (6, 21), batch=40)
     last = x.transpose(0, 2, 3, 1).copy().transpose(0, 3, 1, 2)
-    before = _core.get_num_threads()
-    results = []
-    try:
-        for threads in (1, 2, 3):
-            _core.set_num_threads(threads)
-            for images in (x, last):
-                filters = renga.Variable(W)
-                y = F.convolution_2d(images, filters, b, pad=1, groups=48)
-                y.grad = y.array
-                y.backward()
-                results.append((y.array, filters.grad))
-    finally:
-        _core.set_num_threads(before)
+
+    def value_and_gradient(images):
+        filters = renga.Variable(W)
+        y = F.convolution_2d(images, filters, b, pad=1, groups=48)
+        y.grad = y.array
+        y.backward()
+        return y.array, filters.grad
+
+    both = on_threads(lambda: [value_and_gradient(images) for images in (x, last)])
+    results = [each for pair in both for each in pair]
     hold(results[0][0], windows.convolution(*doubles(x, W, b), pad=1, groups=48))
     for y, gW in results[1:]:
         np.testing.assert_array_equal(y, results[0][0])
@@ -153,17 +150,15 @@ def test_several_filters_for_each_channel(kernel):
 
 def test_volumes_on_threads():
     x, W, _ = operands(48, (3, 3, 3), (6, 9, 21), batch=5)
-    before, results = _core.get_num_threads(), []
-    try:
-        for threads in (1, 2, 3):
-            _core.set_num_threads(threads)
-            images, filters = renga.Variable(channels_last(x)), renga.Variable(W)
-            y = F.convolution_nd(images, filters, pad=1, groups=48)
-            y.grad = y.array
-            y.backward()
-            results.append((y.array, images.grad, filters.grad))
-    finally:
-        _core.set_num_threads(before)
+
+    def all_passes():
+        images, filters = renga.Variable(channels_last(x)), renga.Variable(W)
+        y = F.convolution_nd(images, filters, pad=1, groups=48)
+        y.grad = y.array
+        y.backward()
+        return y.array, images.grad, filters.grad
+
+    results = on_threads(all_passes)
     for each in results[1:]:
         for a, b in zip(each, results[0]):
             np.testing.assert_array_equal(a, b)

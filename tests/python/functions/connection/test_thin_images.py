@@ -13,6 +13,7 @@ from renga import _core, kernels
 from tests.links.cases import windows
 from tests.links.cases.algorithms import convolutions_by
 from tests.links.cases.windows import hold
+from tests.threads import on_threads
 
 # channels, those of the result, kernel, stride, pad, dilate, extents
 CASES = [
@@ -80,14 +81,10 @@ def test_any_order_of_memory_and_number_of_threads():
     x, W, b = operands(64, 3, (3, 3), (6, 9), batch=40)
     last = x.transpose(0, 2, 3, 1).copy().transpose(0, 3, 1, 2)
     expected = windows.convolution(*(a.astype("d") for a in (x, W, b)), pad=1)
-    before = _core.get_num_threads()
-    results = []
-    try:
-        for threads in (1, 2, 3):
-            _core.set_num_threads(threads)
-            results += [F.convolution_2d(a, W, b, pad=1).array for a in (x, last)]
-    finally:
-        _core.set_num_threads(before)
+    both = on_threads(
+        lambda: [F.convolution_2d(a, W, b, pad=1).array for a in (x, last)]
+    )
+    results = [y for ys in both for y in ys]
     hold(results[0], expected)
     for other in results[1:]:
         np.testing.assert_array_equal(other, results[0])

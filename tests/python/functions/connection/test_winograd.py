@@ -9,6 +9,7 @@ import renga
 import renga.functions as F
 from renga import _core
 from tests.links.cases.algorithms import convolutions_by
+from tests.threads import on_threads
 
 # Root mean square of the error over that of the result.
 BOUND = 3e-6
@@ -149,15 +150,8 @@ def test_any_number_of_threads_computes_the_same_numbers(
     channels, filters, size, stride, ksize
 ):
     arrays = operands(24, channels, filters, (size, size), (1, 1), stride, ksize)
-    before = _core.get_num_threads()
-    try:
-        results = []
-        for threads in (1, 2, 3):
-            _core.set_num_threads(threads)
-            with convolutions_by("winograd"):
-                results.append(in_renga(*arrays, (1, 1), stride))
-    finally:
-        _core.set_num_threads(before)
+    with convolutions_by("winograd"):
+        results = on_threads(lambda: in_renga(*arrays, (1, 1), stride))
     for other in results[1:]:
         for a, b in zip(results[0], other):
             np.testing.assert_array_equal(a, b)

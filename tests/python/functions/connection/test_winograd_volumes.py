@@ -6,8 +6,9 @@ import pytest
 import renga
 import renga.functions as F
 import renga.links as L
-from renga import _core, kernels
+from renga import kernels
 from tests.links.cases.algorithms import convolutions_by
+from tests.threads import on_threads
 
 # Root mean square of the error over that of the result.
 BOUND = 3e-6
@@ -121,15 +122,8 @@ def test_bias_and_kept_weights():
 @pytest.mark.parametrize("channels, filters, size", [(32, 64, 16), (128, 256, 4)])
 def test_any_number_of_threads_computes_the_same_numbers(channels, filters, size):
     arrays = operands(4, channels, filters, (6, size, size), (1, 1, 1))
-    before = _core.get_num_threads()
-    try:
-        results = []
-        for threads in (1, 2, 3):
-            _core.set_num_threads(threads)
-            with convolutions_by("winograd"):
-                results.append(in_renga(*arrays, (1, 1, 1)))
-    finally:
-        _core.set_num_threads(before)
+    with convolutions_by("winograd"):
+        results = on_threads(lambda: in_renga(*arrays, (1, 1, 1)))
     for other in results[1:]:
         for a, b in zip(results[0], other):
             np.testing.assert_array_equal(a, b)
