@@ -3,6 +3,10 @@
 
 #include <omp.h>
 
+#include <cstdint>
+
+#include "devices/parallel.h"
+
 namespace renga {
 
 // oneDNN partitions its work, and with it the order of sums, by the number of threads. Where bits
@@ -22,5 +26,15 @@ class SingleThread {
  private:
   int previous_;
 };
+
+// Calls body(i) for each i in [0, n), each alone on one of the threads. `cost` is in elementary
+// operations per item.
+template <class Body>
+void for_each_alone(std::int64_t n, std::int64_t cost, const Body& body) {
+  parallel_for(n, cost, [&](std::int64_t begin, std::int64_t end) {
+    const SingleThread alone;
+    for (std::int64_t i = begin; i < end; ++i) body(i);
+  });
+}
 
 }  // namespace renga

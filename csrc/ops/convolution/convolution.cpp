@@ -127,10 +127,7 @@ void for_each_group(std::int64_t samples, std::int64_t group, std::int64_t cost,
     for (std::int64_t i = 0; i < groups; ++i) run(i);
     return;
   }
-  parallel_for(groups, group * cost, [&](std::int64_t begin, std::int64_t end) {
-    const SingleThread alone;
-    for (std::int64_t i = begin; i < end; ++i) run(i);
-  });
+  for_each_alone(groups, group * cost, run);
 }
 
 // A pending convolution, whose parts are whole pixels. With the computation of x, if it follows

@@ -39,25 +39,6 @@ def grad(
         TypeError: outputs or inputs are not a tuple or list.
         ValueError: there are more or fewer gradients than outputs or inputs.
     """
-    options = set_grad, retain_grad, enable_double_backprop, loss_scale
-    found = grad_of_shards(outputs, inputs, grad_outputs, grad_inputs, *options)
-    return [_whole(x, gx) for x, gx in zip(inputs, found)]
-
-
-def grad_of_shards(
-    outputs: Sequence[Variable],
-    inputs: Sequence[Variable],
-    grad_outputs: Sequence[Variable | None] | None = None,
-    grad_inputs: Sequence[Variable | None] | None = None,
-    set_grad: bool = False,
-    retain_grad: bool = False,
-    enable_double_backprop: bool = False,
-    loss_scale: float | None = None,
-) -> list[Variable]:
-    """What ``grad`` returns, but of this rank's shard of a parameter.
-
-    For the backward passes of functions, whose inputs are shards.
-    """
     given = (outputs, inputs, grad_outputs or (), grad_inputs or ())
     for name, value in zip(("outputs", "inputs", "grad_outputs", "grad_inputs"), given):
         if not isinstance(value, (tuple, list)):
@@ -67,7 +48,23 @@ def grad_of_shards(
     if grad_inputs is not None:
         _check_number("grad_inputs", grad_inputs, inputs)
     require_own_graph("grad")
-    return _core.grad(*given, set_grad, retain_grad, enable_double_backprop, loss_scale)
+    options = set_grad, retain_grad, enable_double_backprop, loss_scale
+    return [_whole(x, gx) for x, gx in zip(inputs, _core.grad(*given, *options))]
+
+
+def grad_of_shards(
+    outputs: Sequence[Variable],
+    inputs: Sequence[Variable],
+    grad_outputs: Sequence[Variable | None],
+    enable_double_backprop: bool = False,
+) -> list[Variable]:
+    """The gradients of ``inputs``, those of parameters of this rank's shards alone.
+
+    For the backward passes of functions, whose inputs are shards.
+    """
+    require_own_graph("grad")
+    options = False, False, enable_double_backprop, None
+    return _core.grad(outputs, inputs, grad_outputs, (), *options)
 
 
 def _whole(x: Any, gx: Variable | None) -> Any:

@@ -132,12 +132,9 @@ void for_each_block(const Problem& problem, std::int64_t extent, std::int64_t co
                     const Body& body) {
   const Array &gy = problem.y, &gW = problem.W;
   const std::int64_t cost = gy.size() / count * (gW.size() / gW.shape(0)) / 8;
-  parallel_for(count, cost, [&](std::int64_t first, std::int64_t last) {
-    const SingleThread alone;
-    for (std::int64_t i = first; i < last; ++i) {
-      const std::int64_t begin = i * extent / count;
-      body(i, begin, (i + 1) * extent / count - begin);
-    }
+  for_each_alone(count, cost, [&](std::int64_t i) {
+    const std::int64_t begin = i * extent / count;
+    body(i, begin, (i + 1) * extent / count - begin);
   });
 }
 
@@ -234,10 +231,7 @@ void for_each_convolved(const Problem& problem, std::int64_t count, const Body& 
     return;
   }
   const std::int64_t cost = problem.y.size() / count * (problem.W.size() / problem.W.shape(0)) / 8;
-  parallel_for(count, cost, [&](std::int64_t first, std::int64_t last) {
-    const SingleThread alone;
-    for (std::int64_t i = first; i < last; ++i) body(i);
-  });
+  for_each_alone(count, cost, body);
 }
 
 // A forward pass whose parts go through `pass` while they are in the cache: rows of pixels, or

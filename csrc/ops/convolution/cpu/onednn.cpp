@@ -233,14 +233,11 @@ void run_by_samples(const Plan& plan, const Array& input, const Array& W, const 
   const Array packed = packed_weights(plan, W, cache);
   const std::int64_t samples = input.shape(0);
   const std::int64_t cost = result.size() / samples * (W.size() / W.shape(0)) / 8;
-  parallel_for(samples, cost, [&](std::int64_t begin, std::int64_t end) {
-    const SingleThread alone;
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::array<void*, 3> data{slice_view(input, 0, i, 1).data(),
-                                      packed.defined() ? packed.data() : W.data(),
-                                      slice_view(result, 0, i, 1).data()};
-      plan.run(data, packed.defined() ? 1 : -1);
-    }
+  for_each_alone(samples, cost, [&](std::int64_t i) {
+    const std::array<void*, 3> data{slice_view(input, 0, i, 1).data(),
+                                    packed.defined() ? packed.data() : W.data(),
+                                    slice_view(result, 0, i, 1).data()};
+    plan.run(data, packed.defined() ? 1 : -1);
   });
 }
 

@@ -399,14 +399,16 @@ class Runner:
         update: Callable[[float | None], None] | None,
         messages: StageMessages,
     ) -> Executor:
+        own_stages = self._n_stages // self._comm.size
+        has_several_passes = own_stages > 1 or self._options.recompute != "none"
         return Executor(
             messages,
             self._tracing,
             versions,
             update,
             self._states,
-            PersistentNumbers(self._model),
-            self._n_stages // self._comm.size,
+            PersistentNumbers(self._model.links() if has_several_passes else ()),
+            own_stages,
             self._options.recompute,
             self._options.deferred_batch_norm,
         )

@@ -102,7 +102,7 @@ class ShardedParameter(Parameter):
 
     blocks: tuple[Block, ...] = ()
     whole_shape: tuple[int, ...] | None = None
-    seen: _Whole | None = None
+    seen: _Whole | None = None  # in a context of seen_whole()
 
     def __init__(
         self,

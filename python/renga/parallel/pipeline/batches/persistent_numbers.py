@@ -21,11 +21,11 @@ class PersistentNumbers:
     it recomputes. Only the first pass that changes a number counts.
 
     Args:
-        model: whose links are looked at.
+        links: those of the model; none where a micro-batch has one pass.
     """
 
-    def __init__(self, model: Link) -> None:
-        self._links = list(model.links())
+    def __init__(self, links: Iterable[Link]) -> None:
+        self._links = list(links)
         self._changed: dict[int, set[_Keys]] = {}  # by micro-batch
 
     def begin(self, micro_batch: int) -> None:
