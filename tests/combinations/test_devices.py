@@ -135,6 +135,7 @@ class OneDevice(StaticSteps, Column):
 
 
 REFUSED = {
+    "persistent count of calls": "it sets 'count'",
     "stateful recurrent link": "'h', which the call before has set",
     "two networks with two optimizers": "a variable that is not the chain's",
 }
