@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "devices/parallel.h"
 #include "devices/rounding.h"
@@ -161,6 +162,28 @@ void convert_to(bfloat16* to, const PackedLayout& y, const T* from, const Source
   });
 }
 
+// A line of `n` numbers, at most kEdge, and zeros.
+template <class T>
+[[gnu::always_inline]] inline WideHalves load_line(const T* from, std::int64_t n) {
+  if (n >= kEdge) return load_line(from, false);
+  alignas(64) T line[kEdge] = {};
+  std::copy_n(from, n, line);
+  return load_line(line, false);
+}
+
+// Two rows as pairs, by column.
+template <class T>
+[[gnu::always_inline]] inline void interleave(const T* first, const T* second, std::int64_t width,
+                                              bfloat16* to, const PackedLayout& y) {
+  for (std::int64_t column = 0; column < y.width; column += kEdge) {
+    const std::int64_t n = width - column;
+    const WideHalves a = load_line(first + column, n), b = load_line(second + column, n);
+    bfloat16* const panel = to + column / y.panel * y.step;
+    store_line<false>(in_turn<0>(a, b), panel);
+    if (column + kHalf < y.width) store_line<false>(in_turn<kHalf>(a, b), panel + y.step);
+  }
+}
+
 // Converts one number after another, for machines without instructions for bfloat16.
 template <class T>
 void convert_slowly(bfloat16* to, const PackedLayout& y, const T* from, const Source& x) {
@@ -188,5 +211,39 @@ void pack_bfloat16(const T* from, const PackedSource& x, bfloat16* to, const Pac
 }
 template void pack_bfloat16(const float*, const PackedSource&, bfloat16*, const PackedLayout&);
 template void pack_bfloat16(const bfloat16*, const PackedSource&, bfloat16*, const PackedLayout&);
+
+template <class T>
+void pack_pairs(std::span<const T* const> rows, std::int64_t width, bfloat16* to,
+                const PackedLayout& y, std::int64_t copy_step) {
+  const auto count = static_cast<std::int64_t>(rows.size());
+  const std::vector<T> zeros(static_cast<std::size_t>(width));
+  const auto row = [&](std::int64_t i) {
+    return i < count ? rows[static_cast<std::size_t>(i)] : zeros.data();
+  };
+  const auto visit = [&](const auto& pack) __attribute__((always_inline)) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t copy = i % 2;
+      if (copy > 0 && copy_step == 0) continue;
+      pack(row(i), row(i + 1), to + copy * copy_step + (i - copy) * y.panel);
+    }
+  };
+  if (simd::has_bfloat16_dot_product()) {
+    return simd::run_on_avx512_bfloat16([&](auto) __attribute__((always_inline)) {
+      visit([&](const T* first, const T* second, bfloat16* pairs)
+                __attribute__((always_inline)) { interleave(first, second, width, pairs, y); });
+    });
+  }
+  visit([&](const T* first, const T* second, bfloat16* pairs) {
+    for (std::int64_t c = 0; c < y.width; ++c) {
+      bfloat16* const pair = pair_at(y, pairs, 0, c);
+      pair[0] = bfloat16(c < width ? static_cast<float>(first[c]) : 0.f);
+      pair[1] = bfloat16(c < width ? static_cast<float>(second[c]) : 0.f);
+    }
+  });
+}
+template void pack_pairs(std::span<const float* const>, std::int64_t, bfloat16*,
+                         const PackedLayout&, std::int64_t);
+template void pack_pairs(std::span<const bfloat16* const>, std::int64_t, bfloat16*,
+                         const PackedLayout&, std::int64_t);
 
 }  // namespace renga

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "tensor/half.h"
 
@@ -31,5 +32,12 @@ struct PackedLayout {
 // Rounds a matrix of float or bfloat16 numbers into a layout, on all threads.
 template <class T>
 void pack_bfloat16(const T* from, const PackedSource& x, bfloat16* to, const PackedLayout& y);
+
+// Packs rows of `width` numbers along the depth of panels: those at even places and the ones after
+// them are pairs, and in a second copy, `copy_step` numbers further unless that is 0, those at odd
+// places. The depth of the layout is the number of rows, which is even.
+template <class T>
+void pack_pairs(std::span<const T* const> rows, std::int64_t width, bfloat16* to,
+                const PackedLayout& layout, std::int64_t copy_step);
 
 }  // namespace renga

@@ -111,6 +111,13 @@ struct Overlap {
   std::int64_t begin, end, first;
 };
 
+// From `begin` to before `end`.
+struct Range {
+  std::int64_t begin, end;
+
+  std::int64_t size() const { return end - begin; }
+};
+
 // A sample of the image, in its box.
 template <class Target, class T>
 [[gnu::always_inline]] inline void fill_box(const SourceImage<T>& image, const T* sample,
@@ -180,21 +187,49 @@ class SourceBoxes {
   template <class Target, class T>
   [[gnu::always_inline]] void fill(const SourceImage<T>& image, const T* sample,
                                    const Extents& begin, const Extents& count, bfloat16* to) const {
-    Box box{extents(count), {}, step_, channels_};
-    for (const Extents& remainder : remainders_) {
-      for (std::size_t i = 0; i < 3; ++i) {
-        box.offset[i] = first_[i] + remainder[i] + begin[i] * step_[i];
-      }
+    fill_part<Target>(image, sample, begin, extents(count), to);
+  }
+  // The positions from `begin` on of a sample's boxes, so many of each.
+  template <class Target, class T>
+  [[gnu::always_inline]] void fill_part(const SourceImage<T>& image, const T* sample,
+                                        const Extents& begin, const Extents& extents,
+                                        bfloat16* to) const {
+    for (const Box& box : boxes(begin, extents)) {
       fill_box<Target>(image, sample, box, to);
-      to += product(box.extents) * pixel_size();
+      to += product(extents) * pixel_size();
     }
   }
-
- private:
+  // The positions along an axis that show pixels of the image in any box for so many destination
+  // pixels; at least one.
+  Range inside(const Extents& count, const Extents& image, std::size_t axis) const {
+    Range range{kNone, 0};
+    for (const Box& box : boxes({}, extents(count))) {
+      const Overlap overlap(box, image, axis);
+      range.begin = std::min(range.begin, overlap.begin);
+      range.end = std::max(range.end, overlap.end);
+    }
+    return {range.begin, std::max(range.end, range.begin + 1)};
+  }
+  // The box of a tap, and the position in it of what the first destination pixel reads.
   struct Place {
     std::int64_t box;
     Extents shift;
   };
+  const Place& place(std::size_t tap) const { return places_[tap]; }
+  std::int64_t count() const { return static_cast<std::int64_t>(remainders_.size()); }
+
+ private:
+  std::vector<Box> boxes(const Extents& begin, const Extents& extents) const {
+    std::vector<Box> all;
+    for (const Extents& remainder : remainders_) {
+      Box& box = all.emplace_back(Box{extents, {}, step_, channels_});
+      for (std::size_t i = 0; i < 3; ++i) {
+        box.offset[i] = first_[i] + remainder[i] + begin[i] * step_[i];
+      }
+    }
+    return all;
+  }
+
   Extents step_, first_{kNone, kNone, kNone}, farthest_{};
   std::int64_t groups_, channels_;
   std::vector<Extents> remainders_;

@@ -25,8 +25,11 @@ class BySamples {
   std::int64_t items_at_once() const {
     const std::int64_t numbers = geometry_.groups * (product(geometry_.source) * x_channels_ +
                                                      product(geometry_.destination) * gy_channels_);
-    const std::int64_t most = kCachedOperands / (2 * numbers) / kTileDepth * kTileDepth;
-    return std::clamp<std::int64_t>(most, kTileDepth, round_up(geometry_.samples, kTileDepth));
+    const std::int64_t sums = geometry_.groups * x_channels_ * gy_channels_ * geometry_.taps();
+    const std::int64_t most =
+        items_packed_at_once(geometry_.samples, 2 * numbers, product(geometry_.destination), sums);
+    return std::clamp<std::int64_t>(most / kTileDepth * kTileDepth, kTileDepth,
+                                    round_up(geometry_.samples, kTileDepth));
   }
   const PackedOperands& packed() const { return packed_; }
 

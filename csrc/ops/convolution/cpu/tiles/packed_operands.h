@@ -22,6 +22,17 @@ struct PackedOperands {
   std::int64_t left_group_step, right_group_step;  // within an item
 };
 
+// So many of all items, of these bytes and this depth each, are packed at once as stay in the
+// second-level cache, or more where the sums would not stay there beside them: these are read and
+// written each time.
+inline std::int64_t items_packed_at_once(std::int64_t items, std::int64_t bytes, std::int64_t depth,
+                                         std::int64_t sums) {
+  constexpr std::int64_t kCachedSums = 1 << 17, kDepth = 1024;
+  const std::int64_t cached = kCachedOperands / bytes;
+  const std::int64_t deep = sums > kCachedSums ? divide_up(kDepth, depth) : 1;
+  return std::clamp<std::int64_t>(std::max(cached, deep), 1, items);
+}
+
 template <class T>
 struct Images {
   SourceImage<T> x, gy;

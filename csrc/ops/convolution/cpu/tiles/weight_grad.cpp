@@ -54,110 +54,119 @@ class PartsOfTerms {
   std::int64_t steps_ = 1, most_terms_ = 0, pieces_, terms_at_once_, length_, count_;
 };
 
-// The product of what is packed, for all elements of the filter, added to `sums` (group, tap, row,
-// column) or written there.
-void multiply(const PackedOperands& packed, const bfloat16* left, const bfloat16* right,
-              std::span<const std::vector<TileTerm>> terms, std::int64_t groups, bool accumulate,
-              float* sums) {
+// Weights (group, column, row, tap), without the padding of what is packed.
+struct Weights {
+  float* data;
+  std::int64_t columns, rows, taps;
+
+  std::int64_t column_step() const { return rows * taps; }
+  float* at(std::int64_t group, std::int64_t column, std::int64_t row) const {
+    return data + (group * columns + column) * column_step() + row * taps;
+  }
+};
+
+// Writes sums (block of rows, tap, row, column) of `rows` rows and `columns` columns as weights
+// from `to` on, or adds them. Vectors may read beyond the last row, up to a block of rows.
+template <class Target>
+[[gnu::always_inline]] inline void write_weights(const float* sums, std::int64_t rows,
+                                                 std::int64_t columns, const Weights& weights,
+                                                 bool accumulate, float* to) {
+  constexpr std::int64_t width = Target::width;
+  const std::int64_t taps = weights.taps, length = rows * taps;
+  std::int64_t row = 0, tap = 0;
+  for (std::int64_t i = 0; i < length; i += width) {
+    const std::int64_t count = std::min(width, length - i);
+    const float* lines[width];
+    for (std::int64_t k = 0; k < width; ++k) {
+      const std::int64_t block = row / kTileBlock * taps + tap;
+      lines[k] = sums + (block * kTileBlock + row % kTileBlock) * kTileBlock;
+      if (++tap == taps) tap = 0, ++row;
+    }
+    for (std::int64_t column = 0; column < columns; column += width) {
+      simd::Floats<Target> square[width];
+#pragma GCC unroll 16
+      for (std::int64_t k = 0; k < width; ++k) {
+        square[k] = simd::load_floats<Target>(lines[k] + column);
+      }
+      simd::transpose<Target>(square);
+      const std::int64_t used = std::min(width, columns - column);
+      float* at = to + column * weights.column_step() + i;
+#pragma GCC unroll 16
+      for (std::int64_t k = 0; k < width; ++k, at += weights.column_step()) {
+        if (k >= used) break;
+        if (count == width) {
+          if (accumulate) square[k] += simd::load_floats<Target>(at);
+          simd::store_floats<Target>(square[k], at);
+          continue;
+        }
+        for (std::int64_t j = 0; j < count; ++j) {
+          at[j] = accumulate ? at[j] + square[k][j] : square[k][j];
+        }
+      }
+    }
+  }
+}
+
+// So many blocks of rows of x are multiplied by a block of columns of gy after the other: they stay
+// in the second-level cache, and so do their sums. Fewer where threads would go without.
+std::int64_t row_blocks_at_once(std::int64_t blocks, std::int64_t bytes, std::int64_t taps,
+                                std::int64_t others) {
+  constexpr std::int64_t kCachedRows = 1 << 20, kSums = 32;
+  const std::int64_t each = divide_up(blocks * others, omp_get_max_threads());
+  const std::int64_t most =
+      std::max<std::int64_t>(1, std::min({kSums / taps, kCachedRows / bytes, blocks, each}));
+  return divide_up(blocks, divide_up(blocks, most));
+}
+
+// The product of what is packed, `items` items, for all elements of the filter, added to `weights`
+// or written there.
+void multiply(const PackedOperands& packed, std::int64_t items, const bfloat16* left,
+              const bfloat16* right, std::span<const std::vector<TileTerm>> terms,
+              std::int64_t groups, bool accumulate, const Weights& weights) {
   const std::int64_t row_blocks = divide_up(packed.rows, kTileBlock);
   const std::int64_t column_blocks = divide_up(packed.columns, kTileBlock);
   const auto taps = static_cast<std::int64_t>(terms.size());
-  const std::int64_t each = row_blocks * taps;  // blocks of sums of the same columns
-  const PartsOfTerms parts(terms, each);
-  // So many blocks of sums are computed part by part together. Whole ones go by rows instead.
-  constexpr std::int64_t kAtOnce = 32;
-  const bool by_parts = parts.count() > 1;
-  const std::int64_t cost = parts.steps() * kTileSize / 4;
-  parallel_for(groups * column_blocks * each, cost, [&](std::int64_t begin, std::int64_t end) {
-    const Array memory =
-        empty({std::min(kAtOnce, end - begin), kTileBlock * kTileBlock}, Dtype::float32);
-    auto* const blocks = reinterpret_cast<TileSums*>(memory.data());
+  const PartsOfTerms parts(terms, row_blocks * taps);
+  const std::int64_t row_bytes = 2 * items * packed.left_size / (groups * packed.rows);
+  const std::int64_t at_once =
+      row_blocks_at_once(row_blocks, kTileBlock * row_bytes, taps, groups * column_blocks);
+  const std::int64_t sets = divide_up(row_blocks, at_once);
+  const std::int64_t cost = at_once * taps * parts.steps() * kTileSize / 4;
+  parallel_for(groups * sets * column_blocks, cost, [&](std::int64_t begin, std::int64_t end) {
+    const Array memory = empty({(at_once + 1) * taps, kTileBlock * kTileBlock}, Dtype::float32);
+    auto* const sums = reinterpret_cast<TileSums*>(memory.data());
     simd::run_on_tiles([&](auto target, auto& tiles) __attribute__((always_inline)) {
-      for (std::int64_t first = begin; first < end;) {
-        const std::int64_t last =
-            by_parts ? std::min({end, first + kAtOnce, (first / each + 1) * each}) : first + 1;
-        const std::int64_t column = first / (by_parts ? each : taps) % column_blocks * kTileBlock;
-        const std::int64_t group = first / each / column_blocks;
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t column = i % column_blocks * kTileBlock;
         const std::int64_t columns = std::min(kTileBlock, packed.columns - column);
+        const std::int64_t first = i / column_blocks % sets * at_once * kTileBlock;
+        const std::int64_t last = std::min(packed.rows, first + at_once * kTileBlock);
+        const std::int64_t group = i / column_blocks / sets;
         const bfloat16* const left_group = left + group * packed.left_group_step;
         const bfloat16* const panel =
             right + group * packed.right_group_step + column / kTileEdge * packed.panel_step;
         for (std::int64_t part = 0; part < parts.count(); ++part) {
-          std::int64_t tap = first % taps;
-          std::int64_t row =
-              first / taps / (by_parts ? 1 : column_blocks) % row_blocks * kTileBlock;
-          for (std::int64_t i = first; i < last; ++i) {
-            const std::int64_t rows = std::min(kTileBlock, packed.rows - row);
+          TileSums* block = sums;
+          for (std::int64_t row = first; row < last; row += kTileBlock) {
+            const std::int64_t rows = std::min(kTileBlock, last - row);
             const TileOperands operands{left_group + row * packed.row_step, packed.row_step, panel,
                                         packed.panel_step};
-            TileSums& block = blocks[i - first];
-            parts.visit(
-                tap, part, [&](std::span<const TileTerm> used) __attribute__((always_inline)) {
-                  if (part > 0 && used.empty()) return;
-                  sum_products(tiles, operands, used, rows, columns, block, part > 0);
-                });
-            if (part + 1 == parts.count()) {
-              float* const to =
-                  sums + ((group * taps + tap) * packed.rows + row) * packed.columns + column;
-              for (std::int64_t k = 0; k < rows; ++k) {
-                write_sums<decltype(target)>(block.row(k), columns,
-                                             static_cast<const float*>(nullptr), accumulate, false,
-                                             to + k * packed.columns);
-              }
+            for (std::int64_t tap = 0; tap < taps; ++tap, ++block) {
+              parts.visit(
+                  tap, part, [&](std::span<const TileTerm> used) __attribute__((always_inline)) {
+                    if (part > 0 && used.empty()) return;
+                    sum_products(tiles, operands, used, rows, columns, *block, part > 0);
+                  });
             }
-            if (++tap == taps) tap = 0, row += kTileBlock;
           }
         }
-        first = last;
+        if (column >= weights.columns) continue;
+        write_weights<decltype(target)>(sums->numbers, std::min(last, weights.rows) - first,
+                                        std::min(columns, weights.columns - column), weights,
+                                        accumulate, weights.at(group, column, first));
       }
     });
   });
-}
-
-// Sums (tap, row, column) of a group as weights (column, row, tap).
-void write_weights(const float* sums, std::int64_t padded_rows, std::int64_t padded_columns,
-                   std::int64_t rows, std::int64_t columns, std::int64_t taps, float* weights) {
-  constexpr std::int64_t edge = 16;
-  const std::int64_t plane = padded_rows * padded_columns;
-  parallel_for(divide_up(columns, edge), edge * rows * taps,
-               [&](std::int64_t begin, std::int64_t end) {
-                 simd::dispatch_for<float>([&](auto target) __attribute__((always_inline)) {
-                   using Target = decltype(target);
-                   constexpr std::int64_t width = Target::width;
-                   for (std::int64_t block = begin * edge; block < std::min(columns, end * edge);
-                        block += width) {
-                     const std::int64_t count = std::min(width, columns - block);
-                     for (std::int64_t row = 0; row < rows; ++row) {
-                       for (std::int64_t t = 0; t < taps; t += width) {
-                         const std::int64_t length = std::min(width, taps - t);
-                         simd::Floats<Target> square[width];
-                         const float* from = sums + t * plane + row * padded_columns + block;
-#pragma GCC unroll 16
-                         for (std::int64_t k = 0; k < width; ++k) {
-                           square[k] = simd::load_floats<Target>(from);
-                           if (k + 1 < length) from += plane;
-                         }
-                         simd::transpose<Target>(square);
-                         float* const to = weights + (block * rows + row) * taps + t;
-                         // Vectors may reach beyond their numbers into those of the same column
-                         // that follow.
-                         if ((rows - row) * taps - t >= width) {
-#pragma GCC unroll 16
-                           for (std::int64_t k = 0; k < width; ++k) {
-                             if (k < count)
-                               simd::store_floats<Target>(square[k], to + k * rows * taps);
-                           }
-                         } else {
-                           for (std::int64_t k = 0; k < count; ++k) {
-                             std::memcpy(to + k * rows * taps, &square[k],
-                                         static_cast<std::size_t>(length) * sizeof(float));
-                           }
-                         }
-                       }
-                     }
-                   }
-                 });
-               });
 }
 
 template <class Method>
@@ -167,30 +176,22 @@ void run(const Method& method, const Geometry& geometry, std::int64_t packed_ite
   const Array left = empty({packed_items * packed.left_size + kTileSize}, Dtype::bfloat16);
   const Array right = empty({packed_items * packed.right_size + kTileSize}, Dtype::bfloat16);
   std::vector<std::vector<TileTerm>> terms = method.terms(1);
-  const std::int64_t group_sums =
-      static_cast<std::int64_t>(terms.size()) * packed.rows * packed.columns;
-  const Array sums = empty({geometry.groups * group_sums}, Dtype::float32);
+  // Elements of the filter that are gathered are rows, before the channels.
+  const std::int64_t inputs = geometry.source_channels, outputs = geometry.destination_channels;
+  const auto taps = static_cast<std::int64_t>(terms.size()), gathered = geometry.taps() / taps;
+  const Array sums = gathered > 1 ? empty({outputs, gathered, inputs}, Dtype::float32) : weights;
   std::int64_t last_count = 0;
   for (std::int64_t begin = 0; begin < method.items(); begin += method.items_at_once()) {
     const std::int64_t count = std::min(method.items_at_once(), method.items() - begin);
     if (count != last_count) terms = method.terms(count);
     last_count = count;
     method.pack(begin, count, left.as<bfloat16>(), right.as<bfloat16>());
-    multiply(packed, left.as<bfloat16>(), right.as<bfloat16>(), terms, geometry.groups, begin > 0,
-             sums.as<float>());
+    multiply(packed, std::min(count, packed_items), left.as<bfloat16>(), right.as<bfloat16>(),
+             terms, geometry.groups, begin > 0,
+             {sums.as<float>(), outputs, gathered * inputs, taps});
   }
-  const std::int64_t taps = geometry.taps(), groups = geometry.groups;
-  const std::int64_t inputs = geometry.source_channels, outputs = geometry.destination_channels;
-  if (taps == 1) {
-    const Array all = reshape_view(sums, {groups, packed.rows, packed.columns});
-    const Array used = slice_view(slice_view(all, 1, 0, inputs), 2, 0, outputs);
-    return copy(transpose_view(used, {0, 2, 1}), reshape_view(weights, {groups, outputs, inputs}));
-  }
-  // Rows of elements of the filter that are gathered follow each other without padding.
-  const std::int64_t rows = terms.size() == 1 ? inputs : packed.rows;
-  for (std::int64_t g = 0; g < groups; ++g) {
-    write_weights(sums.as<float>() + g * group_sums, rows, packed.columns, inputs, outputs, taps,
-                  weights.as<float>() + g * outputs * inputs * taps);
+  if (gathered > 1) {
+    copy(transpose_view(sums, {0, 2, 1}), reshape_view(weights, {outputs, inputs, gathered}));
   }
 }
 
