@@ -19,6 +19,7 @@ from renga.functions import fixed_batch_normalization
 from renga.initializers import with_dtype
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.channel.link import (
+    CallPlacement,
     LinkChoice,
     batch_ranges,
     channel_placement,
@@ -65,6 +66,8 @@ class ParallelBatchNormalization(BatchNormalization):
     Raises:
         ValueError: a layout is unknown.
     """
+
+    _source, _target = CallPlacement(), CallPlacement()
 
     def __init__(
         self,

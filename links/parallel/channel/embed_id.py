@@ -9,7 +9,12 @@ from renga.core.variable import Variable
 from renga.functions import embed_id
 from renga.initializers import Normal, get_initializer
 from renga.links.connection.embed_id import EmbedID
-from renga.links.parallel.channel.link import LinkChoice, channel_placement, values_of
+from renga.links.parallel.channel.link import (
+    CallPlacement,
+    LinkChoice,
+    channel_placement,
+    values_of,
+)
 from renga.links.parallel.forms import parallel_form
 from renga.parallel.placement import REPLICATE, Shard
 from renga.parallel.placement.shard_ranges import shard_ranges, sizes_of
@@ -37,6 +42,7 @@ class ParallelEmbedID(Link):
     """
 
     W: ShardedParameter
+    _target = CallPlacement()
 
     def __init__(
         self,

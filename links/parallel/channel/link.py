@@ -11,6 +11,7 @@ from renga.core.link import Link
 from renga.core.parameter import Parameter
 from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.core.variable import Variable
+from renga.functions.util.recomputation import remembered
 from renga.initializers import Constant
 from renga.links.parallel.channel.cost_model import LayerSize, cheapest_grid
 from renga.links.parallel.channel.overlap import number_of_chunks, run
@@ -26,6 +27,7 @@ from renga.parallel.placement import (
     BATCH,
     CHANNEL,
     LAYOUTS,
+    REPLICATE,
     Placement,
 )
 from renga.parallel.placement.shard_ranges import (
@@ -34,6 +36,7 @@ from renga.parallel.placement.shard_ranges import (
     sizes_of,
 )
 from renga.parallel.placement.sharded_parameter import Block, ShardedParameter
+from renga.parallel.placement.tracker import is_called_by_program
 from renga.parallel.placement.whole_reads import reads_own_shards
 from renga.parallel.redistribute import Redistribution, all_gather_size
 from renga.parallel.redistribute.cost import StepCost
@@ -54,6 +57,27 @@ class LinkChoice(NamedTuple):
 def values_of(param: Parameter | None) -> Constant | None:
     """An initializer that gives the values of a parameter; None for none."""
     return None if param is None else Constant(param.array, param.dtype)
+
+
+class CallPlacement:
+    """The placement of what a link takes or gives when its model calls it.
+
+    A program may call a link of a parallel model itself, such as in its loss function:
+    then the link takes and gives whole arrays.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, link: Any, owner: type) -> Placement:
+        is_of_model = link.parallel_run is not None
+        if is_of_model and remembered(lambda: is_called_by_program(link)):
+            return REPLICATE
+        placement: Placement = vars(link)[self._name]
+        return placement
+
+    def __set__(self, link: Link, placement: Placement) -> None:
+        vars(link)[self._name] = placement
 
 
 _CHANNEL_LAYOUTS = ("replicated", "channel", "batch")
@@ -125,6 +149,7 @@ class ChannelLink(Link):
     W: Any
     b: Any = None
     comm: Communicator
+    _source, _target = CallPlacement(), CallPlacement()
     # The axes of W that count inputs and outputs.
     _in_axis, _out_axis = 1, 0
     # None, as the cost, until the number of inputs is known.

@@ -9,7 +9,11 @@ from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable, as_array
 from renga.functions import embed_id, linear
 from renga.links.connection.embed_id import EmbedID
-from renga.links.parallel.channel.link import channel_placement, values_of
+from renga.links.parallel.channel.link import (
+    CallPlacement,
+    channel_placement,
+    values_of,
+)
 from renga.parallel.placement import (
     PARTIAL,
     REPLICATE,
@@ -50,6 +54,7 @@ class ParallelVocabEmbedID(EmbedID):
 
     algorithm = "vocabulary"
     input_layout = output_layout = "replicated"
+    _attend_target = CallPlacement()
 
     def __init__(
         self,

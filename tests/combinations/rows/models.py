@@ -123,6 +123,16 @@ class InTheLoss(Row):
         return 0.1 * F.sum(model.b.W**2)
 
 
+class CalledByLoss(Row):
+    """The loss function calls links of the model itself, beside the model."""
+
+    name = "links that the loss function calls"
+
+    def penalty(self, model, x):
+        h = model.call(getattr(model, next(iter(model.sizes))), x)
+        return 0.1 * (F.mean(h**2) + F.mean(model.middle(F.tanh(h)) ** 2))
+
+
 class Kept(Row):
     """A link keeps an activation, which the loss reads."""
 

@@ -7,9 +7,11 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga.communicators import local
+from renga.links.parallel.channel.link import LinkChoice
+from renga.parallel.channel.strategy import ChannelStrategy
 from renga.parallel.conversion.replacement import copy_with_replacements
 from renga.parallel.samples.stacked_steps import stacked_steps
-from renga.parallel.samples.strategy import SampleRun
+from renga.parallel.samples.strategy import SampleRun, SampleStrategy
 from renga.utils.type_check import InvalidType
 
 
@@ -229,3 +231,54 @@ def test_models_whose_samples_cannot_be_split(model, reason):
         stacked_steps(model, (numbers(5, 3, 4),), 2)
     with pytest.raises(ValueError, match="expected 6 samples or more, got 5"):
         stacked_steps(model, (numbers(5, 3, 4),), 6)
+
+
+class TwoLinks(renga.Chain):
+    """Links between which each rank of a group has some channels."""
+
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.first = L.Linear(4, 6, initialW=numbers(6, 4))
+            self.second = L.Linear(6, 4, initialW=numbers(4, 6))
+
+    def forward(self, x):
+        return self.second(F.tanh(self.first(x)))
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_links_that_a_program_calls_take_and_give_whole_arrays(ranks):
+    x = numbers(6, 4)
+
+    def results(model):
+        h = model.first(x)
+        y = model.second(h)
+        (F.sum(h**2) + F.sum(y**2)).backward()
+        return [h.array, y.array, *(p.grad for _, p in sorted(model.namedparams()))]
+
+    def act(comm):
+        choices = {
+            "/first": LinkChoice(("replicated", "channel")),
+            "/second": LinkChoice(("channel", "replicated")),
+        }
+        strategy = ChannelStrategy(choices)
+        if ranks == 4:
+            strategy = SampleStrategy(strategy, 2, (False,))
+        serial = TwoLinks()
+        found, run = strategy.divide(serial, comm, (x,))
+        new = {id(each.link): each.replacement for each in found}
+        model = copy_with_replacements(serial, new, run.class_of)
+        model(x)  # with shards of channels in between
+        h, y, *grads = results(model)
+        params = [param for _, param in sorted(model.namedparams())]
+        return h, y, *map(whole, params, grads)
+
+    expected = results(TwoLinks())
+    for found in local.run(act, ranks=ranks):
+        for own, of_one_process in zip(found, expected):
+            np.testing.assert_allclose(own, of_one_process, 1e-5, 1e-5)
+
+
+def whole(param, grad):
+    is_shard = getattr(param, "shard_of", None) is not None
+    return param.whole(grad) if is_shard else grad

@@ -28,13 +28,18 @@ class PlacementTracker:
 
     Args:
         take_shard: returns this rank's shard of a replicated array.
+        called: the link that the program has called, where that is told.
     """
 
     def __init__(
-        self, take_shard: Callable[[ArrayLike], object], sharded: Placement = SPATIAL
+        self,
+        take_shard: Callable[[ArrayLike], object],
+        sharded: Placement = SPATIAL,
+        called: object = None,
     ) -> None:
         self.take_shard = take_shard
         self.sharded = sharded
+        self.called = called
         # The variables are kept with the placements, so that their ids are not reused.
         self._recorded: dict[int, tuple[Any, Placement]] = {}
         self._uniform: dict[int, Any] = {}
@@ -108,6 +113,11 @@ def tracking(tracker: PlacementTracker) -> Iterator[None]:
 def current_tracker() -> PlacementTracker | None:
     """This thread's tracker; None where no tracked model runs."""
     return _thread.tracker
+
+
+def is_called_by_program(link: object) -> bool:
+    """Whether a link of a tracked model runs because the program has called it."""
+    return _thread.tracker is None or _thread.tracker.called is link
 
 
 def is_replicated(x: Variable) -> bool:

@@ -109,7 +109,8 @@ class SampleRun(ParallelRun):
                 lambda y: self._gathered(name, y, sizes, next(stacked, False)), result
             )
 
-        with tracking(PlacementTracker(lambda x: x)), summing_gradients(data, model):
+        tracker = PlacementTracker(lambda x: x, called=model)
+        with tracking(tracker), summing_gradients(data, model):
             yield args, kwargs, gather
 
     def _gathered(
