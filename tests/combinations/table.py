@@ -76,7 +76,9 @@ REFUSED = [
         "expected the same parameters on all ranks until 2 batches are accumulated",
     ),
     Exceptional(
-        ("mixed16*",), ("Hogwild",), "expected parameters in float32 or float64"
+        ("mixed16*", "save and resume, float16*"),
+        ("Hogwild",),
+        "expected parameters in float32 or float64",
     ),
     Exceptional(
         ("gradients added up over updates",),

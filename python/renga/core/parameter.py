@@ -99,6 +99,13 @@ class Parameter(Variable):
         self._copies.add(clone)
         return clone
 
+    def with_array(self, array: Array | None) -> Parameter:
+        """A parameter of this one's kind, with its attributes and another array."""
+        new: Parameter = type(self).__new__(type(self))
+        Variable.__init__(new, array, name=self.name)
+        vars(new).update(vars(self), _copies=None)
+        return new
+
     def _set_array(self, array: Any) -> None:
         _own_array.fset(self, array)
         for copied in () if self._copies is None else self._copies.alive():

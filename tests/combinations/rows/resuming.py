@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy
+
 from tests.combinations.row import STEPS, Row
 
 
@@ -52,6 +54,21 @@ class ResumedFrozen(Resumed):
     def start(self, run):
         for param in run.params("/a/"):
             param.update_rule.enabled = False
+
+
+class ResumedFloat16(Resumed):
+    """Parameters of float16 are updated through float32 copies, which are saved."""
+
+    name = "save and resume, float16 updated in float32"
+    dtype = numpy.float16
+    tolerance = 2e-2
+
+    def start(self, run):
+        run.optimizer.use_fp32_update()
+
+    def data(self, network, step, samples):
+        x, t = super().data(network, step, samples)
+        return x.astype(numpy.float16), t.astype(numpy.float16)
 
 
 class ResumedAdam(Resumed):

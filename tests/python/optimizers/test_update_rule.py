@@ -104,6 +104,33 @@ def test_fp32_update_keeps_what_float16_would_lose():
     numpy.testing.assert_array_equal(param.array, 1)
 
 
+class OfRanks(Parameter):
+    """A parameter that cannot be made without the number of its ranks."""
+
+    def __init__(self, ranks, array):
+        super().__init__(array)
+        self.ranks = ranks
+
+
+def test_hooks_see_the_kind_of_parameter_that_is_updated_in_fp32():
+    seen = []
+    rule, param = optimizers.SGD(lr=1.0).create_update_rule(), make_param("f2")
+    param = OfRanks(3, param.array)
+    param.update_rule = rule
+    rule.use_fp32_update()
+    rule.add_hook(lambda rule, p: seen.append(p), name="see")
+    for _ in range(2):
+        param.grad = numpy.full(2, 0.25, "f2")
+        rule.update(param)
+        rule.set_values(rule.get_values())  # as if they were loaded
+    for master in seen:
+        assert (type(master), master.ranks) == (OfRanks, 3)
+        assert master.update_rule is rule
+        assert master.dtype == numpy.float32
+    numpy.testing.assert_array_equal(param.array, [0.5, 0.5])
+    assert param.dtype == numpy.float16
+
+
 def test_fp32_update_does_not_affect_other_dtypes():
     rule, param = optimizers.SGD(lr=1.0).create_update_rule(), make_param("f8")
     rule.use_fp32_update()

@@ -170,7 +170,7 @@ class GradientMethod(Optimizer):
         self._use_fp32_update = flag
         if self.target is None:
             return
-        for param in self.target.params():
+        for param in self.target.params_of_all_stages():
             if param.update_rule is not None:
                 param.update_rule.use_fp32_update(flag)
 

@@ -177,11 +177,13 @@ class UpdateRule(Hookable):
 
     def _update_in_fp32(self, param: Any) -> None:
         master = self._fp32_param
-        if master is None:
-            master = type(param)(name=param.name)
+        if not isinstance(master, Parameter):  # there is none, or a loaded array
+            array = None if master is None else master.array
             if param.is_initialized:
-                master.array = param.array.astype(numpy.float32)
-                self._fp32_param = master
+                array = param.array.astype(numpy.float32) if array is None else array
+                master = self._fp32_param = param.with_array(array)
+            else:
+                master = param.with_array(array)
         master.to_device(param.device)
         # Divides by the loss scale in float32: small gradients would vanish in float16.
         grad = param.grad
