@@ -81,6 +81,11 @@ REFUSED = [
         "expected parameters in float32 or float64",
     ),
     Exceptional(
+        ("weight standardization, later",),
+        ("channel*", "grid, data and channel", "grid, sharded states and channel"),
+        "WeightStandardization: expected a link whose weight every rank has",
+    ),
+    Exceptional(
         ("gradients added up over updates",),
         ("double buffering", "shard=*", "grid, sharded*", "parameter server*"),
         "update: expected gradients that were cleared",

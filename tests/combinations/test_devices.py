@@ -139,8 +139,12 @@ REFUSED = {
     "stateful recurrent link": "'h', which the call before has set",
     "two networks with two optimizers": "a variable that is not the chain's",
 }
-# These are not about one process and a device.
-ELSEWHERE = ("two parameters with one array", "save and resume, other ranks")
+# These are not about one process and a device; CuPy's stand-in copies what a weight
+# standardization creates from the host, which cannot be recorded.
+ELSEWHERE = (
+    *("two parameters with one array", "save and resume, other ranks"),
+    "weight standardization, later",
+)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ class WeightHook(LinkHook):
     The hook is added to one link, by ``add_hook``.
 
     Raises:
-        ValueError: the link has no such parameter.
+        ValueError: the link has no such parameter, or this rank a shard of it.
         NotImplementedError: used in a ``with`` statement.
     """
 
@@ -50,6 +50,12 @@ class WeightHook(LinkHook):
         if getattr(link, self.weight_name, None) is None:
             raise ValueError(
                 f"WeightHook: expected a parameter, got {self.weight_name!r}"
+            )
+        if getattr(self._weight(link), "shard_of", None) is not None:
+            raise ValueError(
+                f"{self.name}: expected a link whose weight every rank has, got "
+                f"{type(link).__name__} {link.name}, of which each rank has a shard: "
+                "add the hook before parallelize, which keeps such a link whole"
             )
         if self._weight(link).is_initialized:
             self.prepare(link)

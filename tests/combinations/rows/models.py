@@ -147,6 +147,19 @@ class Kept(Row):
         return 0.1 * F.mean(model.kept**2)
 
 
+class HookedLater(Row):
+    """A link gets a hook that replaces its weight, and loses it again."""
+
+    name = "weight standardization, later"
+    kinds = ("images",)
+
+    def before(self, run, step):
+        if step == 2:
+            run.program.b.add_hook(renga.link_hooks.WeightStandardization())
+        if step == 4:
+            run.program.b.delete_hook("WeightStandardization")
+
+
 class Counted(Row):
     """The model counts its calls in a persistent value."""
 

@@ -134,7 +134,9 @@ def test_errors():
         LoRA(1, "1")
     with pytest.raises(TypeError, match="UNet: expected integers as widths, got 2"):
         L.UNet(3, 2)
+    link = L.Linear(3)
     with pytest.raises(ValueError, match="expected a weight with a shape"):
-        L.Linear(3).add_hook(LoRA(2))
+        link.add_hook(LoRA(2))
+    assert not link.local_link_hooks
     with pytest.raises(ValueError, match="expected a parameter, got 'V'"):
         L.Linear(3, 2).add_hook(LoRA(2, weight_name="V"))

@@ -33,8 +33,8 @@ class Hooked:
             raise KeyError(
                 f"add_hook: expected a new name, got {name!r}: it already exists"
             )
-        self.local_link_hooks[name] = hook
         hook.added(self)
+        self.local_link_hooks[name] = hook
         return self
 
     def delete_hook(self, name: str) -> None:
