@@ -139,11 +139,12 @@ REFUSED = {
     "stateful recurrent link": "'h', which the call before has set",
     "two networks with two optimizers": "a variable that is not the chain's",
 }
-# These are not about one process and a device; CuPy's stand-in copies what a weight
-# standardization creates from the host, which cannot be recorded.
+# These are not about one process and a device, or not about recorded steps: CuPy's
+# stand-in copies what a weight standardization creates from the host, and a step that
+# has been recorded does not run its loss function again, which would raise.
 ELSEWHERE = (
     *("two parameters with one array", "save and resume, other ranks"),
-    "weight standardization, later",
+    *("weight standardization, later", "a loss that raises, and is tried again"),
 )
 
 

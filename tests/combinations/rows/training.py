@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import numpy
@@ -269,6 +270,26 @@ class Raising(Row):
         if run.is_first and run.step == 2:
             raise Broken(3, step=2)
         super().update(run, x, t, index)
+
+
+class Repeated(Row):
+    """A loss function raises, and the loop makes that step again."""
+
+    name = "a loss that raises, and is tried again"
+
+    def update(self, run, x, t, index):
+        if run.step == 2:
+            args, kwargs = self.arguments(x, t)
+            with contextlib.suppress(Broken):
+                run.update(self.broken_loss(run.program), *args, **kwargs)
+        super().update(run, x, t, index)
+
+    def broken_loss(self, model):
+        def lossfun(*args, **kwargs):
+            self.whole_loss(model, *self.inputs(*args, **kwargs))
+            raise Broken(3, step=2)
+
+        return lossfun
 
 
 class Broken(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 
 import numpy
 
@@ -84,7 +85,7 @@ class GossipOptimizer(AsynchronousOptimizer):
             stacklevel=2,
         )
 
-    def _send(self, rank: int, arrays: list[Array]) -> None:
+    def _send(self, rank: int, arrays: Sequence[Array]) -> None:
         """Sends arrays that do not change any more."""
         self._comm.send(tuple(arrays), rank, wait=False)
 

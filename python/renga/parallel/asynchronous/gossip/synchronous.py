@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Callable
 
 import numpy
@@ -90,6 +91,9 @@ class DPSGDOptimizer(SynchronousGossip):
         ValueError: if rows or columns of W do not sum to 1.
     """
 
+    # What the others have got in this step, in which a loss function may raise.
+    _sent: Sequence[Array] = ()
+
     def _check_graph(self, graph: Graph, size: int) -> None:
         super()._check_graph(graph, size)
         for step in range(graph.period(size)):
@@ -100,15 +104,17 @@ class DPSGDOptimizer(SynchronousGossip):
                 )
 
     def _update(self, forward: Callable[[], Any] | None) -> None:
-        own = self._packed.pack()
-        for rank in self._others(self._column()):
-            self._send(rank, own)
+        if not self._sent:
+            self._sent = self._packed.pack()
+            for rank in self._others(self._column()):
+                self._send(rank, self._sent)
         self._compute_gradients(forward)
         self._update_alone()
-        self._packed.add(self._moves(own))
+        self._packed.add(self._moves(self._sent))
+        self._sent = ()
         self._steps += 1
 
-    def _moves(self, own: list[Array]) -> list[Array]:
+    def _moves(self, own: Sequence[Array]) -> list[Array]:
         """``sum_j W_ij (x_j - x_i)``: exactly zero where all ranks are equal."""
         weights = self._row()
         total = [numpy.zeros_like(x) for x in own]
