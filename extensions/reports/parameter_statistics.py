@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy
 
-from renga.backends import cuda
 from renga.core import reporter
 from renga.core.link import Link
 from renga.core.serializer import AbstractSerializer
+from renga.extensions.reports.whole_arrays import whole_array
 from renga.training import extension
 from renga.training.trainer import Trainer
 from renga.training.triggers.interval_trigger import TriggerLike, get_trigger
@@ -91,10 +91,9 @@ class ParameterStatistics(extension.Extension):
         for link in self._links:
             for path, parameter in link.namedparams():
                 for attribute in self._attributes:
-                    array = getattr(parameter, attribute)
+                    array = whole_array(type(self).__name__, parameter, attribute)
                     if array is not None and array.size:
-                        array = cuda.to_cpu(array).ravel()
-                        yield from self._of(link, path, attribute, array)
+                        yield from self._of(link, path, attribute, array.ravel())
 
     def _of(
         self, link: Link, path: str, attribute: str, array: numpy.ndarray

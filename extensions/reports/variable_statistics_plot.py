@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy
 
-from renga.backends import cuda
 from renga.core.link import Link
 from renga.core.serializer import AbstractSerializer
 from renga.core.variable import Variable
+from renga.extensions.reports.whole_arrays import whole_array
 from renga.serializers.atomic import atomic_write
 from renga.training import extension
 from renga.training.trainer import Trainer
@@ -104,10 +104,11 @@ class VariableStatisticsPlot(extension.Extension):
 
     def _measure(self, attribute: str) -> numpy.ndarray:
         """Mean, deviation and percentiles, each the mean over the variables."""
-        arrays = [getattr(variable, attribute) for variable in self._variables]
+        name = type(self).__name__
+        arrays = [whole_array(name, each, attribute) for each in self._variables]
         rows = [
             [array.mean(), array.std(), *numpy.percentile(array, self._sigmas)]
-            for array in map(cuda.to_cpu, arrays)
+            for array in arrays
             if array is not None and array.size > 0
         ]
         if not rows:

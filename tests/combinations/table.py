@@ -48,6 +48,11 @@ REFUSED = [
         "grad: expected a graph on one rank",
     ),
     Exceptional(
+        ("statistics of parameters",),
+        PIPELINES,
+        "ParameterStatistics: expected parameters that this rank has",
+    ),
+    Exceptional(
         ("own hook of all gradients",),
         PIPELINES,
         "Pipeline: expected hooks of renga.optimizer_hooks",

@@ -10,7 +10,7 @@ import numpy
 import renga
 import renga.functions as F
 from renga import optimizer_hooks, optimizers
-from renga.training.extensions import ExponentialMovingAverage
+from renga.training.extensions import ExponentialMovingAverage, ParameterStatistics
 from tests.combinations.row import Row
 
 
@@ -234,6 +234,26 @@ class TwoNetworks(Row):
         loss = F.mean_squared_error(scores, t) + F.mean_squared_error(y, t)
         renga.report({"loss": loss})
         return loss
+
+
+class Statistics(Row):
+    """An extension reports statistics of a link's parameters in each step."""
+
+    name = "statistics of parameters"
+
+    def start(self, run):
+        run.statistics = ParameterStatistics(
+            run.program.b,
+            {"squares": lambda x: (x**2).sum(), "largest": numpy.max},
+            report_grads=False,
+            trigger=lambda trainer: True,
+        )
+
+    def after(self, run, step):
+        observation = {}
+        with renga.Reporter().scope(observation):
+            run.statistics(None)
+        run.observed += [float(observation[key]) for key in sorted(observation)]
 
 
 class MovingAverage(Row):
