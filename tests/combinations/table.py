@@ -48,6 +48,11 @@ REFUSED = [
         "grad: expected a graph on one rank",
     ),
     Exceptional(
+        ("update rule replaced",),
+        ("parameter server*",),
+        "update: expected the update rule of W that it had",
+    ),
+    Exceptional(
         ("statistics of parameters",),
         PIPELINES,
         "ParameterStatistics: expected parameters that this rank has",

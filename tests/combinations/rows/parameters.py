@@ -63,6 +63,17 @@ class OwnRateLater(Row):
                 param.update_rule.hyperparam.lr = 0.01
 
 
+class NewRule(Row):
+    """A parameter gets a new update rule on the way, which has no state yet."""
+
+    name = "update rule replaced"
+
+    def before(self, run, step):
+        if step == 2:
+            for param in run.params("/b/W"):
+                param.update_rule = run.optimizer.create_update_rule()
+
+
 class OwnMomentum(Row):
     """A parameter has another hyperparameter of its own."""
 

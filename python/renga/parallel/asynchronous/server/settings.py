@@ -83,19 +83,33 @@ class SettingsReader:
     def __init__(self, optimizer: GradientMethod, params: Sequence[Parameter]) -> None:
         self._optimizer = optimizer
         self._params = list(params)
+        self._rules = [param.update_rule for param in params]
         self._kind = type(optimizer.create_update_rule())
         self._disabled = RuleSettings(None, {"enabled": False}, {}, [])
         self._unpicklable: dict[int, Any] = {}  # hooks, by identity
 
     def read(self) -> UpdateSettings:
-        """The settings as they are."""
+        """The settings as they are.
+
+        Raises:
+            ValueError: a parameter has got another rule of the class that it had.
+        """
+        rules = [param.update_rule for param in self._params]
+        for param, rule, last in zip(self._params, rules, self._rules):
+            if rule is not last and type(rule) is type(last):
+                raise ValueError(
+                    f"update: expected the update rule of {param.name} that it had, "
+                    "whose states the parameter servers have, or one of another class, "
+                    f"got another {type(rule).__name__}"
+                )
+        self._rules = rules
         values = _own(self._optimizer.hyperparam)
         numbers = list(numbers_of(self._optimizer))
         return UpdateSettings(
             numbers,
             {name: x for name, x in values.items() if name not in numbers},
             self._hooks(self._optimizer),
-            [self._rule(param.update_rule) for param in self._params],
+            [self._rule(rule) for rule in rules],
         )
 
     def _rule(self, rule: UpdateRule | None) -> RuleSettings:
