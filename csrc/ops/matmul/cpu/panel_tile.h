@@ -32,18 +32,13 @@ struct Tile {
   int rows = kMostRows<simd::Avx512>;  // of c, if fewer than of the tile
 };
 
-// Prefetches what the next parts or panels read: each depth prefetches a number, and two after it.
-struct StridedPrefetch {
+// What the next parts or panels read is prefetched into the second-level cache: at each of the
+// first depths, so many lines, of which the second and third begin so many numbers further. Each
+// line should be prefetched once, as a load of a vector takes no longer.
+struct Ahead {
+  int lines = 0;  // at most 3
   const float* next = nullptr;
-  std::int64_t step = 0, second = 0, third = 0;
-
-  static std::int64_t depths(std::int64_t all) { return all; }
-  [[gnu::always_inline]] void operator()(std::int64_t) {
-    __builtin_prefetch(next, 0, 2);
-    __builtin_prefetch(next + second, 0, 2);
-    __builtin_prefetch(next + third, 0, 2);
-    next += step;
-  }
+  std::int64_t step = 0, second = 0, third = 0, depths = 0;
 };
 
 // Calls prefetch(k) at the first prefetch.depths(tile.depth) depths.
@@ -118,6 +113,6 @@ inline std::int64_t tile_rows() {
 }
 
 // A tile of so many rows, by the best code for them on this machine.
-void multiply_tile(std::int64_t rows, const Tile& tile, const StridedPrefetch& prefetch);
+void multiply_tile(std::int64_t rows, const Tile& tile, const Ahead& ahead);
 
 }  // namespace renga::panels

@@ -20,6 +20,7 @@ constexpr std::int64_t kRowStep = kDepth + 16;
 // One tile of rows of c by all panels of a block. Meanwhile, the next rows of `a` are prefetched.
 void multiply_tiles(panels::Tile tile, const float* next, std::int64_t next_step,
                     std::int64_t columns) {
+  constexpr std::int64_t kLine = 16;  // floats of a line of the caches
   const std::int64_t width = panel_columns();
   const Addend addend = tile.addend;
   for (std::int64_t column = 0; column < columns; column += width, tile.c += width) {
@@ -30,10 +31,11 @@ void multiply_tiles(panels::Tile tile, const float* next, std::int64_t next_step
       __builtin_prefetch(to + tile.columns / 2, 1);
       __builtin_prefetch(to + tile.columns - 1, 1);
     }
-    const panels::StridedPrefetch prefetch{.next = next, .step = 1};
     tile.addend = addend.from(0, column);
+    const panels::Ahead ahead{
+        .lines = 1, .next = next, .step = kLine, .depths = divide_up(tile.depth, kLine)};
     if (column / width + 1 < tile.rows) next += next_step;
-    panels::multiply_tile(tile.rows, tile, prefetch);
+    panels::multiply_tile(tile.rows, tile, ahead);
     tile.factors += width * tile.depth;
   }
 }

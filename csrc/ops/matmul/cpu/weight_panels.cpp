@@ -23,9 +23,8 @@ struct PanelPart {
   std::int64_t factor_step = 0;
   std::int64_t first = 0, depth = 0;  // of the product
   std::int64_t column = 0, columns = 0;
-  // The first tile prefetches so; each of the others prefetches `ahead` further.
-  panels::StridedPrefetch prefetch = {};
-  std::int64_t ahead = 0;
+  // The first tile prefetches so, the second one a vector further.
+  panels::Ahead ahead = {};
 };
 
 // c = the product + addend; c (rows, n) is contiguous.
@@ -41,13 +40,14 @@ void multiply_part(const LeftRows& a, std::int64_t tiles, const PanelPart& part,
                     .ldc = n,
                     .columns = static_cast<int>(part.columns),
                     .addend = {}};
-  panels::StridedPrefetch prefetch = part.prefetch;
-  for (std::int64_t t = 0, row = 0; t < tiles; ++t, prefetch.next += part.ahead) {
+  panels::Ahead ahead = part.ahead;
+  for (std::int64_t t = 0, row = 0; t < tiles; ++t, ahead.next += panels::vector_columns()) {
+    if (t == panels::kVectors) ahead.lines = 0;
     const std::int64_t rows = (a.rows - row) / (tiles - t);
     tile.a = a.data + row * a.row_step + part.first * a.depth_step;
     tile.c = c + row * n + part.column;
     tile.addend = addend.from(row, part.column);
-    panels::multiply_tile(rows, tile, prefetch);
+    panels::multiply_tile(rows, tile, ahead);
     row += rows;
   }
 }
@@ -79,6 +79,14 @@ struct InPlace {
   const float* address(std::int64_t depth, std::int64_t column) const {
     return b.data + depth * b.step + column;
   }
+  // Lines of the caches begin anywhere.
+  panels::Ahead ahead(bool single) const {
+    const std::int64_t vector = panels::vector_columns();
+    return {.lines = single ? 3 : 2,
+            .step = b.step,
+            .second = vector - 1,
+            .third = panels::kVectors * vector - 1};
+  }
   void load(PanelPart& part) const {
     if (part.columns < scratch.width) return scratch.load(b, part);
     part.factors = address(part.first, part.column);
@@ -93,6 +101,7 @@ struct Transposed {
   static constexpr std::int64_t kPanels = 1;
 
   const float* address(std::int64_t, std::int64_t) const { return scratch.data; }
+  panels::Ahead ahead(bool) const { return {}; }  // transposing prefetches
   void load(PanelPart& part) const { scratch.load(b, part); }
 };
 
@@ -107,6 +116,9 @@ struct Packed {
   const float* address(std::int64_t depth, std::int64_t column) const {
     return data + column * k + depth * width;
   }
+  panels::Ahead ahead(bool single) const {
+    return {.lines = single ? 2 : 1, .step = width, .second = panels::vector_columns()};
+  }
   void load(PanelPart& part) const {
     part.factors = address(part.first, part.column);
     part.factor_step = width;
@@ -118,7 +130,7 @@ struct Packed {
 template <class Source>
 void multiply_panels(const LeftRows& a, const Source& source, std::int64_t n, std::int64_t k,
                      std::int64_t first, std::int64_t last, float* c, const Addend& addend) {
-  const std::int64_t vector = panels::vector_columns(), width = panels::kVectors * vector;
+  const std::int64_t width = panel_columns();
   const std::int64_t each = part_depth(k, kDepth), tiles = divide_up(a.rows, tile_rows());
   for (std::int64_t blocks = divide_up(last - first, Source::kPanels); blocks > 0; --blocks) {
     const std::int64_t end = first + divide_up(last - first, blocks);
@@ -131,14 +143,9 @@ void multiply_panels(const LeftRows& a, const Source& source, std::int64_t n, st
         source.load(part);
         // The prefetch reads the same panel of the next block.
         const std::int64_t ahead = std::min(i + end - first, last - 1) * width;
-        part.prefetch.next =
-            next < k ? source.address(next, part.column) : source.address(0, ahead);
-        part.prefetch.step = part.factor_step;
-        // Each tile prefetches a vector of each row, a single one both: all lines of the cache
-        // where they begin and end.
-        part.ahead = vector;
-        part.prefetch.second = vector - 1;
-        if (tiles == 1) part.prefetch.third = width - 1;
+        part.ahead = source.ahead(tiles == 1);
+        part.ahead.next = next < k ? source.address(next, part.column) : source.address(0, ahead);
+        part.ahead.depths = part.depth;
         multiply_part(a, tiles, part, c, n, depth == 0 ? addend : Addend{c, n});
       }
     }
