@@ -193,6 +193,7 @@ def test_streams_equal_a_process_with_delayed_gradients(some_ranks, weights, m):
         model = Pipeline(networks.Residual(), comm, *parts, **options)
         optimizer = MomentumSGD(0.05).setup(model)
         for batch in batches:
+            model.cleargrads()  # of no account, as before an update by a loss
             model.train_batch(optimizer, model.model, batch)
         model.drain()
         return oracles.arrays(model), model.partition.stage_of, comm.size

@@ -115,6 +115,7 @@ class Executor:
             actions: of this rank.
             last: the last micro-batch, if none follows these actions.
         """
+        self._weights.take_gradients_back()
         queue = list(actions)
         for i, action in enumerate(queue):
             start = time.perf_counter_ns()
@@ -255,6 +256,8 @@ class Executor:
         self._states.end()
         if is_flushed:
             self._messages.wait()
+        elif self._has_gradients:
+            self._weights.set_gradients_aside()
         self._leave_random_states()
         observations, self._observations = self._observations, {}
         weighted = [
