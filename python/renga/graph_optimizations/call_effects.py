@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Callable, TypeVar
 
 from renga import _core
 from renga.backends.cuda_loader import loaded
 from renga.core.link import Link
+from renga.core.link.traces import Items
 from renga.core.reporter import Reporter, report
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
@@ -128,6 +129,21 @@ class Effects:
                 for key, value in reported.items()
             }
             report(found, observer)
+
+
+def require_same_items(containers: Iterable[Mapping[str, Items]]) -> None:
+    """Refuses a call that has changed what is in lists and the like of links.
+
+    Args:
+        containers: of each link by name, as they were before the call.
+
+    Raises:
+        RuntimeError: for a call that has, as a replay would not.
+    """
+    for of_link in containers:
+        for name, items in of_link.items():
+            if not items.are_same():
+                raise RuntimeError(f"it changes what is in {name!r}")
 
 
 class Attributes:

@@ -28,6 +28,7 @@ from renga.core.configuration import config
 from renga.core.function_hook import get_function_hooks
 from renga.core.function_node import FunctionNode
 from renga.core.link import Link
+from renga.core.link.traces import items_of
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable, as_variable
 from renga.functions.noise.seed import draw_seeds, record_seeds
@@ -38,6 +39,7 @@ from renga.graph_optimizations.call_effects import (
     Reports,
     SetAttributes,
     attributes_of,
+    require_same_items,
 )
 
 _LOG = logging.getLogger(__name__)
@@ -269,10 +271,12 @@ class _RecordedCall:
         self._params: list[Variable] = [p for p in self._all_params if p.requires_grad]
         self._node: Callable[[], Any] = lambda: None
         before, reports = attributes_of(chain), Reports()
+        containers = [items_of(link) for link in chain.links()]
         with reports:
             results, self._forward = self._record(self._run, True)
         self._type = type(results)
         self._outputs = [results] if isinstance(results, Variable) else list(results)
+        require_same_items(containers)
         self._effects = Effects(before, reports.all, kind.are_steps)
         self._attributes = Attributes(chain, self._effects.places)
         self._targets = [x for x in self._inputs if x.requires_grad] + self._params

@@ -175,6 +175,29 @@ class Counted(Row):
             return super().forward(x)
 
 
+class Noted(Row):
+    """The model notes its calls in attributes, which the loop reads and resets."""
+
+    name = "calls noted in attributes"
+
+    def build(self, model):
+        model.b.notes = []
+
+    class Mixin:
+        calls = 0
+
+        def middle(self, h):
+            self.calls += 1
+            self.b.notes.append("called")
+            return super().middle(h)
+
+    def after(self, run, step):
+        model = run.program
+        run.observed += [model.calls, len(model.b.notes)]
+        model.calls = 0
+        model.b.notes.clear()
+
+
 class OwnAttribute(Row):
     """The program gives a link an attribute, which the model reads."""
 

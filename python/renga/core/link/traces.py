@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import copy
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from renga.core.backend import get_array_types
 from renga.core.link.base import Link
 from renga.core.link.own_values import own_persistent
 from renga.core.parameter import Parameter
+
+_CONTAINERS = (list, dict, set, collections.deque)
+# Attributes in which links keep what they consist of.
+_REGISTERED = {"_children", "_layers", "_link_hooks", "_params", "_persistent"}
 
 
 @contextlib.contextmanager
@@ -34,8 +40,9 @@ def without_traces(*models: Link) -> Iterator[None]:
 def traces_of(*models: Link) -> Callable[[], None]:
     """A function that undoes what a forward pass has left in links.
 
-    It puts back attributes, as the states of recurrent links, and values of persistent
-    arrays. Parameters stay, and links that are added.
+    It puts back attributes, as the states of recurrent links, what is in lists,
+    dictionaries, sets and deques that are attributes, and values of persistent arrays.
+    Parameters stay, and links that are added.
     """
     array_types: Any = get_array_types()
     links = [link for model in models for link in model.links()]
@@ -46,6 +53,7 @@ def traces_of(*models: Link) -> Callable[[], None]:
         for array in own_persistent(link).values()
         if isinstance(array, array_types)
     ]
+    containers = [items for link in links for items in items_of(link).values()]
 
     def undo() -> None:
         for mine, attributes in before:
@@ -57,5 +65,39 @@ def traces_of(*models: Link) -> Callable[[], None]:
                         del mine[name]
         for array, values in arrays:
             array[...] = values
+        for items in containers:
+            items.put_back()
 
     return undo
+
+
+class Items(NamedTuple):
+    """A list, a dictionary or the like, with a copy that it is compared with."""
+
+    container: Any
+    content: Any
+
+    def are_same(self) -> bool:
+        """Whether the container has the same objects in one order."""
+        a, b = self
+        if isinstance(a, dict):
+            a, b = [*a, *a.values()], [*b, *b.values()]
+        return len(a) == len(b) and all(x is y for x, y in zip(a, b))
+
+    def put_back(self) -> None:
+        """Gives the container what was in it; one that has links keeps what it has."""
+        own = self.container
+        items = own.values() if isinstance(own, dict) else own
+        if not any(isinstance(item, (Link, Parameter)) for item in items):
+            is_ordered = isinstance(own, (list, collections.deque))
+            own.clear()
+            (own.extend if is_ordered else own.update)(self.content)
+
+
+def items_of(link: Link) -> dict[str, Items]:
+    """By name, the containers among a link's attributes."""
+    return {
+        name: Items(value, copy.copy(value))
+        for name, value in vars(link).items()
+        if isinstance(value, _CONTAINERS) and name not in _REGISTERED
+    }

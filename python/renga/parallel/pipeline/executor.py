@@ -12,7 +12,7 @@ import numpy
 from renga.core.variable import Variable
 from renga.parallel.pipeline.batches import micro_batches, results
 from renga.parallel.pipeline.batches.link_states import MicroBatchStates
-from renga.parallel.pipeline.batches.persistent_numbers import PersistentNumbers
+from renga.parallel.pipeline.batches.noted_calls import NotedCalls
 from renga.parallel.pipeline.batches.reductions import EqualShares
 from renga.parallel.pipeline.batches.running_statistics import RunningStatistics
 from renga.parallel.pipeline.schedule import Action
@@ -71,7 +71,7 @@ class Executor:
         weights: Flush,
         update: Callable[[float | None], None] | None,
         states: MicroBatchStates,
-        numbers: PersistentNumbers,
+        numbers: NotedCalls,
         stages: int,
         recompute: str,
         deferred_batch_norm: bool,

@@ -23,7 +23,7 @@ from renga.parallel.pipeline import schedule, weights
 from renga.parallel.pipeline.agreement import COMPLETION, CallsOnTheWay
 from renga.parallel.pipeline.batches import micro_batches, results
 from renga.parallel.pipeline.batches.link_states import MicroBatchStates
-from renga.parallel.pipeline.batches.persistent_numbers import PersistentNumbers
+from renga.parallel.pipeline.batches.noted_calls import NotedCalls
 from renga.parallel.pipeline.batches.reductions import (
     RESULT,
     EqualShares,
@@ -407,7 +407,7 @@ class Runner:
             versions,
             update,
             self._states,
-            PersistentNumbers(self._model.links() if has_several_passes else ()),
+            NotedCalls(self._model.links() if has_several_passes else ()),
             own_stages,
             self._options.recompute,
             self._options.deferred_batch_norm,

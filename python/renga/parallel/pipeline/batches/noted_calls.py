@@ -1,4 +1,4 @@
-"""Persistent numbers of links, such as counts of calls, in several passes of a rank."""
+"""What a model counts or notes of its calls, in several passes of a rank."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Any
 import numpy
 
 from renga.core.link import Link
-from renga.core.link.own_values import own_persistent
+from renga.core.link.traces import Items, items_of
 
 _Keys = tuple[int, str]  # the place of a link in the model, and a name
 
 
-class PersistentNumbers:
-    """Has a micro-batch change each persistent number once, as one pass does.
+class NotedCalls:
+    """Has a micro-batch change each number of a link once, as one pass does.
 
     A rank with several stages runs the model's code for each of them, and again where
-    it recomputes. Only the first pass that changes a number counts.
+    it recomputes. Only the first pass counts that changes a number, or what is in a
+    list, a dictionary or the like.
 
     Args:
         links: those of the model; none where a micro-batch has one pass.
@@ -35,13 +36,20 @@ class PersistentNumbers:
     @contextlib.contextmanager
     def of_pass(self, micro_batch: int, is_first: bool = True) -> Iterator[None]:
         """Around a pass; that of a recomputation is not the first of its stage."""
-        before = self._numbers()
+        before, containers = self._numbers(), self._containers()
         yield
         changed = self._changed[micro_batch]
         for key, value in self._numbers().items():
-            if key in before and value is not before[key]:
+            if key not in before:
+                changed.add(key)
+            elif value is not before[key]:
                 if key in changed or not is_first:
                     vars(self._links[key[0]])[key[1]] = before[key]
+                changed.add(key)
+        for key, items in containers.items():
+            if not items.are_same():
+                if key in changed or not is_first:
+                    items.put_back()
                 changed.add(key)
 
     def end(self, pending: Iterable[int]) -> None:
@@ -52,6 +60,13 @@ class PersistentNumbers:
         return {
             (i, name): value
             for i, link in enumerate(self._links)
-            for name, value in own_persistent(link).items()
+            for name, value in vars(link).items()
             if isinstance(value, (int, float, numpy.generic))
+        }
+
+    def _containers(self) -> dict[_Keys, Items]:
+        return {
+            (i, name): items
+            for i, link in enumerate(self._links)
+            for name, items in items_of(link).items()
         }
