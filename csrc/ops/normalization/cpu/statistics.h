@@ -14,7 +14,8 @@ namespace renga::normalized {
 
 // Sums two numbers per element. term(l, i, channel, first, second) adds the numbers of a vector of
 // elements from i on to the sums, and may round to type Rounded. Over rows, for a strip of channels
-// whose sums stay in registers:
+// whose sums stay in registers; meanwhile, term.prefetch(i) fetches as many rows after these into
+// the second-level cache, as processors do not foresee strips:
 template <class L, int vectors, class Term, class S>
 [[gnu::always_inline]] inline void sum_strip(L l, std::int64_t rows, std::int64_t step,
                                              std::int64_t c, const Term& term, S* first,
@@ -24,6 +25,7 @@ template <class L, int vectors, class Term, class S>
 #pragma GCC unroll 4
     for (int k = 0; k < vectors; ++k) {
       const std::int64_t at = c + k * L::width;
+      term.prefetch((rows + r) * step + at);
       term(l, r * step + at, AdjoiningChannels{at}, a[k], b[k]);
     }
   }
@@ -77,6 +79,7 @@ struct PlainSum {
                                          typename L::V&) const {
     sum += L::load(x + i);
   }
+  [[gnu::always_inline]] void prefetch(std::int64_t) const {}  // of few rows
 };
 
 // The sums of differences from a pivot per channel, and of their squares.
@@ -91,6 +94,7 @@ struct SquaresAround {
     differences += d;
     squares += d * d;
   }
+  [[gnu::always_inline]] void prefetch(std::int64_t i) const { __builtin_prefetch(x + i, 0, 2); }
 };
 
 // The sums of g and of g (x - mean).
@@ -105,6 +109,10 @@ struct GradientSums {
     const typename L::V g = normalization.gradient(l, i, d, channel, gy);
     sum_g += g;
     sum_g_x += g * d;
+  }
+  [[gnu::always_inline]] void prefetch(std::int64_t i) const {
+    __builtin_prefetch(normalization.x + i, 0, 2);
+    __builtin_prefetch(gy + i, 0, 2);
   }
 };
 
