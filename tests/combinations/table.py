@@ -38,7 +38,7 @@ REFUSED = [
         ("gradient clipping*", "mixed16*"), STREAMS, "expected a schedule that flushes"
     ),
     Exceptional(
-        ("LAMB",),
+        ("LAMB", "save and resume, own update rule"),
         ("pipeline, pipedream, spectrain", "pipeline, pipedream, pipeoptim"),
         "expected a rule that can predict",
     ),

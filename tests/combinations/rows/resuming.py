@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy
 
+from renga.optimizer import GradientMethod, UpdateRule
 from tests.combinations.row import STEPS, Row
 
 
@@ -54,6 +57,40 @@ class ResumedFrozen(Resumed):
     def start(self, run):
         for param in run.params("/a/"):
             param.update_rule.enabled = False
+
+
+class NormalizedRule(UpdateRule):
+    """A rule of the program, whose steps depend on the norm of the whole gradient."""
+
+    def init_state(self, param):
+        self.state["v"] = param.xp.zeros_like(param.array)
+
+    def update_core(self, param):
+        if param.grad is not None:
+            norm = math.sqrt(float((param.grad**2).sum()))
+            v = self.state["v"] = 0.5 * self.state["v"] + param.grad / (1 + norm)
+            param.array -= self.hyperparam.lr * v
+
+
+class Normalized(GradientMethod):
+    """An optimizer of the program."""
+
+    def __init__(self, lr):
+        super().__init__()
+        self.hyperparam.lr = lr
+
+    def create_update_rule(self):
+        return NormalizedRule(self.hyperparam)
+
+
+class ResumedOwnRule(Resumed):
+    """An optimizer of the program, whose states have to be loaded."""
+
+    name = "save and resume, own update rule"
+    traits = frozenset({"resume", "own optimizer"})
+
+    def optimizer(self):
+        return Normalized(0.1)
 
 
 class ResumedFloat16(Resumed):

@@ -146,7 +146,10 @@ class Optimizer(Hookable, LossScaling):
         self.epoch = serializer("epoch", self.epoch)
         with self.target.serialized_parameters(serializer, self):
             for name, param in self.target.namedparams():
-                if param.update_rule is not None:
-                    param.update_rule.serialize(
-                        param.full_array_serializer(serializer[name])
-                    )
+                rule = param.update_rule
+                if rule is None:
+                    continue
+                own = serializer[name]
+                if not (rule.sees_whole and isinstance(own, Deserializer)):
+                    own = param.full_array_serializer(own)
+                rule.serialize(own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 from collections.abc import Iterable, Mapping
@@ -155,14 +156,23 @@ class UpdateRule(Hookable):
         """Whether it updates a float32 copy of ``param``."""
         return self._use_fp32_update and param.dtype == numpy.float16
 
+    @property
+    def sees_whole(self) -> bool:
+        """Whether it has to see whole parameters where ranks have shards of them.
+
+        That is a rule of the program which may depend on other elements than its own.
+        """
+        return not (self.is_elementwise or type(self).__module__.startswith("renga."))
+
     def _update(self, param: Any) -> None:
-        if param.is_initialized:
-            self.prepare_state(param)
-        for hook in self.update_hooks("pre").values():
-            call_for_param(hook, self, param)
-        self.update_core(param)
-        for hook in self.update_hooks("post").values():
-            call_for_param(hook, self, param)
+        with param.seen_whole() if self.sees_whole else contextlib.nullcontext():
+            if param.is_initialized:
+                self.prepare_state(param)
+            for hook in self.update_hooks("pre").values():
+                call_for_param(hook, self, param)
+            self.update_core(param)
+            for hook in self.update_hooks("post").values():
+                call_for_param(hook, self, param)
 
     def prepare_state(self, param: Parameter) -> None:
         """Makes the state, or sends it to the device of the parameter."""
@@ -178,7 +188,7 @@ class UpdateRule(Hookable):
     def _update_in_fp32(self, param: Any) -> None:
         master = self._fp32_param
         if not isinstance(master, Parameter):  # there is none, or a loaded array
-            array = None if master is None else master.array
+            array = None if master is None else param.part_of(master.array)
             if param.is_initialized:
                 array = param.array.astype(numpy.float32) if array is None else array
                 master = self._fp32_param = param.with_array(array)

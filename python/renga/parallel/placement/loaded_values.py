@@ -99,7 +99,9 @@ def set_optimizer(
 
 def _own(param: Parameter, x: Any) -> Any:
     is_array = isinstance(x, get_array_types())
-    return param.device.send(param.part_of(x)) if is_array else x
+    if is_array and not param.update_rule.sees_whole:
+        x = param.part_of(x)
+    return param.device.send(x) if is_array else x
 
 
 def _on_host(x: Any) -> Any:
