@@ -194,6 +194,19 @@ class NotCleared(Row):
         run.update()
 
 
+class WrittenBefore(Row):
+    """The program writes gradients before an update by a loss, which clears them."""
+
+    name = "gradients written before an update by a loss"
+
+    def update(self, run, x, t, index):
+        run.model.cleargrads()
+        for param in run.params():
+            if param.is_initialized:
+                param.grad = numpy.full_like(param.array, numpy.nan)
+        super().update(run, x, t, index)
+
+
 class GradientsByHand(Row):
     """Gradients are set by hand, from ``renga.grad``."""
 

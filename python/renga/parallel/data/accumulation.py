@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from renga.core.link import Link
+from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.parallel.data.sample_weighting import GradientWeight
 
@@ -23,6 +24,18 @@ class Accumulation:
         self._samples = 0
         self._total = 0.0  # of the losses' factors
         self._is_counted = True  # whether the numbers of samples are known
+        self._sums: list[tuple[Parameter, Variable | None]] = []
+
+    def keep_sums(self, model: Link) -> None:
+        """Keeps the sums, which the program may clear before the next batch."""
+        params = model.params(include_uninit=False)
+        self._sums = [(param, param.grad_var) for param in params]
+
+    def take_sums(self) -> None:
+        """Continues with the sums that were kept, if some were."""
+        for param, grad in self._sums:
+            param.grad_var = grad
+        self._sums = []
 
     def begin_again(self, kept: int, is_same: bool) -> None:
         """Prepares for the last batch's pass by other parameters.

@@ -88,6 +88,7 @@ class Steps:
         accumulation = self.accumulation
         if not (is_last or accumulation.is_last):
             self._add_gradients(forward(), count())
+            accumulation.keep_sums(self._optimizer.target)
             return
         kept = accumulation.batches
         while True:
@@ -181,6 +182,7 @@ class Steps:
 
     def _backward(self, loss: Any, samples: int | None, request: SyncRequest) -> None:
         reducer = self.reducers.of_loss
+        self.accumulation.take_sums()
         reducer.begin(request, self._optimizer.loss_scale)
         with contextlib.nullcontext() if samples == 0 else reducer.attached():
             self._add_gradients(loss, samples)
@@ -189,6 +191,7 @@ class Steps:
         if samples is None and self._comm.size > 1 and not self._has_warned:
             self._has_warned = True
             warn_of_unknown_samples(self._comm.rank)
+        self.accumulation.take_sums()
         if not self.accumulation.batches:
             self._optimizer.target.cleargrads()
         model = self._optimizer.target
