@@ -73,6 +73,20 @@ REFUSED = [
         "Model.kept: expected it to be read within the model",
     ),
     Exceptional(
+        ("number that the model keeps of an activation",),
+        PIPELINES,
+        "pipeline: lossfun reads elements of a variable of another stage",
+    ),
+    Exceptional(
+        ("number that the model keeps of an activation",),
+        (
+            *("channel", "channel, images", "spatial*", "sequence*"),
+            *("plan by samples*", "grid, data and channel", "grid, data and spatial"),
+            "grid, sharded states and channel",
+        ),
+        "Model.squares: expected it to be read within the model",
+    ),
+    Exceptional(
         ("closures*",), STREAMS, "Pipeline: expected batches of at least 2 samples"
     ),
     Exceptional(

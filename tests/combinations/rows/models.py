@@ -123,6 +123,20 @@ class InTheLoss(Row):
         return 0.1 * F.sum(model.b.W**2)
 
 
+class KeptNumber(Row):
+    """The model keeps a number that it computes of an activation, for the loop."""
+
+    name = "number that the model keeps of an activation"
+
+    class Mixin:
+        def middle(self, h):
+            self.squares = float((renga.as_array(h) ** 2).sum())
+            return super().middle(h)
+
+    def after(self, run, step):
+        run.observed.append(float(run.program.squares))
+
+
 class CalledByLoss(Row):
     """The loss function calls links of the model itself, beside the model."""
 

@@ -1,7 +1,8 @@
 """Activations that links keep after a call, of which each rank has a shard.
 
 A link may read them in its next call, as a recurrent one does. What reads them outside,
-such as a loss function, would take a shard for the whole: it is refused.
+such as a loss function, would take a shard for the whole: it is refused. So are numbers
+that a link has computed of them, such as a norm.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
+import numpy
+
+from renga.core.backend import get_array_types
 from renga.core.link import Link
 from renga.core.link.own_values import own_params, own_persistent
+from renga.core.variable import Variable
 from renga.links.parallel.forms import is_form
-from renga.parallel.conversion.arguments import arrays_in
+from renga.utils.containers import leaves
 
 
 class ShardKeptByLink:
@@ -46,8 +51,8 @@ class ShardKeptByLink:
     def _refuse(self, *_: Any) -> Any:
         raise RuntimeError(
             f"{self.where}: expected it to be read within the model, got a read "
-            "between two calls, where each rank has a shard of it: let the model "
-            "return it"
+            "between two calls, where each rank has a shard of it, or what it has "
+            "computed of one: let the model return it"
         )
 
     __len__ = __getitem__ = __iter__ = __neg__ = __abs__ = _refuse
@@ -73,7 +78,7 @@ class KeptShards:
         """Puts what refuses to be read in the place of shards."""
         for link, name in self._attributes(model):
             value = vars(link)[name]
-            if not isinstance(value, ShardKeptByLink) and arrays_in(value):
+            if not isinstance(value, ShardKeptByLink) and _has_numbers(value):
                 vars(link)[name] = ShardKeptByLink(
                     f"{type(link).__name__}.{name}", value
                 )
@@ -95,14 +100,19 @@ class KeptShards:
 def kept_by(model: Link) -> dict[tuple[str, str], object]:
     """What a model's links have in attributes, by their paths and names.
 
-    That is arrays and Variables, also in lists, tuples and dictionaries, which are
-    neither parameters nor persistent. Those of parallel links are left out, which know
-    what they keep.
+    That is numbers, arrays and Variables, also in lists, tuples and dictionaries, which
+    are neither parameters nor persistent. Those of parallel links are left out, which
+    know what they keep.
     """
     return {
         (path, name): value
         for path, link in model.namedlinks()
         for known in ({*own_params(link), *own_persistent(link)},)
         for name, value in vars(link).items()
-        if name not in known and arrays_in(value) and not is_form(link)
+        if name not in known and _has_numbers(value) and not is_form(link)
     }
+
+
+def _has_numbers(value: object) -> bool:
+    kinds = (Variable, *get_array_types(), int, float, numpy.generic)
+    return any(isinstance(leaf, kinds) for leaf in leaves(value))
