@@ -104,6 +104,27 @@ def test_a_grid_runs_the_program_once_for_each_update(ranks, penalty):
     assert set(ranks(run)) == {STEPS}
 
 
+def test_a_grid_of_images_calls_the_loss_function_once_for_each_update():
+    x = np.ones((2, 3, 8, 4), np.float32)
+
+    def run(comm):
+        groups = create_groups(comm, spatial=2)
+        model = L.Convolution2D(3, 3, 3, pad=1, initialW=uniform(comm.rank))
+        model = parallelize(model, groups.spatial, "spatial", x)
+        optimizer = renga.optimizers.SGD(0.1).setup(model)
+        optimizer = create_multi_node_optimizer(optimizer, groups.data)
+        calls = []
+
+        def loss(x):
+            calls.append(x.shape)
+            return F.mean(model(x) ** 2)
+
+        optimizer.update(loss, x)
+        return calls
+
+    assert local.run(run, ranks=4) == [[x.shape]] * 4
+
+
 @pytest.mark.parametrize("loads", [[0, 1, 2, 3], [0, 1], [0]])
 def test_ranks_of_a_grid_that_load(loads):
     def run(comm):

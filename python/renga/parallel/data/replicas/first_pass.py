@@ -34,8 +34,10 @@ def initialize(
     ranks, missing = sums_over_shards(models[0], 1.0, float(have_no_shapes(models)))
     # Ranks of other groups may take part in the forward pass without a sharded
     # parameter that tells of them (dual parallelism), and must not depend on whether
-    # parameters of this one have a shape.
-    others_wait = is_first and comm.is_subgroup and ranks == 1
+    # parameters of this one have a shape. Those that parallelize has put together have
+    # the same parameters.
+    is_alone = ranks == 1 and models[0].parallel_run is None
+    others_wait = is_first and comm.is_subgroup and is_alone
     if any(comm.allgather_obj(missing)) or others_wait:
         with without_traces(*models), using_config("train", False):
             forward()
