@@ -282,6 +282,27 @@ class MovingAverage(Row):
         run.saved["average"](None)
 
 
+class TargetNetwork(Row):
+    """A serial network gets the parameters of the model now and then."""
+
+    name = "copyparams into a serial model"
+
+    def start(self, run):
+        run.target = self.network(run.kind, 50)
+        self.each("build", run.target)
+
+    def before(self, run, step):
+        if step in (2, 4):
+            with run.column.saving(run, is_last=False):
+                run.target.copyparams(run.model)
+
+    def after(self, run, step):
+        if step >= 2:
+            x, _ = self.data(self.network_class(run.kind), 70 + step, 4)
+            with renga.using_config("train", False), renga.no_backprop_mode():
+                run.observed.append(float(numpy.mean(run.target(x).array ** 2)))
+
+
 class Evaluated(Row):
     """The model is evaluated between updates."""
 

@@ -210,6 +210,23 @@ def test_streams_equal_a_process_with_delayed_gradients(some_ranks, weights, m):
     assert_same(merged([found for found, _, _ in results]), expected)
 
 
+def test_parameters_of_own_stages_are_not_copied_into_a_serial_model(some_ranks):
+    x, t = networks.images()[0]
+
+    def run(comm):
+        model, serial = Pipeline(networks.Residual(), comm, x, t), networks.Residual()
+        with pytest.raises(RuntimeError, match=r"context of its gathered_parameters"):
+            serial.copyparams(model)
+        with model.gathered_parameters():
+            serial.copyparams(model)
+        return oracles.arrays(model), oracles.arrays(serial)
+
+    results = some_ranks(run)
+    expected = merged([own for own, _ in results])
+    for _, copied in results:
+        assert_same(copied, expected)
+
+
 def test_results_and_reports_are_on_every_rank(some_ranks):
     """In evaluation, without a graph; and what training reports."""
     x, t = networks.images()[0]

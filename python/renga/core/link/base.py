@@ -251,6 +251,7 @@ class Link(OneStage, Hooked, DeviceResident):
 
     def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
         """Copies the parameters of ``link`` and, by default, its persistent values."""
+        link = link.copied_link()
         source, mine = vars(link), vars(self)
         for name in sorted(self._params):
             mine[name].copydata(source[name])

@@ -100,6 +100,7 @@ class Chain(Link):
 
     def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
         super().copyparams(link, copy_persistent)
+        link = link.copied_link()
         for name in sorted(self._children):
             vars(self)[name].copyparams(vars(link)[name], copy_persistent)
 

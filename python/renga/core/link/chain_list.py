@@ -99,6 +99,7 @@ class ChainList(Link, MutableSequence[Link]):
         super().addgrads(link)
 
     def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
+        link = link.copied_link()
         self._require_as_many("copyparams", link)
         super().copyparams(link, copy_persistent)
         for mine, other in zip(self._children, link.children()):

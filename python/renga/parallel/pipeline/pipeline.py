@@ -169,6 +169,20 @@ class Pipeline(Link):
             source = link.model if isinstance(link, Pipeline) else link
             self._parameters.copy(source, copy_persistent)
 
+    def copied_link(self) -> Link:
+        """The model.
+
+        Raises:
+            RuntimeError: this rank has only the parameters of its own stages.
+        """
+        if self.comm.size > 1 and not self._has_all:
+            raise RuntimeError(
+                "copyparams: expected all parameters of a Pipeline, got those of this "
+                "rank's stages: copy in a context of its gathered_parameters(), which "
+                "every rank enters"
+            )
+        return self.model
+
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
         """The parameters of this rank's stages."""
         for param in self.model.params(include_uninit):
