@@ -249,6 +249,10 @@ class Link(OneStage, Hooked, DeviceResident):
         for param, source in pairs.values():
             param.addgrad(source)
 
+    def copied_link(self) -> Link:
+        """The link that ``copyparams`` of another one copies from."""
+        return self
+
     def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
         """Copies the parameters of ``link`` and, by default, its persistent values."""
         link = link.copied_link()

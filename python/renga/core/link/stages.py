@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from renga.core.parameter import Parameter
 from renga.core.serializer import AbstractSerializer
-
-if TYPE_CHECKING:
-    from renga.core.link.base import Link
 
 
 class OneStage:
     """A link whose rank has all of its parameters."""
 
     parallel_run: Any = None  # how ranks run it together; None: each by itself
-
-    def copied_link(self) -> Link:
-        """The link that ``copyparams`` of another one copies from."""
-        return cast("Link", self)
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
         """The parameters of this rank."""
