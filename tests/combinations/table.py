@@ -87,6 +87,11 @@ REFUSED = [
         "Model.squares: expected it to be read within the model",
     ),
     Exceptional(
+        ("targets in a closure",),
+        PIPELINES,
+        "Pipeline: expected a function that takes a part of a batch",
+    ),
+    Exceptional(
         ("closures*",), STREAMS, "Pipeline: expected batches of at least 2 samples"
     ),
     Exceptional(

@@ -155,6 +155,15 @@ class Closure(Row):
         run.update(lambda: self.whole_loss(run.program, x, t))
 
 
+class ClosedTargets(Row):
+    """The loss function closes over the targets, and gets the inputs."""
+
+    name = "targets in a closure"
+
+    def update(self, run, x, t, index):
+        run.update(lambda x: self.whole_loss(run.program, x, t), x)
+
+
 class ToldClosure(Closure):
     """The loss function closes over an uneven batch, whose samples are told."""
 

@@ -246,7 +246,14 @@ class Runner:
             return Reductions({RESULT: frozenset(["mean"])})
         if samples < 2:
             return Reductions.common([])
-        halves, parts = self._tried(program, pair, 2)
+        try:
+            halves, parts = self._tried(program, pair, 2)
+        except InvalidType as error:
+            raise InvalidType(
+                "Pipeline: expected a function that takes a part of a batch, got "
+                f"{error}; arrays that it closes over are not divided: pass them as "
+                "arguments, too"
+            ) from error
         try:
             _, (whole,) = self._tried(program, pair, 1)
         except (InvalidType, ValueError, TypeError) as error:
