@@ -195,13 +195,13 @@ class Parameter(Variable):
 
     def copydata(self, var: Parameter) -> None:
         """Copies ``var``'s values; an uninitialised one gets the other's shape."""
-        if not self.is_initialized:
-            if not var.is_initialized:
+        if not var.is_initialized:
+            if not self.is_initialized:
                 return
-            self.allocate(var.shape)
-        elif not var.is_initialized:
             var.initialize(self.shape)
         array = var.full_array() if isinstance(var, Parameter) else var.array
+        if not self.is_initialized:
+            self.allocate(array.shape)
         if self.shape != array.shape:
             raise ValueError(
                 f"copydata: expected shape {self.shape}, got {array.shape}"

@@ -88,11 +88,14 @@ def test_copies_between_parallel_and_serial_models(ranks):
         )
         model.copyparams(in_double(5))
         other.copyparams(model)  # of other layouts
-        serial = in_double(2)
-        serial.copyparams(other)
-        return [
-            values_of(each) for each in (model, other, serial, copy.deepcopy(model))
-        ]
+        serial, lazy = in_double(2), in_double(3)
+        with lazy.init_scope():
+            del lazy.last
+            lazy.last = L.Linear(None, 5)  # gets the whole shape
+        for each in (serial, lazy):
+            each.copyparams(other)
+        models = model, other, serial, lazy, copy.deepcopy(model)
+        return [values_of(each) for each in models]
 
     for found in ranks(act):
         for values in found:
