@@ -49,7 +49,8 @@ class PackedWeightCache final : public ArrayCache {
 // The packed weights for `key` from the cache, if there is one and it keeps them; else those that
 // `pack` makes.
 Array kept_or_packed(PackedWeightCache* cache, const PackedWeightCache::Key& key,
-                     const std::function<Array()>& pack);
+                     const std::function<Array()>& pack,
+                     std::int64_t many_uses = PackedWeightCache::kManyUses);
 
 // The cache of W; nullptr if W's memory is shared. In training, also if each weight is multiplied
 // with more than a few `numbers`: then packing takes too little of the time to keep its memory. For

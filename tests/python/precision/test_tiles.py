@@ -221,6 +221,24 @@ def test_all_passes_of_convolutions(case: str) -> None:
         np.testing.assert_array_equal(one, three)
 
 
+def test_filters_that_are_used_twice_in_a_step_follow_their_updates() -> None:
+    """They are packed once for both uses, in each direction."""
+    rng = np.random.default_rng(0)
+    images = [renga.Variable(drawn(rng, 2, 32, 6, 7)) for _ in range(2)]
+    W = renga.Parameter(drawn(rng, 48, 32, 3, 3))
+    for _ in range(3):
+        ys = [F.convolution_2d(x, W, pad=1) for x in images]
+        gys = [drawn(rng, *y.shape) for y in ys]
+        gxs = renga.grad(ys, images, [renga.Variable(gy) for gy in gys])
+        for x, y, gx, gy in zip(images, ys, gxs, gys):
+            exact, _, exact_gx, _ = exact_convolution(
+                x.array, W.array, lambda shape, gy=gy: gy, 1, 1, 1, 1
+            )
+            assert_near(y.array, exact)
+            assert_near(gx.array, exact_gx)
+        W.array[...] = drawn(rng, *W.shape)
+
+
 def among_channels(image: np.ndarray) -> np.ndarray:
     """The same, channels last, as a part of the channels of a larger image."""
     pixels = np.moveaxis(image, 1, -1)

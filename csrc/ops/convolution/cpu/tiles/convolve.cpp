@@ -156,10 +156,12 @@ void convolve(const Problem& problem, const Array& bias) {
   const Rows rows = best_rows(geometry, whole);
   const bool gathered = rows == Rows::gathered;
   const FilterPanels layout(geometry, gathered);
-  constexpr std::int64_t kLayout = -2;  // no other packing begins so
+  constexpr std::int64_t kLayout = -2;   // no other packing begins so
+  constexpr std::int64_t kManyUses = 2;  // each packs a filter that is not kept
   const Array panels = kept_or_packed(
       problem.cache, {kLayout, backward, gathered, geometry.groups},
-      [&] { return pack_filter(contiguous(problem.W), geometry, backward, layout, gathered); });
+      [&] { return pack_filter(contiguous(problem.W), geometry, backward, layout, gathered); },
+      kManyUses);
   const Array source = pixel_rows(problem.first());
   const ChannelsLastOutput output(problem.result());
   visit_numbers(source, [&]<class T>(const T*) {
