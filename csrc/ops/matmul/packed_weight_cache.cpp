@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "simd/tile_unit.h"
-
 namespace renga {
 
 Array PackedWeightCache::get(const Key& key, const std::function<Array()>& pack,
@@ -33,8 +31,8 @@ Array kept_or_packed(PackedWeightCache* cache, const PackedWeightCache::Key& key
 }
 
 Ref<PackedWeightCache> packed_weight_cache(const Variable& W, std::int64_t numbers, bool training) {
-  constexpr std::int64_t kFewNumbers = 2048, kFewOnTiles = 8 * kFewNumbers;
-  if (training && numbers > (simd::has_tiles() ? kFewOnTiles : kFewNumbers)) return nullptr;
+  constexpr std::int64_t kFewNumbers = 2048;
+  if (training && numbers > kFewNumbers) return nullptr;
   VariableBody& body = *W.body();
   Ref<PackedWeightCache> cache(static_cast<PackedWeightCache*>(body.cache.get()));
   if (cache && cache->is_valid_for(W.array())) return cache;
