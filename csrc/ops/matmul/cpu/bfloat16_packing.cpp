@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
 
 #include "devices/parallel.h"
 #include "devices/rounding.h"
@@ -215,16 +214,12 @@ template void pack_bfloat16(const bfloat16*, const PackedSource&, bfloat16*, con
 template <class T>
 void pack_pairs(std::span<const T* const> rows, std::int64_t width, bfloat16* to,
                 const PackedLayout& y, std::int64_t copy_step) {
-  const auto count = static_cast<std::int64_t>(rows.size());
-  const std::vector<T> zeros(static_cast<std::size_t>(width));
-  const auto row = [&](std::int64_t i) {
-    return i < count ? rows[static_cast<std::size_t>(i)] : zeros.data();
-  };
   const auto visit = [&](const auto& pack) __attribute__((always_inline)) {
-    for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t i = 0; i < y.depth; ++i) {
       const std::int64_t copy = i % 2;
       if (copy > 0 && copy_step == 0) continue;
-      pack(row(i), row(i + 1), to + copy * copy_step + (i - copy) * y.panel);
+      const T* const* const row = rows.data() + i;
+      pack(row[0], row[1], to + copy * copy_step + (i - copy) * y.panel);
     }
   };
   if (simd::has_bfloat16_dot_product()) {

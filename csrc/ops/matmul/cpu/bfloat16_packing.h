@@ -35,7 +35,7 @@ void pack_bfloat16(const T* from, const PackedSource& x, bfloat16* to, const Pac
 
 // Packs rows of `width` numbers along the depth of panels: those at even places and the ones after
 // them are pairs, and in a second copy, `copy_step` numbers further unless that is 0, those at odd
-// places. The depth of the layout is the number of rows, which is even.
+// places. There is one row more than the layout is deep, for the last pair of the second copy.
 template <class T>
 void pack_pairs(std::span<const T* const> rows, std::int64_t width, bfloat16* to,
                 const PackedLayout& layout, std::int64_t copy_step);

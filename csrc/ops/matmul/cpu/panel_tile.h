@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "ops/matmul/cpu/operands.h"
 #include "simd/float_vector.h"
@@ -38,7 +39,8 @@ struct Tile {
 struct Ahead {
   int lines = 0;  // at most 3
   const float* next = nullptr;
-  std::int64_t step = 0, second = 0, third = 0, depths = 0;
+  std::int64_t step = 0, second = 0, third = 0;
+  std::int64_t depths = std::numeric_limits<std::int64_t>::max();
 };
 
 // Calls prefetch(k) at the first prefetch.depths(tile.depth) depths.

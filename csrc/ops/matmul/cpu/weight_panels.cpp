@@ -79,10 +79,11 @@ struct InPlace {
   const float* address(std::int64_t depth, std::int64_t column) const {
     return b.data + depth * b.step + column;
   }
-  // Lines of the caches begin anywhere.
-  panels::Ahead ahead(bool single) const {
+  // What a tile prefetches of the factors from there on. Lines of the caches begin anywhere.
+  panels::Ahead ahead(std::int64_t depth, std::int64_t column, bool single) const {
     const std::int64_t vector = panels::vector_columns();
     return {.lines = single ? 3 : 2,
+            .next = address(depth, column),
             .step = b.step,
             .second = vector - 1,
             .third = panels::kVectors * vector - 1};
@@ -100,8 +101,8 @@ struct Transposed {
   Scratch scratch;
   static constexpr std::int64_t kPanels = 1;
 
-  const float* address(std::int64_t, std::int64_t) const { return scratch.data; }
-  panels::Ahead ahead(bool) const { return {}; }  // transposing prefetches
+  // Transposing prefetches.
+  panels::Ahead ahead(std::int64_t, std::int64_t, bool) const { return {}; }
   void load(PanelPart& part) const { scratch.load(b, part); }
 };
 
@@ -116,8 +117,11 @@ struct Packed {
   const float* address(std::int64_t depth, std::int64_t column) const {
     return data + column * k + depth * width;
   }
-  panels::Ahead ahead(bool single) const {
-    return {.lines = single ? 2 : 1, .step = width, .second = panels::vector_columns()};
+  panels::Ahead ahead(std::int64_t depth, std::int64_t column, bool single) const {
+    return {.lines = single ? 2 : 1,
+            .next = address(depth, column),
+            .step = width,
+            .second = panels::vector_columns()};
   }
   void load(PanelPart& part) const {
     part.factors = address(part.first, part.column);
@@ -141,11 +145,10 @@ void multiply_panels(const LeftRows& a, const Source& source, std::int64_t n, st
         part.column = i * width;
         part.columns = std::min(width, n - part.column);
         source.load(part);
-        // The prefetch reads the same panel of the next block.
-        const std::int64_t ahead = std::min(i + end - first, last - 1) * width;
-        part.ahead = source.ahead(tiles == 1);
-        part.ahead.next = next < k ? source.address(next, part.column) : source.address(0, ahead);
-        part.ahead.depths = part.depth;
+        // The same panel of the next block.
+        const std::int64_t next_column = std::min(i + end - first, last - 1) * width;
+        part.ahead = next < k ? source.ahead(next, part.column, tiles == 1)
+                              : source.ahead(0, next_column, tiles == 1);
         multiply_part(a, tiles, part, c, n, depth == 0 ? addend : Addend{c, n});
       }
     }

@@ -14,18 +14,20 @@ namespace renga::normalized {
 
 // Sums two numbers per element. term(l, i, channel, first, second) adds the numbers of a vector of
 // elements from i on to the sums, and may round to type Rounded. Over rows, for a strip of channels
-// whose sums stay in registers; meanwhile, term.prefetch(i) fetches as many rows after these into
-// the second-level cache, as processors do not foresee strips:
+// whose sums stay in registers; meanwhile, term.prefetch(i), once a line of the caches, fetches as
+// many rows after these into the second-level cache, as processors do not foresee strips:
 template <class L, int vectors, class Term, class S>
 [[gnu::always_inline]] inline void sum_strip(L l, std::int64_t rows, std::int64_t step,
                                              std::int64_t c, const Term& term, S* first,
                                              S* second) {
+  constexpr std::size_t bytes = L::width * sizeof(typename Term::Number), line = 64;
+  constexpr int vectors_of_line = std::max<int>(1, line / bytes);
   typename L::V a[vectors] = {}, b[vectors] = {};
   for (std::int64_t r = 0; r < rows; ++r) {
 #pragma GCC unroll 4
     for (int k = 0; k < vectors; ++k) {
       const std::int64_t at = c + k * L::width;
-      term.prefetch((rows + r) * step + at);
+      if (k % vectors_of_line == 0) term.prefetch((rows + r) * step + at);
       term(l, r * step + at, AdjoiningChannels{at}, a[k], b[k]);
     }
   }
@@ -73,6 +75,7 @@ void sum_run(std::int64_t n, std::int64_t c, const Term& term, S& first, S& seco
 // The sum of elements.
 template <class T>
 struct PlainSum {
+  using Number = T;
   const T* x;
   template <class L, class Channel>
   [[gnu::always_inline]] void operator()(L, std::int64_t i, Channel, typename L::V& sum,
@@ -85,6 +88,7 @@ struct PlainSum {
 // The sums of differences from a pivot per channel, and of their squares.
 template <class T, class S>
 struct SquaresAround {
+  using Number = T;
   const T* x;
   const S* pivot;
   template <class L, class Channel>
@@ -100,6 +104,7 @@ struct SquaresAround {
 // The sums of g and of g (x - mean).
 template <class Typed, class T>
 struct GradientSums {
+  using Number = T;
   Typed normalization;
   const T* gy;
   template <class L, class Channel>

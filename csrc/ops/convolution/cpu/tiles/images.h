@@ -194,8 +194,8 @@ class SourceBoxes {
   [[gnu::always_inline]] void fill_part(const SourceImage<T>& image, const T* sample,
                                         const Extents& begin, const Extents& extents,
                                         bfloat16* to) const {
-    for (const Box& box : boxes(begin, extents)) {
-      fill_box<Target>(image, sample, box, to);
+    for (const Extents& remainder : remainders_) {
+      fill_box<Target>(image, sample, box(remainder, begin, extents), to);
       to += product(extents) * pixel_size();
     }
   }
@@ -203,8 +203,8 @@ class SourceBoxes {
   // pixels; at least one.
   Range inside(const Extents& count, const Extents& image, std::size_t axis) const {
     Range range{kNone, 0};
-    for (const Box& box : boxes({}, extents(count))) {
-      const Overlap overlap(box, image, axis);
+    for (const Extents& remainder : remainders_) {
+      const Overlap overlap(box(remainder, {}, extents(count)), image, axis);
       range.begin = std::min(range.begin, overlap.begin);
       range.end = std::max(range.end, overlap.end);
     }
@@ -219,15 +219,12 @@ class SourceBoxes {
   std::int64_t count() const { return static_cast<std::int64_t>(remainders_.size()); }
 
  private:
-  std::vector<Box> boxes(const Extents& begin, const Extents& extents) const {
-    std::vector<Box> all;
-    for (const Extents& remainder : remainders_) {
-      Box& box = all.emplace_back(Box{extents, {}, step_, channels_});
-      for (std::size_t i = 0; i < 3; ++i) {
-        box.offset[i] = first_[i] + remainder[i] + begin[i] * step_[i];
-      }
+  Box box(const Extents& remainder, const Extents& begin, const Extents& extents) const {
+    Box box{extents, {}, step_, channels_};
+    for (std::size_t i = 0; i < 3; ++i) {
+      box.offset[i] = first_[i] + remainder[i] + begin[i] * step_[i];
     }
-    return all;
+    return box;
   }
 
   Extents step_, first_{kNone, kNone, kNone}, farthest_{};

@@ -158,7 +158,7 @@ class ByPixels {
     std::vector<const T*> pixels;
     for (std::int64_t i = 0; i < extents_[0] + around_[0]; ++i) {
       const std::int64_t z = at[0] - around_[0] + i;
-      pixels.assign(static_cast<std::size_t>(gy_plane_), zeros);
+      pixels.assign(static_cast<std::size_t>(gy_plane_ + 1), zeros);
       auto line = pixels.begin() + around_[2];
       for (std::int64_t j = 0; j < extents_[1] + around_[1]; ++j, line += extents_[2]) {
         const std::int64_t y = at[1] - around_[1] + j;

@@ -118,8 +118,8 @@ std::int64_t row_blocks_at_once(std::int64_t blocks, std::int64_t bytes, std::in
   return divide_up(blocks, divide_up(blocks, most));
 }
 
-// The product of what is packed, `items` items, for all elements of the filter, added to `weights`
-// or written there.
+// The product of what is packed, at most `items` items, for all elements of the filter, added to
+// `weights` or written there.
 void multiply(const PackedOperands& packed, std::int64_t items, const bfloat16* left,
               const bfloat16* right, std::span<const std::vector<TileTerm>> terms,
               std::int64_t groups, bool accumulate, const Weights& weights) {
@@ -160,7 +160,6 @@ void multiply(const PackedOperands& packed, std::int64_t items, const bfloat16* 
             }
           }
         }
-        if (column >= weights.columns) continue;
         write_weights<decltype(target)>(sums->numbers, std::min(last, weights.rows) - first,
                                         std::min(columns, weights.columns - column), weights,
                                         accumulate, weights.at(group, column, first));
@@ -186,9 +185,8 @@ void run(const Method& method, const Geometry& geometry, std::int64_t packed_ite
     if (count != last_count) terms = method.terms(count);
     last_count = count;
     method.pack(begin, count, left.as<bfloat16>(), right.as<bfloat16>());
-    multiply(packed, std::min(count, packed_items), left.as<bfloat16>(), right.as<bfloat16>(),
-             terms, geometry.groups, begin > 0,
-             {sums.as<float>(), outputs, gathered * inputs, taps});
+    multiply(packed, packed_items, left.as<bfloat16>(), right.as<bfloat16>(), terms,
+             geometry.groups, begin > 0, {sums.as<float>(), outputs, gathered * inputs, taps});
   }
   if (gathered > 1) {
     copy(transpose_view(sums, {0, 2, 1}), reshape_view(weights, {outputs, inputs, gathered}));
