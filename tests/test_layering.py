@@ -121,7 +121,7 @@ LAYERS = [
     "around_call",
     "variable gradients",
     "function_node function function_hooks",
-    "initializers parameter derivatives",
+    "initializers parameter derivatives kept_gradients",
     "functions",
     "numpy_functions",
     "link sequential link_hooks distribution distributions",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from renga.core.kept_gradients import KeptGradients
 from renga.core.link import Link
-from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.parallel.data.sample_weighting import GradientWeight
 
@@ -24,18 +24,15 @@ class Accumulation:
         self._samples = 0
         self._total = 0.0  # of the losses' factors
         self._is_counted = True  # whether the numbers of samples are known
-        self._sums: list[tuple[Parameter, Variable | None]] = []
+        self._sums = KeptGradients()
 
     def keep_sums(self, model: Link) -> None:
         """Keeps the sums, which the program may clear before the next batch."""
-        params = model.params(include_uninit=False)
-        self._sums = [(param, param.grad_var) for param in params]
+        self._sums.keep(model.params(include_uninit=False))
 
     def take_sums(self) -> None:
         """Continues with the sums that were kept, if some were."""
-        for param, grad in self._sums:
-            param.grad_var = grad
-        self._sums = []
+        self._sums.give_back()
 
     def begin_again(self, kept: int, is_same: bool) -> None:
         """Prepares for the last batch's pass by other parameters.
@@ -114,9 +111,9 @@ def gradients_kept(model: Link) -> Iterator[None]:
     The backward pass of a batch without samples runs in it: other ranks may take part
     in the pass, but the mean of no samples is not a number, nor need its gradients be.
     """
-    kept = [(param, param.grad_var) for param in model.params(include_uninit=False)]
-    for param, _ in kept:
+    params, kept = [*model.params(include_uninit=False)], KeptGradients()
+    kept.keep(params)
+    for param in params:
         param.grad_var = None
     yield
-    for param, grad in kept:
-        param.grad_var = grad
+    kept.give_back()

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from renga.core.configuration import no_backprop_mode
+from renga.core.kept_gradients import KeptGradients
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 
@@ -46,7 +47,7 @@ class Flush:
         self._delay = stages - 1 - stage  # forward passes ahead of the backward pass
         self._micro_batches = micro_batches
         self._updates = 0
-        self._aside: list[tuple[Parameter, Variable | None]] = []
+        self._aside = KeptGradients()
 
     def begin_batch(self) -> None:
         """Begins a batch: the user may have set the parameters since the last one."""
@@ -71,14 +72,12 @@ class Flush:
 
     def set_gradients_aside(self) -> None:
         """Keeps gradients to which others will be added from what the program does."""
-        self._aside = [(param, param.grad_var) for param in self._params]
+        self._aside.keep(self._params)
         self.cleargrads()
 
     def take_gradients_back(self) -> None:
         """Continues with the gradients that were set aside, if they were."""
-        for param, grad in self._aside:
-            param.grad_var = grad
-        self._aside = []
+        self._aside.give_back()
 
     def after_backward(self, weights: Weights) -> None:
         """Adds the gradients to those of the parameters."""
