@@ -51,6 +51,7 @@ from renga.core import (
     function_node as function_node,
     gradients as gradients,
     initializer as initializer,
+    kept_gradients as kept_gradients,
     link as link,
     link_hook as link_hook,
     numpy_functions as numpy_functions,
