@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from renga.communicators import Communicator
+from renga.core.around_call import inner_handler, surrounding
 from renga.core.link import Link
 from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.connection.embed_id import EmbedID
@@ -17,12 +18,16 @@ from renga.links.parallel.channel.vocab_embed_id import ParallelVocabEmbedID
 from renga.links.parallel.forms import FORMS
 from renga.parallel.channel.kept_links import attentions, kept_links
 from renga.parallel.channel.layout_search import choose_layouts, cost_of_call
+from renga.parallel.channel.shard_checks import CheckedLink, ShardChecks
 from renga.parallel.conversion.replacement import LinkReplacement, Replacer
 from renga.parallel.conversion.run import ParallelRun, Sharded
 from renga.parallel.conversion.strategy import LinkStrategy
 from renga.parallel.conversion.tracing import CalledLink, Trace, trace
 from renga.parallel.conversion.tracked_link import loaded_class, tracked_class
-from renga.parallel.placement.whole_reads import gather_shards_for_functions
+from renga.parallel.placement.whole_reads import (
+    WholeReads,
+    gather_shards_for_functions,
+)
 from renga.parallel.redistribute.cost import StepCost, rates_of
 
 _REPLICATED = ("replicated", "replicated")
@@ -212,12 +217,17 @@ class ChannelRun(ParallelRun):
         self, model: Link, args: Sequence[object], kwargs: Mapping[str, object]
     ) -> Sharded:
         gather_shards_for_functions()
-        with super().sharding(model, args, kwargs) as divided:
+        # Stages of a pipeline, and gathered parameters, have handlers of their own.
+        checks: Any = contextlib.nullcontext()
+        if type(inner_handler()) is WholeReads:
+            checks = surrounding(ShardChecks())
+        with checks, super().sharding(model, args, kwargs) as divided:
             yield divided
 
     def class_of(self, link: Link) -> type[Link]:
-        is_parallel = id(link) in self.parallel
-        return (loaded_class if is_parallel else tracked_class)(link, self)
+        if id(link) in self.parallel:
+            return loaded_class(link, self, CheckedLink)
+        return tracked_class(link, self)
 
 
 class ChannelStrategy(LinkStrategy):

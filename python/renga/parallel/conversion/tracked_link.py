@@ -10,6 +10,7 @@ from renga.core.link import Link
 from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.links.parallel.forms import is_form
 from renga.parallel.placement.tracker import current_tracker
+from renga.utils.type_check import InvalidType
 
 
 class LoadedLink(Link):
@@ -73,6 +74,14 @@ class TrackedLink(LoadedLink):
             result = self.parallel_run(self, run, args, kwargs)
             if compare is not None:
                 compare(args, kwargs)
+        except InvalidType as error:
+            if str(error).startswith(f"{type(self).__name__}: "):
+                raise
+            raise InvalidType(
+                f"{type(self).__name__}: {error}; within a model of parallelize, "
+                "shapes and arrays of activations are those of shards: read them "
+                "before the first link"
+            ) from error
         finally:
             first_calls.kept.hide(self)
         return result
@@ -113,9 +122,13 @@ def tracked_class(
     return _derived(kind, bases, run_model)
 
 
-def loaded_class(link: Link, run_model: object) -> type[Link]:
+def loaded_class(
+    link: Link, run_model: object, override: type[Link] | None = None
+) -> type[Link]:
     """A class derived from that of a link, which notes what it has loaded."""
-    return _derived(type(link), (LoadedLink, type(link)), run_model)
+    kind = type(link)
+    bases = (kind,) if override is None else (override, kind)
+    return _derived(kind, (LoadedLink, *bases), run_model)
 
 
 def _derived(kind: type, bases: tuple[type, ...], run_model: Any) -> type[Link]:

@@ -1,0 +1,115 @@
+"""A check that functions between parallel links compute of shards what they may.
+
+The layouts of activations are those of the functions that a model has called with an
+example. Later it may call others, such as in training only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from renga._core import Locality
+from renga.core.around_call import FunctionCall, HandledCall, inner_handler
+from renga.core.link import Link
+from renga.core.operations import operation_of
+from renga.core.parameter import Parameter
+from renga.core.variable import Variable
+from renga.links.normalization.batch_normalization import BatchNormalization
+from renga.links.parallel.channel.convolution import ParallelConvolution
+from renga.parallel.placement import BATCH, REPLICATE
+from renga.parallel.placement.whole_reads import WholeReads
+
+
+class ShardChecks(WholeReads):
+    """Knows which variables of one call of a model are shards, and along which axis.
+
+    It does not know those that links keep from call to call.
+
+    Raises:
+        ValueError: from a function whose result would be another one than that of the
+            whole, or of whose operands some would get the gradient of a shard.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({})
+        # The variables are kept, so that their ids are not reused.
+        self._shards: dict[int, tuple[Variable, int]] = {}
+        self._whole: dict[int, Variable] = {}  # what is computed of parameters alone
+        self._is_paused = False
+
+    @contextlib.contextmanager
+    def within_link(self) -> Iterator[None]:
+        """A context of a parallel link, which knows what it has."""
+        before, self._is_paused = self._is_paused, True
+        try:
+            yield
+        finally:
+            self._is_paused = before
+
+    def note(self, y: Variable, axis: int) -> None:
+        """Takes note of a shard."""
+        self._shards[id(y)] = y, axis
+
+    def __call__(self, call: HandledCall) -> None:
+        operands = [] if self._is_paused else list(call.operands)
+        super().__call__(call)
+        axes = {self._shards[id(x)][1] for x in operands if id(x) in self._shards}
+        if axes and not (isinstance(call, FunctionCall) and call.node is None):
+            self._check(call, operands, axes)
+        elif not axes and any(map(self._is_trained, operands)):
+            self._whole.update((id(y), y) for y in call.results)
+
+    def _is_trained(self, x: Variable) -> bool:
+        """Whether it is the same on every rank, and a parameter's gradient its own."""
+        is_leaf = isinstance(x, Parameter) and x.requires_grad
+        return is_leaf or id(x) in self._whole
+
+    def _check(self, call: HandledCall, xs: list[Any], axes: set[int]) -> None:
+        ys = [y for y in call.results if id(y) not in self._shards]
+        xs = [x for x in xs if x.requires_grad or not set(x.shape) <= {1}]
+        is_summed = any(map(self._is_trained, xs))  # its gradient, over shards
+        axis = min(axes)
+        are_kept = len(axes) == 1 and _keeps(call, [*xs, *ys], axis)
+        if ys and (is_summed or not are_kept):
+            shapes = ", ".join(str(x.shape) for x in xs)
+            raise ValueError(
+                f"{call.label}: expected functions that the model has called with the "
+                f"example of parallelize, got another one of shards, {shapes}: give an "
+                "example and a mode in which it is called, or none"
+            )
+        for y in ys:
+            self.note(y, axis)
+
+
+def _keeps(call: HandledCall, values: list[Any], axis: int) -> bool:
+    """Whether the result is a shard along the axis, as all operands are."""
+    operation = operation_of(getattr(call, "node", None) or call)
+    if operation is None or operation.inputs is not None:
+        return False
+    y, is_pointwise = values[-1], operation.locality == Locality.pointwise
+    if operation.takes_arrays and not is_pointwise:  # such as those of random numbers
+        return False
+    return (
+        (axis == 0 and operation.is_batchwise)
+        or (axis == 1 and operation.is_channelwise)
+        or (axis == y.ndim - 1 and is_pointwise)
+    ) and all(v.ndim == y.ndim > 1 and v.shape[axis] == y.shape[axis] for v in values)
+
+
+class CheckedLink(Link):
+    """A parallel link of a model whose functions are checked."""
+
+    def forward(self, *args: object, **kwargs: object) -> Any:
+        checks = inner_handler()
+        run = super().forward  # type: ignore[misc]
+        if not isinstance(checks, ShardChecks):
+            return run(*args, **kwargs)
+        with checks.within_link():
+            y = run(*args, **kwargs)
+        target = vars(self).get("_target", REPLICATE)
+        if target != REPLICATE:
+            of_images = isinstance(self, (ParallelConvolution, BatchNormalization))
+            checks.note(y, 0 if target == BATCH else 1 if of_images else y.ndim - 1)
+        return y
