@@ -110,7 +110,7 @@ class GatheredParameters(ShardedStates):
         for unit in self._units:
             unit.take_own_copies()
 
-    def _gather(self) -> None:
+    def _gather_all(self) -> None:
         self._settle()
 
     def _settle(self) -> None:

@@ -20,7 +20,6 @@ from renga.parallel.data.sharded_parameters.node_parameter import (
 from renga.parallel.data.sharded_states.layout import ShardLayout
 from renga.parallel.data.sharded_states.states import (
     ShardedStates,
-    part_of,
     require_own_memory,
 )
 
@@ -102,19 +101,12 @@ class NodeParameters(ShardedStates):
         self._wait_for_node()  # others may still compute with the parameters
         self._write_pieces(self._comm.rank)
 
-    def _write_pieces(self, rank: int) -> None:
-        """Writes the pieces of a rank, of arrays that are this rank's own."""
-        for piece in (p for layout in self.layouts for p in layout.pieces(rank)):
-            param, view = self._params[piece.param], self._views[piece.param]
-            if not is_at(param, view):
-                part_of(view, piece)[...] = part_of(param.array, piece)
-
-    def _gather(self) -> None:
+    def _gather_all(self) -> None:
         if not self.cuts:  # copies of whole parameters were updated
             self._wait_for_node()  # others' hooks may still read the present ones
             self._write_pieces(self._comm.rank)
         if not self._is_shared:
-            super()._gather()
+            self._gather()
         elif self._elsewhere:
             for flat in self._flats:
                 rows = self._comm.all_gather(flat[self._comm.rank])

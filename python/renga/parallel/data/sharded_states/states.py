@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,12 +23,15 @@ from renga.optimizer_hooks.norm import (
     GradientHardClipping,
 )
 from renga.optimizer_hooks.penalties import Lasso, WeightDecay
+from renga.parallel.data.sharded_parameters.node_parameter import is_at
 from renga.parallel.data.sharded_states.layout import Piece, ShardLayout
 from renga.parallel.data.sharded_states.own_updates import update_own
 
 _ON_GPU = "__cuda_array_interface__"
 # Hooks that give the same result on a part of a parameter as on all of it.
 _ELEMENTWISE_HOOKS = (GradientClipping, GradientHardClipping, Lasso, WeightDecay)
+# The memory of flat arrays of the host, by its ``id``.
+_flat_memory: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
 class ShardedStates:
@@ -35,7 +40,8 @@ class ShardedStates:
     Update rules that work element by element update equal shares, which begin and end
     within parameters. Others, such as LAMB's, get whole parameters, and hooks that need
     more than an element the whole model. The parameters' arrays are moved into flat
-    ones.
+    ones. An array that the program holds, too, stays, and is a copy: whoever holds it
+    sees updates, as of any parameter.
 
     Args:
         comm: the communicator.
@@ -81,6 +87,8 @@ class ShardedStates:
         )
         self._lanes = _lanes_of(comm)
         self._allocate()
+        # Arrays that the program holds, and their places in flat ones.
+        self._copied: list[tuple[Parameter, Array]] = []
         self._adopt_arrays()
         self.own = [self._own_pieces(b) for b in range(len(self.layouts))]
         pieces = [part for row in self.own for _, part in row]
@@ -97,6 +105,8 @@ class ShardedStates:
         self._views: dict[int, Array] = {}
         for layout, flat in zip(self.layouts, self._flats):
             self._views.update(zip(layout.indices, layout.views(flat)))
+        bases = [x.base for x in self._views.values() if isinstance(x, numpy.ndarray)]
+        _flat_memory.update((id(base), base) for base in bases)
 
     def new_flat(self, layout: ShardLayout) -> Array:
         """A new array of all rows, if possible in memory that the ranks share."""
@@ -143,9 +153,20 @@ class ShardedStates:
         ]
         if replaced:
             require_own_memory(self._params)
+        self._copied = []
         for param, view in replaced:
             view[...] = param.array
-            param.array = view
+            if _is_held(param.array):
+                self._copied.append((param, view))
+            else:
+                param.array = view
+
+    def _write_pieces(self, rank: int) -> None:
+        """Writes the pieces of a rank, of arrays that are no flat ones."""
+        for piece in (p for layout in self.layouts for p in layout.pieces(rank)):
+            param, view = self._params[piece.param], self._views[piece.param]
+            if not is_at(param, view):
+                part_of(view, piece)[...] = part_of(param.array, piece)
 
     def _adopt_rules(self) -> None:
         """Has pieces updated by the present rules, which may have been replaced."""
@@ -179,7 +200,7 @@ class ShardedStates:
         else:
             own = list(self._link.params())
             with noise_of_rank_0(self._comm):
-                update_own(self._optimizer, self._params, own, self._gather)
+                update_own(self._optimizer, self._params, own, self._gather_all)
         for param in (*self._link.params(), *self._params):
             param.grad = None
 
@@ -190,7 +211,15 @@ class ShardedStates:
             self._optimizer.update(None)
         finally:
             self._optimizer.target = target
+        self._gather_all()
+
+    def _gather_all(self) -> None:
+        """Gets other ranks' rows, after updates of whole parameters or of pieces."""
+        if not self.cuts:
+            self._write_pieces(self._comm.rank)
         self._gather()
+        for param, view in self._copied:
+            param.array[...] = view
 
     def _gather(self) -> None:
         """Gets the other ranks' rows of parameters."""
@@ -327,6 +356,16 @@ def is_elementwise(optimizer: Optimizer, params: Sequence[Parameter]) -> bool:
     return all(type(hook) in _ELEMENTWISE_HOOKS for hook in hooks) and all(
         rule.is_elementwise and not rule.has_update_hooks for rule in rules
     )
+
+
+def _is_held(x: Array) -> bool:
+    """Whether something else than a parameter refers to its array on the host."""
+    if not isinstance(x, numpy.ndarray):
+        return False
+    if x.base is not None and _flat_memory.get(id(x.base)) is not x.base:
+        return True
+    # The parameter has it; the caller's call and this function have it, too.
+    return sys.getrefcount(x) > 4
 
 
 def _address(x: Array) -> int:
