@@ -7,6 +7,7 @@ from typing import Any
 from renga import functions as F
 from renga.core.backend import get_array_module
 from renga.core.configuration import config, no_backprop_mode
+from renga.core.function_node import FunctionNode
 from renga.core.link import Link
 from renga.core.link_hook import (
     LinkHook,
@@ -15,7 +16,8 @@ from renga.core.link_hook import (
 )
 from renga.core.parameter import Parameter
 from renga.core.types import ArrayLike
-from renga.core.variable import Variable, as_array
+from renga.core.variable import Variable, as_array, as_variable
+from renga.functions.util.recomputation import is_recomputable, remembered
 
 
 class WeightHook(LinkHook):
@@ -166,30 +168,50 @@ class SpectralNormalization(WeightHook):
         """The weight of ``link`` over its largest singular value."""
         W = self._weight(link)
         rows = self.reshape_W(W)
-        u, v = getattr(link, self.vector_name), self.v
-        # A recomputed forward pass must use the same values.
-        if v is None or not config.in_recomputing:
-            u, v = self._iterate(rows.array, u)
-            self.v = v
+        last = getattr(link, self.vector_name)
+        if config.in_recomputing and not is_recomputable() and self.v is not None:
+            u, v = as_variable(last), as_variable(self.v)  # the program recomputes
+        else:
+            u, v = remembered(lambda: self._iterated(rows, last))
         sigma = F.sum(F.linear(rows, v[None]) * u[:, None])
         if self.factor is not None:
             sigma = sigma / self.factor
         weight = W / F.broadcast_to(sigma, W.shape)
-        if config.train and not config.in_recomputing:
-            getattr(link, self.vector_name)[...] = u
+        if not u.is_meta:  # of another stage of a pipeline
+            self.v = v.array
+            if config.train and not config.in_recomputing:
+                last[...] = u.array
         if self.use_gamma:
             weight = F.broadcast_to(link.gamma, W.shape) * weight
         return weight
 
-    def _iterate(self, W: Any, u: Any) -> tuple[Any, Any]:
-        for _ in range(self.n_power_iteration):
+    def _iterated(self, rows: Variable, u: Any) -> tuple[Variable, ...]:
+        with no_backprop_mode():
+            return PowerIteration(u, self.n_power_iteration, self.eps).apply((rows,))
+
+
+class PowerIteration(FunctionNode):
+    """The vectors that belong to the largest singular value of a matrix, estimated.
+
+    Args:
+        u: the left vector to begin with.
+        count: of iterations.
+        eps: added to norms.
+    """
+
+    def __init__(self, u: Any, count: int, eps: float) -> None:
+        self._u, self._count, self._eps = u, count, eps
+
+    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        (W,), u = inputs, self._u
+        for _ in range(self._count):
             v = self._unit(u @ W)
             u = self._unit(W @ v)
         return u, v
 
     def _unit(self, x: Any) -> Any:
         norm = get_array_module(x).linalg.norm(x.astype("d"))
-        return (x / (norm + self.eps)).astype(x.dtype)
+        return (x / (norm + self._eps)).astype(x.dtype)
 
 
 class WeightStandardization(WeightHook):

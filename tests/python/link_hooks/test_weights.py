@@ -192,3 +192,20 @@ def test_wrong_use():
         assert list(link.local_link_hooks) == ["own"]
     with pytest.raises(AssertionError):
         SpectralNormalization(n_power_iteration=0)
+
+
+def test_a_link_that_is_recomputed_twice():
+    """Each call is recomputed with the vectors of its own power iteration."""
+
+    def gradient(call):
+        link = L.Linear(4, 4, initialW=W0).add_hook(SpectralNormalization())
+        link.W_u[...] = 0.3
+        first = call(lambda x: F.tanh(link(x)), renga.Variable(x0))
+        loss = F.sum(call(lambda x: F.tanh(link(x)), first) ** 2)
+        link.cleargrads()
+        loss.backward()
+        return link.W.grad
+
+    W0, x0 = rng.normal(size=(4, 4)), rng.normal(size=(3, 4))
+    expected = gradient(lambda f, x: f(x))
+    numpy.testing.assert_allclose(gradient(F.forget), expected, rtol=1e-10)
