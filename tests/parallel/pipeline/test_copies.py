@@ -267,3 +267,37 @@ def test_parameters_that_are_set_later_are_refused(some_ranks, schedule):
         return True
 
     assert all(some_ranks(run))
+
+
+class Keeping(Layers):
+    """A link has a state, and the model keeps its loss."""
+
+    def __init__(self, seed=0):
+        super().__init__(seed)
+        with self.init_scope(), renga.using_config("dtype", np.float64):
+            self.lstm = L.LSTM(8, 8)
+        for i, (_, param) in enumerate(sorted(self.lstm.namedparams())):
+            param.array[...] = np.random.RandomState(i).normal(0, 0.3, param.shape)
+
+    def predict(self, x):
+        return self.d(F.tanh(self.c(self.lstm(F.tanh(self.a(x))))))
+
+    def forward(self, x, t):
+        self.loss = super().forward(x, t)
+        return self.loss
+
+
+def test_an_average_that_begins_later(some_ranks):
+    """Other ranks' states and losses have no elements to copy."""
+
+    def run(comm):
+        model, optimizer = pipeline(Keeping, comm, DATA)
+        model.train_batch(optimizer, model.model, DATA[0])
+        average = ExponentialMovingAverage(model, 0.5)
+        average()
+        assert_close(whole(average.model), whole(model))
+        with pytest.raises(RuntimeError, match=r"Keeping.loss: expected it to be read"):
+            float(model.model.loss.array)
+        return True
+
+    assert all(some_ranks(run))

@@ -7,9 +7,7 @@ that a link has computed of them, such as a norm.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
-from typing import Any
 
 import numpy
 
@@ -18,48 +16,8 @@ from renga.core.link import Link
 from renga.core.link.own_values import own_params, own_persistent
 from renga.core.variable import Variable
 from renga.links.parallel.forms import is_form
+from renga.parallel.placement.kept_by_link import PartKeptByLink
 from renga.utils.containers import leaves
-
-
-class ShardKeptByLink:
-    """Stands between two calls for what a link keeps."""
-
-    value: Any
-
-    def __init__(self, where: str, value: object) -> None:
-        self.where, self.value = where, value
-
-    def unchain(self) -> None:
-        """That of what is kept, which shards allow."""
-        self.value.unchain()
-
-    def unchain_backward(self) -> None:
-        """That of what is kept, which shards allow."""
-        self.value.unchain_backward()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> ShardKeptByLink:
-        return ShardKeptByLink(self.where, copy.deepcopy(self.value, memo))
-
-    def __repr__(self) -> str:
-        return f"{self.where}, of which each rank has a shard between two calls"
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__array__":
-            raise AttributeError(name)
-        return self._refuse()
-
-    def _refuse(self, *_: Any) -> Any:
-        raise RuntimeError(
-            f"{self.where}: expected it to be read within the model, got a read "
-            "between two calls, where each rank has a shard of it, or what it has "
-            "computed of one: let the model return it"
-        )
-
-    __len__ = __getitem__ = __iter__ = __neg__ = __abs__ = _refuse
-    __bool__ = __float__ = __int__ = _refuse
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
-    __truediv__ = __rtruediv__ = __matmul__ = __rmatmul__ = _refuse
-    __pow__ = __rpow__ = _refuse
 
 
 class KeptShards:
@@ -78,16 +36,19 @@ class KeptShards:
         """Puts what refuses to be read in the place of shards."""
         for link, name in self._attributes(model):
             value = vars(link)[name]
-            if not isinstance(value, ShardKeptByLink) and _has_numbers(value):
-                vars(link)[name] = ShardKeptByLink(
-                    f"{type(link).__name__}.{name}", value
+            if not isinstance(value, PartKeptByLink) and _has_numbers(value):
+                vars(link)[name] = PartKeptByLink(
+                    f"{type(link).__name__}.{name}",
+                    value,
+                    "a shard of it, or what it has computed of one",
+                    "let the model return it",
                 )
 
     def show(self, model: Link) -> None:
         """Puts them back."""
         for link, name in self._attributes(model):
             value = vars(link)[name]
-            if isinstance(value, ShardKeptByLink):
+            if isinstance(value, PartKeptByLink):
                 vars(link)[name] = value.value
 
     def _attributes(self, model: Link) -> Iterator[tuple[Link, str]]:

@@ -29,6 +29,7 @@ from renga.parallel.pipeline.agreement import (
     settings_of,
 )
 from renga.parallel.pipeline.batches import micro_batches
+from renga.parallel.pipeline.batches.kept_variables import KeptVariables
 from renga.parallel.pipeline.partition import Partition, number_of_stages
 from renga.parallel.pipeline.runner import Runner
 from renga.parallel.pipeline.stages.stage_parameters import StageParameters
@@ -132,6 +133,7 @@ class Pipeline(Link):
     def _start(self) -> None:
         """Makes what runs batches; every rank calls it."""
         options = self._options, self._samples
+        self._kept = KeptVariables(self.model)
         self._runner = Runner(self.model, self.comm, self._n_stages, *options)
         self._has_all = self._has_all_states = False
         self._loaded = 0  # _MODEL, _OPTIMIZER
@@ -358,7 +360,8 @@ class Pipeline(Link):
         text = f"arrays of {shapes}, values of new kinds in {len(look.parts)} parts"
         self._synchronize("the model", text=text)
         self._observe_model()
-        return self._runner.forward(program, values, look)
+        with self._kept_in_call():
+            return self._runner.forward(program, values, look)
 
     def train_batch(
         self,
@@ -405,7 +408,13 @@ class Pipeline(Link):
             )
             self._synchronize("train_batch", optimizer, text)
         self._observe_model()
-        self._runner.train(optimizer, list(self.params()), call, values, look)
+        with self._kept_in_call():
+            self._runner.train(optimizer, list(self.params()), call, values, look)
+
+    def _kept_in_call(self) -> contextlib.AbstractContextManager[None]:
+        """The scope of a call, outside of which no rank has all that links keep."""
+        is_whole = self.comm.size == 1 and self.micro_batches == 1
+        return contextlib.nullcontext() if is_whole else self._kept.shown()
 
     def drain(self) -> None:
         """Completes all batches that are on their way; every rank calls it."""

@@ -176,7 +176,9 @@ class _Predicted(Flush):
 
     def _predict(self, steps: int) -> None:
         """Sets the buffers to the weights that are expected after further updates."""
-        outs = [self._buffers[id(param)].array for param in self._params]
+        # The program may have deleted some of those that the stream began with.
+        params = self._optimizer.target.params(include_uninit=False)
+        outs = [self._buffers[id(param)].array for param in params]
         self._optimizer.predict(max(steps, 0), outs)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy
@@ -18,6 +18,8 @@ from renga.core.optimizer.update_rule import RuleValues
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.parallel.pipeline.schedule import rank_of_stage
+from renga.parallel.placement.kept_by_link import PartKeptByLink
+from renga.utils.containers import leaves
 
 
 class StageParameters:
@@ -36,9 +38,9 @@ class StageParameters:
 
     def deepcopy(self, memo: dict[int, object]) -> StageParameters:
         """The same of a copy of the model."""
-        for param in self.model.params():
-            if param.is_meta:
-                memo[id(param)] = _copy_without_elements(param, memo)
+        for x in (*self.model.params(), *_kept_by_links(self.model)):
+            if x.is_meta:
+                memo[id(x)] = _copy_without_elements(x, memo)
         model = copy.deepcopy(self.model, memo)
         for param, copied in zip(self.model.params(), model.params()):
             copied.stage = param.stage
@@ -177,13 +179,21 @@ def _sent(value: Any, root: int, comm: Communicator) -> Any:
     return comm.bcast_obj(value if comm.rank == root else None, root=root)
 
 
-def _copy_without_elements(param: Parameter, memo: dict[int, Any]) -> Parameter:
-    """A copy of another rank's parameter, with a shape and a dtype only."""
-    new = type(param).__new__(type(param))
-    array = numpy.empty(param.shape, param.dtype)
-    Variable.__init__(new, array, name=param.name, requires_grad=param.requires_grad)
+def _kept_by_links(model: Link) -> Iterator[Variable]:
+    """The Variables that links have as attributes."""
+    for link in model.links():
+        for value in vars(link).values():
+            kept = value.value if isinstance(value, PartKeptByLink) else value
+            yield from (leaf for leaf in leaves(kept) if isinstance(leaf, Variable))
+
+
+def _copy_without_elements(x: Variable, memo: dict[int, Any]) -> Variable:
+    """A copy of another rank's Variable, with a shape and a dtype only."""
+    new = type(x).__new__(type(x))
+    array = numpy.empty(x.shape, x.dtype)
+    Variable.__init__(new, array, name=x.name, requires_grad=x.requires_grad)
     new.move_to("meta:0")
-    new.__dict__.update(copy.deepcopy(vars(param), memo))
+    new.__dict__.update(copy.deepcopy(vars(x), memo))
     return new
 
 
