@@ -135,3 +135,18 @@ def test_rules_have_rates_of_their_own_or_are_not_enabled():
     models[1].b.update_rule.add_hook(WeightDecay(0.1))
     with pytest.raises(ValueError, match="without hooks"):
         optimizers[1].update(models[1], np.zeros(11))
+
+
+def test_update_rules_of_other_optimizers_are_refused():
+    def act(comm):
+        model = Point("float32")
+        optimizer = create_hogwild_optimizer(SGD(0.05).setup(model), comm)
+        optimizer.update(model, np.ones(11, "float32"))
+        before = model.vector().copy()
+        for param in model.params():
+            param.update_rule = MomentumSGD(0.05).create_update_rule()
+        with pytest.raises(TypeError, match="update rules of SGD, got MomentumSGDRule"):
+            optimizer.update(model, np.ones(11, "float32"))
+        np.testing.assert_array_equal(model.vector(), before)
+
+    local.run(act, ranks=1)

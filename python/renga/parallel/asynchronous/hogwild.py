@@ -14,7 +14,7 @@ from renga.core.link.sharing_memory import require_own_memory
 from renga.core.optimizer import GradientMethod
 from renga.core.parameter import Parameter
 from renga.core.types import Array
-from renga.optimizers.sgd import SGD
+from renga.optimizers.sgd import SGD, SGDRule
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 
 
@@ -89,6 +89,12 @@ class HogwildOptimizer(AsynchronousOptimizer):
         owners = [self, *(rule for rule in rules if rule is not None)]
         if any(x.has_update_hooks for x in owners):
             raise ValueError("create_hogwild_optimizer: expected an SGD without hooks")
+        for param, rule in zip(self._packed.params, rules):
+            if type(rule) not in (SGDRule, type(None)):
+                raise TypeError(
+                    "create_hogwild_optimizer: expected the update rules of SGD, got "
+                    f"{type(rule).__name__} of {param.name}"
+                )
         self._share_replaced_arrays()
         self._compute_gradients(forward)
         self.actual_optimizer.check_nan_in_grads()

@@ -60,6 +60,9 @@ class ShardOptimizer:
         Args:
             gradient: of the pieces.
             rate: by which the learning rate is multiplied.
+
+        Raises:
+            ValueError: a hook has changed a hyperparameter, which are the workers'.
         """
         if not self._params:
             return
@@ -68,14 +71,27 @@ class ShardOptimizer:
         for param, x in zip(self._params, gradient.arrays):
             param.grad, param.loss_scale = x, scale
         with self._rates_multiplied(rate):
+            sets = [owner.hyperparam for owner in self._owners()]
+            before = [(vars(each), dict(vars(each))) for each in sets]
             self._optimizer.update()
+            for own, values in before:
+                changed = [name for name in own if own[name] is not values.get(name)]
+                if changed:
+                    raise ValueError(
+                        "create_server_optimizer: expected hooks that change no "
+                        "hyperparameters, which come from the workers, got "
+                        f"{changed[0]} changed by one: change it between updates"
+                    )
+
+    def _owners(self) -> list[Any]:
+        """Of hyperparameters: the optimizer and the rules."""
+        return [self._optimizer, *(param.update_rule for param in self._params)]
 
     @contextlib.contextmanager
     def _rates_multiplied(self, rate: float) -> Iterator[None]:
         """A block in which all learning rates are multiplied."""
-        rules = [param.update_rule for param in self._params]
         kept = []
-        for owner in [self._optimizer, *rules] if rate != 1 else []:
+        for owner in self._owners() if rate != 1 else []:
             own, name = vars(owner.hyperparam), rate_name(owner.hyperparam.get_dict())
             if name in own:
                 kept.append((own, name, own[name]))
