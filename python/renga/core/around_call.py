@@ -181,6 +181,13 @@ def require_own_graph(caller: str) -> None:
         handler.require_own_graph(caller)
 
 
+def require_unchainable() -> None:
+    """Raises RuntimeError where the graph has what the program has not written."""
+    handler = inner_handler()
+    if hasattr(handler, "require_unchainable"):
+        handler.require_unchainable()
+
+
 def reads_elements(function: Function) -> Function:
     """Declares that a function reads the elements of its Variables in Python.
 

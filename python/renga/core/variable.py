@@ -15,7 +15,7 @@ import numpy
 from renga import _core
 from renga.backends import cuda
 from renga.core import backend
-from renga.core.around_call import require_own_graph
+from renga.core.around_call import require_own_graph, require_unchainable
 from renga.core.types import Array, ArrayLike, Operand
 
 Variable = _core.Variable
@@ -183,6 +183,9 @@ class _Backward:
         return self._method.__get__(var, owner)
 
 
+_unchain_backward = vars(_core.Variable)["unchain_backward"]
+
+
 @attach(_core.Variable)
 class _VariableMethods:
     """The other members of Variable that are written in Python."""
@@ -215,6 +218,11 @@ class _VariableMethods:
         """Sets the function node that computed it."""
         self.creator_node = fnode
 
+    def unchain_backward(self) -> None:
+        """Removes the whole graph before this variable."""
+        require_unchainable()
+        _unchain_backward(self)
+
     def __bool__(self) -> bool:
         raise TypeError("Variable: expected var.array in a condition, got the Variable")
 
@@ -222,7 +230,10 @@ class _VariableMethods:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        content = (self.array, self.name, self.grad, self.requires_grad)
+        array, grad = self.array, self.grad
+        if grad is not None and (grad.shape, grad.dtype) != (array.shape, array.dtype):
+            grad = None  # of an array that has been replaced
+        content = (array, self.name, grad, self.requires_grad)
         return _rebuild, (type(self), *content), vars(self) or None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

@@ -153,3 +153,12 @@ def test_to_device_before_the_array():
     assert param.device == renga.backend.CpuDevice()
     param.initialize((2,))
     assert param.device == renga.backend.CpuDevice()
+
+
+def test_copies_of_a_parameter_whose_array_was_replaced():
+    """The gradient that it still has is of the array of before."""
+    param = Parameter(1.0, (2, 3))
+    param.array = param.array.astype("e")
+    for clone in (copy.copy(param), copy.deepcopy(param)):
+        assert clone.dtype == numpy.float16 and clone.grad is None
+        numpy.testing.assert_array_equal(clone.array, 1)

@@ -48,6 +48,18 @@ class OwnReads:
         call.operands = [self._read(x) for x in call.operands]
         call.run()
 
+    def require_unchainable(self) -> None:
+        """Raises RuntimeError if a graph has variables in the place of parameters.
+
+        They would be cut off from the parameters, elsewhere in the graph, too.
+        """
+        if self._replaced:
+            raise RuntimeError(
+                "unchain_backward: expected a graph that begins with parameters, got "
+                "that of a model whose ranks add up gradients in it: use unchain(), or "
+                "compute what has no gradient in a context of no_backprop_mode()"
+            )
+
     def _read(self, x: Any) -> Any:
         return self._replaced.get(id(x), x)
 
