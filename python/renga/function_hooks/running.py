@@ -56,6 +56,10 @@ class RunningCalls(threading.local):
     def __init__(self) -> None:
         self._calls: list[RunningCall] = []
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What is copied or pickled has no calls that are running."""
+        return RunningCalls, ()
+
     def start(self, function: CalledFunction, device: int | None = None) -> None:
         """Starts timing a call."""
         self._calls.append(RunningCall(function, device))

@@ -9,8 +9,10 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga.communicators import local
+from renga.exporters.onnx import export
 from renga.links.parallel import spatial as S
 from renga.parallel.parallelize import parallelize
+from renga.pipeline import Pipeline
 from renga.utils.type_check import InvalidType
 
 
@@ -373,3 +375,44 @@ def test_links_that_are_set_later_are_refused(strategy, inputs):
         return before
 
     local.run(run, ranks=2)
+
+
+class Reshaping(renga.Chain):
+    """Reads the shape of an activation."""
+
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.a, self.b = L.Linear(4, 6), L.Linear(6, 6)
+
+    def forward(self, x):
+        h = F.tanh(self.a(x))
+        return F.reshape(self.b(h), h.shape)
+
+
+def test_errors_of_shapes_say_that_these_are_of_shards():
+    def act(comm):
+        x = np.ones((3, 4), "f")
+        model = parallelize(Reshaping(), comm, "channel", x)
+        with pytest.raises(InvalidType, match="reshape: .* those of shards: read"):
+            model(x)
+
+    local.run(act, ranks=2)
+
+
+@pytest.mark.parametrize("kind", ["channel", "pipeline"])
+def test_no_model_of_several_ranks_is_exported(kind):
+    pytest.importorskip("onnx")
+
+    def act(comm):
+        x = np.ones((4, 4), "f")
+        model = renga.Sequential(L.Linear(4, 6), F.tanh, L.Linear(6, 2))
+        if kind == "channel":
+            model = parallelize(model, comm, "channel", x)
+        else:
+            model = Pipeline(model, comm, x)
+        with pytest.raises(ValueError, match="export: expected a model of one process"):
+            export(model, x)
+        comm.barrier()
+
+    local.run(act, ranks=2)

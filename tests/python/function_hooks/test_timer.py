@@ -1,6 +1,8 @@
 """TimerHook: what it counts, adds up and prints."""
 
+import copy
 import io
+import pickle
 import time
 
 import numpy
@@ -8,6 +10,7 @@ import pytest
 
 import renga
 import renga.functions as F
+import renga.links as L
 from renga.function_hooks import TimerHook
 
 
@@ -107,3 +110,15 @@ def test_report_chainer_prints():
         "  FunctionName  ElapsedTime  Occurrence\n"
         "LinearFunction       2.00ms           1\n"
     )
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_copies_of_links_with_hooks(duplicate):
+    link = L.Linear(3, 2).add_hook(renga.link_hooks.TimerHook())
+    link(numpy.zeros((1, 3), "f"))
+    copied = duplicate(link)
+    copied(numpy.zeros((1, 3), "f"))
+    of_link, of_copy = (x.local_link_hooks["TimerHook"] for x in (link, copied))
+    assert len(of_link.call_history) == 1 and len(of_copy.call_history) == 2

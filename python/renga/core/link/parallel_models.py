@@ -31,9 +31,12 @@ class _ParallelModel:
 
     def is_of(self, model: Link) -> bool:
         """Whether it was made of a model, or is a part of it."""
-        serial, parallel = (ref() for ref in self._models)
-        links = [model, *model.links()]
-        return model is serial or any(link is parallel for link in links)
+        return model is self._models[0]() or self.is_in(model)
+
+    def is_in(self, model: Link) -> bool:
+        """Whether it is a model, or a part of it."""
+        parallel = self._models[1]()
+        return any(link is parallel for link in (model, *model.links()))
 
     def shared_with(self, model: Link) -> Iterator[str]:
         """The names of what the serial model has in common with another one."""
@@ -85,6 +88,20 @@ def require_own_parts(operation: str, model: Link) -> None:
                 f"other models that are parallel already, got {name} in both: make one "
                 "Chain of the models parallel, and use its children"
             )
+
+
+def require_serial(operation: str, model: Link) -> None:
+    """Checks that a model is one of a single process.
+
+    Raises:
+        ValueError: ranks compute it, or a part of it, together.
+    """
+    if any(each.is_in(model) for each in _of_thread.models):
+        raise ValueError(
+            f"{operation}: expected a model of one process, got "
+            f"{type(model).__name__}, which ranks compute together: copyparams() it "
+            "into a serial model"
+        )
 
 
 def _parts(model: Any) -> Iterator[tuple[str, Any]]:

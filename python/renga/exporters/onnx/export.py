@@ -48,7 +48,8 @@ def export(
         NotImplementedError: an operation has no counterpart in ONNX, or a constant
             depends on the values of the inputs or the size of the batch.
         TypeError: an input is no array, or an output no Variable.
-        ValueError: an input has no batch axis, or no example; names are too few.
+        ValueError: an input has no batch axis, or no example; names are too few; ranks
+            compute the model together.
         ImportError: the package onnx is not installed.
     """
     import onnx

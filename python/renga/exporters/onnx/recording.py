@@ -12,6 +12,7 @@ import numpy
 from renga.core import configuration
 from renga.core.configuration import no_backprop_mode
 from renga.core.link import Link
+from renga.core.link.parallel_models import require_serial
 from renga.core.variable import Variable, as_array
 from renga.exporters.onnx.comparison import check_same
 from renga.exporters.onnx.graph import OnnxGraph
@@ -47,6 +48,8 @@ class Recording:
             raise TypeError(
                 f"export: expected a link or a function, got {type(model).__name__}"
             )
+        if isinstance(model, Link):
+            require_serial("export", model)
         _initialize(model, args)
         self._model, self._args, self._train = model, args, train
         self._input_names, self._output_names = input_names, output_names
