@@ -69,6 +69,23 @@ def test_a_resumed_updater_knows_the_epoch_before_its_last_iteration():
     assert second.is_new_epoch
 
 
+def test_a_snapshot_of_one_batch_in_an_iteration_is_gone_on_from():
+    """On fewer ranks, which take several batches each."""
+
+    def make(**options):
+        iterator = SerialIterator(DATA[:8], 3, shuffle=False)
+        return StandardUpdater(iterator, make_optimizer(), **options)
+
+    first, second, states = make(), make(accumulate=2), {}
+    for _ in range(2):
+        first.update()
+    first.serialize(renga.serializers.DictionarySerializer(states))
+    second.serialize(renga.serializers.NpzDeserializer(states))
+    assert (second.previous_epoch_detail, second.epoch_detail) == (3 / 8, 6 / 8)
+    second.update()
+    assert second.is_new_epoch and second.iteration == 3
+
+
 def test_batches_weigh_as_much_as_their_examples():
     optimizer = make_optimizer(renga.optimizers.SGD(1.0))
     before = parameters(optimizer)

@@ -209,7 +209,10 @@ class StandardUpdater(Updater):
             optimizer.target.serialize(serializer[f"model:{name}"])
         self.iteration = serializer("iteration", self.iteration)
         if self.accumulate > 1:
-            before = serializer("epoch_before", self._epoch_before or 0.0)
+            try:
+                before = serializer("epoch_before", self._epoch_before or 0.0)
+            except KeyError:  # saved by an updater with a batch in an iteration
+                before = self._iterators["main"].previous_epoch_detail
             self._epoch_before = None if self.iteration == 0 else before
 
 
