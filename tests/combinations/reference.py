@@ -146,7 +146,8 @@ def _reference(row, kind, replicas, parts, formula):
         reference_step(row, runs, parts, formula, step)
     formula.end(runs)
     after = dict(distinct(runs[0].model))
-    unmoved = {name[1:] for name, x in before.items() if (x == after[name].array).all()}
+    both = before.keys() & after.keys()  # a row may delete parameters
+    unmoved = {name[1:] for name in both if (before[name] == after[name].array).all()}
     observed = [run.observed for run in runs]
     return Result([run.save() for run in runs], observed, unmoved)
 

@@ -161,6 +161,77 @@ class Kept(Row):
         return 0.1 * F.mean(model.kept**2)
 
 
+class KeptLoss(Row):
+    """The model keeps its loss, which the loop reads, as that of ``L.Classifier``."""
+
+    name = "loss that the model keeps for the loop"
+
+    def loss(self, model, x, t):
+        model.kept_loss = super().loss(model, x, t)
+        return model.kept_loss
+
+    def after(self, run, step):
+        run.observed.append(float(run.program.kept_loss.array))
+
+
+class CutOff(Row):
+    """``unchain_backward`` cuts off the links below, which get no gradients."""
+
+    name = "links below cut off by unchain_backward"
+
+    class Mixin:
+        def middle(self, h):
+            h = F.tanh(self.call(self.a, h))
+            h.unchain_backward()
+            return F.tanh(self.call(self.b, h))
+
+
+class Normalized(Row):
+    """A link hook divides a weight by its largest singular value."""
+
+    name = "spectral normalization"
+
+    def build(self, model):
+        with model.init_scope():
+            model.norm = model.link("norm", *model.sizes["b"], 90)
+        model.norm.add_hook(renga.link_hooks.SpectralNormalization())
+        model.norm.W_u[...] = 0.3
+
+    class Mixin:
+        def middle(self, h):
+            return super().middle(F.tanh(self.call(self.norm, h)))
+
+
+class HalfLayer(Row):
+    """A link of float16 in a model of other numbers."""
+
+    name = "a link in float16"
+    tolerance = 2e-2
+
+    def build(self, model):
+        for param in model.a.params():
+            param.array = param.array.astype(numpy.float16)
+
+    class Mixin:
+        def middle(self, h):
+            y = self.call(self.a, F.cast(h, numpy.float16))
+            return F.tanh(self.call(self.b, F.tanh(F.cast(y, h.dtype))))
+
+
+class Deleted(Row):
+    """A parameter is deleted on the way."""
+
+    name = "parameter deleted on the way"
+
+    def build(self, model):
+        with model.init_scope():
+            model.extra = renga.Parameter(numpy.ones(3, self.array_dtype))
+
+    def before(self, run, step):
+        if step == 2:
+            del run.program.extra
+
+
 class HookedLater(Row):
     """A link gets a hook that replaces its weight, and loses it again."""
 
@@ -308,6 +379,47 @@ class SometimesUsed(Row):
 
     def before(self, run, step):
         run.program.uses_b = step % 2 == 0
+
+
+class OtherLater(Row):
+    """Later steps call a function over channels, too."""
+
+    name = "function over channels in some steps"
+
+    class Mixin:
+        normalizes = False
+
+        def middle(self, h):
+            h = F.tanh(self.call(self.a, h))
+            if self.normalizes:
+                h = F.softmax(h, axis=1 if h.ndim != 3 else 2)
+            return F.tanh(self.call(self.b, h))
+
+    def before(self, run, step):
+        run.program.normalizes = step >= 2
+
+
+class GainLater(Row):
+    """Later steps multiply by a parameter without axes, too."""
+
+    name = "0-d parameter in some steps"
+
+    def build(self, model):
+        with model.init_scope():
+            model.gain = renga.Parameter(1.5, ())
+
+    class Mixin:
+        multiplies = False
+
+        def middle(self, h):
+            h = F.tanh(self.call(self.a, h))
+            if self.multiplies:
+                gain = F.reshape(self.gain, (1,) * h.ndim)
+                h = h * F.broadcast_to(gain, h.shape)
+            return F.tanh(self.call(self.b, h))
+
+    def before(self, run, step):
+        run.program.multiplies = step >= 2
 
 
 class UsedBySomeRanks(SometimesUsed):

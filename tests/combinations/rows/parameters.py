@@ -143,6 +143,21 @@ class ReplacedByHand(Row):
                 param.array = param.array * 0.5
 
 
+class HeldArray(Row):
+    """The program keeps an array from before the first update, and writes into it."""
+
+    name = "array of before the first update changed in place"
+    traits = frozenset({"by hand"})
+
+    def start(self, run):
+        run.held = [param.array for param in run.params("/b/W")]
+
+    def before(self, run, step):
+        if step == 2:
+            for array in run.held:
+                array[...] *= 0.5
+
+
 class Loaded(Row):
     """A file of a serial model is loaded into the model between updates."""
 

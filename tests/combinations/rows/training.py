@@ -10,6 +10,7 @@ import numpy
 import renga
 import renga.functions as F
 from renga import optimizer_hooks, optimizers
+from renga.optimizer import GradientMethod, UpdateRule
 from renga.training.extensions import ExponentialMovingAverage, ParameterStatistics
 from tests.combinations.row import Row
 
@@ -128,6 +129,53 @@ def clip_all(optimizer):
     for param in params:
         param.grad *= min(1.0, 0.2 / math.sqrt(squares))
         param.array *= 0.999
+
+
+class OwnRates(Row):
+    """A hook of the program changes the learning rate in each update."""
+
+    name = "own hook that changes the rate"
+    traits = frozenset({"hooks", "momentum"})
+
+    def start(self, run):
+        run.optimizer.add_hook(lower_rate)
+
+
+def lower_rate(optimizer):
+    optimizer.lr = 0.1 / (1 + optimizer.t)
+
+
+class ReplacingRule(UpdateRule):
+    """A rule of the program that gives the parameter another array."""
+
+    def init_state(self, param):
+        self.state["v"] = param.xp.zeros_like(param.array)
+
+    def update_core(self, param):
+        if param.grad is not None:
+            self.state["v"] = 0.5 * self.state["v"] + param.grad
+            param.array = param.array - self.hyperparam.lr * self.state["v"]
+
+
+class Replacing(GradientMethod):
+    """An optimizer of the program."""
+
+    def __init__(self, lr):
+        super().__init__()
+        self.hyperparam.lr = lr
+
+    def create_update_rule(self):
+        return ReplacingRule(self.hyperparam)
+
+
+class OwnReplacing(Row):
+    """An optimizer of the program whose updates make new arrays."""
+
+    name = "own update rule that makes arrays"
+    traits = frozenset({"own optimizer"})
+
+    def optimizer(self):
+        return Replacing(0.1)
 
 
 class ClipEach:
