@@ -230,10 +230,7 @@ class _VariableMethods:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        array, grad = self.array, self.grad
-        if grad is not None and (grad.shape, grad.dtype) != (array.shape, array.dtype):
-            grad = None  # of an array that has been replaced
-        content = (array, self.name, grad, self.requires_grad)
+        content = (self.array, self.name, _own_grad(self), self.requires_grad)
         return _rebuild, (type(self), *content), vars(self) or None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -281,7 +278,7 @@ class _VariableMethods:
         device = backend.get_device(device)
         if self.array is None or device.is_array_supported(self.array):
             return
-        grad = self.grad
+        grad = _own_grad(self)
         self.array = device.send(self.array)
         self.grad = None if grad is None else device.send(grad)
 
@@ -367,6 +364,15 @@ def _initialized_array(var: Any) -> Any:
             "Variable: expected an initialized array, but it has none yet"
         )
     return array
+
+
+def _own_grad(var: Any) -> Any:
+    """The gradient; None if it is that of an array that has been replaced."""
+    array, grad = var.array, var.grad
+    if array is None or grad is None:
+        return grad
+    fits = (grad.shape, grad.dtype) == (array.shape, array.dtype)
+    return grad if fits else None
 
 
 def _statistics(array: Any) -> str:

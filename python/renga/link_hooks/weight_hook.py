@@ -15,7 +15,7 @@ from renga.core.link_hook import (
     _ForwardPreprocessCallbackArgs,
 )
 from renga.core.parameter import Parameter
-from renga.core.types import ArrayLike
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.util.recomputation import is_recomputable, remembered
 
@@ -199,10 +199,10 @@ class PowerIteration(FunctionNode):
         eps: added to norms.
     """
 
-    def __init__(self, u: Any, count: int, eps: float) -> None:
+    def __init__(self, u: Array, count: int, eps: float) -> None:
         self._u, self._count, self._eps = u, count, eps
 
-    def forward(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         (W,), u = inputs, self._u
         for _ in range(self._count):
             v = self._unit(u @ W)

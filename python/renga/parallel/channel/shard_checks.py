@@ -7,7 +7,7 @@ example. Later it may call others, such as in training only.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from renga._core import Locality
@@ -101,9 +101,9 @@ def _keeps(call: HandledCall, values: list[Any], axis: int) -> bool:
 class CheckedLink(Link):
     """A parallel link of a model whose functions are checked."""
 
-    def forward(self, *args: object, **kwargs: object) -> Any:
+    def forward(self, *args: object, **kwargs: object) -> Variable:
         checks = inner_handler()
-        run = super().forward  # type: ignore[misc]
+        run: Callable[..., Variable] = super().forward  # type: ignore[misc]
         if not isinstance(checks, ShardChecks):
             return run(*args, **kwargs)
         with checks.within_link():
