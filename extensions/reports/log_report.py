@@ -45,7 +45,7 @@ class LogReport(extension.Extension):
         self._postprocess = postprocess
         self._filename = log_name if filename is None else filename
         self._log: list[dict[str, Any]] = []
-        self._summary = DictSummary()
+        self._init_summary()
 
     @property
     def log(self) -> list[dict[str, Any]]:
@@ -67,12 +67,16 @@ class LogReport(extension.Extension):
         if self._postprocess is not None:
             self._postprocess(entry)
         self._log.append(entry)
-        self._summary = DictSummary()
+        self._init_summary()
         if self._filename is None:
             return
         path = os.path.join(trainer.out, self._filename.format(**entry))
         with atomic_write(path, "w") as file:
             json.dump(self._log, file, indent=4)
+
+    def _init_summary(self) -> None:
+        """Begins an interval; subclasses of Chainer's LogReport call it, too."""
+        self._summary = DictSummary()
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or restores the entries and the current interval."""

@@ -78,3 +78,16 @@ def test_resume(at):
     for entry in resumed + uninterrupted:
         del entry["elapsed_time"]
     assert resumed == uninterrupted
+
+
+def test_a_subclass_begins_intervals():
+    class EveryFifth(extensions.LogReport):
+        def __call__(self, trainer):
+            self._summary.add(trainer.observation)
+            if trainer.updater.iteration % 5 == 0:
+                self._log.append(self._summary.compute_mean())
+                self._init_summary()
+
+    log = run(EveryFifth(), iterations=10).get_extension("EveryFifth").log
+    means = LOSSES[:10].astype(float).reshape(2, 5).mean(1)
+    numpy.testing.assert_allclose([e["loss"] for e in log], means, rtol=1e-13)
