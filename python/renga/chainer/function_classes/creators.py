@@ -27,6 +27,10 @@ from renga.chainer.function_classes.kept import (
     replace_in_links,
 )
 from renga.chainer.function_classes.operation import OperationNode
+from renga.chainer.function_classes.window_attributes import (
+    attributes_of_call,
+    window_attributes,
+)
 from renga.core.around_call import FunctionCall
 from renga.core.function_hook import FunctionHook, get_function_hooks
 from renga.core.operations import operation_of
@@ -160,7 +164,12 @@ def _seen_as(class_name: str, function: Any, args: Any, kwargs: Any) -> Any:
     members = {"label": _label(class_name, class_name), **_class_member(class_name)}
     node = type(class_name, (OperationNode,), members)()
     node.compute = compute
-    vars(node).update(_options(function, args, kwargs))
+    options = _options(function, args, kwargs)
+    vars(node).update(options)
+    with contextlib.suppress(AssertionError, TypeError, ValueError):
+        # The function itself refuses what is no window.
+        n_axes = getattr(args[0] if args else kwargs.get("x"), "ndim", 2) - 2
+        vars(node).update(window_attributes(class_name, options, n_axes))
     ys = node.apply(call.operands)
     return ys[0] if single[0] else ys
 
@@ -312,9 +321,11 @@ def _with_view(method: Any) -> Any:
     @functools.wraps(method)
     def around(self: FunctionHook, function: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(function, _core.Call) or _is_own(function):
-            # A call has no outputs yet that could have kept attributes.
-            kept: Any = {} if isinstance(function, _core.Call) else None
-            function = _views(name_in_hooks(function))(function, kept, None)
+            name, kept = name_in_hooks(function), None
+            if isinstance(function, _core.Call):
+                # It has no outputs yet that could have kept attributes.
+                kept = attributes_of_call(name, function.arguments)
+            function = _views(name)(function, kept, None)
         return method(self, function, *args, **kwargs)
 
     return around

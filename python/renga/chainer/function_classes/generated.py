@@ -18,6 +18,7 @@ from renga._core import Variable
 from renga.backends import cuda
 from renga.chainer.function_classes import gradients, products, with_state
 from renga.chainer.function_classes.operation import OperationNode
+from renga.chainer.function_classes.window_attributes import window_attributes
 from renga.core.types import ArrayLike
 
 ROWS = """
@@ -215,6 +216,12 @@ LABELS = {
         ).split()
     },
 }
+# Chainer's classes that retain their first output.
+RETAINING = (
+    "BatchDet BatchInv Cholesky ELU ErfInv ErfcInv Exp Expm1 Inv LSTM LeakyReLU "
+    "LocalResponseNormalization LogSoftmax LogSumExp Max Min Ndtri PowConstVar "
+    "PowVarVar ReLU SLSTM Sigmoid Softmax Sqrt Tanh"
+).split()
 # Chainer derives these classes from Function: their objects are called.
 CALLED = (
     "BinaryAccuracy ClassificationSummary DeCov Hinge R2_score ROIAverageAlign2D "
@@ -263,11 +270,18 @@ def _class_of(module: str, name: str, options: str, inputs: str, text: str) -> t
     compute = eval(f"lambda self, {inputs}: {result}", {"F": F})
 
     def __init__(self: Any, *args: object, **kwargs: object) -> None:
-        vars(self).update(keep(*args, **kwargs))
+        kept = keep(*args, **kwargs)
+        vars(self).update({**kept, **window_attributes(name, kept)})
 
     __init__.__signature__ = inspect.signature(keep)  # type: ignore[attr-defined]
     doc = f"Calls ``{text}``."
-    members = {"__init__": __init__, "compute": compute, "__doc__": doc}
+    members: dict[str, Any] = {
+        "__init__": __init__,
+        "compute": compute,
+        "__doc__": doc,
+    }
+    if name in RETAINING:
+        members["outputs_retained"] = (0,)
     if name in LABELS:
         members["label"] = property(functools.partial(_labelled, LABELS[name]))
     base = CalledOperation if name in CALLED else OperationNode

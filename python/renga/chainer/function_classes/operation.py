@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from renga import _core
@@ -25,16 +25,39 @@ class OperationNode(FunctionNode):
     """
 
     again = False
+    # What Chainer's class retains for its gradient, and subclasses read in theirs.
+    outputs_retained: Sequence[int] = ()
+    _operands: tuple[Any, ...] = ()  # nodes of the inputs
 
     def compute(self, *xs: Any) -> Variable | tuple[Variable, ...]:
         """The outputs, of arrays or of Variables of the graph."""
         raise NotImplementedError
 
-    def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
-        """The outputs as arrays."""
+    def forward_cpu(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
+        """The outputs as arrays; subclasses override it, as they do in Chainer."""
+        return self._computed(inputs)
+
+    def forward_gpu(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
+        """The outputs as arrays, for CuPy arrays."""
+        return self._computed(inputs)
+
+    def _computed(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         self.retain_inputs(range(len(inputs)))
+        self.retain_outputs(self.outputs_retained)
         with using_config("enable_backprop", False), _without_hooks():
             return tuple(y.array for y in _tuple(self.compute(*inputs)))
+
+    def _retain(self, xs: Any, ys: Any, outputs: Any) -> None:
+        super()._retain(xs, ys, outputs)
+        # A subclass may retain others, and have this class's gradient.
+        for x in xs:
+            x.retain_data()
+        self._operands = tuple([x.node for x in xs])
+
+    def unchain(self) -> None:
+        """Disconnects the inputs and frees the graph before them."""
+        super().unchain()
+        self._operands = ()
 
     def backward(
         self,
@@ -42,7 +65,9 @@ class OperationNode(FunctionNode):
         grad_outputs: tuple[Variable | None, ...],
     ) -> tuple[Variable | None, ...]:
         """The gradients, which can be differentiated again."""
-        xs = self.get_retained_inputs()
+        xs: list[Any] = [x.get_variable() for x in self._operands]
+        for i in self._missing_inputs:
+            xs[i] = None
         self.again = True
         used = [i for i, gy in enumerate(grad_outputs) if gy is not None]
         wanted = [i for i in target_input_indexes if xs[i].dtype.kind == "f"]

@@ -10,8 +10,11 @@ import numpy
 from renga import functions as F
 from renga._core import Variable
 from renga.chainer.function_classes.operation import OperationNode
+from renga.chainer.function_classes.window_attributes import window_attributes
+from renga.core.function_node import FunctionNode
 from renga.core.types import ArrayLike, Extents
 from renga.core.variable import as_array
+from renga.utils import type_check
 
 
 class Dropout(OperationNode):
@@ -152,15 +155,43 @@ class MaxPoolingND(OperationNode):
         cover_all: bool = True,
         return_indices: bool = False,
     ) -> None:
-        self.ndim, self.ksize, self.stride, self.pad = ndim, ksize, stride, pad
+        options = {"ndim": ndim, "ksize": ksize, "stride": stride, "pad": pad}
+        vars(self).update(window_attributes("MaxPoolingND", options))
         self.cover_all, self.return_indices = cover_all, return_indices
         self.indexes: Any = None
+
+    ksize: tuple[int, ...]
+    stride: tuple[int, ...]
+    pad: tuple[int, ...]
 
     def compute(self, x: ArrayLike) -> Variable:
         y, self.indexes = F.max_pooling_nd(
             x, self.ksize, self.stride, self.pad, self.cover_all, return_indices=True
         )
         return y
+
+
+class Pooling2D(FunctionNode):
+    """The options of a pooling of images, for subclasses that compute it."""
+
+    def __init__(
+        self,
+        ksize: Extents,
+        stride: Extents | None = None,
+        pad: Extents = 0,
+        cover_all: bool = True,
+        return_indices: bool = False,
+    ) -> None:
+        options = {"ksize": ksize, "stride": stride, "pad": pad}
+        vars(self).update(window_attributes("Pooling2D", options))
+        self.cover_all, self.return_indices = cover_all, return_indices
+
+    def check_type_forward(
+        self, in_types: type_check.TypeInfoTuple | type_check.LightTypeInfoTuple
+    ) -> None:
+        type_check.expect(
+            in_types.size() == 1, in_types[0].dtype.kind == "f", in_types[0].ndim == 4
+        )
 
 
 class BatchNormalization(OperationNode):
@@ -193,7 +224,7 @@ class BatchNormalization(OperationNode):
         )
 
 
-MODULES: dict[str, list[type[OperationNode]]] = {
+MODULES: dict[str, list[type[FunctionNode]]] = {
     "activation.rrelu": [RReLU],
     "loss.softmax_cross_entropy": [SoftmaxCrossEntropy],
     "noise.dropout": [Dropout],
@@ -202,4 +233,5 @@ MODULES: dict[str, list[type[OperationNode]]] = {
     "noise.zoneout": [Zoneout],
     "normalization.batch_normalization": [BatchNormalization],
     "pooling.max_pooling_nd": [MaxPoolingND],
+    "pooling.pooling_2d": [Pooling2D],
 }
