@@ -26,8 +26,9 @@ def main() -> None:
     sys.path[0] = os.path.dirname(os.path.abspath(script))
     module = ModuleType("__main__")
     module.__file__ = script
-    # Unpickling and child processes look the script up as the main module.
-    sys.modules["__main__"] = module
+    # Unpickling and child processes look the script up as the main module, which is
+    # __mp_main__ in objects that a spawned process sends.
+    sys.modules["__main__"] = sys.modules["__mp_main__"] = module
     exec(code, module.__dict__)
 
 

@@ -235,6 +235,7 @@ class Model(chainer.Chain):
 
 def child(queue, model):
     queue.put((chainer.__version__, __name__, type(model).__module__, model.l.W.shape))
+    queue.put(model)
 
 
 if __name__ == "__main__":
@@ -246,6 +247,7 @@ if __name__ == "__main__":
     process = context.Process(target=child, args=(queue, Model()))
     process.start()
     name, main, module, shape = queue.get(timeout=50)
+    assert isinstance(queue.get(timeout=50), Model)
     process.join()
     assert shape == (1, 2)
     same = F.relu is sys.modules["renga"].functions.relu
