@@ -18,14 +18,15 @@ def main() -> None:
     install()
     del sys.argv[0]
     script = sys.argv[0]
+    path = os.path.abspath(script)
     try:
-        with io.open_code(os.path.abspath(script)) as file:
-            code = compile(file.read(), script, "exec")
+        with io.open_code(path) as file:
+            code = compile(file.read(), path, "exec")
     except OSError as error:
         sys.exit(f"renga.chainer: expected a script, got {script}: {error.strerror}")
-    sys.path[0] = os.path.dirname(os.path.abspath(script))
+    sys.path[0] = os.path.dirname(path)
     module = ModuleType("__main__")
-    module.__file__ = script
+    module.__file__ = path  # as Python's: a script may change the working directory
     # Unpickling and child processes look the script up as the main module, which is
     # __mp_main__ in objects that a spawned process sends.
     sys.modules["__main__"] = sys.modules["__mp_main__"] = module

@@ -275,6 +275,18 @@ def test_scripts_run_and_so_do_their_children(tmp_path, method, main):
     assert output == ["7.8.1", main, main, "script.py", "True"]
 
 
+def test_scripts_find_their_own_file(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, inspect\nos.chdir('/')\n"
+        "print(__file__, inspect.currentframe().f_code.co_filename)\n"
+    )
+    path = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
+    env = {**os.environ, "PYTHONPATH": path}
+    output = run(None, "-m", "renga.chainer", "script.py", cwd=tmp_path, env=env)
+    assert output == [str(script)] * 2
+
+
 def test_scripts_that_are_not_there_are_named(tmp_path):
     command = [sys.executable, "-m", "renga.chainer", "nothing.py"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
