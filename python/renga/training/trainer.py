@@ -177,9 +177,15 @@ class Trainer:
         # state.
         for entry in sorted(entries, key=lambda e: not e.restores_trainer):
             entry.initialize(self)
-        for entry in entries:
-            if entry.call_before_training:
+        called = [entry for entry in entries if entry.call_before_training]
+        if not called:
+            return
+        # The stop trigger of a resumed run is asked again by what it observed.
+        restored, self.observation = self.observation, {}
+        with self.reporter.scope(self.observation):
+            for entry in called:
                 entry.extension(self)
+        self.observation = restored or self.observation
 
     def _loop(self, entries: list[ExtensionEntry]) -> None:
         while not self.stop_trigger(self):

@@ -90,6 +90,45 @@ def test_call_before_training():
     assert notes == [True, False]
 
 
+def test_what_is_reported_before_training_is_an_observation():
+    @make_extension(trigger=(2, "iteration"), priority=PRIORITY_WRITER)
+    def evaluate(trainer):
+        reporter.report({"validation": 10 + trainer.updater.iteration})
+
+    trainer = get_trainer_with_mock_updater((2, "iteration"), iter_per_epoch=2)
+    for extension in (evaluate, extensions.LogReport()):
+        trainer.extend(extension, call_before_training=True)
+    trainer.run()
+    log = trainer.get_extension("LogReport").log
+    assert [(e["iteration"], e["validation"]) for e in log] == [(0, 10), (2, 12)]
+
+
+def test_a_resumed_run_is_asked_to_stop_by_what_it_observed():
+    def trainer_of(stop_iteration):
+        def stops(trainer):
+            found = trainer.observation.get("loss") == 1
+            return found or trainer.updater.iteration == stop_iteration
+
+        return Trainer(get_trainer_with_mock_updater().updater, stops)
+
+    saved = DictionarySerializer()
+
+    @make_extension(priority=PRIORITY_WRITER)
+    def report_and_save(trainer):
+        reporter.report({"loss": 1})
+        trainer.serialize(saved)
+
+    trainer = trainer_of(3)
+    trainer.extend(report_and_save, trigger=(1, "iteration"))
+    trainer.run()
+    resumed = trainer_of(3)
+    resumed.extend(lambda t: None, name="own", call_before_training=True)
+    resumed.serialize(NpzDeserializer(saved.target))
+    resumed.run()
+    assert resumed.updater.iteration == trainer.updater.iteration == 1
+    assert resumed.observation == {"loss": 1}
+
+
 def test_observation_is_new_at_each_iteration():
     seen = []
     trainer = get_trainer_with_mock_updater((3, "iteration"))
