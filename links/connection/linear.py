@@ -50,7 +50,7 @@ class Linear(Link):
         with self.init_scope():
             self.W = Parameter(initializers.get_initializer(initialW))
             if in_size is not None:
-                self.initialize_weight(in_size)
+                self._initialize_params(in_size)
             if nobias:
                 self.b = None
             else:
@@ -58,6 +58,10 @@ class Linear(Link):
                 self.b = Parameter(initializers.get_initializer(bias), out_size)
 
     def initialize_weight(self, in_size: int) -> None:
+        """Gives the weight its shape, if the size of inputs was not known before."""
+        self._initialize_params(in_size)
+
+    def _initialize_params(self, in_size: int) -> None:
         self.W.initialize((self.out_size, in_size))
 
     @property
@@ -83,7 +87,7 @@ class Linear(Link):
     def forward(self, x: ArrayLike, n_batch_axes: int = 1) -> Variable:
         """The output for ``x``, whose first ``n_batch_axes`` axes are the batch's."""
         if not self.W.is_initialized:
-            self.initialize_weight(math.prod(x.shape[n_batch_axes:]))
+            self._initialize_params(math.prod(x.shape[n_batch_axes:]))
         try:
             return linear(x, self.W, self.b, n_batch_axes=n_batch_axes)
         except InvalidType as error:

@@ -109,11 +109,11 @@ class LocalConvolution2D(Link):
                 bias = 0 if initial_bias is None else initial_bias
                 self.b = Parameter(get_initializer(bias))
         if in_channels is not None and in_size is not None:
-            self._initialize(
+            self._initialize_params(
                 in_channels, as_pair(in_size, type(self).__name__, "in_size")
             )
 
-    def _initialize(self, in_channels: int, in_size: Sequence[int]) -> None:
+    def _initialize_params(self, in_channels: int, in_size: Sequence[int]) -> None:
         name = type(self).__name__
         ksize, stride = check_window(name, 2, ksize=self.ksize, stride=self.stride)
         outs = tuple(map(get_conv_outsize, in_size, ksize, stride, (0, 0)))
@@ -127,5 +127,5 @@ class LocalConvolution2D(Link):
     def forward(self, x: ArrayLike) -> Variable:
         """The local convolution of ``x``."""
         if not self.W.is_initialized:
-            self._initialize(x.shape[1], x.shape[2:])
+            self._initialize_params(x.shape[1], x.shape[2:])
         return local_convolution_2d(x, self.W, self.b, self.stride)

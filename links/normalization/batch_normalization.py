@@ -84,13 +84,13 @@ class BatchNormalization(Link):
         for name in ("N", "avg_mean", "avg_var"):
             self.register_persistent(name)
         if size is not None:
-            self._initialize(size)
+            self._initialize_params(size)
 
     def _parameter(self, initial: Any, default: float) -> Parameter:
         initial = default if initial is None else initial
         return Parameter(with_dtype(initial, self._highprec_dtype))
 
-    def _initialize(self, shape: Any) -> None:
+    def _initialize_params(self, shape: Any) -> None:
         for param in self.params():
             param.initialize(shape)
         self.avg_mean = self._statistic(self._initial_avg_mean, shape)
@@ -124,7 +124,7 @@ class BatchNormalization(Link):
         check_unexpected_kwargs(kwargs, test=TEST)
         assert_kwargs_empty(kwargs)
         if self.avg_mean is None:
-            self._initialize(self._parameter_shape(x.shape))
+            self._initialize_params(self._parameter_shape(x.shape))
         gamma = self._scale() if self.gamma is None else self.gamma
         beta = self._shift() if self.beta is None else self.beta
         if not config.train:

@@ -43,14 +43,19 @@ class LayerNormalization(Link):
         gamma = 1 if initial_gamma is None else initial_gamma
         beta = 0 if initial_beta is None else initial_beta
         with self.init_scope():
-            self.gamma = Parameter(get_initializer(gamma), size)
-            self.beta = Parameter(get_initializer(beta), size)
+            self.gamma = Parameter(get_initializer(gamma))
+            self.beta = Parameter(get_initializer(beta))
+        if size is not None:
+            self._initialize_params(size)
+
+    def _initialize_params(self, size: int | tuple[int, ...]) -> None:
+        self.gamma.initialize(size)
+        self.beta.initialize(size)
 
     def forward(self, x: ArrayLike) -> Variable:
         """The normalized ``x``."""
         if not self.gamma.is_initialized:
-            self.gamma.initialize(x.shape[-1])
-            self.beta.initialize(x.shape[-1])
+            self._initialize_params(x.shape[-1])
         return layer_normalization(x, self.gamma, self.beta, self.eps)
 
 
@@ -90,8 +95,14 @@ class GroupNormalization(Link):
         gamma = 1 if initial_gamma is None else initial_gamma
         beta = 0 if initial_beta is None else initial_beta
         with self.init_scope():
-            self.gamma = Parameter(with_dtype(gamma, dtype), size)
-            self.beta = Parameter(with_dtype(beta, dtype), size)
+            self.gamma = Parameter(with_dtype(gamma, dtype))
+            self.beta = Parameter(with_dtype(beta, dtype))
+        if size is not None:
+            self._initialize_params(size)
+
+    def _initialize_params(self, size: int) -> None:
+        self.gamma.initialize(size)
+        self.beta.initialize(size)
 
     def forward(self, x: ArrayLike) -> Variable:
         """The normalized ``x``; TypeError if ``groups`` is no integer."""
@@ -100,8 +111,7 @@ class GroupNormalization(Link):
                 raise ValueError(
                     f"GroupNormalization: expected (N, C, …), got {x.shape}"
                 )
-            self.gamma.initialize(x.shape[1])
-            self.beta.initialize(x.shape[1])
+            self._initialize_params(x.shape[1])
         return group_normalization(x, self.groups, self.gamma, self.beta, self.eps)
 
 

@@ -47,9 +47,9 @@ class LSTMBase(Chain):
             self.upward = Linear(in_size, 4 * out_size, initialW=0)
             self.lateral = Linear(out_size, 4 * out_size, nobias=True, initialW=0)
         if in_size is not None:
-            self._initialize_gates()
+            self._initialize_params()
 
-    def _initialize_gates(self) -> None:
+    def _initialize_params(self) -> None:
         """Sets the initial weights of each gate."""
         n = self.state_size
         lateral = get_initializer(self.lateral_init)
@@ -67,7 +67,7 @@ class LSTMBase(Chain):
     def _upward(self, x: Any) -> Variable:
         if not self.upward.W.is_initialized:
             self.upward.initialize_weight(math.prod(x.shape[1:]))
-            self._initialize_gates()
+            self._initialize_params()
         return self.upward(x)
 
     def _zeros(self, x: Any) -> Variable:

@@ -8,6 +8,7 @@ error's name, or dtypes and shapes of what it gives.
 import re
 import warnings
 
+import numpy as np
 import pytest
 
 import renga
@@ -98,3 +99,44 @@ def test_messages(call, message):
     pattern = re.escape(message).replace(r"\.\*", ".*")
     with pytest.raises((AssertionError, TypeError, ValueError), match=pattern):
         eval(call, dict(NAMES))
+
+
+@pytest.mark.parametrize(
+    ("call", "without_size", "shape"),
+    [
+        ("Linear(3, 2)", "Linear(None, 2)", (4, 3)),
+        ("Convolution2D(3, 2, 1)", "Convolution2D(None, 2, 1)", (4, 3, 5, 5)),
+        ("Deconvolution2D(3, 2, 1)", "Deconvolution2D(None, 2, 1)", (4, 3, 5, 5)),
+        (
+            "LocalConvolution2D(3, 2, 5, 2)",
+            "LocalConvolution2D(None, 2, ksize=2)",
+            (4, 3, 5, 5),
+        ),
+        ("BatchNormalization(3)", "BatchNormalization(axis=0)", (4, 3)),
+        ("LayerNormalization(3)", "LayerNormalization()", (4, 3)),
+        ("GroupNormalization(1, 3)", "GroupNormalization(1)", (4, 3)),
+        ("LSTM(3, 2)", "LSTM(None, 2)", (4, 3)),
+    ],
+)
+def test_subclasses_add_parameters_when_sizes_are_known(call, without_size, shape):
+    # As links with spectral normalization do, whose scale depends on the weight.
+    link = getattr(L, call.partition("(")[0])
+
+    class Scaled(link):
+        def _initialize_params(self, *sizes):
+            super()._initialize_params(*sizes)
+            with self.init_scope():
+                self.scale = renga.Parameter(1, (1,))
+
+    def names(model):
+        return sorted(name for name, _ in model.namedparams())
+
+    def made(call):
+        return eval(call, {link.__name__: Scaled})
+
+    expected = sorted([*names(eval(call, vars(L))), "/scale"])
+    assert names(made(call)) == expected
+    model = made(without_size)
+    assert "/scale" not in names(model)
+    model(np.ones(shape, "f"))
+    assert names(model) == expected

@@ -155,7 +155,7 @@ class ParallelBatchNormalization(BatchNormalization):
         blocks = self._statistics.blocks
         return ShardedParameter(self.comm, initializer, blocks, (self.size,))
 
-    def _initialize(self, shape: Any) -> None:
+    def _initialize_params(self, shape: Any) -> None:
         self.avg_mean = self._statistic(self._initial_avg_mean, shape)
         self.avg_var = self._statistic(self._initial_avg_var, shape)
 

@@ -201,3 +201,21 @@ def test_best_value_must_be_observed():
     trainer.observation = {"other": 1}
     with pytest.raises(KeyError, match="other"):
         triggers.MaxValueTrigger("k", (1, "iteration"))(trainer)
+
+
+def test_a_subclass_of_a_best_value_trigger_begins_intervals():
+    class Own(triggers.MinValueTrigger):
+        def __call__(self, trainer):
+            self._summary.add({self._key: trainer.observation[self._key]})
+            if not self._interval_trigger(trainer):
+                return False
+            value = self._summary.compute_mean()[self._key]
+            self._init_summary()
+            best = self._best_value
+            self._best_value = value if best is None else min(best, value)
+            return best is None or self._compare(best, value)
+
+    def make():
+        return Own("main/loss", (2, "iteration"))
+
+    assert firings(make, 6, 2, [5, 3, 4, 6, 0, 1]) == [2, 6]

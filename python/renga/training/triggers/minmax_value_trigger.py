@@ -33,7 +33,7 @@ class BestValueTrigger:
         self._compare = compare
         self._interval_trigger = get_trigger(trigger)
         self._best_value: float | None = None
-        self._summary = DictSummary()
+        self._init_summary()
 
     def __call__(self, trainer: Training) -> bool:
         """Whether an interval ended here and was the best."""
@@ -49,7 +49,7 @@ class BestValueTrigger:
                 f"only {sorted(observation)}"
             )
         value, best = means[self._key], self._best_value
-        self._summary = DictSummary()
+        self._init_summary()
         # NaN must not become the best value: no comparison with it is true.
         if value != value:
             return False
@@ -57,6 +57,10 @@ class BestValueTrigger:
             return False
         self._best_value = value
         return True
+
+    def _init_summary(self) -> None:
+        """Begins an interval; subclasses written for Chainer call it, too."""
+        self._summary = DictSummary()
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or restores the best value and the current interval."""
