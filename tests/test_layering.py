@@ -522,7 +522,7 @@ UNDERSCORE_MEMBERS = {
     "renga.utils.pickling": {"_slotnames"},
     # Names of Chainer's, by which clients know these functions and classes.
     "renga.chainer.names.private": {"_begins", "_concat", "_entries", "_nodes"}
-    | {"_sides", "_stack_padded"},
+    | {"_final_elapsed", "_sides", "_stack_padded"},
     "renga.core.link.hooked": {"_ForwardPostprocessCallbackArgs"}
     | {"_ForwardPreprocessCallbackArgs"},
     "renga.extensions.snapshots.snapshot": {"_add_cleanup_hook"},

@@ -195,3 +195,53 @@ def test_the_extra_has_what_is_named():
     packages = re.findall(r'"(\w+)"', re.search(r"\nchainer = (.*)", text)[1])
     modules = {"pillow": "PIL", "protobuf": "google"}
     assert sorted(modules.get(p, p) for p in packages) == sorted(MODULES)
+
+
+def test_programs_replace_the_loop_of_a_trainer():
+    # They read and set what Chainer's loop does.
+    code = """
+        import time
+        from chainer.testing import get_trainer_with_mock_updater
+        from chainer.training import Trainer, extensions, triggers
+
+        class Own(Trainer):
+            def run(self):
+                assert not self._done and self._start_at is None
+                self._start_at = time.perf_counter() - 100
+                assert 100 < self.elapsed_time < 150
+                self._snapshot_elapsed_time += 1000
+                order = sorted(
+                    self._extensions, key=lambda n: -self._extensions[n].priority
+                )
+                while not self.stop_trigger(self):
+                    self.observation = {}
+                    with self.reporter.scope(self.observation):
+                        self.updater.update()
+                        for name in order:
+                            if self._extensions[name].trigger(self):
+                                self._extensions[name].extension(self)
+                self._final_elapsed_time = self.elapsed_time
+                self._done = True
+                assert self._done and 1100 < self.elapsed_time < 1150
+
+        class Odd(triggers.IntervalTrigger):
+            def __call__(self, trainer):
+                before = self._previous_iteration
+                self._previous_iteration = trainer.updater.iteration
+                self._previous_epoch_detail = trainer.updater.epoch_detail
+                return before % 2 == 0
+
+        def kept(trainer):
+            print(trainer.updater.iteration)
+
+        def removed(trainer):
+            print("removed")
+
+        updater = get_trainer_with_mock_updater().updater
+        trainer = Own(updater, (4, "iteration"))
+        trainer.extend(kept, trigger=Odd(1, "iteration"))
+        trainer.extend(removed)
+        del trainer._extensions["removed"]
+        trainer.run()
+    """
+    assert run(code) == ["1", "3"]

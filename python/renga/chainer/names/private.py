@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import os
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -31,6 +32,7 @@ from renga.functions.window import as_pair as _pair  # noqa: F401
 from renga.links import BinaryHierarchicalSoftmax
 from renga.links.caffe.caffe_function import METHODS
 from renga.training import Trainer
+from renga.training.triggers import IntervalTrigger, ManualScheduleTrigger
 
 
 def add_to_classes() -> None:
@@ -40,7 +42,13 @@ def add_to_classes() -> None:
         BinaryHierarchicalSoftmax: {"_func": property(_paths_of_words)},
         FunctionNode: {"_impl_name": property(lambda self: type(self).__name__)},
         TextDataset: {"_fps": property(lambda self: self._files)},
-        Trainer: {"_extensions": property(_extensions_of)},
+        Trainer: {
+            "_done": property(_is_done, _set_done),
+            "_extensions": property(_extensions_of),
+            "_final_elapsed_time": _member_of("_final_elapsed"),
+            "_snapshot_elapsed_time": _member_of("_elapsed_before"),
+            "_start_at": _member_of("_started"),
+        },
         UpdateRule: {"update_core_chainerx": UpdateRule.update_core_gpu},
         Variable: {
             "_grad": property(lambda self: self.grad),
@@ -52,6 +60,11 @@ def add_to_classes() -> None:
         LossScaling: {"_loss_scale": LossScaling.loss_scale},
         _core.VariableNode: {"_requires_grad": _core.VariableNode.requires_grad},
     }
+    for trigger in (IntervalTrigger, ManualScheduleTrigger):
+        members[trigger] = {
+            "_previous_epoch_detail": _member_of("_progress._epoch_detail"),
+            "_previous_iteration": _member_of("_progress._iteration"),
+        }
     for cls, added in members.items():
         for name, member in added.items():
             setattr(cls, name, member)
@@ -81,9 +94,33 @@ def _paths_of_words(link: BinaryHierarchicalSoftmax) -> Any:
     return function
 
 
+def _member_of(path: str) -> property:
+    """An attribute that is another one, which a path of names leads to."""
+    *owners, name = path.split(".")
+
+    def owner(self: Any) -> Any:
+        return functools.reduce(getattr, owners, self)
+
+    def write(self: Any, value: Any) -> None:
+        setattr(owner(self), name, value)
+
+    return property(lambda self: getattr(owner(self), name), write)
+
+
 def _extensions_of(trainer: Trainer) -> Any:
-    """The entries of a trainer by name, in the order in which they were added."""
-    return collections.OrderedDict(trainer._entries)
+    """The entries of a trainer by name, which programs add and remove."""
+    if not isinstance(trainer._entries, collections.OrderedDict):
+        trainer._entries = collections.OrderedDict(trainer._entries)
+    return trainer._entries
+
+
+def _is_done(trainer: Trainer) -> bool:
+    """Whether the trainer has run."""
+    return trainer._final_elapsed is not None
+
+
+def _set_done(trainer: Trainer, value: bool) -> None:
+    trainer._final_elapsed = trainer.elapsed_time if value else None
 
 
 def _device_id(link: Link) -> int | None:
