@@ -21,7 +21,7 @@ def main() -> None:
     path = os.path.abspath(script)
     try:
         with io.open_code(path) as file:
-            code = compile(file.read(), path, "exec")
+            code = compile(file.read(), path, "exec", dont_inherit=True)
     except OSError as error:
         sys.exit(f"renga.chainer: expected a script, got {script}: {error.strerror}")
     sys.path[0] = os.path.dirname(path)

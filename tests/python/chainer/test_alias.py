@@ -287,6 +287,16 @@ def test_scripts_find_their_own_file(tmp_path):
     assert output == [str(script)] * 2
 
 
+def test_scripts_have_their_own_future_statements(tmp_path):
+    (tmp_path / "script.py").write_text(
+        "def f(x: int): pass\nprint(f.__annotations__['x'] is int)\n"
+    )
+    path = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
+    env = {**os.environ, "PYTHONPATH": path}
+    output = run(None, "-m", "renga.chainer", "script.py", cwd=tmp_path, env=env)
+    assert output == ["True"]
+
+
 def test_scripts_that_are_not_there_are_named(tmp_path):
     command = [sys.executable, "-m", "renga.chainer", "nothing.py"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
