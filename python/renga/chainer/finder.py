@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from renga.chainer import children
+from renga.chainer.environment import read_environment
 from renga.chainer.function_classes.creators import name_creators
 from renga.chainer.imported_names import add_imported_names
 from renga.chainer.missing_packages import explain_missing_packages
@@ -81,6 +82,7 @@ def install() -> None:
             f"install: expected to come before any import of Chainer, but {present} "
             "are imported already"
         )
+    read_environment()
     sys.meta_path.insert(0, AliasFinder())
     sys.meta_path.append(ViewFinder())
     add_imported_names()
