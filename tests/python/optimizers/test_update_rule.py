@@ -211,6 +211,26 @@ def test_load_of_a_rule_that_has_not_run():
     assert rule.t == 1
 
 
+@pytest.mark.parametrize("strict", [True, False])
+def test_an_entry_of_the_state_may_be_none(strict):
+    class Lazy(UpdateRule):
+        def init_state(self, param):
+            self.state.update(count=0, later=None)
+
+        def update_core(self, param):
+            self.state["count"] += 1
+
+    rule, param = Lazy(), make_param()
+    param.grad = numpy.ones(2, "f")
+    for _ in range(3):
+        rule.update(param)
+    saved = save(rule)
+    rule = Lazy()
+    rule.serialize(NpzDeserializer(saved, strict=strict))
+    rule.update(param)
+    assert rule.t == rule.state["count"] == 4 and rule.state["later"] is None
+
+
 @pytest.mark.parametrize("dtype", ["f4", "f2"])
 def test_values_continue_in_another_rule(dtype):
     """As MomentumSGD defines it, in the dtype of the parameter or of its copy."""

@@ -352,7 +352,10 @@ class UpdateRule(Hookable):
         state = self._without_state() if state is None else state
         if self.t > 0 or all(_is_stored(serializer, name) for name in state):
             loaded = {name: serializer(name, value) for name, value in state.items()}
-            complete = all(value is not None for value in loaded.values())
+            complete = all(
+                value is not None or _is_stored_none(serializer, name)
+                for name, value in loaded.items()
+            )
             self._state = loaded if complete else None
         else:
             self._state = None
@@ -378,6 +381,11 @@ def _is_stored(serializer: Any, name: str) -> bool:
         return serializer(name, None) is not None
     except KeyError:
         return False
+
+
+def _is_stored_none(serializer: Any, name: str) -> bool:
+    """Whether an entry that was loaded as None is in the file at all."""
+    return serializer(name, 0.0) is None
 
 
 def _unscale_grad(param: Any) -> None:
