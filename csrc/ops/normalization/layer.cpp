@@ -33,14 +33,17 @@ void check(const char* op, const Operands& o) {
   for (int axis = 0; fits && axis < o.gamma.ndim(); ++axis) {
     fits = o.gamma.shape(axis) == o.x.shape(added + axis);
   }
-  require(fits && (!o.beta || o.beta->shape() == o.gamma.shape()), op,
-          ": expected parameters of the shape of x's last axes, got ", o.x.shape(), ", ",
-          o.gamma.shape(), o.beta ? " and " : "", o.beta ? o.beta->shape() : Shape{});
+  require(fits, op, ": expected parameters of the shape of x's last axes, got ", o.x.shape(),
+          " and ", o.gamma.shape());
   // Activations may be narrower than parameters.
   const Dtype x = o.x.dtype(), gamma = o.gamma.dtype();
   const bool narrower = gamma == Dtype::float32 && is_float(x) && x < Dtype::float32;
-  require(is_float(x) && (gamma == x || narrower) && (!o.beta || o.beta->dtype() == gamma), op,
+  require(is_float(x) && (gamma == x || narrower), op,
           ": expected operands of one float dtype, got ", x, " and ", gamma);
+  if (!o.beta) return;
+  require(o.beta->shape() == o.gamma.shape() && o.beta->dtype() == gamma, op,
+          ": expected gamma and beta of one shape and dtype, got ", o.gamma.shape(), " and ",
+          o.beta->shape(), ", ", gamma, " and ", o.beta->dtype());
 }
 
 // The last axes, which gamma has.
