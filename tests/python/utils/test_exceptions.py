@@ -178,7 +178,7 @@ def test_exceptions_that_refer_to_others_and_to_themselves():
 def test_a_class_whose_attributes_raise_has_a_traceback():
     packed = exceptions.pack(raised(AnyAttribute("odd")))
     assert "raise error" in packed.traceback
-    assert packed.traceback.endswith("AnyAttribute: odd\n")
+    assert "AnyAttribute: odd\n" in packed.traceback
 
 
 @pytest.mark.parametrize(
