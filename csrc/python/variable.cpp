@@ -294,11 +294,11 @@ VariableBody* body_or_none(PyObject* object) {
 
 int traverse(PyObject* self, visitproc visit, void* arg);
 
-// Visits the dictionary and the type of a Variable. Objects of a class that is derived in Python
-// visit the dictionary by themselves from Python 3.11 on: if it were visited twice, no cycle
-// through it would be found.
+// Visits the dictionary and the type of a Variable. Python 3.11 visits the dictionary of an object
+// whose class is derived in Python, other versions leave it to the base class: if it were visited
+// twice, or never, no cycle through it would be found.
 int traverse_object(PyObject* self, visitproc visit, void* arg) {
-#if PY_VERSION_HEX >= 0x030B0000
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
   if (Py_TYPE(self)->tp_traverse != &traverse) {
     Py_VISIT(Py_TYPE(self));
     return 0;
