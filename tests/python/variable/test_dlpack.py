@@ -139,4 +139,6 @@ def test_arrays_of_other_libraries_are_shared_both_ways():
     x = renga.from_dlpack(ForeignArray(memory.T))
     memory[1, 0] = 5
     assert x.array[0, 1] == 5
-    assert np.from_dlpack(x).ctypes.data == memory.ctypes.data
+    # Before NumPy 2.1, what it reads is read-only, which it does not hand on.
+    if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
+        assert np.from_dlpack(x).ctypes.data == memory.ctypes.data
