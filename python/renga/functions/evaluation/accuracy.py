@@ -56,7 +56,7 @@ def accuracy(y: ArrayLike, t: ArrayLike, ignore_label: int | None = None) -> Var
         valid = t != ignore_label
         right &= valid
         counted = max(int(valid.sum()), 1)
-    fraction = numpy.count_nonzero(right) / counted
+    fraction = numpy.float64(numpy.count_nonzero(right)) / counted  # NaN of no labels
     return as_variable(numpy.asarray(fraction, y.dtype))
 
 
