@@ -15,13 +15,13 @@ def numbers(*shape: int, seed: int, dtype: str = "f") -> np.ndarray:
 
 def gradient(xs: list, W: np.ndarray, gys: list[np.ndarray]) -> np.ndarray:
     w = renga.Parameter(W)
-    loss = sum(F.sum(F.linear(x, w) * gy) for x, gy in zip(xs, gys, strict=True))
+    loss = sum(F.sum(F.linear(x, w) * gy) for x, gy in zip(xs, gys))
     loss.backward()
     return w.grad
 
 
 def reference(xs: list[np.ndarray], gys: list[np.ndarray]) -> np.ndarray:
-    return sum(gy.astype("d").T @ x.astype("d") for x, gy in zip(xs, gys, strict=True))
+    return sum(gy.astype("d").T @ x.astype("d") for x, gy in zip(xs, gys))
 
 
 # Rows that are joined first, as they are few or short, and those left where they are.

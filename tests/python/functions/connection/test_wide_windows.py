@@ -21,10 +21,7 @@ def positions(size, k, stride, pad, dilate, cover_all=False):
 def kernel_elements(x, kernel, window, out):
     """The elements of the window of output pixel ``out`` that are in the image."""
     for offset in itertools.product(*map(range, kernel)):
-        position = [
-            o * s - p + k * d
-            for o, k, (s, p, d) in zip(out, offset, window, strict=True)
-        ]
+        position = [o * s - p + k * d for o, k, (s, p, d) in zip(out, offset, window)]
         if all(0 <= i < n for i, n in zip(position, x.shape[2:])):
             yield offset, tuple(position)
 
