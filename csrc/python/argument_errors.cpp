@@ -2,6 +2,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <sstream>
 #include <string>
 
 namespace py = pybind11;
@@ -42,14 +43,15 @@ std::string text_of(PyObject* const* arguments, Py_ssize_t positional, PyObject*
   return text;
 }
 
-// "(x: A, axis: int = 1)" of each signature, from lines "    1. (x: A, axis: int = 1) -> A".
+// "(x: A, axis: int = 1)" of each signature, from lines "    1. (x: A, axis: int = 1) -> A", or of
+// constructors "    1. module.Class(x: A)".
 std::string signatures_of(const std::string& message) {
-  std::string text;
-  for (auto begin = message.find(". ("); begin != std::string::npos;) {
-    const auto end = message.find(") -> ", begin);
-    if (end == std::string::npos) break;
-    text += (text.empty() ? "" : " or ") + message.substr(begin + 2, end - begin - 1);
-    begin = message.find(". (", message.find('\n', end));
+  std::string text, line;
+  for (std::istringstream lines(message); std::getline(lines, line);) {
+    const auto begin = line.find('('), end = line.rfind(") -> ");
+    const auto last = end == std::string::npos ? line.rfind(')') : end;
+    if (line.find(". ") >= begin || last == std::string::npos) continue;
+    text += (text.empty() ? "" : " or ") + line.substr(begin, last - begin + 1);
   }
   return text;
 }

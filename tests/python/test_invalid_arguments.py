@@ -373,3 +373,8 @@ def test_arguments_of_bound_functions():
         assert text.endswith(f", got (numpy.ndarray of float32 (2, 3), axis={axis!r})")
     with pytest.raises(TypeError, match=r"^backward: .*2, 3\), loss_scale='a'\)$"):
         renga.Variable(x).backward(loss_scale="a")
+
+
+def test_a_constructor_says_what_it_takes():
+    with pytest.raises(TypeError, match=r"expected \(data: .*grad: .*\), got .*a=True"):
+        renga.Variable(numpy.ones(2, "f"), a=True)
