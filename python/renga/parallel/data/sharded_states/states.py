@@ -32,6 +32,8 @@ _ON_GPU = "__cuda_array_interface__"
 _ELEMENTWISE_HOOKS = (GradientClipping, GradientHardClipping, Lasso, WeightDecay)
 # The memory of flat arrays of the host, by its ``id``.
 _flat_memory: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+# Nothing else refers to the array of this parameter.
+_alone = Parameter(numpy.zeros(1, "f"))
 
 
 class ShardedStates:
@@ -156,7 +158,7 @@ class ShardedStates:
         self._copied = []
         for param, view in replaced:
             view[...] = param.array
-            if _is_held(param.array):
+            if _is_held(param):
                 self._copied.append((param, view))
             else:
                 param.array = view
@@ -358,14 +360,20 @@ def is_elementwise(optimizer: Optimizer, params: Sequence[Parameter]) -> bool:
     )
 
 
-def _is_held(x: Array) -> bool:
+def _is_held(param: Parameter) -> bool:
     """Whether something else than a parameter refers to its array on the host."""
+    x: Any = param.array
     if not isinstance(x, numpy.ndarray):
         return False
     if x.base is not None and _flat_memory.get(id(x.base)) is not x.base:
         return True
-    # The parameter has it; the caller's call and this function have it, too.
-    return sys.getrefcount(x) > 4
+    del x
+    return _references(param) > _references(_alone)
+
+
+def _references(param: Parameter) -> int:
+    """How many there are to its array; how many a call has depends on Python."""
+    return sys.getrefcount(param.array)
 
 
 def _address(x: Array) -> int:
