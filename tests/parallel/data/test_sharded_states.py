@@ -354,3 +354,19 @@ def test_hooks_of_the_user_see_the_whole_model(some_ranks, hook):
         return train(comm, model, optimizer)
 
     check_same(some_ranks, run)
+
+
+@pytest.mark.parametrize("shard", ["states", "gradients"])
+def test_arrays_that_the_program_refers_to_stay_and_others_move(some_ranks, shard):
+    def run(comm):
+        model, optimizer = make(comm, renga.optimizers.Adam, shard=shard)
+        made_of_array = renga.Parameter(np.ones(3, "f"))
+        with model.init_scope():
+            model.scale = made_of_array
+        held = model.layers[1].W.array
+        optimizer.update(model, own_samples(comm, X[0]), own_samples(comm, T[0]))
+        assert model.layers[1].W.array is held
+        return model.layers[0].W.array.base, made_of_array.array.base
+
+    for bases in some_ranks(run):
+        assert all(base is not None for base in bases)

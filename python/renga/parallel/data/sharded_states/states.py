@@ -33,7 +33,7 @@ _ELEMENTWISE_HOOKS = (GradientClipping, GradientHardClipping, Lasso, WeightDecay
 # The memory of flat arrays of the host, by its ``id``.
 _flat_memory: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 # Nothing else refers to the array of this parameter.
-_alone = Parameter(numpy.zeros(1, "f"))
+_alone = Parameter(0.0, 1)
 
 
 class ShardedStates:
@@ -373,7 +373,8 @@ def _is_held(param: Parameter) -> bool:
 
 def _references(param: Parameter) -> int:
     """How many there are to its array; how many a call has depends on Python."""
-    return sys.getrefcount(param.array)
+    # A parameter that was made of an array has it twice.
+    return sys.getrefcount(param.array) - (param.initializer is param.array)
 
 
 def _address(x: Array) -> int:
