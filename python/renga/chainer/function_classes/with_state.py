@@ -146,6 +146,10 @@ class SoftmaxCrossEntropy(OperationNode):
 class MaxPoolingND(OperationNode):
     """``indexes`` holds the positions of the maxima in their windows."""
 
+    ksize: tuple[int, ...]
+    stride: tuple[int, ...]
+    pad: tuple[int, ...]
+
     def __init__(
         self,
         ndim: int,
@@ -159,10 +163,6 @@ class MaxPoolingND(OperationNode):
         vars(self).update(window_attributes("MaxPoolingND", options))
         self.cover_all, self.return_indices = cover_all, return_indices
         self.indexes: Any = None
-
-    ksize: tuple[int, ...]
-    stride: tuple[int, ...]
-    pad: tuple[int, ...]
 
     def compute(self, x: ArrayLike) -> Variable:
         y, self.indexes = F.max_pooling_nd(

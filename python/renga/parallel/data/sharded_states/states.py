@@ -362,12 +362,11 @@ def is_elementwise(optimizer: Optimizer, params: Sequence[Parameter]) -> bool:
 
 def _is_held(param: Parameter) -> bool:
     """Whether something else than a parameter refers to its array on the host."""
-    x: Any = param.array
-    if not isinstance(x, numpy.ndarray):
+    if param.owns_array or not isinstance(param.array, numpy.ndarray):
         return False
-    if x.base is not None and _flat_memory.get(id(x.base)) is not x.base:
-        return True
-    del x
+    base = param.array.base
+    if base is not None and _flat_memory.get(id(base)) is not base:
+        return True  # a view of memory that is no earlier optimizer's
     return _references(param) > _references(_alone)
 
 
