@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "devices/rounding.h"
 #include "ops/convolution/problem.h"
 
 namespace renga::convolution {
@@ -52,11 +53,13 @@ inline std::int64_t reads_inside(const Problem& problem) {
   std::int64_t reads = 1;
   for (int axis = 0; axis < problem.x.ndim() - 2; ++axis) {
     const std::int64_t x = problem.x.shape(2 + axis), kernel = problem.W.shape(2 + axis);
+    const std::int64_t dilate = window.dilate[axis];
     std::int64_t count = 0;
     for (std::int64_t i = 0; i < problem.y.shape(2 + axis); ++i) {
       const std::int64_t first = i * window.stride[axis] - window.pad[axis];
-      count +=
-          std::max<std::int64_t>(0, std::min(first + kernel, x) - std::max<std::int64_t>(first, 0));
+      const std::int64_t before = first < 0 ? divide_up(-first, dilate) : 0;
+      const std::int64_t until = first < x ? divide_up(x - first, dilate) : 0;
+      count += std::max<std::int64_t>(0, std::min(until, kernel) - before);
     }
     reads = saturated_product(reads, count);
   }
