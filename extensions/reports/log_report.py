@@ -43,7 +43,7 @@ class LogReport(extension.Extension):
         self._keys = None if keys is None else list(keys)
         self._trigger = get_trigger(trigger)
         self._postprocess = postprocess
-        self._filename = log_name if filename is None else filename
+        self._log_name = log_name if filename is None else filename
         self._log: list[dict[str, Any]] = []
         self._init_summary()
 
@@ -68,9 +68,9 @@ class LogReport(extension.Extension):
             self._postprocess(entry)
         self._log.append(entry)
         self._init_summary()
-        if self._filename is None:
+        if self._log_name is None:
             return
-        path = os.path.join(trainer.out, self._filename.format(**entry))
+        path = os.path.join(trainer.out, self._log_name.format(**entry))
         with atomic_write(path, "w") as file:
             json.dump(self._log, file, indent=4)
 

@@ -49,10 +49,10 @@ class PlotReport(extension.Extension):
         self._x_key = x_key
         self._trigger = get_trigger(trigger)
         self._postprocess = postprocess
-        self._filename = filename or file_name
+        self._file_name = filename or file_name
         self._marker = marker
         self._grid = grid
-        self._summary = DictSummary()
+        self._init_summary()
         self._has_ended = False
         self._data: dict[str, list[list[float]]] = {key: [] for key in self._y_keys}
         if not self.available():
@@ -82,7 +82,11 @@ class PlotReport(extension.Extension):
             if key in means:
                 self._data[key].append([means[self._x_key], means[key]])
         if self.available():
-            self._draw(os.path.join(trainer.out, self._filename))
+            self._draw(os.path.join(trainer.out, self._file_name))
+        self._init_summary()
+
+    def _init_summary(self) -> None:
+        """Begins an interval; subclasses of Chainer's PlotReport call it, too."""
         self._summary = DictSummary()
 
     def finalize(self) -> None:
@@ -120,5 +124,5 @@ class PlotReport(extension.Extension):
         if hasattr(self._trigger, "serialize"):
             self._trigger.serialize(serializer["_trigger"])
         self._summary.serialize(serializer["_summary"])
-        key = f"_plot_{self._filename}"
+        key = f"_plot_{self._file_name}"
         self._data = json.loads(serializer(key, json.dumps(self._data)))

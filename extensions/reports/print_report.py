@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 from renga.core.serializer import AbstractSerializer
@@ -36,6 +36,16 @@ class PrintReport(extension.Extension):
         out: a text file; the standard output unless given.
     """
 
+    # Subclasses that were written for Chainer may leave out the constructor, and may
+    # print the header and the rows from _log_len on themselves.
+    _entries: list[str] = []
+    _log_report: str | LogReport = "LogReport"
+    _log_len = 0  # entries that were printed
+    _header: str | None = None  # until it is printed
+    _stream: TextIO | None = None
+    _display: Any = None  # of a notebook
+    _speaks = True
+
     def __init__(
         self,
         entries: Sequence[str] | str,
@@ -43,40 +53,45 @@ class PrintReport(extension.Extension):
         out: TextIO | None = None,
     ) -> None:
         self._entries = [entries] if isinstance(entries, str) else list(entries)
-        self._widths = [max(10, len(entry)) for entry in self._entries]
         self._log_report = log_report
-        self._out = out
-        self._printed = 0
+        self._stream = out
+        self._header = self._line(self._entries) + "\n"
         self._rows: list[list[str]] = []
-        self._display: Any = None  # of a notebook
-        self._missing = set(self._entries)
-        self._speaks = True
+        self._seen: set[str] = set()  # what the printed entries had
+
+    @property
+    def _out(self) -> TextIO:
+        return sys.stdout if self._stream is None else self._stream
+
+    @_out.setter
+    def _out(self, out: TextIO | None) -> None:
+        self._stream = out
 
     def initialize(self, trainer: Trainer) -> None:
-        """Prints the names of the columns."""
+        """Looks the LogReport up."""
         if isinstance(self._log_report, str):
             _find_log_report(trainer, self._log_report)
         self._speaks = is_first_rank(trainer)
-        if self._speaks and self._out is None and in_notebook():
-            self._display = _display(self._mime_bundle())
-        else:
-            self._print(self._entries)
+        if not self._speaks:
+            self._header = None
 
     def __call__(self, trainer: Trainer) -> None:
-        """Prints the new entries of the log."""
+        """Prints the names of the columns, once, and the new entries of the log."""
         log_report: Any = self._log_report
         if isinstance(log_report, str):
             log_report = _find_log_report(trainer, log_report)
         else:
             log_report(trainer)
-        for entry in log_report.log[self._printed :]:
-            self._missing -= entry.keys()
-            self._rows.append([_cell(entry.get(name)) for name in self._entries])
-            if self._display is None:
-                self._print(self._rows[-1], _ERASE_BELOW)
-        if self._display is not None and self._printed < len(log_report.log):
-            self._display.update(self._mime_bundle(), raw=True)
-        self._printed = len(log_report.log)
+        if self._header is not None:
+            if self._stream is None and in_notebook():
+                self._display = _display(self._mime_bundle())
+            else:
+                print_above_bars(self._header[:-1], self._out)
+            self._header = None
+        for entry in log_report.log[self._log_len :]:
+            self._seen.update(entry)
+            self._print(entry)
+            self._log_len += 1
 
     def _mime_bundle(self) -> dict[str, str]:
         lines = aligned([self._entries, *self._rows])
@@ -87,20 +102,30 @@ class PrintReport(extension.Extension):
 
     def finalize(self) -> None:
         """Warns of columns that stayed empty."""
-        if self._printed and self._missing and self._speaks:
-            missing = [entry for entry in self._entries if entry in self._missing]
+        seen = getattr(self, "_seen", ())
+        missing = [entry for entry in self._entries if entry not in seen]
+        if seen and missing and self._speaks:
             warnings.warn(
                 f"PrintReport: nothing was reported as {', '.join(missing)}",
                 stacklevel=2,
             )
 
-    def _print(self, cells: Sequence[str], before: str = "") -> None:
-        if self._speaks:
-            out = self._out or sys.stdout
-            if before and can_draw(out):
-                out.write(before)
-            padded = (c.ljust(w) for c, w in zip(cells, self._widths))
-            print_above_bars("  ".join(padded).rstrip(), out)
+    def _print(self, observation: Mapping[str, Any]) -> None:
+        """Prints an entry of the log; subclasses override or call it."""
+        self._seen.update(observation)
+        cells = [_cell(observation.get(name)) for name in self._entries]
+        self._rows.append(cells)
+        if self._display is not None:
+            self._display.update(self._mime_bundle(), raw=True)
+        elif self._speaks:
+            out = self._out
+            if can_draw(out):
+                out.write(_ERASE_BELOW)
+            print_above_bars(self._line(cells), out)
+
+    def _line(self, cells: Sequence[str]) -> str:
+        widths = (max(10, len(entry)) for entry in self._entries)
+        return "  ".join(c.ljust(w) for c, w in zip(cells, widths)).rstrip()
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or restores the LogReport that this extension calls."""

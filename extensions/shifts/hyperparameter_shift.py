@@ -38,6 +38,7 @@ class HyperparameterShift(extension.Extension):
         self._target = target
         self._optimizer = optimizer
         self._t = 0
+        self._last_value: float | None = None
         self._kept = KeptHyperparameter(attr)
 
     def value(self, init: float, t: int) -> float | None:
@@ -62,7 +63,12 @@ class HyperparameterShift(extension.Extension):
         if value is not None:
             if self._target is not None:
                 value = _bounded(value, self._init, self._target)
-            setattr(self._get_optimizer(trainer), self._attr, value)
+            self._update_value(self._get_optimizer(trainer), value)
+
+    def _update_value(self, optimizer: Any, value: float) -> None:
+        """Sets the hyperparameter; subclasses of Chainer's schedules call it, too."""
+        setattr(optimizer, self._attr, value)
+        self._last_value = value
 
     def _get_optimizer(self, trainer: Trainer) -> Any:
         return self._optimizer or trainer.updater.get_optimizer("main")

@@ -72,8 +72,8 @@ class BatchNormalization(Link):
         self.axis = (axis,) if isinstance(axis, int) else axis
         # The statistics of float16 data would be too coarse in float16.
         self._highprec_dtype = get_dtype(dtype, map_mixed16=numpy.float32)
-        self._initial_avg_mean = 0 if initial_avg_mean is None else initial_avg_mean
-        self._initial_avg_var = 1 if initial_avg_var is None else initial_avg_var
+        self._initial_avg_mean = initial_avg_mean
+        self._initial_avg_var = initial_avg_var
         with self.init_scope():
             if use_gamma:
                 self.gamma = self._parameter(initial_gamma, 1)
@@ -93,13 +93,15 @@ class BatchNormalization(Link):
     def _initialize_params(self, shape: Any) -> None:
         for param in self.params():
             param.initialize(shape)
-        self.avg_mean = self._statistic(self._initial_avg_mean, shape)
-        self.avg_var = self._statistic(self._initial_avg_var, shape)
+        self.avg_mean = self._init_array(self._initial_avg_mean, 0, shape)
+        self.avg_var = self._init_array(self._initial_avg_var, 1, shape)
 
-    def _statistic(self, initial: Any, shape: Any) -> Any:
+    # Subclasses of Chainer's link call and override it by this name.
+    def _init_array(self, initializer: Any, default_value: float, size: Any) -> Any:
+        initial = default_value if initializer is None else initializer
         return initializers.generate_array(
             with_dtype(initial, self._highprec_dtype),
-            shape,
+            size,
             self.xp,
             device=self.device,
         )

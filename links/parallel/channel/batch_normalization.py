@@ -156,10 +156,11 @@ class ParallelBatchNormalization(BatchNormalization):
         return ShardedParameter(self.comm, initializer, blocks, (self.size,))
 
     def _initialize_params(self, shape: Any) -> None:
-        self.avg_mean = self._statistic(self._initial_avg_mean, shape)
-        self.avg_var = self._statistic(self._initial_avg_var, shape)
+        self.avg_mean = self._init_array(self._initial_avg_mean, 0, shape)
+        self.avg_var = self._init_array(self._initial_avg_var, 1, shape)
 
-    def _statistic(self, initial: Any, shape: Any) -> Any:
+    def _init_array(self, initializer: Any, default_value: float, size: Any) -> Any:
+        initial = default_value if initializer is None else initializer
         whole = initializers.generate_array(
             with_dtype(initial, self._highprec_dtype), (self.size,), numpy
         )

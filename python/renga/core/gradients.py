@@ -36,10 +36,10 @@ def grad(
     (27.0, 18.0)
 
     Raises:
-        TypeError: outputs or inputs are not a tuple or list.
+        TypeError: outputs, inputs or their gradients are not a tuple or list.
         ValueError: there are more or fewer gradients than outputs or inputs.
     """
-    given = (outputs, inputs, grad_outputs or (), grad_inputs or ())
+    given = outputs, inputs, _or_empty(grad_outputs), _or_empty(grad_inputs)
     for name, value in zip(("outputs", "inputs", "grad_outputs", "grad_inputs"), given):
         if not isinstance(value, (tuple, list)):
             raise TypeError(f"grad: expected a tuple of {name}, got {type(value)}")
@@ -65,6 +65,10 @@ def grad_of_shards(
     require_own_graph("grad")
     options = False, False, enable_double_backprop, None
     return _core.grad(outputs, inputs, grad_outputs, (), *options)
+
+
+def _or_empty(gradients: Any) -> Any:
+    return () if gradients is None else gradients
 
 
 def _whole(x: Any, gx: Variable | None) -> Any:
@@ -97,7 +101,8 @@ def backward(
         TypeError: outputs or gradients are no tuple or list, or outputs no Variables.
         ValueError: there are more or fewer gradients than outputs.
     """
-    for name, value in (("outputs", outputs), ("grad_outputs", grad_outputs or ())):
+    given = (("outputs", outputs), ("grad_outputs", _or_empty(grad_outputs)))
+    for name, value in given:
         if not isinstance(value, (tuple, list)):
             raise TypeError(f"backward: expected a tuple of {name}, got {type(value)}")
     if grad_outputs is not None and len(grad_outputs) != len(outputs):

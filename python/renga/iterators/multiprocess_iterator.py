@@ -58,6 +58,7 @@ class MultiprocessIterator(ReadAheadIterator):
         n_processes = n_processes or len(os.sched_getaffinity(0))
         check_count("MultiprocessIterator: n_processes", n_processes)
         self.n_processes = n_processes
+        self.shuffle = shuffle
         self.dataset_timeout = dataset_timeout
         self.maxtasksperchild = maxtasksperchild
         self.shared_mem = shared_mem

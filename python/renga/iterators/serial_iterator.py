@@ -155,6 +155,7 @@ class OrderedIterator(Iterator):
                 f"{type(self).__name__}: expected at least one example to repeat, got 0"
             )
         if not self._repeat and (self.epoch > 0 or size == 0):
+            self._previous_epoch_detail = self.epoch_detail
             raise StopIteration
         indices = self._known_indices()
         start, epoch, _, order = self._state

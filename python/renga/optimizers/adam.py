@@ -42,6 +42,11 @@ class AdamRule(FusedRule):
         return _alpha_t(self.hyperparam, self.t)
 
     @property
+    def lr(self) -> float:
+        """Another name of ``alpha_t``."""
+        return self.alpha_t
+
+    @property
     def bounds(self) -> tuple[float, float]:
         """The bounds of AdaBound on the step size of an element."""
         hp = self.hyperparam

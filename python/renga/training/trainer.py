@@ -68,7 +68,8 @@ class Trainer:
         self._entries: dict[str, ExtensionEntry] = {}
         self._started: float | None = None
         self._elapsed_before = 0.0
-        self._final_elapsed: float | None = None
+        self._final_elapsed: float | None = None  # while it does not run
+        self._has_ended = False
         updater.connect_trainer(self)
         for extension in extensions or ():
             self.extend(extension)
@@ -104,7 +105,8 @@ class Trainer:
         """Adds a callable that is called with the trainer when ``trigger`` fires.
 
         Arguments left out are read from the attributes of the extension. A name that
-        is taken gets a suffix ``_1``, ``_2``, ….
+        is taken gets a suffix ``_1``, ``_2``, …. With ``call_before_training`` it is
+        called before the first iteration, too, but not when a run is resumed.
 
         Raises:
             ValueError: the name is ``"training"``.
@@ -139,12 +141,13 @@ class Trainer:
     def run(self, show_loop_exception_msg: bool = True) -> None:
         """Trains until the stop trigger fires; an exception is raised again at the end.
 
-        Extensions and updater are finalized in any case.
+        Extensions and updater are finalized in any case. After an exception, as when a
+        notebook's kernel is interrupted, another call goes on.
 
         Raises:
-            RuntimeError: it is called a second time.
+            RuntimeError: the stop trigger has fired before.
         """
-        if self._final_elapsed is not None:
+        if self._has_ended:
             raise RuntimeError("Trainer: cannot run the training loop twice")
         with contextlib.ExitStack() as folders:
             if self.fast_dev_run:
@@ -157,6 +160,8 @@ class Trainer:
         entries = sorted(
             self._entries.values(), key=lambda e: (-e.priority, e.saves_trainer)
         )
+        if self._final_elapsed is not None:
+            self._elapsed_before, self._final_elapsed = self._final_elapsed, None
         self._started = time.perf_counter()
         self._initialize(entries)
         with contextlib.ExitStack() as finalizers:  # all run, even if one raises
@@ -171,6 +176,7 @@ class Trainer:
                     _print_error("Exception in main training loop", error)
                 self._handle(error, entries)
                 raise
+        self._has_ended = True
 
     def _initialize(self, entries: list[ExtensionEntry]) -> None:
         # Extensions that restore the trainer come first: the others depend on its
@@ -178,14 +184,13 @@ class Trainer:
         for entry in sorted(entries, key=lambda e: not e.restores_trainer):
             entry.initialize(self)
         called = [entry for entry in entries if entry.call_before_training]
-        if not called:
-            return
         # The stop trigger of a resumed run is asked again by what it observed.
-        restored, self.observation = self.observation, {}
+        if not called or not self.is_before_training:
+            return
+        self.observation = {}
         with self.reporter.scope(self.observation):
             for entry in called:
                 entry.extension(self)
-        self.observation = restored or self.observation
 
     def _loop(self, entries: list[ExtensionEntry]) -> None:
         while not self.stop_trigger(self):

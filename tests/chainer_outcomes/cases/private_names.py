@@ -8,20 +8,26 @@ import numpy as np
 from chainer import optimizers
 from chainer.backends import _cpu
 from chainer.dataset import convert
-from chainer.datasets import image_dataset
+from chainer.datasets import image_dataset, mnist
 from chainer.distributions import normal
 from chainer.functions.activation import log_softmax
 from chainer.functions.array import flip
 from chainer.functions.loss import softmax_cross_entropy
-from chainer.functions.math import basic_math
-from chainer.functions.rnn import lstm, n_step_lstm
+from chainer.functions.math import basic_math, matmul
+from chainer.functions.normalization import batch_normalization
+from chainer.functions.rnn import lstm, n_step_gru, n_step_lstm, n_step_rnn
 from chainer.links.caffe import caffe_function
 from chainer.links.model.vision import googlenet, resnet, vgg
 from chainer.optimizers import adam
+from chainer.training import trainer
 from chainer.training.extensions import _snapshot
+from chainer.utils import type_check
+from chainermn import optimizers as chainermn_optimizers
 
 IMAGE = np.arange(32, dtype="f").reshape(1, 2, 4, 4)
 ONES, ZEROS = np.ones(2, "f"), np.zeros((3, 2), "d")
+MATRIX = np.arange(6, dtype="f").reshape(2, 3)
+FLAGS = [(a, b) for a in (False, True) for b in (False, True)]
 FORMAT = "snapshot_iter_{.updater.iteration}"
 
 EXPRESSIONS = """
@@ -76,7 +82,44 @@ EXPRESSIONS = """
     basic_math._convert_value_to_string(chainer.Variable(ONES))
     basic_math._convert_value_to_string(None)
     basic_math._convert_value_to_string([1])
+    basic_math.sub(ZEROS, ONES)
+    basic_math.rsub(ONES, 3)
+    basic_math.mul(chainer.Variable(ONES), 2.5)
+    basic_math.mul(ONES, ONES)
+    basic_math.mul(chainer.Variable(ONES), "2")
+    basic_math.div(ONES, 4)
+    basic_math.rdiv(ONES * 2, 4)
+    basic_math.floordiv(ONES * 7, 2)
+    basic_math.rfloordiv(ONES * 2, 7)
+    basic_math.pow(ONES * 3, 2)
+    basic_math.rpow(ONES * 3, 2)
+    basic_math.rmatmul(MATRIX.T, MATRIX)
+    basic_math.neg(ONES)
+    matmul._matmul(MATRIX, MATRIX.T)
+    matmul._matmul(MATRIX, MATRIX, transa=True)
+    matmul._matmul(MATRIX, MATRIX, transb=True)
+    matmul._matmul(MATRIX, MATRIX.T + 1, transout=True)
+    matmul._matmul(ONES, ONES)
+    matmul._matmul(np.ones((2, 3, 4)), np.ones((2, 4, 3)))
+    [matmul._get_check_index(*flags) for flags in FLAGS]
+    [matmul._get_check_index(*flags, row_idx=1, col_idx=2) for flags in FLAGS]
+    matmul._check_ndim(type_of(MATRIX))
+    matmul._check_ndim(type_of(MATRIX[None]))
+    matmul._check_ndim(type_of(MATRIX[None]), 3, 3)
+    batch_normalization._x_hat(MATRIX, MATRIX.mean(0), 2 * np.ones(3))
+    lstm._sigmoid(MATRIX)
+    lstm._grad_sigmoid(MATRIX)
+    lstm._grad_tanh(MATRIX)
+    optimizers.Adam().setup(L.Linear(2, 2)).target.W.update_rule.lr
+    issubclass(chainermn_optimizers._DoubleBufferingOptimizer, object)
+    callable(chainermn_optimizers._MultiNodeOptimizer)
+    trainer._get_time() <= trainer._get_time()
+    callable(mnist._retrieve_mnist_training), callable(mnist._retrieve_mnist_test)
 """
+
+
+def type_of(array):
+    return type_check.get_types((array,), "in_types", False)[0]
 
 
 def case_link_hooks():
@@ -93,6 +136,27 @@ def case_a_step_of_lstm():
     w = [rng.randn(4, n).astype("f") for n in (3, 3, 3, 3, 4, 4, 4, 4)]
     b = [rng.randn(4).astype("f") for _ in range(8)]
     return n_step_lstm._lstm(x, h, c, w, b)
+
+
+def case_bases_of_recurrent_functions():
+    rng = np.random.RandomState(0)
+    xs = [rng.randn(n, 3).astype("f") for n in (2, 1)]
+    found = []
+    for bidirectional in (False, True):
+        hx = rng.randn(1 + bidirectional, 2, 4).astype("f")
+        layers = []
+        for gates in (2, 6, 8):
+            columns = [3] * (gates // 2) + [4] * (gates // 2)
+            ws = [rng.randn(4, n).astype("f") for n in columns]
+            bs = [rng.randn(4).astype("f") for _ in columns]
+            layers.append(([ws] * (1 + bidirectional), [bs] * (1 + bidirectional)))
+        (rnn, gru, lstm_) = layers
+        found += [
+            n_step_rnn.n_step_rnn_base(1, 0.0, hx, *rnn, xs, "tanh", bidirectional),
+            n_step_gru.n_step_gru_base(1, 0.0, hx, *gru, xs, bidirectional),
+            n_step_lstm.n_step_lstm_base(1, 0.0, hx, hx, *lstm_, xs, bidirectional),
+        ]
+    return found
 
 
 class Blob:

@@ -22,6 +22,12 @@ from renga.parallel.data.extensions.generic_multi_node_evaluator import (
     GenericMultiNodeEvaluator as GenericMultiNodeEvaluator,
 )
 from renga.parallel.data.extensions.multi_node_snapshot import _complete
+from renga.parallel.data.optimizers.double_buffering_optimizer import (
+    DoubleBufferingOptimizer as _DoubleBufferingOptimizer,  # noqa: F401
+)
+from renga.parallel.data.optimizers.multi_node_optimizer import (
+    MultiNodeOptimizer as _MultiNodeOptimizer,  # noqa: F401
+)
 
 
 def get_n_iterations_for_one_epoch(

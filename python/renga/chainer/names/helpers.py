@@ -11,6 +11,7 @@ from renga import functions as F
 from renga.core.types import Array, DTypeLike
 from renga.core.variable import Variable
 from renga.datasets import image_dataset
+from renga.datasets.downloaded import mnist
 
 # chainer.datasets.image_dataset
 
@@ -34,6 +35,19 @@ def _postprocess_image(image: numpy.ndarray) -> numpy.ndarray:
     if image.ndim == 2:
         image = image[..., None]
     return image.transpose(2, 0, 1)
+
+
+# chainer.datasets.mnist
+
+
+def _retrieve_mnist_training() -> dict[str, numpy.ndarray]:
+    """The pixels and labels of MNIST's training set, as bytes: ``x`` and ``y``."""
+    return mnist.arrays_of("train")
+
+
+def _retrieve_mnist_test() -> dict[str, numpy.ndarray]:
+    """The pixels and labels of MNIST's test set, as bytes: ``x`` and ``y``."""
+    return mnist.arrays_of("test")
 
 
 # chainer.distributions.normal
@@ -73,13 +87,14 @@ def _check_reduce_option(reduce: str) -> None:
         raise ValueError(f"reduce: expected 'mean' or 'no', got {reduce!r}")
 
 
-# chainer.functions.rnn.lstm
+# chainer.functions.normalization.batch_normalization
 
 
-def _extract_gates(x: Any) -> list[Any]:
-    """The four gates of (N, 4 n, …), of which every fourth channel is one's."""
-    r = x.reshape((len(x), x.shape[1] // 4, 4, *x.shape[2:]))
-    return [r[:, :, i] for i in range(4)]
+def _x_hat(x: Any, mean: Any, inv_std: Any) -> Any:
+    """``x`` by its mean and the inverse of its deviation, in its own dtype."""
+    x_hat = x - mean
+    x_hat *= inv_std
+    return x_hat
 
 
 # chainer.optimizers.adam

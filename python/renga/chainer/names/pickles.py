@@ -17,8 +17,6 @@ from renga.iterators import MultithreadIterator
 from renga.iterators.multithread_iterator import ReadAheadIterator
 from renga.iterators.serial_iterator import OrderedIterator, _State as IteratorState
 from renga.links import (
-    BatchNormalization,
-    BatchRenormalization,
     BinaryHierarchicalSoftmax,
     Deconvolution2D,
 )
@@ -107,10 +105,6 @@ def _convert_link(link: Link, state: State) -> None:
         return  # renga's own
     if isinstance(link, NStepRNNBase):
         del state["ws"], state["bs"]  # the parameters of the children
-    elif isinstance(link, (BatchNormalization, BatchRenormalization)):
-        for name, value in (("_initial_avg_mean", 0), ("_initial_avg_var", 1)):
-            if state[name] is None:
-                state[name] = value
     elif isinstance(link, Deconvolution2D):
         W = state["W"]
         state["in_channels"] = W.shape[0] if W.is_initialized else None

@@ -11,12 +11,9 @@ from typing import Any
 
 import numpy
 
-from renga import _core, functions as F
+from renga import _core
 from renga.backends import cuda
 from renga.backends.device import Device
-from renga.chainer.function_classes.generated import (  # noqa: F401
-    value_label as _convert_value_to_string,
-)
 from renga.chainer.names.pickles import BinaryHierarchicalSoftmaxFunction
 from renga.core import backend
 from renga.core.function_node import FunctionNode
@@ -43,7 +40,7 @@ def add_to_classes() -> None:
         FunctionNode: {"_impl_name": property(lambda self: type(self).__name__)},
         TextDataset: {"_fps": property(lambda self: self._files)},
         Trainer: {
-            "_done": property(_is_done, _set_done),
+            "_done": _member_of("_has_ended"),
             "_extensions": property(_extensions_of),
             "_final_elapsed_time": _member_of("_final_elapsed"),
             "_snapshot_elapsed_time": _member_of("_elapsed_before"),
@@ -56,6 +53,7 @@ def add_to_classes() -> None:
             "_init_unchecked": classmethod(_init_unchecked),
             "_loss_scale": Variable.loss_scale,
             "_node": Variable.node,
+            "_requires_grad": Variable.requires_grad,
         },
         LossScaling: {"_loss_scale": LossScaling.loss_scale},
         _core.VariableNode: {"_requires_grad": _core.VariableNode.requires_grad},
@@ -114,15 +112,6 @@ def _extensions_of(trainer: Trainer) -> Any:
     return trainer._entries
 
 
-def _is_done(trainer: Trainer) -> bool:
-    """Whether the trainer has run."""
-    return trainer._final_elapsed is not None
-
-
-def _set_done(trainer: Trainer, value: bool) -> None:
-    trainer._final_elapsed = trainer.elapsed_time if value else None
-
-
 def _device_id(link: Link) -> int | None:
     """The number of the link's GPU; None on the CPU."""
     return getattr(getattr(link.device, "device", None), "id", None)
@@ -141,19 +130,7 @@ def _concat_arrays_with_padding(arrays: Any, padding: Any) -> Any:
     return convert._stack_padded(arrays, padding, None)
 
 
-# chainer.functions.rnn.n_step_lstm
-
-
-def _lstm(x: Any, h: Any, c: Any, w: Any, b: Any) -> tuple[Variable, Variable]:
-    """One step of a long short-term memory: the new output and the new cell.
-
-    ``w`` and ``b`` are those of a layer of ``n_step_lstm``.
-    """
-    hy, cy, _ = F.n_step_lstm(1, 0.0, h[None], c[None], [w], [b], [x])
-    return F.squeeze(hy, 0), F.squeeze(cy, 0)
-
-
-# chainer.functions.array.flip, chainer.functions.math.basic_math
+# chainer.functions.array.flip
 
 
 def _flip(array: Any, axis: int) -> Any:
@@ -169,14 +146,6 @@ def _flip(array: Any, axis: int) -> Any:
 def _get_device(device_spec: Any) -> Device | None:
     """A device, or None for None."""
     return None if device_spec is None else backend.get_device(device_spec)
-
-
-# chainer.functions.math.basic_math
-
-
-def _preprocess_const(x: Any, value: Any) -> Any:
-    """A number in the dtype of ``x``."""
-    return x.dtype.type(value)
 
 
 # chainer.serializers.hdf5

@@ -114,7 +114,11 @@ class Optimizer(Hookable, LossScaling):
         self.epoch += 1
 
     def call_hooks(self, timing: str = "pre") -> None:
-        """Calls every hook of that timing."""
+        """Calls every hook of that timing, ``pre`` or ``post``."""
+        if timing not in ("pre", "post"):
+            raise ValueError(
+                f"call_hooks: expected timing 'pre' or 'post', got {timing!r}"
+            )
         for hook in self.update_hooks(timing).values():
             self.call_hook(hook)
 

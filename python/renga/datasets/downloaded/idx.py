@@ -33,28 +33,36 @@ def idx_datasets(
 
     ``checksums`` are those of the files by name.
     """
-    folder = os.path.join(download.get_dataset_root(), "pfnet", "chainer", name)
 
     def load(split: str) -> TupleDataset | numpy.ndarray:
-        def create() -> dict[str, numpy.ndarray]:
-            images, labels = (
-                _read_idx(
-                    download.download(
-                        [mirror + file for mirror in mirrors],
-                        os.path.join(folder, file),
-                        checksums[file],
-                    )
-                )
-                for file in _FILES[split]
-            )
-            return {"x": images.reshape(len(images), -1), "y": labels}
-
-        raw = cached_arrays(os.path.join(folder, f"{split}.npz"), create)
+        raw = idx_arrays(name, mirrors, checksums, split)
         side = math.isqrt(raw["x"].shape[1])
         images = raw["x"].reshape(-1, 1, side, side)
         return image_dataset(images, raw["y"], 255.0, options)
 
     return load("train"), load("test")
+
+
+def idx_arrays(
+    name: str, mirrors: Sequence[str], checksums: dict[str, str], split: str
+) -> dict[str, numpy.ndarray]:
+    """The pixels, a row per image, as ``x``, and the labels as ``y``."""
+    folder = os.path.join(download.get_dataset_root(), "pfnet", "chainer", name)
+
+    def create() -> dict[str, numpy.ndarray]:
+        images, labels = (
+            _read_idx(
+                download.download(
+                    [mirror + file for mirror in mirrors],
+                    os.path.join(folder, file),
+                    checksums[file],
+                )
+            )
+            for file in _FILES[split]
+        )
+        return {"x": images.reshape(len(images), -1), "y": labels}
+
+    return cached_arrays(os.path.join(folder, f"{split}.npz"), create)
 
 
 def _read_idx(path: str) -> numpy.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 
 from renga.core.types import DTypeLike
-from renga.datasets.downloaded.idx import idx_datasets
+from renga.datasets.downloaded.idx import idx_arrays, idx_datasets
 from renga.datasets.downloaded.images import ImageOptions
 from renga.datasets.tuple_dataset import TupleDataset
 
@@ -50,3 +50,11 @@ def get_mnist(
     """
     options = ImageOptions(withlabel, ndim, scale, dtype, label_dtype, rgb_format)
     return idx_datasets("mnist", _MIRRORS, _CHECKSUMS, options)
+
+
+def arrays_of(split: str) -> dict[str, numpy.ndarray]:
+    """The bytes of the images, (N, 784), and of the labels, as ``x`` and ``y``.
+
+    ``split`` is ``"train"`` or ``"test"``.
+    """
+    return idx_arrays("mnist", _MIRRORS, _CHECKSUMS, split)

@@ -51,7 +51,7 @@ class EarlyStoppingTrigger:
         self.verbose = verbose
         self._max_trigger = get_trigger(max_trigger)
         self._interval_trigger = get_trigger(check_trigger)
-        self._summary = DictSummary()
+        self._init_summary()
         if mode not in ("auto", *_BETTER):
             raise ValueError(
                 "EarlyStoppingTrigger: expected mode 'auto', 'max' or 'min', got "
@@ -60,7 +60,7 @@ class EarlyStoppingTrigger:
         guess = "max" if "accuracy" in monitor else "min"
         self._compare = _BETTER.get(mode, _BETTER[guess])
         self.best = _WORST[self._compare]
-        self._warned = False
+        self.already_warning = False
 
     def __call__(self, trainer: Training) -> bool:
         """Whether training should end."""
@@ -75,22 +75,30 @@ class EarlyStoppingTrigger:
         if self.monitor not in means:
             self._warn(observation)
             return False
-        self._summary = DictSummary()
+        self._init_summary()
         return self._judge(means[self.monitor])
+
+    def _init_summary(self) -> None:
+        """Begins an interval; subclasses of Chainer's trigger call it, too."""
+        self._summary = DictSummary()
+
+    def _stop_condition(self) -> bool:
+        """Whether an interval ends training; subclasses override it."""
+        return self.count >= self.patience
 
     def _judge(self, value: float) -> bool:
         if self._compare(value, self.best):
             self.best, self.count = value, 0
         else:
             self.count += 1
-        stop = self.count >= self.patience
+        stop = self._stop_condition()
         if stop and self.verbose:
             print(f"EarlyStoppingTrigger: {self.monitor} stays at best {self.best:g}")
         return stop
 
     def _warn(self, observation: Any) -> None:
-        if not self._warned:
-            self._warned = True
+        if not self.already_warning:
+            self.already_warning = True
             warnings.warn(
                 f"EarlyStoppingTrigger: {self.monitor!r} was not observed, "
                 f"only {sorted(observation)}",

@@ -225,4 +225,6 @@ def _check_parts(iterators: dict[str, Any], optimizers: dict[str, Any]) -> None:
                 f"{type(iterator).__name__}"
             )
     for name, optimizer in optimizers.items():
-        check_optimizer("StandardUpdater", optimizer, name)
+        # Another library's has a target, and an update_core of the program.
+        if not hasattr(optimizer, "target"):
+            check_optimizer("StandardUpdater", optimizer, name)

@@ -1,0 +1,405 @@
+"""Classes that programs derive from Chainer's, by their private names, and their runs."""
+
+import io
+import sys
+
+import chainer
+import chainer.functions as F
+import chainer.links as L
+import numpy as np
+from cases.training.training import Counting, loss, trainer_of
+from chainer import iterators, optimizers, reporter, training
+from chainer.training import extensions, triggers
+from chainer.training.extensions import evaluator, log_report, util
+
+X = np.linspace(-1, 1, 40).reshape(10, 4).astype("f")
+
+
+class Printer(extensions.PrintReport):
+    """It leaves the constructor out."""
+
+    def __init__(self, entries):
+        self._entries, self._log_report, self._log_len = entries, "LogReport", 0
+        self.lines = []
+
+    def __call__(self, trainer):
+        log = trainer.get_extension(self._log_report).log
+        for entry in log[self._log_len :]:
+            self._print(entry)
+        self._log_len = len(log)
+
+    def _print(self, observation):
+        self.lines.append([observation[key] for key in self._entries])
+
+
+class PlainReport(extensions.PrintReport):
+    """It prints the header and calls for each row."""
+
+    def __call__(self, trainer):
+        out, report = self._out, self._log_report
+        if self._header:
+            out.write(self._header)
+            self._header = None
+        if isinstance(report, str):
+            report = trainer.get_extension(report)
+        elif isinstance(report, log_report.LogReport):
+            report(trainer)
+        while len(report.log) > self._log_len:
+            self._print(report.log[self._log_len])
+            self._log_len += 1
+
+
+def printed(report, **options):
+    trainer = trainer_of(4, per_epoch=2, observations=loss)
+    if isinstance(report._log_report, str):
+        trainer.extend(extensions.LogReport())
+    trainer.extend(report, **options)
+    trainer.run()
+
+
+def case_print_report_without_its_constructor():
+    report = Printer(["epoch", "loss"])
+    printed(report)
+    return report.lines
+
+
+def case_print_report_with_a_call_of_its_own():
+    out = io.StringIO()
+    printed(PlainReport(["epoch", "loss"], out=out))
+    return out.getvalue().split()
+
+
+def case_print_report_with_a_log_report_of_its_own():
+    out = io.StringIO()
+    report = extensions.LogReport(trigger=(1, "iteration"))
+    printed(PlainReport(["iteration", "loss"], report, out))
+    return out.getvalue().split()
+
+
+def case_print_report_whose_rows_are_read():
+    found = []
+
+    class Reading(extensions.PrintReport):
+        def __call__(self, trainer):
+            super().__call__(trainer)
+            found.append(self._out.getvalue().replace("\033[J", "").split())
+            self._out.seek(0)
+            self._out.truncate()
+
+        def _print(self, observation):
+            found.append(sorted(observation))
+            super()._print(observation)
+
+    printed(Reading(["epoch", "loss"], out=io.StringIO()), trigger=(2, "iteration"))
+    return found
+
+
+def case_print_report_writes_to_the_standard_output():
+    return extensions.PrintReport(["epoch"])._out is sys.stdout
+
+
+def case_log_report_of_its_own_file():
+    written = []
+
+    class Lines(extensions.LogReport):
+        def __init__(self, keys=None, trigger=(1, "epoch"), post=None, name="log"):
+            super().__init__(keys, trigger, post, name)
+
+        def __call__(self, trainer):
+            self._summary.add(trainer.observation)
+            if self._trigger(trainer):
+                written.append((self._log_name, self._summary.compute_mean()))
+                self._init_summary()
+
+    trainer = trainer_of(4, per_epoch=2, observations=loss)
+    trainer.extend(Lines())
+    trainer.run()
+    return written
+
+
+def case_plot_report_begins_intervals():
+    begun = []
+
+    class Plot(extensions.PlotReport):
+        def _init_summary(self):
+            begun.append(self._file_name)
+            super()._init_summary()
+
+    trainer = trainer_of(4, per_epoch=2, observations=loss)
+    trainer.extend(Plot(["loss"], "epoch", file_name="loss.png"))
+    trainer.run()
+    return begun
+
+
+def case_early_stopping_by_another_condition():
+    seen = []
+
+    class Stop(triggers.EarlyStoppingTrigger):
+        def _init_summary(self):
+            seen.append("begun")
+            super()._init_summary()
+
+        def _stop_condition(self):
+            seen.append((self.count, self.best))
+            return super()._stop_condition() or self.best < 1.2
+
+    stop = Stop((2, "iteration"), monitor="loss", max_trigger=(10, "iteration"))
+    training.Trainer(Counting(observations=loss), stop, "out").run()
+    return seen, stop.count, stop.best, stop.already_warning
+
+
+def case_schedule_with_a_call_of_its_own():
+    class Halves(extensions.ExponentialShift):
+        def __call__(self, trainer):
+            self._t += 1
+            optimizer = self._get_optimizer(trainer)
+            value = self._init * self._rate ** (self._t // 2)
+            self._update_value(optimizer, value)
+            found.append((self._last_value, optimizer.lr))
+
+    found = []
+    optimizer = optimizers.SGD(1.0).setup(L.Linear(2, 2))
+    trainer = trainer_of(5, optimizer=optimizer)
+    trainer.extend(Halves("lr", 0.5), trigger=(1, "iteration"))
+    trainer.run()
+    return found
+
+
+class Foreign:
+    """An optimizer and a model of another library."""
+
+    target = None
+    steps = 0
+
+    def namedlinks(self, skipself=False):
+        return []
+
+    def step(self):
+        self.steps += 1
+
+    def serialize(self, serializer):
+        self.steps = serializer("steps", self.steps)
+
+
+def case_optimizer_of_another_library():
+    class Updater(training.StandardUpdater):
+        def update_core(self):
+            (x,) = self.converter(self.get_iterator("main").next(), self.device)
+            self.get_optimizer("main").step()
+            reporter.report({"loss": float(x.sum())})
+
+    def trainer_of_epochs(n):
+        optimizer = Foreign()
+        optimizer.target = Foreign()
+        data = chainer.datasets.TupleDataset(X)
+        iterator = iterators.SerialIterator(data, 5, shuffle=False)
+        updater = Updater(iterator, optimizer)
+        return training.Trainer(updater, (n, "epoch"), "out"), optimizer
+
+    trainer, optimizer = trainer_of_epochs(2)
+    trainer.extend(extensions.LogReport())
+    trainer.extend(extensions.snapshot(filename="saved"), trigger=(2, "epoch"))
+    trainer.run()
+    resumed, other = trainer_of_epochs(3)
+    chainer.serializers.load_npz("out/saved", resumed)
+    resumed.run()
+    losses = [entry["loss"] for entry in trainer.get_extension("LogReport").log]
+    return optimizer.steps, losses, other.steps, resumed.updater.iteration
+
+
+def case_report_for_the_optimizer_of_another_library():
+    class Report(chainer.Chain):
+        def __call__(self):
+            reporter.report({"loss": 1.5}, self)
+
+    class Updater(training.StandardUpdater):
+        def update_core(self):
+            self.get_iterator("main").next()
+            self.get_optimizer("main").target()
+
+    optimizer = type("Optimizer", (), {})()
+    optimizer.target = Report()
+    iterator = iterators.SerialIterator(chainer.datasets.TupleDataset(X), 5)
+    trainer = training.Trainer(Updater(iterator, optimizer), (1, "epoch"), "out")
+    trainer.extend(extensions.LogReport())
+    trainer.run()
+    return trainer.get_extension("LogReport").log[0]["main/loss"]
+
+
+def case_run_goes_on_after_an_exception():
+    calls = []
+
+    def fail_once(trainer):
+        calls.append(trainer.updater.iteration)
+        if len(calls) == 3:
+            raise KeyError
+
+    trainer = trainer_of(5)
+    trainer.extend(fail_once, trigger=(1, "iteration"))
+    before = trainer.updater.iteration
+    try:
+        trainer.run(show_loop_exception_msg=False)
+    except KeyError:
+        before = trainer.updater.iteration
+    trainer.run()
+    return before, calls
+
+
+def case_run_goes_on_after_an_interrupt():
+    calls = []
+
+    def interrupt(trainer):
+        calls.append(trainer.updater.iteration)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    trainer = trainer_of(4)
+    trainer.extend(extensions.LogReport(trigger=(1, "iteration")))
+    trainer.extend(interrupt, trigger=(1, "iteration"), priority=1)
+    try:
+        trainer.run()
+    except KeyboardInterrupt:
+        trainer.run()
+    log = trainer.get_extension("LogReport").log
+    return calls, [entry["iteration"] for entry in log]
+
+
+def case_no_extension_is_called_before_a_resumed_training():
+    calls = []
+
+    def trainer_of_iterations(n):
+        trainer = trainer_of(n, observations=loss)
+        trainer.extend(
+            lambda t: calls.append((n, t.updater.iteration)),
+            name="note",
+            trigger=(100, "iteration"),
+            call_before_training=True,
+        )
+        trainer.extend(extensions.snapshot(filename="saved"), trigger=(2, "iteration"))
+        return trainer
+
+    trainer_of_iterations(2).run()
+    resumed = trainer_of_iterations(3)
+    chainer.serializers.load_npz("out/saved", resumed)
+    resumed.run()
+    return calls
+
+
+def case_adam_with_an_update_of_its_own():
+    class Own(optimizers.Adam):
+        def update(self, lossfun=None, *args, **kwargs):
+            value = lossfun(*args, **kwargs)
+            if getattr(self, "_use_cleargrads", True):
+                self.target.cleargrads()
+            value.backward(loss_scale=self._loss_scale)
+            value.unchain_backward()
+            norm = sum((p.grad**2).sum() for p in self.target.params(False))
+            norms.append(float(norm))
+            self.reallocate_cleared_grads()
+            self.call_hooks("pre")
+            self.t += 1
+            for param in self.target.params():
+                param.update()
+            self.reallocate_cleared_grads()
+            self.call_hooks("post")
+
+    norms = []
+    link = L.Linear(4, 2, initialW=np.arange(8, dtype="f").reshape(2, 4) / 8)
+    optimizer = Own().setup(link)
+    optimizer.add_hook(chainer.optimizer_hooks.WeightDecay(0.1))
+    for _ in range(3):
+        optimizer.update(lambda x: F.sum(link(x) ** 2), X)
+    return link.W, optimizer.t, norms
+
+
+def case_rule_of_adam_with_a_step_size_of_its_own():
+    class Rule(optimizers.adam.AdamRule):
+        @property
+        def alpha_t(self):
+            return 0.1 * self.t
+
+    class Own(optimizers.Adam):
+        factor = chainer.optimizer.HyperparameterProxy("factor")
+
+        def __init__(self, factor):
+            super().__init__()
+            self.hyperparam.factor = factor
+
+        def create_update_rule(self):
+            return Rule(self.hyperparam)
+
+    link = L.Linear(4, 2, initialW=np.zeros((2, 4), "f"))
+    optimizer = Own(3)
+    optimizer.setup(link)
+    for _ in range(2):
+        optimizer.update(lambda x: F.sum((link(x) - 1) ** 2), X)
+    rule = link.W.update_rule
+    return link.W, optimizer.factor, rule.hyperparam.factor, rule.lr
+
+
+def case_batch_normalization_makes_its_arrays():
+    class Own(L.BatchNormalization):
+        def _initialize_params(self, shape):
+            self.avg_mean = self._init_array(self._initial_avg_mean, 0, shape)
+            self.avg_var = self._init_array(self._initial_avg_var, 1, shape)
+            self.gamma.initialize(shape)
+            self.beta.initialize(shape)
+
+    link = Own(axis=0, initial_avg_var=2)
+    y = link(X)
+    return y, link.avg_mean, link.avg_var
+
+
+def case_parameter_without_gradient():
+    param = chainer.Parameter(np.ones((3, 2), "f"))
+    param._requires_grad = False
+    y = F.embed_id(np.array([0, 2], "i"), param)
+    return param.requires_grad, y.requires_grad
+
+
+def case_progress_bar():
+    class Bar(util.ProgressBar):
+        def get_lines(self):
+            speeds = self.update_speed(3, 0.5)
+            return ["first\n", f"{len(speeds)}\n"]
+
+    out = io.StringIO()
+    bar = Bar(out=out)
+    bar.update()
+    bar.update()
+    bar.close()
+    return out.getvalue()
+
+
+def case_progress_bar_without_lines():
+    util.ProgressBar(out=io.StringIO()).update()
+
+
+def case_progress_bar_of_an_iterator():
+    iterator = iterators.SerialIterator(list(range(10)), 3, repeat=False, shuffle=False)
+    iterator.next()
+    first, second, _ = evaluator._IteratorProgressBar(iterator).get_lines()
+    return first, second
+
+
+def case_iterator_at_its_end():
+    found = []
+    data = list(range(7))
+    for cls in (iterators.SerialIterator, iterators.MultithreadIterator):
+        iterator = cls(data, 3, repeat=False, shuffle=False)
+        batches = list(iterator)
+        found.append((len(batches), iterator.previous_epoch_detail))
+    return found
+
+
+def case_multiprocess_iterator_knows_whether_it_shuffles():
+    cls = iterators.MultiprocessIterator
+    return [cls([1], 1, shuffle=given).shuffle for given in (None, True, False)]
+
+
+EXPRESSIONS = """
+    optimizers.SGD().setup(L.Linear(2, 2)).call_hooks("both")
+    chainer.grad([F.sum(chainer.Variable(X))], [chainer.Variable(X)], X)
+    chainer.grad([F.sum(chainer.Variable(X))], [chainer.Variable(X)], grad_inputs=X)
+    chainer.backward([F.sum(chainer.Variable(X))], X)
+"""
