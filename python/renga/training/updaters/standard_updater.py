@@ -50,6 +50,11 @@ class StandardUpdater(Updater):
             devices. Each iteration has one batch then.
     """
 
+    # Subclasses that were written for Chainer may leave out the constructor.
+    accumulate: Any = 1
+    # epoch_detail before the last iteration, if it had several batches.
+    _epoch_before: float | None = None
+
     def __init__(
         self,
         iterator: Iterator | Mapping[str, Iterator],
@@ -80,8 +85,6 @@ class StandardUpdater(Updater):
         self.converter = converter
         self.loss_func = loss_func
         self.iteration = 0
-        # epoch_detail before the last iteration, if it had several batches.
-        self._epoch_before: float | None = None
         self._device = None if device is None else backend.get_device(device)
         self._input_device = self._device
         if input_device is not None:

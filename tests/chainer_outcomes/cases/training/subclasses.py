@@ -207,6 +207,45 @@ def case_optimizer_of_another_library():
     return optimizer.steps, losses, other.steps, resumed.updater.iteration
 
 
+def case_updater_without_its_constructor():
+    class Updater(training.StandardUpdater):
+        def __init__(self, iterator, optimizer):
+            self._iterators = {"main": iterator}
+            self._optimizers = {"main": optimizer}
+            self.iteration = 0
+
+        def update_core(self):
+            batch = self._iterators["main"].next()
+            optimizer = self._optimizers["main"]
+            optimizer.update(lambda x: F.sum(optimizer.target(x)), np.stack(batch))
+
+    optimizer = optimizers.SGD().setup(L.Linear(4, 2))
+    updater = Updater(iterators.SerialIterator(X, 5), optimizer)
+    trainer = training.Trainer(updater, (2, "epoch"), "out")
+    trainer.extend(extensions.LogReport())
+    trainer.extend(extensions.snapshot(filename="saved"))
+    trainer.run()
+    log = trainer.get_extension("LogReport").log
+    return optimizer.t, [entry["iteration"] for entry in log]
+
+
+def case_parameter_with_an_update_of_its_own():
+    class Halved(chainer.Parameter):
+        def update(self):
+            self.grad = self.grad / 2
+            super().update()
+
+    link = chainer.Link()
+    with link.init_scope():
+        link.W = Halved(chainer.initializers.Constant(0.5), (3, 4))
+    found = []
+    for cls in (optimizers.SGD, optimizers.MomentumSGD):
+        optimizer = cls(0.1).setup(link)
+        optimizer.update(lambda x: F.mean(F.linear(x, link.W) ** 2), X)
+        found.append(link.W.array.copy())
+    return found
+
+
 def case_report_for_the_optimizer_of_another_library():
     class Report(chainer.Chain):
         def __call__(self):
