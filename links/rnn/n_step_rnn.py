@@ -131,6 +131,12 @@ class NStepRNNBase(ChainList):
         refuse(kwargs)
         return self._run((hx,), xs)
 
+    def _call(self, hs: Any, xs: Any, **kwargs: object) -> tuple[list[Any], list[Any]]:
+        """The last states and the outputs, for subclasses of Chainer's link."""
+        refuse(kwargs)
+        *last, ys = self._run(tuple(hs), xs)
+        return last, ys
+
     def _run(self, states: tuple[Any, ...], xs: Any) -> tuple[Any, ...]:
         assert isinstance(xs, (list, tuple)), (
             f"{type(self).__name__}: expected a list of sequences, got "

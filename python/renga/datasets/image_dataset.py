@@ -52,10 +52,7 @@ class ImageDataset(DatasetMixin):
         return len(self._paths)
 
     def get_example(self, i: int) -> numpy.ndarray:
-        path = os.path.join(self._root, self._paths[i])
-        with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            return _read(file, self._dtype, os.fspath(path), size)
+        return _image_at(os.path.join(self._root, self._paths[i]), self._dtype)
 
 
 class LabeledImageDataset(DatasetMixin):
@@ -70,16 +67,19 @@ class LabeledImageDataset(DatasetMixin):
     ) -> None:
         if isinstance(pairs, (str, os.PathLike)):
             pairs = _read_pairs(pairs)
-        self._images = ImageDataset([path for path, _ in pairs], root, dtype)
-        self._labels = [label for _, label in pairs]
+        # Subclasses that were written for Chainer read them by these names.
+        self._pairs: Pairs = [(path, label) for path, label in pairs]
+        self._root = root
+        self._dtype = get_dtype(dtype)
         self._label_dtype = label_dtype
 
     def __len__(self) -> int:
-        return len(self._labels)
+        return len(self._pairs)
 
     def get_example(self, i: int) -> tuple[numpy.ndarray, numpy.ndarray]:
-        label = numpy.array(self._labels[i], self._label_dtype)
-        return self._images.get_example(i), label
+        path, label = self._pairs[i]
+        image = _image_at(os.path.join(self._root, path), self._dtype)
+        return image, numpy.array(label, self._label_dtype)
 
 
 class ZippedImageDataset(DatasetMixin):
@@ -176,6 +176,12 @@ class _Archive:
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_path": self._path, "_opened": None}
+
+
+def _image_at(path: str, dtype: DTypeLike) -> numpy.ndarray:
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        return _read(file, dtype, path, size)
 
 
 def _holds_image(info: zipfile.ZipInfo) -> bool:

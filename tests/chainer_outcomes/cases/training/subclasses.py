@@ -1,6 +1,7 @@
 """Classes that programs derive from Chainer's, by their private names, and their runs."""
 
 import io
+import os
 import sys
 
 import chainer
@@ -9,6 +10,7 @@ import chainer.links as L
 import numpy as np
 from cases.training.training import Counting, loss, trainer_of
 from chainer import iterators, optimizers, reporter, training
+from chainer.links.rnn import n_step_rnn
 from chainer.training import extensions, triggers
 from chainer.training.extensions import evaluator, log_report, util
 
@@ -387,6 +389,53 @@ def case_batch_normalization_makes_its_arrays():
     link = Own(axis=0, initial_avg_var=2)
     y = link(X)
     return y, link.avg_mean, link.avg_var
+
+
+def case_recurrent_links_of_the_base_class():
+    class Memory(n_step_rnn.NStepRNNBase):
+        n_weights = 8
+        use_bi_direction = False
+        n_cells = 2
+
+        def __init__(self, *sizes, recurrent_dropout=0.0, **options):
+            self.recurrent_dropout = recurrent_dropout
+            super().__init__(*sizes, **options)
+
+        def rnn(self, *args):
+            assert len(args) == 7
+            return F.n_step_lstm(*args)
+
+        def forward(self, hx, cx, xs, **kwargs):
+            (hy, cy), ys = self._call([hx, cx], xs, **kwargs)
+            return hy, cy, ys
+
+    class Both(n_step_rnn.NStepRNNBase):
+        n_weights = 2
+        use_bi_direction = True
+        n_cells = 1
+
+        def rnn(self, *args):
+            return F.n_step_birnn(*args, activation="relu")
+
+        def forward(self, hx, xs):
+            (hy,), ys = self._call([hx], xs)
+            return hy, ys
+
+    xs = [X[:2], X[2:6], X[6:9]]
+    link = Memory(2, 4, 3, 0.0, recurrent_dropout=0.5)
+    both = Both(1, 4, 2, 0.0)
+    return link(None, None, xs), both(None, xs)
+
+
+def case_images_with_labels_by_a_subclass():
+    class Names(chainer.datasets.LabeledImageDataset):
+        def get_example(self, i):
+            path, label = self._pairs[i]
+            kinds = np.dtype(self._dtype).name, np.dtype(self._label_dtype).name
+            return os.path.join(self._root, path), label, kinds
+
+    data = Names([("a.png", 3), ("b.png", 4)], "images", np.float64)
+    return data[1], len(data)
 
 
 def case_parameter_without_gradient():
