@@ -161,9 +161,8 @@ class _Archive:
 
     def open(self) -> zipfile.ZipFile:
         if self._opened is None or self._opened[0] != os.getpid():
-            opened = open(self._path, "rb")
             with parsing(f"{self._path}: expected a zip archive", self._path):
-                self._opened = os.getpid(), zipfile.ZipFile(opened)
+                self._opened = os.getpid(), zipfile.ZipFile(self._path)
         return self._opened[1]
 
     def read(self, name: str, dtype: DTypeLike) -> numpy.ndarray:

@@ -75,6 +75,10 @@ class TextDataset(DatasetMixin):
         for file in self._files:
             file.close()
 
+    def __del__(self) -> None:
+        for file in getattr(self, "_files", ()):  # none if they could not be opened
+            file.close()
+
     def __enter__(self) -> TextDataset:
         return self
 

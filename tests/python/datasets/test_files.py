@@ -1,8 +1,10 @@
 """Data sets that read images, text and pickles from files."""
 
+import gc
 import pickle
 import resource
 import struct
+import warnings
 import zipfile
 import zlib
 
@@ -97,6 +99,20 @@ def test_text(folder):
     assert chosen[:] == [("b b.png\n", "b b.png 5\n")]
     for dataset in (both, again, chosen):
         dataset.close()
+
+
+@pytest.mark.parametrize(
+    "make, name",
+    [(datasets.ZippedImageDataset, "all.zip"), (datasets.TextDataset, "pairs.txt")],
+)
+def test_files_are_closed_with_the_data_set(folder, make, name):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        data = make(str(folder / name))
+        assert len(data) > 0
+        del data
+        gc.collect()
+    assert not seen, seen[0]
 
 
 def test_text_of_several_bytes_a_letter(tmp_path):
