@@ -7,7 +7,7 @@ example. Later it may call others, such as in training only.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from renga._core import Locality
@@ -18,6 +18,7 @@ from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.channel.convolution import ParallelConvolution
+from renga.parallel.conversion.tracing import kept_axes
 from renga.parallel.placement import BATCH, REPLICATE
 from renga.parallel.placement.whole_reads import WholeReads
 
@@ -71,7 +72,7 @@ class ShardChecks(WholeReads):
         xs = [x for x in xs if x.requires_grad or not set(x.shape) <= {1}]
         is_summed = any(map(self._is_trained, xs))  # its gradient, over shards
         axis = min(axes)
-        are_kept = len(axes) == 1 and _keeps(call, [*xs, *ys], axis)
+        are_kept = len(axes) == 1 and axis in _kept_axes(call, [*xs, *ys])
         if ys and (is_summed or not are_kept):
             shapes = ", ".join(str(x.shape) for x in xs)
             raise ValueError(
@@ -83,19 +84,13 @@ class ShardChecks(WholeReads):
             self.note(y, axis)
 
 
-def _keeps(call: HandledCall, values: list[Any], axis: int) -> bool:
-    """Whether the result is a shard along the axis, as all operands are."""
+def _kept_axes(call: HandledCall, values: list[Any]) -> Collection[int]:
+    """The axes along which the result is a shard if all operands are."""
     operation = operation_of(getattr(call, "node", None) or call)
-    if operation is None or operation.inputs is not None:
-        return False
-    y, is_pointwise = values[-1], operation.locality == Locality.pointwise
-    if operation.takes_arrays and not is_pointwise:  # such as those of random numbers
-        return False
-    return (
-        (axis == 0 and operation.is_batchwise)
-        or (axis == 1 and operation.is_channelwise)
-        or (axis == y.ndim - 1 and is_pointwise)
-    ) and all(v.ndim == y.ndim > 1 and v.shape[axis] == y.shape[axis] for v in values)
+    if operation and operation.takes_arrays:  # such as those of random numbers
+        if operation.locality != Locality.pointwise:
+            return ()
+    return kept_axes(operation, values).values()
 
 
 class CheckedLink(Link):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from renga._core import Locality
+from renga._core import Locality, Operation
 from renga.core.around_call import variables_in
 from renga.core.configuration import using_config
 from renga.core.link import Link
@@ -217,29 +217,35 @@ def _constrain(function: Call, groups: LayoutGroups) -> None:
     ys = function.results
     # Numbers are the same on every rank; a gradient would be that of a shard.
     xs = [x for x in function.operands if x.requires_grad or not set(x.shape) <= {1}]
-    values = [*xs, *ys]
-    are_computed = all(x.is_inner for x in xs)
-    possible = []
-    for layout, axis in _kept_layouts(function):
-        is_aligned = all(
-            len(v.shape) == len(ys[0].shape) > 1 and v.shape[axis] == ys[0].shape[axis]
-            for v in values
-        )
-        if are_computed and is_aligned:
-            possible.append(layout)
+    values, traits = [*xs, *ys], function.traits
+    # Parameters are the same on every rank, and arrays are not in the graph.
+    are_inner = all(x.is_inner for x in xs) and not (traits and traits.takes_arrays)
+    possible = kept_axes(traits, values) if are_inner else {}
     if possible:
         groups.join(values)
     for value in values:
         groups.exclude(value, *(a for a in SHARDED_LAYOUTS if a not in possible))
 
 
-def _kept_layouts(function: Call) -> list[tuple[str, int]]:
-    """The layouts that the result has if all inputs have them, with their axes."""
-    operation = function.traits
-    # Parameters are the same on every rank, and arrays are not in the graph.
-    if operation is None or operation.inputs is not None or operation.takes_arrays:
-        return []
-    channel = [("channel", 1)] if operation.is_channelwise else []
-    batch = [("batch", 0)] if operation.is_batchwise else []
-    is_pointwise = operation.locality == Locality.pointwise
-    return channel + batch + ([("features", -1)] if is_pointwise else [])
+def kept_axes(
+    operation: Operation | None, values: Sequence[Value | Variable]
+) -> dict[str, int]:
+    """By layout, the axis along which results are shards if all operands are.
+
+    Args:
+        values: the operands and results.
+    """
+    if operation is None or operation.inputs is not None:
+        return {}
+    y = values[-1]
+    axes = {
+        "channel": (1, operation.is_channelwise),
+        "batch": (0, operation.is_batchwise),
+        "features": (y.ndim - 1, operation.locality == Locality.pointwise),
+    }
+    return {
+        layout: axis
+        for layout, (axis, is_kept) in axes.items()
+        if is_kept
+        and all(v.ndim == y.ndim > 1 and v.shape[axis] == y.shape[axis] for v in values)
+    }
