@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from renga.core.reporter import DictSummary
 from renga.core.serializer import AbstractSerializer
-from renga.serializers.atomic import atomic_write
-from renga.training import extension
+from renga.extensions.reports.plot import Plot
 from renga.training.trainer import Trainer
 from renga.training.triggers.interval_trigger import TriggerLike, get_trigger
 from renga.utils import argument
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-class PlotReport(extension.Extension):
+
+class PlotReport(Plot):
     """Draws the mean of observations over each interval as curves, with matplotlib.
 
     Without matplotlib it warns and draws nothing.
@@ -38,34 +39,23 @@ class PlotReport(extension.Extension):
         y_keys: Iterable[str] | str,
         x_key: str = "iteration",
         trigger: TriggerLike = (1, "epoch"),
-        postprocess: Callable[[Any, Any, DictSummary], object] | None = None,
+        postprocess: Callable[[Figure, Axes, DictSummary], object] | None = None,
         filename: str | None = None,
         marker: str | None = "x",
         grid: bool = True,
         **kwargs: object,
     ) -> None:
         (file_name,) = argument.parse_kwargs(kwargs, ("file_name", "plot.png"))
+        super().__init__(filename or file_name)
         self._y_keys = [y_keys] if isinstance(y_keys, str) else list(y_keys)
         self._x_key = x_key
         self._trigger = get_trigger(trigger)
         self._postprocess = postprocess
-        self._file_name = filename or file_name
         self._marker = marker
         self._grid = grid
         self._init_summary()
         self._has_ended = False
         self._data: dict[str, list[list[float]]] = {key: [] for key in self._y_keys}
-        if not self.available():
-            warnings.warn(
-                "PlotReport: nothing will be plotted: matplotlib is not installed; "
-                "install it with `pip install matplotlib`",
-                stacklevel=2,
-            )
-
-    @staticmethod
-    def available() -> bool:
-        """Whether matplotlib is installed."""
-        return importlib.util.find_spec("matplotlib") is not None
 
     def __call__(self, trainer: Trainer) -> None:
         """Adds the observation to the means; draws the plot if an interval ended."""
@@ -81,8 +71,7 @@ class PlotReport(extension.Extension):
         for key in self._y_keys:
             if key in means:
                 self._data[key].append([means[self._x_key], means[key]])
-        if self.available():
-            self._draw(os.path.join(trainer.out, self._file_name))
+        self._redraw(trainer)
         self._init_summary()
 
     def _init_summary(self) -> None:
@@ -98,13 +87,7 @@ class PlotReport(extension.Extension):
                 stacklevel=2,
             )
 
-    def _draw(self, path: str) -> None:
-        # This draws without pyplot, which keeps global state and may open windows.
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
-        figure = Figure()
-        FigureCanvasAgg(figure)
+    def _draw(self, figure: Figure) -> None:
         axes = figure.add_subplot()
         axes.set_xlabel(self._x_key)
         axes.grid(self._grid)
@@ -115,9 +98,6 @@ class PlotReport(extension.Extension):
             axes.legend(bbox_to_anchor=(1.02, 1), loc="upper left", borderaxespad=0)
         if self._postprocess is not None:
             self._postprocess(figure, axes, self._summary)
-        form = os.path.splitext(path)[1][1:] or "png"
-        with atomic_write(path) as file:
-            figure.savefig(file, format=form, bbox_inches="tight")
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or restores the points and the current interval."""

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from renga.core.link import Link
 from renga.core.serializer import AbstractSerializer
 from renga.core.variable import Variable
+from renga.extensions.reports.plot import Plot
 from renga.extensions.reports.whole_arrays import whole_array
-from renga.serializers.atomic import atomic_write
-from renga.training import extension
 from renga.training.trainer import Trainer
 from renga.training.triggers.interval_trigger import TriggerLike, get_trigger
 from renga.utils import argument
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-class VariableStatisticsPlot(extension.Extension):
+
+class VariableStatisticsPlot(Plot):
     """Draws mean, deviation and percentiles of values and gradients, with matplotlib.
 
     At most ``max_sample_size`` points in time are kept, a uniform random sample. With
@@ -64,6 +63,7 @@ class VariableStatisticsPlot(extension.Extension):
         **kwargs: object,
     ) -> None:
         (file_name,) = argument.parse_kwargs(kwargs, ("file_name", "statistics.png"))
+        super().__init__(filename or file_name, figsize)
         self._variables = list(_variables(targets))
         if not self._variables:
             raise ValueError("VariableStatisticsPlot: expected variables, got none")
@@ -73,30 +73,17 @@ class VariableStatisticsPlot(extension.Extension):
         self._plot_std = plot_std
         self._sigmas = numpy.atleast_1d(numpy.asarray(percentile_sigmas, float))
         self._trigger = get_trigger(trigger)
-        self._filename = filename or file_name
-        self._figsize = figsize
         self._marker = marker
         self._grid = grid
         shape = (len(self._attributes), 2 + len(self._sigmas))
         self._samples = _Reservoir(max_sample_size, shape)
-        if not self.available():
-            warnings.warn(
-                "VariableStatisticsPlot: nothing will be plotted: matplotlib is not "
-                "installed; install it with `pip install matplotlib`",
-                stacklevel=2,
-            )
-
-    @staticmethod
-    def available() -> bool:
-        """Whether matplotlib is installed."""
-        return importlib.util.find_spec("matplotlib") is not None
 
     def __call__(self, trainer: Trainer) -> None:
         """Takes the statistics; draws the plot if its trigger fires."""
         rows = [self._measure(attribute) for attribute in self._attributes]
         self._samples.add(trainer.updater.iteration, numpy.array(rows))
-        if self._trigger(trainer) and self.available():
-            self._draw(os.path.join(trainer.out, self._filename))
+        if self._trigger(trainer):
+            self._redraw(trainer)
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or restores the samples."""
@@ -115,11 +102,7 @@ class VariableStatisticsPlot(extension.Extension):
             return numpy.full(2 + len(self._sigmas), numpy.nan)
         return numpy.mean(rows, axis=0)
 
-    def _draw(self, path: str) -> None:
-        # This draws without pyplot, which keeps global state and may open windows.
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
+    def _draw(self, figure: Figure) -> None:
         titles = [
             title
             for title, wanted in (
@@ -129,8 +112,6 @@ class VariableStatisticsPlot(extension.Extension):
             )
             if wanted
         ]
-        figure = Figure(figsize=self._figsize)
-        FigureCanvasAgg(figure)
         grid = figure.subplots(
             len(titles), len(self._attributes), sharex=True, squeeze=False
         )
@@ -141,10 +122,7 @@ class VariableStatisticsPlot(extension.Extension):
             grid[-1, column].set_xlabel("iteration")
         for row, title in enumerate(titles):
             grid[row, 0].set_ylabel(title)
-        form = os.path.splitext(path)[1][1:] or "png"
         figure.tight_layout()
-        with atomic_write(path) as file:
-            figure.savefig(file, format=form, bbox_inches="tight")
 
     def _draw_one(self, axes: Any, title: str, column: int) -> None:
         iterations, data = self._samples.in_order()

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import warnings
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from renga.extensions.reports.plot_report import PlotReport
+from renga.extensions.reports.plot import Plot
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
 from renga.parallel.asynchronous.server import ServerOptimizer
-from renga.serializers.atomic import atomic_write
 from renga.training import extension
 from renga.training.trainer import Trainer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _Evaluator = TypeVar("_Evaluator")
 
@@ -84,7 +82,7 @@ class CommunicationReport(extension.Extension):
             trainer.observation["consensus_distance"] = distance
 
 
-class StalenessPlot(extension.Extension):
+class StalenessPlot(Plot):
     """Draws how many gradients of this rank were how stale, with matplotlib.
 
     Without matplotlib it warns and draws nothing.
@@ -108,28 +106,14 @@ class StalenessPlot(extension.Extension):
                 f"got {optimizer!r}"
             )
         self._optimizer = optimizer
-        self._filename = filename
-        if not PlotReport.available():
-            warnings.warn(
-                "StalenessPlot: nothing will be plotted: matplotlib is not installed; "
-                "install it with `pip install matplotlib`",
-                stacklevel=2,
-            )
+        super().__init__(filename)
 
     def __call__(self, trainer: Trainer) -> None:
         """Draws the histogram so far."""
-        if not PlotReport.available():
-            return
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
+        self._redraw(trainer)
 
-        figure = Figure()
-        FigureCanvasAgg(figure)
+    def _draw(self, figure: Figure) -> None:
         self.draw(figure.add_subplot())
-        path = os.path.join(trainer.out, self._filename)
-        form = os.path.splitext(path)[1][1:] or "png"
-        with atomic_write(path) as file:
-            figure.savefig(file, format=form, bbox_inches="tight")
 
     def draw(self, axes: Axes) -> None:
         """Draws a bar for each staleness, in clocks."""

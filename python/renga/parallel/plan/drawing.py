@@ -33,13 +33,19 @@ class Bar(NamedTuple):
     end: float
 
 
-def figure(width: float, height: float) -> tuple[Figure, Axes]:
-    """A figure and its axes, without a display."""
+def empty_figure(width: float, height: float) -> Figure:
+    """A figure without a display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     drawing = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(drawing)
+    return drawing
+
+
+def figure(width: float, height: float) -> tuple[Figure, Axes]:
+    """A figure and its axes."""
+    drawing = empty_figure(width, height)
     axes = drawing.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     return drawing, axes

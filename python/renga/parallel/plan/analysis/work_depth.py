@@ -24,7 +24,7 @@ from renga.parallel.plan.analysis.strategy_volumes import (
     Recorded,
     layers_of,
 )
-from renga.parallel.plan.drawing import metadata
+from renga.parallel.plan.drawing import empty_figure, metadata
 from renga.profiling.operation_cost import forward_flops
 from renga.program import Program, Value, record
 from renga.utils.table import aligned
@@ -77,16 +77,10 @@ class WorkDepth:
 
     def draw(self, path: Path) -> None:
         """Draws work and depth of each layer, and the volumes, with matplotlib."""
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
         layers = [
             layer for layer in self.layers if layer.work or any(layer.volume.values())
         ]
-        drawing = Figure(
-            figsize=(max(6, 0.34 * len(layers) + 2), 6), layout="constrained"
-        )
-        FigureCanvasAgg(drawing)
+        drawing = empty_figure(max(6, 0.34 * len(layers) + 2), 6)
         above, below = drawing.subplots(2, 1, sharex=True)
         positions = range(len(layers))
         above.bar(
