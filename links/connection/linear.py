@@ -57,10 +57,6 @@ class Linear(Link):
                 bias = 0 if initial_bias is None else initial_bias
                 self.b = Parameter(initializers.get_initializer(bias), out_size)
 
-    def initialize_weight(self, in_size: int) -> None:
-        """Gives the weight its shape, if the size of inputs was not known before."""
-        self._initialize_params(in_size)
-
     def _initialize_params(self, in_size: int) -> None:
         self.W.initialize((self.out_size, in_size))
 

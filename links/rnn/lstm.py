@@ -66,7 +66,7 @@ class LSTMBase(Chain):
 
     def _upward(self, x: Any) -> Variable:
         if not self.upward.W.is_initialized:
-            self.upward.initialize_weight(math.prod(x.shape[1:]))
+            self.upward.W.initialize((4 * self.state_size, math.prod(x.shape[1:])))
             self._initialize_params()
         return self.upward(x)
 

@@ -14,7 +14,7 @@ from renga.core.function_node import FunctionNode
 from renga.core.gradients import grad_of_shards
 from renga.core.types import Array
 from renga.core.variable import Variable
-from renga.functions.noise.seed import enable_random_streams
+from renga.functions.noise.seed import give_stream
 from renga.parallel.placement import REPLICATE
 from renga.parallel.placement.memory_format import empty_image
 from renga.parallel.placement.shard_ranges import as_slice, shard_ranges
@@ -82,11 +82,8 @@ class OverlappedLayer(FunctionNode):
         self.chunks = chunks
         redistribution = after(0) or before(0)
         if redistribution is not None:
-            # Random numbers drawn for shards differ between ranks.
             is_replicated = redistribution.target == REPLICATE
-            self.random_comm = redistribution.comm
-            self.random_stream = 0 if is_replicated else redistribution.comm.rank + 1
-            enable_random_streams()
+            give_stream(self, redistribution.comm, is_replicated)
 
     def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         x, *weights = inputs

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Callable
 from typing import Any
 
+from renga.core.parameter import Parameter
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import (
@@ -81,14 +83,36 @@ class SequenceLinear(SequenceLink, Linear):
                 f"this rank's tokens, got {n_batch_axes} for {x.shape}"
             )
         if not self.W.is_initialized:
-            self.initialize_weight(math.prod(x.shape[n_batch_axes:]))
+            self._initialize_params(math.prod(x.shape[n_batch_axes:]))
         with unchecked():
             W, b = self._summed(self.W), self._summed(self.b)
             return linear(x, W, b, n_batch_axes=n_batch_axes)
 
 
+class _SequenceNormalization(SequenceLink):
+    """A normalization over axes after that of tokens."""
+
+    gamma: Parameter
+    eps: float
+
+    def _normalized(
+        self, function: Callable[..., Variable], x: Any, *params: Parameter
+    ) -> Variable:
+        """``function`` of this rank's tokens; what the serial link gives for others."""
+        if not is_sharded(x) or not self.gamma.is_initialized:
+            y: Variable = super().forward(x)  # type: ignore[misc]
+            return y
+        if self.gamma.ndim > x.ndim - 2:
+            raise InvalidType(
+                f"{type(self).__name__}: expected to normalize axes after that of "
+                f"tokens, got {x.shape} and gamma of {self.gamma.shape}"
+            )
+        with unchecked():
+            return function(x, *map(self._summed, params), self.eps)
+
+
 @parallel_form(LayerNormalization, "sequence")
-class SequenceLayerNormalization(SequenceLink, LayerNormalization):
+class SequenceLayerNormalization(_SequenceNormalization, LayerNormalization):
     """``LayerNormalization`` of this rank's tokens.
 
     Shapes:
@@ -100,16 +124,11 @@ class SequenceLayerNormalization(SequenceLink, LayerNormalization):
 
     def forward(self, x: ArrayLike) -> Variable:
         """The normalized ``x``."""
-        if not is_sharded(x) or not self.gamma.is_initialized:
-            return super().forward(x)
-        _require_tokens("SequenceLayerNormalization", x, self.gamma)
-        with unchecked():
-            gamma, beta = self._summed(self.gamma), self._summed(self.beta)
-            return layer_normalization(x, gamma, beta, self.eps)
+        return self._normalized(layer_normalization, x, self.gamma, self.beta)
 
 
 @parallel_form(RMSNormalization, "sequence")
-class SequenceRMSNormalization(SequenceLink, RMSNormalization):
+class SequenceRMSNormalization(_SequenceNormalization, RMSNormalization):
     """``RMSNormalization`` of this rank's tokens.
 
     Shapes:
@@ -121,11 +140,7 @@ class SequenceRMSNormalization(SequenceLink, RMSNormalization):
 
     def forward(self, x: ArrayLike) -> Variable:
         """The normalized ``x``."""
-        if not is_sharded(x) or not self.gamma.is_initialized:
-            return super().forward(x)
-        _require_tokens("SequenceRMSNormalization", x, self.gamma)
-        with unchecked():
-            return rms_normalization(x, self._summed(self.gamma), self.eps)
+        return self._normalized(rms_normalization, x, self.gamma)
 
 
 @parallel_form(EmbedID, "sequence")
@@ -149,11 +164,3 @@ class SequenceEmbedID(SequenceLink, EmbedID):
             return super()._attend(x)
         with unchecked():
             return linear(x, self._summed(self.W), n_batch_axes=x.ndim - 1)
-
-
-def _require_tokens(name: str, x: Any, gamma: Any) -> None:
-    if gamma.ndim > x.ndim - 2:
-        raise InvalidType(
-            f"{name}: expected to normalize axes after that of tokens, got {x.shape} "
-            f"and gamma of {gamma.shape}"
-        )

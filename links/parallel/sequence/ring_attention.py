@@ -23,7 +23,7 @@ from renga.core.gradients import grad_of_shards
 from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_array
 from renga.functions.array.cast import in_nominal_dtype
-from renga.functions.noise.seed import draw_seed, enable_random_streams
+from renga.functions.noise.seed import draw_seed, give_stream
 from renga.parallel.placement import REPLICATE_SUMMED, Shard
 from renga.parallel.placement.shard_ranges import shard_ranges, sizes_of
 from renga.parallel.redistribute import Redistribution, all_gather_size
@@ -108,9 +108,7 @@ class RingAttention(FunctionNode):
         self.seeds = seeds
         self.previous_rank = (comm.rank - 1) % comm.size
         self.next_rank = (comm.rank + 1) % comm.size
-        # Random numbers drawn for shards differ between ranks.
-        self.random_stream, self.random_comm = comm.rank + 1, comm
-        enable_random_streams()
+        give_stream(self, comm)
 
     def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         q, k, v = inputs

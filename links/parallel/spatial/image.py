@@ -9,7 +9,7 @@ from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode
 from renga.core.types import Array
 from renga.core.variable import Variable, as_variable
-from renga.functions.noise.seed import enable_random_streams
+from renga.functions.noise.seed import give_stream
 from renga.links.parallel.spatial.grid import (
     Box,
     ReplicatedFunction,
@@ -32,8 +32,7 @@ class ScatterImages(FunctionNode):
     def __init__(self, grid: SpatialGrid, extents: tuple[int, ...]) -> None:
         self.grid = grid
         self.extents = extents
-        self.random_stream, self.random_comm = grid.rank + 1, grid.comm
-        enable_random_streams()
+        give_stream(self, grid.comm)
 
     def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         own = self.grid.boxes(self.extents)[self.grid.rank]

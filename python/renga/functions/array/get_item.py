@@ -77,7 +77,7 @@ _ALL = slice(None)
 _BASIC = (int, slice, type(None), type(Ellipsis))
 
 
-def as_keys(slices: object) -> tuple[Any, ...]:
+def as_keys(slices: object) -> tuple[object, ...]:
     """An index as a tuple with a key for each axis."""
     if isinstance(slices, list) and not all(isinstance(key, int) for key in slices):
         return tuple(slices)

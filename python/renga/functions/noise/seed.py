@@ -99,6 +99,16 @@ def copy_stream(leaf: Any, x: ArrayLike) -> None:
         leaf.random_comm = getattr(owner, "random_comm", None)
 
 
+def give_stream(owner: Any, comm: Any, is_replicated: bool = False) -> None:
+    """Sets what random numbers are drawn for the results of a function, or for a leaf.
+
+    Those for shards differ between the ranks of ``comm``.
+    """
+    owner.random_comm = comm
+    owner.random_stream = 0 if is_replicated else comm.rank + 1
+    enable_random_streams()
+
+
 def enable_random_streams() -> None:
     """Makes ``draw_seed`` search graphs for a ``random_stream`` from now on."""
     global _streams_exist

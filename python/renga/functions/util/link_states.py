@@ -49,7 +49,7 @@ class LinkStates(LinkHook):
         attributes = dict(vars(link))
         self._before[id(link)] = (link, attributes)
         for name, value in attributes.items():
-            if _is_state(value):
+            if is_state(value):
                 self._found.append((link, name, value))
                 self._stand_ins.append(detached(value))
                 vars(link)[name] = self._stand_ins[-1]
@@ -61,9 +61,9 @@ class LinkStates(LinkHook):
         for link, attributes in self._before.values():
             for name, value in vars(link).items():
                 before = attributes.get(name, _ABSENT)
-                if _is_state(value) and value is not before:
+                if is_state(value) and value is not before:
                     # Where there was a Variable, it was replaced by a leaf.
-                    known = None if _is_state(before) else before
+                    known = None if is_state(before) else before
                     self._written.append((link, name, known))
                     self.outputs.append(value)
         self._before.clear()
@@ -130,7 +130,8 @@ def detached(x: Variable) -> Variable:
     return leaf
 
 
-def _is_state(value: Any) -> bool:
+def is_state(value: object) -> bool:
+    """Whether a link's attribute is a Variable that it keeps between calls."""
     return isinstance(value, Variable) and not isinstance(value, Parameter)
 
 

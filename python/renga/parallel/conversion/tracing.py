@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from renga._core import Locality, Operation
 from renga.core.around_call import variables_in
 from renga.core.configuration import using_config
 from renga.core.link import Link
 from renga.core.link.traces import without_traces
-from renga.core.parameter import Parameter
 from renga.core.variable import Variable
+from renga.functions.util.link_states import is_state
 from renga.program import Call, LinkCall, Program, Recorder, Value
 
 # The layouts of an activation that is not replicated. Sequences (N, L, E) are sharded
@@ -115,7 +115,8 @@ def trace(
     modes = using_config("train", False), using_config("enable_backprop", True)
     with recorder, without_traces(model), modes[0], modes[1]:
         ys = variables_in(model(*inputs))
-        if follows_states and any(_states(vars(link)) for link in model.links()):
+        values = [value for link in model.links() for value in vars(link).values()]
+        if follows_states and any(map(is_state, values)):
             # The first step of a recurrent link calls less than those that follow.
             ys += variables_in(model(*inputs))
     outputs = {
@@ -176,15 +177,6 @@ def _calls_outside(
             if i not in inside:
                 found.append(call)
     return found
-
-
-def _states(attributes: dict[str, Any]) -> list[str]:
-    """The names of the Variables that a link keeps between calls."""
-    return [
-        name
-        for name, value in attributes.items()
-        if isinstance(value, Variable) and not isinstance(value, Parameter)
-    ]
 
 
 def _constrain_call(

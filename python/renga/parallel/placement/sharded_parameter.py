@@ -17,7 +17,7 @@ from renga.core.parameter import Parameter
 from renga.core.serializer import AbstractSerializer, Deserializer, Serializer
 from renga.core.types import Array, Extents, Initial, Shape
 from renga.core.variable import Variable, as_number
-from renga.functions.noise.seed import enable_random_streams
+from renga.functions.noise.seed import give_stream
 from renga.parallel.placement.loaded_values import UnknownWhole
 from renga.parallel.placement.whole_reads import (
     GatherBlocks,
@@ -119,9 +119,7 @@ class ShardedParameter(Parameter):
         # Whole arrays by the keys of states, None for the parameter. They are kept on
         # rank 0 until all ranks have loaded them; None where the whole is not known.
         self._loaded: dict[str | None, numpy.ndarray | None] = {}
-        # Random numbers drawn for results computed from it differ between ranks.
-        self.random_stream, self.random_comm = comm.rank + 1, comm
-        enable_random_streams()
+        give_stream(self, comm)
         gather_shards_for_functions()
         if shape is not None:
             self.set_blocks(blocks, shape)

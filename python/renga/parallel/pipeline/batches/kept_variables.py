@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from renga.core.link import Link
-from renga.core.parameter import Parameter
-from renga.core.variable import Variable
+from renga.functions.util.link_states import is_state
 from renga.parallel.placement.kept_by_link import PartKeptByLink
 from renga.utils.containers import leaves
 
@@ -41,7 +40,7 @@ class KeptVariables:
             for link, name, value in self._attributes():
                 key = id(link), name
                 is_new = key in hidden or value is not before.get(key)
-                if is_new and _has_variables(value):
+                if is_new and any(map(is_state, leaves(value))):
                     vars(link)[name] = PartKeptByLink(
                         f"{type(link).__name__}.{name}",
                         value,
@@ -56,10 +55,3 @@ class KeptVariables:
             if not hasattr(link, "reset_state")
             for name, value in vars(link).items()
         ]
-
-
-def _has_variables(value: object) -> bool:
-    return any(
-        isinstance(leaf, Variable) and not isinstance(leaf, Parameter)
-        for leaf in leaves(value)
-    )

@@ -8,9 +8,9 @@ from typing import Any
 
 from renga.core.configuration import no_backprop_mode
 from renga.core.link import Link
-from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.functions import concat, get_item
+from renga.functions.util.link_states import is_state
 
 # Values of attributes, by the position of a link and the attribute's name.
 States = dict[tuple[int, str], Any]
@@ -57,7 +57,7 @@ class MicroBatchStates:
         keys = {key for states in [self._states_before(), *written] for key in states}
         for key in keys:
             value = self._before[key[0]].get(key[1], _ABSENT)
-            if _is_state(value):
+            if is_state(value):
                 axis = _axis_of([value], [sum(self._sizes)])
                 if axis is not None:
                     value = _indexed(value, (slice(None),) * axis + (own,))
@@ -96,7 +96,7 @@ class MicroBatchStates:
             (i, name): value
             for i, attributes in enumerate(self._before)
             for name, value in attributes.items()
-            if _is_state(value)
+            if is_state(value)
         }
 
     def _states(self) -> States:
@@ -104,7 +104,7 @@ class MicroBatchStates:
             (i, name): value
             for i, link in enumerate(self._links)
             for name, value in vars(link).items()
-            if _is_state(value)
+            if is_state(value)
         }
 
     def _set(self, key: tuple[int, str], value: Any) -> None:
@@ -113,10 +113,6 @@ class MicroBatchStates:
             attributes.pop(key[1], None)
         else:
             attributes[key[1]] = value
-
-
-def _is_state(value: Any) -> bool:
-    return isinstance(value, Variable) and not isinstance(value, Parameter)
 
 
 def _axis_of(values: Sequence[Variable], sizes: Sequence[int]) -> int | None:
