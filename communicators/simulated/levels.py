@@ -52,15 +52,6 @@ def count(levels: Levels) -> int:
     return math.prod(level.size for level in levels)
 
 
-def oversubscription(levels: Levels) -> list[float]:
-    """The ratio of what the ranks below a child can send to its links, by level."""
-    found, below = [], levels[0].size * levels[0].capacity
-    for level in levels[1:]:
-        found.append(below / level.capacity)
-        below = level.size * level.capacity
-    return found
-
-
 def group(levels: Levels, ranks: int, stride: int = 1) -> list[Level]:
     """The levels as every ``stride``-th rank sees them, for ``ranks`` of them.
 

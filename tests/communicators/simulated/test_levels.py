@@ -261,7 +261,12 @@ def test_groups_share_the_links_between_nodes():
     assert [level.size for level in levels.group(FEW_LINKS, 2, 16)] == [1, 2]
 
 
+def oversubscription(topology, i):
+    """The ratio of what the ranks below a child can send to its links."""
+    below = topology[i - 1].size * topology[i - 1].capacity
+    return below / topology[i].capacity
+
+
 def test_oversubscription_of_each_level():
     # 4 adapters of 24 GB/s for 200 GB/s of each of 4 ranks; 4 nodes at a leaf.
-    assert levels.oversubscription(RAIL) == [800 / 96]
-    assert levels.oversubscription(LEAVES)[1] == 4 * 24 / 48
+    assert [oversubscription(RAIL, 1), oversubscription(LEAVES, 2)] == [800 / 96, 2]

@@ -200,13 +200,6 @@ class AsynchronousOptimizer(WrappedOptimizer):
         Other ranks need not have loaded one.
         """
 
-    def _require_constant_loss_scale(self, function: str) -> None:
-        """Raises ValueError: a rank cannot skip updates that others have made."""
-        if self.actual_optimizer.has_dynamic_loss_scale:
-            raise ValueError(
-                f"{function}: expected a constant loss scale, got a dynamic one"
-            )
-
     def _distinct_params(self) -> list[DistinctParam]:
         """Those that have arrays, each once, in the order of names."""
         return distinct_params(self.target, include_uninit=False)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import random
 import time
 from collections.abc import Iterator
 
@@ -65,38 +64,6 @@ def expected_seconds(
     except OverflowError:
         return math.inf
     return each * work / computed
-
-
-def simulated_seconds(
-    work: float,
-    computed: float,
-    save: float,
-    restart: float,
-    between_failures: float,
-    seed: int = 0,
-) -> float:
-    """The time of one job, whose failures are drawn at random.
-
-    Raises:
-        ValueError: as :func:`expected_seconds` does.
-    """
-    if math.isinf(expected_seconds(work, computed, save, restart, between_failures)):
-        return math.inf
-    generator = random.Random(seed)
-    now = done = 0.0
-    failure = generator.expovariate(1 / between_failures)
-    while done < work:
-        step = min(computed, work - done)
-        end = now + step + save
-        if end <= failure:
-            now, done = end, done + step
-            continue
-        now = failure + restart
-        failure += generator.expovariate(1 / between_failures)
-        while failure < now:  # the restart failed
-            now = failure + restart
-            failure += generator.expovariate(1 / between_failures)
-    return now
 
 
 class Pace:

@@ -113,12 +113,9 @@ class Graph:
             found.setdefault(op.shared or f"#{i}", []).append(i)
         return list(found.values())
 
-    def read(
-        self, index: int, axes: Sequence[InputAxis], has_gradient: bool | None = None
-    ) -> Input:
+    def read(self, index: int, axes: Sequence[InputAxis]) -> Input:
         """An input that reads an operation's output; of raw inputs no gradient."""
-        if has_gradient is None:
-            has_gradient = self.operations[index].kind != "input"
+        has_gradient = self.operations[index].kind != "input"
         return Input(index, list(self.extents(index)), list(axes), has_gradient)
 
 

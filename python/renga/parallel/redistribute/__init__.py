@@ -24,7 +24,7 @@ from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode
 from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_variable
-from renga.functions.noise.seed import enable_random_streams
+from renga.functions.noise.seed import give_stream
 from renga.parallel.placement import (
     PARTIAL,
     REPLICATE,
@@ -163,11 +163,12 @@ class Redistribution(NamedTuple):
         return lambda: x
 
 
-def sent_bytes(change: Redistribution, shape: Sequence[int], itemsize: int = 4) -> int:
+def sent_bytes(change: Redistribution, shape: Sequence[int]) -> int:
     """What each rank sends, where shards of different sizes are padded to the largest.
 
     Args:
-        shape: of the variable; along sharded axes the sum of the shards' sizes is used.
+        shape: of the variable, of float32; along sharded axes the sum of the shards'
+            sizes is used.
     """
     source, target, others = change.source, change.target, change.comm.size - 1
     whole, largest = list(shape), list(shape)
@@ -178,9 +179,9 @@ def sent_bytes(change: Redistribution, shape: Sequence[int], itemsize: int = 4) 
         if isinstance(placement, Shard):
             whole[placement.axis], largest[placement.axis] = sum(sizes), max(sizes)
     if source == PARTIAL and not isinstance(target, Shard):
-        return 2 * others * math.prod(whole) * itemsize // change.comm.size
+        return 2 * others * math.prod(whole) * 4 // change.comm.size
     if source == PARTIAL or (isinstance(source, Shard) and source != target):
-        return others * math.prod(largest) * itemsize
+        return others * math.prod(largest) * 4
     return 0
 
 
@@ -215,11 +216,8 @@ class Redistribute(FunctionNode):
 
     def __init__(self, redistribution: Redistribution) -> None:
         self.redistribution = redistribution
-        # Random numbers drawn for shards differ between ranks.
         is_replicated = redistribution.target == REPLICATE
-        self.random_comm = redistribution.comm
-        self.random_stream = 0 if is_replicated else redistribution.comm.rank + 1
-        enable_random_streams()
+        give_stream(self, redistribution.comm, is_replicated)
 
     def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         return (self.redistribution.start(inputs[0], wait=True)(),)
