@@ -3,7 +3,7 @@
 from renga.links.parallel.spatial.batch_normalization import (
     SpatialBatchNormalization as SpatialBatchNormalization,
 )
-from renga.links.parallel.spatial.convolution.functions import (
+from renga.links.parallel.spatial.convolution import (
     spatial_convolution as spatial_convolution,
     spatial_deconvolution as spatial_deconvolution,
 )

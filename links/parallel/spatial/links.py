@@ -14,7 +14,7 @@ from renga.links.connection.linear import Linear
 from renga.links.convolution.convolution import Convolution2D, ConvolutionND
 from renga.links.convolution.deconvolution import Deconvolution2D, DeconvolutionND
 from renga.links.parallel.forms import ReplicatedLink, parallel_form
-from renga.links.parallel.spatial.convolution.functions import (
+from renga.links.parallel.spatial.convolution import (
     spatial_convolution,
     spatial_deconvolution,
 )

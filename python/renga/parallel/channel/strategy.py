@@ -20,8 +20,7 @@ from renga.parallel.channel.kept_links import attentions, kept_links
 from renga.parallel.channel.layout_search import choose_layouts, cost_of_call
 from renga.parallel.channel.shard_checks import CheckedLink, ShardChecks
 from renga.parallel.conversion.replacement import LinkReplacement, Replacer
-from renga.parallel.conversion.run import ParallelRun, Sharded
-from renga.parallel.conversion.strategy import LinkStrategy
+from renga.parallel.conversion.strategy import LinkStrategy, ParallelRun, Sharded
 from renga.parallel.conversion.tracing import CalledLink, Trace, trace
 from renga.parallel.conversion.tracked_link import loaded_class, tracked_class
 from renga.parallel.placement.whole_reads import (

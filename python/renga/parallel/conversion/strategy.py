@@ -1,64 +1,34 @@
-"""Strategies: how a model is divided among ranks, and what is printed about it."""
+"""Strategies: how a model is divided among ranks and run, and the report of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Union
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar, Union
 
 from renga.backends import cuda
 from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.core.variable import as_array
+from renga.functions.noise.seed import random_streams
+from renga.links.parallel.forms import is_form
 from renga.links.parallel.spatial.grid import SpatialGrid
-from renga.parallel.conversion.arguments import map_arrays
+from renga.parallel.conversion.arguments import map_arrays, require_same_call
+from renga.parallel.conversion.first_calls import FirstCalls
+from renga.parallel.conversion.loads import Loads
 from renga.parallel.conversion.replacement import (
     LinkReplacement,
     copy_with_replacements,
 )
-from renga.parallel.conversion.run import ParallelRun
-from renga.parallel.conversion.tracked_link import LoadedLink
+from renga.parallel.conversion.tracked_link import (
+    LoadedLink,
+    loaded_class,
+    tracked_class,
+)
 from renga.parallel.placement.replicated_parameter import ReplicatedParameter
+from renga.parallel.placement.tracker import PlacementTracker, tracking
 
-
-def report(
-    model: Link, replacements: Sequence[LinkReplacement], strategy: str, size: int
-) -> str:
-    """A line for each link with parameters, and what a rank receives in all."""
-    paths = {id(link): path for path, link in reversed(list(model.namedlinks()))}
-    lines = [f"parallelize: {strategy}, {size} ranks"]
-    width = max([len(paths[id(r.link)]) for r in replacements], default=0)
-    for link, new, reason, cost in replacements:
-        path = paths[id(link)]
-        if new is None:
-            lines.append(f"  {path:{width}}  {type(link).__name__} kept: {reason}")
-            continue
-        algorithm = getattr(new, "algorithm", None) or "local"
-        layouts = f"{getattr(new, 'input_layout', 'replicated')} -> "
-        layouts += getattr(new, "output_layout", "replicated")
-        expected = "communication is not known"
-        if cost is not None:
-            milliseconds = cost.communication * 1e3
-            expected = f"{cost.bytes / 1e6:.2f} MB, {milliseconds:.2f} ms"
-        what = f"{type(new).__name__}, {algorithm}, {layouts}"
-        lines.append(f"  {path:{width}}  {what}, {expected}")
-    return "\n".join([*lines, _total(replacements)])
-
-
-def _total(replacements: Sequence[LinkReplacement]) -> str:
-    """What a rank receives in all, as far as it is known from an example."""
-    costs = [r.cost for r in replacements if r.cost is not None]
-    unknown = sum(r.replacement is not None and r.cost is None for r in replacements)
-    if unknown and not costs:
-        return "  pass an example of the input to predict the communication"
-    received = sum(cost.bytes for cost in costs) / 1e6
-    milliseconds = sum(cost.communication for cost in costs) * 1e3
-    total = f"  each rank receives {received:.1f} MB per step, about "
-    total += f"{milliseconds:.1f} ms"
-    if unknown:
-        total += f", and what {unknown} links need that the example did not reach"
-    return total
-
-
+_Result = TypeVar("_Result")
 Ranks = Union[Communicator, SpatialGrid]
 
 
@@ -101,6 +71,69 @@ class Strategy:
         raise NotImplementedError
 
 
+# The arguments of a call inside of the ranks, and what makes its result the caller's,
+# if that has replicated arrays.
+Sharded = Iterator[tuple[Any, Any, Callable[[Any], Any]]]
+
+
+class ParallelRun:
+    """Runs a model: all ranks call it alike, and use the same random numbers.
+
+    A strategy derives its own, which says what ranks have for arguments and results.
+
+    Args:
+        comm: the communicator of the ranks.
+        is_replicated: whether models take and return replicated arrays.
+    """
+
+    #: The strategy whose parallel links take shards.
+    strategy: str
+    #: The number from which this rank's streams of random numbers count.
+    first_stream = 0
+
+    def __init__(self, comm: Communicator, is_replicated: bool = True) -> None:
+        self.comm, self.is_replicated = comm, is_replicated
+        self.loads, self.first_calls = Loads(), FirstCalls()
+
+    def __call__(
+        self,
+        model: Link,
+        run: Callable[..., _Result],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+    ) -> _Result:
+        """The result of ``run(*args, **kwargs)``, a forward pass of ``model``."""
+        compared = self._compared(args, kwargs)
+        require_same_call(self.comm, model, self.loads, compared, self.is_replicated)
+        streams = random_streams(self.comm, self.first_stream)
+        with self.sharding(model, args, kwargs) as (args, kwargs, gather), streams:
+            result = run(*args, **kwargs)
+        return gather(result) if self.is_replicated else result
+
+    def _compared(self, args: Any, kwargs: Any) -> Any:
+        """The arguments that have to be the same on all ranks, or of the same shape."""
+        return args, kwargs
+
+    @contextlib.contextmanager
+    def sharding(
+        self, model: Link, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> Sharded:
+        """The context of a forward pass; the base class's divides nothing.
+
+        Links of the model know by its tracker that they are called by it.
+        """
+        with tracking(PlacementTracker(lambda x: x)):
+            yield args, kwargs, lambda result: result
+
+    def class_of(self, link: Link) -> type[Link]:
+        """The class of a link of a model.
+
+        Where models take shards, a parallel link is called as it is.
+        """
+        is_called = not self.is_replicated and is_form(link, self.strategy)
+        return (loaded_class if is_called else tracked_class)(link, self)
+
+
 class LinkStrategy(Strategy):
     """A strategy that replaces links of a model by parallel ones."""
 
@@ -138,3 +171,42 @@ class LinkStrategy(Strategy):
             if id(link) in new
         }
         return Applied(parallel, report(model, replacements, self.name, size), serial)
+
+
+def report(
+    model: Link, replacements: Sequence[LinkReplacement], strategy: str, size: int
+) -> str:
+    """A line for each link with parameters, and what a rank receives in all."""
+    paths = {id(link): path for path, link in reversed(list(model.namedlinks()))}
+    lines = [f"parallelize: {strategy}, {size} ranks"]
+    width = max([len(paths[id(r.link)]) for r in replacements], default=0)
+    for link, new, reason, cost in replacements:
+        path = paths[id(link)]
+        if new is None:
+            lines.append(f"  {path:{width}}  {type(link).__name__} kept: {reason}")
+            continue
+        algorithm = getattr(new, "algorithm", None) or "local"
+        layouts = f"{getattr(new, 'input_layout', 'replicated')} -> "
+        layouts += getattr(new, "output_layout", "replicated")
+        expected = "communication is not known"
+        if cost is not None:
+            milliseconds = cost.communication * 1e3
+            expected = f"{cost.bytes / 1e6:.2f} MB, {milliseconds:.2f} ms"
+        what = f"{type(new).__name__}, {algorithm}, {layouts}"
+        lines.append(f"  {path:{width}}  {what}, {expected}")
+    return "\n".join([*lines, _total(replacements)])
+
+
+def _total(replacements: Sequence[LinkReplacement]) -> str:
+    """What a rank receives in all, as far as it is known from an example."""
+    costs = [r.cost for r in replacements if r.cost is not None]
+    unknown = sum(r.replacement is not None and r.cost is None for r in replacements)
+    if unknown and not costs:
+        return "  pass an example of the input to predict the communication"
+    received = sum(cost.bytes for cost in costs) / 1e6
+    milliseconds = sum(cost.communication for cost in costs) * 1e3
+    total = f"  each rank receives {received:.1f} MB per step, about "
+    total += f"{milliseconds:.1f} ms"
+    if unknown:
+        total += f", and what {unknown} links need that the example did not reach"
+    return total

@@ -20,8 +20,7 @@ from renga.parallel.conversion.arguments import (
     map_arrays,
 )
 from renga.parallel.conversion.replacement import LinkReplacement
-from renga.parallel.conversion.run import ParallelRun, Sharded
-from renga.parallel.conversion.strategy import LinkStrategy
+from renga.parallel.conversion.strategy import LinkStrategy, ParallelRun, Sharded
 from renga.parallel.conversion.tracked_link import tracked_class
 from renga.parallel.groups import create_groups
 from renga.parallel.placement import (

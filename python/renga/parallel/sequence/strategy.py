@@ -23,8 +23,7 @@ from renga.links.parallel.sequence.tokens import (
 )
 from renga.parallel.conversion.arguments import map_arrays
 from renga.parallel.conversion.replacement import LinkReplacement, Replacer
-from renga.parallel.conversion.run import ParallelRun, Sharded
-from renga.parallel.conversion.strategy import LinkStrategy
+from renga.parallel.conversion.strategy import LinkStrategy, ParallelRun, Sharded
 from renga.parallel.conversion.tracing import trace
 from renga.parallel.placement import REPLICATE, Shard
 from renga.parallel.placement.tracker import PlacementTracker, tracking

@@ -16,14 +16,13 @@ from renga.links.connection.linear import Linear
 from renga.links.convolution.deconvolution import Deconvolution2D, DeconvolutionND
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.forms import FORMS
-from renga.links.parallel.spatial.convolution.halo_convolution import halo_convolution
 from renga.links.parallel.spatial.grid import SpatialGrid, extents_of
+from renga.links.parallel.spatial.halo_convolution import halo_convolution
 from renga.links.parallel.spatial.image import gather_image, scatter_image
 from renga.links.parallel.spatial.window import SpatialWindow
 from renga.parallel.conversion.arguments import arrays_in, map_arrays
 from renga.parallel.conversion.replacement import LinkReplacement, Replacer
-from renga.parallel.conversion.run import ParallelRun, Sharded
-from renga.parallel.conversion.strategy import LinkStrategy, Ranks
+from renga.parallel.conversion.strategy import LinkStrategy, ParallelRun, Ranks, Sharded
 from renga.parallel.conversion.tracing import CalledLink, trace
 from renga.parallel.placement import REPLICATE, REPLICATE_SUMMED
 from renga.parallel.placement.tracker import SPATIAL, PlacementTracker, tracking

@@ -14,8 +14,8 @@ from renga.core.configuration import using_config
 from renga.core.gradients import grad_of_shards
 from renga.core.types import Array, ArrayLike, Extents, Shape
 from renga.core.variable import Variable, as_variable
-from renga.functions.noise.seed import enable_random_streams
-from renga.links.parallel.spatial.convolution.halo_convolution import halo_convolution
+from renga.functions.noise.seed import give_stream
+from renga.links.parallel.spatial.halo_convolution import halo_convolution
 from renga.links.parallel.spatial.grid import ShardedFunction, SpatialGrid
 from renga.links.parallel.spatial.halo_exchange_plan import (
     plan_transposed_window,
@@ -202,9 +202,7 @@ class SpatialConvolution(ShardedFunction):
         self.result_extents = extents[1]
         self.in_bfloat16 = in_bfloat16
         self.convolution = halo_convolution(grid, window, *extents, transposed)
-        # Random numbers drawn for shards differ between ranks.
-        self.random_stream, self.random_comm = grid.rank + 1, grid.comm
-        enable_random_streams()
+        give_stream(self, grid.comm)
 
     def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         given: tuple[Any, ...] = (*inputs, None)

@@ -1,1 +1,0 @@
-"""Convolutions of images that are sharded over several ranks."""
