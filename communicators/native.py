@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from renga.core.types import Array, ArrayLike
 
@@ -96,7 +96,7 @@ class Native(Protocol):
     def network(self) -> tuple[float, float]:
         """Latency and seconds per byte of messages."""
 
-    def traffic(self) -> Any:
+    def traffic(self) -> object:
         """Counts of the communication so far."""
 
     def abort(self, code: int) -> None:

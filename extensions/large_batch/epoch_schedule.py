@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core.optimizer import Optimizer
 from renga.training import extension
 from renga.training.trainer import Trainer
@@ -32,6 +30,6 @@ class EpochSchedule(extension.Extension):
         """Sets the values for the current epoch."""
         self.act(trainer, trainer.updater.epoch_detail)
 
-    def optimizer_of(self, trainer: Trainer) -> Any:
+    def optimizer_of(self, trainer: Trainer) -> Optimizer:
         """The optimizer given, or the main one of the updater."""
         return self._optimizer or trainer.updater.get_optimizer("main")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from renga.core.optimizer import Optimizer
 from renga.extensions.large_batch.epoch_schedule import EpochSchedule
@@ -33,4 +34,5 @@ class RMSpropWarmup(EpochSchedule):
     def act(self, trainer: Trainer, epoch: float) -> None:
         passed = (epoch - self._center) / self._period
         sgd_share = 0.5 * math.exp(2 * passed) if passed < 0 else min(1.0, 0.5 + passed)
-        self.optimizer_of(trainer).sgd_share = sgd_share
+        optimizer: Any = self.optimizer_of(trainer)
+        optimizer.sgd_share = sgd_share

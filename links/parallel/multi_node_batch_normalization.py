@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, TypeVar
 
 from renga.communicators import Communicator
 from renga.communicators.nccl.nccl_communicator import NcclCommunicator
@@ -14,6 +14,7 @@ from renga.links.parallel.multi_node_normalization import (
     multi_node_batch_normalization,
 )
 
+_Self = TypeVar("_Self", bound="MultiNodeBatchNormalization")
 _BACKENDS = ("auto", "mpi", "nccl")
 
 
@@ -61,11 +62,11 @@ class MultiNodeBatchNormalization(BatchNormalization):
 
     @classmethod
     def from_link(
-        cls,
+        cls: type[_Self],
         link: BatchNormalization,
         comm: Communicator,
         communication_backend: str = "auto",
-    ) -> MultiNodeBatchNormalization:
+    ) -> _Self:
         """A copy of a BatchNormalization for several ranks."""
         _check(communication_backend, comm)
         new = cls.__new__(cls)

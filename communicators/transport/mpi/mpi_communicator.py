@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from renga.communicators.communicator import Communicator
 
@@ -31,7 +32,7 @@ class MpiCommunicator(Communicator):
         return str(native_mpi().library())
 
 
-def native_mpi() -> Any:
+def native_mpi() -> ModuleType:
     """The compiled module.
 
     Raises:

@@ -26,8 +26,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from renga.communicators import Communicator
-from renga.core.parameter import Parameter
-from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import pad, reshape
 from renga.parallel.placement import (
@@ -168,8 +166,8 @@ class WeightSharding:
         return own
 
     def local_weights(
-        self, W: Parameter, b: Parameter, out_axis: int
-    ) -> tuple[Variable, Variable]:
+        self, W: Variable, b: Variable | None, out_axis: int
+    ) -> tuple[Variable, Variable | None]:
         """The weight that multiplies the block of inputs, and the bias to be added.
 
         Of outputs whose bias another rank adds, it is zero.
@@ -222,7 +220,9 @@ class GatheredWeight(WeightSharding):
         batch = sizes_of(shard_ranges(samples, self.comm.size))
         return Redistribution(self.comm, placement, BATCH, sizes, batch)
 
-    def local_weights(self, W: ArrayLike, b: Any, out_axis: int) -> tuple[Any, Any]:
+    def local_weights(
+        self, W: Variable, b: Variable | None, out_axis: int
+    ) -> tuple[Variable, Variable | None]:
         sizes = sizes_of(self.output_ranges)
         if b is not None:
             gather = Redistribution(self.comm, Shard(0), REPLICATE_SUMMED, sizes)
@@ -256,7 +256,9 @@ class ReplicatedWeight(GatheredWeight):
     def output_blocks(self) -> list[Block]:
         return [Block({})] * self.comm.size
 
-    def local_weights(self, W: Any, b: Any, out_axis: int) -> tuple[Any, Any]:
+    def local_weights(
+        self, W: Variable, b: Variable | None, out_axis: int
+    ) -> tuple[Variable, Variable | None]:
         W = with_summed_gradient(self.comm, W)
         return W, None if b is None else with_summed_gradient(self.comm, b)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from renga.communicators import Communicator
 from renga.core.variable import Variable
@@ -14,6 +14,8 @@ from renga.links.parallel.multi_node_batch_normalization import (
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.parallel.placement.tracker import is_replicated, placed
 from renga.parallel.redistribute import with_summed_gradient
+
+_Self = TypeVar("_Self", bound="SpatialBatchNormalization")
 
 
 @parallel_form(BatchNormalization, "spatial")
@@ -38,18 +40,22 @@ class SpatialBatchNormalization(MultiNodeBatchNormalization):
     input_layout = output_layout = "spatial"
 
     def __init__(
-        self, comm: Communicator | SpatialGrid, size: Any, *args: Any, **kwargs: Any
+        self,
+        comm: Communicator | SpatialGrid,
+        size: int | tuple[int, ...],
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
         self.grid = SpatialGrid.of(comm)
         super().__init__(size, self.grid.comm, *args, **kwargs)
 
     @classmethod
     def from_link(
-        cls,
+        cls: type[_Self],
         link: BatchNormalization,
         comm: Communicator | SpatialGrid,
         communication_backend: str = "auto",
-    ) -> Any:
+    ) -> _Self:
         """A copy of a BatchNormalization, for sharded images."""
         grid = SpatialGrid.of(comm)
         new = super().from_link(link, grid.comm, communication_backend)

@@ -13,7 +13,7 @@ _VARIABLE_STYLE = {"shape": "octagon", "fillcolor": "#E0E0E0", "style": "filled"
 _FUNCTION_STYLE = {"shape": "record", "fillcolor": "#6495ED", "style": "filled"}
 
 
-def functions_before(nodes: Iterable[_core.VariableNode]) -> Iterator[Any]:
+def functions_before(nodes: Iterable[_core.VariableNode]) -> Iterator[_core.Node]:
     """The functions that variable nodes depend on, each once, depth first."""
     pending = list(nodes)[::-1]
     seen: dict[int, Any] = {}  # by ids, which stay theirs

@@ -124,9 +124,10 @@ class Study:
         return _on_rank_0(self.comm, lambda: getattr(self.study, name))
 
     @property
-    def best_trial(self) -> Any:
+    def best_trial(self) -> optuna.trial.FrozenTrial:
         """The best trial; every rank has to read it."""
-        return self._ask("best_trial")
+        trial: optuna.trial.FrozenTrial = self._ask("best_trial")
+        return trial
 
     @property
     def best_params(self) -> dict[str, Any]:

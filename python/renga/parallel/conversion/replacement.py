@@ -68,9 +68,10 @@ class Replacer:
         """Why a link stays; empty if it is replaced."""
         return "" if type(link) in self.forms else self.others
 
-    def make(self, link: Link) -> Any:
+    def make(self, link: Link) -> Link:
         """The parallel link."""
-        return self.forms[type(link)].from_link(link, self.comm)
+        new: Link = self.forms[type(link)].from_link(link, self.comm)
+        return new
 
     def cost(self, link: Link) -> StepCost | None:
         """Of a step with inputs like the example, if that is known."""

@@ -173,7 +173,7 @@ def _are_same(ys: Sequence[Any]) -> bool:
 def observation_of(
     observations: Iterable[tuple[Mapping[str, object], float]],
     is_sum: Callable[[str], bool],
-) -> dict[str, Any]:
+) -> dict[str, float]:
     """What the micro-batches of one or more batches reported, put together.
 
     Args:
