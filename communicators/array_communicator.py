@@ -10,7 +10,6 @@ from typing import Any, Callable
 import numpy as np
 
 from renga.communicators.communicator_base import CommunicatorBase
-from renga.communicators.messages import dtype_views
 from renga.communicators.work import Work
 from renga.core.types import Array, DTypeLike, Extents
 
@@ -143,8 +142,8 @@ class ArrayCommunicator(CommunicatorBase):
             sent = [as_operand(name, x) for x in xs]
             ys = received = [_result(name, x, y, self.size) for x, y in zip(sent, outs)]
             if name == "all_reduce":
-                sent = [view for x in sent for view in dtype_views.views(x, op)]
-                received = [view for y in ys for view in dtype_views.views(y, op)]
+                sent = [view for x in sent for view in _views(x, op)]
+                received = [view for y in ys for view in _views(y, op)]
         native = None
         if sent or received:
             sent_as = "" if dtype is None else dtype_name(dtype)
@@ -208,6 +207,21 @@ class ArrayCommunicator(CommunicatorBase):
     def abort(self, code: int = 1) -> None:
         """Ends all ranks, because this one cannot go on."""
         self.native.abort(code)
+
+
+def _views(x: Array, op: str) -> list[Array]:
+    """Arrays in the memory of ``x`` whose reductions are the reduction of ``x``.
+
+    Complex numbers, which the core lacks, are added by their parts.
+
+    Raises:
+        TypeError: if it is no array.
+    """
+    if not isinstance(x, np.ndarray):
+        raise TypeError(f"all_reduce: out: expected a numpy.ndarray, got {type(x)}")
+    if x.dtype.kind == "c" and x.dtype.itemsize <= 16 and op in ("sum", "mean"):
+        return [x.real, x.imag]
+    return [x]
 
 
 def checked_rank(name: str, rank: int, size: int) -> int:

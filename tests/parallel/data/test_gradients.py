@@ -7,7 +7,7 @@ import pytest
 
 import renga
 from renga.parallel.data.gradients import take_gradient
-from renga.parallel.data.replicas.checksum import checksum_of
+from renga.parallel.data.replicas.states import checksum_of
 
 VALUES = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]], "f4")
 

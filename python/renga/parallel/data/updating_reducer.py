@@ -15,7 +15,7 @@ from renga.core.optimizer import GradientMethod, Optimizer
 from renga.core.parameter import Parameter
 from renga.parallel.data.gradients import take_gradient
 from renga.parallel.data.reducer import Reducer
-from renga.parallel.data.replicas.checksum import checksum_of
+from renga.parallel.data.replicas.states import checksum_of
 from renga.parallel.data.synchronization import Eligibility
 from renga.parallel.data.tracing import span
 

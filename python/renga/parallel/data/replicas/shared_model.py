@@ -10,7 +10,7 @@ from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
 from renga.core.optimizer import Optimizer
-from renga.parallel.data.replicas.checksum import checksum_of
+from renga.parallel.data.replicas.states import checksum_of
 
 # A key is the communicator that the communicators of the models are groups of; the
 # models are in the order in which their optimizers were made.

@@ -1,13 +1,14 @@
-"""The states of an optimizer, which all ranks get from rank 0."""
+"""The states of an optimizer, which ranks get from rank 0 and compare."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy
 
+from renga.backends import cuda
 from renga.communicators import Communicator
 from renga.core.backend import get_array_types
 from renga.core.link.distinct_params import DistinctParam
@@ -15,7 +16,6 @@ from renga.core.optimizer import Optimizer
 from renga.core.optimizer.update_rule import MASTER, RuleValues, UpdateRule
 from renga.core.parameter import Parameter
 from renga.core.types import Array
-from renga.parallel.data.replicas.checksum import checksum_of
 
 _COUNTS = ("t", "epoch")
 _LOSS_SCALING = ("loss_scale", "_loss_scaling_isnan_ever")
@@ -38,6 +38,14 @@ def broadcast_states(
     for distinct, description in zip(params, described):
         if description is not None and distinct.param.update_rule is not None:
             _broadcast_state(comm, distinct.param, *description)
+
+
+def checksum_of(arrays: Iterable[object]) -> int:
+    """The CRC-32 of the elements of arrays, in row-major order."""
+    value = 0
+    for x in arrays:
+        value = zlib.crc32(numpy.ascontiguousarray(cuda.to_cpu(x)).data, value)
+    return value
 
 
 def states_checksum(optimizer: Optimizer, params: Sequence[DistinctParam]) -> int:
