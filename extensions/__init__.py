@@ -11,7 +11,9 @@ from renga.extensions.computational_graph import DumpGraph, dump_graph
 from renga.extensions.evaluator import Evaluator
 from renga.extensions.exponential_moving_average import ExponentialMovingAverage
 from renga.extensions.fail_on_nonnumber import FailOnNonNumber
-from renga.extensions.large_batch import BatchSizeShift, LinearScaling, RMSpropWarmup
+from renga.extensions.large_batch.batch_size_shift import BatchSizeShift
+from renga.extensions.large_batch.linear_scaling import LinearScaling
+from renga.extensions.large_batch.rmsprop_warmup import RMSpropWarmup
 from renga.extensions.reports import (
     log_report,
     micro_average,

@@ -6,7 +6,7 @@ import pytest
 from renga.communicators import simulated
 from renga.distributed import compression
 from renga.distributed.compression import CompressionHook
-from renga.parallel.data import Bucket
+from renga.parallel.data.buckets import Bucket
 from tests.parallel.compression.nodes import gradient
 
 

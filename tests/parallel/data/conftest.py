@@ -2,7 +2,9 @@
 
 import pytest
 
-from renga.parallel.data import Eligibility, UpdatingReducer, buckets
+from renga.parallel.data import buckets
+from renga.parallel.data.synchronization import Eligibility
+from renga.parallel.data.updating_reducer import UpdatingReducer
 
 
 @pytest.fixture

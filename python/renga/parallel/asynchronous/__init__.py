@@ -18,10 +18,12 @@ from renga.parallel.asynchronous.extensions import (
     StalenessPlot,
     create_average_evaluator,
 )
-from renga.parallel.asynchronous.gossip import (
-    DPSGDOptimizer,
+from renga.parallel.asynchronous.gossip.random_gossip import (
     GoSGDOptimizer,
     PairwiseOptimizer,
+)
+from renga.parallel.asynchronous.gossip.synchronous import (
+    DPSGDOptimizer,
     PushSumOptimizer,
 )
 from renga.parallel.asynchronous.graphs import (
@@ -35,7 +37,7 @@ from renga.parallel.asynchronous.graphs import (
 )
 from renga.parallel.asynchronous.hogwild import HogwildOptimizer
 from renga.parallel.asynchronous.local_sgd import LocalSGDOptimizer
-from renga.parallel.asynchronous.server import ServerOptimizer
+from renga.parallel.asynchronous.server.server_optimizer import ServerOptimizer
 from renga.utils.argument import check_count
 
 __all__ = [

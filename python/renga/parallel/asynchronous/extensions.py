@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from renga.extensions.reports.plot import Plot
 from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptimizer
-from renga.parallel.asynchronous.server import ServerOptimizer
+from renga.parallel.asynchronous.server.server_optimizer import ServerOptimizer
 from renga.training import extension
 from renga.training.trainer import Trainer
 
