@@ -255,10 +255,7 @@ class Communicator(ArrayCommunicator):
         return None if wait else Work(work, lambda: None)
 
     def probe(
-        self,
-        source: int = ANY_SOURCE,
-        tag: int = ANY_TAG,
-        timeout: float | None = None,
+        self, source: int = ANY_SOURCE, tag: int = ANY_TAG, timeout: float | None = None
     ) -> Status | None:
         """Waits for a message without receiving it.
 

@@ -12,9 +12,7 @@ from renga.links.attention.multi_head_attention import (
     KeyValueCache as KeyValueCache,
     MultiHeadAttention as MultiHeadAttention,
 )
-from renga.links.attention.transformer_block import (
-    TransformerBlock as TransformerBlock,
-)
+from renga.links.attention.transformer_block import TransformerBlock as TransformerBlock
 from renga.links.connection.bilinear import Bilinear as Bilinear
 from renga.links.connection.embed_id import EmbedID as EmbedID
 from renga.links.connection.highway import Highway as Highway

@@ -11,9 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from renga.communicators.simulated.machine import Machine
-from renga.communicators.simulated.simulated_communicator import (
-    SimulatedCommunicator,
-)
+from renga.communicators.simulated.simulated_communicator import SimulatedCommunicator
 from renga.communicators.simulated.virtual import (
     Deadlock,
     Outcome,

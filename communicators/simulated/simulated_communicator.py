@@ -47,11 +47,7 @@ class SimulatedCommunicator(OnMachine):
     """
 
     def __init__(
-        self,
-        rank: int,
-        size: int,
-        machine: Machine,
-        parent: Traffic | None = None,
+        self, rank: int, size: int, machine: Machine, parent: Traffic | None = None
     ) -> None:
         if not 0 <= rank < size:
             raise ValueError(f"simulated: expected a rank in [0, {size}), got {rank}")

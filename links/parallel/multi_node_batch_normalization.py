@@ -10,9 +10,7 @@ from renga.communicators.nccl.nccl_communicator import NcclCommunicator
 from renga.core.types import ArrayLike, DTypeLike, Initial
 from renga.core.variable import Variable
 from renga.links.normalization.batch_normalization import BatchNormalization
-from renga.links.parallel.multi_node_normalization import (
-    multi_node_batch_normalization,
-)
+from renga.links.parallel.multi_node_normalization import multi_node_batch_normalization
 
 _Self = TypeVar("_Self", bound="MultiNodeBatchNormalization")
 _BACKENDS = ("auto", "mpi", "nccl")

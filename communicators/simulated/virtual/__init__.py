@@ -20,16 +20,11 @@ from renga.communicators.failure import with_rank
 from renga.communicators.simulated.machine import Machine
 from renga.communicators.simulated.virtual.group import Group
 from renga.communicators.simulated.virtual.network import VirtualNetwork
-from renga.communicators.simulated.virtual.scheduler import (
-    Deadlock,
-    Scheduler,
-)
+from renga.communicators.simulated.virtual.scheduler import Deadlock, Scheduler
 from renga.communicators.simulated.virtual.virtual_communicator import (
     VirtualCommunicator,
 )
-from renga.communicators.simulated.virtual.virtual_native import (
-    VirtualNative,
-)
+from renga.communicators.simulated.virtual.virtual_native import VirtualNative
 from renga.communicators.transport.traffic import Traffic
 
 __all__ = ["Deadlock", "Outcome", "VirtualCommunicator", "run"]

@@ -27,11 +27,7 @@ class VirtualNative(SimulatedRank):
     """Rank ``rank`` of a group; ``thread`` runs it."""
 
     def __init__(
-        self,
-        group: Group,
-        rank: int,
-        thread: VirtualThread,
-        traffic: Traffic,
+        self, group: Group, rank: int, thread: VirtualThread, traffic: Traffic
     ) -> None:
         nodes = [group.network.node_of(member) for member in group.members]
         super().__init__(group.machine, rank, nodes, traffic)

@@ -43,9 +43,7 @@ def install(native: ModuleType) -> bool:
             native.abort(1)
 
     def on_exception(
-        kind: type[BaseException],
-        error: BaseException,
-        trace: TracebackType | None,
+        kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
         if os.getpid() != process:
             previous[0](kind, error, trace)

@@ -82,11 +82,7 @@ class BERT(Chain):
             self.blocks = ChainList(
                 *(
                     TransformerBlock(
-                        embed_dim,
-                        num_heads,
-                        dropout=dropout,
-                        eps=eps,
-                        norm_first=False,
+                        embed_dim, num_heads, dropout=dropout, eps=eps, norm_first=False
                     )
                     for _ in range(num_layers)
                 )

@@ -51,10 +51,7 @@ class ResNetLayers(ImageModel):
     extracted = "pool5"
 
     def __init__(
-        self,
-        pretrained_model: str | None,
-        n_layers: int,
-        downsample_fb: bool = False,
+        self, pretrained_model: str | None, n_layers: int, downsample_fb: bool = False
     ) -> None:
         if n_layers not in _BLOCKS:
             raise ValueError(

@@ -8,13 +8,7 @@ from renga.core.link import Chain, ChainList
 from renga.core.parameter import Parameter
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
-from renga.functions import (
-    broadcast_to,
-    concat,
-    dropout,
-    reshape,
-    transpose,
-)
+from renga.functions import broadcast_to, concat, dropout, reshape, transpose
 from renga.initializers import Normal
 from renga.links.attention.transformer_block import TransformerBlock
 from renga.links.connection.linear import Linear

@@ -7,17 +7,8 @@ from typing import Any, NamedTuple
 
 from renga.core.link import Link
 from renga.core.types import Path
-from renga.dataset.download import (
-    cache_or_load_file,
-    download,
-    get_dataset_directory,
-)
-from renga.serializers import (
-    DictionarySerializer,
-    NpzDeserializer,
-    load_npz,
-    save_npz,
-)
+from renga.dataset.download import cache_or_load_file, download, get_dataset_directory
+from renga.serializers import DictionarySerializer, NpzDeserializer, load_npz, save_npz
 from renga.serializers.files import parsing
 
 _FOLDER = "pfnet/chainer/models"

@@ -26,21 +26,10 @@ from renga.links.parallel.channel.link import (
     require_channels,
 )
 from renga.links.parallel.forms import parallel_form
-from renga.links.parallel.multi_node_normalization import (
-    multi_node_batch_normalization,
-)
-from renga.parallel.placement import (
-    BATCH,
-    CHANNEL,
-    REPLICATE_SUMMED,
-    Shard,
-)
+from renga.links.parallel.multi_node_normalization import multi_node_batch_normalization
+from renga.parallel.placement import BATCH, CHANNEL, REPLICATE_SUMMED, Shard
 from renga.parallel.placement.shard_ranges import shard_ranges, sizes_of
-from renga.parallel.placement.sharded_parameter import (
-    Block,
-    ShardedParameter,
-    like,
-)
+from renga.parallel.placement.sharded_parameter import Block, ShardedParameter, like
 from renga.parallel.placement.whole_reads import reads_own_shards
 from renga.parallel.redistribute import Redistribution
 

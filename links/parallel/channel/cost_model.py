@@ -8,12 +8,7 @@ from typing import NamedTuple
 
 from renga.communicators import Communicator
 from renga.links.parallel.channel.process_grid import ProcessGrid
-from renga.parallel.placement import (
-    BATCH,
-    CHANNEL,
-    REPLICATE,
-    Placement,
-)
+from renga.parallel.placement import BATCH, CHANNEL, REPLICATE, Placement
 from renga.parallel.redistribute.cost import Rates, StepCost, rates_of
 
 

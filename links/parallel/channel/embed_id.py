@@ -68,11 +68,7 @@ class ParallelEmbedID(Link):
 
     @classmethod
     def from_link(
-        cls,
-        link: EmbedID,
-        comm: Communicator,
-        choice: LinkChoice,
-        call: object = None,
+        cls, link: EmbedID, comm: Communicator, choice: LinkChoice, call: object = None
     ) -> ParallelEmbedID:
         """This rank's elements of a serial link's vectors."""
         in_size, out_size = link.W.shape

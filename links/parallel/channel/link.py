@@ -23,18 +23,8 @@ from renga.links.parallel.channel.process_grid import (
     requested_grids,
     shard_weight,
 )
-from renga.parallel.placement import (
-    BATCH,
-    CHANNEL,
-    LAYOUTS,
-    REPLICATE,
-    Placement,
-)
-from renga.parallel.placement.shard_ranges import (
-    describe_range,
-    shard_ranges,
-    sizes_of,
-)
+from renga.parallel.placement import BATCH, CHANNEL, LAYOUTS, REPLICATE, Placement
+from renga.parallel.placement.shard_ranges import describe_range, shard_ranges, sizes_of
 from renga.parallel.placement.sharded_parameter import Block, ShardedParameter
 from renga.parallel.placement.tracker import is_called_by_program
 from renga.parallel.placement.whole_reads import reads_own_shards

@@ -39,10 +39,7 @@ from renga.parallel.placement import (
 )
 from renga.parallel.placement.shard_ranges import shard_ranges, sizes_of
 from renga.parallel.placement.sharded_parameter import Block
-from renga.parallel.redistribute import (
-    Redistribution,
-    with_summed_gradient,
-)
+from renga.parallel.redistribute import Redistribution, with_summed_gradient
 
 
 class ProcessGrid(NamedTuple):

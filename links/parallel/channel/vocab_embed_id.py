@@ -14,18 +14,11 @@ from renga.links.parallel.channel.link import (
     channel_placement,
     values_of,
 )
-from renga.parallel.placement import (
-    PARTIAL,
-    REPLICATE,
-    Shard,
-)
+from renga.parallel.placement import PARTIAL, REPLICATE, Shard
 from renga.parallel.placement.shard_ranges import shard_ranges, sizes_of
 from renga.parallel.placement.sharded_parameter import Block, ShardedParameter
 from renga.parallel.placement.whole_reads import reads_own_shards
-from renga.parallel.redistribute import (
-    Redistribution,
-    with_summed_gradient,
-)
+from renga.parallel.redistribute import Redistribution, with_summed_gradient
 from renga.utils.type_check import IndexOutOfRange
 
 

@@ -10,12 +10,7 @@ from typing import Any
 from renga.core.parameter import Parameter
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
-from renga.functions import (
-    embed_id,
-    layer_normalization,
-    linear,
-    rms_normalization,
-)
+from renga.functions import embed_id, layer_normalization, linear, rms_normalization
 from renga.links.connection.embed_id import EmbedID
 from renga.links.connection.linear import Linear
 from renga.links.normalization.layer_normalization import (

@@ -15,8 +15,8 @@ from renga.core.gradients import grad_of_shards
 from renga.core.types import Array, ArrayLike, Extents, Shape
 from renga.core.variable import Variable, as_variable
 from renga.functions.noise.seed import give_stream
-from renga.links.parallel.spatial.halo_convolution import halo_convolution
 from renga.links.parallel.spatial.grid import ShardedFunction, SpatialGrid
+from renga.links.parallel.spatial.halo_convolution import halo_convolution
 from renga.links.parallel.spatial.halo_exchange_plan import (
     plan_transposed_window,
     plan_window,

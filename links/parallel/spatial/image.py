@@ -20,10 +20,7 @@ from renga.links.parallel.spatial.halo_exchange import HaloExchange
 from renga.parallel.placement import PARTIAL, REPLICATE, REPLICATE_SUMMED
 from renga.parallel.placement.memory_format import channels_last
 from renga.parallel.placement.tracker import placed
-from renga.parallel.redistribute import (
-    Redistribution,
-    with_summed_gradient,
-)
+from renga.parallel.redistribute import Redistribution, with_summed_gradient
 
 
 class ScatterImages(FunctionNode):

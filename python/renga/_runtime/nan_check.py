@@ -11,11 +11,7 @@ from renga import _core
 from renga._core import Variable
 from renga.backends import cuda
 from renga.core.configuration import Settings, global_config
-from renga.core.function_hook import (
-    Arrays,
-    FunctionHook,
-    get_function_hooks,
-)
+from renga.core.function_hook import Arrays, FunctionHook, get_function_hooks
 from renga.core.types import CalledFunction
 
 

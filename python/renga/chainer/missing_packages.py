@@ -14,9 +14,7 @@ def explain_missing_packages() -> None:
     show = sys.excepthook
 
     def excepthook(
-        kind: type[BaseException],
-        error: BaseException,
-        traceback: TracebackType | None,
+        kind: type[BaseException], error: BaseException, traceback: TracebackType | None
     ) -> None:
         if isinstance(error, ModuleNotFoundError) and error.name is not None:
             if error.name.partition(".")[0] in MODULES:

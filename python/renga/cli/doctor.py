@@ -71,11 +71,7 @@ def _start(chosen: argparse.Namespace) -> int:
         print(f"renga doctor: {error}", file=sys.stderr)
         return 2
     return subprocess.run(
-        [
-            *command,
-            *["--large"] * chosen.large,
-            *(["--write", path] if path else []),
-        ],
+        [*command, *["--large"] * chosen.large, *(["--write", path] if path else [])],
         env=mpiexec_environment(ranks),
         stdin=subprocess.DEVNULL,
         check=False,

@@ -23,11 +23,7 @@ class SubDataset(DatasetMixin):
     """
 
     def __init__(
-        self,
-        dataset: Dataset,
-        start: int,
-        finish: int,
-        order: Order | None = None,
+        self, dataset: Dataset, start: int, finish: int, order: Order | None = None
     ) -> None:
         if start < 0 or finish > len(dataset):
             raise ValueError(

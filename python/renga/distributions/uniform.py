@@ -5,12 +5,7 @@ from __future__ import annotations
 import math
 
 import renga.functions as F
-from renga.core.distribution import (
-    Univariate,
-    as_parameter,
-    register_kl,
-    within,
-)
+from renga.core.distribution import Univariate, as_parameter, register_kl, within
 from renga.core.types import ArrayLike, Operand
 from renga.core.variable import Variable, as_array, as_variable
 from renga.utils import argument

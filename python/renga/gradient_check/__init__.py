@@ -22,11 +22,7 @@ from renga.testing.array import assert_allclose as _assert_allclose
 
 
 def assert_allclose(
-    x: Array,
-    y: Array,
-    atol: float = 1e-5,
-    rtol: float = 1e-4,
-    verbose: bool = True,
+    x: Array, y: Array, atol: float = 1e-5, rtol: float = 1e-4, verbose: bool = True
 ) -> None:
     """``testing.assert_allclose``, with a DeprecationWarning."""
     warnings.warn(

@@ -6,12 +6,7 @@ from renga import _core
 from renga.core.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
 from renga.core.parameter import Parameter
 from renga.core.variable import as_factor
-from renga.optimizer_hooks.norm import (
-    is_above,
-    one_unless,
-    square_root,
-    squared_norm,
-)
+from renga.optimizer_hooks.norm import is_above, one_unless, square_root, squared_norm
 
 _DEFAULT: dict[str, float] = _core.optimizers.entries["lamb_direction"].defaults
 

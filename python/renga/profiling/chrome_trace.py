@@ -37,10 +37,7 @@ def write(path: Path, events: Sequence[TraceEvent]) -> None:
 
 
 def write_of_ranks(
-    path: Path,
-    name: str,
-    events: list[TraceEvent],
-    comm: Communicator,
+    path: Path, name: str, events: list[TraceEvent], comm: Communicator
 ) -> None:
     """Rank 0 writes the events of all ranks, by its clock; every rank calls it.
 

@@ -8,11 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from renga.core.function_hook import (
-    Arrays,
-    FunctionHook,
-    get_function_hooks,
-)
+from renga.core.function_hook import Arrays, FunctionHook, get_function_hooks
 from renga.core.operations import operation_name
 from renga.core.types import CalledFunction, Path
 from renga.function_hooks.running import RunningCalls

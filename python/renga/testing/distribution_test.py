@@ -163,10 +163,7 @@ def _mark_tests_on_gpus() -> None:
 
 def _add_tests() -> None:
     """``check_mean``, ``test_mean_cpu`` and so on, for every name."""
-    short = {
-        "survival_function": "survival",
-        "log_survival_function": "log_survival",
-    }
+    short = {"survival_function": "survival", "log_survival_function": "log_survival"}
     for name in ("batch_shape", "event_shape", "support", *_SCIPY):
         stem = short.get(name, name)
         setattr(distribution_unittest, f"check_{stem}", _check(name))

@@ -275,11 +275,7 @@ def _class_of(module: str, name: str, options: str, inputs: str, text: str) -> t
 
     __init__.__signature__ = inspect.signature(keep)  # type: ignore[attr-defined]
     doc = f"Calls ``{text}``."
-    members: dict[str, Any] = {
-        "__init__": __init__,
-        "compute": compute,
-        "__doc__": doc,
-    }
+    members: dict[str, Any] = {"__init__": __init__, "compute": compute, "__doc__": doc}
     if name in RETAINING:
         members["outputs_retained"] = (0,)
     if name in LABELS:

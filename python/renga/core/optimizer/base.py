@@ -6,10 +6,7 @@ import contextlib
 from typing import Any, Callable, TypeVar
 
 from renga.core.link import Link
-from renga.core.link.parallel_models import (
-    number_of_parallel_models,
-    require_own_parts,
-)
+from renga.core.link.parallel_models import number_of_parallel_models, require_own_parts
 from renga.core.optimizer.hooks import Hookable, call_for_param, knows_shards
 from renga.core.optimizer.loss_scaling import LossScaling
 from renga.core.serializer import AbstractSerializer, Deserializer

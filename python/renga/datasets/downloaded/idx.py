@@ -24,10 +24,7 @@ _FILES = {
 
 
 def idx_datasets(
-    name: str,
-    mirrors: Sequence[str],
-    checksums: dict[str, str],
-    options: ImageOptions,
+    name: str, mirrors: Sequence[str], checksums: dict[str, str], options: ImageOptions
 ) -> tuple[TupleDataset | numpy.ndarray, TupleDataset | numpy.ndarray]:
     """The training and the test set, downloaded from ``mirrors`` unless cached.
 

@@ -9,11 +9,7 @@ import numpy
 
 from renga import _core
 from renga.core.variable import as_array
-from renga.exporters.onnx.registry import (
-    OPERATORS,
-    Writer,
-    writes,
-)
+from renga.exporters.onnx.registry import OPERATORS, Writer, writes
 from renga.program import Value
 
 

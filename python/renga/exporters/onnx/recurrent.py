@@ -53,14 +53,7 @@ def _lstm(graph: Any, ys: Any, c_prev: Any, x: Any, hidden: Any) -> Sequence[str
 
 @writes("lstm_layer")
 def _lstm_layer(
-    graph: Any,
-    ys: Any,
-    x: Any,
-    h: Any,
-    c: Any,
-    W: Any,
-    lengths: Any,
-    backwards: bool,
+    graph: Any, ys: Any, x: Any, h: Any, c: Any, W: Any, lengths: Any, backwards: bool
 ) -> Sequence[str]:
     def step(graph: Any, inputs: str, hidden: str, states: list[str]) -> list[str]:
         gates = graph.node("Add", inputs, hidden)
@@ -72,14 +65,7 @@ def _lstm_layer(
 
 @writes("gru_layer")
 def _gru_layer(
-    graph: Any,
-    ys: Any,
-    x: Any,
-    h: Any,
-    W: Any,
-    b: Any,
-    lengths: Any,
-    backwards: bool,
+    graph: Any, ys: Any, x: Any, h: Any, W: Any, b: Any, lengths: Any, backwards: bool
 ) -> Sequence[str]:
     def step(graph: Any, inputs: str, hidden: str, states: list[str]) -> list[str]:
         units = [h.shape[1]] * 3

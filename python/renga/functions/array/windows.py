@@ -38,12 +38,7 @@ def im2col(
     check_arrays("im2col", x)
     check_shape("im2col", x.ndim == 4, "(N, C, H, W)", x)
     size, step, border, gap = check_window(
-        "im2col",
-        2,
-        ksize=ksize,
-        stride=stride,
-        pad=pad,
-        dilate=dilate,
+        "im2col", 2, ksize=ksize, stride=stride, pad=pad, dilate=dilate
     )
     n, c, *extents = x.shape
     outs, after = [], []

@@ -60,9 +60,7 @@ class PackedParameters:
         # each time, and to touch fresh memory takes longer than to copy.
         return [
             _core.empty(
-                sum(param.size for param in group),
-                group[0].dtype,
-                group[0].device_name,
+                sum(param.size for param in group), group[0].dtype, group[0].device_name
             )
             for group in self.groups
         ]

@@ -23,10 +23,7 @@ from renga.parallel.conversion.replacement import LinkReplacement, Replacer
 from renga.parallel.conversion.strategy import LinkStrategy, ParallelRun, Sharded
 from renga.parallel.conversion.tracing import CalledLink, Trace, trace
 from renga.parallel.conversion.tracked_link import loaded_class, tracked_class
-from renga.parallel.placement.whole_reads import (
-    WholeReads,
-    gather_shards_for_functions,
-)
+from renga.parallel.placement.whole_reads import WholeReads, gather_shards_for_functions
 from renga.parallel.redistribute.cost import StepCost, rates_of
 
 _REPLICATED = ("replicated", "replicated")

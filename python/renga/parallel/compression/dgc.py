@@ -8,11 +8,7 @@ import numpy
 
 from renga import _core
 from renga.core.types import Array
-from renga.parallel.compression.sparsification import (
-    TopK,
-    count_of,
-    take_largest,
-)
+from renga.parallel.compression.sparsification import TopK, count_of, take_largest
 from renga.parallel.compression.state import State
 from renga.utils.argument import check_count, check_number
 

@@ -14,11 +14,7 @@ from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.functions import get_item
 from renga.parallel.conversion.arguments import arrays_in
-from renga.parallel.placement import (
-    REPLICATE,
-    REPLICATE_SUMMED,
-    Placement,
-)
+from renga.parallel.placement import REPLICATE, REPLICATE_SUMMED, Placement
 from renga.parallel.placement.tracker import PlacementTracker
 from renga.parallel.redistribute import with_summed_gradient
 

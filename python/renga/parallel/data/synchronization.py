@@ -9,10 +9,7 @@ import numpy
 
 from renga.communicators import Communicator
 from renga.core.configuration import config
-from renga.parallel.data.sample_weighting import (
-    UNKNOWN_SAMPLES,
-    GradientWeight,
-)
+from renga.parallel.data.sample_weighting import UNKNOWN_SAMPLES, GradientWeight
 from renga.parallel.data.tracing import span
 
 

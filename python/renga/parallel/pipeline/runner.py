@@ -103,10 +103,7 @@ class Runner:
         self._calls = CallsOnTheWay(self._comm)
 
     def forward(
-        self,
-        program: Callable[..., object],
-        inputs: Sequence[object],
-        look: Look,
+        self, program: Callable[..., object], inputs: Sequence[object], look: Look
     ) -> Any:
         """The program's result for a batch, on every rank.
 
@@ -208,10 +205,7 @@ class Runner:
         return Look(known, new)
 
     def _reductions_of(
-        self,
-        program: Callable[..., Any],
-        batches: Sequence[Sequence[Any]],
-        look: Look,
+        self, program: Callable[..., Any], batches: Sequence[Sequence[Any]], look: Look
     ) -> Reductions:
         """How what is computed for micro-batches makes that for a batch.
 

@@ -13,17 +13,8 @@ from renga.core.gradients import grad_of_shards
 from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.array.cast import in_nominal_dtype
-from renga.parallel.placement import (
-    PARTIAL,
-    REPLICATE,
-    Placement,
-    Shard,
-    as_placement,
-)
-from renga.parallel.redistribute import (
-    Redistribution,
-    all_gather_size,
-)
+from renga.parallel.placement import PARTIAL, REPLICATE, Placement, Shard, as_placement
+from renga.parallel.redistribute import Redistribution, all_gather_size
 from renga.utils.type_check import IndexOutOfRange, InvalidType
 
 

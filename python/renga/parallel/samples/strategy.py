@@ -12,23 +12,13 @@ from renga.core.types import Array
 from renga.core.variable import Variable
 from renga.functions import reshape
 from renga.links.normalization.batch_normalization import BatchNormalization
-from renga.links.parallel.multi_node_normalization import (
-    multi_node_batch_normalization,
-)
-from renga.parallel.conversion.arguments import (
-    arrays_in,
-    map_arrays,
-)
+from renga.links.parallel.multi_node_normalization import multi_node_batch_normalization
+from renga.parallel.conversion.arguments import arrays_in, map_arrays
 from renga.parallel.conversion.replacement import LinkReplacement
 from renga.parallel.conversion.strategy import LinkStrategy, ParallelRun, Sharded
 from renga.parallel.conversion.tracked_link import tracked_class
 from renga.parallel.groups import create_groups
-from renga.parallel.placement import (
-    BATCH,
-    REPLICATE,
-    REPLICATE_SUMMED,
-    Shard,
-)
+from renga.parallel.placement import BATCH, REPLICATE, REPLICATE_SUMMED, Shard
 from renga.parallel.placement.shard_ranges import (
     as_slice,
     shard_range,

@@ -27,10 +27,7 @@ from renga.parallel.conversion.strategy import LinkStrategy, ParallelRun, Sharde
 from renga.parallel.conversion.tracing import trace
 from renga.parallel.placement import REPLICATE, Shard
 from renga.parallel.placement.tracker import PlacementTracker, tracking
-from renga.parallel.redistribute import (
-    all_gather_size,
-    with_summed_gradient,
-)
+from renga.parallel.redistribute import all_gather_size, with_summed_gradient
 from renga.parallel.redistribute.cost import StepCost, rates_of
 from renga.parallel.sequence.sequence_checker import SequenceChecker
 from renga.utils.type_check import InvalidType

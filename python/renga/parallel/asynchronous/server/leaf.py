@@ -16,10 +16,7 @@ from renga.parallel.asynchronous.packed import PackedParameters
 from renga.parallel.asynchronous.server.gradient import Gradient
 from renga.parallel.asynchronous.server.settings import numbers_of
 from renga.parallel.data.gradients import take_gradient
-from renga.parallel.data.sample_weighting import (
-    UNKNOWN_SAMPLES,
-    GradientWeight,
-)
+from renga.parallel.data.sample_weighting import UNKNOWN_SAMPLES, GradientWeight
 
 
 class Leaf:

@@ -24,15 +24,8 @@ from renga.parallel.asynchronous.server.roles import roles_in
 from renga.parallel.asynchronous.server.rows import RowsOfBatch
 from renga.parallel.asynchronous.server.service import Service
 from renga.parallel.asynchronous.server.settings import hook_finder, numbers_of
-from renga.parallel.asynchronous.server.shard_optimizer import (
-    ShardOptimizer,
-    rate_name,
-)
-from renga.parallel.asynchronous.server.shard_server import (
-    ShardServer,
-    Update,
-    mean,
-)
+from renga.parallel.asynchronous.server.shard_optimizer import ShardOptimizer, rate_name
+from renga.parallel.asynchronous.server.shard_server import ShardServer, Update, mean
 from renga.parallel.asynchronous.server.shards import Needs, Shards, needs_of
 from renga.parallel.asynchronous.server.shared_client import SharedClient, connect
 from renga.parallel.data.gradients import require_whole_gradients, spend_gradients

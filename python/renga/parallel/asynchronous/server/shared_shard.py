@@ -12,16 +12,10 @@ from renga.communicators import Communicator
 from renga.core.optimizer import GradientMethod, Optimizer
 from renga.core.parameter import Parameter
 from renga.core.types import Array
-from renga.optimizer_hooks.norm import (
-    GradientClipping,
-    GradientHardClipping,
-)
+from renga.optimizer_hooks.norm import GradientClipping, GradientHardClipping
 from renga.optimizer_hooks.penalties import Lasso, WeightDecay
 from renga.parallel.asynchronous.server.gradient import Gradient
-from renga.parallel.asynchronous.server.shard_optimizer import (
-    Change,
-    ShardOptimizer,
-)
+from renga.parallel.asynchronous.server.shard_optimizer import Change, ShardOptimizer
 from renga.parallel.asynchronous.server.shard_server import rate_of
 from renga.utils.meta import is_method_of
 

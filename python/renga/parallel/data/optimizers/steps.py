@@ -17,10 +17,7 @@ from renga.parallel.data.reducers import Reducers
 from renga.parallel.data.replicas.first_pass import initialize
 from renga.parallel.data.replicas.repeatable_pass import RepeatablePass
 from renga.parallel.data.replicas.replicas import Replicas
-from renga.parallel.data.sample_weighting import (
-    GradientWeight,
-    warn_of_unknown_samples,
-)
+from renga.parallel.data.sample_weighting import GradientWeight, warn_of_unknown_samples
 from renga.parallel.data.sharded_states.state_sharding import StateSharding
 from renga.parallel.data.synchronization import (
     Eligibility,

@@ -10,10 +10,7 @@ from renga.core.link import Link
 from renga.core.link.distinct_params import DistinctParam, distinct_params
 from renga.core.optimizer import Optimizer
 from renga.core.parameter import Parameter
-from renga.parallel.data.replicas.first_pass import (
-    require_all_loaded,
-    share_loads,
-)
+from renga.parallel.data.replicas.first_pass import require_all_loaded, share_loads
 from renga.parallel.data.replicas.settings import (
     fingerprint_of,
     require_equal_settings,

@@ -169,9 +169,7 @@ def _text(value: Any) -> str:
 
 
 def _take_over(
-    settings: Mapping[RankSetting, Any],
-    optimizer: Any,
-    params: Sequence[DistinctParam],
+    settings: Mapping[RankSetting, Any], optimizer: Any, params: Sequence[DistinctParam]
 ) -> None:
     targets: dict[str, Any] = {d.name: d.param.update_rule for d in params}
     targets[""] = optimizer

@@ -112,10 +112,7 @@ class WorkDepth:
 
 
 def work_depth(
-    model: Link,
-    x: ArrayLike,
-    strategies: Sequence[str] = STRATEGIES,
-    ranks: int = 4,
+    model: Link, x: ArrayLike, strategies: Sequence[str] = STRATEGIES, ranks: int = 4
 ) -> WorkDepth:
     """Analyses one forward pass of a model, in test mode.
 

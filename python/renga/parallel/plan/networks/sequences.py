@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from renga.parallel.plan.graph import Graph, Operation, along, whole
-from renga.parallel.plan.layers import (
-    concat,
-    embedding,
-    linear,
-    loss,
-    lstm,
-    source,
-)
+from renga.parallel.plan.layers import concat, embedding, linear, loss, lstm, source
 
 
 def rnn_classifier(

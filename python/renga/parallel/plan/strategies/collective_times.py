@@ -11,12 +11,7 @@ import numpy
 
 from renga.communicators import Communicator
 from renga.core.variable import Variable
-from renga.parallel.placement import (
-    CHANNEL,
-    PARTIAL,
-    REPLICATE,
-    Placement,
-)
+from renga.parallel.placement import CHANNEL, PARTIAL, REPLICATE, Placement
 from renga.parallel.plan.device import cache_filler, lower_quartile
 from renga.parallel.redistribute import Redistribution
 

@@ -34,10 +34,7 @@ _REPETITIONS, _MOST_REPETITIONS, _SECONDS = 3, 10, 0.5
 
 
 def measure(
-    model: Link,
-    x: Array,
-    comm: Communicator,
-    cache: Path | None = None,
+    model: Link, x: Array, comm: Communicator, cache: Path | None = None
 ) -> Costs:
     """The times of a model's links, as they are and split over the ranks.
 
