@@ -122,8 +122,8 @@ class DilatedConvolution2D(Filters):
     def __init__(
         self,
         in_channels: int | None,
-        out_channels: Any,
-        ksize: Any = None,
+        out_channels: int | None,
+        ksize: int | tuple[int, int] | None = None,
         stride: int | tuple[int, int] = 1,
         pad: int | tuple[int, int] = 0,
         dilate: int | tuple[int, int] = 1,
@@ -134,8 +134,8 @@ class DilatedConvolution2D(Filters):
         super().__init__()
         if ksize is None:
             in_channels, out_channels, ksize = None, in_channels, out_channels
-        self.out_channels = out_channels
-        self.ksize = ksize
+        self.out_channels: Any = out_channels
+        self.ksize: Any = ksize
         self.stride = self._pair("stride", stride)
         self.pad = self._pair("pad", pad)
         self.dilate = self._pair("dilate", dilate)

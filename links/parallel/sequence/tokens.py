@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
 
 import numpy
 
 from renga.communicators import Communicator
-from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions import permutate
 from renga.parallel.placement import REPLICATE, Shard
@@ -17,9 +16,10 @@ from renga.utils.type_check import InvalidType
 
 # The placement of sequences (N, L, …) whose tokens are distributed round-robin.
 TOKENS = Shard(1)
+_Tokens = TypeVar("_Tokens", Variable, numpy.ndarray)
 
 
-def scatter_sequence(comm: Communicator, x: ArrayLike) -> Any:
+def scatter_sequence(comm: Communicator, x: _Tokens) -> _Tokens:
     """This rank's tokens of sequences that every rank has.
 
     Rank r of n gets tokens r, n + r, 2 n + r, … of axis 1. In the backward pass, every

@@ -62,7 +62,7 @@ class SpatialLinear(SpatialLink, Linear):
     algorithm = "all-gather"
     output_layout = "replicated"
 
-    def forward(self, x: Any, n_batch_axes: int = 1) -> Variable:
+    def forward(self, x: ArrayLike, n_batch_axes: int = 1) -> Variable:
         """The replicated result."""
         if x.ndim > 2 and not is_replicated(x):
             x = gather_image(self.grid, x)

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from renga.core.parameter import Parameter
 from renga.core.types import ArrayLike
-from renga.core.variable import Variable
 from renga.parallel.placement import REPLICATE, Placement, Shard
 from renga.utils.type_check import InvalidType
 
@@ -120,7 +119,7 @@ def is_called_by_program(link: object) -> bool:
     return _thread.tracker is None or _thread.tracker.called is link
 
 
-def is_replicated(x: Variable) -> bool:
+def is_replicated(x: ArrayLike) -> bool:
     """Whether an image is known to be the same on every rank."""
     tracker = _thread.tracker
     return tracker is not None and tracker.placement_of(x) == REPLICATE

@@ -9,7 +9,9 @@ from typing import Any
 from renga.backends.device import DeviceLike
 from renga.communicators import Communicator
 from renga.core import configuration, reporter as reporter_module
+from renga.core.link import Link
 from renga.dataset import convert
+from renga.dataset.iterator import Iterator as DatasetIterator
 from renga.training import extension
 from renga.training.trainer import Trainer
 from renga.utils import argument
@@ -38,8 +40,8 @@ class GenericMultiNodeEvaluator(extension.Extension):
     def __init__(
         self,
         comm: Communicator,
-        iterator: Any,
-        target: Any,
+        iterator: DatasetIterator | dict[str, DatasetIterator],
+        target: Link | dict[str, Link],
         device: DeviceLike | None = None,
         converter: Callable[..., object] = convert.concat_examples,
         root: int = 0,

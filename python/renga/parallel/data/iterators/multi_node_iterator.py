@@ -23,7 +23,7 @@ _CONSTANTS = ("batch_size", "repeat", "_repeat")
 
 
 def create_multi_node_iterator(
-    actual_iterator: Any, communicator: Communicator, rank_master: int = 0
+    actual_iterator: Iterator | None, communicator: Communicator, rank_master: int = 0
 ) -> Iterator:
     """An iterator that gives all ranks the batches of one rank's iterator.
 
@@ -35,9 +35,9 @@ def create_multi_node_iterator(
         communicator: the communicator.
         rank_master: the rank whose batches they are.
     """
-    master = communicator.rank == rank_master
-    kind = _MultiNodeIteratorMaster if master else _MultiNodeIteratorSlave
-    return kind(actual_iterator if master else None, communicator, rank_master)
+    if communicator.rank == rank_master:
+        return _MultiNodeIteratorMaster(actual_iterator, communicator, rank_master)
+    return _MultiNodeIteratorSlave(communicator, rank_master)
 
 
 class _MultiNodeIteratorMaster(Iterator):
@@ -91,7 +91,7 @@ class _MultiNodeIteratorMaster(Iterator):
 class _MultiNodeIteratorSlave(Iterator):
     """Has the attributes that the master's iterator had after the same batch."""
 
-    def __init__(self, _: None, communicator: Communicator, root: int) -> None:
+    def __init__(self, communicator: Communicator, root: int) -> None:
         self.communicator = communicator
         self.rank_master = root
         self._order = None
