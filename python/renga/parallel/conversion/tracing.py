@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from renga._core import Locality, Operation
+from renga import _core
 from renga.core.around_call import variables_in
 from renga.core.configuration import using_config
 from renga.core.link import Link
@@ -220,7 +220,7 @@ def _constrain(function: Call, groups: LayoutGroups) -> None:
 
 
 def kept_axes(
-    operation: Operation | None, values: Sequence[Value | Variable]
+    operation: _core.Operation | None, values: Sequence[Value | Variable]
 ) -> dict[str, int]:
     """By layout, the axis along which results are shards if all operands are.
 
@@ -233,7 +233,7 @@ def kept_axes(
     axes = {
         "channel": (1, operation.is_channelwise),
         "batch": (0, operation.is_batchwise),
-        "features": (y.ndim - 1, operation.locality == Locality.pointwise),
+        "features": (y.ndim - 1, operation.locality == _core.Locality.pointwise),
     }
     return {
         layout: axis
