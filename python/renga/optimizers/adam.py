@@ -21,9 +21,21 @@ class AdamRule(FusedRule):
     """The step of Adam for one parameter."""
 
     shares_options = True
+    default_values = {
+        **{name: _DEFAULT[name] for name in list(_DEFAULT)[:6]},
+        "amsgrad": False,
+        "adabound": False,
+        "final_lr": _DEFAULT["final_lr"],
+        "gamma": _DEFAULT["gamma"],
+    }
 
-    def __init__(self, parent_hyperparam: Hyperparameter | None = None) -> None:
-        super().__init__(parent_hyperparam)
+    def __init__(
+        self,
+        parent_hyperparam: Hyperparameter | None = None,
+        *values: float | None,
+        **named: float | None,
+    ) -> None:
+        super().__init__(parent_hyperparam, *values, **named)
         # AdaBound's bounds shrink together with alpha, relative to its initial value.
         self.initial_alpha = self.hyperparam.alpha
 

@@ -68,6 +68,7 @@ class RMSpropRule(FusedRule):
     """``ms = alpha ms + (1 - alpha) g²; x -= lr g / (√ms + eps)``."""
 
     entry = _core.optimizers.entries["rmsprop"]
+    default_values = {**_RMSPROP, "eps_inside_sqrt": bool(_RMSPROP["eps_inside_sqrt"])}
     shares_options = True
 
     def options_of(self, param: Parameter) -> dict[str, float | bool]:

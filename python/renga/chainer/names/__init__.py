@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from renga.chainer.function_classes import find_class
+from renga.chainer.names.hyperparameters import default_of
 
 _FOLDER = "renga.chainer.names."
 # The module here that has the names, by Chainer's module.
@@ -106,6 +107,10 @@ def further_name(module: str, name: str) -> Any:
         names = vars(importlib.import_module(source))
         if name in names:
             return names[name]
+    if module.startswith("chainer.optimizers.") and name == "_default_hyperparam":
+        found = default_of(module)
+        if found is not None:
+            return found
     if module.startswith("chainer.functions."):
         found = find_class(module, name)
         if found is not None:
@@ -121,4 +126,5 @@ def add_all() -> None:
 
 def has_further_names(module: str) -> bool:
     """Whether renga's module may lack names of Chainer's ``module``."""
-    return module.startswith("chainer.functions.") or source_of(module) is not None
+    packages = "chainer.functions.", "chainer.optimizers."
+    return module.startswith(packages) or source_of(module) is not None

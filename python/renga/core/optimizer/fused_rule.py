@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from typing import Any
 
 from renga.core import backend
+from renga.core.optimizer.hyperparameter import (
+    DefaultHyperparameter,
+    Hyperparameter,
+)
 from renga.core.optimizer.update_rule import DISPATCHING, UpdateRule
 from renga.core.parameter import Parameter
 from renga.utils.meta import is_method_of
@@ -17,6 +23,12 @@ class FusedRule(UpdateRule):
 
     The states are those of the list entry. Its options are the hyperparameters of the
     same names, unless ``options_of`` computes some.
+
+    Args:
+        parent_hyperparam: those of the optimizer; the defaults of the rule unless
+            given, for a rule that is assigned to ``param.update_rule``.
+        values: hyperparameters of this rule alone, in the order of the optimizer's
+            arguments, or by their names.
     """
 
     entry: Any
@@ -28,6 +40,28 @@ class FusedRule(UpdateRule):
     Their parameters have one dtype and device. A class that overrides ``options_of``
     overrides this, too, where it is so.
     """
+
+    default_values: Mapping[str, float] | None = None
+    """The hyperparameters with their defaults; those of the entry unless given."""
+
+    def __init__(
+        self,
+        parent_hyperparam: Hyperparameter | None = None,
+        *values: float | None,
+        **named: float | None,
+    ) -> None:
+        super().__init__(parent_hyperparam or default_hyperparam(type(self)))
+        if not values and not named:
+            return
+        names = list(_default_values(type(self)))
+        if len(values) > len(names) or not named.keys() <= set(names[len(values) :]):
+            raise TypeError(
+                f"{type(self).__name__}: expected hyperparameters {', '.join(names)}, "
+                f"got {len(values)} and {', '.join(named) or 'none'} by name"
+            )
+        for name, value in {**dict(zip(names, values)), **named}.items():
+            if value is not None:
+                setattr(self.hyperparam, name, value)
 
     # The next update takes these: two numbers by which a device decides whether it
     # changes anything, and the scale and decay of its gradient.
@@ -97,3 +131,22 @@ class FusedRule(UpdateRule):
             and self.enabled
             and not self.has_update_hooks
         )
+
+
+def default_hyperparam(rule: type[FusedRule]) -> Hyperparameter:
+    """The hyperparameters of rules of a class that no optimizer has made."""
+    owners = (c for c in rule.__mro__ if {"entry", "default_values"} & vars(c).keys())
+    return _defaults_of(next(owners, rule))
+
+
+@functools.cache
+def _defaults_of(rule: type[FusedRule]) -> Hyperparameter:
+    hyperparam = DefaultHyperparameter()
+    for name, value in _default_values(rule).items():
+        setattr(hyperparam, name, value)
+    return hyperparam
+
+
+def _default_values(rule: type[FusedRule]) -> Mapping[str, float]:
+    values = rule.default_values
+    return getattr(rule.entry, "defaults", {}) if values is None else values

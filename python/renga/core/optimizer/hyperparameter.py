@@ -50,6 +50,10 @@ class Hyperparameter:
         return values
 
 
+class DefaultHyperparameter(Hyperparameter):
+    """The parent of those of a rule that no optimizer has made."""
+
+
 class HyperparameterProxy:
     """An attribute of an optimizer or a rule that reads and sets a hyperparameter."""
 

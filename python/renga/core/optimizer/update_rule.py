@@ -13,7 +13,7 @@ import numpy
 from renga import _core
 from renga.core import backend
 from renga.core.optimizer.hooks import Hookable, call_for_param
-from renga.core.optimizer.hyperparameter import Hyperparameter
+from renga.core.optimizer.hyperparameter import DefaultHyperparameter, Hyperparameter
 from renga.core.parameter import Parameter
 from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.core.types import Array
@@ -68,7 +68,10 @@ def _is_of_another(rule: Any, optimizer: Any) -> bool:
     if not isinstance(rule, UpdateRule) or not rule.is_of_setup:
         return False
     # A rule of the user's may have no hyperparameters of an optimizer.
-    return rule.hyperparam.parent not in (None, optimizer.hyperparam)
+    parent = rule.hyperparam.parent
+    if parent is None or isinstance(parent, DefaultHyperparameter):
+        return False
+    return parent is not optimizer.hyperparam
 
 
 class RuleValues(NamedTuple):

@@ -1,5 +1,6 @@
 """Classes that programs derive from Chainer's, by their private names, and their runs."""
 
+import importlib
 import io
 import os
 import sys
@@ -353,6 +354,101 @@ def case_adam_with_an_update_of_its_own():
     return link.W, optimizer.t, norms
 
 
+RULES = {
+    "ada_delta": ("AdaDeltaRule", 2),
+    "ada_grad": ("AdaGradRule", 2),
+    "adam": ("AdamRule", 10),
+    "corrected_momentum_sgd": ("CorrectedMomentumSGDRule", 2),
+    "momentum_sgd": ("MomentumSGDRule", 2),
+    "msvag": ("MSVAGRule", 4),
+    "nesterov_ag": ("NesterovAGRule", 2),
+    "rmsprop": ("RMSpropRule", 4),
+    "rmsprop_graves": ("RMSpropGravesRule", 4),
+    "sgd": ("SGDRule", 1),
+    "smorms3": ("SMORMS3Rule", 2),
+}
+
+
+def rule_of(module):
+    (name, _) = RULES[module]
+    return getattr(importlib.import_module("chainer.optimizers." + module), name)
+
+
+def hyperparameters(hyperparam):
+    return sorted((k, float(v)) for k, v in hyperparam.get_dict().items())
+
+
+def case_default_hyperparameters():
+    modules = [importlib.import_module("chainer.optimizers." + name) for name in RULES]
+    return [hyperparameters(module._default_hyperparam) for module in modules]
+
+
+def case_rules_without_an_optimizer():
+    return [hyperparameters(rule_of(module)().hyperparam) for module in RULES]
+
+
+def case_rules_with_hyperparameters_in_order():
+    found = []
+    for module, (_, n) in RULES.items():
+        values = [k / 16 for k in range(n)]
+        found.append(hyperparameters(rule_of(module)(None, *values).hyperparam))
+    return found
+
+
+def case_rules_with_hyperparameters_by_name():
+    rule = optimizers.momentum_sgd.MomentumSGDRule
+    parent = optimizers.MomentumSGD(0.5).hyperparam
+    rules = rule(lr=0.25), rule(parent, momentum=0.75), rule(parent, None, 0.125)
+    return [hyperparameters(rule.hyperparam) for rule in rules]
+
+
+def case_rules_of_parameters():
+    link = L.Linear(4, 2, initialW=np.ones((2, 4), "f"))
+    link.W.update_rule = optimizers.momentum_sgd.MomentumSGDRule(lr=0.5)
+    link.b.update_rule = optimizers.adam.AdamRule()
+    for _ in range(2):
+        link.cleargrads()
+        F.mean((link(X) - 1) ** 2).backward()
+        for param in link.params():
+            param.update()
+    return link.W, link.b
+
+
+def case_rule_of_momentum_with_an_update_of_its_own():
+    class Rule(optimizers.momentum_sgd.MomentumSGDRule):
+        def update_core_cpu(self, param):
+            step = self.hyperparam.lr * param.grad
+            step[abs(step) < 0.05] = 0.05
+            v = self.state["v"]
+            v *= self.hyperparam.momentum
+            v -= step
+            param.array += v
+
+    class Own(optimizers.MomentumSGD):
+        def __init__(self, lr=0.1, rule=None):
+            super().__init__(lr)
+            self._rule = rule
+
+        def create_update_rule(self):
+            if self._rule == "own":
+                return Rule(self.hyperparam)
+            return optimizers.momentum_sgd.MomentumSGDRule(self.hyperparam)
+
+    def weights_of(optimizer):
+        link = L.Linear(4, 2, initialW=np.ones((2, 4), "f"))
+        optimizer.setup(link)
+        for _ in range(2):
+            optimizer.update(lambda x: F.mean(link(x) ** 2), X)
+        return link.W
+
+    class WithoutParent(optimizers.MomentumSGD):
+        def create_update_rule(self):
+            return optimizers.momentum_sgd.MomentumSGDRule()
+
+    own = [weights_of(Own(rule=name)) for name in ("own", None)]
+    return own, weights_of(WithoutParent(0.25))
+
+
 def case_rule_of_adam_with_a_step_size_of_its_own():
     class Rule(optimizers.adam.AdamRule):
         @property
@@ -486,6 +582,9 @@ def case_multiprocess_iterator_knows_whether_it_shuffles():
 
 
 EXPRESSIONS = """
+    optimizers.sgd.SGDRule(None, 1, 2)
+    optimizers.sgd.SGDRule(momentum=0.5)
+    optimizers.sgd.SGDRule(None, 0.5, lr=0.5)
     optimizers.SGD().setup(L.Linear(2, 2)).call_hooks("both")
     chainer.grad([F.sum(chainer.Variable(X))], [chainer.Variable(X)], X)
     chainer.grad([F.sum(chainer.Variable(X))], [chainer.Variable(X)], grad_inputs=X)
