@@ -143,7 +143,6 @@ def r2_score(
     total = ((true - true.mean(0)) ** 2).sum(0)
     # The mean of equal numbers is rounded, and so their total need not be 0.
     varies = (true != true[:1]).any(0) & (total != 0)
-    score = numpy.where(varies, 1 - missed / numpy.where(varies, total, 1), 0)
-    if multioutput == "uniform_average":
-        score = score.mean()
+    scores = numpy.where(varies, 1 - missed / numpy.where(varies, total, 1), 0)
+    score = scores.mean() if multioutput == "uniform_average" else scores
     return as_variable(numpy.asarray(score, dtype))
