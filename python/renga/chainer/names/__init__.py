@@ -108,9 +108,9 @@ def further_name(module: str, name: str) -> Any:
         if name in names:
             return names[name]
     if module.startswith("chainer.optimizers.") and name == "_default_hyperparam":
-        found = default_of(module)
-        if found is not None:
-            return found
+        defaults = default_of(module)
+        if defaults is not None:
+            return defaults
     if module.startswith("chainer.functions."):
         found = find_class(module, name)
         if found is not None:
