@@ -13,7 +13,7 @@ namespace renga {
 struct BackwardOptions {
   bool retain_grad = false;   // also store the gradients of intermediate variables
   bool create_graph = false;  // record the backward pass itself (double backpropagation)
-  std::optional<double> loss_scale;
+  std::optional<double> loss_scale = {};
 };
 
 // Adds to the gradient of every leaf that `outputs` depend on. The pass starts from the outputs'

@@ -30,9 +30,10 @@ Batches::Batches(Array xs, Array ts, std::int64_t size, int rank, int ranks)
   require<std::invalid_argument>(xs_.ndim() > 0 && ts_.ndim() > 0 && xs_.shape(0) == ts_.shape(0),
                                  "Batches: expected a label for each sample, got ", xs_.shape(),
                                  " and ", ts_.shape());
-  require<std::invalid_argument>(
-      ranks > 0 && 0 <= rank && rank < ranks && size > 0 && size % ranks == 0,
-      "Batches: expected a size that ", ranks, " ranks divide, got ", size);
+  require<std::invalid_argument>(0 <= rank && rank < ranks, "Batches: expected a rank below ",
+                                 ranks, ", got ", rank);
+  require<std::invalid_argument>(size > 0 && size % ranks == 0, "Batches: expected a size that ",
+                                 ranks, " ranks divide, got ", size);
   order_ = numpy_random().permutation(xs_.shape(0));
 }
 

@@ -40,4 +40,13 @@ TEST_CASE("batches beyond the last one are refused") {
   CHECK_THROWS_WITH_AS(batches[2], "Batches: expected a batch below 2, got 2", std::out_of_range);
 }
 
+TEST_CASE("batches name what is not of their ranks") {
+  const Array xs = ones({6, 1}).array(), ts = full({6}, 0, Dtype::int32);
+  CHECK_THROWS_WITH_AS(Batches(xs, ts, 2, 3, 2), "Batches: expected a rank below 2, got 3",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(Batches(xs, ts, 3, 1, 2),
+                       "Batches: expected a size that 2 ranks divide, got 3",
+                       std::invalid_argument);
+}
+
 }  // namespace renga
