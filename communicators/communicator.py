@@ -70,8 +70,14 @@ class Communicator(ArrayCommunicator):
         """The group of ranks with the same color, ordered by ``key``, then rank.
 
         None for a rank whose color is None.
+
+        Raises:
+            TypeError: if the color or the key is no integer.
+            ValueError: if it has more than 32 bits.
         """
-        native = self.native.split(color, key)
+        if color is not None:
+            color = _checked_int32("color", color)
+        native = self.native.split(color, _checked_int32("key", key))
         if native is None:
             return None
         group = type(self)(native)
@@ -414,6 +420,18 @@ class Communicator(ArrayCommunicator):
         If ``zero_fill`` is true, parameters without a gradient on any rank get zero.
         """
         packing.mean_gradients(self, model, zero_fill)
+
+
+def _checked_int32(what: str, number: int) -> int:
+    try:
+        checked = operator.index(number)
+    except TypeError:
+        raise TypeError(
+            f"split: expected {what} as an integer, got {number!r}"
+        ) from None
+    if not -(2**31) <= checked < 2**31:
+        raise ValueError(f"split: expected {what} as a 32-bit integer, got {checked}")
+    return checked
 
 
 def _pickled(obj: Any) -> Array:

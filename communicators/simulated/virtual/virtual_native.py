@@ -71,9 +71,6 @@ class VirtualNative(SimulatedRank):
         self._join(call, cost, None, lambda collective: cost.seconds)
 
     def split(self, color: int | None, key: int) -> VirtualNative | None:
-        if color is not None:
-            color = _checked_int32("split", "color", color)
-        key = _checked_int32("split", "key", key)
         cost = costs.all_to_all(self.machine, self.size, 12)  # three int32
         group = self._group
 
@@ -190,13 +187,6 @@ def _checked_tag(name: str, tag: int) -> int:
     if not 0 <= tag <= _MAX_TAG:
         raise ValueError(f"{name}: expected a tag in [0, {_MAX_TAG}], got {tag}")
     return tag
-
-
-def _checked_int32(name: str, what: str, number: int) -> int:
-    number = operator.index(number)
-    if not -(2**31) <= number < 2**31:
-        raise ValueError(f"{name}: expected {what} as a 32-bit integer, got {number}")
-    return number
 
 
 class VirtualWork:

@@ -185,8 +185,6 @@ def test_wrong_counts(ranks):
             lambda: comm.all_reduce(np.ones(2, "M8[s]")),
             lambda: comm.all_reduce(np.array([object()])),
             lambda: comm.window(3, object),
-            lambda: comm.split(0.5, 0),
-            lambda: comm.split(0, 2**40),
         ):
             with pytest.raises(Exception) as raised:
                 call()
@@ -195,6 +193,32 @@ def test_wrong_counts(ranks):
 
     results = ranks(act)
     assert results == [len(results)] * len(results)
+
+
+def test_split_takes_integers_of_32_bits(ranks):
+    least, most = -(2**31), 2**31 - 1
+
+    def act(comm):
+        for color in (least - 1, most + 1):
+            with pytest.raises(ValueError, match="split: expected color as a 32-bit"):
+                comm.split(color, 0)
+        for key in (least - 1, most + 1):
+            with pytest.raises(ValueError, match="split: expected key as a 32-bit"):
+                comm.split(0, key)
+        with pytest.raises(TypeError, match="split: expected color as an integer"):
+            comm.split(0.5, 0)
+        with pytest.raises(TypeError, match="split: expected key as an integer"):
+            comm.split(0, None)
+        first, last = comm.rank == 0, comm.rank == comm.size - 1
+        by_color = comm.split(least if first else most, 0)
+        by_key = comm.split(0, most if first else least if last else comm.rank)
+        return by_color.allgather_obj(comm.rank), by_key.allgather_obj(comm.rank)
+
+    size = len(results := ranks(act))
+    others = list(range(1, size))
+    for rank, (of_color, all_ranks) in enumerate(results):
+        assert of_color == (others if rank else [0])
+        assert all_ranks == [*others[-1:], *others[:-1], 0]
 
 
 def test_lists_are_arrays_too(ranks):

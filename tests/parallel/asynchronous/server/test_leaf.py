@@ -20,7 +20,8 @@ from tests.parallel.asynchronous.server.points import points, speeds
 
 
 def trained(comm, make, first=0):
-    """Parameters after six updates; ``first``: the first rank that computes."""
+    """Parameters and velocities after six updates; ``first``: the rank that computes
+    first."""
     model = Classifier(seed=abs(comm.rank - first))
     optimizer = make(MomentumSGD(0.1).setup(model), comm)
     if not getattr(optimizer, "is_worker", True):
@@ -30,7 +31,12 @@ def trained(comm, make, first=0):
         optimizer.update(model, x[part], t[part])
     if hasattr(optimizer, "join"):
         optimizer.join()
-    return parameters(model)
+    return {**parameters(model), **velocities(model)}
+
+
+def velocities(model):
+    params = model.namedparams()
+    return {f"{name} v": param.update_rule.state["v"] for name, param in params}
 
 
 def synchronous(ranks):

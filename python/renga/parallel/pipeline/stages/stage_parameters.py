@@ -161,7 +161,7 @@ class StageParameters:
 def _broadcast_state(param: Parameter, root: int, comm: Communicator) -> None:
     rule = param.update_rule
     values = _sent(None if rule is None else rule.get_values(), root, comm)
-    if comm.rank != root and rule is not None and values is not None:
+    if comm.rank != root and rule is not None:
         rule.set_values(values)
 
 
