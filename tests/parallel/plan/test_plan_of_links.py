@@ -142,6 +142,20 @@ def test_large_images_of_few_samples_are_shared_out():
     assert f"rows {rows}, columns {columns}" in plan.table()
     assert plan.seconds < plan.data_seconds
 
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_the_rows_of_a_plan_add_up_to_its_step(case, size):
+    """A rank computes and waits, one after the other."""
+    make, example = CASES[case]
+    # Of a slow machine: the simulator gives even what takes no time a nanosecond.
+    machine = simulated.Machine(size, node_latency=1e-3, node_bandwidth=1e5)
+    cluster = planning.Cluster(size, machine, False)
+    costs = Costs(Device(1e5, 1e5))
+    plan = planning.search(make(), example(), cluster, costs, seed=0, proposals=40)
+    assert plan.stages is None
+    total = sum(row.computed + row.waited for row in plan.rows)
+    assert total == pytest.approx(plan.seconds, rel=1e-5)
+
 
 def test_a_plan_is_for_its_model_and_number_of_ranks():
     model, x = Words(), words()

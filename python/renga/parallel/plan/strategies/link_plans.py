@@ -159,7 +159,7 @@ def _rows(space: LinkSpace, found: Found) -> list[PlanRow]:
         times, layouts = space.times(traced), space.layouts(traced.call)
         waited = times.messages.forward + times.messages.backward
         key = traced.path, f"{space.algorithm(traced)}, {layouts[0]} -> {layouts[1]}"
-        figures = times.total - waited, times.messages.bytes, waited
+        figures = times.computed, times.messages.bytes, waited
         if key in rows:
             before = rows[key]
             rows[key] = before._replace(
@@ -195,10 +195,8 @@ def _spatial_rows(traced: TracedModel, step: SpatialStep) -> list[PlanRow]:
         is_image = len(call.call.y_shape) > 2
         choice = f"rows {step.grid[0]}, columns {step.grid[1]}"
         choice = choice if is_image else "replicated"
-        computed = times.total - waited
-        rows.append(
-            PlanRow(call.path, choice, computed, times.messages.bytes, waited, "")
-        )
+        sent = times.messages.bytes
+        rows.append(PlanRow(call.path, choice, times.computed, sent, waited, ""))
     return rows
 
 
