@@ -5,7 +5,7 @@ import pytest
 from renga import planning
 from renga.parallel.plan.configuration import data_parallel, random_configuration
 from renga.parallel.plan.simulation import Simulation
-from renga.planning.networks import NETWORKS, alexnet, resnet, rnn_language_model
+from renga.planning.networks import NETWORKS, alexnet, nmt, resnet, rnn_language_model
 
 CLUSTER = "2 nodes × 4 ranks, 56 Gbit/s, 2 µs, in nodes: 20 GB/s, 2 µs"
 
@@ -38,6 +38,23 @@ def test_a_language_model_counts_shared_parameters_once():
     assert graph.parameters == 10 * 8 + 2 * lstm + (8 + 1) * 10
     # A group of each word, embedding, layer and loss; those of a layer are one group.
     assert len(graph.groups()) == 3 + 1 + 2 + 1 + 3
+
+
+def test_a_translator_attends_to_the_last_layer_of_the_encoder():
+    graph = nmt(steps=3, layers=2, size=8, words=10)
+    lstm = 4 * 8 * (8 + 8) + 4 * 8
+    combined = (2 * 8 + 1) * 8 + (8 + 1) * 10
+    assert graph.parameters == 2 * (10 * 8 + 2 * lstm) + combined
+    names = [op.name for op in graph.operations]
+    read = {op.name: [names[x.producer] for x in op.inputs] for op in graph.operations}
+    assert read["memory"] == [f"encoder lstm 1 step {t}" for t in range(3)]
+    for t in range(3):
+        query = f"decoder lstm 1 step {t}"
+        assert read[f"attention {t}"] == [query, "memory"]
+        assert read[f"concat {t}"] == [query, f"attention {t}"]
+    below = [f"decoder lstm {layer} step 0" for layer in (0, 1)]
+    assert read[below[1]] == [below[0], "encoder lstm 1 step 2"]
+    assert read[below[0]] == ["decoder embedding 0", "encoder lstm 0 step 2"]
 
 
 @pytest.mark.parametrize("name", NETWORKS)
