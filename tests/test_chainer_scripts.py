@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from renga.launch import mpiexec_command, mpiexec_environment
+from tests.scripts import run_script
 
 FOLDER = pathlib.Path(__file__).parent / "chainer_scripts"
 SCRIPTS = {path.stem: path for path in FOLDER.glob("*/*.py")}
@@ -42,16 +43,23 @@ EXPECTED = {
 RANKS = {"dual_parallel": 4, "seq2seq": 2}
 
 
-def command(name):
-    """What runs a script, and its environment."""
-    run = [sys.executable, "-m", "renga.chainer", SCRIPTS[name]]
+def run(name, folder):
+    """What a script prints, and how it ends."""
     if name not in RANKS:
-        return run, None
+        imports = ("renga.chainer",)
+        return run_script(SCRIPTS[name], cwd=folder, runner="chainer", imports=imports)
     pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
     if "OMPI_COMM_WORLD_RANK" in os.environ:
         pytest.skip("starts mpiexec")
     n = RANKS[name]
-    return [*mpiexec_command(n), *run], mpiexec_environment(n)
+    return subprocess.run(
+        [*mpiexec_command(n), sys.executable, "-m", "renga.chainer", SCRIPTS[name]],
+        cwd=folder,
+        env=mpiexec_environment(n),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
 
 
 def test_every_script_is_known():
@@ -61,14 +69,6 @@ def test_every_script_is_known():
 @pytest.mark.parametrize("name", EXPECTED)
 def test_script(name, tmp_path):
     pytest.importorskip("sklearn")
-    run, environment = command(name)
-    done = subprocess.run(
-        run,
-        cwd=tmp_path,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
+    done = run(name, tmp_path)
     assert done.returncode == 0, done.stderr
     assert EXPECTED[name](done.stdout.splitlines()[-1]), done.stdout

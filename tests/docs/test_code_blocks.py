@@ -13,6 +13,7 @@ import pytest
 from renga.launch import mpiexec_command, mpiexec_environment
 from tests.docs.block_setups import FRAGMENTS, SETUPS
 from tests.docs.run_page import blocks
+from tests.scripts import run_script
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -37,19 +38,19 @@ def test_page(page, tmp_path):
     ranks, setup = SETUPS.get(page.name, (1, ""))
     (tmp_path / "setup.txt").write_text(setup)
     run_page = Path(__file__).with_name("run_page.py")
-    command = [sys.executable, run_page, page, tmp_path / "setup.txt"]
-    environment = dict(os.environ)
-    if ranks > 1:
-        command = [*mpiexec_command(ranks), *command]
-        environment = mpiexec_environment(ranks)
-    done = subprocess.run(
-        list(map(str, command)),
-        cwd=tmp_path,
-        env={**environment, "MPLBACKEND": "agg", "PYTHONPATH": _path()},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
+    arguments = [run_page, page, tmp_path / "setup.txt"]
+    variables = {"MPLBACKEND": "agg", "PYTHONPATH": _path()}
+    if ranks == 1:
+        done = run_script(*arguments, cwd=tmp_path, env=variables)
+    else:
+        done = subprocess.run(
+            [*mpiexec_command(ranks), sys.executable, *map(str, arguments)],
+            cwd=tmp_path,
+            env={**mpiexec_environment(ranks), **variables},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
 
 

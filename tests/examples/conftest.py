@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Callable
 
 import pytest
+
+from tests.scripts import run_script
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -21,19 +20,14 @@ def run_offline(tmp_path: Path) -> Callable[..., SimpleNamespace]:
 
     def run(script: str, *options: object) -> SimpleNamespace:
         pytest.importorskip("sklearn")
-        command = [sys.executable, EXAMPLES / script, "--out", tmp_path, *options]
+        options = "--out", tmp_path, *options
         # No server listens at this port, so no download begins.
         nowhere = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
-        env = {**os.environ, **nowhere, "CHAINER_DATASET_ROOT": str(tmp_path)}
-        env["OMP_NUM_THREADS"] = "1"
-        done = subprocess.run(
-            list(map(str, command)),
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
+        env = {**nowhere, "CHAINER_DATASET_ROOT": str(tmp_path)}
+        imports = "renga", "matplotlib.pyplot"
+        path = EXAMPLES / script
+        done = run_script(path, *options, cwd=Path.cwd(), env=env, imports=imports)
+        assert done.returncode == 0, done.stderr
         log = tmp_path / "log"
         return SimpleNamespace(
             lines=done.stdout.splitlines(),
