@@ -1,37 +1,30 @@
-"""Runs scripts in forks of a process that has imported renga, which takes longest.
-
-    python scripts.py chainer|python MODULE...
-
-reads requests, a line of JSON each, and runs each in a process of its own, as
-``python -m renga.chainer SCRIPT`` or ``python SCRIPT`` would.
-"""
+"""Runs scripts as processes of their own, which need not import renga anew."""
 
 from __future__ import annotations
 
 import functools
-import importlib
 import json
 import os
-import runpy
 import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 
 @functools.cache
-def _server(*arguments: str) -> subprocess.Popen[str]:
+def _server() -> subprocess.Popen[str]:
     """One for each process of pytest; it ends with that one."""
-    path = os.pathsep.join(filter(None, sys.path))
+    path = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
+    variables = {"OMP_NUM_THREADS": "1", "MPLBACKEND": "agg", "PYTHONPATH": path}
     return subprocess.Popen(
-        [sys.executable, __file__, *arguments],
+        [sys.executable, Path(__file__).with_name("script_server.py")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path},
+        env={**os.environ, **variables},
         start_new_session=True,
     )
 
@@ -40,29 +33,26 @@ def run_script(
     script: Path,
     *options: object,
     cwd: Path,
-    env: Mapping[str, str] | None = None,
-    runner: str = "python",
-    imports: tuple[str, ...] = ("renga",),
+    env: Mapping[str, str] = os.environ,
+    chainer: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """What a script prints and how it ends.
+    """What a script prints and how it ends, on one thread.
 
     Args:
         options: of the script.
         cwd: the current folder.
-        env: variables of the environment beside those of this process.
-        runner: ``python``, or ``chainer`` for scripts that import chainer.
-        imports: modules that are imported before. They have no threads.
+        env: the environment.
+        chainer: whether it runs as by ``python -m renga.chainer``.
     """
     command = [str(script), *map(str, options)]
-    server = _server(runner, *imports)
+    server = _server()
     assert server.stdin is not None and server.stdout is not None
     with tempfile.TemporaryDirectory() as folder:
         streams = [os.path.join(folder, name) for name in ("stdout", "stderr")]
-        request = dict(command=command, cwd=str(cwd), env=dict(env or {}))
-        print(
-            json.dumps({**request, "streams": streams}), file=server.stdin, flush=True
-        )
+        request = {"command": command, "cwd": str(cwd), "env": dict(env)}
+        request |= {"chainer": chainer, "streams": streams}
         try:
+            print(json.dumps(request), file=server.stdin, flush=True)
             status = int(server.stdout.readline())
         except BaseException:  # the test is out of time
             os.killpg(server.pid, signal.SIGKILL)
@@ -72,35 +62,11 @@ def run_script(
     return subprocess.CompletedProcess(command, status, *texts)
 
 
-def _next_request() -> dict[str, Any]:
-    """The request of this process, which is a fork for it alone."""
-    for line in sys.stdin:
-        child = os.fork()
-        if child == 0:
-            return json.loads(line)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        print(status, flush=True)
-    sys.exit()
-
-
-def main(runner: str, modules: list[str]) -> None:
-    for name in modules:
-        importlib.import_module(name)
-    request = _next_request()
-    sys.stdin = open(os.devnull)
-    os.dup2(sys.stdin.fileno(), 0)
-    for stream, name in enumerate(request["streams"], start=1):
-        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
-    os.environ.update(request["env"])
-    os.chdir(request["cwd"])
-    script, *options = request["command"]
-    if runner == "chainer":
-        sys.argv = ["renga.chainer", script, *options]
-        importlib.import_module("renga.chainer.__main__").main()
-    else:
-        sys.argv[:], sys.path[0] = [script, *options], os.path.dirname(script)
-        runpy.run_path(script, run_name="__main__")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+def run_program(
+    code: str, *options: object, env: Mapping[str, str] = os.environ
+) -> subprocess.CompletedProcess[str]:
+    """The same for a text, which may be indented."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "program.py"
+        script.write_text(textwrap.dedent(code), "utf-8")
+        return run_script(script, *options, cwd=Path.cwd(), env=env)

@@ -46,8 +46,7 @@ RANKS = {"dual_parallel": 4, "seq2seq": 2}
 def run(name, folder):
     """What a script prints, and how it ends."""
     if name not in RANKS:
-        imports = ("renga.chainer",)
-        return run_script(SCRIPTS[name], cwd=folder, runner="chainer", imports=imports)
+        return run_script(SCRIPTS[name], cwd=folder, chainer=True)
     pytest.importorskip("renga._communicators_mpi", exc_type=ImportError)
     if "OMPI_COMM_WORLD_RANK" in os.environ:
         pytest.skip("starts mpiexec")

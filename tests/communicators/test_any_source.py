@@ -60,6 +60,13 @@ def test_a_tag_or_a_source_selects(several_ranks):
         # Without a tag, any tag is received, as in ChainerMN.
         other = comm.recv_obj(left, status=status)
         assert (status.source, status.tag) == (left, 5)
+        # It is 0 where none is sent.
+        comm.send_obj("third", right)
+        comm.recv_obj(left, status=status)
+        assert status.tag == 0
+        comm.send(np.ones(1), right)
+        comm.recv(left, ANY_TAG, status=status)
+        assert status.tag == 0
         comm.barrier()
         return selected, other
 

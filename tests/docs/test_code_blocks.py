@@ -41,7 +41,8 @@ def test_page(page, tmp_path):
     arguments = [run_page, page, tmp_path / "setup.txt"]
     variables = {"MPLBACKEND": "agg", "PYTHONPATH": _path()}
     if ranks == 1:
-        done = run_script(*arguments, cwd=tmp_path, env=variables)
+        env = {**os.environ, **variables}
+        done = run_script(*arguments, cwd=tmp_path, env=env)
     else:
         done = subprocess.run(
             [*mpiexec_command(ranks), sys.executable, *map(str, arguments)],

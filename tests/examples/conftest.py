@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Callable
@@ -23,10 +24,8 @@ def run_offline(tmp_path: Path) -> Callable[..., SimpleNamespace]:
         options = "--out", tmp_path, *options
         # No server listens at this port, so no download begins.
         nowhere = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
-        env = {**nowhere, "CHAINER_DATASET_ROOT": str(tmp_path)}
-        imports = "renga", "matplotlib.pyplot"
-        path = EXAMPLES / script
-        done = run_script(path, *options, cwd=Path.cwd(), env=env, imports=imports)
+        env = {**os.environ, **nowhere, "CHAINER_DATASET_ROOT": str(tmp_path)}
+        done = run_script(EXAMPLES / script, *options, cwd=Path.cwd(), env=env)
         assert done.returncode == 0, done.stderr
         log = tmp_path / "log"
         return SimpleNamespace(

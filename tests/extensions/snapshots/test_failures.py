@@ -6,9 +6,7 @@ import os
 import resource
 import signal
 import subprocess
-import sys
 import tempfile
-import textwrap
 
 import numpy
 import pytest
@@ -18,6 +16,7 @@ from renga.extensions.snapshots import snapshot_writers
 from renga.serializer import Deserializer
 from renga.training import Extension
 from tests.extensions.snapshots.saved_weights import trainer_in
+from tests.scripts import run_program
 
 
 class Growing(Extension):
@@ -113,8 +112,7 @@ KILLED = """
 
 
 def test_a_kill_during_a_snapshot_keeps_the_previous_one(tmp_path):
-    program = textwrap.dedent(KILLED.format(out=str(tmp_path)))
-    done = subprocess.run([sys.executable, "-c", program])
+    done = run_program(KILLED.format(out=str(tmp_path)))
     assert done.returncode == -signal.SIGKILL
     resumed = trainer_in(tmp_path, extensions.snapshot(filename="w", autoload=True))
     serializers.load_npz(tmp_path / "w", resumed)

@@ -3,16 +3,29 @@
 import os
 import subprocess
 import sys
-import textwrap
 
 import pytest
 
+from tests.scripts import run_program
 
-def run(code, *arguments, **options):
+
+def run(code):
     """The output of Python code in a process of its own."""
-    command = [sys.executable, *arguments, *(() if code is None else ("-c", code))]
+    done = run_program(code)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def run_module(*arguments, folder):
+    """The output of ``python -m renga.chainer``."""
+    path = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, **options
+        [sys.executable, "-m", "renga.chainer", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
@@ -42,7 +55,7 @@ def test_modules_are_the_same():
         assert not chainerx.is_available()
         assert renga.functions.__spec__.name == renga.functions.__name__
     """
-    run(textwrap.dedent(code))
+    run(code)
 
 
 def test_private_modules():
@@ -75,7 +88,7 @@ def test_private_modules():
         except ImportError:
             print("none")
     """
-    assert run(textwrap.dedent(code)) == ["none"]
+    assert run(code) == ["none"]
 
 
 def test_names_that_chainers_modules_import():
@@ -98,7 +111,7 @@ def test_names_that_chainers_modules_import():
         assert not chainer.is_arrays_compatible([1.0])
         assert {"connection", "rnn"} <= set(dir(chainer.links))
     """
-    run(textwrap.dedent(code))
+    run(code)
 
 
 def test_pickles_of_chainer_can_be_read():
@@ -110,7 +123,7 @@ def test_pickles_of_chainer_can_be_read():
         import renga
         assert pickle.loads({text.encode()!r}) is renga.links.Linear
     """
-    run(textwrap.dedent(code))
+    run(code)
 
 
 def test_renga_s_own_pickles_and_copies_with_the_alias():
@@ -138,7 +151,7 @@ def test_renga_s_own_pickles_and_copies_with_the_alias():
         for one, other in zip(m.params(), model.params()):
             numpy.testing.assert_array_equal(one.array, other.array)
     """
-    run(textwrap.dedent(code))
+    run(code)
 
 
 def test_hooks_of_a_script_see_functions_with_chainers_classes():
@@ -193,7 +206,7 @@ def test_hooks_of_a_script_see_functions_with_chainers_classes():
         assert names == hook.backward[::-1], (names, hook.backward)
         print(*hook.forward)
     """
-    names = run(textwrap.dedent(code))
+    names = run(code)
     assert (
         names
         == (
@@ -213,7 +226,7 @@ def test_the_alias_precedes_an_installed_chainer():
         except RuntimeError as error:
             print(error)
     """
-    assert "['chainer']" in run(textwrap.dedent(code))
+    assert "['chainer']" in run(code)
 
 
 SCRIPT = """
@@ -261,17 +274,7 @@ if __name__ == "__main__":
 )
 def test_scripts_run_and_so_do_their_children(tmp_path, method, main):
     (tmp_path / "script.py").write_text(SCRIPT)
-    path = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
-    output = run(
-        None,
-        "-m",
-        "renga.chainer",
-        "script.py",
-        "--method",
-        method,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": path},
-    )
+    output = run_module("script.py", "--method", method, folder=tmp_path)
     assert output == ["7.8.1", main, main, "script.py", "True"]
 
 
@@ -281,9 +284,7 @@ def test_scripts_find_their_own_file(tmp_path):
         "import os, inspect\nos.chdir('/')\n"
         "print(__file__, inspect.currentframe().f_code.co_filename)\n"
     )
-    path = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
-    env = {**os.environ, "PYTHONPATH": path}
-    output = run(None, "-m", "renga.chainer", "script.py", cwd=tmp_path, env=env)
+    output = run_module("script.py", folder=tmp_path)
     assert output == [str(script)] * 2
 
 
@@ -291,9 +292,7 @@ def test_scripts_have_their_own_future_statements(tmp_path):
     (tmp_path / "script.py").write_text(
         "def f(x: int): pass\nprint(f.__annotations__['x'] is int)\n"
     )
-    path = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
-    env = {**os.environ, "PYTHONPATH": path}
-    output = run(None, "-m", "renga.chainer", "script.py", cwd=tmp_path, env=env)
+    output = run_module("script.py", folder=tmp_path)
     assert output == ["True"]
 
 
@@ -332,4 +331,4 @@ def test_copies_and_pickles_of_variables_begin_graphs_of_their_own():
         kept.note = "own"
         assert pickled(kept).note == "own"
     """
-    run(textwrap.dedent(code))
+    run(code)

@@ -1,15 +1,15 @@
 """Chainer's variables of the environment."""
 
 import os
-import subprocess
-import sys
 
 import pytest
+
+from tests.scripts import run_program
 
 
 def run(**variables):
     """What a program with the alias prints of the configuration."""
-    code = """if True:
+    code = """
         import renga.chainer
         renga.chainer.install()
         import chainer
@@ -19,13 +19,7 @@ def run(**variables):
         print(chainer.get_dtype(), chainer.links.Linear(2, 2).W.dtype)
     """
     others = {k: v for k, v in os.environ.items() if not k.startswith("CHAINER_")}
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**others, **variables},
-    )
+    return run_program(code, env={**others, **variables})
 
 
 DEFAULTS = "False True False False auto never float32 float32"

@@ -1,9 +1,5 @@
 """Classes of functions, as programs subclass them and read their attributes."""
 
-import subprocess
-import sys
-import textwrap
-
 import numpy as np
 import pytest
 
@@ -11,6 +7,7 @@ import renga
 import renga.functions as F
 from renga.chainer.function_classes import find_class
 from renga.utils import conv
+from tests.scripts import run_program
 
 
 def class_of(path):
@@ -160,9 +157,7 @@ def test_hooks_read_windows():
             except ValueError as error:
                 print("refused")
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True
-    )
+    done = run_program(code)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "Convolution2DFunction 2 1 1 2",

@@ -2,8 +2,6 @@
 
 import io
 import os
-import subprocess
-import sys
 import textwrap
 
 import numpy as np
@@ -12,6 +10,7 @@ import pytest
 import renga
 import renga.functions as F
 import renga.links as L
+from tests.scripts import run_program
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -429,10 +428,5 @@ def test_regions_of_images_may_be_an_input():
 def run_with_alias(code):
     """What a program prints that knows renga by Chainer's names."""
     code = "import renga.chainer\nrenga.chainer.install()\n" + textwrap.dedent(code)
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = run_program(code)
     return done.stdout, done.stderr

@@ -1,10 +1,7 @@
 """The package ``chainer`` under the alias: renga's attributes, Chainer's version."""
 
-import os
 import pickle
 import re
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
@@ -14,18 +11,13 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga.chainer.missing_packages import MODULES
+from tests.scripts import run_program
 
 
 def run(code, *arguments):
     """The output of a program with the alias."""
     code = "import renga.chainer\nrenga.chainer.install()\n" + textwrap.dedent(code)
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    done = run_program(code, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -179,12 +171,7 @@ def test_missing_packages_are_named(module, explained):
         sys.modules.update(dict.fromkeys(["six", "google"]))
         import {module}
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = run_program(code)
     assert done.returncode == 1 and "ModuleNotFoundError" in done.stderr
     assert module in done.stderr
     assert ("pip install 'renga[chainer]'" in done.stderr) == explained

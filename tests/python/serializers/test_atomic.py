@@ -5,14 +5,12 @@ import errno
 import os
 import signal
 import stat
-import subprocess
-import sys
-import textwrap
 
 import pytest
 
 from renga.serializers import atomic
 from renga.serializers.atomic import atomic_write
+from tests.scripts import run_program
 
 
 def test_writes_bytes_and_text(tmp_path):
@@ -60,7 +58,7 @@ def test_full_disk_leaves_the_old_file(tmp_path):
         except OSError:
             raise SystemExit(7)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)])
+    done = run_program(program)
     assert done.returncode == 7
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["f"]
@@ -77,7 +75,7 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path):
             file.flush()
             os.kill(os.getpid(), signal.SIGKILL)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)])
+    done = run_program(program)
     assert done.returncode == -signal.SIGKILL
     assert path.read_bytes() == b"old"
     with atomic_write(path) as file:

@@ -1,9 +1,6 @@
 """Both file formats return the saved values exactly."""
 
 import os
-import subprocess
-import sys
-import textwrap
 
 import numpy
 import pytest
@@ -12,6 +9,7 @@ from hypothesis.extra import numpy as hnp
 
 from renga import serializers
 from renga.backends import cuda
+from tests.scripts import run_program
 
 FORMATS = {
     "npz": (serializers.save_npz, serializers.load_npz),
@@ -213,7 +211,7 @@ def test_full_disk_leaves_the_old_file(tmp_path, save):
         except OSError:
             raise SystemExit(7)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)])
+    done = run_program(program)
     assert done.returncode == 7
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["f"]
