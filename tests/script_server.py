@@ -11,6 +11,8 @@ import runpy
 import sys
 
 import renga.chainer.__main__
+import renga.distributed
+import renga.testing  # noqa: F401
 
 with contextlib.suppress(ImportError):
     importlib.import_module("matplotlib.pyplot")

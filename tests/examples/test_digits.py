@@ -38,10 +38,10 @@ def test_the_readme_shows_these_lines():
         assert line in readme
 
 
-def train(script: str, ranks: int, out: Path) -> Path:
+def train(script: str, ranks: int, out: Path, *options: str) -> Path:
     start = mpiexec_command(ranks) if ranks > 1 else []
     command = [*start, sys.executable, str(EXAMPLES / script)]
-    command += ["--batchsize", str(48 // ranks), "--epoch", "1", "--out", str(out)]
+    command += ["--epoch", "1", "--out", str(out), *options]
     env = mpiexec_environment(ranks) | {"OMP_NUM_THREADS": "1"}
     subprocess.run(command, env=env, stdin=subprocess.DEVNULL, check=True)
     return out
@@ -52,8 +52,14 @@ def test_ranks_train_as_one_process_does(tmp_path):
     one = train(SERIAL, 1, tmp_path / "one")
     assert json.loads((one / "log").read_text())[0]["iteration"] == 30
     assert {p.name for p in one.iterdir()} >= {"loss.png", "accuracy.png"}
-    many = train(PARALLEL, 3, tmp_path / "many")
-    with numpy.load(one / "model.npz") as a, numpy.load(many / "model.npz") as b:
-        assert set(a) == set(b)
-        for name in a:
-            numpy.testing.assert_allclose(a[name], b[name], rtol=0, atol=1e-5)
+    in_parts = "train_digits_model_parallel.py"
+    for script, ranks, *options in (
+        (PARALLEL, 3, "--batchsize", str(48 // 3)),
+        (in_parts, 2, "--strategy", "channel"),
+        (in_parts, 3, "--strategy", "spatial"),
+    ):
+        many = train(script, ranks, tmp_path / options[-1], *options)
+        with numpy.load(one / "model.npz") as a, numpy.load(many / "model.npz") as b:
+            assert set(a) == set(b)
+            for name in a:
+                numpy.testing.assert_allclose(a[name], b[name], rtol=0, atol=1e-5)

@@ -54,17 +54,13 @@ def losses_of(model, strategy, out):
     return json.loads(printed.splitlines()[-1])["losses"]
 
 
-# The notebook of VGG has every strategy.
-@pytest.mark.parametrize(
-    "model, strategies",
-    [("vgg", ["spatial"]), ("dcgan", ["data", "channel", "spatial"])],
-)
-def test_strategies_begin_with_the_loss_of_one_process(model, strategies, tmp_path):
+# The notebooks have every strategy.
+@pytest.mark.parametrize("model", ["vgg", "dcgan"])
+def test_a_strategy_begins_with_the_loss_of_one_process(model, tmp_path):
     alone = losses_of(model, "alone", tmp_path)
-    for strategy in strategies:
-        losses = losses_of(model, strategy, tmp_path)
-        numpy.testing.assert_allclose(losses[0], alone[0], rtol=1e-4)
-        assert numpy.isfinite(losses).all()
+    losses = losses_of(model, "spatial", tmp_path)
+    numpy.testing.assert_allclose(losses[0], alone[0], rtol=1e-4)
+    assert numpy.isfinite(losses).all()
 
 
 def vgg_losses(comm, serial, strategy, images, labels):
@@ -96,19 +92,6 @@ def test_vgg_in_parts_is_vgg(strategy, monkeypatch):
     expected = vgg_losses(None, copy.deepcopy(serial), None, *args)
     for found in local.run(vgg_losses, serial, strategy, *args, ranks=2):
         numpy.testing.assert_allclose(found, expected, rtol=1e-9)
-
-
-def test_digits_in_parts_train_as_on_one_process(tmp_path):
-    run("01_digits/train_digits.py", 1, "--epoch", 1, "--out", tmp_path / "one")
-    for strategy, ranks in (("channel", 2), ("spatial", 3)):
-        out = tmp_path / strategy
-        script = "01_digits/train_digits_model_parallel.py"
-        run(script, ranks, "--strategy", strategy, "--epoch", 1, "--out", out)
-        with numpy.load(tmp_path / "one/model.npz") as a:
-            with numpy.load(out / "model.npz") as b:
-                assert set(a) == set(b)
-                for name in a:
-                    numpy.testing.assert_allclose(a[name], b[name], rtol=0, atol=1e-5)
 
 
 def test_a_planned_network_trains_as_on_one_process(tmp_path):
