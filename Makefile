@@ -43,7 +43,9 @@ include .ci/environment
 demo: renga
 	$(BIN)/python examples/demo.py
 
-# With MALLOC_PERTURB_, memory that is freed is overwritten, so that a test fails which reads it.
+# With MALLOC_PERTURB_, memory that is freed is overwritten, so that a test fails which reads it. Ranks
+# that wait in MPI yield their cores to other tests, of which Open MPI does not know.
+test check: export OMPI_MCA_mpi_yield_when_idle := 1
 test: TESTS := ON
 test: STANDIN := ON
 test: EXTRAS := test,lint
