@@ -142,6 +142,7 @@ def test_large_images_of_few_samples_are_shared_out():
     assert f"rows {rows}, columns {columns}" in plan.table()
     assert plan.seconds < plan.data_seconds
 
+
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_the_rows_of_a_plan_add_up_to_its_step(case, size):

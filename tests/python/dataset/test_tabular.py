@@ -1,5 +1,7 @@
 """Tables against lists of rows."""
 
+import itertools
+
 import numpy
 import pytest
 from hypothesis import given, strategies as st
@@ -129,6 +131,19 @@ def test_tables_joined_by_rows(chosen):
     assert [tuple(r) for r in zip(*both.slice[chosen].fetch())] == want
     numpy.testing.assert_array_equal(both.fetch(), numpy.tile(TABLE.T, 2))
     assert rows(both.slice[3:7]) == expected([3, 4, 0, 1])
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, -1, -2, -3])
+def test_slices_of_concatenated_tables(step):
+    """Of one, two and three rows."""
+    table = Table()
+    whole = table.slice[:1].concat(table.slice[:2], table.slice[:3])
+    order = [0, 0, 1, 0, 1, 2]
+    ends = [None, *range(len(order) + 1)]
+    for start, stop in itertools.product(ends, ends):
+        chosen = slice(start, stop, step)
+        found = [tuple(row) for row in zip(*whole.slice[chosen].fetch())]
+        assert found == expected(order[chosen]), chosen
 
 
 def test_tables_joined_by_columns():
