@@ -5,10 +5,12 @@ import os
 import pickle
 import threading
 import time
+from concurrent.futures import Future
 
 import pytest
 
 from renga.iterators import MultithreadIterator
+from renga.iterators.multithread_iterator import ReadAheadIterator
 
 
 class Recorder:
@@ -124,3 +126,25 @@ def test_a_forked_process_reads_by_its_own_threads():
     assert os.waitpid(child, 0)[1] == 0
     assert next(iterator) == [3, 4, 5]
     iterator.finalize()
+
+
+class Recorded(ReadAheadIterator):
+    """Reads at once, and keeps the indices that it has read."""
+
+    _order_key = "_order"
+    read = ()
+
+    def _submit(self, indices):
+        self.read += tuple(indices)
+        done = [Future() for _ in indices]
+        for future, index in zip(done, indices):
+            future.set_result(self.dataset[index])
+        return done
+
+
+@pytest.mark.parametrize("n_prefetch", [-1, 0, 1, 2])
+def test_as_many_batches_are_read_ahead_as_asked_for(n_prefetch):
+    iterator = Recorded(range(12), 2, True, False, None, n_prefetch)
+    for step in range(1, 4):
+        assert next(iterator) == [2 * step - 2, 2 * step - 1]
+        assert iterator.read == tuple(range(2 * (step + max(n_prefetch, 0))))
