@@ -181,11 +181,14 @@ def require_own_graph(caller: str) -> None:
         handler.require_own_graph(caller)
 
 
-def require_unchainable() -> None:
-    """Raises RuntimeError where the graph has what the program has not written."""
+def prepare_unchain(x: Variable, is_backward: bool) -> None:
+    """Tells the handler that a variable's creator, or the graph before it, is removed.
+
+    The handler may refuse that, and removes parts of the graph that others have.
+    """
     handler = inner_handler()
-    if hasattr(handler, "require_unchainable"):
-        handler.require_unchainable()
+    if hasattr(handler, "prepare_unchain"):
+        handler.prepare_unchain(x, is_backward)
 
 
 def reads_elements(function: Function) -> Function:

@@ -15,7 +15,7 @@ import numpy
 from renga import _core
 from renga.backends import cuda
 from renga.core import backend
-from renga.core.around_call import require_own_graph, require_unchainable
+from renga.core.around_call import prepare_unchain, require_own_graph
 from renga.core.types import Array, ArrayLike, Operand
 
 Variable = _core.Variable
@@ -183,6 +183,7 @@ class _Backward:
         return self._method.__get__(var, owner)
 
 
+_unchain = vars(_core.Variable)["unchain"]
 _unchain_backward = vars(_core.Variable)["unchain_backward"]
 
 
@@ -218,9 +219,14 @@ class _VariableMethods:
         """Sets the function node that computed it."""
         self.creator_node = fnode
 
+    def unchain(self) -> None:
+        """Removes the creator."""
+        prepare_unchain(self, is_backward=False)
+        _unchain(self)
+
     def unchain_backward(self) -> None:
         """Removes the whole graph before this variable."""
-        require_unchainable()
+        prepare_unchain(self, is_backward=True)
         _unchain_backward(self)
 
     def __bool__(self) -> bool:

@@ -186,6 +186,20 @@ class CutOff(Row):
             return F.tanh(self.call(self.b, h))
 
 
+class CutOffBranch(Row):
+    """``unchain_backward`` of a branch cuts off what another one uses, too."""
+
+    name = "branch cut off by unchain_backward"
+
+    class Mixin:
+        def middle(self, h):
+            one = F.tanh(self.call(self.a, h))
+            two = F.tanh(self.call(self.b, one))
+            other = F.tanh(self.call(self.b, h))
+            two.unchain_backward()
+            return one + two + other
+
+
 class Normalized(Row):
     """A link hook divides a weight by its largest singular value."""
 

@@ -48,12 +48,12 @@ class OwnReads:
         call.operands = [self._read(x) for x in call.operands]
         call.run()
 
-    def require_unchainable(self) -> None:
+    def prepare_unchain(self, x: Variable, is_backward: bool) -> None:
         """Raises RuntimeError if a graph has variables in the place of parameters.
 
         They would be cut off from the parameters, elsewhere in the graph, too.
         """
-        if self._replaced:
+        if is_backward and self._replaced:
             raise RuntimeError(
                 "unchain_backward: expected a graph that begins with parameters, got "
                 "that of a model whose ranks add up gradients in it: use unchain(), or "

@@ -28,6 +28,7 @@ from renga.parallel.pipeline.stages.messages import (
     StageMessages,
 )
 from renga.parallel.pipeline.stages.tracing import Tracing
+from renga.parallel.pipeline.stages.whole_graph import WholeGraph
 from renga.utils.containers import leaves
 
 # Results without elements, by the number of the call, its name and its inputs' kinds.
@@ -78,6 +79,7 @@ class StageRun:
         # The variables are kept with the transfers, so that ids are not reused.
         self._received: dict[int, tuple[Variable, _Transfer]] = {}
         self._values: deque[_Transfer] = deque()  # received before a recomputation
+        self._graph = WholeGraph()
         self._is_sending = True
         self._python_calls = 0
         self._open_calls = 0
@@ -113,6 +115,7 @@ class StageRun:
         self._is_sending = False
         values = deque(transfer for _, transfer in self._received.values())
         self._sent, self._received, self._values = {}, {}, values
+        self._graph = WholeGraph()
         states = tuple([x for x, _ in self._recomputation.states.inputs(set())])
         with self._placing(self._recomputation.function):
             self.result, _ = self._recomputation.again(self._inputs, states)
@@ -229,6 +232,8 @@ class StageRun:
         if target >= 0:
             for y in call.results:
                 y.stage = target
+            if target != self.stage:
+                self._graph.note(call.results, call.operands)
 
     def _shapes_of(self, number: int, call: FunctionCall) -> Any:
         """The result without elements. A run on other elements determines its shapes.
@@ -270,6 +275,14 @@ class StageRun:
                 f"of {self._messages.stages} stages, each of which has a part of it; "
                 "gradients inside of a loss need a single process or data parallelism"
             )
+
+    def prepare_unchain(self, x: Variable, is_backward: bool) -> None:
+        """Removes the parts of a graph that the core does not know of."""
+        if is_backward:
+            received = [(x, value.x) for x, value in self._received.values()]
+            self._graph.unchain_backward(x, received)
+        else:
+            self._graph.unchain(x)
 
     def _here(self, x: Variable) -> Variable:
         if x.stage < 0:
