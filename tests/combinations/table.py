@@ -115,9 +115,8 @@ REFUSED = [
     Exceptional(
         ("number that the model keeps of an activation",),
         (
-            *("channel", "channel, images", "spatial*", "sequence*"),
-            *("plan by samples*", "grid, data and channel", "grid, data and spatial"),
-            "grid, sharded states and channel",
+            *("spatial*", "sequence*", "plan by samples*"),
+            "grid, data and spatial",
         ),
         "Model.squares: expected it to be read within the model",
     ),

@@ -371,13 +371,13 @@ class Pixels(Row):
 
     def build(self, model):
         with model.init_scope():
-            model.scale = L.Scale(2, Images.inputs[1:], bias_term=True)
-        for i, (_, param) in enumerate(sorted(model.scale.namedparams())):
+            model.factors = L.Scale(2, Images.inputs[1:], bias_term=True)
+        for i, (_, param) in enumerate(sorted(model.factors.namedparams())):
             Drawn(50 + i)(param.array)
 
     class Mixin:
         def middle(self, h):
-            return super().middle(self.scale(h))
+            return super().middle(self.factors(h))
 
 
 class SometimesUsed(Row):
@@ -434,6 +434,24 @@ class GainLater(Row):
 
     def before(self, run, step):
         run.program.multiplies = step >= 2
+
+
+class ShapeLater(Row):
+    """Later steps divide by the number of channels, which they read of a shape."""
+
+    name = "number of channels read in some steps"
+
+    class Mixin:
+        divides = False
+
+        def middle(self, h):
+            h = F.tanh(self.call(self.a, h))
+            if self.divides:
+                h = h / h.shape[2 if h.ndim == 3 else 1]
+            return F.tanh(self.call(self.b, h))
+
+    def before(self, run, step):
+        run.program.divides = step >= 2
 
 
 class UsedBySomeRanks(SometimesUsed):

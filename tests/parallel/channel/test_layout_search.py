@@ -100,7 +100,7 @@ def test_random_zeros_of_samples_differ():
         zeros = []
 
         def pooled(x):
-            zeros.append(x.array == 0)
+            zeros.append(x.array == 0)  # of the samples of all ranks
             return narrow(x)
 
         narrow, model.narrow.forward = model.narrow.forward, pooled
@@ -108,7 +108,8 @@ def test_random_zeros_of_samples_differ():
         return zeros[0]
 
     outcome = simulated.run(on_rank, 3, network_of(3))
-    samples = np.concatenate(outcome.results)
+    samples, *others = outcome.results
+    assert len(samples) == 6 and all((samples == other).all() for other in others)
     assert 0.4 < samples.mean() < 0.6
     for other in samples[1:]:  # of the same image
         assert 0.4 < np.mean(samples[0] == other) < 0.6

@@ -40,21 +40,53 @@ def made(function, *inputs):
     return local.run(rank, ranks=2)
 
 
+@pytest.mark.parametrize("is_later", [False, True])
 @pytest.mark.parametrize(
-    "function",
+    "read",
     [
-        lambda h: h / h.size,
-        lambda h: h * np.abs(h.array).max(),
-        lambda h: h - len(h[0]),
-        lambda h: h / h.size if renga.config.train else h,
-        lambda h: F.dropout(h / h.size),
+        lambda h: h.size,
+        lambda h: len(h) * h.shape[1],
+        lambda h: np.abs(h.array).max(),
+        lambda h: np.abs(renga.as_array(h)).max(),
+        lambda h: np.abs(np.asarray(h)).max() + np.array(h.data, "f").sum(),
     ],
-    ids=["size", "elements", "length", "in training", "beside dropout"],
+    ids=["size", "shape", "elements", "as_array", "asarray"],
 )
-def test_what_is_read_from_a_shard_is_refused(function):
-    refused = "it reads shapes or elements|another one of shards"
-    with pytest.raises((ValueError, RankFailed), match=refused):
-        made(function, X)
+def test_what_is_read_from_a_shard_is_that_of_the_whole(read, is_later):
+    def outputs(model, reading):
+        found = [model(X)["y"][0].array for _ in range(4)]
+        reading.append(True)
+        return [*found, model(X)["y"][0].array]
+
+    def network(reading):
+        return Between(lambda h: h if is_later and not reading else h / read(h))
+
+    with renga.using_config("dtype", np.float64):
+        reading = []
+        expected = outputs(network(reading), reading)
+
+    def rank(comm):
+        reading = []
+        with renga.using_config("dtype", np.float64):
+            model = parallelize(network(reading), comm, "channel", X)
+            return outputs(model, reading)
+
+    for found in local.run(rank, ranks=2):
+        np.testing.assert_allclose(found, expected, 1e-12)
+
+
+def test_nothing_is_written_into_what_is_read_from_a_shard():
+    def zeroed(h):
+        h.array[...] = 0
+        return h
+
+    with pytest.raises((ValueError, RankFailed), match="read-only"):
+        made(zeroed, X)
+
+
+def test_a_function_of_a_shard_that_was_not_in_the_example_is_refused():
+    with pytest.raises((ValueError, RankFailed), match="another one of shards"):
+        made(lambda h: h - len(h[0]), X)
 
 
 class Statistics(Between):
@@ -81,13 +113,19 @@ class Reporting(Between):
 
 
 @pytest.mark.parametrize("kind", [Statistics, Reporting])
-def test_what_is_saved_or_reported_of_a_shard_is_refused(kind):
-    def rank(comm):
-        with renga.using_config("dtype", np.float64):
-            parallelize(kind(), comm, "channel", X)(X)
+def test_what_is_saved_or_reported_of_a_shard_is_that_of_the_whole(kind):
+    def noted(divide):
+        with renga.using_config("dtype", np.float64), renga.Reporter() as reporter:
+            model = divide(kind())
+            model(X)
+        return float(getattr(model, "mean", 0) + sum(reporter.observation.values()))
 
-    with pytest.raises((ValueError, RankFailed), match="it reads shapes or elements"):
-        local.run(rank, ranks=2)
+    expected = noted(lambda model: model)
+    for found in local.run(
+        lambda comm: noted(lambda model: parallelize(model, comm, "channel", X)),
+        ranks=2,
+    ):
+        assert found == pytest.approx(expected, 1e-12)
 
 
 class Recurrent(Between):

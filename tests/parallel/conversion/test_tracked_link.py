@@ -378,22 +378,21 @@ def test_links_that_are_set_later_are_refused(strategy, inputs):
 
 
 class Reshaping(renga.Chain):
-    """Reads the shape of an activation."""
+    """Knows the shape of an activation."""
 
     def __init__(self):
         super().__init__()
         with self.init_scope():
-            self.a, self.b = L.Linear(4, 6), L.Linear(6, 6)
+            self.a = L.Linear(4, 6)
 
     def forward(self, x):
-        h = F.tanh(self.a(x))
-        return F.reshape(self.b(h), h.shape)
+        return F.reshape(F.tanh(self.a(x, n_batch_axes=2)), (3, 5, 6))
 
 
 def test_errors_of_shapes_say_that_these_are_of_shards():
     def act(comm):
-        x = np.ones((3, 4), "f")
-        model = parallelize(Reshaping(), comm, "channel", x)
+        x = np.ones((3, 5, 4), "f")
+        model = parallelize(Reshaping(), comm, "sequence")
         with pytest.raises(InvalidType, match="reshape: .* those of shards: read"):
             model(x)
 

@@ -216,7 +216,7 @@ class ChannelRun(ParallelRun):
         # Stages of a pipeline, and gathered parameters, have handlers of their own.
         checks: Any = contextlib.nullcontext()
         if type(inner_handler()) is WholeReads:
-            checks = surrounding(ShardChecks())
+            checks = surrounding(ShardChecks(self.comm))
         with checks, super().sharding(model, args, kwargs) as divided:
             yield divided
 
