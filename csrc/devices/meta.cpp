@@ -13,9 +13,7 @@ class MetaDriver final : public Driver {
   void copy_from_host(void*, const void*, std::size_t, int) override {}
   void copy_to_host(void*, const void*, std::size_t, int) override {
     throw NoElements(
-        "expected an array with elements, got one that has a shape and a dtype only (device meta): "
-        "a rank of a Pipeline has the elements of its own stages; train by train_batch(), call the "
-        "Pipeline itself, and read or change parameters in its gathered_parameters()");
+        "expected an array with elements, got one that has a shape and a dtype only (device meta)");
   }
   void copy_within(void*, const void*, std::size_t, int) override {}
   void synchronize(int) override {}

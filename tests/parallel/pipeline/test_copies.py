@@ -10,7 +10,7 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga.optimizers import Adam, MomentumSGD
-from renga.serializers import load_npz
+from renga.serializers import load_npz, save_npz
 from renga.training.extensions import ExponentialMovingAverage
 from tests.files import saved
 from tests.parallel.pipeline.programs import (
@@ -48,6 +48,66 @@ def test_copyparams(several_ranks):
         return True
 
     assert all(several_ranks(run))
+
+
+def copied(child, source):
+    child.copyparams(source)
+
+
+def copied_from(child, source):
+    source.copyparams(child)
+
+
+def loaded(child, source):
+    load_npz(file_of(source), child)
+
+
+def written(child, source):
+    file_of(child)
+
+
+def file_of(link):
+    file = io.BytesIO()
+    save_npz(file, link)
+    file.seek(0)
+    return file
+
+
+@pytest.mark.parametrize("change", [copied, copied_from, loaded, written])
+@pytest.mark.parametrize("path", ["", "b"])
+def test_links_of_the_model_are_copied_and_loaded_with_all_stages(
+    several_ranks, change, path
+):
+    """On every rank, as one that has the link would go on alone."""
+
+    def part(model):
+        return getattr(model, path) if path else model
+
+    def run(comm):
+        model, _ = pipeline(Layers, comm, DATA)
+        before = whole(model)
+        child, source = part(model.model), part(other())
+        refused = "(copyparams|serialize): expected all parameters of a Pipeline"
+        with pytest.raises(RuntimeError, match=refused):
+            change(child, source)
+        assert_close(whole(model), before)
+        with model.gathered_parameters():
+            change(child, source)
+        expected = values_of(model_with(path, change))
+        assert_close(whole(model), expected)
+        return True
+
+    assert all(several_ranks(run))
+
+
+def model_with(path, change):
+    model, changed = Layers(), other()
+    if change in (copied, loaded):
+        if path:
+            getattr(model, path).copyparams(getattr(changed, path))
+        else:
+            model = changed
+    return model
 
 
 def test_copyparams_of_a_pipeline_that_is_cut_elsewhere(some_ranks):

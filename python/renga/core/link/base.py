@@ -251,10 +251,16 @@ class Link(OneStage, Hooked, DeviceResident):
 
     def copied_link(self) -> Link:
         """The link that ``copyparams`` of another one copies from."""
+        self._require_values("copyparams")
         return self
+
+    def _require_values(self, operation: str) -> None:
+        if self._params or self._persistent:
+            self.require_all_stages(operation)
 
     def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
         """Copies the parameters of ``link`` and, by default, its persistent values."""
+        self._require_values("copyparams")
         link = link.copied_link()
         source, mine = vars(link), vars(self)
         for name in sorted(self._params):
@@ -354,6 +360,7 @@ class Link(OneStage, Hooked, DeviceResident):
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves the parameters and persistent values, or loads them."""
+        self._require_values("serialize")
         mine = vars(self)
         for name in sorted(self._params):
             _serialize_param(serializer, name, mine[name])

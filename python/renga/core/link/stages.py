@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
 from renga.core.parameter import Parameter
 from renga.core.serializer import AbstractSerializer
+
+# The pipelines of whose models links are a part.
+_pipelines: weakref.WeakKeyDictionary[OneStage, weakref.ref[OneStage]]
+_pipelines = weakref.WeakKeyDictionary()
 
 
 class OneStage:
@@ -25,6 +30,21 @@ class OneStage:
 
     def require_all_params(self, hook: str) -> None:
         """Refuses a hook that reads all parameters where this rank has some of them."""
+
+    def note_stages(self, links: Iterator[OneStage]) -> None:
+        """Has :meth:`require_all_stages` of a pipeline's links ask this pipeline."""
+        _pipelines.update((link, weakref.ref(self)) for link in links)
+
+    def require_all_stages(self, operation: str) -> None:
+        """Refuses what needs all parameters of this link where ranks have some of them.
+
+        Raises:
+            RuntimeError: on every rank, as one that has those of this link would go on
+                while another one cannot.
+        """
+        pipeline = _pipelines.get(self, lambda: None)()
+        if pipeline is not None:
+            pipeline.require_all_stages(operation)
 
     def sum_over_stages(self, value: float) -> float:
         """The sum of the values of all stages."""

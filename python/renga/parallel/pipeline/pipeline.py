@@ -133,6 +133,7 @@ class Pipeline(Link):
     def _start(self) -> None:
         """Makes what runs batches; every rank calls it."""
         options = self._options, self._samples
+        self.note_stages(self.model.links())
         self._kept = KeptVariables(self.model)
         self._runner = Runner(self.model, self.comm, self._n_stages, *options)
         self._has_all = self._has_all_states = False
@@ -177,13 +178,21 @@ class Pipeline(Link):
         Raises:
             RuntimeError: this rank has only the parameters of its own stages.
         """
+        self.require_all_stages("copyparams")
+        return self.model
+
+    def require_all_stages(self, operation: str) -> None:
+        """Refuses what needs all parameters of the model, or of a link in it.
+
+        Raises:
+            RuntimeError: this rank has only the parameters of its own stages.
+        """
         if self.comm.size > 1 and not self._has_all:
             raise RuntimeError(
-                "copyparams: expected all parameters of a Pipeline, got those of this "
-                "rank's stages: copy in a context of its gathered_parameters(), which "
-                "every rank enters"
+                f"{operation}: expected all parameters of a Pipeline, got those of "
+                "this rank's stages: call it in a context of its "
+                "gathered_parameters(), which every rank enters"
             )
-        return self.model
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
         """The parameters of this rank's stages."""

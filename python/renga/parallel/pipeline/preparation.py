@@ -17,6 +17,7 @@ from renga.parallel.pipeline.batches.reductions import REDUCTIONS
 from renga.parallel.pipeline.executor import RECOMPUTE
 from renga.parallel.pipeline.partition import Partition, partition
 from renga.parallel.pipeline.schedule import rank_of_stage
+from renga.parallel.pipeline.stages.other_stages_parameter import free_elements
 
 # How often a momentum update reads or writes memory as large as the parameters, and
 # what versions of the weights add: a copy takes two passes, a prediction three.
@@ -136,7 +137,7 @@ def cut(
     _require_arrays_of_one_stage(model)
     for param in model.params():
         if rank_of_stage(param.stage, comm.size) != comm.rank:
-            param.move_to("meta:0")
+            free_elements(param)
     stages_of_segments = [stage_of[segment.link] for segment in costs.segments]
     homes = {path: stages_of_segments[last] for path, (_, last) in costs.spans.items()}
     return partitioned, homes

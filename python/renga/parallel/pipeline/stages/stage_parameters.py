@@ -18,6 +18,7 @@ from renga.core.optimizer.update_rule import RuleValues
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.parallel.pipeline.schedule import rank_of_stage
+from renga.parallel.pipeline.stages.other_stages_parameter import free_elements
 from renga.parallel.placement.kept_by_link import PartKeptByLink
 from renga.utils.containers import leaves
 
@@ -82,8 +83,7 @@ class StageParameters:
         """Drops the elements and the optimizer's states of other ranks' parameters."""
         for param in self._params():
             if not self.is_own(param):
-                param.move_to("meta:0")
-                param.grad = None
+                free_elements(param)
                 if param.update_rule is not None:
                     param.update_rule.set_values(RuleValues())
 
