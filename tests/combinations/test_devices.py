@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(
 ROWS = (
     *("plain program", "tied parameter", "0-d parameter", "batch normalization"),
     *("frozen and unfrozen later", "weights loaded between updates", "Adam"),
+    *("array of before the first update changed in place", "weights replaced"),
     *("gradient clipping", "uneven batches", "mixed16 with an overflow on one rank"),
     *("moving average", "save and resume", "evaluation between updates", "float32"),
 )

@@ -84,6 +84,11 @@ class ndarray:
         return self._layout().flags
 
     @property
+    def memory(self) -> object:
+        """What keeps the memory, which views of the array have in common."""
+        return self._owner
+
+    @property
     def device(self) -> Device:
         """The device whose memory it is."""
         return Device(number_of(self._owner))

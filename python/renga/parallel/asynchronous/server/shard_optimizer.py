@@ -70,18 +70,32 @@ class ShardOptimizer:
         scale = None if gradient.scale == 1 else gradient.scale
         for param, x in zip(self._params, gradient.arrays):
             param.grad, param.loss_scale = x, scale
-        with self._rates_multiplied(rate):
-            sets = [owner.hyperparam for owner in self._owners()]
-            before = [(vars(each), dict(vars(each))) for each in sets]
+        unchanged = self._unchanged_hyperparameters
+        watch = unchanged if self._runs_own_code() else contextlib.nullcontext
+        with self._rates_multiplied(rate), watch():
             self._optimizer.update()
-            for own, values in before:
-                changed = [name for name in own if own[name] is not values.get(name)]
-                if changed:
-                    raise ValueError(
-                        "create_server_optimizer: expected hooks that change no "
-                        "hyperparameters, which come from the workers, got "
-                        f"{changed[0]} changed by one: change it between updates"
-                    )
+
+    def _runs_own_code(self) -> bool:
+        """Whether an update calls hooks, or rules of the program."""
+        hooks = [self._optimizer.update_hooks(timing) for timing in ("pre", "post")]
+        return any(hooks) or any(
+            rule.has_update_hooks or not type(rule).__module__.startswith("renga.")
+            for rule in (param.update_rule for param in self._params)
+        )
+
+    @contextlib.contextmanager
+    def _unchanged_hyperparameters(self) -> Iterator[None]:
+        sets = [owner.hyperparam for owner in self._owners()]
+        before = [(vars(each), dict(vars(each))) for each in sets]
+        yield
+        for own, values in before:
+            changed = [name for name in own if own[name] is not values.get(name)]
+            if changed:
+                raise ValueError(
+                    "create_server_optimizer: expected hooks that change no "
+                    "hyperparameters, which come from the workers, got "
+                    f"{changed[0]} changed by one: change it between updates"
+                )
 
     def _owners(self) -> list[Any]:
         """Of hyperparameters: the optimizer and the rules."""

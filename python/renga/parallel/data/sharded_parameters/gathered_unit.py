@@ -15,7 +15,6 @@ from renga.core.types import Array
 from renga.parallel.data.sharded_parameters.node_parameter import (
     Place,
     forget_place,
-    is_held,
     is_shared,
     put,
     unit_of,
@@ -24,6 +23,7 @@ from renga.parallel.data.sharded_parameters.node_parameter import (
 from renga.parallel.data.sharded_parameters.row_service import (
     RowService,
 )
+from renga.parallel.data.sharded_states.held_arrays import is_held
 from renga.parallel.data.sharded_states.layout import Piece, ShardLayout
 from renga.parallel.data.sharded_states.states import part_of
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from renga.core.function_node import FunctionNode
 from renga.core.parameter import Parameter
 from renga.core.types import Array
 from renga.core.variable import Variable
+from renga.parallel.data.sharded_states.held_arrays import is_at, is_held
 
 _PLACE = "_place"  # key of the place of numbers that are no one rank's own
 _ARRAY: Any = vars(Variable)["array"]  # the property
@@ -123,14 +123,6 @@ def is_shared(param: Parameter) -> bool:
     return place is not None and is_at(param, place.array)
 
 
-def is_at(param: Parameter, array: Array) -> bool:
-    """Whether the numbers of ``param`` are those of ``array``."""
-    if not param.is_initialized:
-        return False
-    own, other = _core.addresses([param, array])
-    return bool(own == other)
-
-
 def place_of(param: Parameter) -> Place | None:
     """Where the numbers of ``param`` are, or were before it got an array of its own."""
     place: Place | None = vars(param).get(_PLACE)
@@ -158,7 +150,7 @@ def place(
     """
     if is_at(param, array):
         return
-    if isinstance(array, numpy.ndarray) and not param.owns_array:
+    if is_held(param):
         param.array[...] = array
         return
     if lock is None:
@@ -182,15 +174,6 @@ def forget_place(param: Parameter) -> None:
     vars(param).pop(_PLACE, None)
 
 
-def is_held(param: Parameter) -> bool:
-    """Whether something else refers to the array of a parameter, or to its memory."""
-    if isinstance(_ARRAY.__get__(param), numpy.ndarray):
-        return not param.owns_array
-    x = _ARRAY.__get__(param)
-    # The parameter has the array; this function and its call have it, too.
-    return sys.getrefcount(x) > 3 or sys.getrefcount(x.data.mem) > 2
-
-
 def without_numbers(param: Parameter) -> Array:
     """An array that has the shape and dtype of a parameter, and memory of one element.
 
@@ -201,5 +184,8 @@ def without_numbers(param: Parameter) -> Array:
     strides = (0,) * param.ndim
     if isinstance(nan, numpy.ndarray):
         return as_strided(nan, param.shape, strides)
+    if not hasattr(nan, "data"):  # an array where CuPy is not installed
+        whole: Array = _core.ops.broadcast_to(nan, param.shape).array
+        return whole
     array: Array = type(nan)(param.shape, nan.dtype, nan.data, strides)
     return array

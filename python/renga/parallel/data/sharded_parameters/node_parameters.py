@@ -13,10 +13,8 @@ from renga.communicators import Communicator
 from renga.core.optimizer import Optimizer
 from renga.core.parameter import Parameter
 from renga.core.types import Array
-from renga.parallel.data.sharded_parameters.node_parameter import (
-    is_at,
-    place,
-)
+from renga.parallel.data.sharded_parameters.node_parameter import place
+from renga.parallel.data.sharded_states.held_arrays import is_at
 from renga.parallel.data.sharded_states.layout import ShardLayout
 from renga.parallel.data.sharded_states.states import (
     ShardedStates,

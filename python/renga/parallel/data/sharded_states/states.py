@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,17 +21,17 @@ from renga.optimizer_hooks.norm import (
     GradientHardClipping,
 )
 from renga.optimizer_hooks.penalties import Lasso, WeightDecay
-from renga.parallel.data.sharded_parameters.node_parameter import is_at
+from renga.parallel.data.sharded_states.held_arrays import (
+    is_at,
+    is_held,
+    note_flat_memory,
+)
 from renga.parallel.data.sharded_states.layout import Piece, ShardLayout
 from renga.parallel.data.sharded_states.own_updates import update_own
 
 _ON_GPU = "__cuda_array_interface__"
 # Hooks that give the same result on a part of a parameter as on all of it.
 _ELEMENTWISE_HOOKS = (GradientClipping, GradientHardClipping, Lasso, WeightDecay)
-# The memory of flat arrays of the host, by its ``id``.
-_flat_memory: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-# Nothing else refers to the array of this parameter.
-_alone = Parameter(0.0, 1)
 
 
 class ShardedStates:
@@ -107,8 +105,7 @@ class ShardedStates:
         self._views: dict[int, Array] = {}
         for layout, flat in zip(self.layouts, self._flats):
             self._views.update(zip(layout.indices, layout.views(flat)))
-        bases = [x.base for x in self._views.values() if isinstance(x, numpy.ndarray)]
-        _flat_memory.update((id(base), base) for base in bases)
+        note_flat_memory(self._views.values())
 
     def new_flat(self, layout: ShardLayout) -> Array:
         """A new array of all rows, if possible in memory that the ranks share."""
@@ -158,7 +155,7 @@ class ShardedStates:
         self._copied = []
         for param, view in replaced:
             view[...] = param.array
-            if _is_held(param):
+            if is_held(param):
                 self._copied.append((param, view))
             else:
                 param.array = view
@@ -358,22 +355,6 @@ def is_elementwise(optimizer: Optimizer, params: Sequence[Parameter]) -> bool:
     return all(type(hook) in _ELEMENTWISE_HOOKS for hook in hooks) and all(
         rule.is_elementwise and not rule.has_update_hooks for rule in rules
     )
-
-
-def _is_held(param: Parameter) -> bool:
-    """Whether something else than a parameter refers to its array on the host."""
-    if param.owns_array or not isinstance(param.array, numpy.ndarray):
-        return False
-    base = param.array.base
-    if base is not None and _flat_memory.get(id(base)) is not base:
-        return True  # a view of memory that is no earlier optimizer's
-    return _references(param) > _references(_alone)
-
-
-def _references(param: Parameter) -> int:
-    """How many there are to its array; how many a call has depends on Python."""
-    # A parameter that was made of an array has it twice.
-    return sys.getrefcount(param.array) - (param.initializer is param.array)
 
 
 def _address(x: Array) -> int:
