@@ -79,6 +79,16 @@ class DecayLater(Decay):
             run.optimizer.add_hook(optimizer_hooks.WeightDecay(0.05))
 
 
+class DecayRemoved(Decay):
+    """Weight decay until three updates have been made."""
+
+    name = "weight decay, removed later"
+
+    def before(self, run, step):
+        if step == 3:
+            run.optimizer.remove_hook("WeightDecay")
+
+
 class Clipping(Row):
     """The norm of all gradients is clipped from the first update on."""
 
