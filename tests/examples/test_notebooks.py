@@ -49,4 +49,4 @@ def test_notebook(name, monkeypatch):
     if name == "dcgan":
         rows = re.findall(r"^(\w+) +largest difference .*: (\S+)$", texts(run), re.M)
         assert [name for name, _ in rows] == ["alone", "data", "channel", "spatial"]
-        assert max(float(difference) for _, difference in rows) < 1e-3
+        assert max(float(difference) for _, difference in rows) < 1e-5
