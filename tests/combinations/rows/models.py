@@ -207,13 +207,13 @@ class Normalized(Row):
 
     def build(self, model):
         with model.init_scope():
-            model.norm = model.link("norm", *model.sizes["b"], 90)
-        model.norm.add_hook(renga.link_hooks.SpectralNormalization())
-        model.norm.W_u[...] = 0.3
+            model.spectral = model.link("spectral", *model.sizes["b"], 90)
+        model.spectral.add_hook(renga.link_hooks.SpectralNormalization())
+        model.spectral.W_u[...] = 0.3
 
     class Mixin:
         def middle(self, h):
-            return super().middle(F.tanh(self.call(self.norm, h)))
+            return super().middle(F.tanh(self.call(self.spectral, h)))
 
 
 class HalfLayer(Row):

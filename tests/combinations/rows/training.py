@@ -196,7 +196,7 @@ class ClipEach:
 
     def __call__(self, rule, param):
         norm = math.sqrt(float((param.grad**2).sum()))
-        param.grad = param.grad * min(1.0, 0.1 / norm)
+        param.grad = param.grad * (0.1 / max(norm, 0.1))
 
 
 class Penalty(Row):
