@@ -207,13 +207,13 @@ class Normalized(Row):
 
     def build(self, model):
         with model.init_scope():
-            model.spectral = model.link("spectral", *model.sizes["b"], 90)
-        model.spectral.add_hook(renga.link_hooks.SpectralNormalization())
-        model.spectral.W_u[...] = 0.3
+            model.spectral_norm = model.link("spectral_norm", *model.sizes["b"], 90)
+        model.spectral_norm.add_hook(renga.link_hooks.SpectralNormalization())
+        model.spectral_norm.W_u[...] = 0.3
 
     class Mixin:
         def middle(self, h):
-            return super().middle(F.tanh(self.call(self.spectral, h)))
+            return super().middle(F.tanh(self.call(self.spectral_norm, h)))
 
 
 class HalfLayer(Row):
