@@ -181,7 +181,7 @@ def require_own_graph(caller: str) -> None:
         handler.require_own_graph(caller)
 
 
-def prepare_unchain(x: Variable, is_backward: bool) -> None:
+def prepare_unchain(x: object, is_backward: bool) -> None:
     """Tells the handler that a variable's creator, or the graph before it, is removed.
 
     The handler may refuse that, and removes parts of the graph that others have.

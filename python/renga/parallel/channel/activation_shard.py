@@ -49,7 +49,9 @@ class ActivationShard(Variable):
     def shape(self) -> tuple[int, ...]:
         """That of the whole, to the program."""
         whole = _whole_read(self)
-        return _shape.__get__(self) if whole is None else whole.shape()
+        shape: tuple[int, ...]
+        shape = _shape.__get__(self) if whole is None else whole.shape()
+        return shape
 
     @property
     def size(self) -> int:

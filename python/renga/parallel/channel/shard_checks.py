@@ -131,7 +131,7 @@ class WholeActivation(NamedTuple):
         """The elements of the whole: a copy, into which nothing can be written."""
         with self.checks.within_link(), no_backprop_mode():
             source = Shard(self.axis)
-            array = redistribute(self.own, self.comm, source, REPLICATE).array
+            array: Array = redistribute(self.own, self.comm, source, REPLICATE).array
         if hasattr(array, "setflags"):
             array.setflags(write=False)
         return array
