@@ -380,6 +380,22 @@ class Pixels(Row):
             return super().middle(self.factors(h))
 
 
+class ComputedFilters(Row):
+    """A function convolves images with filters that are computed of a parameter."""
+
+    name = "filters computed of a parameter"
+    kinds = ("images",)
+
+    def build(self, model):
+        with model.init_scope():
+            model.filters = renga.Parameter(Drawn(60), (4, 4, 3, 3))
+
+    class Mixin:
+        def middle(self, h):
+            filters = F.tanh(self.filters)
+            return super().middle(F.convolution_2d(h, filters, pad=1))
+
+
 class SometimesUsed(Row):
     """Every second step does not use a link."""
 

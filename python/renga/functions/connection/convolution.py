@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from renga import _core
+from renga.core.around_call import overridable
 from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.array.cast import cast_floats
@@ -14,6 +15,7 @@ from renga.utils.argument import parse_kwargs
 DETERMINISTIC = "expected using_config('cudnn_deterministic', …), got deterministic"
 
 
+@overridable
 def convolution_2d(
     x: ArrayLike,
     W: ArrayLike,
@@ -48,6 +50,7 @@ def convolution_2d(
     return _core.ops.convolution_2d(x, W, b, window, cover_all)
 
 
+@overridable
 def convolution_nd(
     x: ArrayLike,
     W: ArrayLike,

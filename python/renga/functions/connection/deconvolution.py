@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from renga import _core
+from renga.core.around_call import overridable
 from renga.core.types import ArrayLike, Extents
 from renga.core.variable import Variable
 from renga.functions.array.cast import cast_floats
@@ -12,6 +13,7 @@ from renga.utils.argument import parse_kwargs
 from renga.utils.conv_nd import as_tuple
 
 
+@overridable
 def deconvolution_2d(
     x: ArrayLike,
     W: ArrayLike,
@@ -47,6 +49,7 @@ def deconvolution_2d(
     return _core.ops.deconvolution_2d(x, W, b, window, outsize)
 
 
+@overridable
 def deconvolution_nd(
     x: ArrayLike,
     W: ArrayLike,

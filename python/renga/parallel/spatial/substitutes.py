@@ -9,6 +9,10 @@ from typing import Any
 
 from renga.core.variable import Variable
 from renga.functions import broadcast_to, reshape
+from renga.links.parallel.spatial.convolution import (
+    spatial_convolution,
+    spatial_deconvolution,
+)
 from renga.links.parallel.spatial.grid import SpatialGrid, extents_of
 from renga.links.parallel.spatial.image import spatial_average
 from renga.links.parallel.spatial.pooling import (
@@ -35,6 +39,10 @@ def substitutes(grid: SpatialGrid, tracker: PlacementTracker) -> dict[str, Subst
         "average_pooling_2d": partial(_pooling, grid, spatial_average_pooling),
         "average_pooling_nd": partial(_average_pooling_nd, grid),
         "bias": partial(_beside_array, grid, tracker),
+        "convolution_2d": partial(_convolution, grid, tracker, spatial_convolution),
+        "convolution_nd": partial(_convolution, grid, tracker, spatial_convolution),
+        "deconvolution_2d": partial(_convolution, grid, tracker, spatial_deconvolution),
+        "deconvolution_nd": partial(_convolution, grid, tracker, spatial_deconvolution),
         "local_response_normalization": partial(_pixelwise, tracker),
         "max_pooling_2d": partial(_pooling, grid, spatial_max_pooling),
         "max_pooling_nd": partial(_pooling, grid, spatial_max_pooling),
@@ -63,6 +71,30 @@ def _spatial(
     grid: SpatialGrid, spatial: Substitute, _: Any, x: Any, *args: Any, **kwargs: Any
 ) -> Any:
     return spatial(grid, x, *args, **kwargs)
+
+
+def _convolution(
+    grid: SpatialGrid,
+    tracker: PlacementTracker,
+    spatial: Substitute,
+    function: Any,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    """A convolution by filters that are parameters, or are computed of them."""
+    given = inspect.signature(function).bind(*args, **kwargs)
+    given.apply_defaults()
+    x, W, b, stride, pad, option, *rest = given.args
+    options = {**dict(zip(("dilate", "groups"), rest)), **given.kwargs}
+    are_replicated = all(
+        tracker.placement_of(each) == REPLICATE
+        for each in (W, b)
+        if isinstance(each, Variable)
+    )
+    if not are_replicated or not options.keys() <= {"dilate", "groups"}:
+        return function(*args, **kwargs)
+    name = function.__name__
+    return spatial(grid, x, W, b, stride, pad, option, **options, name=name)
 
 
 def _pooling(
