@@ -216,9 +216,11 @@ def overridable(function: Function) -> Function:
     called with the original function, then with the arguments.
     """
 
+    own_around_call = _core.own_around_call  # small functions are called often
+
     @functools.wraps(function)
     def call(*args: object, **kwargs: object) -> Any:
-        if _core.own_around_call() is None:
+        if own_around_call() is None:
             return function(*args, **kwargs)
         overrides = getattr(inner_handler(), "overrides", None)
         override = overrides.get(function.__name__) if overrides else None

@@ -23,6 +23,9 @@ def convolution_2d(
     stride: Extents = 1,
     pad: Extents = 0,
     cover_all: bool = False,
+    *,
+    dilate: Extents = 1,
+    groups: int = 1,
     **kwargs: object,
 ) -> Variable:
     """Convolution (cross-correlation) of images with filters.
@@ -40,12 +43,9 @@ def convolution_2d(
     Raises:
         InvalidType: shapes or dtypes do not fit.
     """
-    dilate, groups = parse_kwargs(
-        kwargs,
-        ("dilate", 1),
-        ("groups", 1),
-        deterministic=f"convolution_2d: {DETERMINISTIC}",
-    )
+    if kwargs:
+        known = ("dilate", dilate), ("groups", groups)
+        parse_kwargs(kwargs, *known, deterministic=f"convolution_2d: {DETERMINISTIC}")
     window = window_2d("convolution_2d", stride, pad, dilate, groups)
     return _core.ops.convolution_2d(x, W, b, window, cover_all)
 

@@ -21,6 +21,9 @@ def deconvolution_2d(
     stride: Extents = 1,
     pad: Extents = 0,
     outsize: tuple[int, int] | None = None,
+    *,
+    dilate: Extents = 1,
+    groups: int = 1,
     **kwargs: object,
 ) -> Variable:
     """Transposed convolution: the gradient of a convolution with respect to its input.
@@ -37,12 +40,9 @@ def deconvolution_2d(
     Raises:
         InvalidType: shapes or dtypes do not fit.
     """
-    dilate, groups = parse_kwargs(
-        kwargs,
-        ("dilate", 1),
-        ("groups", 1),
-        deterministic=f"deconvolution_2d: {DETERMINISTIC}",
-    )
+    if kwargs:
+        known = ("dilate", dilate), ("groups", groups)
+        parse_kwargs(kwargs, *known, deterministic=f"deconvolution_2d: {DETERMINISTIC}")
     window = window_2d("deconvolution_2d", stride, pad, dilate, groups)
     if outsize is not None:
         outsize = as_pair(outsize, "deconvolution_2d", "outsize")
