@@ -16,6 +16,7 @@ import importlib
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 from tests.benchmarks.sides import numbers_of
@@ -73,17 +74,26 @@ class Comparison(NamedTuple):
     highest: float
 
 
+def comparison(
+    rounds: dict[str, list[float]],
+    typical: Callable[[list[float]], float] = statistics.median,
+) -> Comparison:
+    """Of the milliseconds of each side's rounds; ``typical`` is one number of them."""
+    milliseconds = {side: typical(times) for side, times in rounds.items()}
+    others = [side for side in rounds if side != "renga"]
+    best = min(others, key=milliseconds.__getitem__)
+    ratios = [theirs / ours for theirs, ours in zip(rounds[best], rounds["renga"])]
+    ratio = milliseconds[best] / milliseconds["renga"]
+    return Comparison(milliseconds, ratio, min(ratios), max(ratios))
+
+
 def compare(model: str, threads: int, options: argparse.Namespace) -> Comparison:
     """Times one model with all sides in turn."""
     rounds: dict[str, list[float]] = {side: [] for side in SIDES}
     for _ in range(options.rounds):
         for side, times in rounds.items():
             times.append(run(side, model, threads, options))
-    medians = {side: statistics.median(times) for side, times in rounds.items()}
-    best = min((side for side in SIDES if side != "renga"), key=medians.__getitem__)
-    ratios = [theirs / ours for theirs, ours in zip(rounds[best], rounds["renga"])]
-    ratio = medians[best] / medians["renga"]
-    return Comparison(medians, ratio, min(ratios), max(ratios))
+    return comparison(rounds)
 
 
 def main() -> None:

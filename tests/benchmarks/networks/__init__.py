@@ -1,0 +1,1 @@
+"""Networks that are written once, and timed with renga and with PyTorch."""
