@@ -271,17 +271,29 @@ void convolve_parts(const Problem& problem, const PartPass& pass) {
 
 bool supports(const Problem& problem) { return is_common(problem, 3); }
 
+// Whether windows are longer than an image along an axis.
+bool has_windows_beyond(const Problem& problem) {
+  for (int axis = 0; axis < problem.window.stride.size(); ++axis) {
+    const std::int64_t reach = problem.window.reach(problem.W.shape(2 + axis), axis);
+    if (reach > problem.x.shape(2 + axis)) return true;
+  }
+  return false;
+}
+
 // Kernel offsets on the padding are skipped. The output channels are computed in vectors of 16.
-// Before that, the weights are reordered, at a cost of `reorder` per element.
+// Before that, the weights are reordered, at a cost of `reorder` per element. Weight gradients of
+// windows that are longer than the image take `beyond` times as long.
 double cost(const Problem& problem) {
-  constexpr double reorder = 24;
+  constexpr double reorder = 24, beyond = 4;
+  const bool is_slow = problem.pass == Pass::weight_grad && has_windows_beyond(problem);
   constexpr std::int64_t vector = 16;
   const std::int64_t channels = output_channels(problem);
   const std::int64_t computed =
       problem.pass == Pass::weight_grad ? channels : round_up(channels, vector);
   const auto positions = static_cast<double>(problem.y.shape(0) * reads_inside(problem));
   const std::int64_t input_channels = channel_pairs(problem) / channels;
-  return static_cast<double>(computed * input_channels) * multiplication_cost(problem) * positions +
+  const double product = (is_slow ? beyond : 1) * multiplication_cost(problem);
+  return static_cast<double>(computed * input_channels) * product * positions +
          reorder * static_cast<double>(problem.W.size());
 }
 
