@@ -6,9 +6,10 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
+from renga import _core
 from renga.core.types import ArrayLike, Extents, Initial
 from renga.core.variable import Variable, as_array
-from renga.functions import convolution_2d, convolution_nd, dilated_convolution_2d
+from renga.functions import convolution_nd, dilated_convolution_2d
 from renga.functions.window import window_2d
 from renga.links.convolution.filters import Filters, GroupedFilters2D, GroupedFiltersND
 
@@ -91,15 +92,9 @@ class Convolution2D(GroupedFilters2D):
     def forward(self, x: ArrayLike) -> Variable:
         """The convolution of ``x``."""
         self._ensure_filters(x)
-        return convolution_2d(
-            x,
-            self.W,
-            self.b,
-            self.stride,
-            self.pad,
-            dilate=self.dilate,
-            groups=self.groups,
-        )
+        options = self.stride, self.pad, self.dilate, self.groups
+        window = window_2d("convolution_2d", *options)
+        return _core.ops.convolution_2d(x, self.W, self.b, window, False)
 
 
 class DilatedConvolution2D(Filters):

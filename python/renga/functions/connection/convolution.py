@@ -23,9 +23,6 @@ def convolution_2d(
     stride: Extents = 1,
     pad: Extents = 0,
     cover_all: bool = False,
-    *,
-    dilate: Extents = 1,
-    groups: int = 1,
     **kwargs: object,
 ) -> Variable:
     """Convolution (cross-correlation) of images with filters.
@@ -43,9 +40,12 @@ def convolution_2d(
     Raises:
         InvalidType: shapes or dtypes do not fit.
     """
+    dilate, groups = 1, 1
     if kwargs:
         known = ("dilate", dilate), ("groups", groups)
-        parse_kwargs(kwargs, *known, deterministic=f"convolution_2d: {DETERMINISTIC}")
+        dilate, groups = parse_kwargs(
+            kwargs, *known, deterministic=f"convolution_2d: {DETERMINISTIC}"
+        )
     window = window_2d("convolution_2d", stride, pad, dilate, groups)
     return _core.ops.convolution_2d(x, W, b, window, cover_all)
 

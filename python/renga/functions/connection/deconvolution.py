@@ -21,9 +21,6 @@ def deconvolution_2d(
     stride: Extents = 1,
     pad: Extents = 0,
     outsize: tuple[int, int] | None = None,
-    *,
-    dilate: Extents = 1,
-    groups: int = 1,
     **kwargs: object,
 ) -> Variable:
     """Transposed convolution: the gradient of a convolution with respect to its input.
@@ -40,9 +37,12 @@ def deconvolution_2d(
     Raises:
         InvalidType: shapes or dtypes do not fit.
     """
+    dilate, groups = 1, 1
     if kwargs:
         known = ("dilate", dilate), ("groups", groups)
-        parse_kwargs(kwargs, *known, deterministic=f"deconvolution_2d: {DETERMINISTIC}")
+        dilate, groups = parse_kwargs(
+            kwargs, *known, deterministic=f"deconvolution_2d: {DETERMINISTIC}"
+        )
     window = window_2d("deconvolution_2d", stride, pad, dilate, groups)
     if outsize is not None:
         outsize = as_pair(outsize, "deconvolution_2d", "outsize")
