@@ -21,8 +21,14 @@ class AdamRule(FusedRule):
     """The step of Adam for one parameter."""
 
     shares_options = True
+    # In the order of Adam's arguments.
     default_values = {
-        **{name: _DEFAULT[name] for name in list(_DEFAULT)[:6]},
+        "alpha": _DEFAULT["alpha"],
+        "beta1": _DEFAULT["beta1"],
+        "beta2": _DEFAULT["beta2"],
+        "eps": _DEFAULT["eps"],
+        "eta": _DEFAULT["eta"],
+        "weight_decay_rate": _DEFAULT["weight_decay_rate"],
         "amsgrad": False,
         "adabound": False,
         "final_lr": _DEFAULT["final_lr"],

@@ -9,6 +9,8 @@ from tests.benchmarks.networks.library import Library, same_size
 
 
 class Side(Library):
+    functions = F
+
     def __init__(self, mixed=False):
         super().__init__()
         self.layers = renga.ChainList()
@@ -122,21 +124,6 @@ class Side(Library):
         return self.add(L.Parameter(initial)).W
 
     # Activations and functions of each element.
-
-    def relu(self, x):
-        return F.relu(x)
-
-    def leaky_relu(self, x):
-        return F.leaky_relu(x, 0.2)
-
-    def gelu(self, x):
-        return F.gelu(x)
-
-    def silu(self, x):
-        return F.silu(x)
-
-    def elu(self, x):
-        return F.elu(x)
 
     def sigmoid(self, x):
         return F.sigmoid(x)

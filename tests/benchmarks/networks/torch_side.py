@@ -26,6 +26,8 @@ class BatchNorm(nn.modules.batchnorm._BatchNorm):
 
 
 class Side(Library):
+    functions = F
+
     def __init__(self, mixed=False, channels_last=False, compiled=False):
         super().__init__()
         self.layers = nn.ModuleList()
@@ -158,21 +160,6 @@ class Side(Library):
         return parameter
 
     # Activations and functions of each element.
-
-    def relu(self, x):
-        return F.relu(x)
-
-    def leaky_relu(self, x):
-        return F.leaky_relu(x, 0.2)
-
-    def gelu(self, x):
-        return F.gelu(x)
-
-    def silu(self, x):
-        return F.silu(x)
-
-    def elu(self, x):
-        return F.elu(x)
 
     def sigmoid(self, x):
         return torch.sigmoid(x)
