@@ -14,11 +14,6 @@
 namespace renga {
 namespace {
 
-// Whether results of so many bytes are written past the caches. Processors with tiles have
-// second-level caches of 2 MiB, and stores that miss these take longer to read their lines than
-// streamed ones take to reach memory.
-constexpr bool streams_sums(std::int64_t bytes) { return bytes >= std::int64_t{1} << 22; }
-
 // Rows of a left operand, from `first` on.
 struct PackedRows {
   const bfloat16* data;  // nullptr: not packed yet
@@ -94,30 +89,14 @@ struct TileProduct {
   bool accumulate;
   T* c;
 
-  // So many rows of the left operand and the result stay in the second-level cache while the
-  // columns pass.
-  std::int64_t rows_at_once() const {
-    constexpr std::int64_t kCached = 1 << 19, kLeast = 4 * kTileBlock, kMostColumns = 1024;
-    std::int64_t bytes = static_cast<std::int64_t>(sizeof(T)) * std::min(size.n, kMostColumns) / 2;
-    for (const TileTerm& term : terms) bytes += 2 * kTileDepth * term.steps;
-    return std::max(kLeast, kCached / bytes / kTileBlock * kTileBlock);
-  }
-  std::int64_t row_blocks() const { return divide_up(size.m, rows_at_once()); }
-
   void run() const {
     const std::int64_t width = columns_at_once(size.n, panel_step);
-    const std::int64_t height = std::min(rows_at_once(), round_up(size.m, kTileEdge));
+    const std::int64_t height = std::min(kRows, round_up(size.m, kTileEdge));
+    const std::int64_t row_groups = divide_up(size.m, height);
     const std::int64_t cost = std::min(height, size.m) * width * size.k / 128;
-    const std::vector<TileTerm> parts = parts_of_terms();
     parallel_for(
-        divide_up(size.n, width) * row_blocks(), cost, [&](std::int64_t begin, std::int64_t end) {
-          TileSums one;
-          Array many, own_rows, own_panels;
-          auto* sums = &one;
-          if (!parts.empty()) {
-            many = empty({divide_up(height, kTileEdge), kTileBlock * kTileBlock}, Dtype::float32);
-            sums = reinterpret_cast<TileSums*>(many.data());
-          }
+        divide_up(size.n, width) * row_groups, cost, [&](std::int64_t begin, std::int64_t end) {
+          Array own_rows, own_panels;
           PackedRows from = rows;
           if (rows.data == nullptr) {
             own_rows = empty({height, rows.step}, Dtype::bfloat16);
@@ -128,9 +107,9 @@ struct TileProduct {
           }
           simd::run_on_tiles([&](auto target, auto& tiles) __attribute__((always_inline)) {
             for (std::int64_t i = begin; i < end; ++i) {
-              const std::int64_t row = i % row_blocks() * rows_at_once();
-              const std::int64_t row_end = std::min(size.m, row + rows_at_once());
-              const std::int64_t column = i / row_blocks() * width;
+              const std::int64_t row = i % row_groups * height;
+              const std::int64_t row_end = std::min(size.m, row + height);
+              const std::int64_t column = i / row_groups * width;
               const std::int64_t columns = std::min(width, size.n - column);
               const bfloat16* group = nullptr;
               if (panels != nullptr) {
@@ -147,10 +126,7 @@ struct TileProduct {
                 from.count = round_up(row_end - row, kTileEdge);
                 left.pack_rows(depth_begin, size.k, row, row_end - row, own_rows.as<bfloat16>());
               }
-              for (std::int64_t j = 0; j < columns; j += kTileBlock) {
-                column_block<decltype(target)>(tiles, from, group + j / kTileEdge * panel_step, row,
-                                               row_end, column + j, parts, sums);
-              }
+              multiply<decltype(target)>(tiles, from, row, row_end, group, column, columns);
             }
             finish_streaming();
           });
@@ -158,49 +134,50 @@ struct TileProduct {
   }
 
  private:
-  // Terms so short that what they read of a block of columns stays in the first-level cache while
-  // the rows pass; none where all are that short together.
-  std::vector<TileTerm> parts_of_terms() const {
-    constexpr std::int64_t kSteps = 8, kMostSteps = 16;
+  // So many rows of the left operand are packed at once.
+  static constexpr std::int64_t kRows = 256;
+
+  // A block of rows stays in the first-level cache while the columns pass, of which the panels come
+  // from the second-level cache line after line.
+  template <class Target, class Tiles>
+  [[gnu::always_inline]] void multiply(Tiles& tiles, const PackedRows& from, std::int64_t begin,
+                                       std::int64_t end, const bfloat16* group,
+                                       std::int64_t first_column, std::int64_t columns) const {
     std::int64_t steps = 0;
     for (const TileTerm& term : terms) steps += term.steps;
-    std::vector<TileTerm> parts;
-    for (TileTerm rest : steps > kMostSteps ? terms : std::span<const TileTerm>()) {
-      for (; rest.steps > 0; rest.steps -= kSteps) {
-        parts.push_back({rest.left, rest.right, std::min(kSteps, rest.steps)});
-        rest.left += kSteps * kTileDepth;
-        rest.right += kSteps * kTileSize;
-      }
-    }
-    return parts;
-  }
-
-  // `sums` are those of one block of rows, or with parts those of all.
-  template <class Target, class Tiles>
-  [[gnu::always_inline]] void column_block(Tiles& tiles, const PackedRows& from,
-                                           const bfloat16* panel, std::int64_t begin,
-                                           std::int64_t end, std::int64_t column,
-                                           std::span<const TileTerm> parts, TileSums* sums) const {
-    const std::int64_t columns = std::min(kTileBlock, size.n - column);
     const bool streams = streams_sums(size.m * size.n * static_cast<std::int64_t>(sizeof(T)));
-    const std::size_t count = std::max<std::size_t>(parts.size(), 1);
-    for (std::size_t part = 0; part < count; ++part) {
-      const auto summed = parts.empty() ? terms : parts.subspan(part, 1);
-      TileSums* now = sums;
-      for (std::int64_t row = begin; row < end; now += !parts.empty()) {
-        const RowBlock block(row - from.first, end - from.first, from.count);
-        const TileOperands operands{from.data + block.first * from.step, from.step, panel,
-                                    panel_step};
-        sum_products(tiles, operands, summed, block.computed, columns, *now, part > 0);
-        const std::int64_t last = row + block.written;
-        for (std::int64_t i = part + 1 < count ? last : row; i < last; ++i) {
-          write_sums<Target>(now->row(i - from.first - block.first), columns,
-                             bias == nullptr ? nullptr : bias + column, accumulate, streams,
-                             c + i * size.n + column);
-        }
-        row = last;
+    // This is where summed numbers are written.
+    T* to = nullptr;
+    const float* added = nullptr;
+    std::int64_t count = 0;
+    const auto write_row = [&](const float* sums) __attribute__((always_inline)) {
+      write_sums<Target>(sums, count, added, accumulate, streams, to);
+      to += size.n;
+    };
+    TileSums sums;
+    Prefetcher next;
+    RowsWriter writer(steps, write_row, next);
+    for (std::int64_t row = begin; row < end;) {
+      const RowBlock block(row - from.first, end - from.first, from.count);
+      const bfloat16* const left = from.data + block.first * from.step;
+      if (rows.data != nullptr) {
+        const std::int64_t after = row + kTileBlock;
+        next = Prefetcher(
+            rows.data + after * rows.step, std::clamp<std::int64_t>(size.m - after, 0, kTileBlock),
+            2 * kTileDepth * steps, 2 * rows.step, steps * divide_up(columns, kTileBlock));
       }
+      for (std::int64_t column = 0; column < columns; column += kTileBlock) {
+        const std::int64_t width = std::min(kTileBlock, columns - column);
+        sum_products(tiles, {left, from.step, group + column / kTileEdge * panel_step, panel_step},
+                     terms, block.computed, width, false, sums, writer);
+        count = width;
+        added = bias == nullptr ? nullptr : bias + first_column + column;
+        to = c + row * size.n + first_column + column;
+        writer.begin(sums.row(row - from.first - block.first), block.written);
+      }
+      row += block.written;
     }
+    writer.finish();
   }
 };
 

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
+#include "devices/rounding.h"
 #include "simd/float_vector.h"
 #include "simd/tiles.h"
 #include "tensor/streaming.cpu.h"
@@ -40,11 +42,86 @@ struct alignas(64) TileSums {
   const float* row(std::int64_t i) const { return numbers + i * kTileBlock; }
 };
 
+// Fetches rows of bytes into the second-level cache, an equal share of them at each of so many
+// calls.
+class Prefetcher {
+ public:
+  Prefetcher() = default;
+  Prefetcher(const void* from, std::int64_t rows, std::int64_t bytes, std::int64_t row_step,
+             std::int64_t calls)
+      : row_(static_cast<const std::byte*>(from)), rows_(rows), bytes_(bytes), step_(row_step) {
+    if (bytes_ == step_) bytes_ *= std::exchange(rows_, 1);
+    const std::int64_t lines = rows_ * divide_up(bytes_, kLine);
+    share_ = divide_up(lines, std::max<std::int64_t>(1, calls));
+  }
+
+  [[gnu::always_inline]] void operator()() {
+    for (std::int64_t i = 0; i < share_ && rows_ > 0; ++i) {
+      __builtin_prefetch(row_ + at_, 0, 2);
+      if ((at_ += kLine) < bytes_) continue;
+      at_ = 0;
+      row_ += step_;
+      --rows_;
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kLine = 64;
+  const std::byte* row_ = nullptr;
+  std::int64_t rows_ = 0, bytes_ = 0, step_ = 0, share_ = 0, at_ = 0;
+};
+
+// Vectors write the rows of sums of a block while tiles multiply the next block: a share of them at
+// each of its steps, as the processor looks ahead by few instructions only. write_row(sums) is
+// called for each row, in order.
+template <class WriteRow>
+class RowsWriter {
+ public:
+  // Blocks have so many steps. `next` is called at each of them.
+  RowsWriter(std::int64_t steps, WriteRow& write_row, Prefetcher& next)
+      : share_(divide_up(kTileBlock, std::max<std::int64_t>(1, steps))),
+        write_row_(write_row),
+        next_(next) {}
+  // The rows that have been summed.
+  [[gnu::always_inline]] void begin(const float* sums, std::int64_t rows) {
+    sums_ = sums;
+    left_ = rows;
+  }
+  [[gnu::always_inline]] void step() {
+    write(std::min(share_, left_));
+    next_();
+  }
+  [[gnu::always_inline]] void finish() { write(left_); }
+
+ private:
+  [[gnu::always_inline]] void write(std::int64_t rows) {
+    for (std::int64_t i = 0; i < rows; ++i, sums_ += kTileBlock) write_row_(sums_);
+    left_ -= rows;
+  }
+
+  const std::int64_t share_;
+  WriteRow& write_row_;
+  Prefetcher& next_;
+  std::int64_t left_ = 0;
+  const float* sums_ = nullptr;
+};
+
+// While tiles multiply, what the next operands are made of is fetched.
+struct Fetching {
+  Prefetcher left, right;
+  [[gnu::always_inline]] void step() {
+    left();
+    right();
+  }
+  void finish() const {}
+};
+
 // The sum over all terms, of `rows` by `columns` tiles; added to `sums`, or in their place.
-template <int rows, int columns, class Tiles>
+// `meanwhile`, such as a RowsWriter, is called at each step and, before sums are stored, finished.
+template <int rows, int columns, class Tiles, class Meanwhile>
 [[gnu::always_inline]] inline void sum_products(Tiles& tiles, const TileOperands& operands,
                                                 std::span<const TileTerm> terms, bool adds,
-                                                TileSums& sums) {
+                                                TileSums& sums, Meanwhile& meanwhile) {
   constexpr std::int64_t across = kTileEdge, down = kTileEdge * kTileBlock;
   constexpr std::int64_t bytes = kTileBlock * sizeof(float);
   const std::int64_t row_bytes = operands.row_step * 2, below = kTileEdge * operands.row_step;
@@ -67,6 +144,7 @@ template <int rows, int columns, class Tiles>
       tiles.template load<4>(left, row_bytes);
       tiles.template load<6>(right, 64);
       tiles.template add_product<0, 4, 6>();
+      meanwhile.step();
       if constexpr (columns == 2) {
         tiles.template load<7>(right + operands.panel_step, 64);
         tiles.template add_product<1, 4, 7>();
@@ -80,6 +158,7 @@ template <int rows, int columns, class Tiles>
       right += kTileSize;
     }
   }
+  meanwhile.finish();
   tiles.template store<0>(sums.numbers, bytes);
   if constexpr (columns == 2) tiles.template store<1>(sums.numbers + across, bytes);
   if constexpr (rows == 2) tiles.template store<2>(sums.numbers + down, bytes);
@@ -89,17 +168,21 @@ template <int rows, int columns, class Tiles>
 }
 
 // Sums up products for as many tiles as so many rows and columns take.
-template <class Tiles>
+template <class Tiles, class Meanwhile>
 [[gnu::always_inline]] inline void sum_products(Tiles& tiles, const TileOperands& operands,
                                                 std::span<const TileTerm> terms, std::int64_t rows,
-                                                std::int64_t columns, TileSums& sums,
-                                                bool adds = false) {
+                                                std::int64_t columns, bool adds, TileSums& sums,
+                                                Meanwhile& meanwhile) {
   if (rows > kTileEdge) {
-    if (columns > kTileEdge) return sum_products<2, 2>(tiles, operands, terms, adds, sums);
-    return sum_products<2, 1>(tiles, operands, terms, adds, sums);
+    if (columns > kTileEdge) {
+      return sum_products<2, 2>(tiles, operands, terms, adds, sums, meanwhile);
+    }
+    return sum_products<2, 1>(tiles, operands, terms, adds, sums, meanwhile);
   }
-  if (columns > kTileEdge) return sum_products<1, 2>(tiles, operands, terms, adds, sums);
-  sum_products<1, 1>(tiles, operands, terms, adds, sums);
+  if (columns > kTileEdge) {
+    return sum_products<1, 2>(tiles, operands, terms, adds, sums, meanwhile);
+  }
+  sum_products<1, 1>(tiles, operands, terms, adds, sums, meanwhile);
 }
 
 // The rows of a left operand that are computed at once: `written` from `row` on, within `computed`
@@ -117,6 +200,11 @@ struct RowBlock {
   }
   std::int64_t first, computed, written;
 };
+
+// Whether results of so many bytes are written past the caches. Processors with tiles have
+// second-level caches of 2 MiB, and stores that miss these take longer to read their lines than
+// streamed ones take to reach memory.
+constexpr bool streams_sums(std::int64_t bytes) { return bytes >= std::int64_t{1} << 22; }
 
 // Writes 32 numbers, past the caches or not.
 template <class Target>

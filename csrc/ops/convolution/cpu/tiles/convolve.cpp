@@ -114,14 +114,6 @@ void convolve(const Operands<T, U>& operands, Rows rows) {
                             panels, layout, bias, destination});
 }
 
-// Whether each destination pixel reads the source pixel at its place.
-bool is_pointwise(const Geometry& geometry) {
-  const Phase& phase = geometry.phases[0];
-  return geometry.groups == 1 && geometry.taps() == 1 && geometry.phases.size() == 1 &&
-         phase.taps.size() == 1 && phase.taps[0].source == Extents{} &&
-         phase.source_step == Extents{1, 1, 1} && geometry.source == geometry.destination;
-}
-
 // A product of all pixels and a matrix.
 void multiply_pixels(const Problem& problem, const Array& bias) {
   const ChannelsLastOutput output(problem.result());

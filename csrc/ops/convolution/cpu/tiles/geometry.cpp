@@ -111,4 +111,11 @@ Geometry geometry_of(const Problem& problem) {
   return geometry;
 }
 
+bool is_pointwise(const Geometry& geometry) {
+  const Phase& phase = geometry.phases[0];
+  return geometry.groups == 1 && geometry.taps() == 1 && geometry.phases.size() == 1 &&
+         phase.taps.size() == 1 && phase.taps[0].source == Extents{} &&
+         phase.source_step == Extents{1, 1, 1} && geometry.source == geometry.destination;
+}
+
 }  // namespace renga::convolution::tiles

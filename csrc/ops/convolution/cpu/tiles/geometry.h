@@ -56,4 +56,7 @@ struct Geometry {
 // Returns the geometry of a problem with images of two or three axes.
 Geometry geometry_of(const Problem& problem);
 
+// Whether each destination pixel reads the source pixel at its place.
+bool is_pointwise(const Geometry& geometry);
+
 }  // namespace renga::convolution::tiles

@@ -23,7 +23,8 @@ class ByGatheredPixels {
         gy_channels_(round_up(geometry.destination_channels, kTileEdge)),
         gathered_(geometry.phases[0], geometry.source_channels, gathered_depth_) {
     lay_out();
-    while (item_bytes() > kCachedOperands && count_[axis()] > 1) {
+    const std::int64_t columns = columns_at_once(packed_.rows, gy_channels_, 1);
+    while (packed_.bytes(columns) > kCachedItem && count_[axis()] > 1) {
       count_[axis()] = divide_up(count_[axis()], 2);
       lay_out();
     }
@@ -31,72 +32,83 @@ class ByGatheredPixels {
 
   const PackedOperands& packed() const { return packed_; }
   std::int64_t items() const { return images_.samples * bands(); }
-  std::int64_t items_at_once() const {
-    return std::clamp<std::int64_t>(kCachedOperands / item_bytes(), 1, items());
-  }
   std::vector<std::vector<TileTerm>> terms(std::int64_t items) const {
     std::vector<TileTerm> terms;
     for (std::int64_t i = 0; i < items; ++i) {
-      terms.push_back({i * packed_.left_size, i * packed_.right_size, depth_ / kTileDepth});
+      terms.push_back({i * packed_.left_size, i * packed_.panel_size, depth_ / kTileDepth});
     }
     return {terms};
   }
 
-  void pack(std::int64_t begin, std::int64_t count, bfloat16* left, bfloat16* right) const {
-    parallel_for(
-        count, packed_.left_size + packed_.right_size, [&](std::int64_t first, std::int64_t last) {
-          const SingleThread alone;
-          const Array memory = empty({gathered_.memory_size(count_)}, Dtype::bfloat16);
-          const Array rows =
-              empty({gathered_.rows_size(count_) + GatheredPixels::kSlack}, Dtype::bfloat16);
-          for (std::int64_t i = first; i < last; ++i) {
-            pack_item(begin + i, memory.as<bfloat16>(), rows.as<bfloat16>(),
-                      left + i * packed_.left_size, right + i * packed_.right_size);
-          }
-        });
+  // Items begin to begin + count.
+  void pack_left(std::int64_t begin, std::int64_t count, bfloat16* to) const {
+    parallel_for(count, 2 * packed_.left_size, [&](std::int64_t first, std::int64_t last) {
+      const SingleThread alone;
+      const Array memory = empty({gathered_.memory_size(count_)}, Dtype::bfloat16);
+      const Array rows =
+          empty({gathered_.rows_size(count_) + GatheredPixels::kSlack}, Dtype::bfloat16);
+      for (std::int64_t i = first; i < last; ++i) {
+        pack_x(begin + i, memory.as<bfloat16>(), rows.as<bfloat16>(), to + i * packed_.left_size);
+      }
+    });
+  }
+  Prefetcher fetch_right(std::int64_t, std::int64_t, const ColumnRange&, std::int64_t) const {
+    return {};
+  }
+  void pack_right(std::int64_t begin, std::int64_t count, const ColumnRange& columns,
+                  bfloat16* to) const {
+    for (std::int64_t i = 0; i < count; ++i) {
+      pack_gy(begin + i, columns, count * packed_.panel_size, to + i * packed_.panel_size);
+    }
   }
 
  private:
   std::size_t axis() const { return all_[0] > 1 ? 0 : 1; }
   std::int64_t bands() const { return divide_up(all_[axis()], count_[axis()]); }
-  std::int64_t item_bytes() const {
-    return 2 * (packed_.left_size + packed_.right_size + gathered_.rows_size(count_));
-  }
-
   void lay_out() {
     depth_ = round_up(product(count_), kTileDepth);
     const std::int64_t row_step = depth_ % 512 == 0 ? depth_ + kTileDepth : depth_;
     const std::int64_t rows = round_up(rows_, kTileEdge);
-    packed_ = {
-        rows, row_step, gy_channels_, depth_ * kTileEdge, rows * row_step, gy_channels_ * depth_,
-        0,    0};
+    packed_ = {rows, row_step, rows * row_step, 0, gy_channels_, depth_ * kTileEdge};
   }
 
-  void pack_item(std::int64_t item, bfloat16* memory, bfloat16* rows, bfloat16* left,
-                 bfloat16* right) const {
-    const std::int64_t sample = item / bands();
-    Extents begin{}, count = count_;
-    begin[axis()] = item % bands() * count_[axis()];
-    count[axis()] = std::min(count_[axis()], all_[axis()] - begin[axis()]);
+  struct Band {
+    std::int64_t sample;
+    Extents begin, count;
+  };
+  Band band(std::int64_t item) const {
+    Band band{item / bands(), {}, count_};
+    band.begin[axis()] = item % bands() * count_[axis()];
+    band.count[axis()] = std::min(count_[axis()], all_[axis()] - band.begin[axis()]);
+    return band;
+  }
+
+  void pack_x(std::int64_t item, bfloat16* memory, bfloat16* rows, bfloat16* to) const {
+    const auto [sample, begin, count] = band(item);
     const std::int64_t pixels = product(count);
     simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
       gathered_.template gather<decltype(target)>(
           images_.x, images_.x.data + sample * images_.x.sample_step(), begin, count, memory, rows);
     });
-    pack_bfloat16(rows, {pixels, rows_, false, gathered_depth_}, left,
+    pack_bfloat16(rows, {pixels, rows_, false, gathered_depth_}, to,
                   {.depth = pixels, .width = rows_, .panel = 0, .step = packed_.row_step});
     for (std::int64_t r = 0; r < packed_.rows; ++r) {
       const std::int64_t used = r < rows_ ? pixels : 0;
-      clear_numbers(left + r * packed_.row_step + used, packed_.row_step - used);
+      clear_numbers(to + r * packed_.row_step + used, packed_.row_step - used);
     }
+  }
+
+  void pack_gy(std::int64_t item, const ColumnRange& columns, std::int64_t panel_step,
+               bfloat16* to) const {
+    const auto [sample, begin, count] = band(item);
+    const SourceImage<T>& gy = images_.gy;
     // Bands are along the outermost axis, so that their pixels adjoin.
-    const std::int64_t channels = images_.gy.channels;
     const std::int64_t first = (begin[0] * all_[1] + begin[1]) * all_[2];
-    const std::int64_t step = images_.gy.pixel_step;
-    const T* const gy = images_.gy.data + sample * images_.gy.sample_step() + first * step;
     pack_bfloat16(
-        gy, {pixels, channels, false, step}, right,
-        {.depth = depth_, .width = gy_channels_, .panel = kTileEdge, .step = packed_.panel_step});
+        gy.data + sample * gy.sample_step() + first * gy.pixel_step + columns.first,
+        {product(count), std::min(columns.count, gy.channels - columns.first), false,
+         gy.pixel_step},
+        to, {.depth = depth_, .width = columns.count, .panel = kTileEdge, .step = panel_step});
   }
 
   const Images<T>& images_;

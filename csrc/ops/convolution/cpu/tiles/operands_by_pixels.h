@@ -28,7 +28,8 @@ class ByPixels {
         lines_(boxes_.inside(phase_.count, geometry.source, 1)),
         extents_{planes_.size(), lines_.size(), phase_.count[2] + around_[2]} {
     lay_out();
-    while (item_bytes() > kCachedOperands && band() > 1) {
+    const std::int64_t columns = columns_at_once(x_channels_, gy_channels_, geometry.taps());
+    while (packed_.bytes(columns) > kCachedItem && band() > 1) {
       extents_[band_axis()] = divide_up(band(), 2);
       lay_out();
     }
@@ -36,11 +37,6 @@ class ByPixels {
 
   const PackedOperands& packed() const { return packed_; }
   std::int64_t items() const { return geometry_.samples * bands(); }
-  std::int64_t items_at_once() const {
-    const std::int64_t sums = geometry_.groups * x_channels_ * gy_channels_ * geometry_.taps();
-    return items_packed_at_once(items(), item_bytes(), extents_[0] * plane_, sums);
-  }
-
   // Returns the terms of so many items that are packed one after another.
   std::vector<std::vector<TileTerm>> terms(std::int64_t items) const {
     std::vector<std::vector<TileTerm>> terms(static_cast<std::size_t>(geometry_.taps()));
@@ -52,8 +48,8 @@ class ByPixels {
           const std::int64_t gy_plane = z + around_[0] - shift[0];
           terms[static_cast<std::size_t>(phase_.taps[t].index)].push_back(
               {i * packed_.left_size + (box * extents_[0] + z) * plane_,
-               i * packed_.right_size + copy * copy_size_ +
-                   (gy_plane * gy_plane_ + first - copy) * kTileEdge,
+               i * packed_.panel_size +
+                   ((copy * gy_planes() + gy_plane) * gy_plane_ + first - copy) * kTileEdge,
                plane_ / kTileDepth});
         }
       }
@@ -61,22 +57,44 @@ class ByPixels {
     return terms;
   }
 
-  // Items begin to begin + count, on all threads.
-  void pack(std::int64_t begin, std::int64_t count, bfloat16* left, bfloat16* right) const {
-    const std::int64_t x_numbers = boxes_.count() * product(extents_) * boxes_.pixel_size();
-    parallel_for(count, packed_.left_size + packed_.right_size,
-                 [&](std::int64_t first, std::int64_t last) {
-                   const SingleThread alone;
-                   const Array memory = empty({x_numbers}, Dtype::bfloat16);
-                   const std::vector<T> zeros(static_cast<std::size_t>(images_.gy.pixel_size()));
-                   for (std::int64_t i = first; i < last; ++i) {
-                     const std::int64_t sample = (begin + i) / bands();
-                     Extents at{planes_.begin, lines_.begin, 0};
-                     at[band_axis()] += (begin + i) % bands() * band();
-                     pack_x(sample, at, memory.as<bfloat16>(), left + i * packed_.left_size);
-                     pack_gy(sample, at, zeros.data(), right + i * packed_.right_size);
-                   }
-                 });
+  // Items begin to begin + count.
+  void pack_left(std::int64_t begin, std::int64_t count, bfloat16* to) const {
+    const std::int64_t numbers = boxes_.count() * product(extents_) * boxes_.pixel_size();
+    parallel_for(count, 2 * packed_.left_size, [&](std::int64_t first, std::int64_t last) {
+      const SingleThread alone;
+      const Array memory = empty({numbers}, Dtype::bfloat16);
+      for (std::int64_t i = first; i < last; ++i) {
+        pack_x((begin + i) / bands(), place(begin + i), memory.as<bfloat16>(),
+               to + i * packed_.left_size);
+      }
+    });
+  }
+  // Fetches what the columns of items are packed from, in so many steps.
+  Prefetcher fetch_right(std::int64_t begin, std::int64_t count, const ColumnRange& columns,
+                         std::int64_t steps) const {
+    const SourceImage<T>& gy = images_.gy;
+    const std::int64_t last = std::min(begin + count, items());
+    if (begin >= last) return {};
+    const Extents& extents = phase_.count;
+    const auto pixel = [&](std::int64_t item) {
+      const Extents at = place(item);
+      const std::int64_t z = std::min(at[0], extents[0]), y = std::min(at[1], extents[1]);
+      return ((item / bands() * extents[0] + z) * extents[1] + y) * extents[2];
+    };
+    const std::int64_t first = pixel(begin);
+    const std::int64_t end = last == items() ? geometry_.samples * product(extents) : pixel(last);
+    const std::int64_t channels = std::min(columns.count, gy.channels - columns.first);
+    return {gy.data + first * gy.pixel_step + columns.group * gy.channels + columns.first,
+            end - first, channels * std::int64_t{sizeof(T)},
+            gy.pixel_step * std::int64_t{sizeof(T)}, steps};
+  }
+  void pack_right(std::int64_t begin, std::int64_t count, const ColumnRange& columns,
+                  bfloat16* to) const {
+    const std::vector<T> zeros(static_cast<std::size_t>(columns.count));
+    for (std::int64_t i = 0; i < count; ++i) {
+      pack_gy((begin + i) / bands(), place(begin + i), columns, zeros.data(),
+              count * packed_.panel_size, to + i * packed_.panel_size);
+    }
   }
 
  private:
@@ -85,7 +103,13 @@ class ByPixels {
   std::int64_t bands() const {
     return divide_up(band_axis() == 0 ? planes_.size() : lines_.size(), band());
   }
-  std::int64_t item_bytes() const { return 2 * (packed_.left_size + packed_.right_size); }
+  std::int64_t gy_planes() const { return extents_[0] + around_[0]; }
+  // Where an item begins in the boxes.
+  Extents place(std::int64_t item) const {
+    Extents at{planes_.begin, lines_.begin, 0};
+    at[band_axis()] += item % bands() * band();
+    return at;
+  }
   // The pixel of a plane of gy, which begins with what is around it, that an element of the filter
   // meets at the first pixel of a box.
   std::int64_t first_pixel(std::size_t tap) const {
@@ -102,16 +126,8 @@ class ByPixels {
     for (std::size_t t = 0; t < phase_.taps.size(); ++t) {
       copies_ = std::max(copies_, first_pixel(t) % 2 + 1);
     }
-    const std::int64_t depth = (extents_[0] + around_[0]) * gy_plane_, groups = geometry_.groups;
-    copy_size_ = gy_channels_ * depth;
-    packed_ = {x_channels_,
-               row,
-               gy_channels_,
-               depth * kTileEdge,
-               groups * x_channels_ * row,
-               groups * copies_ * copy_size_,
-               x_channels_ * row,
-               copies_ * copy_size_};
+    packed_ = {x_channels_,       row,          geometry_.groups * x_channels_ * row,
+               x_channels_ * row, gy_channels_, copies_ * gy_planes() * gy_plane_ * kTileEdge};
   }
 
   // Whether the box is the image, or lines of it.
@@ -152,37 +168,28 @@ class ByPixels {
     }
   }
 
-  void pack_gy(std::int64_t sample, const Extents& at, const T* zeros, bfloat16* to) const {
+  void pack_gy(std::int64_t sample, const Extents& at, const ColumnRange& columns, const T* zeros,
+               std::int64_t panel_step, bfloat16* to) const {
     const SourceImage<T>& gy = images_.gy;
     const std::int64_t height = phase_.count[1], width = phase_.count[2];
+    const std::int64_t channels = std::min(columns.count, gy.channels - columns.first);
+    const T* const all =
+        gy.data + sample * gy.sample_step() + columns.group * gy.channels + columns.first;
+    const PackedLayout layout{
+        .depth = gy_plane_, .width = columns.count, .panel = kTileEdge, .step = panel_step};
+    const std::int64_t copy_step = copies_ > 1 ? gy_planes() * gy_plane_ * kTileEdge : 0;
     std::vector<const T*> pixels;
-    for (std::int64_t i = 0; i < extents_[0] + around_[0]; ++i) {
+    for (std::int64_t i = 0; i < gy_planes(); ++i) {
       const std::int64_t z = at[0] - around_[0] + i;
       pixels.assign(static_cast<std::size_t>(gy_plane_ + 1), zeros);
       auto line = pixels.begin() + around_[2];
       for (std::int64_t j = 0; j < extents_[1] + around_[1]; ++j, line += extents_[2]) {
         const std::int64_t y = at[1] - around_[1] + j;
         if (z < 0 || z >= phase_.count[0] || y < 0 || y >= height) continue;
-        const T* pixel =
-            gy.data + sample * gy.sample_step() + (z * height + y) * width * gy.pixel_step;
+        const T* pixel = all + (z * height + y) * width * gy.pixel_step;
         for (std::int64_t x = 0; x < width; ++x, pixel += gy.pixel_step) line[x] = pixel;
       }
-      pack_plane(pixels, to + i * gy_plane_ * kTileEdge);
-    }
-  }
-
-  void pack_plane(std::vector<const T*>& pixels, bfloat16* to) const {
-    const std::int64_t channels = geometry_.destination_channels;
-    for (std::int64_t g = 0; g < geometry_.groups; ++g, to += packed_.right_group_step) {
-      pack_pairs<T>(pixels, channels, to,
-                    {.depth = gy_plane_,
-                     .width = gy_channels_,
-                     .panel = kTileEdge,
-                     .step = packed_.panel_step},
-                    copies_ > 1 ? copy_size_ : 0);
-      if (g + 1 < geometry_.groups) {
-        for (const T*& pixel : pixels) pixel += channels;
-      }
+      pack_pairs<T>(pixels, channels, to + i * gy_plane_ * kTileEdge, layout, copy_step);
     }
   }
 
@@ -194,7 +201,7 @@ class ByPixels {
   const Extents around_;        // more pixels than a destination image's that boxes have
   const Range planes_, lines_;  // of boxes, that are not all zeros
   Extents extents_;             // of an item in a box
-  std::int64_t plane_ = 0, gy_plane_ = 0, copies_ = 0, copy_size_ = 0;
+  std::int64_t plane_ = 0, gy_plane_ = 0, copies_ = 0;
   PackedOperands packed_{};
 };
 

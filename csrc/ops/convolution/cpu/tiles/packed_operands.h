@@ -1,7 +1,8 @@
 // The operands of a weight gradient on tiles: for each element of the filter, the product of x,
 // transposed, and gy over all pixels. x's channels are the rows of the left operand, gy's the
-// columns of the right one. Each way of packing them has items, which are packed some at a time:
-// items(), items_at_once(), pack() on all threads, and terms() of each element of the filter.
+// columns of the right one. Each way of packing them has items(), of which some are packed at a
+// time: pack_left() on all threads, pack_right() some columns on the thread that multiplies them,
+// and terms() of each element of the filter.
 #pragma once
 
 #include "ops/convolution/cpu/tiles/images.h"
@@ -9,29 +10,37 @@
 
 namespace renga::convolution::tiles {
 
-// So many bytes of both operands stay in the second-level cache.
-inline constexpr std::int64_t kCachedOperands = 5 << 18;
+// Items are so small that the second-level cache holds both operands of one beside the sums.
+inline constexpr std::int64_t kCachedItem = 5 << 17;
 
-// PackedOperands says where the operands of an item are. Offsets are in numbers.
+// The sums of so many columns, whole blocks, stay in the second-level cache for all rows and
+// elements of the filter; at least one block.
+constexpr std::int64_t columns_at_once(std::int64_t rows, std::int64_t columns, std::int64_t taps) {
+  constexpr std::int64_t kCachedBlocks = 128;  // of 4 KiB
+  const std::int64_t each = divide_up(rows, kTileBlock) * taps;
+  return std::clamp<std::int64_t>(kCachedBlocks / each, 1, divide_up(columns, kTileBlock)) *
+         kTileBlock;
+}
+
+// PackedOperands says where the operands of an item are. Offsets are in numbers. The panels of the
+// right operand have the depths of several items after another.
 struct PackedOperands {
-  std::int64_t rows;                               // x's channels of a group, padded
-  std::int64_t row_step;                           // from channel to channel of x
-  std::int64_t columns;                            // gy's channels of a group, padded
-  std::int64_t panel_step;                         // from panel to panel of gy
-  std::int64_t left_size, right_size;              // of an item, for all groups
-  std::int64_t left_group_step, right_group_step;  // within an item
+  std::int64_t rows;                        // x's channels of a group, padded
+  std::int64_t row_step;                    // from channel to channel of x
+  std::int64_t left_size, left_group_step;  // of an item for all groups, and within it
+  std::int64_t columns;                     // gy's channels of a group, padded
+  std::int64_t panel_size;                  // of 16 columns of an item
+
+  // Bytes of an item, with so many columns.
+  std::int64_t bytes(std::int64_t columns) const {
+    return 2 * (left_size + columns / kTileEdge * panel_size);
+  }
 };
 
-// So many of all items, of these bytes and this depth each, are packed at once as stay in the
-// second-level cache, or more where the sums would not stay there beside them: these are read and
-// written each time.
-inline std::int64_t items_packed_at_once(std::int64_t items, std::int64_t bytes, std::int64_t depth,
-                                         std::int64_t sums) {
-  constexpr std::int64_t kCachedSums = 1 << 17, kDepth = 1024;
-  const std::int64_t cached = kCachedOperands / bytes;
-  const std::int64_t deep = sums > kCachedSums ? divide_up(kDepth, depth) : 1;
-  return std::clamp<std::int64_t>(std::max(cached, deep), 1, items);
-}
+// Some of gy's channels, padded.
+struct ColumnRange {
+  std::int64_t group, first, count;
+};
 
 template <class T>
 struct Images {

@@ -51,7 +51,8 @@ class PixelConvolution {
           empty({samples_ * sample_numbers(unit_count_) + slack()}, Dtype::bfloat16);
       simd::run_on_tiles([&](auto target, auto& tiles) __attribute__((always_inline)) {
         for (std::int64_t i = begin; i < end; ++i) {
-          convolve<decltype(target)>(tiles, unit(i), memory.as<bfloat16>());
+          const std::optional<Unit> after = i + 1 < end ? std::optional(unit(i + 1)) : std::nullopt;
+          convolve<decltype(target)>(tiles, unit(i), after, memory.as<bfloat16>());
         }
         finish_streaming();
       });
@@ -101,7 +102,8 @@ class PixelConvolution {
   }
 
   template <class Target, class Tiles>
-  [[gnu::always_inline]] void convolve(Tiles& tiles, const Unit& unit, bfloat16* memory) const {
+  [[gnu::always_inline]] void convolve(Tiles& tiles, const Unit& unit,
+                                       const std::optional<Unit>& after, bfloat16* memory) const {
     const std::int64_t each = sample_numbers(unit.count);
     const auto [depth, height, width] = unit.count;
     for (std::int64_t s = 0; s < unit.samples; ++s) {
@@ -120,7 +122,7 @@ class PixelConvolution {
       const std::int64_t row = operands_.layout.depth, plane = height * width;
       const TileTerm term{0, 0, row / kTileDepth};
       return multiply<Target>(tiles, unit, {memory, each, plane * row, row, plane, width},
-                              {&term, 1});
+                              {&term, 1}, after);
     }
     const Extents box = boxes_.extents(unit.count);
     const std::int64_t pixel = boxes_.pixel_size();
@@ -133,60 +135,101 @@ class PixelConvolution {
     multiply<Target>(
         tiles, unit,
         {memory, each, box[1] * box[2] * pixel, pixel, (height - 1) * box[2] + width, box[2]},
-        terms);
+        terms, after);
   }
 
-  template <class Target, class Tiles>
-  [[gnu::always_inline]] void multiply(Tiles& tiles, const Unit& unit, const Planes& planes,
-                                       std::span<const TileTerm> terms) const {
+  // Counts the steps of the products of a unit.
+  std::int64_t blocks_of(const Unit& unit, const Planes& planes) const {
     const Geometry& geometry = operands_.geometry;
-    const std::int64_t blocks = geometry.groups * Columns::blocks_of_group(geometry);
-    for (std::int64_t i = 0; i < blocks; ++i) {
-      const Columns columns = Columns::block(geometry, i);
-      for (std::int64_t s = 0; s < unit.samples; ++s) {
-        for (std::int64_t z = 0; z < unit.count[0]; ++z) {
-          multiply_plane<Target>(tiles, unit, planes, terms, columns, s, z);
-        }
-      }
+    return geometry.groups * Columns::blocks_of_group(geometry) * unit.samples * unit.count[0] *
+           divide_up(planes.length, kTileBlock);
+  }
+
+  // Fetches the source pixels of a unit, if all of them are read, while the unit before it is
+  // multiplied in so many steps.
+  Prefetcher fetch(const std::optional<Unit>& unit, std::int64_t steps) const {
+    if (!unit || boxes_.count() < product(phase_.source_step)) return {};
+    const SourceImage<T>& image = operands_.image;
+    const std::size_t axis = band_axis();
+    std::int64_t first = image.extents[axis], last = 0;
+    for (const Tap& tap : phase_.taps) {
+      first = std::min(first, tap.source[axis]);
+      last = std::max(last, tap.source[axis]);
+    }
+    const std::int64_t step = phase_.source_step[axis], begin = unit->begin[axis] * step;
+    first = std::clamp<std::int64_t>(first + begin, 0, image.extents[axis]);
+    last = std::clamp<std::int64_t>(last + begin + (unit->count[axis] - 1) * step + 1, first,
+                                    image.extents[axis]);
+    const std::int64_t line =
+        image.sample_step() / image.extents[axis] / (axis == 1 ? image.extents[0] : 1);
+    const T* const from = image.data + unit->sample * image.sample_step() + first * line;
+    const std::int64_t numbers = (unit->samples - 1) * image.sample_step() + (last - first) * line;
+    const std::int64_t bytes = numbers * static_cast<std::int64_t>(sizeof(T));
+    return {from, 1, bytes, bytes, steps};
+  }
+
+  // Where the numbers of each row of a block are written; nullptr for rows that no destination
+  // pixel belongs to.
+  using Targets = std::array<U*, kTileBlock>;
+
+  // Finds the targets of the rows of a plane from `row` on.
+  void find(const Unit& unit, const Planes& planes, std::int64_t s, std::int64_t z,
+            std::int64_t row, Targets& targets) const {
+    const Geometry& geometry = operands_.geometry;
+    const std::int64_t step = phase_.step[2] * geometry.groups * geometry.destination_channels;
+    U** to = targets.data();
+    U* const* const end = to + std::min(kTileBlock, planes.length - row);
+    std::int64_t y = row / planes.pitch, x = row % planes.pitch;
+    for (; to < end; x = 0, ++y) {
+      const Extents i{unit.begin[0] + z, unit.begin[1] + y, unit.begin[2]};
+      U* const line = operands_.at(unit.sample + s, operands_.pixel(phase_, i));
+      U* const* const line_end = std::min<U* const*>(end, to + planes.pitch - x);
+      for (; x < unit.count[2] && to < line_end; ++x) *to++ = line + x * step;
+      while (to < line_end) *to++ = nullptr;
     }
   }
 
   template <class Target, class Tiles>
-  [[gnu::always_inline]] void multiply_plane(Tiles& tiles, const Unit& unit, const Planes& planes,
-                                             std::span<const TileTerm> terms,
-                                             const Columns& columns, std::int64_t s,
-                                             std::int64_t z) const {
+  [[gnu::always_inline]] void multiply(Tiles& tiles, const Unit& unit, const Planes& planes,
+                                       std::span<const TileTerm> terms,
+                                       const std::optional<Unit>& after) const {
     const Geometry& geometry = operands_.geometry;
-    TileOperands operands{planes.data + s * planes.sample_step + z * planes.plane_step +
-                              (gathered_ ? 0 : columns.group * operands_.layout.tap_depth),
-                          planes.row_step, columns.panels(operands_.panels, operands_.layout),
-                          operands_.layout.panel_size()};
-    const std::int64_t channel = columns.channel(geometry);
-    const float* const bias = operands_.bias == nullptr ? nullptr : operands_.bias + channel;
-    const std::int64_t pixel_step =
-        phase_.step[2] * geometry.groups * geometry.destination_channels;
-    const auto line_at = [&](std::int64_t y) {
-      const Extents i{unit.begin[0] + z, unit.begin[1] + y, unit.begin[2]};
-      return operands_.at(unit.sample + s, operands_.pixel(phase_, i)) + channel;
-    };
-    const bool streams = pays_streaming(operands_.bytes());
-    TileSums sums;
-    std::int64_t y = 0, x = 0;
-    U* line = line_at(0);
-    for (std::int64_t row = 0; row < planes.length; row += kTileBlock) {
-      const std::int64_t rows = std::min(kTileBlock, planes.length - row);
-      sum_products(tiles, operands, terms, rows, columns.count, sums);
-      operands.left += kTileBlock * planes.row_step;
-      for (std::int64_t i = 0; i < rows; ++i) {
-        if (x < unit.count[2]) {
-          write_sums<Target>(sums.row(i), columns.count, bias, false, streams,
-                             line + x * pixel_step);
+    const std::int64_t blocks = geometry.groups * Columns::blocks_of_group(geometry);
+    std::int64_t steps = 0;
+    for (const TileTerm& term : terms) steps += term.steps;
+    Prefetcher next = fetch(after, steps * blocks_of(unit, planes));
+    const bool streams = streams_sums(operands_.bytes());
+    for (std::int64_t i = 0; i < blocks; ++i) {
+      const Columns columns = Columns::block(geometry, i);
+      const std::int64_t channel = columns.channel(geometry);
+      const float* const bias = operands_.bias == nullptr ? nullptr : operands_.bias + channel;
+      TileOperands operands{nullptr, planes.row_step,
+                            columns.panels(operands_.panels, operands_.layout),
+                            operands_.layout.panel_size()};
+      Targets targets;
+      U* const* target = nullptr;
+      const auto write_row = [&](const float* sums) __attribute__((always_inline)) {
+        if (U* const to = *target++; to != nullptr) {
+          write_sums<Target>(sums, columns.count, bias, false, streams, to + channel);
         }
-        if (++x == planes.pitch) {
-          x = 0;
-          if (++y < unit.count[1]) line = line_at(y);
+      };
+      TileSums sums;
+      RowsWriter writer(steps, write_row, next);
+      for (std::int64_t s = 0; s < unit.samples; ++s) {
+        for (std::int64_t z = 0; z < unit.count[0]; ++z) {
+          operands.left = planes.data + s * planes.sample_step + z * planes.plane_step +
+                          (gathered_ ? 0 : columns.group * operands_.layout.tap_depth);
+          for (std::int64_t row = 0; row < planes.length; row += kTileBlock) {
+            const std::int64_t rows = std::min(kTileBlock, planes.length - row);
+            sum_products(tiles, operands, terms, rows, columns.count, false, sums, writer);
+            find(unit, planes, s, z, row, targets);
+            target = targets.data();
+            writer.begin(sums.row(0), rows);
+            operands.left += kTileBlock * planes.row_step;
+          }
         }
       }
+      writer.finish();
     }
   }
 

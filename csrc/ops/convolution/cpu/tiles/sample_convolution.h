@@ -16,6 +16,8 @@ void convolve_samples(const Operands<bfloat16, U>& operands) {
   const std::int64_t pixel = operands.image.pixel_step;
   const std::int64_t cost =
       kTileBlock * kTileBlock * product(geometry.destination) * operands.layout.depth / 128;
+  const std::int64_t steps = geometry.taps() * operands.layout.tap_depth / kTileDepth;
+  const std::int64_t sample_step = operands.at(1, 0) - operands.at(0, 0);
   // The terms of each destination pixel: taps outside of the image are none.
   struct Pixel {
     std::int64_t at;
@@ -49,15 +51,20 @@ void convolve_samples(const Operands<bfloat16, U>& operands) {
                                 operands.image.sample_step(),
                                 columns.panels(operands.panels, operands.layout),
                                 operands.layout.panel_size()};
+          const float* const bias = operands.bias == nullptr ? nullptr : operands.bias + channel;
+          U* to = nullptr;
+          const auto write_row = [&](const float* numbers) __attribute__((always_inline)) {
+            write_sums<decltype(target)>(numbers, columns.count, bias, false, false, to);
+            to += sample_step;
+          };
+          Prefetcher none;
+          RowsWriter writer(steps, write_row, none);
           for (const Pixel& pixel : pixels) {
-            sum_products(tiles, at, pixel.terms, rows.computed, columns.count, sums);
-            for (std::int64_t s = row; s < row + rows.written; ++s) {
-              write_sums<decltype(target)>(
-                  sums.row(s - rows.first), columns.count,
-                  operands.bias == nullptr ? nullptr : operands.bias + channel, false, false,
-                  operands.at(s, pixel.at) + channel);
-            }
+            sum_products(tiles, at, pixel.terms, rows.computed, columns.count, false, sums, writer);
+            to = operands.at(row, pixel.at) + channel;
+            writer.begin(sums.row(row - rows.first), rows.written);
           }
+          writer.finish();
           row += rows.written;
         }
       }

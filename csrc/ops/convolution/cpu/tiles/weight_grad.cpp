@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "devices/parallel.h"
+#include "devices/single_thread.h"
 #include "ops/convolution/cpu/channels_last.h"
 #include "ops/convolution/cpu/tiles/merged_groups.h"
 #include "ops/convolution/cpu/tiles/operands_by_gathered_pixels.h"
@@ -54,10 +55,12 @@ class PartsOfTerms {
   std::int64_t steps_ = 1, most_terms_ = 0, pieces_, terms_at_once_, length_, count_;
 };
 
-// Weights (group, column, row, tap), without the padding of what is packed.
+// Weights (group, column, row, tap), without the padding of what is packed; (row, column) of one
+// group and element if they are `by_rows`.
 struct Weights {
   float* data;
   std::int64_t columns, rows, taps;
+  bool by_rows = false;
 
   std::int64_t column_step() const { return rows * taps; }
   float* at(std::int64_t group, std::int64_t column, std::int64_t row) const {
@@ -66,11 +69,11 @@ struct Weights {
 };
 
 // Writes sums (block of rows, tap, row, column) of `rows` rows and `columns` columns as weights
-// from `to` on, or adds them. Vectors may read beyond the last row, up to a block of rows.
+// from `to` on. Vectors may read beyond the last row, up to a block of rows.
 template <class Target>
 [[gnu::always_inline]] inline void write_weights(const float* sums, std::int64_t rows,
                                                  std::int64_t columns, const Weights& weights,
-                                                 bool accumulate, float* to) {
+                                                 float* to) {
   constexpr std::int64_t width = Target::width;
   const std::int64_t taps = weights.taps, length = rows * taps;
   std::int64_t row = 0, tap = 0;
@@ -95,101 +98,199 @@ template <class Target>
       for (std::int64_t k = 0; k < width; ++k, at += weights.column_step()) {
         if (k >= used) break;
         if (count == width) {
-          if (accumulate) square[k] += simd::load_floats<Target>(at);
           simd::store_floats<Target>(square[k], at);
           continue;
         }
-        for (std::int64_t j = 0; j < count; ++j) {
-          at[j] = accumulate ? at[j] + square[k][j] : square[k][j];
-        }
+        for (std::int64_t j = 0; j < count; ++j) at[j] = square[k][j];
       }
     }
   }
 }
 
-// So many blocks of rows of x are multiplied by a block of columns of gy after the other: they stay
-// in the second-level cache, and so do their sums. Fewer where threads would go without.
-std::int64_t row_blocks_at_once(std::int64_t blocks, std::int64_t bytes, std::int64_t taps,
-                                std::int64_t others) {
-  constexpr std::int64_t kCachedRows = 1 << 20, kSums = 32;
-  const std::int64_t each = divide_up(blocks * others, omp_get_max_threads());
-  const std::int64_t most =
-      std::max<std::int64_t>(1, std::min({kSums / taps, kCachedRows / bytes, blocks, each}));
-  return divide_up(blocks, divide_up(blocks, most));
-}
+// The sums of all elements of the filter, in units: all rows (channels of x) by some columns (of
+// gy) of a group, so many that they stay in the second-level cache. A unit packs its columns of
+// some items after another, and multiplies them by rows that are packed before. Threads that would
+// go without share the lines of a unit, which are its blocks of rows for each element of the
+// filter.
+template <class Method>
+class Sums {
+ public:
+  Sums(const Method& method, std::int64_t groups, const Weights& weights)
+      : method_(method),
+        packed_(method.packed()),
+        weights_(weights),
+        groups_(groups),
+        row_blocks_(divide_up(packed_.rows, kTileBlock)),
+        blocks_(columns_at_once(packed_.rows, packed_.columns, weights.taps) / kTileBlock) {
+    const std::int64_t cached = units(), threads = omp_get_max_threads();
+    while (units() < threads && blocks_ > 1) blocks_ = divide_up(blocks_, 2);
+    shares_ = std::clamp<std::int64_t>(divide_up(threads, units()), 1, lines());
+    items_ = std::clamp<std::int64_t>(kCachedItem / packed_.bytes(columns()), 1, method.items());
+    rows_items_ = cached == 1 ? items_ : rows_at_once(cached);
+  }
 
-// The product of what is packed, at most `items` items, for all elements of the filter, added to
-// `weights` or written there.
-void multiply(const PackedOperands& packed, std::int64_t items, const bfloat16* left,
-              const bfloat16* right, std::span<const std::vector<TileTerm>> terms,
-              std::int64_t groups, bool accumulate, const Weights& weights) {
-  const std::int64_t row_blocks = divide_up(packed.rows, kTileBlock);
-  const std::int64_t column_blocks = divide_up(packed.columns, kTileBlock);
-  const auto taps = static_cast<std::int64_t>(terms.size());
-  const PartsOfTerms parts(terms, row_blocks * taps);
-  const std::int64_t row_bytes = 2 * items * packed.left_size / (groups * packed.rows);
-  const std::int64_t at_once =
-      row_blocks_at_once(row_blocks, kTileBlock * row_bytes, taps, groups * column_blocks);
-  const std::int64_t sets = divide_up(row_blocks, at_once);
-  const std::int64_t cost = at_once * taps * parts.steps() * kTileSize / 4;
-  parallel_for(groups * sets * column_blocks, cost, [&](std::int64_t begin, std::int64_t end) {
-    const Array memory = empty({(at_once + 1) * taps, kTileBlock * kTileBlock}, Dtype::float32);
-    auto* const sums = reinterpret_cast<TileSums*>(memory.data());
-    simd::run_on_tiles([&](auto target, auto& tiles) __attribute__((always_inline)) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t column = i % column_blocks * kTileBlock;
-        const std::int64_t columns = std::min(kTileBlock, packed.columns - column);
-        const std::int64_t first = i / column_blocks % sets * at_once * kTileBlock;
-        const std::int64_t last = std::min(packed.rows, first + at_once * kTileBlock);
-        const std::int64_t group = i / column_blocks / sets;
-        const bfloat16* const left_group = left + group * packed.left_group_step;
-        const bfloat16* const panel =
-            right + group * packed.right_group_step + column / kTileEdge * packed.panel_step;
-        for (std::int64_t part = 0; part < parts.count(); ++part) {
-          TileSums* block = sums;
-          for (std::int64_t row = first; row < last; row += kTileBlock) {
-            const std::int64_t rows = std::min(kTileBlock, last - row);
-            const TileOperands operands{left_group + row * packed.row_step, packed.row_step, panel,
-                                        packed.panel_step};
-            for (std::int64_t tap = 0; tap < taps; ++tap, ++block) {
-              parts.visit(
-                  tap, part, [&](std::span<const TileTerm> used) __attribute__((always_inline)) {
-                    if (part > 0 && used.empty()) return;
-                    sum_products(tiles, operands, used, rows, columns, *block, part > 0);
-                  });
+  void run() {
+    const std::int64_t items = method_.items(), most = std::min(rows_items_, items);
+    const Array left = empty({most * packed_.left_size + kTileSize}, Dtype::bfloat16);
+    const auto terms = method_.terms(items_), last_terms = method_.terms(last_count());
+    const PartsOfTerms parts(terms, lines()), last_parts(last_terms, lines());
+    const bool keeps = most < items || shares_ > 1;
+    if (keeps) kept_ = memory(units());
+    const std::int64_t cost =
+        blocks_ * lines() * parts.steps() * (most / items_) * kTileSize / 4 / shares_;
+    for (std::int64_t begin = 0; begin < items; begin += most) {
+      const std::int64_t end = std::min(items, begin + most);
+      method_.pack_left(begin, end - begin, left.as<bfloat16>());
+      parallel_for(units() * shares_, cost, [&](std::int64_t first, std::int64_t last) {
+        const SingleThread alone;
+        const Array own = keeps ? kept_ : memory(1);
+        const Array right = empty({columns() / kTileEdge * items_ * packed_.panel_size + kTileSize},
+                                  Dtype::bfloat16);
+        for (std::int64_t i = first; i < last; ++i) {
+          const std::int64_t number = i / shares_, share = i % shares_;
+          const Lines part{lines() * share / shares_, lines() * (share + 1) / shares_};
+          const ColumnRange unit = this->unit(number);
+          TileSums* const sums = sums_of(own, keeps ? number : 0);
+          for (std::int64_t item = begin; item < end; item += items_) {
+            const std::int64_t count = std::min(items_, items - item);
+            method_.pack_right(item, count, unit, right.as<bfloat16>());
+            const PartsOfTerms& used = count == items_ ? parts : last_parts;
+            const std::int64_t steps =
+                used.steps() * (part.end - part.begin) * divide_up(unit.count, kTileBlock);
+            const bfloat16* const rows = left.as<bfloat16>() + (item - begin) * packed_.left_size;
+            Fetching next{{}, method_.fetch_right(item + count, items_, unit, steps)};
+            if (units() > 1) {
+              const std::int64_t after = std::min(items_, end - item - count);
+              const std::int64_t bytes = 2 * after * packed_.left_size;
+              next.left = {rows + count * packed_.left_size, 1, bytes, bytes, steps};
             }
+            multiply(unit, part, rows, right.as<bfloat16>(), count, used, item > 0, next, sums);
+          }
+          if (end == items && shares_ == 1) write(unit, sums);
+        }
+      });
+    }
+    if (shares_ == 1) return;
+    parallel_for(units(), unit_size() * kTileSize, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) write(unit(i), sums_of(kept_, i));
+    });
+  }
+
+ private:
+  // So many items' rows are packed at once that least memory passes: either those that stay in the
+  // second-level cache, and sums are read and written for each of these, or as many as memory may
+  // be taken for, which each unit reads.
+  std::int64_t rows_at_once(std::int64_t units) const {
+    constexpr std::int64_t kCachedRows = 5 << 17, kMost = 1 << 23;
+    const std::int64_t items = method_.items(), bytes = 2 * packed_.left_size;
+    const std::int64_t sums = 4 * units * unit_size() * kTileBlock * kTileBlock;
+    const auto whole = [&](std::int64_t most) {
+      return std::min(items, items_ * std::max<std::int64_t>(1, most / (items_ * bytes)));
+    };
+    const auto sums_traffic = [&](std::int64_t at_once) {
+      return at_once == items ? 0 : 2 * sums * divide_up(items, at_once);
+    };
+    const std::int64_t cached = whole(kCachedRows), most = whole(kMost);
+    return sums_traffic(cached) < sums_traffic(most) + units * items * bytes ? cached : most;
+  }
+
+  struct Lines {
+    std::int64_t begin, end;
+  };
+  std::int64_t lines() const { return row_blocks_ * weights_.taps; }
+  std::int64_t sets() const { return divide_up(packed_.columns, columns()); }
+  std::int64_t units() const { return groups_ * sets(); }
+  std::int64_t columns() const { return std::min(blocks_ * kTileBlock, packed_.columns); }
+  ColumnRange unit(std::int64_t i) const {
+    const std::int64_t first = i % sets() * columns();
+    return {i / sets(), first, std::min(columns(), packed_.columns - first)};
+  }
+  // In blocks; what is written of sums may read one more.
+  std::int64_t unit_size() const { return lines() * blocks_ + weights_.taps; }
+  Array memory(std::int64_t units) const {
+    return empty({units * unit_size(), kTileBlock * kTileBlock}, Dtype::float32);
+  }
+  TileSums* sums_of(const Array& memory, std::int64_t unit) const {
+    return reinterpret_cast<TileSums*>(memory.data()) + unit * unit_size();
+  }
+  std::int64_t last_count() const {
+    const std::int64_t rest = method_.items() % items_;
+    return rest == 0 ? items_ : rest;
+  }
+
+  void multiply(const ColumnRange& unit, const Lines& used, const bfloat16* left,
+                const bfloat16* right, std::int64_t items, const PartsOfTerms& parts, bool is_added,
+                Fetching& next, TileSums* sums) const {
+    left += unit.group * packed_.left_group_step;
+    const std::int64_t panel_step = items * packed_.panel_size;
+    simd::run_on_tiles([&](auto, auto& tiles) __attribute__((always_inline)) {
+      for (std::int64_t part = 0; part < parts.count(); ++part) {
+        const bool adds = part > 0 || is_added;
+        for (std::int64_t column = 0; column < unit.count; column += kTileBlock) {
+          const std::int64_t columns = std::min(kTileBlock, unit.count - column);
+          const bfloat16* const panel = right + column / kTileEdge * panel_step;
+          TileSums* const blocks = sums + column / kTileBlock * lines();
+          for (std::int64_t line = used.begin; line < used.end; ++line) {
+            const std::int64_t row = line / weights_.taps * kTileBlock;
+            const std::int64_t rows = std::min(kTileBlock, packed_.rows - row);
+            const TileOperands operands{left + row * packed_.row_step, packed_.row_step, panel,
+                                        panel_step};
+            parts.visit(
+                line % weights_.taps,
+                part, [&](std::span<const TileTerm> terms) __attribute__((always_inline)) {
+                  if (adds && terms.empty()) return;
+                  sum_products(tiles, operands, terms, rows, columns, adds, blocks[line], next);
+                });
           }
         }
-        write_weights<decltype(target)>(sums->numbers, std::min(last, weights.rows) - first,
-                                        std::min(columns, weights.columns - column), weights,
-                                        accumulate, weights.at(group, column, first));
       }
     });
-  });
-}
+  }
+
+  void write(const ColumnRange& unit, const TileSums* sums) const {
+    if (weights_.by_rows) return write_rows(unit, sums);
+    simd::dispatch<float>([&](auto target) __attribute__((always_inline)) {
+      for (std::int64_t column = 0; column < unit.count; column += kTileBlock) {
+        const std::int64_t first = unit.first + column;
+        write_weights<decltype(target)>(sums->numbers, weights_.rows,
+                                        std::min(kTileBlock, weights_.columns - first), weights_,
+                                        weights_.at(unit.group, first, 0));
+        sums += lines();
+      }
+    });
+  }
+  void write_rows(const ColumnRange& unit, const TileSums* sums) const {
+    const std::int64_t last = std::min(weights_.columns, unit.first + unit.count);
+    for (std::int64_t row = 0; row < weights_.rows; ++row) {
+      float* to = weights_.data + row * weights_.columns + unit.first;
+      float* const end = weights_.data + row * weights_.columns + last;
+      for (const TileSums* block = sums; to < end; to += kTileBlock, block += row_blocks_) {
+        std::copy_n(block->row(row), std::min(kTileBlock, end - to), to);
+      }
+    }
+  }
+
+  const Method& method_;
+  const PackedOperands& packed_;
+  const Weights weights_;
+  const std::int64_t groups_, row_blocks_;
+  std::int64_t blocks_;              // of columns of a unit
+  std::int64_t shares_;              // of the lines of a unit
+  std::int64_t items_, rows_items_;  // of which columns, and rows, are packed at once
+  Array kept_;                       // the sums of all units, while there are more items
+};
 
 template <class Method>
-void run(const Method& method, const Geometry& geometry, std::int64_t packed_items,
-         const Array& weights) {
-  const PackedOperands& packed = method.packed();
-  const Array left = empty({packed_items * packed.left_size + kTileSize}, Dtype::bfloat16);
-  const Array right = empty({packed_items * packed.right_size + kTileSize}, Dtype::bfloat16);
-  std::vector<std::vector<TileTerm>> terms = method.terms(1);
+void run(const Method& method, const Geometry& geometry, const Array& weights,
+         bool by_rows = false) {
   // Elements of the filter that are gathered are rows, before the channels.
   const std::int64_t inputs = geometry.source_channels, outputs = geometry.destination_channels;
-  const auto taps = static_cast<std::int64_t>(terms.size()), gathered = geometry.taps() / taps;
-  const Array sums = gathered > 1 ? empty({outputs, gathered, inputs}, Dtype::float32) : weights;
-  std::int64_t last_count = 0;
-  for (std::int64_t begin = 0; begin < method.items(); begin += method.items_at_once()) {
-    const std::int64_t count = std::min(method.items_at_once(), method.items() - begin);
-    if (count != last_count) terms = method.terms(count);
-    last_count = count;
-    method.pack(begin, count, left.as<bfloat16>(), right.as<bfloat16>());
-    multiply(packed, packed_items, left.as<bfloat16>(), right.as<bfloat16>(), terms,
-             geometry.groups, begin > 0, {sums.as<float>(), outputs, gathered * inputs, taps});
-  }
+  const auto taps = std::ssize(method.terms(1)), gathered = geometry.taps() / taps;
+  const Array result = gathered > 1 ? empty({outputs, gathered, inputs}, Dtype::float32) : weights;
+  Sums(method, geometry.groups, {result.as<float>(), outputs, gathered * inputs, taps, by_rows})
+      .run();
   if (gathered > 1) {
-    copy(transpose_view(sums, {0, 2, 1}), reshape_view(weights, {outputs, inputs, gathered}));
+    copy(transpose_view(result, {0, 2, 1}), reshape_view(weights, {outputs, inputs, gathered}));
   }
 }
 
@@ -206,7 +307,8 @@ bool gains_by_samples(const Geometry& geometry) {
   const std::int64_t sample =
       geometry.groups * (product(geometry.source) * geometry.source_channels +
                          product(geometry.destination) * geometry.destination_channels);
-  return 2 * kTileDepth * sample <= 2 * kCachedOperands && by_samples > by_pixels;
+  constexpr std::int64_t kCachedSample = 5 << 18;
+  return kTileDepth * sample <= kCachedSample && by_samples > by_pixels;
 }
 
 template <class T>
@@ -215,15 +317,17 @@ void weight_grad(const Geometry& geometry, const Array& gy, const Array& x, cons
                          source_image<T>(gy, geometry.destination, geometry.groups),
                          geometry.samples};
   if (gains_by_gathering(geometry)) {
-    const ByGatheredPixels<T> by_pixels(geometry, images);
-    return run(by_pixels, geometry, by_pixels.items_at_once(), weights);
+    return run(ByGatheredPixels<T>(geometry, images), geometry, weights);
   }
-  // All samples together are one item of what is packed.
-  if (gains_by_samples(geometry)) {
-    return run(BySamples<T>(geometry, images), geometry, 1, weights);
+  if (gains_by_samples(geometry)) return run(BySamples<T>(geometry, images), geometry, weights);
+  // The rows of a product of pixels are the fewer channels: rows are transposed to be packed.
+  if (is_pointwise(geometry) && geometry.source_channels > geometry.destination_channels) {
+    Geometry swapped = geometry;
+    std::swap(swapped.source_channels, swapped.destination_channels);
+    const Images<T> other{images.gy, images.x, images.samples};
+    return run(ByPixels<T>(swapped, other), swapped, weights, true);
   }
-  const ByPixels<T> by_pixels(geometry, images);
-  run(by_pixels, geometry, by_pixels.items_at_once(), weights);
+  run(ByPixels<T>(geometry, images), geometry, weights);
 }
 
 }  // namespace
