@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Callable
 
 if TYPE_CHECKING:
@@ -83,3 +84,9 @@ class Hookable:
         if timing == "pre":
             return self._pre_update_hooks
         return self._post_update_hooks
+
+    def timed_hooks(self) -> Iterator[tuple[str, str, Callable[..., object]]]:
+        """The timing, the name and the function of each hook, ``pre`` ones first."""
+        for timing in ("pre", "post"):
+            for name, hook in self.update_hooks(timing).items():
+                yield timing, name, hook

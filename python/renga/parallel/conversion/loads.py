@@ -94,11 +94,7 @@ class Loads:
                 for key, value in sorted(values.items())
                 if isinstance(value, (int, float))
             ]
-            hooks = [
-                *optimizer.update_hooks("pre").values(),
-                *optimizer.update_hooks("post").values(),
-            ]
-            kinds = [type(hook) for hook in hooks]
+            kinds = [type(hook) for _, _, hook in optimizer.timed_hooks()]
             # A user's hook may well be on one rank alone.
             own = [k.__name__ for k in kinds if k.__module__.startswith("renga.")]
             texts.append(f", {name} with {', '.join([*numbers, *own])}")

@@ -99,11 +99,8 @@ def settings_of(params: Iterable[Parameter]) -> Settings:
         if rule is None:
             continue
         own = {k: v for k, v in vars(rule.hyperparam).items() if k != "_parent"}
-        hooks = [
-            name for timing in ("pre", "post") for name in rule.update_hooks(timing)
-        ]
         settings = [f"{name} = {value}" for name, value in sorted(own.items())]
-        settings += [f"hook {name}" for name in hooks]
+        settings += [f"hook {name}" for _, name, _ in rule.timed_hooks()]
         settings += [] if rule.enabled else ["disabled"]
         if settings:
             found[i] = settings
@@ -161,7 +158,5 @@ def hyperparameters_of(optimizer: Optimizer) -> str:
     """The hyperparameters, the hooks and the loss scale of an optimizer, as text."""
     hyperparam = getattr(optimizer, "hyperparam", None)
     values = sorted(hyperparam.get_dict().items()) if hyperparam is not None else []
-    hooks = [
-        name for timing in ("pre", "post") for name in optimizer.update_hooks(timing)
-    ]
+    hooks = [name for _, name, _ in optimizer.timed_hooks()]
     return f"{values}, hooks {hooks}, loss scale {optimizer.loss_scale}"

@@ -23,7 +23,6 @@ _STATES = (
     "_fused",
     "device_scale",
     "mask",
-    "mask",
     "_pre_update_hooks",
     "_post_update_hooks",
 )
@@ -125,12 +124,10 @@ class SettingsReader:
         return RuleSettings(kind, attributes, values, self._hooks(rule))
 
     def _hooks(self, owner: Hookable) -> list[HookSettings]:
-        found = []
-        for timing in ("pre", "post"):
-            for name, hook in owner.update_hooks(timing).items():
-                pickled = self._pickled(hook)
-                found.append(HookSettings(timing, name, pickled, id(hook)))
-        return found
+        return [
+            HookSettings(timing, name, self._pickled(hook), id(hook))
+            for timing, name, hook in owner.timed_hooks()
+        ]
 
     def _pickled(self, hook: Any) -> bytes | None:
         if id(hook) not in self._unpicklable:
@@ -141,7 +138,9 @@ class SettingsReader:
         return None
 
 
-def hook_finder(optimizer: Optimizer) -> Callable[[HookSettings], Any]:
+def hook_finder(
+    optimizer: Optimizer,
+) -> Callable[[HookSettings], Callable[..., object]]:
     """A function that returns the hook for settings from any rank.
 
     Equal hooks of several ranks are one, which keeps its state when others change. One

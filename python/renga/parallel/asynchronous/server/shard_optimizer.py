@@ -77,8 +77,7 @@ class ShardOptimizer:
 
     def _runs_own_code(self) -> bool:
         """Whether an update calls hooks, or rules of the program."""
-        hooks = [self._optimizer.update_hooks(timing) for timing in ("pre", "post")]
-        return any(hooks) or any(
+        return self._optimizer.has_update_hooks or any(
             rule.has_update_hooks or not type(rule).__module__.startswith("renga.")
             for rule in (param.update_rule for param in self._params)
         )

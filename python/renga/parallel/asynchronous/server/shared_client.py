@@ -155,12 +155,7 @@ class SharedClient:
         """Makes this worker's updates by these settings, with its own hooks."""
         rules = (param.update_rule for param in self._shards.params)
         owners = [self._optimizer, *(rule for rule in rules if rule is not None)]
-        hooks = {
-            id(hook): hook
-            for owner in owners
-            for timing in ("pre", "post")
-            for hook in owner.update_hooks(timing).values()
-        }
+        hooks = {id(h): h for owner in owners for _, _, h in owner.timed_hooks()}
         for shard, shared in enumerate(self._shared):
             of_shard = self._shards.settings(shard, settings)
             shared.optimizer.use(of_shard, lambda hook: hooks[hook.identity])

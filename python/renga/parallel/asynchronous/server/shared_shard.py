@@ -149,13 +149,9 @@ def allocate(
 
 def can_share(optimizer: Optimizer, params: Sequence[Parameter]) -> bool:
     """Whether all that updates remember is in arrays and in counts of updates."""
-    hooks = [
-        *optimizer.update_hooks("pre").values(),
-        *optimizer.update_hooks("post").values(),
-    ]
     return (
         is_method_of(optimizer, GradientMethod, "update", "reallocate_cleared_grads")
-        and all(type(hook) in _HOOKS for hook in hooks)
+        and all(type(hook) in _HOOKS for _, _, hook in optimizer.timed_hooks())
         and all(
             isinstance(param.array, numpy.ndarray)
             and param.dtype in (numpy.float32, numpy.float64)

@@ -113,14 +113,11 @@ def _named(param: str, values: Mapping[str, Any]) -> Iterator[tuple[RankSetting,
 
 
 def _hooks_of(param: str, hookable: Hookable) -> Iterator[tuple[RankSetting, Any]]:
-    for timing in ("pre", "post"):
-        for name, hook in hookable.update_hooks(timing).items():
-            if type(hook).__module__.startswith(_HOOKS):
-                plain = {k: v for k, v in vars(hook).items() if _is_plain(v)}
-                yield (
-                    RankSetting(param, "hook", name),
-                    (type(hook).__name__, timing, plain),
-                )
+    for timing, name, hook in hookable.timed_hooks():
+        if type(hook).__module__.startswith(_HOOKS):
+            plain = {k: v for k, v in vars(hook).items() if _is_plain(v)}
+            kind = type(hook).__name__
+            yield RankSetting(param, "hook", name), (kind, timing, plain)
 
 
 def _is_plain(value: Any) -> bool:

@@ -67,10 +67,9 @@ def _elsewhere_class(cls: Any) -> Any:
             if not self.enabled or not param.is_initialized:
                 return
             self.t += 1
-            for timing in ("pre", "post"):
-                for hook in self.update_hooks(timing).values():
-                    if hasattr(hook, "skip"):
-                        hook.skip(self, param)
+            for _, _, hook in self.timed_hooks():
+                if hasattr(hook, "skip"):
+                    hook.skip(self, param)
 
         def fuse(
             self, param: Parameter, scale: float = 1.0, decay: float = 0.0

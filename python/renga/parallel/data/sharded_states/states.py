@@ -347,12 +347,9 @@ def _model_comms(params: Sequence[Parameter]) -> list[Any]:
 
 def is_elementwise(optimizer: Optimizer, params: Sequence[Parameter]) -> bool:
     """Whether updates of parts of parameters are parts of the updates."""
-    hooks = [
-        *optimizer.update_hooks("pre").values(),
-        *optimizer.update_hooks("post").values(),
-    ]
     rules: list[Any] = [p.update_rule for p in params if p.update_rule is not None]
-    return all(type(hook) in _ELEMENTWISE_HOOKS for hook in hooks) and all(
+    hooks = optimizer.timed_hooks()
+    return all(type(hook) in _ELEMENTWISE_HOOKS for _, _, hook in hooks) and all(
         rule.is_elementwise and not rule.has_update_hooks for rule in rules
     )
 
