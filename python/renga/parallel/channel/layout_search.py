@@ -126,8 +126,7 @@ def _cost_of_channelwise_link(
     comm: Communicator, layouts: tuple[str, str], call: CalledLink
 ) -> StepCost:
     """What redistributions cost around a link that computes each channel by itself."""
-    rates, others = rates_of(comm), comm.size - 1
-    moved, messages = 0.0, 0
+    moved, messages, others = 0.0, 0, comm.size - 1
     if layouts == ("batch", "batch"):  # statistics and their gradients, in float64
         messages, moved = 3, 8.0 * 7 * call.x_shape[1] * others
     elif layouts != ("replicated", "replicated"):
@@ -137,4 +136,4 @@ def _cost_of_channelwise_link(
                 messages, moved = messages + 2, moved + 2 * received / comm.size
             elif layout != "channel":
                 messages, moved = messages + 1, moved + received
-    return StepCost(messages * others * rates.alpha + moved * rates.beta, 0, moved)
+    return rates_of(comm).cost(messages * others, moved)

@@ -96,7 +96,7 @@ class ChannelReplacer(Replacer):
             return "its input and output are replicated"
         return ""
 
-    def make(self, link: Any) -> Any:
+    def make(self, link: Any) -> Link:
         if self._is_vocabulary(link):
             layout = "channel" if self._scores_can_stay(link) else "replicated"
             return ParallelVocabEmbedID.from_link(link, self.comm, layout)
@@ -189,9 +189,9 @@ def _require_sharded_outputs(traced: Trace) -> None:
 def _cost_of_all_reduces(
     comm: Communicator, count: int, shape: Sequence[int]
 ) -> StepCost:
-    rates, others = rates_of(comm), comm.size - 1
+    others = comm.size - 1
     moved = 2 * count * 4 * math.prod(shape) * others / comm.size
-    return StepCost(2 * count * others * rates.alpha + moved * rates.beta, 0, moved)
+    return rates_of(comm).cost(2 * count * others, moved)
 
 
 class ChannelRun(ParallelRun):

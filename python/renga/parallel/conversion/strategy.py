@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar, Union
 from renga.backends import cuda
 from renga.communicators import Communicator
 from renga.core.link import Link
-from renga.core.variable import as_array
+from renga.core.variable import Variable, as_array
 from renga.functions.noise.seed import random_streams
 from renga.links.parallel.forms import is_form
 from renga.links.parallel.spatial.grid import SpatialGrid
@@ -25,6 +25,7 @@ from renga.parallel.conversion.tracked_link import (
     loaded_class,
     tracked_class,
 )
+from renga.parallel.placement import REPLICATE
 from renga.parallel.placement.replicated_parameter import ReplicatedParameter
 from renga.parallel.placement.tracker import PlacementTracker, tracking
 
@@ -124,6 +125,34 @@ class ParallelRun:
         """
         with tracking(PlacementTracker(lambda x: x)):
             yield args, kwargs, lambda result: result
+
+    @staticmethod
+    def whole_result(
+        name: str,
+        tracker: PlacementTracker,
+        expected: str,
+        gather: Callable[[Variable], Variable],
+        y: Any,
+    ) -> Any:
+        """What the caller of a model gets for an array of its result: a whole one.
+
+        Args:
+            name: of the model.
+            expected: what the model may return, for the error.
+            gather: makes the whole of a shard.
+
+        Raises:
+            ValueError: a shard is no Variable, or a gradient is pending.
+        """
+        placement = tracker.placement_of(y)
+        is_sharded = placement == tracker.sharded
+        is_known = is_sharded or placement == REPLICATE
+        if not is_known or (is_sharded and not isinstance(y, Variable)):
+            raise ValueError(
+                f"{name}: expected it to return Variables that are {expected}, got "
+                f"{type(y).__name__} {y.shape}"
+            )
+        return gather(y) if is_sharded else y
 
     def class_of(self, link: Link) -> type[Link]:
         """The class of a link of a model.

@@ -16,6 +16,10 @@ class Rates(NamedTuple):
     beta: float = 2.5e-10  # seconds for a byte
     flop: float = 1e-11  # seconds for a floating-point operation
 
+    def cost(self, messages: int, received: float) -> StepCost:
+        """Of so many messages, in which a rank receives so many bytes."""
+        return StepCost(messages * self.alpha + received * self.beta, 0, received)
+
 
 class StepCost(NamedTuple):
     """Of one step, forward and backward, on one rank."""

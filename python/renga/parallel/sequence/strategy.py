@@ -12,7 +12,6 @@ from renga.communicators import Communicator
 from renga.core.around_call import surrounding
 from renga.core.link import Link
 from renga.core.types import Array, ArrayLike
-from renga.core.variable import Variable
 from renga.functions import get_item
 from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.connection.linear import Linear
@@ -63,7 +62,7 @@ class SequenceReplacer(Replacer):
         calls = self.calls_of(link)
         if not self._has_example or (self.is_whole(link) and not calls):
             return None
-        rates, others = rates_of(self.comm), self.comm.size - 1
+        others = self.comm.size - 1
         sizes = [4 * param.size for param in link.params()]
         messages = 2 * len(sizes) * others
         moved = 2 * sum(sizes) * others / self.comm.size
@@ -72,7 +71,7 @@ class SequenceReplacer(Replacer):
             messages += 3 * others + 1
             shard = 2 * 4 * math.prod(call.y_shape) / self.comm.size
             moved += shard * (3 * others + 1 if others else 0)
-        return StepCost(messages * rates.alpha + moved * rates.beta, 0, moved)
+        return rates_of(self.comm).cost(messages, moved)
 
 
 class SequenceRun(ParallelRun):
@@ -109,23 +108,11 @@ class SequenceRun(ParallelRun):
         own = {
             "position_embedding": functools.partial(_position_embedding, comm, tracker)
         }
-        gather = functools.partial(_gather_result, comm, tracker, name)
+        whole = functools.partial(gather_sequence, comm)
+        expected = "replicated or sharded sequences"
+        gather = functools.partial(self.whole_result, name, tracker, expected, whole)
         with tracking(tracker), surrounding(SequenceChecker(comm, tracker, own)):
             yield args, kwargs, functools.partial(map_arrays, gather)
-
-
-def _gather_result(
-    comm: Communicator, tracker: PlacementTracker, name: str, y: Any
-) -> Any:
-    placement = tracker.placement_of(y)
-    is_sharded = placement == TOKENS
-    is_known = placement in (TOKENS, REPLICATE)
-    if not is_known or (is_sharded and not isinstance(y, Variable)):
-        raise ValueError(
-            f"{name}: expected it to return Variables that are replicated or sharded "
-            f"sequences, got {type(y).__name__} {y.shape}"
-        )
-    return gather_sequence(comm, y) if is_sharded else y
 
 
 def _position_embedding(

@@ -11,7 +11,6 @@ from typing import Any
 from renga.communicators import Communicator
 from renga.core.around_call import surrounding
 from renga.core.link import Link
-from renga.core.variable import Variable
 from renga.links.connection.linear import Linear
 from renga.links.convolution.deconvolution import Deconvolution2D, DeconvolutionND
 from renga.links.normalization.batch_normalization import BatchNormalization
@@ -24,8 +23,8 @@ from renga.parallel.conversion.arguments import arrays_in, map_arrays
 from renga.parallel.conversion.replacement import LinkReplacement, Replacer
 from renga.parallel.conversion.strategy import LinkStrategy, ParallelRun, Ranks, Sharded
 from renga.parallel.conversion.tracing import CalledLink, trace
-from renga.parallel.placement import REPLICATE, REPLICATE_SUMMED
-from renga.parallel.placement.tracker import SPATIAL, PlacementTracker, tracking
+from renga.parallel.placement import REPLICATE
+from renga.parallel.placement.tracker import PlacementTracker, tracking
 from renga.parallel.redistribute.cost import StepCost, rates_of
 from renga.parallel.spatial.spatial_checker import SpatialChecker
 from renga.parallel.spatial.substitutes import substitutes
@@ -55,9 +54,8 @@ class SpatialReplacer(Replacer):
         if not self.calls_of(link):
             return None
         grid, call = self.comm, self.calls_of(link)[0]
-        rates, messages = rates_of(grid.comm), 0
+        messages, moved = 0, 0.0
         parameters = 4 * sum(p.size for p in link.params())
-        moved = 0.0
         if grid.size > 1 and not isinstance(link, Linear):
             messages, moved = 2, 2 * parameters * (grid.size - 1) / grid.size
         if isinstance(link, Linear):
@@ -67,7 +65,7 @@ class SpatialReplacer(Replacer):
             for transposed in (False, True):  # forward and backward, or the reverse
                 count = _halo_size(link, grid, call, transposed)
                 messages, moved = messages + bool(count), moved + 4 * count
-        return StepCost(messages * rates.alpha + moved * rates.beta, 0, moved)
+        return rates_of(grid.comm).cost(messages, moved)
 
 
 def _halo_size(
@@ -106,30 +104,6 @@ def scatter_arguments(
     return map_arrays(scatter, arguments)
 
 
-def gather_results(
-    grid: SpatialGrid, tracker: PlacementTracker, name: str, result: object
-) -> Any:
-    """The result with whole images in the place of shards.
-
-    Raises:
-        ValueError: an array of the result is no Variable, or its gradient is pending.
-    """
-
-    def gather(y: Any) -> Any:
-        placement = tracker.placement_of(y)
-        is_sharded = placement == SPATIAL
-        if placement == REPLICATE_SUMMED or (
-            is_sharded and not isinstance(y, Variable)
-        ):
-            raise ValueError(
-                f"{name}: expected it to return Variables that are whole or sharded "
-                f"images, got {type(y).__name__} {y.shape}"
-            )
-        return gather_image(grid, y) if is_sharded else y
-
-    return map_arrays(gather, result)
-
-
 class SpatialRun(ParallelRun):
     """Runs models: functions are replaced by spatial ones or checked."""
 
@@ -143,14 +117,16 @@ class SpatialRun(ParallelRun):
     def sharding(
         self, model: Link, args: Sequence[object], kwargs: Mapping[str, object]
     ) -> Sharded:
-        grid = self.grid
+        grid, name = self.grid, type(model).__name__
         tracker = PlacementTracker(functools.partial(scatter_image, grid))
-        gather = functools.partial(gather_results, grid, tracker, type(model).__name__)
+        whole = functools.partial(gather_image, grid)
+        expected = "whole or sharded images"
+        gather = functools.partial(self.whole_result, name, tracker, expected, whole)
         if self.is_replicated:
             args, kwargs = scatter_arguments(grid, tracker, (args, kwargs))
         checker = SpatialChecker(grid.comm, tracker, substitutes(grid, tracker))
         with tracking(tracker), surrounding(checker):
-            yield args, kwargs, gather
+            yield args, kwargs, functools.partial(map_arrays, gather)
 
 
 class SpatialStrategy(LinkStrategy):
