@@ -326,7 +326,7 @@ def strategies(
         seconds = take(space, starts[start])
         links = space.link_choices()
         plans[start] = Plan(start, cluster, seconds, 0.0, [], links)
-    groups = sample_groups(model, traced, (x,), cluster, costs)[-1]
+    groups = sample_groups(traced, cluster, costs)[-1]
     space = LinkSpace.of_groups(groups)
     links = space.link_choices()
     options = dict(groups=groups.count, stacked=groups.stacked)

@@ -106,7 +106,7 @@ class BySamples(Parallelized):
         machine = simulated.Machine(intra_size=comm.size)
         cluster = planning.Cluster(comm.size, machine, False)
         traced, costs = TracedModel(model, (example,)), Costs(Device(1e10, 1e10))
-        found = sample_groups(model, traced, (example,), cluster, costs)
+        found = sample_groups(traced, cluster, costs)
         (groups,) = [each for each in found if each.count == self.groups]
         links = LinkSpace.of_groups(groups).link_choices()
         options = dict(groups=self.groups, stacked=groups.stacked)

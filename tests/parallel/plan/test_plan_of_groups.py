@@ -49,7 +49,7 @@ def spaces(model, x, ranks):
     """One for each number of groups and each start of a search, also a random one."""
     cluster = planning.Cluster(ranks, simulated.Machine(intra_size=ranks), False)
     traced, generator = TracedModel(model, (x,)), random.Random(0)
-    for groups in sample_groups(model, traced, (x,), cluster, Costs(DEVICE)):
+    for groups in sample_groups(traced, cluster, Costs(DEVICE)):
         space = LinkSpace.of_groups(groups)
         known = []
         for choices in space.starts(generator).values():

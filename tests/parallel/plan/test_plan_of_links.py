@@ -109,7 +109,7 @@ def test_a_spatial_plan_computes_what_the_serial_model_computes(grid):
 def test_a_spatial_plan_sends_the_bytes_that_it_predicts(size):
     model, x = Residual(), images()
     space = space_of(model, x, size)
-    steps = spatial_steps(model, space.traced, (x,), space.cluster, Costs(DEVICE))
+    steps = spatial_steps(space.traced, space.cluster, Costs(DEVICE))
     grids = [(size, 1)] if size < 4 else [(4, 1), (2, 2)]
     assert [step.grid for step in steps] == grids
     for step in steps:
@@ -217,7 +217,7 @@ def test_a_plan_with_stages_trains_as_the_serial_model(ranks):
         machine = simulated.Machine(size)
         cluster = planning.Cluster(size, machine, False)
         traced = TracedModel(Chain(), (x,))
-        steps = stage_steps(Chain(), traced, (x,), cluster, Costs(DEVICE))
+        steps = stage_steps(traced, cluster, Costs(DEVICE))
         stages = Stages(steps[0].starts, 4) if steps else None
         plan = Plan("test", cluster, 0.0, 0.0, [], {}, stages=stages)
         model = parallelize(Chain(), comm, plan, x)
@@ -267,7 +267,7 @@ def test_stages_of_equal_micro_batches_wait_for_the_first_and_last_ones():
         else {"1x1r1": (1e-12, 1e-12)}
         for op in traced.graph.operations
     }
-    steps = stage_steps(model, traced, (x,), cluster, Costs(Device(1e12, 1e18), table))
+    steps = stage_steps(traced, cluster, Costs(Device(1e12, 1e18), table))
     assert [step.micro_batches for step in steps] == [2, 4, 8]
     for step in steps:
         assert step.starts == ("/2",)
@@ -276,4 +276,4 @@ def test_stages_of_equal_micro_batches_wait_for_the_first_and_last_ones():
         assert step.seconds == pytest.approx(expected, rel=1e-3)
     normalized = renga.Sequential(L.Linear(16, 16), L.BatchNormalization(16))
     traced = TracedModel(normalized, (x,))
-    assert not stage_steps(normalized, traced, (x,), cluster, Costs(DEVICE))
+    assert not stage_steps(traced, cluster, Costs(DEVICE))

@@ -186,7 +186,7 @@ def test_stages_of_shared_links_and_parameters(case):
         cluster = planning.Cluster(comm.size, simulated.Machine(comm.size), False)
         whole = Shared(*SHARED[case])
         traced = TracedModel(whole, (x,))
-        steps = stage_steps(whole, traced, (x,), cluster, Costs(Device(1e9, 1e9)))
+        steps = stage_steps(traced, cluster, Costs(Device(1e9, 1e9)))
         stages = Stages(steps[0].starts, steps[0].micro_batches)
         plan = Plan("test", cluster, 0.0, 0.0, [], {}, stages=stages)
         model = parallelize(whole, comm, plan, x)

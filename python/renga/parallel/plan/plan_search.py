@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import Any
 
 from renga.core.link import Link
 from renga.core.types import Array
@@ -75,7 +74,7 @@ def search(
     traced = TracedModel(model, inputs)
     if comm is None or comm.rank == 0:
         budget = seconds, seed, proposals
-        plans = _best_plans(model, traced, inputs, cluster, costs, budget, pipeline)
+        plans = _best_plans(traced, cluster, costs, budget, pipeline)
     if comm is not None:
         plans = comm.bcast_obj(plans)
     assert plans is not None  # rank 0 has found some
@@ -89,9 +88,7 @@ def search(
 
 
 def _best_plans(
-    model: Link,
     traced: TracedModel,
-    inputs: Sequence[Any],
     cluster: Cluster,
     costs: Costs,
     budget: tuple[float, int, int | None],
@@ -101,30 +98,26 @@ def _best_plans(
     links, memory = LinkSpace(traced, cluster, costs), costs.device.memory
     found = search_space(links, *budget, memory)
     found.insert(0, descend(links, found[0], memory))
-    spatial = spatial_steps(model, traced, inputs, cluster, costs)
-    stages = stage_steps(model, traced, inputs, cluster, costs) if pipeline else []
+    spatial = spatial_steps(traced, cluster, costs)
+    stages = stage_steps(traced, cluster, costs) if pipeline else []
     return link_plans(
         links,
         found,
-        _grouped(model, traced, inputs, cluster, costs),
+        _grouped(traced, cluster, costs),
         [step for step in spatial if step.memory <= memory],
         [step for step in stages if step.memory <= memory],
     )
 
 
 def _grouped(
-    model: Link,
-    traced: TracedModel,
-    inputs: Sequence[Any],
-    cluster: Cluster,
-    costs: Costs,
+    traced: TracedModel, cluster: Cluster, costs: Costs
 ) -> list[tuple[LinkSpace, Found]]:
     """The best strategy of each number of groups of ranks that fits into the memory.
 
     The starts of a search, but for data parallelism and the random one, are improved.
     """
     found, memory = [], costs.device.memory
-    for groups in sample_groups(model, traced, inputs, cluster, costs):
+    for groups in sample_groups(traced, cluster, costs):
         space = LinkSpace.of_groups(groups)
         starts = space.starts(random.Random(0))
         candidates = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -80,7 +81,12 @@ def _memory(strategy: str, parameters: int, output: int, ranks: int) -> float:
 
 
 def _of_links(
-    model: Link, inputs: Sequence[Any], ranks: int, layout: str, algorithm: str
+    layout: str,
+    algorithm: str,
+    model: Link,
+    inputs: Sequence[Any],
+    found: Any,
+    ranks: int,
 ) -> dict[str, float]:
     machine = simulated.Machine(intra_size=ranks)
     cluster = Cluster(ranks, machine, False)
@@ -90,18 +96,6 @@ def _of_links(
         size = link_messages(call.link, call, layouts, algorithm, cluster).bytes
         volumes[traced.path] = volumes.get(traced.path, 0.0) + size
     return volumes
-
-
-def _data(
-    model: Link, inputs: Sequence[Any], found: Any, ranks: int
-) -> dict[str, float]:
-    return _of_links(model, inputs, ranks, "batch", "weight-replicated")
-
-
-def _channel(
-    model: Link, inputs: Sequence[Any], found: Any, ranks: int
-) -> dict[str, float]:
-    return _of_links(model, inputs, ranks, "channel", "column-parallel")
 
 
 def _spatial(
@@ -133,8 +127,8 @@ def _pipeline(
 
 
 _VOLUMES = {
-    "data": _data,
-    "channel": _channel,
+    "data": functools.partial(_of_links, "batch", "weight-replicated"),
+    "channel": functools.partial(_of_links, "channel", "column-parallel"),
     "spatial": _spatial,
     "pipeline": _pipeline,
 }

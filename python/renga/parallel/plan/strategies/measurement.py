@@ -60,7 +60,7 @@ def measure(
     costs = comm.bcast_obj(costs)
     operations = traced.graph.operations
     if any(_missing(op, min(comm.size, len(inputs[0])), costs) for op in operations):
-        factor = _measure_batches(model, traced, inputs, comm, costs)
+        factor = _measure_batches(traced, comm, costs)
         for call in traced.calls:
             _measure_channels(call, traced, comm, costs, factor)
         costs = comm.bcast_obj(costs)
@@ -75,24 +75,18 @@ def _missing(op: Operation, parts: int, costs: Costs) -> bool:
     return split_text(degrees, 1) not in costs.table.get(op.signature, {})
 
 
-def _measure_batches(
-    model: Link,
-    traced: TracedModel,
-    inputs: Sequence[Any],
-    comm: Communicator,
-    costs: Costs,
-) -> float:
+def _measure_batches(traced: TracedModel, comm: Communicator, costs: Costs) -> float:
     """Measures operations with all samples and with those of a rank, and updates.
 
     Returns:
         How many times as long as its operations a step takes with those of a rank.
     """
-    samples, factor = len(inputs[0]), 1.0
+    samples, factor = len(traced.inputs[0]), 1.0
     operations = traced.graph.operations
-    size = sum(param.array.nbytes for param in model.params())
+    size = sum(param.array.nbytes for param in traced.model.params())
     for parts in dict.fromkeys((1, min(comm.size, samples))):
-        part = [x[: math.ceil(samples / parts)] for x in inputs]
-        passes, seconds, update = _time_steps(model, traced, part, comm)
+        part = [x[: math.ceil(samples / parts)] for x in traced.inputs]
+        passes, seconds, update = _time_steps(traced, part, comm)
         factor = seconds / sum(map(sum, passes))
         for i, own in enumerate(passes):
             call, index = traced.calls[i // 2], i % 2
@@ -106,7 +100,7 @@ def _measure_batches(
 
 
 def _time_steps(
-    model: Any, traced: TracedModel, inputs: Sequence[Any], comm: Communicator
+    traced: TracedModel, inputs: Sequence[Array], comm: Communicator
 ) -> tuple[list[Pass], float, float]:
     """Of each call of a link, and of the functions behind it; of both passes; of SGD.
 
@@ -114,7 +108,7 @@ def _time_steps(
     up, and Python runs in between. An update finds the parameters in memory as the
     passes left them.
     """
-    runs = []
+    runs, model = [], traced.model
     optimizer = SGD(0.0).setup(model)
 
     def time_step() -> Pass:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 from renga.core.around_call import variables_in
 from renga.core.configuration import no_backprop_mode, using_config
-from renga.core.link import Link
 from renga.core.link.traces import without_traces
-from renga.core.types import Array
 from renga.parallel.groups import create_groups
 from renga.parallel.placement.shard_ranges import as_slice, shard_range
 from renga.parallel.plan.cluster import Cluster
@@ -83,16 +80,13 @@ class SampleGroups:
 
 
 def sample_groups(
-    model: Link,
-    traced: TracedModel,
-    inputs: Sequence[Array],
-    cluster: Cluster,
-    costs: Costs,
+    traced: TracedModel, cluster: Cluster, costs: Costs
 ) -> list[SampleGroups]:
     """The numbers of groups into which the ranks can be split.
 
     There are none if a sample of the model's outputs depends on other samples.
     """
+    model, inputs = traced.model, traced.inputs
     ranks, samples = cluster.ranks, len(inputs[0])
     counts = [n for n in range(2, ranks + 1) if ranks % n == 0 and n <= samples]
     if not counts:
@@ -119,8 +113,8 @@ def sample_groups(
                 part_of,
                 _GroupCosts(costs, traced, part_of, count),
                 stacked,
-                _outputs(model, own),
-                _others(model, part_of),
+                _outputs(part_of),
+                _others(part_of),
             )
         )
     return found
@@ -140,15 +134,15 @@ def _clusters(cluster: Cluster, count: int) -> tuple[Cluster, Cluster]:
     return found[0], found[1]
 
 
-def _outputs(model: Link, inputs: Sequence[Any]) -> list[int]:
-    modes = no_backprop_mode(), using_config("train", False)
-    with modes[0], modes[1], without_traces(model):
-        return [y.array.nbytes for y in variables_in(model(*inputs))]
+def _outputs(traced: TracedModel) -> list[int]:
+    model, train = traced.model, using_config("train", False)
+    with no_backprop_mode(), train, without_traces(model):
+        return [y.array.nbytes for y in variables_in(model(*traced.inputs))]
 
 
-def _others(model: Link, traced: TracedModel) -> list[int]:
+def _others(traced: TracedModel) -> list[int]:
     known = {id(p) for call in traced.calls for p in call.call.link.params()}
-    return [p.size for p in model.params() if id(p) not in known]
+    return [p.size for p in traced.model.params() if id(p) not in known]
 
 
 class _GroupCosts(Costs):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy
 
@@ -12,8 +12,6 @@ from renga.communicators import Communicator, simulated
 from renga.core.around_call import variables_in
 from renga.core.configuration import using_config
 from renga.core.gradients import backward
-from renga.core.link import Link
-from renga.core.types import Array
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.parallel.parallelize import with_strategy
 from renga.parallel.plan.cluster import Cluster
@@ -45,11 +43,7 @@ class SpatialStep(NamedTuple):
 
 
 def spatial_steps(
-    model: Link,
-    traced: TracedModel,
-    inputs: Sequence[Array],
-    cluster: Cluster,
-    costs: Costs,
+    traced: TracedModel, cluster: Cluster, costs: Costs
 ) -> list[SpatialStep]:
     """The steps on bands of rows and on the squarest grid, where links can execute it.
 
@@ -57,15 +51,15 @@ def spatial_steps(
     Each of them has a copy of it: there are no steps for many ranks or large copies.
     """
     ranks, found = cluster.ranks, []
-    copies = 2 * ranks * sum(param.array.nbytes for param in model.params())
-    if max((numpy.ndim(x) for x in inputs), default=0) < _IMAGE_AXES:
+    copies = 2 * ranks * sum(param.array.nbytes for param in traced.model.params())
+    if max((numpy.ndim(x) for x in traced.inputs), default=0) < _IMAGE_AXES:
         return []
     if ranks == 1 or ranks > _MOST_RANKS or copies > _MOST_BYTES:
         return []
     columns = max(n for n in range(1, math.isqrt(ranks) + 1) if ranks % n == 0)
     for grid in dict.fromkeys([(ranks, 1), (ranks // columns, columns)]):
         try:
-            messages = _messages(model, traced, inputs, cluster, grid)
+            messages = _messages(traced, cluster, grid)
         except (InvalidType, ValueError):  # no links for this, or images too small
             continue
         found.append(_step(traced, cluster, costs, grid, messages))
@@ -100,11 +94,7 @@ def spatial_split(extents: Sequence[int], grid: tuple[int, int]) -> Configuratio
 
 
 def _messages(
-    model: Link,
-    traced: TracedModel,
-    inputs: Sequence[Any],
-    cluster: Cluster,
-    grid: tuple[int, int],
+    traced: TracedModel, cluster: Cluster, grid: tuple[int, int]
 ) -> list[Messages]:
     """Of each call on the slowest rank; bytes of rank 0.
 
@@ -112,8 +102,8 @@ def _messages(
     """
 
     def act(comm: Communicator) -> tuple[Messages, dict[str, Messages]]:
-        on_grid = SpatialGrid(comm, grid)
-        parallel = with_strategy(model, on_grid, "spatial", inputs).model
+        on_grid, inputs = SpatialGrid(comm, grid), traced.inputs
+        parallel = with_strategy(traced.model, on_grid, "spatial", inputs).model
         recorder = Recorder(parallel, timed=True, now=lambda: _sent(comm))
         begun = _sent(comm)
         with recorder, using_config("train", True):

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from renga import _core
-from renga.core.link import Link
-from renga.core.types import Array
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.parallel.pipeline import measurement
 from renga.parallel.pipeline.partition import Stage, partition
@@ -38,21 +36,16 @@ class StageStep(NamedTuple):
         return tuple(stage.links[0] for stage in self.stages[1:])
 
 
-def stage_steps(
-    model: Link,
-    traced: TracedModel,
-    inputs: Sequence[Array],
-    cluster: Cluster,
-    costs: Costs,
-) -> list[StageStep]:
+def stage_steps(traced: TracedModel, cluster: Cluster, costs: Costs) -> list[StageStep]:
     """The steps with several numbers of micro-batches.
 
     There are none for batch normalization, whose statistics would be those of
     micro-batches, nor for fewer links than ranks.
     """
-    ranks, samples = cluster.ranks, len(inputs[0])
+    ranks, samples = cluster.ranks, len(traced.inputs[0])
     paths = {call.path for call in traced.calls}
-    is_normalized = any(isinstance(link, BatchNormalization) for link in model.links())
+    links = traced.model.links()
+    is_normalized = any(isinstance(link, BatchNormalization) for link in links)
     if ranks == 1 or is_normalized or len(paths) < ranks:
         return []
     numbers = range(ranks, min(samples, _MOST_MICRO_BATCHES * ranks) + 1)

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from renga.core.link import Link
+from renga.core.types import Array
 from renga.links.connection.linear import Linear
 from renga.links.convolution.convolution import Convolution2D
 from renga.links.convolution.deconvolution import Deconvolution2D
@@ -47,7 +48,8 @@ class TracedModel:
         ValueError: the model calls no link that can be parallel.
     """
 
-    def __init__(self, model: Link, inputs: Sequence[object]) -> None:
+    def __init__(self, model: Link, inputs: Sequence[Array]) -> None:
+        self.model, self.inputs = model, inputs
         self.trace: Trace = trace_channels(model, inputs)
         paths = {id(link): path for path, link in reversed(list(model.namedlinks()))}
         kept = self.trace.kept
