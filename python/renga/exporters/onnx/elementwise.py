@@ -16,8 +16,8 @@ from renga.program import Value
 def _operator(name: str) -> Writer:
     """A writer of the operator with the same operands and no attributes."""
 
-    def write(graph: Any, ys: Sequence[Value], *xs: object) -> Sequence[str]:
-        return [graph.node(name, *(_operand(x, ys[0].dtype) for x in xs))]
+    def write(graph: Any, ys: Sequence[Value], *xs: object) -> str:
+        return graph.node(name, *(_operand(x, ys[0].dtype) for x in xs))
 
     return write
 
@@ -29,8 +29,8 @@ def _reduction(name: str) -> Writer:
         x: Value,
         axis: Sequence[int] | None,
         keepdims: bool,
-    ) -> Sequence[str]:
-        return [graph.node(name, x, _axes(axis), keepdims=int(keepdims))]
+    ) -> str:
+        return graph.node(name, x, _axes(axis), keepdims=int(keepdims))
 
     return write
 
@@ -38,8 +38,8 @@ def _reduction(name: str) -> Writer:
 def _formula(formula: Callable[..., str]) -> Writer:
     """A writer of nodes that ``formula`` makes of the operands and attributes."""
 
-    def write(graph: Any, ys: Sequence[Value], *arguments: object) -> Sequence[str]:
-        return [formula(graph.node, *arguments)]
+    def write(graph: Any, ys: Sequence[Value], *arguments: object) -> str:
+        return formula(graph.node, *arguments)
 
     return write
 
@@ -95,14 +95,14 @@ def _axes(axis: Any) -> Any:
 
 
 @writes("softplus")
-def _softplus(graph: Any, ys: Any, x: Any, beta: float) -> Sequence[str]:
+def _softplus(graph: Any, ys: Any, x: Any, beta: float) -> str:
     factor = _number(beta, x)
     scaled = graph.node("Softplus", graph.node("Mul", x, factor))
-    return [graph.node("Div", scaled, factor)]
+    return graph.node("Div", scaled, factor)
 
 
 @writes("gelu")
-def _gelu(graph: Any, ys: Any, x: Any, approximate: str) -> Sequence[str]:
+def _gelu(graph: Any, ys: Any, x: Any, approximate: str) -> str:
     half, one = _number(0.5, x), _number(1, x)
     if approximate == "none":
         bent = graph.node("Erf", graph.node("Mul", x, _number(0.5**0.5, x)))
@@ -112,13 +112,13 @@ def _gelu(graph: Any, ys: Any, x: Any, approximate: str) -> Sequence[str]:
         cube = graph.node("Mul", cube, _number(0.044715, x))
         bent = graph.node("Tanh", graph.node("Mul", graph.node("Add", x, cube), scale))
     factor = graph.node("Mul", graph.node("Add", bent, one), half)
-    return [graph.node("Mul", x, factor)]
+    return graph.node("Mul", x, factor)
 
 
 @writes("clip")
-def _clip(graph: Any, ys: Any, x: Any, x_min: Any, x_max: Any) -> Sequence[str]:
+def _clip(graph: Any, ys: Any, x: Any, x_min: Any, x_max: Any) -> str:
     bounds = (None if b is None else _number(b, x) for b in (x_min, x_max))
-    return [graph.node("Clip", x, *bounds)]
+    return graph.node("Clip", x, *bounds)
 
 
 @writes("sum_to")
@@ -130,83 +130,81 @@ def _sum_to(graph: Any, ys: Any, x: Any, shape: Any) -> Sequence[str]:
 
 
 @writes("floor_divide")
-def _floor_divide(graph: Any, ys: Any, a: Any, b: Any) -> Sequence[str]:
+def _floor_divide(graph: Any, ys: Any, a: Any, b: Any) -> str:
     operands = (_operand(x, ys[0].dtype) for x in (a, b))
-    return [graph.node("Floor", graph.node("Div", *operands))]
+    return graph.node("Floor", graph.node("Div", *operands))
 
 
 @writes("fmod")
-def _fmod(graph: Any, ys: Any, a: Any, b: Any) -> Sequence[str]:
-    return [graph.node("Mod", *(_operand(x, ys[0].dtype) for x in (a, b)), fmod=1)]
+def _fmod(graph: Any, ys: Any, a: Any, b: Any) -> str:
+    return graph.node("Mod", *(_operand(x, ys[0].dtype) for x in (a, b)), fmod=1)
 
 
 @writes("squared_difference")
-def _squared_difference(graph: Any, ys: Any, a: Any, b: Any) -> Sequence[str]:
+def _squared_difference(graph: Any, ys: Any, a: Any, b: Any) -> str:
     d = graph.node("Sub", *(_operand(x, ys[0].dtype) for x in (a, b)))
-    return [graph.node("Mul", d, d)]
+    return graph.node("Mul", d, d)
 
 
 @writes("linear_interpolate")
-def _linear_interpolate(graph: Any, ys: Any, p: Any, x: Any, y: Any) -> Sequence[str]:
+def _linear_interpolate(graph: Any, ys: Any, p: Any, x: Any, y: Any) -> str:
     p, x, y = (_operand(v, ys[0].dtype) for v in (p, x, y))
     rest = graph.node("Sub", _number(1, ys[0]), p)
-    return [graph.node("Add", graph.node("Mul", p, x), graph.node("Mul", rest, y))]
+    return graph.node("Add", graph.node("Mul", p, x), graph.node("Mul", rest, y))
 
 
 @writes("rotate_pairs")
-def _rotate_pairs(
-    graph: Any, ys: Any, x: Any, cosines: Any, sines: Any
-) -> Sequence[str]:
+def _rotate_pairs(graph: Any, ys: Any, x: Any, cosines: Any, sines: Any) -> str:
     cosines, sines = (_operand(v, x.dtype) for v in (cosines, sines))
     sizes = numpy.full(2, x.shape[-1] // 2, numpy.int64)
     halves = graph.node("Split", x, sizes, axis=-1, outputs=2)
     rotated = graph.node("Concat", graph.node("Neg", halves[1]), halves[0], axis=-1)
     tables = (numpy.concatenate([v, v], 1) for v in (cosines, sines))
     products = [graph.node("Mul", v, w) for v, w in zip((x, rotated), tables)]
-    return [graph.node("Add", *products)]
+    return graph.node("Add", *products)
 
 
 @writes("bernoulli_nll")
-def _bernoulli_nll(graph: Any, ys: Any, x: Any, t: Any) -> Sequence[str]:
+def _bernoulli_nll(graph: Any, ys: Any, x: Any, t: Any) -> str:
     x, t = (_operand(v, ys[0].dtype) for v in (x, t))
-    return [graph.node("Sub", graph.node("Softplus", x), graph.node("Mul", x, t))]
+    return graph.node("Sub", graph.node("Softplus", x), graph.node("Mul", x, t))
 
 
 @writes("huber")
-def _huber(graph: Any, ys: Any, x: Any, t: Any, delta: Any) -> Sequence[str]:
+def _huber(graph: Any, ys: Any, x: Any, t: Any, delta: Any) -> str:
     x, t = (_operand(v, ys[0].dtype) for v in (x, t))
     size = graph.node("Abs", graph.node("Sub", x, t))
     most, half = (_number(v, ys[0]) for v in (delta, 0.5))
     near = graph.node("Min", size, most)
     rest = graph.node("Sub", size, graph.node("Mul", near, half))
-    return [graph.node("Mul", near, rest)]
+    return graph.node("Mul", near, rest)
 
 
 @writes("sigmoid_nll")
-def _sigmoid_nll(graph: Any, ys: Any, x: Any, t: Any) -> Sequence[str]:
+def _sigmoid_nll(graph: Any, ys: Any, x: Any, t: Any) -> str:
     t = _operand(t, ys[0].dtype)
     zero, one, two = (_number(v, ys[0]) for v in (0, 1, 2))
     sign = graph.node("Sub", one, graph.node("Mul", t, two))
     loss = graph.node("Softplus", graph.node("Mul", x, sign))
-    return [graph.node("Where", graph.node("Less", t, zero), zero, loss)]
+    return graph.node("Where", graph.node("Less", t, zero), zero, loss)
 
 
 @writes("ndtr")
-def _ndtr(graph: Any, ys: Any, x: Any) -> Sequence[str]:
+def _ndtr(graph: Any, ys: Any, x: Any) -> str:
     one, half, root = (_number(v, x) for v in (1, 0.5, 0.5**0.5))
     erf = graph.node("Erf", graph.node("Mul", x, root))
-    return [graph.node("Mul", graph.node("Add", erf, one), half)]
+    return graph.node("Mul", graph.node("Add", erf, one), half)
 
 
 @writes("matmul")
 def _matmul(
     graph: Any, ys: Any, a: Any, b: Any, transa: bool = False, transb: bool = False
-) -> Sequence[str]:
+) -> str:
     if transa:
         a = _transposed(graph, a)
     if transb:
         b = _transposed(graph, b)
-    return [graph.node("MatMul", a, b)]
+    return graph.node("MatMul", a, b)
 
 
 def _transposed(graph: Any, x: Any) -> Any:
@@ -228,7 +226,7 @@ def _attention(
     is_causal: bool,
     scale: float | None,
     seed: int,
-) -> Sequence[str]:
+) -> str:
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     products = graph.node("MatMul", q, _transposed(graph, k))
     scores = graph.node("Mul", products, _number(scale, q))
@@ -240,4 +238,4 @@ def _attention(
         scores = graph.node("Where", mask, scores, least)
     elif mask is not None:
         scores = graph.node("Add", scores, mask)
-    return [graph.node("MatMul", graph.node("Softmax", scores, axis=-1), v)]
+    return graph.node("MatMul", graph.node("Softmax", scores, axis=-1), v)

@@ -52,6 +52,7 @@ class OnnxGraph:
         if names is None:  # refused where the results are used
             names, label = [], f"{call.operation}{self._site}"
             self._unknown.update(dict.fromkeys(call.results, label))
+        names = [names] if isinstance(names, str) else names
         self._names.update(zip(call.results, names))
 
     def _writer_of(self, call: Call) -> Writer | None:
@@ -61,7 +62,7 @@ class OnnxGraph:
         return FUNCTIONS.get(type(call.node))
 
     def node(
-        self, op: str, *inputs: object, outputs: int = 1, **attributes: Any
+        self, op: str, *inputs: object, outputs: int = 1, **attributes: object
     ) -> str | list[str]:
         """Adds a node; the name of its output, or the names of several.
 

@@ -30,7 +30,7 @@ def _ends(
 @writes("convolution_2d", "convolution_nd")
 def _convolution(
     graph: Any, ys: Any, x: Any, W: Any, b: Any, window: Any, cover_all: bool
-) -> Sequence[str]:
+) -> str:
     stride, pad, dilate, groups = window
     kernel = W.shape[2:]
     ends = _ends(x.shape[2:], ys[0].shape[2:], kernel, stride, pad, dilate)
@@ -45,18 +45,18 @@ def _convolution(
         dilations=dilate,
         group=groups,
     )
-    return [y]
+    return y
 
 
 @writes("deconvolution_2d", "deconvolution_nd")
 def _deconvolution(
     graph: Any, ys: Any, x: Any, W: Any, b: Any, window: Any, outsize: Any
-) -> Sequence[str]:
-    return [_transposed_convolution(graph, ys[0], x, W, b, *window)]
+) -> str:
+    return _transposed_convolution(graph, ys[0], x, W, b, *window)
 
 
 @writes("unpooling_2d")
-def _unpooling(graph: Any, ys: Any, x: Any, window: Any, extents: Any) -> Sequence[str]:
+def _unpooling(graph: Any, ys: Any, x: Any, window: Any, extents: Any) -> str:
     """A transposed convolution of each channel with ones."""
     kernel, stride, pad = window
     channels = x.shape[1]
@@ -64,7 +64,7 @@ def _unpooling(graph: Any, ys: Any, x: Any, window: Any, extents: Any) -> Sequen
     y = _transposed_convolution(
         graph, ys[0], x, ones, None, stride, pad, (1, 1), channels
     )
-    return [y]
+    return y
 
 
 def _transposed_convolution(
@@ -100,17 +100,17 @@ def _transposed_convolution(
 
 
 @writes("resample_2d")
-def _resample(graph: Any, ys: Any, x: Any, rows: Any, columns: Any) -> Sequence[str]:
+def _resample(graph: Any, ys: Any, x: Any, rows: Any, columns: Any) -> str:
     """The weights of rows times images times those of columns."""
     down, across = (
         numpy.maximum(1 - abs(at[:, None] - numpy.arange(n)), 0).astype(x.dtype)
         for at, n in zip((rows, columns), x.shape[2:])
     )
-    return [graph.node("MatMul", graph.node("MatMul", down, x), across.T)]
+    return graph.node("MatMul", graph.node("MatMul", down, x), across.T)
 
 
 @writes("sample_2d")
-def _sample(graph: Any, ys: Any, x: Any, rows: Any, columns: Any) -> Sequence[str]:
+def _sample(graph: Any, ys: Any, x: Any, rows: Any, columns: Any) -> str:
     """GridSample, whose grid has the image, with whole pixels, from -1 to 1."""
 
     def coordinate(points: Any, size: int) -> str:
@@ -123,14 +123,12 @@ def _sample(graph: Any, ys: Any, x: Any, rows: Any, columns: Any) -> Sequence[st
     grid = graph.node("Concat", coordinate(columns, w), coordinate(rows, h), axis=-1)
     y = graph.node("GridSample", x, grid, padding_mode="zeros", align_corners=0)
     shape = numpy.array([0, 0, *ys[0].shape[2:]], numpy.int64)
-    return [graph.node("Reshape", y, shape)]
+    return graph.node("Reshape", y, shape)
 
 
 @writes("max_pooling_2d")
-def _max_pooling(
-    graph: Any, ys: Any, x: Any, window: Any, cover: bool
-) -> Sequence[str]:
-    return [_pool(graph, "MaxPool", ys, x, window, -math.inf)]
+def _max_pooling(graph: Any, ys: Any, x: Any, window: Any, cover: bool) -> str:
+    return _pool(graph, "MaxPool", ys, x, window, -math.inf)
 
 
 @writes("max_pooling_2d_with_indices")
@@ -168,8 +166,8 @@ def window_starts(
 
 
 @writes("average_pooling_2d")
-def _average_pooling(graph: Any, ys: Any, x: Any, window: Any) -> Sequence[str]:
-    return [_pool(graph, "AveragePool", ys, x, window, 0, count_include_pad=1)]
+def _average_pooling(graph: Any, ys: Any, x: Any, window: Any) -> str:
+    return _pool(graph, "AveragePool", ys, x, window, 0, count_include_pad=1)
 
 
 def _pool(

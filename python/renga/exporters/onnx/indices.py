@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -20,32 +19,32 @@ def _int64(*values: int) -> numpy.ndarray:
 
 
 @writes("embed_id")
-def _embed_id(graph: Any, ys: Any, x: Any, W: Any, ignore_label: Any) -> Sequence[str]:
+def _embed_id(graph: Any, ys: Any, x: Any, W: Any, ignore_label: Any) -> str:
     if ignore_label is None:
-        return [graph.node("Gather", W, x)]
+        return graph.node("Gather", W, x)
     ignored = graph.node("Equal", x, numpy.asarray(ignore_label, x.dtype))
     # The ignored label need not be a row.
     rows = graph.node("Where", ignored, numpy.zeros((), x.dtype), x)
     taken = graph.node("Gather", W, rows)
     column = graph.node("Unsqueeze", ignored, _int64(len(x.shape)))
-    return [graph.node("Where", column, numpy.zeros((), ys[0].dtype), taken)]
+    return graph.node("Where", column, numpy.zeros((), ys[0].dtype), taken)
 
 
 @writes("select_item")
-def _select_item(graph: Any, ys: Any, x: Any, t: Any) -> Sequence[str]:
+def _select_item(graph: Any, ys: Any, x: Any, t: Any) -> str:
     column = graph.node("Unsqueeze", t, _int64(1))
     taken = graph.node("GatherElements", x, column, axis=1)
-    return [graph.node("Squeeze", taken, _int64(1))]
+    return graph.node("Squeeze", taken, _int64(1))
 
 
 def _extreme_index(op: str) -> Writer:
-    def write(graph: Any, ys: Any, x: ArrayLike, axis: Any) -> Sequence[str]:
+    def write(graph: Any, ys: Any, x: ArrayLike, axis: Any) -> str:
         import onnx
 
         x, axis = _line(graph, x, axis)
         index = graph.node(op, x, axis=axis, keepdims=0)
         to = onnx.helper.np_dtype_to_tensor_dtype(ys[0].dtype)
-        return [graph.node("Cast", index, to=to)]
+        return graph.node("Cast", index, to=to)
 
     return write
 
@@ -55,16 +54,16 @@ OPERATORS["argmin"] = _extreme_index("ArgMin")
 
 
 @writes_function(InvertPermutation)
-def _invert_permutation(graph: Any, ys: Any, call: Any, indices: Any) -> Sequence[str]:
+def _invert_permutation(graph: Any, ys: Any, call: Any, indices: Any) -> str:
     positions = numpy.arange(indices.size)
     at = _indices(graph, indices)
     put = graph.node("ScatterElements", numpy.zeros_like(positions), at, positions)
-    return [put]
+    return put
 
 
 @writes_function(PickItems)
-def _pick_items(graph: Any, ys: Any, call: Any, x: Any) -> Sequence[str]:
-    return [_gathered(graph, x, _numbers(x)[call.node.keys])]
+def _pick_items(graph: Any, ys: Any, call: Any, x: Any) -> str:
+    return _gathered(graph, x, _numbers(x)[call.node.keys])
 
 
 def _numbers(x: Any) -> numpy.ndarray:
@@ -82,14 +81,12 @@ def _gathered(graph: Any, x: Any, index: numpy.ndarray) -> str:
 
 
 @writes("take")
-def _take(graph: Any, ys: Any, x: Any, indices: Any, axis: int) -> Sequence[str]:
-    return [graph.node("Gather", x, _indices(graph, indices), axis=axis)]
+def _take(graph: Any, ys: Any, x: Any, indices: Any, axis: int) -> str:
+    return graph.node("Gather", x, _indices(graph, indices), axis=axis)
 
 
 @writes("index_add")
-def _index_add(
-    graph: Any, ys: Any, x: Any, indices: Any, y: Any, axis: int
-) -> Sequence[str]:
+def _index_add(graph: Any, ys: Any, x: Any, indices: Any, y: Any, axis: int) -> str:
     before, n, after = (
         math.prod(x.shape[part])
         for part in (slice(axis), slice(axis, axis + 1), slice(axis + 1, None))
@@ -104,7 +101,7 @@ def _index_add(
         axis=1,
         reduction="add",
     )
-    return [graph.node("Reshape", added, _int64(*x.shape), allowzero=1)]
+    return graph.node("Reshape", added, _int64(*x.shape), allowzero=1)
 
 
 def _indices(graph: Any, indices: Any) -> Any:
@@ -117,20 +114,18 @@ def _indices(graph: Any, indices: Any) -> Any:
 
 
 @writes("diagonal")
-def _diagonal(
-    graph: Any, ys: Any, x: Any, offset: int, axis1: int, axis2: int
-) -> Sequence[str]:
+def _diagonal(graph: Any, ys: Any, x: Any, offset: int, axis1: int, axis2: int) -> str:
     index = numpy.diagonal(_numbers(x), offset, axis1, axis2)
-    return [_gathered(graph, x, index.copy())]
+    return _gathered(graph, x, index.copy())
 
 
 @writes("as_strided")
 def _as_strided(
     graph: Any, ys: Any, x: Any, shape: Any, strides: Any, first: int
-) -> Sequence[str]:
+) -> str:
     steps = zip(numpy.indices(tuple(shape), sparse=True), strides)
     index = sum((i * stride for i, stride in steps), numpy.full(tuple(shape), first))
-    return [_gathered(graph, x, index.astype(numpy.int64))]
+    return _gathered(graph, x, index.astype(numpy.int64))
 
 
 def _is_same_of_each(index: numpy.ndarray, x: Any) -> bool:
@@ -142,11 +137,11 @@ def _is_same_of_each(index: numpy.ndarray, x: Any) -> bool:
 
 
 @writes_function(PutItems)
-def _put_items(graph: Any, ys: Any, call: Any, gy: Any) -> Sequence[str]:
+def _put_items(graph: Any, ys: Any, call: Any, gy: Any) -> str:
     index = _numbers(ys[0])[call.node.keys]
     given = graph.node("Expand", gy, _int64(*index.shape))
     flat = graph.node("Reshape", given, _int64(-1))
-    return [_put(graph, ys[0], _int64(ys[0].size), index.ravel(), flat)]
+    return _put(graph, ys[0], _int64(ys[0].size), index.ravel(), flat)
 
 
 def _put(graph: Any, y: Any, shape: Any, index: Any, terms: str) -> str:
@@ -166,7 +161,7 @@ def _put(graph: Any, y: Any, shape: Any, index: Any, terms: str) -> str:
 @writes("upsampling_2d")
 def _upsampling(
     graph: Any, ys: Any, x: Any, indices: Any, window: Any, extents: Any
-) -> Sequence[str]:
+) -> str:
     import onnx
 
     (rows, columns), width = extents, numpy.int64(window[0][1])
@@ -189,17 +184,17 @@ def _upsampling(
     planes = x.shape[:2]
     flat = _int64(*planes, math.prod(x.shape[2:]))
     lines = [graph.node("Reshape", each, flat, allowzero=1) for each in (pixel, terms)]
-    return [_put(graph, ys[0], (*planes, rows * columns), *lines)]
+    return _put(graph, ys[0], (*planes, rows * columns), *lines)
 
 
 @writes("cumsum")
-def _cumsum(graph: Any, ys: Any, x: Any, axis: Any) -> Sequence[str]:
+def _cumsum(graph: Any, ys: Any, x: Any, axis: Any) -> str:
     x, axis = _line(graph, x, axis)
-    return [graph.node("CumSum", x, numpy.int64(axis))]
+    return graph.node("CumSum", x, numpy.int64(axis))
 
 
 @writes("cumprod")
-def _cumprod(graph: Any, ys: Any, x: Any, axis: Any) -> Sequence[str]:
+def _cumprod(graph: Any, ys: Any, x: Any, axis: Any) -> str:
     n, step = ys[0].shape[axis or 0], 1
     y, axis = _line(graph, x, axis)
 
@@ -210,7 +205,7 @@ def _cumprod(graph: Any, ys: Any, x: Any, axis: Any) -> Sequence[str]:
         product = graph.node("Mul", cut(step, n), cut(0, n - step))
         y = graph.node("Concat", cut(0, step), product, axis=axis)
         step *= 2
-    return [graph.node("Identity", y)]
+    return graph.node("Identity", y)
 
 
 def _line(graph: Any, x: Any, axis: Any) -> tuple[Any, int]:

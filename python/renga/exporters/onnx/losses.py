@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -27,8 +26,8 @@ def _negative_log(
 @writes("softmax_nll")
 def _softmax_nll(
     graph: Any, ys: Any, x: Any, t: Any, class_weight: Any, ignore_label: int
-) -> Sequence[str]:
-    return [_negative_log(graph, x, t, class_weight, ignore_label)]
+) -> str:
+    return _negative_log(graph, x, t, class_weight, ignore_label)
 
 
 @writes("softmax_cross_entropy")
@@ -40,7 +39,7 @@ def _softmax_cross_entropy(
     normalize: bool,
     class_weight: Any,
     ignore_label: int,
-) -> Sequence[str]:
+) -> str:
     losses = _negative_log(graph, x, t, class_weight, ignore_label)
     if normalize:
         counted = graph.node(
@@ -53,7 +52,7 @@ def _softmax_cross_entropy(
         samples = graph.node("Shape", x, start=0, end=1)
         count = graph.node("Cast", graph.node("Squeeze", samples), to=_float(x))
     total = graph.node("ReduceSum", losses, keepdims=0)
-    return [graph.node("Div", total, count)]
+    return graph.node("Div", total, count)
 
 
 def _float(x: Any) -> int:

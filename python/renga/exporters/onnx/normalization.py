@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -21,15 +20,15 @@ def _fixed(
     var: Any,
     eps: float,
     axis: Any,
-) -> Sequence[str]:
+) -> str:
     reduced = _reduced(x, gamma, axis)
     if x.ndim >= 2 and reduced == (0, *range(2, x.ndim)):
         flat = (gamma, beta, mean, var)
-        return [graph.node("BatchNormalization", x, *flat, epsilon=eps)]
+        return graph.node("BatchNormalization", x, *flat, epsilon=eps)
     wide = _cast(graph, x, x, gamma)
     mean, var = (_beside(graph, v, x, reduced) for v in (mean, var))
     centred = graph.node("Sub", wide, mean)
-    return [_scaled(graph, centred, var, gamma, beta, eps, reduced, x)]
+    return _scaled(graph, centred, var, gamma, beta, eps, reduced, x)
 
 
 @writes("batch_normalization")
@@ -44,20 +43,20 @@ def _of_the_batch(
     running_var: Any,
     decay: float,
     axis: Any,
-) -> Sequence[str]:
+) -> str:
     reduced = _reduced(x, gamma, axis)
     axes = numpy.array(reduced, numpy.int64)
     wide = _cast(graph, x, x, gamma)
     centred = graph.node("Sub", wide, graph.node("ReduceMean", wide, axes, keepdims=1))
     square = graph.node("Mul", centred, centred)
     var = graph.node("ReduceMean", square, axes, keepdims=1)
-    return [_scaled(graph, centred, var, gamma, beta, eps, reduced, x)]
+    return _scaled(graph, centred, var, gamma, beta, eps, reduced, x)
 
 
 @writes("group_normalization")
 def _of_groups(
     graph: Any, ys: Any, x: Any, groups: int, gamma: Any, beta: Any, eps: float
-) -> Sequence[str]:
+) -> str:
     wide = _cast(graph, x, x, gamma)
     rows = graph.node("Reshape", wide, numpy.array([0, groups, -1]))
     one, zero = numpy.ones(groups, gamma.dtype), numpy.zeros(groups, gamma.dtype)
@@ -66,36 +65,32 @@ def _of_groups(
     reduced = (0, *range(2, x.ndim))
     y = graph.node("Mul", y, _beside(graph, gamma, x, reduced))
     y = graph.node("Add", y, _beside(graph, beta, x, reduced))
-    return [_cast(graph, y, gamma, x)]
+    return _cast(graph, y, gamma, x)
 
 
 @writes("layer_normalization")
-def _of_rows(
-    graph: Any, ys: Any, x: Any, gamma: Any, beta: Any, eps: float
-) -> Sequence[str]:
-    return [
-        graph.node("LayerNormalization", x, gamma, beta, axis=-gamma.ndim, epsilon=eps)
-    ]
+def _of_rows(graph: Any, ys: Any, x: Any, gamma: Any, beta: Any, eps: float) -> str:
+    return graph.node(
+        "LayerNormalization", x, gamma, beta, axis=-gamma.ndim, epsilon=eps
+    )
 
 
 @writes("normalize")
-def _to_length_1(graph: Any, ys: Any, x: Any, eps: float, axis: Any) -> Sequence[str]:
+def _to_length_1(graph: Any, ys: Any, x: Any, eps: float, axis: Any) -> str:
     axes = numpy.array(_reduced(x, x, axis), numpy.int64)
     squares = graph.node("ReduceSum", graph.node("Mul", x, x), axes, keepdims=1)
     length = graph.node("Sqrt", squares)
     length = graph.node("Add", length, numpy.asarray(eps, x.dtype))
-    return [graph.node("Div", x, length)]
+    return graph.node("Div", x, length)
 
 
 @writes("rms_normalization")
-def _by_root_mean_square(
-    graph: Any, ys: Any, x: Any, gamma: Any, eps: float
-) -> Sequence[str]:
+def _by_root_mean_square(graph: Any, ys: Any, x: Any, gamma: Any, eps: float) -> str:
     axes = numpy.arange(-gamma.ndim, 0)
     mean = graph.node("ReduceMean", graph.node("Mul", x, x), axes, keepdims=1)
     added = graph.node("Add", mean, numpy.asarray(eps, x.dtype))
     y = graph.node("Div", x, graph.node("Sqrt", added))
-    return [graph.node("Mul", y, gamma)]
+    return graph.node("Mul", y, gamma)
 
 
 def _reduced(x: Any, gamma: Any, axis: Any) -> tuple[int, ...]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Callable
 
 # Called with the graph, the results, and the operation's arguments; adds nodes and
-# returns the names of its outputs, or None if ONNX has no counterpart.
-Writer = Callable[..., "Sequence[str] | None"]
+# returns the name of its output, those of several, or None if ONNX has no counterpart.
+Writer = Callable[..., "str | Sequence[str] | None"]
 
 OPERATORS: dict[str, Writer] = {}  # by the names of operations
 
