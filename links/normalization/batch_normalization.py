@@ -199,19 +199,9 @@ class BatchRenormalization(BatchNormalization):
         initial_avg_mean: Initial | None = None,
         initial_avg_var: Initial | None = None,
     ) -> None:
-        super().__init__(
-            size,
-            decay,
-            eps,
-            dtype,
-            use_gamma,
-            use_beta,
-            initial_gamma,
-            initial_beta,
-            None,
-            initial_avg_mean,
-            initial_avg_var,
-        )
+        affine = use_gamma, use_beta, initial_gamma, initial_beta
+        averages = None, initial_avg_mean, initial_avg_var
+        super().__init__(size, decay, eps, dtype, *affine, *averages)
         self.rmax = rmax
         self.dmax = dmax
         # Attributes that old scripts read; the function sets neither.
@@ -223,15 +213,7 @@ class BatchRenormalization(BatchNormalization):
         return super().forward(x, finetune=finetune)
 
     def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
+        limits, averages = (self.rmax, self.dmax), (self.avg_mean, self.avg_var)
         return batch_renormalization(
-            x,
-            gamma,
-            beta,
-            self.rmax,
-            self.dmax,
-            self.eps,
-            self.avg_mean,
-            self.avg_var,
-            decay,
-            update_statistics=True,
+            x, gamma, beta, *limits, self.eps, *averages, decay, update_statistics=True
         )

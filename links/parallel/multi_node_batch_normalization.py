@@ -77,17 +77,10 @@ class MultiNodeBatchNormalization(BatchNormalization):
         return super().forward(x, finetune=finetune, **kwargs)
 
     def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
+        statistics = self.eps, self.avg_mean, self.avg_var, decay, self.axis
+        sums = self._sums_gradients
         return multi_node_batch_normalization(
-            x,
-            gamma,
-            beta,
-            self.comm,
-            self.eps,
-            self.avg_mean,
-            self.avg_var,
-            decay,
-            self.axis,
-            sum_gradients=self._sums_gradients,
+            x, gamma, beta, self.comm, *statistics, sum_gradients=sums
         )
 
 

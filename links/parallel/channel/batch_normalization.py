@@ -87,19 +87,9 @@ class ParallelBatchNormalization(BatchNormalization):
         statistics = ShardedParameter(comm, 0, blocks, (size,))
         statistics.name = "statistics"
         self._statistics = statistics
-        super().__init__(
-            size,
-            decay,
-            eps,
-            dtype,
-            use_gamma,
-            use_beta,
-            initial_gamma,
-            initial_beta,
-            None,
-            initial_avg_mean,
-            initial_avg_var,
-        )
+        affine = use_gamma, use_beta, initial_gamma, initial_beta
+        averages = None, initial_avg_mean, initial_avg_var
+        super().__init__(size, decay, eps, dtype, *affine, *averages)
 
     @classmethod
     def from_link(
@@ -205,17 +195,10 @@ class ParallelBatchNormalization(BatchNormalization):
     def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
         if not self._is_by_sample:
             return super()._normalize(x, gamma, beta, decay)
+        statistics = self.eps, self.avg_mean, self.avg_var, decay
+        first = self._ranges[self.comm.rank].start
         return multi_node_batch_normalization(
-            x,
-            gamma,
-            beta,
-            self.comm,
-            self.eps,
-            self.avg_mean,
-            self.avg_var,
-            decay,
-            sum_gradients=True,
-            first=self._ranges[self.comm.rank].start,
+            x, gamma, beta, self.comm, *statistics, sum_gradients=True, first=first
         )
 
     def _fixed(self, x: Any, gamma: Any, beta: Any) -> Variable:

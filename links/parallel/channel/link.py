@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from renga.communicators import Communicator
 from renga.core.link import Link
@@ -87,8 +87,20 @@ def channel_placement(
     return LAYOUTS[layout]
 
 
+class RankedLink(Protocol):
+    """A link that has ranks."""
+
+    comm: Communicator
+    name: str | None
+
+
 def require_channels(
-    link: Any, x: Variable, axis: int, own: range, channels: int, placement: Placement
+    link: RankedLink,
+    x: Variable,
+    axis: int,
+    own: range,
+    channels: int,
+    placement: Placement,
 ) -> None:
     """Checks the channels of ``x``.
 
@@ -110,7 +122,7 @@ def require_channels(
     raise InvalidType(f"{_name(link)}: expected x with {what}, got {x.shape}")
 
 
-def batch_ranges(link: Any, x: Variable) -> tuple[range, ...]:
+def batch_ranges(link: RankedLink, x: Variable) -> tuple[range, ...]:
     """Each rank's samples of a batch of which this rank has ``x``.
 
     Raises:
@@ -126,7 +138,7 @@ def batch_ranges(link: Any, x: Variable) -> tuple[range, ...]:
     return batch
 
 
-def _name(link: Any) -> str:
+def _name(link: RankedLink) -> str:
     return f"{type(link).__name__} {link.name or ''}".rstrip()
 
 

@@ -65,8 +65,9 @@ class HaloExchangePlan:
         pairs = list(zip(self.computed, self.outputs))
         if any(computed != own for computed, own in pairs):
             y = _crop(y, *pairs[self.rank])
-        if any(_is_missing(computed, own) for computed, own in pairs):
-            before, after = _margins(*pairs[self.rank])
+        margins = [_margins(computed, own) for computed, own in pairs]
+        if any(any(before) or any(after) for before, after in margins):
+            before, after = margins[self.rank]
             y = _core.ops.pad(y, (0, 0, *before), (0, 0, *after))
         return y
 
@@ -95,10 +96,6 @@ def _crop(y: Any, computed: Box, own: Box) -> Variable:
     for c, overlap in zip(computed, _overlap(computed, own)):
         ranges.append((overlap.start - c.start, len(overlap), 1))
     return _core.ops.slice(y, ranges)
-
-
-def _is_missing(computed: Box, own: Box) -> bool:
-    return any(map(any, _margins(computed, own)))
 
 
 def _margins(computed: Box, own: Box) -> tuple[list[int], list[int]]:

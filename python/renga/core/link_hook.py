@@ -2,45 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from typing import Any, TypeVar
 
 _Self = TypeVar("_Self", bound="LinkHook")
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class _ForwardPreprocessCallbackArgs:
     """The argument of a hook before a link runs."""
 
-    def __init__(
-        self,
-        link: Any,
-        forward_name: str,
-        args: tuple[object, ...],
-        kwargs: dict[str, object],
-    ) -> None:
-        self.link = link
-        self.forward_name = forward_name
-        self.args = args
-        self.kwargs = kwargs
+    link: Any
+    forward_name: str
+    args: tuple[object, ...]
+    kwargs: dict[str, object]
 
     def __repr__(self) -> str:
         fields = " ".join(f"{name}={value}" for name, value in vars(self).items())
         return f"<{type(self).__name__} {fields}>"
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class _ForwardPostprocessCallbackArgs(_ForwardPreprocessCallbackArgs):
     """The argument of a hook after a link has run."""
 
-    def __init__(
-        self,
-        link: Any,
-        forward_name: str,
-        args: tuple[object, ...],
-        kwargs: dict[str, object],
-        out: Any,
-    ) -> None:
-        super().__init__(link, forward_name, args, kwargs)
-        self.out = out
+    out: Any
 
 
 class LinkHook:

@@ -59,7 +59,7 @@ _UFUNCS_WITHOUT_DERIVATIVE = (
 
 
 def array_ufunc(
-    self: Variable, ufunc: Any, method: str, *inputs: object, **options: object
+    self: Variable, ufunc: numpy.ufunc, method: str, *inputs: object, **options: object
 ) -> object:
     """A ufunc, as the operators of Variables and the functions of renga compute it.
 
@@ -154,24 +154,11 @@ def _operands(*xs: Any) -> list[Any]:
     )
 
 
-def _sum(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return F.sum(a, axis, keepdims)
+def _reduction(name: str) -> Callable[..., Any]:
+    def reduced(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+        return getattr(F, name)(a, axis, keepdims=keepdims)
 
-
-def _prod(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return F.prod(a, axis, keepdims)
-
-
-def _max(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return F.max(a, axis, keepdims)
-
-
-def _min(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return F.min(a, axis, keepdims)
-
-
-def _mean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return F.mean(a, axis, None, keepdims)
+    return reduced
 
 
 def _average(
@@ -276,13 +263,13 @@ def _einsum(*operands: Any, optimize: Any = False) -> Any:
 
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    numpy.sum: _sum,
-    numpy.prod: _prod,
-    numpy.max: _max,
-    numpy.amax: _max,
-    numpy.min: _min,
-    numpy.amin: _min,
-    numpy.mean: _mean,
+    numpy.sum: _reduction("sum"),
+    numpy.prod: _reduction("prod"),
+    numpy.max: _reduction("max"),
+    numpy.amax: _reduction("max"),
+    numpy.min: _reduction("min"),
+    numpy.amin: _reduction("min"),
+    numpy.mean: _reduction("mean"),
     numpy.average: _average,
     numpy.cumsum: lambda a, axis=None: F.cumsum(a, axis),
     numpy.cumprod: lambda a, axis=None: F.cumprod(a, axis),

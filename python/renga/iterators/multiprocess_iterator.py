@@ -109,11 +109,9 @@ class MultiprocessIterator(ReadAheadIterator):
         for start in range(0, len(indices), count):
             task = indices[start : start + count]
             future = pool.read(task, (self.shared_mem or 0) * len(task))
-            examples += [self._example(future, k) for k in range(len(task))]
+            timeout = self.dataset_timeout
+            examples += [_Example(future, k, timeout) for k in range(len(task))]
         return examples
-
-    def _example(self, future: Future[list[CallOutcome]], position: int) -> _Example:
-        return _Example(future, position, self.dataset_timeout)
 
 
 class _Example:

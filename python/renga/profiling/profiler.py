@@ -205,7 +205,7 @@ class Profile(FunctionHook):
         runs = [_trace_event(event, pid) for event in tuple(self.events)]
         passes = [_trace_pass(each, pid) for each in tuple(self.passes)]
         messages = [_trace_message(each, pid) for each in tuple(self.messages)]
-        spans = [_trace_span(each, pid) for each in tuple(self.spans)]
+        spans = [_slice(s, pid, s.name, s.kind, s.details) for s in tuple(self.spans)]
         return [*names, *runs, *passes, *spans, *messages]
 
     def _lane(self, rank: int) -> str:
@@ -235,10 +235,6 @@ def _trace_event(event: OperationRun, pid: int) -> chrome_trace.TraceEvent:
 def _trace_pass(each: Pass, pid: int) -> chrome_trace.TraceEvent:
     details = {"stage": each.stage, "micro-batch": each.micro_batch}
     return _slice(each, pid, f"{each.name} {each.micro_batch}", "pass", details)
-
-
-def _trace_span(each: Span, pid: int) -> chrome_trace.TraceEvent:
-    return _slice(each, pid, each.name, each.kind, each.details)
 
 
 def _slice(

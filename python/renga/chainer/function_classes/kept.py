@@ -38,7 +38,9 @@ def kept_by(y: ArrayLike) -> dict[str, object] | None:
     return getattr(y, "__dict__", {}).get(CREATOR_ATTRIBUTES)
 
 
-def attribute_of(class_name: str, node: Any, kept: Any, name: str) -> Any:
+def attribute_of(
+    class_name: str, node: object, kept: dict[str, object] | None, name: str
+) -> object:
     """An attribute of a creator; AttributeError without one.
 
     ``node`` is the core's, None if no input requires a gradient.
@@ -65,10 +67,6 @@ def _factors(node: Any) -> Any:
 _COMPUTED: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("Dropout", "mask"): _factors,
 }
-
-
-def _needs_no_gradient(x: Any) -> bool:
-    return not isinstance(x, Variable) or not x.requires_grad
 
 
 def _is_on_host(x: Any) -> bool:
@@ -108,7 +106,7 @@ def _dropout(function: Any) -> Any:
     def dropout(x: ArrayLike, ratio: float = 0.5, **kwargs: object) -> Any:
         if kwargs or not config.train:
             return function(x, ratio, **kwargs)
-        if not _needs_no_gradient(x):
+        if isinstance(x, Variable) and x.requires_grad:
             y = function(x, ratio)
             if y is x:
                 y = identity(x)

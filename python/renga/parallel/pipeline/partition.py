@@ -47,32 +47,15 @@ class Partition:
         return {link: i for i, stage in enumerate(self.stages) for link in stage.links}
 
     def __str__(self) -> str:
-        rows = [
-            (
-                "stage",
-                "links",
-                "parameters",
-                "forward",
-                "backward",
-                "weights",
-                "update",
-                "received",
-            )
-        ]
+        times = ("forward", "backward", "weights", "update")
+        rows = [("stage", "links", "parameters", *times, "received")]
         for i, stage in enumerate(self.stages):
             first, last = stage.links[0], stage.links[-1]
-            rows.append(
-                (
-                    str(i),
-                    first if first == last else f"{first} to {last}",
-                    f"{stage.parameters / 1e6:.2f} MB",
-                    f"{stage.forward * 1e3:.2f} ms",
-                    f"{stage.backward * 1e3:.2f} ms",
-                    f"{stage.weights * 1e3:.2f} ms",
-                    f"{stage.update * 1e3:.2f} ms",
-                    f"{stage.received / 1e6:.2f} MB",
-                )
-            )
+            links = first if first == last else f"{first} to {last}"
+            seconds = [f"{getattr(stage, name) * 1e3:.2f} ms" for name in times]
+            held, received = stage.parameters / 1e6, stage.received / 1e6
+            cells = f"{held:.2f} MB", *seconds, f"{received:.2f} MB"
+            rows.append((str(i), links, *cells))
         lines = aligned(rows)
         slowest = max(stage.seconds for stage in self.stages)
         mean = sum(stage.seconds for stage in self.stages) / len(self.stages)

@@ -118,9 +118,7 @@ class Stash(Flush):
 
     name = "stash"
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self._newest: Weights = {}
+    _newest: Weights = {}  # another one takes its place, it does not change
 
     def begin_batch(self) -> None:
         self._newest = {}
@@ -146,9 +144,7 @@ class TwoVersions(Flush):
 
     name = "two_versions"
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self._versions: dict[int, Weights] = {}
+    _versions: dict[int, Weights] = {}  # others take their place
 
     def begin_batch(self) -> None:
         # Batches from this one on use the version of the update before, or newer ones.

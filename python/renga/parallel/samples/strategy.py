@@ -131,17 +131,9 @@ class _OverSamples(BatchNormalization):
     parallel_run: SampleRun
 
     def _normalize(self, x: Any, gamma: Any, beta: Any, decay: float) -> Variable:
-        return multi_node_batch_normalization(
-            x,
-            gamma,
-            beta,
-            self.parallel_run.data,
-            self.eps,
-            self.avg_mean,
-            self.avg_var,
-            decay,
-            self.axis,
-        )
+        comm = self.parallel_run.data
+        statistics = self.eps, self.avg_mean, self.avg_var, decay, self.axis
+        return multi_node_batch_normalization(x, gamma, beta, comm, *statistics)
 
 
 def _samples(name: str, arrays: Sequence[Any], ranks: int) -> int:

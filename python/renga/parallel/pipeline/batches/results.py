@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -114,15 +113,8 @@ def join(
     if _are_lists_of_samples(ys, sizes, axis):
         return type(ys[0])([item for y in ys for item in y])
     if isinstance(ys[0], (tuple, list, dict)):
-        join_item = functools.partial(_join_values, sizes, weights, axis)
-        return map_items(join_item, *ys)
+        return map_items(lambda *items: join(items, sizes, weights, axis), *ys)
     return _join_leaves(ys, sizes, weights, axis)
-
-
-def _join_values(
-    sizes: Sequence[int], weights: Sequence[float], axis: int, *ys: Any
-) -> Any:
-    return join(ys, sizes, weights, axis)
 
 
 def _are_lists_of_samples(ys: Sequence[Any], sizes: Sequence[int], axis: int) -> bool:
