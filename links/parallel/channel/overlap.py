@@ -12,7 +12,7 @@ from renga._core import backprop_enabled
 from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode
 from renga.core.gradients import grad_of_shards
-from renga.core.types import Array
+from renga.core.types import Array, Grads, Indexes, Variables
 from renga.core.variable import Variable
 from renga.functions.noise.seed import give_stream
 from renga.parallel.placement import REPLICATE
@@ -106,9 +106,7 @@ class OverlappedLayer(FunctionNode):
             leaving.append(_start(self.after(len(samples)), y.array, is_single))
         return (_concatenated([wait() for wait in leaving]),)
 
-    def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
-    ) -> tuple[Variable | None, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Variables) -> Grads:
         if backprop_enabled():
             return self._differentiable(target_input_indexes, grad_outputs)
         gy = grad_outputs[0].array

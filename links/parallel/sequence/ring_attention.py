@@ -20,7 +20,7 @@ from renga.communicators import Communicator, settings
 from renga.core.configuration import config
 from renga.core.function_node import FunctionNode
 from renga.core.gradients import grad_of_shards
-from renga.core.types import Array, ArrayLike
+from renga.core.types import Array, ArrayLike, Grads, Indexes, Variables
 from renga.core.variable import Variable, as_array
 from renga.functions.array.cast import in_nominal_dtype
 from renga.functions.noise.seed import draw_seed, give_stream
@@ -125,9 +125,7 @@ class RingAttention(FunctionNode):
         self.y = y.astype(q.dtype, copy=False)
         return (self.y,)
 
-    def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
-    ) -> tuple[Variable, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Variables) -> Grads:
         q, k, v = self.get_retained_inputs()
         if _core.backprop_enabled():
             y = self._composed(q, k, v)

@@ -12,7 +12,7 @@ from renga import _core
 from renga.communicators import Communicator
 from renga.core.configuration import using_config
 from renga.core.gradients import grad_of_shards
-from renga.core.types import Array, ArrayLike, Extents, Shape
+from renga.core.types import Array, ArrayLike, Extents, Grads, Indexes, Shape, Variables
 from renga.core.variable import Variable, as_variable
 from renga.functions.noise.seed import give_stream
 from renga.links.parallel.spatial.grid import ShardedFunction, SpatialGrid
@@ -221,9 +221,7 @@ class SpatialConvolution(ShardedFunction):
             return contextlib.nullcontext()
         return using_config("compute_precision", "medium")
 
-    def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
-    ) -> tuple[Variable, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Variables) -> Grads:
         xs = self.get_retained_inputs()
         if not _core.backprop_enabled():
             arrays = [x.array for x in xs]

@@ -11,7 +11,7 @@ import numpy
 from renga import _core
 from renga.communicators import settings
 from renga.core.function_node import FunctionNode
-from renga.core.types import Array
+from renga.core.types import Array, Grads, Indexes, Variables
 from renga.core.variable import Variable, as_variable
 from renga.links.parallel.spatial.grid import (
     Box,
@@ -170,9 +170,7 @@ class ExchangeHalo(FunctionNode):
     def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         return tuple(self.exchange.start(inputs[0], self.fill)())
 
-    def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
-    ) -> tuple[Variable | None, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Variables) -> Grads:
         return AccumulateHalo(self.exchange).apply(grad_outputs)
 
 
@@ -185,9 +183,7 @@ class AccumulateHalo(FunctionNode):
     def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         return (self.exchange.accumulate(inputs),)
 
-    def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
-    ) -> tuple[Variable | None, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Variables) -> Grads:
         return ExchangeHalo(self.exchange).apply(grad_outputs)
 
 

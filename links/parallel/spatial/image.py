@@ -7,7 +7,7 @@ import numpy
 from renga import _core, functions as F
 from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode
-from renga.core.types import Array
+from renga.core.types import Array, Grads, Indexes, Variables
 from renga.core.variable import Variable, as_variable
 from renga.functions.noise.seed import give_stream
 from renga.links.parallel.spatial.grid import (
@@ -35,9 +35,7 @@ class ScatterImages(FunctionNode):
         own = self.grid.boxes(self.extents)[self.grid.rank]
         return (inputs[0][index_in(own, _whole(self.extents))],)
 
-    def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
-    ) -> tuple[Variable, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Variables) -> Grads:
         return GatherImages(self.grid, self.extents).apply(grad_outputs)
 
 
@@ -59,9 +57,7 @@ class GatherImages(ReplicatedFunction):
         # are drawn in the order of memory.
         return (whole if whole.ndim < 4 else channels_last(whole),)
 
-    def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
-    ) -> tuple[Variable, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Variables) -> Grads:
         # All ranks compute the same from the image, and so have the same gradient.
         return ScatterImages(self.grid, self.extents).apply(grad_outputs)
 

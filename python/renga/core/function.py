@@ -13,7 +13,7 @@ from renga import _core
 from renga.core.configuration import force_backprop_mode, no_backprop_mode
 from renga.core.function_hook import FunctionHook
 from renga.core.function_node import FunctionNode
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Grads, Indexes
 from renga.core.variable import Variable
 from renga.utils import type_check
 
@@ -43,9 +43,7 @@ class FunctionAdapter(FunctionNode):
     def label(self) -> str:
         return self._function.label
 
-    def check_type_forward(
-        self, in_types: type_check.TypeInfoTuple | type_check.LightTypeInfoTuple
-    ) -> None:
+    def check_type_forward(self, in_types: type_check.InTypes) -> None:
         self._function.check_type_forward(in_types)
 
     def forward(self, inputs: Arrays) -> Arrays:
@@ -53,11 +51,7 @@ class FunctionAdapter(FunctionNode):
         self.retain_inputs(range(len(inputs)))
         return self._function.forward(inputs)
 
-    def backward(
-        self,
-        target_input_indexes: tuple[int, ...],
-        grad_outputs: tuple[Variable | None, ...],
-    ) -> tuple[Variable | None, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Grads) -> Grads:
         in_data = [None] * len(self.inputs or ())
         for i, x in zip(self._inputs_to_retain, self._retained_inputs):
             in_data[i] = x.data
@@ -103,11 +97,7 @@ class _Gradients(FunctionNode):
         arrays, self._arrays = self._arrays, []
         return tuple(arrays)
 
-    def backward(
-        self,
-        target_input_indexes: tuple[int, ...],
-        grad_outputs: tuple[Variable | None, ...],
-    ) -> tuple[Variable | None, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Grads) -> Grads:
         raise RuntimeError(
             f'cannot twice-differentiate an old style Function "{self._function}": '
             "write it as a FunctionNode, whose backward computes with Variables"
@@ -187,9 +177,7 @@ class Function:
         """Removes a hook from it; KeyError if there is no such hook."""
         self.node.delete_hook(name)
 
-    def check_type_forward(
-        self, in_types: type_check.TypeInfoTuple | type_check.LightTypeInfoTuple
-    ) -> None:
+    def check_type_forward(self, in_types: type_check.InTypes) -> None:
         """Raises InvalidType unless the inputs fit."""
 
     def forward(self, inputs: Arrays) -> Arrays:

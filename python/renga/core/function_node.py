@@ -17,7 +17,7 @@ from renga.core.around_call import FunctionCall
 from renga.core.configuration import config
 from renga.core.function_hook import FunctionHook, get_function_hooks
 from renga.core.gradients import grad as grad, sum_of_known
-from renga.core.types import ArrayLike
+from renga.core.types import ArrayLike, Grads, Indexes, Variables
 from renga.core.variable import Variable, as_variable
 from renga.utils import type_check
 from renga.utils.type_check import InvalidType
@@ -174,9 +174,7 @@ class FunctionNode:
         """The arrays of the outputs, for CuPy arrays."""
         raise NotImplementedError(f"{self.label}: expected forward or forward_gpu")
 
-    def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
-    ) -> tuple[Variable | None, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Variables) -> Grads:
         """The gradients of the target inputs, as Variables or None.
 
         ``grad_outputs`` are Variables, None for outputs that no gradient reached.
@@ -258,9 +256,7 @@ class FunctionNode:
                     "compute with functions of Variables"
                 )
 
-    def check_type_forward(
-        self, in_types: type_check.TypeInfoTuple | type_check.LightTypeInfoTuple
-    ) -> None:
+    def check_type_forward(self, in_types: type_check.InTypes) -> None:
         """Raises InvalidType unless the inputs fit; written with ``type_check``."""
 
     def retain_inputs(self, indexes: Iterable[int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Callable, Protocol, Union
+from typing import Any, Callable, Optional, Protocol, Union
 
 import numpy
 
@@ -19,6 +19,10 @@ Operand = Union[_core.Variable, numpy.ndarray, float]
 Initial = Union[Callable[[Array], object], numpy.ndarray, float]
 """An initializer, which fills an array, or a parameter's first values or value."""
 Shape = tuple[int, ...]
+Indexes = tuple[int, ...]
+Variables = tuple[_core.Variable, ...]
+Grads = tuple[Optional[_core.Variable], ...]
+"""The gradients of several Variables; None of one that none is known of."""
 Extents = Union[int, Sequence[int]]
 """A number for each axis, or one for all of them."""
 

@@ -11,7 +11,7 @@ import math
 import operator
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Callable
+from typing import Any, Callable, Union
 
 import numpy
 
@@ -176,6 +176,9 @@ class LightTypeInfoTuple(tuple):
     def size(self) -> int:
         """The number of inputs."""
         return len(self)
+
+
+InTypes = Union[TypeInfoTuple, LightTypeInfoTuple]
 
 
 class LightMode:

@@ -11,7 +11,7 @@ from renga.core.configuration import using_config
 from renga.core.function_hook import get_function_hooks
 from renga.core.function_node import FunctionNode
 from renga.core.gradients import grad
-from renga.core.types import Array
+from renga.core.types import Array, Grads, Indexes
 from renga.core.variable import Variable
 
 
@@ -59,11 +59,7 @@ class OperationNode(FunctionNode):
         super().unchain()
         self._operands = ()
 
-    def backward(
-        self,
-        target_input_indexes: tuple[int, ...],
-        grad_outputs: tuple[Variable | None, ...],
-    ) -> tuple[Variable | None, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Grads) -> Grads:
         """The gradients, which can be differentiated again."""
         xs: list[Any] = [x.get_variable() for x in self._operands]
         for i in self._missing_inputs:

@@ -186,9 +186,7 @@ class Pooling2D(FunctionNode):
         vars(self).update(window_attributes("Pooling2D", options))
         self.cover_all, self.return_indices = cover_all, return_indices
 
-    def check_type_forward(
-        self, in_types: type_check.TypeInfoTuple | type_check.LightTypeInfoTuple
-    ) -> None:
+    def check_type_forward(self, in_types: type_check.InTypes) -> None:
         type_check.expect(
             in_types.size() == 1, in_types[0].dtype.kind == "f", in_types[0].ndim == 4
         )

@@ -9,7 +9,7 @@ import numpy
 
 from renga import functions as F
 from renga.core.function_node import FunctionNode
-from renga.core.types import Array
+from renga.core.types import Array, Grads, Indexes
 from renga.core.variable import Variable, as_array, as_variable
 from renga.distributions import Bernoulli, Laplace
 from renga.utils.type_check import InvalidType
@@ -78,11 +78,7 @@ class _ModifiedXLogX(FunctionNode):
         (x,) = inputs
         return (x * numpy.log(numpy.where(x == 0, numpy.ones_like(x), x)),)
 
-    def backward(
-        self,
-        target_input_indexes: tuple[int, ...],
-        grad_outputs: tuple[Variable | None, ...],
-    ) -> tuple[Variable | None, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Grads) -> Grads:
         (x,) = self.get_retained_inputs()
         vanishes = x.array == 0
         if vanishes.any():

@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 from renga.core.function_node import FunctionNode
 from renga.core.gradients import grad
-from renga.core.types import Array
+from renga.core.types import Array, Grads, Indexes
 from renga.core.variable import Variable
 from renga.utils.containers import leaves, map_leaves
 from renga.utils.experimental import experimental
@@ -48,11 +48,7 @@ class WrappedFunctionNode(FunctionNode):
             )
         return arrays
 
-    def backward(
-        self,
-        target_input_indexes: tuple[int, ...],
-        grad_outputs: tuple[Variable | None, ...],
-    ) -> tuple[Variable | None, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Grads) -> Grads:
         """The gradients of a function that returns Variables.
 
         Raises:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
 from typing import Any
 
 import numpy
 
-from renga.dataset.tabular.source import Column, Mode, Rows, Source, Table
+from renga.dataset.tabular.source import Columns, Keys, Mode, Rows, Source, Table
 
 
 class Concatenated(Source):
@@ -31,9 +30,7 @@ class Concatenated(Source):
     def __len__(self) -> int:
         return self._ends[-1]
 
-    def get_examples(
-        self, indices: Rows, key_indices: Sequence[int] | None
-    ) -> tuple[Column, ...]:
+    def get_examples(self, indices: Rows, key_indices: Keys) -> Columns:
         if indices is None:
             tables = [d.get_examples(None, key_indices) for d in self._datasets]
         elif isinstance(indices, slice):
@@ -130,9 +127,7 @@ class Joined(Source):
     def mode(self) -> Mode:
         return next((d.mode for d in self._datasets if d.mode), tuple)
 
-    def get_examples(
-        self, indices: Rows, key_indices: Sequence[int] | None
-    ) -> tuple[Column, ...]:
+    def get_examples(self, indices: Rows, key_indices: Keys) -> Columns:
         if key_indices is None:
             tables = [d.get_examples(indices, None) for d in self._datasets]
             return tuple(column for table in tables for column in table)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from renga.dataset.tabular.source import Column, Mode, Rows, Source, Table
+from renga.dataset.tabular.source import Columns, Keys, Mode, Rows, Source, Table
 
 
 class Selection(Source):
@@ -45,9 +45,7 @@ class Selection(Source):
         # Several columns are no bare value.
         return self.dataset.mode or (tuple if self._has_columns else None)
 
-    def get_examples(
-        self, indices: Rows, key_indices: Sequence[int] | None
-    ) -> tuple[Column, ...]:
+    def get_examples(self, indices: Rows, key_indices: Keys) -> Columns:
         chosen: Sequence[int] | None = self._key_indices
         if chosen is None:
             chosen = key_indices

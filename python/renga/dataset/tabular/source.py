@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, Union
+from typing import Any, Optional, Protocol, Union
 
 import numpy
 
 Mode = Any  # tuple, dict or None
 Rows = Union[slice, Sequence[int], numpy.ndarray, None]
 """Indices of rows; None for all."""
+Keys = Optional[Sequence[int]]
+"""Indices of keys; None for all."""
 Column = Union[numpy.ndarray, Sequence[Any]]
 """The values of one key."""
+Columns = tuple[Column, ...]
 
 
 class Table(Protocol):
@@ -22,9 +25,7 @@ class Table(Protocol):
     def keys(self) -> tuple[str, ...]: ...
     @property
     def mode(self) -> Mode: ...
-    def get_examples(
-        self, indices: Rows, key_indices: Sequence[int] | None
-    ) -> tuple[Column, ...]: ...
+    def get_examples(self, indices: Rows, key_indices: Keys) -> Columns: ...
     def convert(self, data: object) -> Any: ...
 
 
@@ -45,9 +46,7 @@ class Source:
     def mode(self) -> Mode:
         return self.dataset.mode
 
-    def get_examples(
-        self, indices: Rows, key_indices: Sequence[int] | None
-    ) -> tuple[Column, ...]:
+    def get_examples(self, indices: Rows, key_indices: Keys) -> Columns:
         return self.dataset.get_examples(indices, key_indices)
 
     def convert(self, data: object) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Callable
 
 import numpy
@@ -11,7 +10,7 @@ from renga.dataset.convert import concat_examples
 from renga.dataset.dataset_mixin import DatasetMixin
 from renga.dataset.tabular.combinations import Concatenated, Joined
 from renga.dataset.tabular.selection import Selection, WithMode
-from renga.dataset.tabular.source import Column, Mode, Rows, Source
+from renga.dataset.tabular.source import Columns, Keys, Mode, Rows, Source
 from renga.dataset.tabular.transforms import (
     Transformed,
     TransformedByBatch,
@@ -41,9 +40,7 @@ class TabularDataset(DatasetMixin):
         """``tuple``, ``dict`` or ``None``."""
         raise NotImplementedError
 
-    def get_examples(
-        self, indices: Rows, key_indices: Sequence[int] | None
-    ) -> tuple[Column, ...]:
+    def get_examples(self, indices: Rows, key_indices: Keys) -> Columns:
         """The requested columns, as a tuple.
 
         ``indices`` is a list or a slice of rows, or None for all; ``key_indices`` a

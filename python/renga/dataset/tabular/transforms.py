@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import Any, Callable
 
-from renga.dataset.tabular.source import Column, Mode, Rows, Source, Table
+from renga.dataset.tabular.source import Columns, Keys, Mode, Rows, Source, Table
 
 
 class Transformed(Source):
@@ -36,9 +35,7 @@ class Transformed(Source):
         """None for a single key, else what the function returns for the first row."""
         return None if self._alone else self._probed_mode
 
-    def get_examples(
-        self, indices: Rows, key_indices: Sequence[int] | None
-    ) -> tuple[Column, ...]:
+    def get_examples(self, indices: Rows, key_indices: Keys) -> Columns:
         columns = self.dataset.get_examples(indices, None)
         wanted = range(len(self.keys)) if key_indices is None else key_indices
         return self._compute(columns, [self.keys[k] for k in wanted])

@@ -13,7 +13,7 @@ from renga.core.around_call import reads_elements
 from renga.core.backend import Device, get_device, get_device_from_array
 from renga.core.configuration import config
 from renga.core.function_node import FunctionNode
-from renga.core.types import Array, ArrayLike, DTypeLike
+from renga.core.types import Array, ArrayLike, DTypeLike, Grads, Indexes, Variables
 from renga.core.variable import Variable, as_array, as_variable, holds_numbers
 from renga.functions.check import check_arrays
 from renga.utils.type_check import InvalidType
@@ -104,7 +104,5 @@ class Copy(FunctionNode):
         self._source = get_device_from_array(*inputs)
         return (self._device.send(inputs[0]),)
 
-    def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
-    ) -> tuple[Variable | None, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Variables) -> Grads:
         return (copy(grad_outputs[0], self._source),)

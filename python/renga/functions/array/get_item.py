@@ -8,7 +8,7 @@ import numpy
 
 from renga import _core
 from renga.core.function_node import FunctionNode
-from renga.core.types import Array, ArrayLike
+from renga.core.types import Array, ArrayLike, Grads, Indexes, Variables
 from renga.core.variable import Variable, as_array, as_variable, holds_numbers
 from renga.functions.array.cast import promoted
 from renga.functions.array.picked_rows import PickedRows, indexed_axes, picked_rows
@@ -112,9 +112,7 @@ class PickItems(FunctionNode):
         y = None if self._rows is None else self._rows.gather(x)
         return (numpy.asarray(x[self.keys]) if y is None else y,)
 
-    def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
-    ) -> tuple[Variable | None, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Variables) -> Grads:
         return PutItems(self.keys, self._shape, self._rows).apply(grad_outputs)
 
 
@@ -147,9 +145,7 @@ class PutItems(FunctionNode):
             numpy.add.at(gx, self.keys, gy)
         return (gx,)
 
-    def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
-    ) -> tuple[Variable | None, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Variables) -> Grads:
         return PickItems(self.keys, self._rows).apply(grad_outputs)
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy
 
 from renga.communicators import Communicator
 from renga.communicators.work import Work
-from renga.core.types import Array
 from renga.parallel.compression.compressor import Compressor
 from renga.parallel.compression.powersgd import PowerSGD
 from renga.parallel.compression.quantization import Cast, OneBit
 from renga.parallel.compression.sparsification import TopK
-from renga.parallel.compression.state import State
+from renga.parallel.compression.state import Arrays, State, States
 
 _CHOICE = "choice"
 _ROUNDS = 3
@@ -25,9 +22,7 @@ _MARGIN = 0.8
 class Uncompressed(Compressor):
     """Sends gradients as they are."""
 
-    def reduce(
-        self, xs: Sequence[Array], states: Sequence[State], comm: Communicator
-    ) -> Work:
+    def reduce(self, xs: Arrays, states: States, comm: Communicator) -> Work:
         work: Work = comm.all_reduce(xs, "sum", out=xs, wait=False)
         return work
 
@@ -57,9 +52,7 @@ class Auto(Compressor):
         choice = next(iter(self._choices.values()), None)
         return None if choice is None else self._candidates[choice]
 
-    def reduce(
-        self, xs: Sequence[Array], states: Sequence[State], comm: Communicator
-    ) -> Work:
+    def reduce(self, xs: Arrays, states: States, comm: Communicator) -> Work:
         choice = self._choices.get(comm.rank)
         if choice is None:
             saved = states[0].get(_CHOICE)
@@ -71,9 +64,7 @@ class Auto(Compressor):
             state[_CHOICE] = numpy.array(choice)
         return self._candidates[choice].reduce(xs, states, comm)
 
-    def _is_typical(
-        self, xs: Sequence[Array], states: Sequence[State], rank: int
-    ) -> bool:
+    def _is_typical(self, xs: Arrays, states: States, rank: int) -> bool:
         """Whether most gradients come in buckets about as large as this one.
 
         The first bucket is often small: the next parameter did not fit into it. Such
@@ -85,7 +76,7 @@ class Auto(Compressor):
         seen.update((state.name, size) for state in states)
         return is_known and 2 * size >= max(seen.values())
 
-    def _measured(self, xs: Sequence[Array], comm: Communicator) -> int:
+    def _measured(self, xs: Arrays, comm: Communicator) -> int:
         times = numpy.array([_seconds(c, xs, comm) for c in self._candidates])
         times = comm.all_reduce(times, "max")
         best = 0
@@ -95,7 +86,7 @@ class Auto(Compressor):
         return best
 
 
-def _seconds(compressor: Compressor, xs: Sequence[Array], comm: Communicator) -> float:
+def _seconds(compressor: Compressor, xs: Arrays, comm: Communicator) -> float:
     """The least of some rounds; the first ones warm up and make the states."""
     random = numpy.random.RandomState(comm.rank)
     gradients = [random.normal(size=x.shape).astype(numpy.float32) for x in xs]

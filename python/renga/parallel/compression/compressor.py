@@ -12,7 +12,7 @@ from renga import _core
 from renga.communicators import Communicator
 from renga.communicators.work import Work
 from renga.core.types import Array
-from renga.parallel.compression.state import State
+from renga.parallel.compression.state import Arrays, State, States
 
 _ALIGNMENT = 8
 
@@ -117,9 +117,7 @@ class Compressor:
             return self.take(residual, state)
         return self.encode(numpy.full_like(x, numpy.nan), copy.deepcopy(state))
 
-    def reduce(
-        self, xs: Sequence[Array], states: Sequence[State], comm: Communicator
-    ) -> Work:
+    def reduce(self, xs: Arrays, states: States, comm: Communicator) -> Work:
         """Starts to replace arrays by their sums over the ranks of ``comm``.
 
         Args:
@@ -135,7 +133,7 @@ class Compressor:
         return decoded
 
     def _decode_sums(
-        self, message: PackedPayloads, received: Array, xs: Sequence[Array]
+        self, message: PackedPayloads, received: Array, xs: Arrays
     ) -> None:
         nodes = [message.unpack(row) for row in received]
         for i, x in enumerate(xs):

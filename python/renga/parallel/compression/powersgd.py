@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
 
 import numpy
 
@@ -12,7 +11,7 @@ from renga.communicators import Communicator
 from renga.communicators.work import Work
 from renga.core.types import Array
 from renga.parallel.compression.compressor import Compressor
-from renga.parallel.compression.state import State
+from renga.parallel.compression.state import Arrays, State, States
 from renga.utils.argument import check_count
 
 
@@ -36,9 +35,7 @@ class PowerSGD(Compressor):
         check_count("PowerSGD: rank", rank)
         self.rank = rank
 
-    def reduce(
-        self, xs: Sequence[Array], states: Sequence[State], comm: Communicator
-    ) -> Work:
+    def reduce(self, xs: Arrays, states: States, comm: Communicator) -> Work:
         low_rank = [i for i, x in enumerate(xs) if self.pays(x)]
         whole = [x for i, x in enumerate(xs) if i not in low_rank]
         matrices = [_Matrix(xs[i], states[i], self.rank) for i in low_rank]

@@ -11,7 +11,7 @@ from renga.communicators import Communicator
 from renga.communicators.work import Work
 from renga.core.types import Array
 from renga.parallel.compression.compressor import Compressor, KernelCompressor
-from renga.parallel.compression.state import State
+from renga.parallel.compression.state import Arrays, State, States
 from renga.utils.argument import check_count
 
 _kernels = _core.compression
@@ -78,9 +78,7 @@ class Cast(Compressor):
             raise ValueError(f"Cast: expected a dtype of {_DTYPES}, got {dtype!r}")
         self.dtype = dtype
 
-    def reduce(
-        self, xs: Sequence[Array], states: Sequence[State], comm: Communicator
-    ) -> Work:
+    def reduce(self, xs: Arrays, states: States, comm: Communicator) -> Work:
         work: Work = comm.all_reduce(xs, "sum", out=xs, wait=False, dtype=self.dtype)
         return work
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 import numpy
 
@@ -60,3 +60,9 @@ class State(dict[str, numpy.ndarray]):
         """Of random numbers, different for each parameter, node and step."""
         name = zlib.crc32(self.name.encode())
         return (name << 32) ^ (self.node << 48) ^ self.step
+
+
+Arrays = Sequence[Array]
+"""One array for each of several parameters."""
+States = Sequence[State]
+"""One state for each of several parameters."""

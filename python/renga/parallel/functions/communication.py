@@ -12,7 +12,7 @@ import numpy
 from renga import _core, functions as F
 from renga.core.backend import get_array_module
 from renga.core.function_node import FunctionNode
-from renga.core.types import Array, ArrayLike
+from renga.core.types import Array, ArrayLike, Grads, Indexes
 from renga.core.variable import Variable, as_variable
 from renga.functions.util.recomputation import is_recomputable
 
@@ -136,11 +136,7 @@ class Communication(FunctionNode):
         token, *ys = outputs  # a token is in the main memory, wherever the others are
         return (token, *super()._checked_outputs(tuple(ys))) if ys else outputs
 
-    def backward(
-        self,
-        target_input_indexes: tuple[int, ...],
-        grad_outputs: tuple[Variable | None, ...],
-    ) -> tuple[Variable, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Grads) -> Grads:
         # The other ranks wait for this one even if no gradient has reached an output.
         metadata = [(numpy, (0,), numpy.float32), *self._outputs_metadata]
         gtoken, *gys = (

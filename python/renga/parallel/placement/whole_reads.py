@@ -24,7 +24,7 @@ from renga.core.around_call import (
     surrounding,
 )
 from renga.core.function_node import FunctionNode
-from renga.core.types import Array
+from renga.core.types import Array, Grads, Indexes, Variables
 from renga.core.variable import Variable
 
 # Modules of functions that compute with shapes, before they call operations.
@@ -154,9 +154,7 @@ class GatherBlocks(FunctionNode):
     def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         return (self.param.whole(inputs[0]),)
 
-    def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
-    ) -> tuple[Variable | None, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Variables) -> Grads:
         return TakeBlock(self.param).apply(grad_outputs)
 
 
@@ -170,7 +168,5 @@ class TakeBlock(FunctionNode):
     def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         return (self.param.block_of(inputs[0]),)
 
-    def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
-    ) -> tuple[Variable | None, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Variables) -> Grads:
         return GatherBlocks(self.param).apply(grad_outputs)

@@ -22,7 +22,7 @@ import numpy
 from renga import _core
 from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode
-from renga.core.types import Array, ArrayLike
+from renga.core.types import Array, ArrayLike, Grads, Indexes, Variables
 from renga.core.variable import Variable, as_variable
 from renga.functions.noise.seed import give_stream
 from renga.parallel.placement import (
@@ -222,9 +222,7 @@ class Redistribute(FunctionNode):
     def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         return (self.redistribution.start(inputs[0], wait=True)(),)
 
-    def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
-    ) -> tuple[Variable, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Variables) -> Grads:
         adjoint, gy = self.redistribution.adjoint(), grad_outputs[0]
         if _core.backprop_enabled():
             return (adjoint.apply(gy),)

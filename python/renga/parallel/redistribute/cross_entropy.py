@@ -10,7 +10,7 @@ from renga import _core, functions as F
 from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode
 from renga.core.gradients import grad_of_shards
-from renga.core.types import Array, ArrayLike
+from renga.core.types import Array, ArrayLike, Grads, Indexes, Variables
 from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.array.cast import in_nominal_dtype
 from renga.parallel.placement import PARTIAL, REPLICATE, Placement, Shard, as_placement
@@ -118,9 +118,7 @@ class ShardedClassesLoss(FunctionNode):
         self.total, self.exponentials = sums[0], exponentials
         return (numpy.where(self.is_ignored, 0, numpy.log(sums[0]) - sums[1]),)
 
-    def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
-    ) -> tuple[Variable, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Variables) -> Grads:
         if _core.backprop_enabled():
             (x,) = self.get_retained_inputs()
             y = self._composed(x)

@@ -13,7 +13,7 @@ from renga.communicators import Communicator
 from renga.core.function_node import FunctionNode
 from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
-from renga.core.types import Array
+from renga.core.types import Array, Grads, Indexes, Variables
 from renga.core.variable import Variable
 from renga.parallel.placement import PARTIAL, REPLICATE
 from renga.parallel.placement.whole_reads import reading, reads_own_shards
@@ -36,9 +36,7 @@ class SummedGradients(FunctionNode):
     def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         return inputs
 
-    def backward(
-        self, target_input_indexes: tuple[int, ...], grad_outputs: tuple[Variable, ...]
-    ) -> tuple[Variable, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Variables) -> Grads:
         gys = [grad_outputs[i] for i in target_input_indexes]
         if _core.backprop_enabled():
             change = Redistribution(self.comm, PARTIAL, REPLICATE)

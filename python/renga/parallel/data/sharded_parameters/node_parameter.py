@@ -13,7 +13,7 @@ from renga import _core
 from renga.core import backend
 from renga.core.function_node import FunctionNode
 from renga.core.parameter import Parameter
-from renga.core.types import Array
+from renga.core.types import Array, Grads, Indexes
 from renga.core.variable import Variable
 from renga.parallel.data.sharded_states.held_arrays import is_at, is_held
 
@@ -97,11 +97,7 @@ class PlacedParameter:
 class _Copy(FunctionNode):
     """A copy of a parameter, whose gradient is the parameter's."""
 
-    def backward(
-        self,
-        target_input_indexes: tuple[int, ...],
-        grad_outputs: tuple[Variable | None, ...],
-    ) -> tuple[Variable | None, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Grads) -> Grads:
         return grad_outputs
 
 

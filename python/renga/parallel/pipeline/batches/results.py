@@ -11,7 +11,7 @@ import numpy
 from renga.core.backend import get_array_types
 from renga.core.configuration import config
 from renga.core.function_node import FunctionNode
-from renga.core.types import Array
+from renga.core.types import Array, Grads, Indexes
 from renga.core.variable import Variable, as_array, as_variable
 from renga.utils.containers import leaves, map_items, map_leaves
 
@@ -71,11 +71,7 @@ class _NoGradient(FunctionNode):
     def forward(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         return inputs[:1]
 
-    def backward(
-        self,
-        target_input_indexes: tuple[int, ...],
-        grad_outputs: tuple[Variable | None, ...],
-    ) -> tuple[Variable | None, ...]:
+    def backward(self, target_input_indexes: Indexes, grad_outputs: Grads) -> Grads:
         raise RuntimeError(
             "Pipeline: expected a backward pass by train_batch() or a PipelineUpdater, "
             "got one from the result of a direct call, which has no graph"
