@@ -183,23 +183,10 @@ class Plan(Strategy):
 
     def save(self, path: Path) -> None:
         """Writes the plan as JSON, atomically."""
-        fields = {
-            "format": _FORMAT,
-            "model": self.model,
-            "cluster": self.cluster.to_json(),
-            "seconds": self.seconds,
-            "data_seconds": self.data_seconds,
-            "rows": self.rows,
-            "links": self.links,
-            "timeline": self.timeline,
-            "grid": self.grid,
-            "stages": self.stages,
-            "groups": self.groups,
-            "stacked": self.stacked,
-            "predicted": self.predicted,
-            "measured": self.measured,
-        }
-        write_json(path, fields)
+        fields = dataclasses.fields(self)
+        own = {field.name: getattr(self, field.name) for field in fields}
+        own["cluster"] = self.cluster.to_json()
+        write_json(path, {"format": _FORMAT, **own})
 
     @classmethod
     def load(cls, path: Path) -> Plan:
@@ -209,26 +196,21 @@ class Plan(Strategy):
             ValueError: the file is none.
         """
         fields = read_json("Plan", path)
-        if fields.get("format") != _FORMAT:
+        if fields.pop("format", None) != _FORMAT:
             raise ValueError(f"Plan: expected {_FORMAT!r} in {path}")
-        links, grid, stages = (fields[key] for key in ("links", "grid", "stages"))
-        if links is not None:
-            links = {
+        plan = cls(**fields)
+        plan.cluster = Cluster.from_json(fields["cluster"])
+        plan.rows = [PlanRow(*row) for row in plan.rows]
+        plan.timeline = [Bar(*bar) for bar in plan.timeline]
+        plan.stacked = tuple(plan.stacked)
+        if plan.links is not None:
+            plan.links = {
                 key: LinkChoice((layouts[0], layouts[1]), *rest)
-                for key, (layouts, *rest) in links.items()
+                for key, (layouts, *rest) in plan.links.items()
             }
-        return cls(
-            fields["model"],
-            Cluster.from_json(fields["cluster"]),
-            fields["seconds"],
-            fields["data_seconds"],
-            [PlanRow(*row) for row in fields["rows"]],
-            links,
-            [Bar(*bar) for bar in fields["timeline"]],
-            None if grid is None else (grid[0], grid[1]),
-            None if stages is None else Stages(tuple(stages[0]), stages[1]),
-            fields["groups"],
-            tuple(fields["stacked"]),
-            fields["predicted"],
-            fields["measured"],
-        )
+        if plan.grid is not None:
+            plan.grid = plan.grid[0], plan.grid[1]
+        if plan.stages is not None:
+            starts, number = plan.stages
+            plan.stages = Stages(tuple(starts), number)
+        return plan
