@@ -9,7 +9,7 @@ import numpy
 
 from renga.core import initializer
 from renga.core.types import Array, DTypeLike, Random
-from renga.utils.argument import check_number
+from renga.utils.argument import check_choice, check_number
 
 
 class RandomInitializer(initializer.Initializer):
@@ -110,11 +110,7 @@ class HeNormal(FanInitializer, Normal):
 
     def _size(self, fan_in: int, fan_out: int) -> float:
         fans = {"fan_in": fan_in, "fan_out": fan_out}
-        if self.fan_option not in fans:
-            raise ValueError(
-                "HeNormal: expected fan_option 'fan_in' or 'fan_out', "
-                f"got {self.fan_option!r}"
-            )
+        check_choice("HeNormal: expected fan_option", self.fan_option, *fans)
         return math.sqrt(2 / max(fans[self.fan_option], 1))
 
 

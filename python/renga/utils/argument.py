@@ -67,6 +67,14 @@ def check_count(what: str, value: object, low: int = 1) -> None:
         raise ValueError(f"{what}: expected at least {low}, got {value}")
 
 
+def check_choice(what: str, value: object, *choices: object) -> None:
+    """Raises ValueError unless ``value`` is one of ``choices``."""
+    if value not in choices:
+        *others, last = map(repr, choices)
+        known = f"{', '.join(others)} or {last}"
+        raise ValueError(f"{what} {known}, got {value!r}")
+
+
 def _refuse(names: Any, known: Iterable[str] = ()) -> None:
     if names:
         frame = sys._getframe(2)

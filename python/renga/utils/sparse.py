@@ -6,6 +6,7 @@ import numpy
 
 from renga import _core
 from renga.core.types import Array
+from renga.utils.argument import check_choice
 
 
 class CooMatrix:
@@ -45,10 +46,7 @@ class CooMatrix:
         self.row = row
         self.col = col
         self.shape = shape
-        if order not in ("C", "F", "other", None):
-            raise ValueError(
-                f"CooMatrix: expected order 'C', 'F', 'other' or None, got {order!r}"
-            )
+        check_choice("CooMatrix: expected order", order, "C", "F", "other", None)
         self.order = get_order(row, col) if order is None else order
 
     def to_dense(self) -> numpy.ndarray:

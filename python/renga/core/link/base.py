@@ -26,6 +26,7 @@ from renga.core.link.stages import OneStage
 from renga.core.parameter import Parameter
 from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.core.types import Array, DTypeLike, Initial, Shape
+from renga.utils.argument import check_choice
 
 _Self = TypeVar("_Self", bound="Link")
 
@@ -300,10 +301,7 @@ class Link(OneStage, Hooked, DeviceResident):
         """
         if mode == "share":
             return self._shallow_copy({})
-        if mode not in ("copy", "init"):
-            raise ValueError(
-                f"copy: expected mode 'init', 'copy' or 'share', got {mode!r}"
-            )
+        check_choice("copy: expected mode", mode, "init", "copy", "share")
         clone = copy.deepcopy(self)
         if mode == "init":
             for param in clone.params(include_uninit=False):

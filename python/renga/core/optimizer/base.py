@@ -10,6 +10,7 @@ from renga.core.link.parallel_models import number_of_parallel_models, require_o
 from renga.core.optimizer.hooks import Hookable, call_for_param, knows_shards
 from renga.core.optimizer.loss_scaling import LossScaling
 from renga.core.serializer import AbstractSerializer, Deserializer
+from renga.utils.argument import check_choice
 
 _Self = TypeVar("_Self", bound="Optimizer")
 
@@ -112,10 +113,7 @@ class Optimizer(Hookable, LossScaling):
 
     def call_hooks(self, timing: str = "pre") -> None:
         """Calls every hook of that timing, ``pre`` or ``post``."""
-        if timing not in ("pre", "post"):
-            raise ValueError(
-                f"call_hooks: expected timing 'pre' or 'post', got {timing!r}"
-            )
+        check_choice("call_hooks: expected timing", timing, "pre", "post")
         for hook in self.update_hooks(timing).values():
             self.call_hook(hook)
 

@@ -14,7 +14,7 @@ from renga.core.variable import Variable, as_array, as_variable
 from renga.functions.array.cast import cast
 from renga.functions.check import check_floats, check_shape
 from renga.functions.on_host import beside
-from renga.utils.argument import parse_kwargs
+from renga.utils.argument import check_choice, parse_kwargs
 from renga.utils.extents import check_counts, check_memory
 
 
@@ -58,10 +58,7 @@ def positions(n: int, m: int, mode: str, align_corners: bool) -> numpy.ndarray:
     Raises:
         ValueError: the mode is neither "bilinear" nor "nearest".
     """
-    if mode not in ("bilinear", "nearest"):
-        raise ValueError(
-            f"resize_images: expected mode 'bilinear' or 'nearest', got {mode!r}"
-        )
+    check_choice("resize_images: expected mode", mode, "bilinear", "nearest")
     if m == 0:
         return numpy.zeros(0)
     if mode == "nearest":

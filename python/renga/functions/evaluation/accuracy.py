@@ -18,6 +18,7 @@ from renga.functions.check import (
     check_shape,
 )
 from renga.functions.on_host import on_host
+from renga.utils.argument import check_choice
 from renga.utils.type_check import InvalidType
 
 _INT64, _FLOAT64 = numpy.dtype(numpy.int64), numpy.dtype(numpy.float64)
@@ -129,11 +130,8 @@ def r2_score(
     """
     if sample_weight is not None:
         raise NotImplementedError("r2_score: expected no sample_weight")
-    if multioutput not in ("uniform_average", "raw_values"):
-        raise ValueError(
-            "r2_score: expected multioutput 'uniform_average' or 'raw_values', got "
-            f"{multioutput!r}"
-        )
+    averages = "uniform_average", "raw_values"
+    check_choice("r2_score: expected multioutput", multioutput, *averages)
     check_floats("r2_score", pred)
     check_floats("r2_score", true)
     check_shape("r2_score", pred.shape == true.shape, "one shape", pred, true)

@@ -15,6 +15,7 @@ from renga.functions.check import array_of, check_arrays, checked_indices
 from renga.functions.loss.reduction import check_reduce
 from renga.functions.math.average import average
 from renga.functions.on_host import on_host
+from renga.utils.argument import check_choice
 from renga.utils.extents import check_real
 from renga.utils.type_check import InvalidType
 
@@ -56,11 +57,8 @@ def softmax_cross_entropy(
     if class_weight is not None:
         _check_class_weight(class_weight)
         class_weight = as_array(class_weight).astype(x.dtype, copy=False)
-    if soft_target_loss not in ("cross-entropy", "kl-divergence"):
-        raise ValueError(
-            "softmax_cross_entropy: expected soft_target_loss 'cross-entropy' or "
-            f"'kl-divergence', got {soft_target_loss!r}"
-        )
+    what = "softmax_cross_entropy: expected soft_target_loss"
+    check_choice(what, soft_target_loss, "cross-entropy", "kl-divergence")
     if hasattr(t, "dtype") and t.dtype.kind == "f":
         loss = _soft_loss(x, t, soft_target_loss)
         if reduce == "no":

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from renga.communicators import Communicator
 from renga.core.optimizer import GradientMethod, Optimizer
 from renga.parallel.asynchronous.graphs import Graph
-from renga.utils.argument import check_count, check_number
+from renga.utils.argument import check_choice, check_count, check_number
 
 
 def check_participants(
@@ -55,10 +55,7 @@ def check_begin(function: str, begin: Sequence[int | str]) -> None:
         )
     count, unit = begin
     check_count(f"{function}: begin", count, 0)
-    if unit not in ("iteration", "epoch"):
-        raise ValueError(
-            f"{function}: expected begin in 'iteration' or 'epoch', got {unit!r}"
-        )
+    check_choice(f"{function}: expected begin in", unit, "iteration", "epoch")
 
 
 def check_outer(function: str, outer: GradientMethod | None) -> None:

@@ -52,11 +52,8 @@ class EarlyStoppingTrigger:
         self._max_trigger = get_trigger(max_trigger)
         self._interval_trigger = get_trigger(check_trigger)
         self._init_summary()
-        if mode not in ("auto", *_BETTER):
-            raise ValueError(
-                "EarlyStoppingTrigger: expected mode 'auto', 'max' or 'min', got "
-                f"{mode!r}"
-            )
+        what = "EarlyStoppingTrigger: expected mode"
+        argument.check_choice(what, mode, "auto", *_BETTER)
         guess = "max" if "accuracy" in monitor else "min"
         self._compare = _BETTER.get(mode, _BETTER[guess])
         self.best = _WORST[self._compare]
