@@ -405,3 +405,12 @@ def _refuse_comparison(self: Any, other: Any) -> bool:
 
 for _name in ("lt", "le", "eq", "ne", "gt", "ge"):
     setattr(_core.Variable, f"__{_name}__", _refuse_comparison)
+
+
+def check_loss(what: str, loss: object) -> None:
+    """Raises TypeError unless a loss function has returned a Variable."""
+    if not hasattr(loss, "backward"):
+        kind = type(loss).__name__
+        raise TypeError(
+            f"{what}: expected a Variable from the loss function, got {kind}"
+        )

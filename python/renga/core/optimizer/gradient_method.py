@@ -22,7 +22,7 @@ from renga.core.optimizer.loss_scaling import LossScaling
 from renga.core.optimizer.update_rule import UpdateRule, require_free_rules
 from renga.core.parameter import Parameter
 from renga.core.types import Array
-from renga.core.variable import Variable
+from renga.core.variable import Variable, check_loss
 from renga.optimizer_hooks.norm import (
     GradientClipping,
     GradientHardClipping,
@@ -192,11 +192,7 @@ class GradientMethod(Optimizer):
         self._require_own_parts("update")
         if lossfun is not None:
             loss = lossfun(*args, **kwds)
-            if not hasattr(loss, "backward"):
-                raise TypeError(
-                    f"{type(self).__name__}.update: expected a Variable from the loss "
-                    f"function, got {type(loss).__name__}"
-                )
+            check_loss(f"{type(self).__name__}.update", loss)
             self.target.cleargrads()
             device = self._device_that_scales(loss)
             if device is not None:

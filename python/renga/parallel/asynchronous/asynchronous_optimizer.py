@@ -19,6 +19,7 @@ from renga.core.optimizer import GradientMethod
 from renga.core.optimizer.update_rule import require_own_rules
 from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.core.types import Array
+from renga.core.variable import check_loss
 from renga.parallel.asynchronous.packed import PackedParameters, distance, reduce
 from renga.parallel.data.optimizers.wrapped_optimizer import WrappedOptimizer
 from renga.parallel.data.replicas.first_pass import have_no_shapes
@@ -235,11 +236,7 @@ class AsynchronousOptimizer(WrappedOptimizer):
         return found
 
     def _backward(self, loss: Any) -> None:
-        if not hasattr(loss, "backward"):
-            raise TypeError(
-                "update: expected a Variable from the loss function, got "
-                f"{type(loss).__name__}"
-            )
+        check_loss("update", loss)
         self.target.cleargrads()
         if self._samples == 0:
             return  # the mean of no samples is not a number

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from renga.core.kept_gradients import KeptGradients
 from renga.core.link import Link
-from renga.core.variable import Variable
+from renga.core.variable import Variable, check_loss
 from renga.parallel.data.sample_weighting import GradientWeight
 
 
@@ -87,11 +87,7 @@ class Accumulation:
         self._total += factor
         if loss is None and samples == 0:
             return
-        if not hasattr(loss, "backward"):
-            raise TypeError(
-                "update: expected a Variable from the loss function, got "
-                f"{type(loss).__name__}"
-            )
+        check_loss("update", loss)
         if factor != 1 and (loss.size == 1 or loss.grad is not None):
             first = loss.grad
             if first is None:

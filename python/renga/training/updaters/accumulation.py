@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from renga.core import reporter
-from renga.core.variable import Variable, as_array
+from renga.core.variable import Variable, as_array, check_loss
 from renga.dataset.iterator import Iterator
 
 
@@ -41,11 +41,7 @@ def accumulate_gradients(
 
     def add(batch: Any, share: float) -> None:
         loss = loss_of(batch)
-        if not hasattr(loss, "backward"):
-            raise TypeError(
-                "accumulate: expected a Variable from the loss function, got "
-                f"{type(loss).__name__}"
-            )
+        check_loss("accumulate", loss)
         (loss * share).backward(loss_scale=loss_scale)
 
     for_each_share(batches, add)
