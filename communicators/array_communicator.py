@@ -33,9 +33,9 @@ class ArrayCommunicator(CommunicatorBase):
         RuntimeError: if another thread is in a collective of this communicator.
     """
 
-    def __init__(self, native: Any) -> None:
+    def __init__(self, native: object) -> None:
         super().__init__()
-        self.native = native  # the compiled one, which checks less
+        self.native: Any = native  # the compiled one, which checks less
         self.replicas: Any = None
         for name in ("rank", "size"):
             setattr(self, name, getattr(native, name))

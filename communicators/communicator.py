@@ -16,6 +16,7 @@ from renga.communicators.array_communicator import (
     as_operand,
     checked_rank,
 )
+from renga.communicators.communicator_base import ArrayOrArrays
 from renga.communicators.failure import Finalized
 from renga.communicators.messages import headers, pending_receive
 from renga.communicators.messages.headers import ARRAY, OBJECT, TUPLE, as_bytes, header
@@ -37,7 +38,7 @@ class Communicator(ArrayCommunicator):
     are pickled: a header with the shape or size is sent first.
     """
 
-    def __init__(self, native: Any) -> None:
+    def __init__(self, native: object) -> None:
         super().__init__(native)
         self._configs.update(allreduce_grad_dtype=None, batched_copy=False)
         self._configs["all_reduce_algorithm"] = None
@@ -108,11 +109,12 @@ class Communicator(ArrayCommunicator):
             self.native.set_algorithm(value or "")
         self._configs[name] = value
 
-    def allreduce(self, data: Array | tuple[Array, ...]) -> Any:
+    def allreduce(self, data: ArrayOrArrays) -> ArrayOrArrays:
         """The sum of the ranks' arrays, or of each array of a tuple."""
         if isinstance(data, tuple):
             return tuple(self.all_reduce(x) for x in data)
-        return self.all_reduce(data)
+        total: ArrayOrArrays = self.all_reduce(data)
+        return total
 
     def allgather(self, x: Array | tuple[Array, ...]) -> tuple[Array, ...]:
         """The ranks' arrays, or tuples of arrays; shapes may differ."""

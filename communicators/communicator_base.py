@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from renga.core.types import Array
 
 _T = TypeVar("_T")
+ArrayOrArrays = TypeVar("ArrayOrArrays", Array, "tuple[Array, ...]")
 
 
 class CommunicatorBase:
@@ -87,7 +88,7 @@ class CommunicatorBase:
         """Item ``rank`` of the root's ``xs``."""
         raise NotImplementedError
 
-    def allreduce(self, data: Array | tuple[Array, ...]) -> Any:
+    def allreduce(self, data: ArrayOrArrays) -> ArrayOrArrays:
         """The sum of the ranks' arrays, on every rank."""
         raise NotImplementedError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from renga.core.types import Array, ArrayLike
+from renga.core.types import Array
 
 
 class NativeWork(Protocol):
@@ -37,7 +37,7 @@ class Native(Protocol):
         self,
         collective: str,
         xs: Sequence[object],
-        ys: Sequence[Array],
+        ys: Sequence[object],
         op: str = "sum",
         communication_dtype: str = "",
         root: int | None = None,
@@ -49,7 +49,7 @@ class Native(Protocol):
         ``called`` is the method that is made of it, for errors and counts.
         """
 
-    def all_reduce_in_place(self, x: ArrayLike, op: str) -> bool:
+    def all_reduce_in_place(self, x: object, op: str) -> bool:
         """Reduces an ndarray with little overhead; False if it has done nothing."""
 
     def barrier(self) -> None:

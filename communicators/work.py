@@ -48,7 +48,7 @@ class Work:
             self._native.wait(seconds)
         return self._result()
 
-    def then(self, function: Callable[[Any], object]) -> Work:
+    def then(self, function: Callable[..., object]) -> Work:
         """This communication, with ``function(result)`` as its result.
 
         The thread that waits for it computes the result, at its first ``wait``.

@@ -12,6 +12,7 @@ from renga.communicators.array_communicator import as_operand
 from renga.communicators.communicator import Communicator
 from renga.communicators.simulated.machine import Machine
 from renga.communicators.simulated.simulated_native import SimulatedNative
+from renga.communicators.simulated.simulated_rank import SimulatedRank
 from renga.communicators.transport.traffic import Traffic
 from renga.core.types import Array
 
@@ -22,18 +23,17 @@ class OnMachine(Communicator):
     """A communicator whose network is a :class:`Machine`."""
 
     is_simulated = True
+    native: SimulatedRank
 
     @property
     def machine(self) -> Machine:
         """The model of the network."""
-        machine: Machine = self.native.machine
-        return machine
+        return self.native.machine
 
     @property
     def traffic(self) -> Traffic:
         """Counts of this rank's communication so far."""
-        traffic: Traffic = self.native.traffic()
-        return traffic
+        return self.native.traffic()
 
 
 class SimulatedCommunicator(OnMachine):

@@ -43,7 +43,7 @@ class SimulatedRank(Native, abc.ABC):
         self,
         collective: str,
         xs: Sequence[object],
-        ys: Sequence[Array],
+        ys: Sequence[object],
         op: str = "sum",
         communication_dtype: str = "",
         root: int | None = None,

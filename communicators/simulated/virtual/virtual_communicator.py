@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from renga.communicators.simulated.simulated_communicator import OnMachine
+from renga.communicators.simulated.virtual.virtual_native import VirtualNative
 
 
 class VirtualCommunicator(OnMachine):
@@ -11,11 +12,12 @@ class VirtualCommunicator(OnMachine):
     The groups that ``split`` makes have the clock of their rank.
     """
 
+    native: VirtualNative
+
     @property
     def clock(self) -> float:
         """The virtual time of this rank, in seconds."""
-        now: float = self.native.thread.now
-        return now
+        return self.native.thread.now
 
     def compute(self, seconds: float) -> None:
         """Adds the time of a computation to the clock.

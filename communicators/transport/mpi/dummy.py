@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from renga.communicators.communicator_base import ArrayOrArrays
 from renga.communicators.transport.mpi.mpi_communicator import MpiCommunicator
 from renga.communicators.work import Work
 from renga.core.types import Array, DTypeLike
@@ -33,9 +34,10 @@ class DummyMpiCommunicator(MpiCommunicator):
         result = results[0] if single else results
         return result if wait else Work(None, lambda: result)
 
-    def allreduce(self, data: Array | tuple[Array, ...]) -> Any:
+    def allreduce(self, data: ArrayOrArrays) -> ArrayOrArrays:
         """The sum of the ranks' arrays, on every rank."""
-        return super().all_reduce(data)
+        total: ArrayOrArrays = super().all_reduce(data)
+        return total
 
 
 def _copied(x: Array, y: Array | None) -> Array:

@@ -60,7 +60,7 @@ class CupyArrays:
         finally:
             self._streams_of_core.discard(stream)
 
-    def allocate(self, size: int) -> Any:
+    def allocate(self, size: int) -> object:
         """Memory for CuPy's arrays from the core, so that there is one pool of it."""
         device = self._cupy.cuda.Device().id
         self._follow(device)

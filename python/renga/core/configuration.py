@@ -35,7 +35,7 @@ class Setting:
         default: object,
         text: str,
         values: tuple[object, ...] = (),
-        follow: Callable[[Any, object], None] | None = None,
+        follow: Callable[..., None] | None = None,
     ) -> None:
         self.default, self.text, self.values = default, text, values
         self.follow = follow

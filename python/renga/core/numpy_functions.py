@@ -78,7 +78,8 @@ def array_ufunc(
         if ufunc in _UFUNCS and not options:
             return _UFUNCS[ufunc](*map(_operand, inputs))
         if ufunc in _UFUNCS_WITHOUT_DERIVATIVE:
-            return ufunc(*_with_arrays(inputs), **options)
+            plain: Any = ufunc
+            return plain(*_with_arrays(inputs), **options)
     name = ufunc.__name__
     if getattr(numpy, name, None) is ufunc:  # others are SciPy's
         name = f"numpy.{name}"

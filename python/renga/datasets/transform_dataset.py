@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Callable
 
 from renga.core.types import Dataset
 from renga.dataset import DatasetMixin
@@ -16,7 +16,7 @@ class TransformDataset(DatasetMixin):
     9
     """
 
-    def __init__(self, dataset: Dataset, transform: Callable[[Any], object]) -> None:
+    def __init__(self, dataset: Dataset, transform: Callable[..., object]) -> None:
         self._dataset = dataset
         self._transform = transform
 

@@ -36,7 +36,7 @@ def product_dict(
 
 
 def from_pytest_parameterize(
-    names: str | Sequence[str], values: Iterable[Any]
+    names: str | Sequence[str], values: Iterable[object]
 ) -> list[dict[str, object]]:
     """The arguments of ``pytest.mark.parametrize`` as a list of mappings.
 
@@ -47,7 +47,7 @@ def from_pytest_parameterize(
         names = [name.strip() for name in names.split(",")]
     if len(names) == 1:
         return [{names[0]: value} for value in values]
-    rows = list(values)
+    rows: list[Any] = list(values)
     for row in rows:
         if not isinstance(row, (tuple, list)) or len(row) != len(names):
             raise ValueError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import Any, Callable
+from typing import Callable
 
 from renga import serializers
 
@@ -13,8 +13,8 @@ def save_and_load(
     src: object,
     dst: object,
     filename: str,
-    saver: Callable[[str, Any], Any],
-    loader: Callable[[str, Any], Any],
+    saver: Callable[..., object],
+    loader: Callable[..., object],
 ) -> None:
     """Saves ``src`` to a file of that name and loads it into ``dst``."""
     with tempfile.TemporaryDirectory() as folder:

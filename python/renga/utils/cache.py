@@ -16,7 +16,7 @@ class cached_property:
         AttributeError: it is assigned to.
     """
 
-    def __init__(self, func: Callable[[Any], object]) -> None:
+    def __init__(self, func: Callable[..., object]) -> None:
         functools.update_wrapper(self, func)  # type: ignore[arg-type]
         self.func = func
 

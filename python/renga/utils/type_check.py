@@ -114,7 +114,7 @@ class BoolBinaryOperator(BinaryOperator, Testable):
         rhs: object,
         exp: str,
         inv: str,
-        func: Callable[[Any, object], bool],
+        func: Callable[..., bool],
     ) -> None:
         super().__init__(COMPARISON, lhs, rhs, exp, func)
         self.inv = inv

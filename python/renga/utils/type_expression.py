@@ -154,7 +154,7 @@ class UnaryOperator(Expr):
     """``exp term``, computed by ``func``."""
 
     def __init__(
-        self, priority: int, term: object, exp: str, func: Callable[[Any], object]
+        self, priority: int, term: object, exp: str, func: Callable[..., object]
     ) -> None:
         super().__init__(priority)
         self.term = term
@@ -177,7 +177,7 @@ class BinaryOperator(Expr):
         lhs: object,
         rhs: object,
         exp: str,
-        func: Callable[[Any, object], object],
+        func: Callable[..., object],
         right_associative: bool = False,
     ) -> None:
         super().__init__(priority)

@@ -220,7 +220,9 @@ class Creator:
 
     chainers_name = ""
 
-    def __init__(self, node: Any, kept: dict[str, Any] | None, output: Any) -> None:
+    def __init__(
+        self, node: Any, kept: dict[str, object] | None, output: object
+    ) -> None:
         self.node = node
         self._kept = kept
         # What is computed of the node's outputs needs them after their Variables.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
 
 from renga.chainer.function_classes import find_class
 from renga.chainer.names.hyperparameters import default_of
@@ -100,7 +99,7 @@ def source_of(module: str) -> str | None:
     return None if source is None else _FOLDER + source
 
 
-def further_name(module: str, name: str) -> Any:
+def further_name(module: str, name: str) -> object:
     """A name of Chainer's ``module``; AttributeError without one."""
     source = source_of(module)
     if source is not None and (name == "__version__" or not name.startswith("__")):

@@ -73,7 +73,7 @@ def init_ranks(mpi_comm: object) -> tuple[int, int, int, int, int]:
 
 def chunked_bcast_obj(
     obj: object, mpi_comm: object, max_buf_len: int = 256 << 20, root: int = 0
-) -> Any:
+) -> object:
     """The root's object; ``max_buf_len``, which has no effect, is in (0, INT_MAX)."""
     assert 0 < max_buf_len < INT_MAX, f"expected a size of buffers, got {max_buf_len}"
     return create_communicator("naive", mpi_comm).bcast_obj(obj, root=root)

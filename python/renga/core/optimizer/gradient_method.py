@@ -191,7 +191,7 @@ class GradientMethod(Optimizer):
         self.require_target("update")
         self._require_own_parts("update")
         if lossfun is not None:
-            loss = lossfun(*args, **kwds)
+            loss: Any = lossfun(*args, **kwds)
             check_loss(f"{type(self).__name__}.update", loss)
             self.target.cleargrads()
             device = self._device_that_scales(loss)

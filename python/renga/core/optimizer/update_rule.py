@@ -289,7 +289,7 @@ class UpdateRule(Hookable):
             )
         if not self.enabled:
             return out, param, None, None
-        self._require_next_step()
+        self._require_next_step(param)
         if self.t == 0 or self._state is None:
             return out, param, None, None
         master = None
@@ -299,7 +299,7 @@ class UpdateRule(Hookable):
                 master = param.array.astype(numpy.float32)
         return out, param, master, self.next_step(param)
 
-    def next_step(self, param: Any) -> object:
+    def next_step(self, param: Parameter) -> object:
         """The step of an update that leaves the moments as they are, for ``predict``.
 
         Called after the first update. A rule that overrides ``update_core`` or
@@ -312,13 +312,13 @@ class UpdateRule(Hookable):
             "not overridden"
         )
 
-    def _require_next_step(self) -> None:
+    def _require_next_step(self, param: Parameter) -> None:
         """Raises NotImplementedError if an update is overridden without its step."""
         for owner in (self, *type(self).__mro__):
             own = vars(owner)
             if not _UPDATING.isdisjoint(own):
                 if "next_step" not in own:
-                    UpdateRule.next_step(self, None)
+                    UpdateRule.next_step(self, param)
                 return
 
     @property

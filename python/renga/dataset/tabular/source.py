@@ -26,7 +26,7 @@ class Table(Protocol):
     @property
     def mode(self) -> Mode: ...
     def get_examples(self, indices: Rows, key_indices: Keys) -> Columns: ...
-    def convert(self, data: object) -> Any: ...
+    def convert(self, data: object) -> object: ...
 
 
 class Source:
@@ -49,5 +49,5 @@ class Source:
     def get_examples(self, indices: Rows, key_indices: Keys) -> Columns:
         return self.dataset.get_examples(indices, key_indices)
 
-    def convert(self, data: object) -> Any:
+    def convert(self, data: object) -> object:
         return self.dataset.convert(data)

@@ -61,7 +61,7 @@ class TabularDataset(DatasetMixin):
         """All columns, in a tuple or a dictionary, or the only one."""
         return self._arrange(self.get_examples(None, None))
 
-    def convert(self, data: object) -> Any:
+    def convert(self, data: object) -> object:
         """The columns that ``fetch`` gave as arrays."""
         if isinstance(data, tuple):
             return tuple(map(_as_array, data))

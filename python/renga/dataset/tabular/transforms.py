@@ -108,7 +108,7 @@ class WithConverter(Source):
         super().__init__(dataset)
         self._converter = converter
 
-    def convert(self, data: object) -> Any:
+    def convert(self, data: object) -> object:
         if isinstance(data, tuple):
             return self._converter(*data)
         if isinstance(data, dict):

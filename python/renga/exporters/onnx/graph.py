@@ -62,7 +62,7 @@ class OnnxGraph:
         return FUNCTIONS.get(type(call.node))
 
     def node(
-        self, op: str, *inputs: object, outputs: int = 1, **attributes: object
+        self, op: str, *inputs: object, outputs: int = 1, **attributes: Any
     ) -> str | list[str]:
         """Adds a node; the name of its output, or the names of several.
 

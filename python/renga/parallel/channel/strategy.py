@@ -101,7 +101,8 @@ class ChannelReplacer(Replacer):
             layout = "channel" if self._scores_can_stay(link) else "replicated"
             return ParallelVocabEmbedID.from_link(link, self.comm, layout)
         call, kind = next(iter(self.calls_of(link)), None), self.forms[type(link)]
-        return kind.from_link(link, self.comm, self._choice(link), call)
+        new: Link = kind.from_link(link, self.comm, self._choice(link), call)
+        return new
 
     def cost(self, link: Any) -> StepCost | None:
         if self._is_vocabulary(link):

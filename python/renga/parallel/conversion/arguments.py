@@ -13,6 +13,7 @@ from renga.communicators import Communicator
 from renga.core.backend import get_array_types
 from renga.core.configuration import config
 from renga.core.link import Link
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.parallel.conversion.loads import Loads
 from renga.utils.containers import leaves, map_leaves
@@ -102,13 +103,14 @@ def require_same_call(
         loads.agree()
 
 
-def arrays_in(value: object) -> list[Any]:
+def arrays_in(value: object) -> list[ArrayLike]:
     """The arrays and Variables in lists, tuples and dictionaries, in order."""
     kinds = (Variable, *get_array_types())
-    return [leaf for leaf in leaves(value) if isinstance(leaf, kinds)]
+    found: list[Any] = [leaf for leaf in leaves(value) if isinstance(leaf, kinds)]
+    return found
 
 
-def map_arrays(function: Callable[[Any], object], value: object) -> Any:
+def map_arrays(function: Callable[..., object], value: object) -> Any:
     """``value`` with ``function(x)`` in place of each array and Variable in it."""
     kinds = (Variable, *get_array_types())
     return map_leaves(lambda x: function(x) if isinstance(x, kinds) else x, value)

@@ -43,7 +43,7 @@ class TrackedLink(LoadedLink):
     arguments, and replaces or checks functions until the call returns.
     """
 
-    def forward(self, *args: object, **kwargs: object) -> Any:
+    def forward(self, *args: object, **kwargs: object) -> object:
         return self._track(super().forward, args, kwargs)  # type: ignore[misc]
 
     @contextlib.contextmanager
@@ -104,7 +104,7 @@ class TrackedLink(LoadedLink):
 class TrackedCallable(TrackedLink):
     """A tracked link whose class overrides ``__call__``."""
 
-    def __call__(self, *args: object, **kwargs: object) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> object:
         return self._track(super().__call__, args, kwargs)
 
 

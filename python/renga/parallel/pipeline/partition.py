@@ -48,7 +48,9 @@ class Partition:
 
     def __str__(self) -> str:
         times = ("forward", "backward", "weights", "update")
-        rows = [("stage", "links", "parameters", *times, "received")]
+        rows: list[tuple[str, ...]] = [
+            ("stage", "links", "parameters", *times, "received")
+        ]
         for i, stage in enumerate(self.stages):
             first, last = stage.links[0], stage.links[-1]
             links = first if first == last else f"{first} to {last}"

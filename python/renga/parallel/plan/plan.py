@@ -206,7 +206,7 @@ class Plan(Strategy):
         if plan.links is not None:
             plan.links = {
                 key: LinkChoice((layouts[0], layouts[1]), *rest)
-                for key, (layouts, *rest) in plan.links.items()
+                for key, (layouts, *rest) in fields["links"].items()
             }
         if plan.grid is not None:
             plan.grid = plan.grid[0], plan.grid[1]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from renga.core.serializer import AbstractSerializer
 
 UNITS = ("epoch", "iteration")
+_Value = TypeVar("_Value")
 
 
 class Training(Protocol):
@@ -65,10 +66,10 @@ class Progress:
 def save_or_restore(
     serializer: AbstractSerializer,
     name: str,
-    value: object,
-    missing: object,
+    value: _Value,
+    missing: _Value,
     message: str,
-) -> Any:
+) -> _Value:
     """Saves or restores a value; if it was not saved, warns and takes ``missing``."""
     try:
         return serializer(name, value)

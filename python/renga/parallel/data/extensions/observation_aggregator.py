@@ -39,7 +39,7 @@ class ObservationAggregator(extension.Extension):
         aggregated_key: str | None = None,
         *,
         comm_trigger: TriggerLike = (1, "iteration"),
-        aggregator: Callable[[list[list[Any]]], object] | None = None,
+        aggregator: Callable[..., object] | None = None,
     ) -> None:
         self.comm = comm
         self.original_key = original_key

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from renga.communicators import simulated
@@ -126,7 +126,7 @@ def _pipeline(
     return {name: 2.0 * outputs[name] / ranks for name in last}
 
 
-_VOLUMES = {
+_VOLUMES: dict[str, Callable[..., dict[str, float]]] = {
     "data": functools.partial(_of_links, "batch", "weight-replicated"),
     "channel": functools.partial(_of_links, "channel", "column-parallel"),
     "spatial": _spatial,
