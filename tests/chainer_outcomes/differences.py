@@ -383,9 +383,6 @@ AdaDelta(None)
     "np.add(ones(2), V(ones(2)))": value(
         ['Variable', 'float32', [2], [2.0, 2.0]]
     ),
-    "chainer.using_config('unknown', 1).__class__.__name__": value(
-        '_GeneratorContextManager'
-    ),
 }
 
 DIFFERENCES["trainers"] = {

@@ -6,7 +6,6 @@ import contextlib
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
 from typing import Any, Callable, TextIO
 
 import numpy
@@ -268,6 +267,37 @@ global_config = Settings()
 config = LocalConfig(global_config)
 
 
+class _ConfigContext(contextlib.ContextDecorator):
+    """A context that may be entered again, also within itself.
+
+    A setting stays as it is after ``__enter__()``, whether or not the object lives.
+    """
+
+    def __init__(
+        self, name: str, value: object, config: LocalConfig | GlobalConfig
+    ) -> None:
+        self.name = name
+        self.value = value
+        self.config = config
+        self._old_values: list[Any] = []
+
+    def _recreate_cm(self) -> _ConfigContext:
+        # Calls of a decorated function may run in several threads at once.
+        return type(self)(self.name, self.value, self.config)
+
+    def __enter__(self) -> None:
+        old = _own_value(self.config, self.name)
+        setattr(self.config, self.name, self.value)
+        self._old_values.append(old)
+
+    def __exit__(self, *_: object) -> None:
+        old = self._old_values.pop()
+        if old is _UNSET:
+            delattr(self.config, self.name)
+        else:
+            setattr(self.config, self.name, old)
+
+
 def using_config(
     name: str, value: object, config: LocalConfig | GlobalConfig = config
 ) -> contextlib.AbstractContextManager[None]:
@@ -287,23 +317,12 @@ def using_config(
             f"exists once global_config.{name} is set)",
             stacklevel=2,
         )
-    return override(name, value, config)
+    return _ConfigContext(name, value, config)
 
 
-@contextlib.contextmanager
-def override(
-    name: str, value: object, config: LocalConfig | GlobalConfig = config
-) -> Iterator[None]:
+def override(name: str, value: object) -> contextlib.AbstractContextManager[None]:
     """``using_config`` for a setting that need not exist."""
-    old = _own_value(config, name)
-    setattr(config, name, value)
-    try:
-        yield
-    finally:
-        if old is _UNSET:
-            delattr(config, name)
-        else:
-            setattr(config, name, old)
+    return _ConfigContext(name, value, config)
 
 
 def no_backprop_mode() -> contextlib.AbstractContextManager[None]:

@@ -104,6 +104,54 @@ def is_recorded():
     return (x * 2).creator_node is not None
 
 
+@pytest.mark.parametrize(
+    "context, name, other",
+    [
+        (lambda: renga.using_config("train", False), "train", False),
+        (renga.no_backprop_mode, "enable_backprop", False),
+        (lambda: renga.DebugMode(True), "debug", True),
+    ],
+)
+def test_a_context_is_entered_again(context, name, other):
+    kept = context()
+    for _ in range(2):
+        with kept:
+            with kept:
+                assert getattr(renga.config, name) is other
+            assert getattr(renga.config, name) is other
+        assert getattr(renga.config, name) is not other
+
+
+def test_a_context_that_nobody_keeps_stays_entered():
+    def enter():
+        renga.using_config("train", False).__enter__()
+        renga.no_backprop_mode().__enter__()
+        return renga.config.train, renga.config.enable_backprop
+
+    assert in_a_thread(enter) == (False, False)
+
+
+def test_a_decorated_function_runs_in_several_threads():
+    entered, left = threading.Barrier(2), threading.Barrier(2)
+
+    @renga.using_config("train", False)
+    def evaluate():
+        entered.wait(10)
+        return renga.config.train
+
+    def run(i):
+        found[i] = evaluate(), renga.config.train
+        left.wait(10)
+
+    found = [None, None]
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [(False, True)] * 2
+
+
 def test_backprop_modes():
     assert is_recorded()
     with renga.no_backprop_mode():
