@@ -71,9 +71,11 @@ class BinaryHierarchicalSoftmax(Link):
             for order, (word, count) in enumerate(word_counts.items())
         ]
         heapq.heapify(queue)
-        for order in range(len(queue), 2 * len(queue) - 1):
-            (n, _, left), (m, _, right) = heapq.heappop(queue), heapq.heappop(queue)
-            node: Any = (n + m, order, (left, right))
+        # Of nodes with equal counts, the one that has the earliest word comes first:
+        # each model file has rows of W in the order of such a tree.
+        while len(queue) > 1:
+            (n, i, left), (m, j, right) = heapq.heappop(queue), heapq.heappop(queue)
+            node: Any = (n + m, min(i, j), (left, right))
             heapq.heappush(queue, node)
         return queue[0][2]
 

@@ -20,23 +20,23 @@ class WalkerAlias(DeviceResident):
 
     def __init__(self, probs: Sequence[float]) -> None:
         super().__init__()
-        weights = numpy.asarray(probs, numpy.float64)
-        scaled = weights * (len(weights) / weights.sum())
+        weights = numpy.array(probs, numpy.float32)
+        weights /= weights.sum()
+        scaled = (weights.astype(numpy.float64) * len(weights)).tolist()
         self.threshold = numpy.ones(len(weights), numpy.float32)
-        alias = numpy.arange(len(weights), dtype=numpy.int32)
+        cells = numpy.argsort(weights, kind="stable")
+        self.values = numpy.repeat(cells, 2).astype(numpy.int32)
         # Each cell keeps its own value up to its threshold; what is missing to one
-        # is filled from a value that has too much.
-        small = [i for i, p in enumerate(scaled) if p < 1]
-        large = [i for i, p in enumerate(scaled) if p >= 1]
-        while small and large:
-            poor, rich = small.pop(), large[-1]
-            self.threshold[poor] = scaled[poor]
-            alias[poor] = rich
-            scaled[rich] -= 1 - scaled[poor]
-            if scaled[rich] < 1:
-                small.append(large.pop())
-        self.values = numpy.stack([numpy.arange(len(alias)), alias], 1)
-        self.values = self.values.astype(numpy.int32).ravel()
+        # is filled from a value that has too much. In this order of cells, a seed
+        # gives the integers that it gives in Chainer.
+        filled = 0
+        for cell, value in enumerate(cells.tolist()):
+            p = scaled[value]
+            while p > 1 and filled < cell:
+                self.values[2 * filled + 1] = value
+                p -= 1 - float(self.threshold[filled])
+                filled += 1
+            self.threshold[cell] = p
 
     @property
     def use_gpu(self) -> bool:
