@@ -347,6 +347,7 @@ backward_of(Scale((ones(2),)), ones(2))
 chainer.grad([F.sum(V(ones(2)))], [ones(2)])
 chainer.grad([F.sum(V(ones(2)))], [])
 V(ones(2)).addgrad(P(None))
+P(None).addgrad(P(None))
 P(1, (2,)).addgrad(P(None))
 P(None).grad
 P(1.).grad

@@ -187,8 +187,8 @@ class Parameter(Variable):
         self._first_grad = 0.0
 
     def addgrad(self, var: Variable) -> None:
-        """Adds the gradient of ``var``, initialising this parameter if needed."""
-        if not self.is_initialized:
+        """Adds ``var``'s gradient, if any, initialising this parameter if needed."""
+        if not self.is_initialized and var.grad is not None:
             self.cleargrad()
             self.initialize(var.shape)
         super().addgrad(var)

@@ -52,7 +52,7 @@ class Beta(Univariate):
         drawn = self._draw(
             self.xp.random.beta, n, self.a.dtype, self.a.array, self.b.array
         )
-        return Variable(drawn, requires_grad=False)
+        return Variable(drawn)
 
 
 @register_kl(Beta, Beta)
@@ -125,7 +125,7 @@ class Dirichlet(Distribution):
             self.xp.random.gamma, n, self.alpha.dtype, self.alpha.array, 1.0
         )
         drawn /= drawn.sum(axis=-1, keepdims=True)
-        return Variable(drawn, requires_grad=False)
+        return Variable(drawn)
 
 
 @register_kl(Dirichlet, Dirichlet)

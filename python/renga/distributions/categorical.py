@@ -65,7 +65,7 @@ class Categorical(Distribution):
         return F.sum(within(chosen, logs, 0), axis=-1)
 
     def sample_n(self, n: int) -> Variable:
-        return Variable(draw_classes(self.p, n), requires_grad=False)
+        return Variable(draw_classes(self.p, n))
 
 
 def finite(log_p: Variable) -> Variable:
@@ -132,7 +132,7 @@ class OneHotCategorical(Distribution):
 
     def sample_n(self, n: int) -> Variable:
         one_hot = self.xp.eye(self.p.shape[-1], dtype=self.p.dtype)
-        return Variable(one_hot[draw_classes(self.p, n)], requires_grad=False)
+        return Variable(one_hot[draw_classes(self.p, n)])
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)

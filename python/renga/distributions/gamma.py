@@ -83,7 +83,7 @@ class Chisquare(Univariate):
 
     def sample_n(self, n: int) -> Variable:
         drawn = self._draw(self.xp.random.chisquare, n, self.k.dtype, self.k.array)
-        return Variable(drawn, requires_grad=False)
+        return Variable(drawn)
 
 
 class Exponential(Univariate):

@@ -79,7 +79,7 @@ class Bernoulli(Univariate):
 
     def sample_n(self, n: int) -> Variable:
         drawn = self._draw(self.xp.random.binomial, n, int, 1, self.p.array)
-        return Variable(drawn, requires_grad=False)
+        return Variable(drawn)
 
 
 def _expected_log_prob(x: Variable, logit: Variable) -> Variable:
@@ -130,7 +130,7 @@ class Geometric(Univariate):
 
     def sample_n(self, n: int) -> Variable:
         drawn = self._draw(self.xp.random.geometric, n, self.p.dtype, self.p.array)
-        return Variable(drawn, requires_grad=False)
+        return Variable(drawn)
 
 
 @register_kl(Geometric, Geometric)
@@ -163,7 +163,7 @@ class Poisson(Univariate):
 
     def sample_n(self, n: int) -> Variable:
         drawn = self._draw(self.xp.random.poisson, n, self.lam.dtype, self.lam.array)
-        return Variable(drawn, requires_grad=False)
+        return Variable(drawn)
 
 
 @register_kl(Poisson, Poisson)

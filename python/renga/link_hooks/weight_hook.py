@@ -156,7 +156,8 @@ class SpectralNormalization(WeightHook):
             rows = as_array(self.reshape_W(W)).astype("d")
             largest = link.xp.linalg.svd(rows, compute_uv=False)[0]
             with link.init_scope():
-                link.gamma = Parameter(largest.astype(W.dtype), ())
+                # Of an array, so that its gradient begins empty, not as NaN.
+                link.gamma = Parameter(link.xp.asarray(largest, W.dtype))
 
     def reshape_W(self, W: ArrayLike) -> Variable:
         """The weight as a matrix with a row for each output."""
