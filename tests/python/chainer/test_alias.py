@@ -303,6 +303,44 @@ def test_scripts_that_are_not_there_are_named(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("method", "main"),
+    [("fork", "__main__"), ("spawn", "__mp_main__"), ("forkserver", "__mp_main__")],
+)
+def test_modules_of_packages_run_and_so_do_their_children(tmp_path, method, main):
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("NAME = 'package'\n")
+    (package / "train.py").write_text("from . import NAME\n" + SCRIPT)
+    output = run_module("-m", "package.train", "--method", method, folder=tmp_path)
+    assert output == ["7.8.1", main, main, str(package / "train.py"), "True"]
+
+
+def test_packages_with_a_main_module_run(tmp_path):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("NAME = 'package'\n")
+    (tmp_path / "package" / "__main__.py").write_text(
+        "import sys, chainer\nfrom . import NAME\n"
+        "print(NAME, __name__, __package__, __spec__.name, *sys.argv[1:])\n"
+    )
+    output = run_module("-m", "package", "-x", folder=tmp_path)
+    assert output == ["package", "__main__", "package", "package.__main__", "-x"]
+
+
+@pytest.mark.parametrize("name", ["nothing", "nothing.train", "package.nothing"])
+def test_modules_that_are_not_there_are_named(tmp_path, name):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("")
+    command = [sys.executable, "-m", "renga.chainer", "-m", name]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1 and f"expected a module after -m, got {name}" in (
+        done.stderr
+    )
+    assert "Traceback" not in done.stderr
+
+
 def test_copies_and_pickles_of_variables_begin_graphs_of_their_own():
     code = """
         from renga.chainer import install
