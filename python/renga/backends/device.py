@@ -44,9 +44,9 @@ class Device:
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
         raise RuntimeError("Device: expected `with using_device(device):`")
 
-    def create_context(self) -> contextlib.AbstractContextManager:
+    def create_context(self) -> contextlib.AbstractContextManager[object]:
         """A context in which new arrays are made on this device."""
-        return contextlib.nullcontext()
+        return contextlib.nullcontext(self)
 
     def use(self) -> None:
         """Makes this the device of the thread."""

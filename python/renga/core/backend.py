@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from types import ModuleType
 
 import numpy
@@ -106,18 +105,12 @@ def get_cpu_array_types() -> tuple[type, ...]:
     return CpuDevice.supported_array_types
 
 
-def using_device(device_spec: DeviceLike) -> contextlib.AbstractContextManager[Device]:
+def using_device(device_spec: DeviceLike) -> contextlib.AbstractContextManager[object]:
     """Context in which a device is the current device of this thread.
 
-    Raises, at once, what ``get_device`` does.
+    It may be entered again. Raises, at once, what ``get_device`` does.
     """
-    return _current(get_device(device_spec))
-
-
-@contextlib.contextmanager
-def _current(device: Device) -> Iterator[Device]:
-    with device.create_context():
-        yield device
+    return get_device(device_spec).create_context()
 
 
 def copyto(dst: Array, src: Array) -> None:

@@ -66,8 +66,10 @@ def test_send():
 
 
 def test_using_device():
-    with renga.using_device("@numpy") as device:
-        assert device == cpu
+    context = renga.using_device("@numpy")
+    for _ in range(2):
+        with context as device:
+            assert device == cpu
     with cpu.create_context():
         cpu.use()
     with pytest.raises(RuntimeError, match="using_device"), cpu:
