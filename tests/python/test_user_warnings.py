@@ -8,6 +8,8 @@ import pytest
 import renga
 import renga.functions as F
 import renga.links as L
+from renga import distributions, extensions, gradient_check, iterators
+from renga.communicators.simulated import connect
 
 
 def _warnings_of(call):
@@ -202,3 +204,50 @@ def test_keys_that_are_never_observed(tmp_path, capsys):
     (message,) = _run(extensions.PlotReport(["main/los", "main/loss"]), tmp_path)
     assert message == "PlotReport: nothing was reported as main/los"
     assert not _run(extensions.PlotReport(["main/loss"]), tmp_path)
+
+
+def _used(name):
+    with renga.using_config("warn_nondeterministic", True):
+        renga.utils.nondeterministic(name)
+
+
+def _named(name):
+    renga.utils.experimental(name)
+
+
+X, ONES = numpy.ones((1, 3), "f"), numpy.ones(3, "f")
+LINK, ENDLESS = L.Linear(None, 2), iterators.SerialIterator([1], 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: F.batch_matmul(X[None], X.T[None]), "batch_matmul is deprecated"),
+        (lambda: F.batch_normalization(X, ONES, ONES), "a batch of one sample"),
+        (
+            lambda: F.fixed_batch_renormalization(X, ONES, ONES, ONES, ONES),
+            "fixed_batch_renormalization is deprecated",
+        ),
+        (lambda: renga.Variable(X).zerograd(), "zerograd is deprecated"),
+        (lambda: renga.Parameter(X).zerograd(), "zerograd is deprecated"),
+        (lambda: renga.backward([renga.Variable(X)]), "an output has no gradient"),
+        (lambda: LINK.zerograds(), "zerograds is deprecated"),
+        (lambda: renga.optimizers.SGD().use_cleargrads(), "use_cleargrads"),
+        (lambda: LINK.to_cpu(), "to_cpu is deprecated, use to_device"),
+        (lambda: LINK.count_params(), "'/W' has not been initialized"),
+        (
+            lambda: type("Moved", (renga.Link,), {"to_gpu": len}),
+            "Moved.to_gpu: overriding it is deprecated",
+        ),
+        (lambda: _used("a"), "a: expected determinism"),
+        (lambda: _named("b"), "b is experimental"),
+        (lambda: distributions.Cauchy(X, X).mean, "Mean of the cauchy"),
+        (lambda: gradient_check.assert_allclose(X, X), "use testing.assert_allclose"),
+        (lambda: extensions.snapshot(num_retain=2), "num_retain is deprecated"),
+        (lambda: extensions.Evaluator(ENDLESS, LINK), "'main' has repeat=True"),
+        (lambda: connect().allreduce_grad(LINK), "allreduce_grad is deprecated"),
+    ],
+)
+def test_a_warning_is_of_the_line_that_causes_it(call, message):
+    (found,) = _warnings_of(call)
+    assert message in found

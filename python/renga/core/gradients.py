@@ -115,7 +115,7 @@ def backward(
     if any(y.stage >= 0 for y in outputs):
         require_own_graph("backward")
     if grad_outputs is None:
-        grad_outputs = [_taken_gradient(y) for y in outputs]
+        grad_outputs = list(map(_taken_gradient, outputs))
     roots: dict[int, Variable] = {}
     for y, gy in zip(outputs, grad_outputs):
         if gy is not None:

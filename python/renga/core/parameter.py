@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -176,15 +175,11 @@ class Parameter(Variable):
         if not self.is_initialized:
             self._first_grad = None
 
-    def zerograd(self) -> None:
+    def _zero_grad(self) -> None:
         """Fills the gradient with zeros, now or when the array is created."""
-        if self.is_initialized:
-            super().zerograd()
-            return
-        warnings.warn(
-            "zerograd is deprecated: use cleargrad", DeprecationWarning, stacklevel=2
-        )
-        self._first_grad = 0.0
+        super()._zero_grad()
+        if not self.is_initialized:
+            self._first_grad = 0.0
 
     def addgrad(self, var: Variable) -> None:
         """Adds ``var``'s gradient, if any, initialising this parameter if needed."""

@@ -335,6 +335,9 @@ class _VariableMethods:
         warnings.warn(
             "zerograd is deprecated: use cleargrad", DeprecationWarning, stacklevel=2
         )
+        self._zero_grad()
+
+    def _zero_grad(self) -> None:
         self.grad = None if self.array is None else self.xp.zeros_like(self.array)
 
     def copydata(self: Any, var: Any) -> None:

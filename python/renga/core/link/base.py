@@ -234,8 +234,11 @@ class Link(OneStage, Hooked, DeviceResident):
 
     def zerograds(self) -> None:
         """Fills every gradient with zeros; ``cleargrads`` is faster."""
+        warnings.warn(
+            "zerograds is deprecated: use cleargrads", DeprecationWarning, stacklevel=2
+        )
         for param in self.params():
-            param.zerograd()
+            param._zero_grad()
 
     def addgrads(self, link: Link) -> None:
         """Adds the gradients of ``link``, which has the same parameters.
