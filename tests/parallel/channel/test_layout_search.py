@@ -1,5 +1,7 @@
 """Layouts of activations: by sample in early layers, by channel in late ones."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -9,9 +11,13 @@ import renga.links as L
 from renga import optimizers, serializers
 from renga.communicators import simulated
 from renga.links.parallel.channel.batch_normalization import ParallelBatchNormalization
+from renga.parallel.channel.layout_search import cost_of_call
+from renga.parallel.conversion.tracing import trace
 from renga.parallel.parallelize import parallelize
 from renga.utils.type_check import InvalidType
 from tests.links.parallel.differentiate import array, in_float64
+
+LAYOUTS = ["replicated", "channel", "batch"]
 
 
 class Images(renga.Chain):
@@ -91,6 +97,31 @@ def test_layouts_for_a_given_network(size):
         assert layouts["/first"] == ("replicated", "batch")
         assert layouts["/bn"] == layouts["/second"] == ("batch", "batch")
         assert layouts["/last"] == ("channel", "replicated")
+
+
+@pytest.mark.parametrize("layouts", list(itertools.product(LAYOUTS, repeat=2))[1:])
+def test_a_normalization_sends_the_bytes_that_its_layouts_cost(layouts):
+    # A message takes a second, and its bytes no time.
+    machine = simulated.Machine(4, node_latency=1.0, node_bandwidth=2.0**80)
+    serial, x = L.BatchNormalization(8), np.zeros((12, 8, 3), np.float32)
+    (call,) = trace(serial, (x,), (L.BatchNormalization,)).calls
+    shapes = dict(replicated=(12, 8, 3), channel=(12, 2, 3), batch=(3, 8, 3))
+
+    def act(comm):
+        link = ParallelBatchNormalization(
+            comm, 8, input_layout=layouts[0], output_layout=layouts[1]
+        )
+        messages, sent = comm.traffic.messages, comm.traffic.bytes
+        y = link(renga.Variable(np.zeros(shapes[layouts[0]], np.float32)))
+        y.grad = np.zeros_like(y.array)
+        y.backward()
+        messages, sent = comm.traffic.messages - messages, comm.traffic.bytes - sent
+        if layouts[0] == "batch" != layouts[1]:  # ranks tell how many samples they have
+            messages, sent = messages - 3, sent - 3 * 8
+        cost = cost_of_call(serial, comm, layouts, call)
+        assert (messages, sent) == (pytest.approx(cost.communication), cost.bytes)
+
+    simulated.run(act, 4, machine)
 
 
 def test_random_zeros_of_samples_differ():

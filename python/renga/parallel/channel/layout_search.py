@@ -128,7 +128,7 @@ def _cost_of_channelwise_link(
     """What redistributions cost around a link that computes each channel by itself."""
     moved, messages, others = 0.0, 0, comm.size - 1
     if layouts == ("batch", "batch"):  # statistics and their gradients, in float64
-        messages, moved = 3, 8.0 * 7 * call.x_shape[1] * others
+        messages, moved = 2, 8.0 * 7 * call.x_shape[1] * others
     elif layouts != ("replicated", "replicated"):
         for layout, shape in zip(layouts, (call.x_shape, call.y_shape)):
             received = 4 * math.prod(shape) * others / comm.size

@@ -24,7 +24,7 @@ from renga.parallel.conversion.strategy import LinkStrategy, ParallelRun, Sharde
 from renga.parallel.conversion.tracing import CalledLink, Trace, trace
 from renga.parallel.conversion.tracked_link import loaded_class, tracked_class
 from renga.parallel.placement.whole_reads import WholeReads, gather_shards_for_functions
-from renga.parallel.redistribute.cost import StepCost, rates_of
+from renga.parallel.redistribute.cost import StepCost, rates_of, sum_of
 
 _REPLICATED = ("replicated", "replicated")
 _KEPT_BY_PLAN = LinkChoice(_REPLICATED, is_kept=True)
@@ -111,8 +111,9 @@ class ChannelReplacer(Replacer):
         if not calls:
             return None
         if self.is_whole(link):  # the all-reduces of y and of the gradient of x
-            return _cost_of_all_reduces(self.comm, 2, calls[0].y_shape)
-        return cost_of_call(link, self.comm, self._choice(link).layouts, calls[0])
+            return sum_of(_cost_of_all_reduces(self.comm, 2, c.y_shape) for c in calls)
+        layouts = self._choice(link).layouts
+        return sum_of(cost_of_call(link, self.comm, layouts, call) for call in calls)
 
     def _attended(self, link: Link) -> list[CalledLink]:
         return [call for call in self.traced.attended if call.link is link]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from renga.communicators import Communicator, doctor
@@ -41,6 +42,11 @@ def rates_of(comm: Communicator) -> Rates:
     run. A plan's are those of :func:`machine_of`, and a plan can be saved.
     """
     return Rates(*comm.network()) if comm.is_simulated else Rates()
+
+
+def sum_of(costs: Iterable[StepCost]) -> StepCost:
+    """Of several calls, one or more."""
+    return StepCost(*map(sum, zip(*costs)))
 
 
 _measured_machines: weakref.WeakKeyDictionary[Communicator, Machine]

@@ -15,6 +15,7 @@ from renga.core.types import Array, ArrayLike
 from renga.functions import get_item
 from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.connection.linear import Linear
+from renga.links.parallel.forms import FORMS
 from renga.links.parallel.sequence.tokens import (
     TOKENS,
     gather_sequence,
@@ -47,9 +48,8 @@ class SequenceReplacer(Replacer):
     def __init__(
         self, model: Link, comm: Communicator, inputs: Sequence[object]
     ) -> None:
-        kinds = (MultiHeadAttention,)
-        super().__init__(model, comm, trace(model, inputs, kinds).calls)
-        self._has_example = bool(inputs)
+        traced = trace(model, inputs, tuple(FORMS["sequence"]))
+        super().__init__(model, comm, [*traced.calls, *traced.attended])
 
     def reason(self, link: Link) -> str:
         is_lazy = any(not param.is_initialized for param in link.params())
@@ -60,17 +60,17 @@ class SequenceReplacer(Replacer):
     def cost(self, link: Link) -> StepCost | None:
         """Of a step: all-reduces of gradients, and messages of ring attention."""
         calls = self.calls_of(link)
-        if not self._has_example or (self.is_whole(link) and not calls):
+        if not calls:
             return None
-        others = self.comm.size - 1
+        ranks = self.comm.size
         sizes = [4 * param.size for param in link.params()]
-        messages = 2 * len(sizes) * others
-        moved = 2 * sum(sizes) * others / self.comm.size
-        for call in calls:
+        messages = 2 * len(sizes) * len(calls) * (ranks - 1)
+        moved = 2 * sum(sizes) * len(calls) * (ranks - 1) / ranks
+        if isinstance(link, MultiHeadAttention) and ranks > 1:
             # Keys and values in both passes, and their gradients.
-            messages += 3 * others + 1
-            shard = 2 * 4 * math.prod(call.y_shape) / self.comm.size
-            moved += shard * (3 * others + 1 if others else 0)
+            rounds = 3 * (ranks - 1) + 1
+            messages += rounds * len(calls)
+            moved += rounds * sum(2 * 4 * math.prod(c.y_shape) / ranks for c in calls)
         return rates_of(self.comm).cost(messages, moved)
 
 

@@ -51,20 +51,25 @@ class SpatialReplacer(Replacer):
 
     def cost(self, link: Link) -> StepCost | None:
         """Of a step: halo exchanges, and the all-reduce of the gradients."""
-        if not self.calls_of(link):
+        calls, grid = self.calls_of(link), self.comm
+        if not calls:
             return None
-        grid, call = self.comm, self.calls_of(link)[0]
-        messages, moved = 0, 0.0
-        parameters = 4 * sum(p.size for p in link.params())
-        if grid.size > 1 and not isinstance(link, Linear):
-            messages, moved = 2, 2 * parameters * (grid.size - 1) / grid.size
-        if isinstance(link, Linear):
-            gathered = 4 * math.prod(call.x_shape) * (grid.size - 1) / grid.size
-            messages, moved = messages + 1, moved + gathered
-        elif not isinstance(link, BatchNormalization):
-            for transposed in (False, True):  # forward and backward, or the reverse
-                count = _halo_size(link, grid, call, transposed)
-                messages, moved = messages + bool(count), moved + 4 * count
+        others, n = grid.size - 1, len(calls)
+        if isinstance(link, BatchNormalization):
+            # Statistics and their gradients of each call, then those of parameters.
+            messages, numbers = (2 * n + 1) * others, 5 * n + 2
+            moved = 8.0 * numbers * calls[0].x_shape[1] * others
+        elif isinstance(link, Linear):
+            messages = n * others
+            gathered = sum(4 * math.prod(call.x_shape) for call in calls)
+            moved = gathered * others / grid.size
+        else:
+            parameters = 4 * sum(param.size for param in link.params())
+            messages, moved = 2 * n * others, 2 * n * parameters * others / grid.size
+            for call in calls:
+                for transposed in (False, True):  # forward and backward, or the reverse
+                    count = _halo_size(link, grid, call, transposed)
+                    messages, moved = messages + bool(count), moved + 4 * count
         return rates_of(grid.comm).cost(messages, moved)
 
 
