@@ -34,20 +34,24 @@ trainer.extend(extensions.Evaluator(test, optimizer.target, progress_bar=True))
 """
 
 
-def outputs(source, folder):
-    cell = nbformat.v4.new_code_cell(source + "trainer.run()")
-    notebook = nbformat.v4.new_notebook(cells=[cell])
-    resources = {"metadata": {"path": str(folder)}}
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory):
+    """Of a table, of bars beside it, and of bars without widgets: in one kernel."""
+    hidden = "import sys; sys.modules['ipywidgets'] = None\n"
+    sources = SOURCE, SOURCE + BARS, hidden + SOURCE + BARS
+    cells = [nbformat.v4.new_code_cell(code + "trainer.run()") for code in sources]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    resources = {"metadata": {"path": str(tmp_path_factory.mktemp("notebook"))}}
     nbclient.NotebookClient(notebook, timeout=100, resources=resources).execute()
-    return notebook.cells[0].outputs
+    return [cell.outputs for cell in notebook.cells]
 
 
 def tables(outs):
     return [o.data for o in outs if "<table>" in o.get("data", {}).get("text/html", "")]
 
 
-def test_a_table_that_grows(tmp_path):
-    (out,) = outputs(SOURCE, tmp_path)
+def test_a_table_that_grows(outputs):
+    (out,) = outputs[0]
     (table,) = tables([out])
     assert table["text/html"].count("<tr>") == 4  # titles and three epochs
     assert "<th>main/loss</th>" in table["text/html"]
@@ -56,16 +60,13 @@ def test_a_table_that_grows(tmp_path):
     assert [line.split()[0] for line in lines[1:]] == ["1", "2", "3"]
 
 
-def test_bars(tmp_path):
+def test_bars(outputs):
     pytest.importorskip("ipywidgets")
-    outs = outputs(SOURCE + BARS, tmp_path)
-    assert len(tables(outs)) == 1
+    assert len(tables(outputs[1])) == 1
     # Nothing is printed: bars are widgets, which vanish in the end.
-    assert not [o for o in outs if o.output_type == "stream"]
+    assert not [o for o in outputs[1] if o.output_type == "stream"]
 
 
-def test_lines_without_widgets(tmp_path):
-    hidden = "import sys; sys.modules['ipywidgets'] = None\n"
-    outs = outputs(hidden + SOURCE + BARS, tmp_path)
-    text = "".join(o.text for o in outs if o.output_type == "stream")
+def test_lines_without_widgets(outputs):
+    text = "".join(o.text for o in outputs[2] if o.output_type == "stream")
     assert "6 iter, 3 epoch / 3 epochs" in text and "\r" not in text
