@@ -155,7 +155,7 @@ def test_graphs_are_freed(tmp_path, keep):
         renga.report({"y": values[0]})
 
     @trainer.extend
-    @renga.training.make_extension(trigger=(1, "iteration"), priority=100)
+    @renga.training.make_extension(trigger=(1, "iteration"), priority=0)
     def looks(trainer):
         values.append(getattr(trainer.observation["y"], "creator", None))
 

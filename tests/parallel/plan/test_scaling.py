@@ -174,6 +174,8 @@ def test_bubbles_and_slower_stages():
     )
     # The last stage has three layers, and one micro-batch at a time.
     assert step.memory == 16 * 750_000 + 2 * 3 * 4e6
+    again = step_of(layers, 6, stages=2, micro_batches=6, recomputes=1)
+    assert again.memory == 16 * 750_000 + 1 * 3 * 4e6
     step = step_of(
         layers, 6, stages=2, micro_batches=6, hidden=["stages"], interleaved=2
     )
