@@ -107,7 +107,7 @@ class WeightSharding:
         inputs: int,
         outputs: int,
         grid: ProcessGrid,
-        unit: int = 1,
+        unit: int,
     ) -> None:
         self.comm, self.grid = comm, grid
         self.input_ranges = shard_ranges(inputs, comm.size, unit)
@@ -261,7 +261,7 @@ class ReplicatedWeight(GatheredWeight):
 
 
 def shard_weight(
-    comm: Communicator, inputs: int, outputs: int, grid: ProcessGrid, unit: int = 1
+    comm: Communicator, inputs: int, outputs: int, grid: ProcessGrid, unit: int
 ) -> WeightSharding:
     """The sharding of a layer by the algorithm of a grid."""
     kind = GatheredWeight if grid.gathers_weight else WeightSharding

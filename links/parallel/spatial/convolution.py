@@ -194,8 +194,8 @@ class SpatialConvolution(ShardedFunction):
         window: SpatialWindow,
         groups: int,
         extents: tuple[Shape, Shape],
-        transposed: bool = False,
-        in_bfloat16: bool = False,
+        transposed: bool,
+        in_bfloat16: bool,
     ) -> None:
         self.grid, self.window, self.groups = grid, window, groups
         self.extents, self.transposed = extents, transposed

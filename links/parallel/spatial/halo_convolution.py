@@ -52,7 +52,7 @@ class HaloConvolution:
         window: SpatialWindow,
         sources: Extents,
         destinations: Extents,
-        transposed: bool = False,
+        transposed: bool,
     ) -> None:
         self.window, self.transposed = window, transposed
         owned, results = grid.boxes(sources), grid.boxes(destinations)
@@ -201,7 +201,7 @@ def halo_convolution(
     window: SpatialWindow,
     sources: Extents,
     destinations: Extents,
-    transposed: bool = False,
+    transposed: bool,
 ) -> HaloConvolution:
     """The :class:`HaloConvolution` with these arguments."""
     return HaloConvolution(grid, window, sources, destinations, transposed)

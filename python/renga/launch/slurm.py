@@ -30,7 +30,7 @@ def ranks_of_allocation() -> int | None:
     return int(tasks) if tasks.isdigit() else None
 
 
-def srun_command(ranks: int, hosts: Mapping[str, int] | None = None) -> list[str]:
+def srun_command(ranks: int, hosts: Mapping[str, int]) -> list[str]:
     """The command line that starts ``ranks`` processes, before the program's own.
 
     Steps may overlap: one stands by while another runs.
@@ -38,7 +38,7 @@ def srun_command(ranks: int, hosts: Mapping[str, int] | None = None) -> list[str
     Args:
         ranks: their number.
         hosts: the hosts of the allocation that take part, filled one after the other
-            with as many ranks as the largest number says; by default all.
+            with as many ranks as the largest number says; all if there are none.
     """
     command = ["srun", "--mpi=pmix", "--overlap", "--kill-on-bad-exit=1"]
     command += [f"--ntasks={ranks}"]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def in_version(
-    proto: onnx.ModelProto, version: int, given: Collection[str] = ()
+    proto: onnx.ModelProto, version: int, given: Collection[str]
 ) -> onnx.ModelProto:
     """A copy of a graph with the operators of an older version.
 

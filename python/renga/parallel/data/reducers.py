@@ -37,8 +37,8 @@ class Reducers:
         comm: Communicator,
         optimizer: Optimizer,
         zero_fill: bool,
-        sharding: StateSharding | None = None,
-        delayed: DelayedReducer | None = None,
+        sharding: StateSharding | None,
+        delayed: DelayedReducer | None,
     ) -> None:
         self._comm = comm
         self._optimizer = optimizer

@@ -135,7 +135,7 @@ class Redistribution(NamedTuple):
             return as_variable(x)
         return Redistribute(self).apply((x,))[0]
 
-    def start(self, x: numpy.ndarray, wait: bool = False) -> Wait:
+    def start(self, x: numpy.ndarray, wait: bool) -> Wait:
         """Starts to redistribute an array.
 
         Args:

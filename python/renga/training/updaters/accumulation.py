@@ -26,7 +26,7 @@ def next_batches(iterator: Iterator, count: int) -> list[Sequence[object]]:
 def accumulate_gradients(
     batches: Sequence[Sequence[object]],
     loss_of: Callable[[Sequence[object]], Variable],
-    loss_scale: float | None = None,
+    loss_scale: float | None,
 ) -> None:
     """Adds the gradient of the mean loss over all examples to the parameters'.
 

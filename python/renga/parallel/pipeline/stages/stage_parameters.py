@@ -112,7 +112,7 @@ class StageParameters:
             owner = rank_of_stage(param.stage, self._comm.size)
             _broadcast_state(param, owner, self._comm)
 
-    def take_from(self, root: int, replicas: Communicator | None = None) -> None:
+    def take_from(self, root: int, replicas: Communicator | None) -> None:
         """Sets this rank's parameters and persistent values to those of ``root``.
 
         Every rank calls it. What ``root`` has not loaded, which is NaN, stays as it is.
@@ -131,7 +131,7 @@ class StageParameters:
             _broadcast_persistent(link, root, comm)
 
     def take_states_from(
-        self, root: int, optimizer: Optimizer, replicas: Communicator | None = None
+        self, root: int, optimizer: Optimizer, replicas: Communicator | None
     ) -> None:
         """The same for the states of an optimizer, and its counts unless it is None."""
         comm = self._comm if replicas is None else replicas
