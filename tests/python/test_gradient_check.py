@@ -7,6 +7,7 @@ import renga
 import renga.functions as F
 from renga import gradient_check
 from renga.gradient_check import NondifferentiableError, check_backward
+from renga.gradient_check.checks import unit_vectors
 
 rng = numpy.random.default_rng(0)
 x, gy, ggx = (rng.uniform(0.5, 1, (2, 3)) for _ in range(3))
@@ -111,3 +112,14 @@ def test_gradients_that_do_not_fit():
     for start in (gy.astype("f"), gy[0], (gy, gy)):
         with pytest.raises(ValueError):
             check_backward(F.exp, x, start)
+
+
+def test_directions_have_unit_length_and_no_element_near_zero():
+    shapes = [(3, 4), (), (0, 2), (50,)]
+    pieces = unit_vectors(shapes)
+    assert [piece.shape for piece in pieces] == shapes
+    found = numpy.concatenate([piece.ravel() for piece in pieces])
+    assert (found**2).sum() == pytest.approx(1)
+    assert abs(found).min() >= (0.01 / found.size) ** 0.5
+    assert found.min() < 0 < found.max()
+    assert [piece.shape for piece in unit_vectors([(0,)])] == [(0,)]

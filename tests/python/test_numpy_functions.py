@@ -55,6 +55,7 @@ WITH_GRADIENTS = {
     "clip by arrays": lambda x: numpy.clip(x, w - 1, w),
     "transpose": lambda x: numpy.transpose(x, (1, 0, 2)),
     "reshape": lambda x: numpy.reshape(x, -1),
+    "reshape by an integer of NumPy": lambda x: numpy.reshape(x, numpy.int64(24)),
     "ravel": numpy.ravel,
     "squeeze": lambda x: numpy.squeeze(x[:1]),
     "expand_dims": lambda x: numpy.expand_dims(x, (-1, 1)),
@@ -130,6 +131,24 @@ def test_functions_without_a_derivative_take_the_array(function):
     got, expected = function(renga.Variable(x)), function(x)
     assert type(got) is type(expected)
     numpy.testing.assert_equal(got, expected)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: numpy.expand_dims(x, 3),
+        lambda x: numpy.expand_dims(x, -4),
+        lambda x: numpy.expand_dims(x, (0, 0)),
+        lambda x: numpy.flip(x, 2),
+        lambda x: numpy.flip(x, (1, -1)),
+        lambda x: numpy.where([True, False, True], x),
+    ],
+)
+def test_arguments_that_numpy_refuses(function):
+    with pytest.raises(Exception) as expected:
+        function(x)
+    with pytest.raises(type(expected.value)):
+        function(renga.Variable(x))
 
 
 def test_files_and_assertions_take_the_array(tmp_path):

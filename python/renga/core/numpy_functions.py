@@ -6,6 +6,7 @@ This module defines ``Variable.__array_function__`` and ``Variable.__array_ufunc
 from __future__ import annotations
 
 import inspect
+import numbers
 import operator
 from collections.abc import Sequence
 from typing import Any, Callable
@@ -182,14 +183,17 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None) -> Any:
 
 
 def _reshape(a: Any, shape: Any) -> Any:
-    return F.reshape(a, (shape,) if isinstance(shape, int) else tuple(shape))
+    is_extent = isinstance(shape, numbers.Integral)
+    return F.reshape(a, (shape,) if is_extent else tuple(shape))
+
+
+def _shaped_like(x: Any) -> numpy.ndarray:
+    """An array of one number, for NumPy's functions of shapes."""
+    return numpy.broadcast_to(False, x.shape)
 
 
 def _expand_dims(a: Any, axis: Any) -> Any:
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    for each in sorted(i % (a.ndim + len(axes)) for i in axes):
-        a = F.expand_dims(a, each)
-    return a
+    return F.reshape(a, numpy.expand_dims(_shaped_like(a), axis).shape)
 
 
 def _at_least(n: int) -> Callable[..., Any]:
@@ -197,7 +201,7 @@ def _at_least(n: int) -> Callable[..., Any]:
 
     def extended(*arys: object) -> Any:
         ys = [
-            F.reshape(x, numpy_function(numpy.empty(x.shape, bool)).shape)
+            F.reshape(x, numpy_function(_shaped_like(x)).shape)
             for x in map(_operand, arys)
         ]
         return ys[0] if len(ys) == 1 else tuple(ys)
@@ -217,6 +221,8 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     condition = numpy.asarray(as_array(condition), bool)
     if x is None and y is None:
         return numpy.where(condition)
+    if x is None or y is None:
+        raise ValueError("numpy.where: expected both x and y or neither, got one")
     x, y = _operands(x, y)
     shape = numpy.broadcast_shapes(condition.shape, x.shape, y.shape)
     return F.where(
@@ -232,9 +238,8 @@ def _repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
 
 
 def _flip(m: Any, axis: Any = None) -> Any:
-    if axis is None:
-        axis = tuple(range(m.ndim))
-    for each in axis if isinstance(axis, tuple) else (axis,):
+    numpy.flip(_shaped_like(m), axis)  # which refuses what are no axes
+    for each in range(m.ndim) if axis is None else numpy.ravel(axis).tolist():
         m = F.flip(m, each)
     return m
 

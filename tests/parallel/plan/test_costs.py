@@ -35,15 +35,15 @@ def test_a_task_takes_the_longer_of_products_and_memory():
     forward, backward = planning.Costs(DEVICE).task(op, split(1))
     assert forward == pytest.approx(1e-3 + max(1024 / 1e9, moved / 1e8))
     assert backward == 2 * forward
-    # Half of the samples, all parameters; half of the outputs, all samples.
-    moved = 4 * (8 * 8 + 8 * 4 + 9 * 4)
-    assert planning.Costs(DEVICE).task(op, split(2))[0] == pytest.approx(
-        1e-3 + moved / 1e8
-    )
-    moved = 4 * (16 * 8 + 16 * 2 + 9 * 2)
-    assert planning.Costs(DEVICE).task(op, split(1, 2))[0] == pytest.approx(
-        1e-3 + moved / 1e8
-    )
+    # Half of the samples, all parameters; half of the outputs, all samples; terms of
+    # all outputs by half of the inputs.
+    for parts, moved in (
+        (split(2), 8 * 8 + 8 * 4 + 9 * 4),
+        (split(1, 2), 16 * 8 + 16 * 2 + 9 * 2),
+        (split(1, 1, 2), 16 * 4 + 16 * 4 + 9 * 4 / 2),
+    ):
+        seconds, _ = planning.Costs(DEVICE).task(op, parts)
+        assert seconds == pytest.approx(1e-3 + 4 * moved / 1e8)
 
 
 def test_times_are_interpolated_as_powers_between_measured_sizes():

@@ -5,7 +5,8 @@ import renga
 import renga.functions as F
 import renga.links as L
 from renga import planning
-from renga.parallel.plan.drawing import Bar
+from renga.parallel.plan import drawing
+from renga.parallel.plan.drawing import Bar, figure
 from renga.parallel.plan.plan import PlanRow
 
 
@@ -79,3 +80,29 @@ def test_a_timeline_has_a_bar_for_each_task(tmp_path):
         assert all(a[1] <= b[0] for a, b in zip(spans, spans[1:]))
     found.draw(tmp_path / "plan.svg")
     assert "</svg>" in (tmp_path / "plan.svg").read_text()
+
+
+def test_bars_are_drawn_where_tasks_are(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    made = []
+    monkeypatch.setattr(
+        drawing, "figure", lambda *size: made.append(figure(*size)) or made[-1]
+    )
+    bars = [
+        Bar("forward", "f1", 0, 0.001, 0.003),
+        Bar("forward", "f2", 0, 0.003, 0.007),
+        Bar("forward", "f1", 1, 0.001, 0.001),  # takes no time
+        Bar("sync", "f1", 5, 0.007, 0.008),  # of rank 1, by its other port
+    ]
+    drawing.draw_timeline(tmp_path / "plan.svg", bars, 2, "title")
+    ((_, axes),) = made
+    found = [
+        [path.get_extents().bounds for path in drawn.get_paths()]
+        for drawn in axes.collections
+    ]
+    forward, sync = ((1, -0.4, 2, 0.8), (3, -0.4, 4, 0.8)), ((7, 1.6, 1, 0.8),)
+    assert [pytest.approx(span) for span in forward] == found[0]
+    assert [pytest.approx(span) for span in sync] == found[1] and len(found) == 2
+    lanes = [label.get_text() for label in axes.get_yticklabels()]
+    assert lanes == ["rank 0", "rank 1", "rank 1: gradients and other nodes"]
+    assert axes.get_xlim() == (0, 8)
