@@ -36,9 +36,57 @@ ENDS = [
 ]
 
 
+CANNOT_COMMUNICATE = """
+work = comm.all_reduce(np.ones(100_000), wait=False)
+work.wait()
+def communicate():
+    for call in (
+        lambda: comm.barrier(),
+        lambda: comm.all_reduce(np.ones(3)),
+        lambda: comm.all_reduce(np.ones(3), wait=False),
+        lambda: comm.send(np.ones(3), 0),
+        lambda: comm.recv(0),
+    ):
+        try:
+            call()
+        except RuntimeError as error:
+            assert "belongs to the process that has forked this one" in str(error)
+        else:
+            os._exit(7)
+assert in_child(communicate) == 0
+"""
+HAS_A_COPY_OF_SHARED_MEMORY = """
+placed, = comm.copy_to_window([np.arange(300_000.0)])
+window = comm.window(1000)
+window[:] = 1
+def write():
+    assert placed[-1] == 299_999
+    placed[:] = -1
+    window[:] = -1
+    assert (placed == -1).all()
+assert in_child(write) == 0
+comm.barrier()
+assert (placed == np.arange(300_000.0)).all() and (window == 1).all()
+comm.all_reduce(window, out=window)
+assert (window == 2).all()
+"""
+# Not forked, but started.
+IS_NO_RANK = """
+import subprocess
+program = "from renga.communicators import create_communicator as c; c('mpi')"
+command = [sys.executable, "-c", program]
+done = subprocess.run(command, capture_output=True, text=True)
+assert done.returncode == 1, done
+assert "this process was started by a rank" in done.stderr, done.stderr
+"""
+
+
 @pytest.mark.parametrize("name", ["mpi", "messages"])
-def test_exit_of_a_forked_child_does_not_end_the_job(tmp_path, name):
-    body = "".join(
+def test_forked_children_do_not_affect_the_ranks(tmp_path, name):
+    body = CANNOT_COMMUNICATE
+    if name == "mpi":
+        body += HAS_A_COPY_OF_SHARED_MEMORY + IS_NO_RANK
+    body += "".join(
         f"assert in_child({act}) == {code}\n"
         "comm.barrier()\n"
         "time.sleep(0.2)\n"  # in which the job would be ended
@@ -48,53 +96,6 @@ def test_exit_of_a_forked_child_does_not_end_the_job(tmp_path, name):
     assert status == 0, output
     assert output.count("reached the end") == 2
     assert "[rank" not in output
-
-
-@pytest.mark.parametrize("name", ["mpi", "messages"])
-def test_forked_child_cannot_communicate(tmp_path, name):
-    body = """
-    work = comm.all_reduce(np.ones(100_000), wait=False)
-    work.wait()
-    def act():
-        for call in (
-            lambda: comm.barrier(),
-            lambda: comm.all_reduce(np.ones(3)),
-            lambda: comm.all_reduce(np.ones(3), wait=False),
-            lambda: comm.send(np.ones(3), 0),
-            lambda: comm.recv(0),
-        ):
-            try:
-                call()
-            except RuntimeError as error:
-                assert "belongs to the process that has forked this one" in str(error)
-            else:
-                os._exit(7)
-    assert in_child(act) == 0
-    """
-    status, output, _ = run_job(tmp_path, body, name=name, first=CHILD)
-    assert status == 0, output
-    assert output.count("reached the end") == 2
-
-
-def test_forked_child_does_not_change_shared_memory(tmp_path):
-    body = """
-    placed, = comm.copy_to_window([np.arange(300_000.0)])
-    window = comm.window(1000)
-    window[:] = 1
-    def act():
-        assert placed[-1] == 299_999
-        placed[:] = -1
-        window[:] = -1
-        assert (placed == -1).all()
-    assert in_child(act) == 0
-    comm.barrier()
-    assert (placed == np.arange(300_000.0)).all() and (window == 1).all()
-    comm.all_reduce(window, out=window)
-    assert (window == 2).all()
-    """
-    status, output, _ = run_job(tmp_path, body, first=CHILD)
-    assert status == 0, output
-    assert output.count("reached the end") == 2
 
 
 def test_training_with_forked_workers(tmp_path):
@@ -117,20 +118,6 @@ def test_training_with_forked_workers(tmp_path):
     assert sums[0] == sums[1] and np.isfinite(sums[0])
     """
     status, output, _ = run_job(tmp_path, body, first="import multiprocessing")
-    assert status == 0, output
-    assert output.count("reached the end") == 2
-
-
-def test_process_started_by_a_rank_is_refused(tmp_path):
-    body = """
-    import subprocess
-    program = "from renga.communicators import create_communicator as c; c('mpi')"
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1, done
-    assert "this process was started by a rank" in done.stderr, done.stderr
-    """
-    status, output, _ = run_job(tmp_path, body)
     assert status == 0, output
     assert output.count("reached the end") == 2
 
