@@ -63,6 +63,8 @@ def deformable_convolution_2d_sampler(
     step, border = check_window(name, 2, stride=stride, pad=pad)
     kh, kw = W.shape[2:]
     check_shape(name, kh > 0 and kw > 0, "filters of at least 1 x 1", W)
+    if b is not None:
+        check_shape(name, b.shape == W.shape[:1], f"b of {W.shape[:1]}", b)
     outs = tuple(
         get_conv_outsize(*axis) for axis in zip(x.shape[2:], (kh, kw), step, border)
     )

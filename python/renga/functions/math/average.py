@@ -71,6 +71,11 @@ def _weighted(x: Any, axis: Any, weights: Any, keepdims: bool) -> Variable:
     if is_last and not keepdims and x.dtype == weights.dtype:
         return ops.divide(ops.matmul(x, weights), ops.sum(weights))
     if weights.shape != x.shape and axis is not None:
+        if weights.size != x.shape[axis]:
+            raise InvalidType(
+                f"average: expected weights of {x.shape} or its axis {axis}, got "
+                f"{weights.shape}"
+            )
         shape = [1] * x.ndim
         shape[axis] = x.shape[axis]
         weights = ops.reshape(weights, shape)

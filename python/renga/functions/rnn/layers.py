@@ -12,20 +12,16 @@ from renga.core.types import ArrayLike
 from renga.functions.array.split_axis import separate
 from renga.functions.check import check_arrays, check_floats, check_shape
 from renga.functions.noise.dropout import dropout
-from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from renga.utils.extents import check_integer
 from renga.utils.type_check import InvalidType
 
 
-def check_kwargs(name: str, kwargs: dict[str, object]) -> None:
-    """Raises ValueError for keywords of old Chainer versions, TypeError for others."""
-    if kwargs:
-        check_unexpected_kwargs(
-            kwargs,
-            train=f"{name}: expected using_config('train', …), got train",
-            use_cudnn=f"{name}: expected using_config('use_cudnn', …), got use_cudnn",
-        )
-        assert_kwargs_empty(kwargs)
+def old_keywords(name: str) -> dict[str, str]:
+    """What errors say of keywords of old Chainer versions, for ``parse_kwargs``."""
+    return {
+        key: f"{name}: expected using_config({key!r}, …), got {key}"
+        for key in ("train", "use_cudnn")
+    }
 
 
 def check_weights(

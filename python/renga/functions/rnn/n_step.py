@@ -9,7 +9,8 @@ from typing import Any
 from renga import _core
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
-from renga.functions.rnn.layers import Layer, check_kwargs, check_weights, run_layers
+from renga.functions.rnn.layers import Layer, check_weights, old_keywords, run_layers
+from renga.utils.argument import parse_kwargs
 
 
 def n_step_rnn(
@@ -39,7 +40,7 @@ def n_step_rnn(
         ValueError: an unknown activation.
         InvalidType: shapes or dtypes do not fit.
     """
-    check_kwargs("n_step_rnn", kwargs)
+    parse_kwargs(kwargs, **old_keywords("n_step_rnn"))
     args = (n_layers, dropout_ratio, hx, ws, bs, xs, activation)
     return _run_rnn("n_step_rnn", *args, False)
 
@@ -63,7 +64,7 @@ def n_step_birnn(
         ws: as for ``n_step_rnn``, with I = 2 N after the first layer
         return: (2 layers, B, N), (B_t, 2 N) for each step
     """
-    check_kwargs("n_step_birnn", kwargs)
+    parse_kwargs(kwargs, **old_keywords("n_step_birnn"))
     args = (n_layers, dropout_ratio, hx, ws, bs, xs, activation)
     return _run_rnn("n_step_birnn", *args, True)
 
@@ -129,7 +130,7 @@ def n_step_gru(
 
     Source: Cho et al., Learning phrase representations using RNN encoder-decoder, 2014.
     """
-    check_kwargs("n_step_gru", kwargs)
+    parse_kwargs(kwargs, **old_keywords("n_step_gru"))
     args = ((hx,), ws, bs, xs, False)
     (hy,), ys = _run("n_step_gru", 6, _gru_layer, n_layers, dropout_ratio, *args)
     return hy, ys
@@ -153,7 +154,7 @@ def n_step_bigru(
         ws: as for ``n_step_gru``, with I = 2 N after the first layer
         return: (2 layers, B, N), (B_t, 2 N) for each step
     """
-    check_kwargs("n_step_bigru", kwargs)
+    parse_kwargs(kwargs, **old_keywords("n_step_bigru"))
     args = ((hx,), ws, bs, xs, True)
     (hy,), ys = _run("n_step_bigru", 6, _gru_layer, n_layers, dropout_ratio, *args)
     return hy, ys
@@ -197,7 +198,7 @@ def n_step_lstm(
 
     Source: Hochreiter and Schmidhuber, Long short-term memory, 1997.
     """
-    check_kwargs("n_step_lstm", kwargs)
+    parse_kwargs(kwargs, **old_keywords("n_step_lstm"))
     args = ((hx, cx), ws, bs, xs, False)
     (hy, cy), ys = _run("n_step_lstm", 8, _lstm_layer, n_layers, dropout_ratio, *args)
     return hy, cy, ys
@@ -222,7 +223,7 @@ def n_step_bilstm(
         ws: as for ``n_step_lstm``, with I = 2 N after the first layer
         return: (2 layers, B, N), (2 layers, B, N), (B_t, 2 N) for each step
     """
-    check_kwargs("n_step_bilstm", kwargs)
+    parse_kwargs(kwargs, **old_keywords("n_step_bilstm"))
     args = ((hx, cx), ws, bs, xs, True)
     (hy, cy), ys = _run("n_step_bilstm", 8, _lstm_layer, n_layers, dropout_ratio, *args)
     return hy, cy, ys

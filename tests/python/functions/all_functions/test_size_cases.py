@@ -1,5 +1,6 @@
 """Odd sizes, axes and windows are refused, or have NumPy's and Chainer's results."""
 
+import re
 import warnings
 
 import pytest
@@ -29,6 +30,59 @@ def test_outcome(call, expected):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert error_cases.outcome(call, NAMES) == expected
+
+
+# Functions by whose names errors of other functions, which call them, may begin.
+CALLED = {
+    "average": ("sum",),
+    "batch_matmul": ("matmul",),
+    "depthwise_convolution_2d": ("convolution_2d",),
+    "dilated_convolution_2d": ("convolution_2d",),
+    "dstack": ("concat",),
+    "f1_score": ("classification_summary",),
+    "gaussian": ("multiply",),
+    "hstack": ("concat",),
+    "local_convolution_2d": ("im2col",),
+    "mean": ("average", "sum"),
+    "mean_absolute_error": ("absolute_error",),
+    "pad_sequence": ("stack",),
+    "precision": ("classification_summary",),
+    "relu6": ("clipped_relu",),
+    "scale": ("multiply",),
+    "selu": ("elu",),
+    "squared_error": ("squared_difference",),
+    "stack": ("expand_dims",),
+    "vstack": ("concat",),
+    **{
+        f"{name}_{n}": (f"{name}_nd",)
+        for name in ("convolution", "deconvolution", "unpooling")
+        + ("average_pooling", "max_pooling")
+        for n in ("1d", "2d", "3d")
+    },
+}
+
+
+# NumPy and Python tell what is no dtype, no constant to pad with, and no slice.
+OF_OTHERS = {"cast", "pad", "get_item"}
+
+
+def test_errors_begin_with_the_name_of_the_function():
+    rows = error_cases.table(error_cases.all_cases())
+    rows += [row for module in TABLES for row in error_cases.table(module.CASES)]
+    wrong = []
+    for call, expected in rows:
+        name = re.match(r"(F\.(\w+))?", call)[2]
+        is_told = expected in ("InvalidType", "ValueError", "TypeError")
+        if name is None or name in OF_OTHERS or not is_told:
+            continue
+        with pytest.raises(Exception) as error, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            eval(call, dict(NAMES))
+        names = "|".join((name, *CALLED.get(name, ())))
+        begin = rf"({names}): expected|{name}\(\) got |array: expected"
+        if not re.match(begin, str(error.value)):
+            wrong.append(f"{call} -> {error.value}")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_linear_names_n_batch_axes():

@@ -286,4 +286,109 @@ V(f(2, 3)).__getitem__(2**64) -> IndexError
 V(f(2, 3))[::0] -> ValueError
 V(numpy.broadcast_to(f(1), 2**40)) + 1 -> MemoryError
 V(numpy.broadcast_to(f(1), (2**31, 2**29))) + 1 -> MemoryError
+F.batch_det(f(2, 3)) -> InvalidType
+F.batch_det(f(2, 3, 2)) -> InvalidType
+F.batch_inv(f(2, 3)) -> InvalidType
+F.batch_inv(f(2, 3, 2)) -> InvalidType
+F.batch_l2_norm_squared(f(3)) -> InvalidType
+F.binary_accuracy(f(2, 3), i(2, 1)) -> InvalidType
+F.binary_accuracy(f(2, 3), f(2, 3)) -> InvalidType
+F.black_out(f(2, 3), i(2), f(4, 3), i(2, 2)) -> float32 ()
+F.black_out(f(2, 3, 1), i(2), f(4, 3), i(2, 2)) -> InvalidType
+F.black_out(f(2, 3), i(2), f(4, 3, 1), i(2, 2)) -> InvalidType
+F.black_out(f(2, 3), i(2), f(4, 3), i(2)) -> InvalidType
+F.black_out(f(2, 3), i(2), f(4, 2), i(2, 2)) -> InvalidType
+F.black_out(f(2, 3), i(3), f(4, 3), i(2, 2)) -> InvalidType
+F.black_out(f(2, 3), i(2), f(4, 3), i(3, 2)) -> InvalidType
+F.cholesky(f(2, 2, 2)) -> InvalidType
+F.cholesky(f(2, 3)) -> InvalidType
+F.contrastive(f(2, 3, 1), f(2, 3, 1), i(2)) -> InvalidType
+F.contrastive(f(2, 3), f(2, 3), i(2, 1)) -> InvalidType
+F.contrastive(f(2, 3), f(2, 3), f(2)) -> InvalidType
+F.cross_covariance(f(2, 3), f(2, 4)) -> float32 ()
+F.cross_covariance(f(2, 3, 1), f(2, 4)) -> InvalidType
+F.cross_covariance(f(2, 3), f(2, 4, 1)) -> InvalidType
+F.cross_covariance(f(2, 3), f(3, 4)) -> InvalidType
+F.decov(f(3)) -> InvalidType
+F.decov(f(2, 3, 1)) -> InvalidType
+F.det(f(2, 2, 2)) -> InvalidType
+F.det(f(2, 3)) -> InvalidType
+F.inv(f(2, 2, 2)) -> InvalidType
+F.inv(f(2, 3)) -> InvalidType
+F.deformable_convolution_2d_sampler(f(1, 2, 4, 4), f(1, 18, 4, 4), f(3, 2, 3, 3), pad=1) -> float32 (1, 3, 4, 4)
+F.deformable_convolution_2d_sampler(f(1, 2, 4, 4), f(1, 18, 4, 4), f(3, 1, 3, 3), pad=1) -> InvalidType
+F.deformable_convolution_2d_sampler(f(1, 2, 4, 4), f(1, 9, 4, 4), f(3, 2, 3, 3), pad=1) -> InvalidType
+F.deformable_convolution_2d_sampler(f(1, 2, 4, 4), f(2, 18, 4, 4), f(3, 2, 3, 3), pad=1) -> InvalidType
+F.deformable_convolution_2d_sampler(f(1, 2, 4, 4), f(1, 18, 4, 4), f(3, 2, 3, 3), f(2), pad=1) -> InvalidType
+F.deformable_convolution_2d_sampler(f(2, 4, 4), f(1, 18, 4, 4), f(3, 2, 3, 3), pad=1) -> InvalidType
+F.depth2space(f(4, 4, 4), 2) -> InvalidType
+F.space2depth(f(4, 4, 4), 2) -> InvalidType
+F.depthwise_convolution_2d(f(1, 2, 4, 4), f(3, 1, 2, 2)) -> InvalidType
+F.depthwise_convolution_2d(f(1, 2, 4), f(3, 2, 2, 2)) -> InvalidType
+F.depthwise_convolution_2d(f(1, 2, 4, 4), f(3, 2, 2)) -> InvalidType
+F.discriminative_margin_based_clustering_loss(f(1, 2, 3, 3), i(1, 3, 3), 1, 2, 2) -> float32 (); float32 (); float32 ()
+F.discriminative_margin_based_clustering_loss(f(1, 2, 9), i(1, 9), 1, 2, 2) -> InvalidType
+F.discriminative_margin_based_clustering_loss(f(1, 2, 3, 3), i(1, 3, 2), 1, 2, 2) -> InvalidType
+F.discriminative_margin_based_clustering_loss(f(1, 2, 3, 3), i(2, 3, 3), 1, 2, 2) -> InvalidType
+F.fixed_decorrelated_batch_normalization(f(3, 4), f(2, 2), f(2, 2, 2), groups=2) -> float32 (3, 4)
+F.fixed_decorrelated_batch_normalization(f(3, 4), f(2, 1), f(2, 2, 2), groups=2) -> InvalidType
+F.fixed_decorrelated_batch_normalization(f(3, 4), f(2, 2), f(2, 2, 1), groups=2) -> InvalidType
+F.fixed_decorrelated_batch_normalization(f(3, 4), f(1, 4), f(1, 4, 4), groups=2) -> InvalidType
+F.fliplr(f(3)) -> InvalidType
+F.flipud(f(())) -> InvalidType
+F.group_normalization(f(6), 2, f(6), f(6)) -> InvalidType
+F.group_normalization(f(2, 6), 2, f(5), f(6)) -> InvalidType
+F.group_normalization(f(2, 6), 2, f(6), f(5)) -> InvalidType
+F.group_normalization(f(2, 6), 2, f(3), f(3)) -> InvalidType
+F.hinge(f(2, 3, 1), i(2)) -> InvalidType
+F.hinge(f(2, 3), i(3)) -> InvalidType
+F.hinge(f(2, 3), i(2, 1)) -> InvalidType
+F.im2col(f(1, 4, 4), 2) -> InvalidType
+F.local_convolution_2d(f(1, 2, 4, 4), f(5, 3, 3, 2, 2, 2)) -> float32 (1, 5, 3, 3)
+F.local_convolution_2d(f(2, 4, 4), f(5, 3, 3, 2, 2, 2)) -> InvalidType
+F.local_convolution_2d(f(1, 2, 4, 4), f(5, 3, 3, 2, 2)) -> InvalidType
+F.local_convolution_2d(f(1, 2, 4, 4), f(5, 3, 3, 1, 2, 2)) -> InvalidType
+F.local_convolution_2d(f(1, 2, 4, 4), f(5, 3, 2, 2, 2, 2)) -> InvalidType
+F.local_convolution_2d(f(1, 2, 4, 4), f(5, 3, 3, 2, 2, 2), f(5, 3, 2)) -> InvalidType
+F.local_response_normalization(f(3)) -> InvalidType
+F.negative_sampling(f(2, 3), i(2), f(4, 3), lambda shape: numpy.zeros(shape, 'i'), 2) -> float32 ()
+F.negative_sampling(f(2, 3, 1), i(2), f(4, 3), lambda shape: numpy.zeros(shape, 'i'), 2) -> InvalidType
+F.negative_sampling(f(2, 3), i(2), f(4, 3, 1), lambda shape: numpy.zeros(shape, 'i'), 2) -> InvalidType
+F.negative_sampling(f(2, 3), i(2), f(4, 2), lambda shape: numpy.zeros(shape, 'i'), 2) -> InvalidType
+F.negative_sampling(f(2, 3), i(3), f(4, 3), lambda shape: numpy.zeros(shape, 'i'), 2) -> InvalidType
+F.negative_sampling(f(2, 3), f(2), f(4, 3), lambda shape: numpy.zeros(shape, 'i'), 2) -> InvalidType
+F.r2_score(f(2), f(3)) -> InvalidType
+F.resize_images(f(1, 4, 4), (2, 2)) -> InvalidType
+F.roi_pooling_2d(f(1, 2, 3, 3), f(5), 2, 2, 1.0) -> InvalidType
+F.roi_pooling_2d(f(1, 2, 3, 3), f(1, 4), 2, 2, 1.0) -> InvalidType
+F.roi_pooling_2d(f(2, 3, 3), f(1, 5), 2, 2, 1.0) -> InvalidType
+F.rrelu(f(2), r=f(3)) -> InvalidType
+F.shift(f(1, 9, 4, 4)) -> float32 (1, 9, 4, 4)
+F.shift(f(1, 8, 4, 4)) -> InvalidType
+F.shift(f(9, 4, 4)) -> InvalidType
+F.simplified_dropconnect(f(2, 3), f(4, 2)) -> InvalidType
+F.simplified_dropconnect(f(2, 3), f(4, 3, 1)) -> InvalidType
+F.slstm(f(2, 3), f(2, 3), f(2, 12), f(2, 12)) -> float32 (2, 3); float32 (2, 3)
+F.slstm(f(2, 3), f(2, 2), f(2, 12), f(2, 12)) -> InvalidType
+F.slstm(f(2, 3), f(2, 3), f(2, 12), f(2, 11)) -> InvalidType
+F.slstm(f(2, 3), f(2, 3), f(2, 11), f(2, 12)) -> InvalidType
+F.slstm(f(2, 3), f(2, 3), f(3, 12), f(3, 12)) -> InvalidType
+F.spatial_pyramid_pooling_2d(f(2, 4, 4), 1, 'max') -> InvalidType
+F.spatial_transformer_grid(f(2, 2, 3), (4, 4)) -> float32 (2, 2, 4, 4)
+F.spatial_transformer_grid(f(2, 3), (4, 4)) -> InvalidType
+F.spatial_transformer_grid(f(2, 3, 3), (4, 4)) -> InvalidType
+F.spatial_transformer_grid(f(2, 2, 2), (4, 4)) -> InvalidType
+F.spatial_transformer_sampler(f(2, 1, 4, 4), f(2, 2, 3, 3)) -> float32 (2, 1, 3, 3)
+F.spatial_transformer_sampler(f(1, 4, 4), f(2, 2, 3, 3)) -> InvalidType
+F.spatial_transformer_sampler(f(2, 1, 4, 4), f(2, 3, 3)) -> InvalidType
+F.spatial_transformer_sampler(f(2, 1, 4, 4), f(1, 2, 3, 3)) -> InvalidType
+F.spatial_transformer_sampler(f(2, 1, 4, 4), f(2, 3, 3, 3)) -> InvalidType
+F.tree_lstm(f(2, 3), f(2, 3), f(2, 15)) -> float32 (2, 3); float32 (2, 3)
+F.tree_lstm(f(2, 3), f(2, 2), f(2, 15)) -> InvalidType
+F.tree_lstm(f(2, 3), f(2, 3), f(2, 14)) -> InvalidType
+F.tree_lstm(f(2, 3), f(2, 3), f(3, 15)) -> InvalidType
+F.tree_lstm(f(3), f(3), f(15)) -> InvalidType
+F.upsampling_2d(f(1, 1, 2, 2), i(1, 1, 2, 1), 2) -> InvalidType
+F.upsampling_2d(f(1, 2, 2), i(1, 2, 2), 2) -> InvalidType
+F.zoneout(f(2), f(3)) -> InvalidType
 """
