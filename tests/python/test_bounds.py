@@ -5,16 +5,34 @@ One row for each call: the error's name, or the dtypes and shapes of the results
 their types. ``BELOW`` and ``ABOVE`` are the numbers next to 1, ``TINY`` the one above 0.
 """
 
+import math
 import warnings
 
 import pytest
 
 import renga
 import renga.functions as F
+import renga.links as L
+from renga import testing, training, transforms
+from renga.communicators import local, simulated
+from renga.distributed import compression, scatter_dataset
+from renga.launch.arguments import parse_ranks
+from renga.parallel.pipeline.schedule import flush_schedule
+from renga.parallel.placement.shard_ranges import shard_ranges
+from renga.training import extensions
+from renga.utils import imgproc
 from tests.python.functions.cases import error_cases
 
-BELOW, ABOVE, TINY = 1 - 2**-53, 1 + 2**-52, 5e-324
-NAMES = {**error_cases.namespace(F, renga.Variable), **globals()}
+NAMES = {
+    **error_cases.namespace(F, renga.Variable),
+    **{"BELOW": 1 - 2**-53, "ABOVE": 1 + 2**-52, "TINY": 5e-324},
+    **{"L": L, "math": math, "renga": renga},
+    **{"extensions": extensions, "training": training, "transforms": transforms},
+    **{"local": local, "simulated": simulated, "compression": compression},
+    **{"imgproc": imgproc, "testing": testing, "parse_ranks": parse_ranks},
+    **{"flush_schedule": flush_schedule, "shard_ranges": shard_ranges},
+    "scatter_dataset": scatter_dataset,
+}
 
 CASES = r"""
 F.clip(f(2), 1, 1) -> ValueError

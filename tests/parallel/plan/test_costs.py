@@ -90,6 +90,22 @@ def test_an_update_takes_what_is_measured():
     assert planning.Costs(device).update_bytes(400) == pytest.approx(4e-7)
 
 
+class Tokens(renga.Chain):
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.f = L.Linear(3, 4)
+
+    def forward(self, x):
+        return self.f(x, n_batch_axes=2)
+
+
+def test_products_of_tokens_are_measured_for_each_split():
+    x = np.zeros((6, 5, 3), np.float32)
+    tables = local.run(lambda comm: planning.measure(Tokens(), x, comm).table, ranks=2)
+    assert tables[0]["linear /f ->30x4"].keys() == {"1x1r1", "2x1r1", "1x2r1", "1x1r2"}
+
+
 def test_measuring_leaves_the_model_as_it_is(tmp_path):
     model = renga.Sequential(L.Linear(3, 4), L.BatchNormalization(4), L.Linear(4, 2))
     x = np.random.RandomState(0).normal(size=(6, 3)).astype(np.float32)

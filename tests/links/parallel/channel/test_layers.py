@@ -354,3 +354,18 @@ def test_a_request_may_name_one_of_several_grids():
     assert link.W.shape == (36 // 4, 24 // 3)
     with pytest.raises(ValueError, match="expected algorithm .* got '2-D 5x2'"):
         ParallelLinear(simulated.connect(12), 24, 36, algorithm="2-D 5x2")
+
+
+@pytest.mark.parametrize("prepare", ["namedparams", "cleargrads", "zerograds"])
+@pytest.mark.filterwarnings("ignore:zerograds")
+def test_first_gradients_are_those_of_the_serial_link(prepare):
+    found = []
+    for link in (L.Linear(None, 4), ParallelLinear(simulated.connect(2), None, 4)):
+        getattr(link, prepare)()
+        link(np.ones((2, 6), "f"))
+        found.append(None if link.W.grad is None else set(np.unique(link.W.grad)))
+    expected = {"cleargrads": None, "zerograds": {0.0}}.get(prepare)
+    if prepare == "namedparams":
+        assert all(len(own) == 1 and np.isnan([*own]).all() for own in found)
+    else:
+        assert found == [expected, expected]
