@@ -109,7 +109,7 @@ def samples_of(plot):
 
 
 def test_plot(link, tmp_path):
-    pytest.importorskip("matplotlib")
+    Figure = pytest.importorskip("matplotlib.figure").Figure
     rng = numpy.random.default_rng(0)
     plot = extensions.VariableStatisticsPlot(
         link, max_sample_size=50, trigger=(100, "iteration"), filename="spread.png"
@@ -127,6 +127,15 @@ def test_plot(link, tmp_path):
     numpy.testing.assert_allclose(2 * data[:, 0, 0], iterations, atol=1.5)
     assert (data[:, 0, 2] <= data[:, 0, 6]).all()
     numpy.testing.assert_array_equal(data[:, 1, 0], -1)
+    figure = Figure()
+    plot._draw(figure)
+    means, _, deviations, _, bands, _ = figure.axes  # of data and of gradients
+    middle = 2 + data.shape[2] // 2 - 1
+    for axes, column in ((means, 0), (deviations, 1), (bands, middle)):
+        (line,) = axes.lines
+        numpy.testing.assert_array_equal(line.get_xdata(), iterations)
+        numpy.testing.assert_array_equal(line.get_ydata(), data[:, 0, column])
+    assert [len(axes.collections) for axes in (means, deviations, bands)] == [0, 0, 4]
 
 
 def test_a_plot_continues_after_a_resume(link, tmp_path):

@@ -219,3 +219,15 @@ def test_a_subclass_of_a_best_value_trigger_begins_intervals():
         return Own("main/loss", (2, "iteration"))
 
     assert firings(make, 6, 2, [5, 3, 4, 6, 0, 1]) == [2, 6]
+
+
+@pytest.mark.parametrize("name", ["MaxValueTrigger", "MinValueTrigger"])
+def test_means_of_epochs_are_compared_by_default(name):
+    trigger = getattr(triggers, name)("loss")
+    trainer = get_trainer_with_mock_updater((6, "iteration"), 2)
+    sign, fired = 1 if name == "MaxValueTrigger" else -1, []
+    for value in (1, 3, 2, 1, 3, 2):  # means of 2, 1.5 and 2.5
+        trainer.updater.update()
+        trainer.observation = {"loss": sign * value}
+        fired.append(trigger(trainer))
+    assert fired == [False, True, False, False, False, True]

@@ -5,13 +5,15 @@ without weights was made, every parameter named b or beta was set to 0.1, and th
 ``RandomState(1).normal(size=shape)`` went through it outside training.
 """
 
+import math
+
 import numpy
 import pytest
 
 import renga
 import renga.links as L
 from renga.dataset import download
-from renga.links.model.vision import googlenet, resnet, vgg
+from renga.links.model.vision import googlenet, resnet, vgg, vgg_bn
 from renga.links.model.vision.image_model import ImageModel
 from renga.links.model.vision.weights import Published
 from tests.links.cases import caffemodel
@@ -325,3 +327,18 @@ def test_statistics_in_published_files():
     layers["bn_conv1"]([mean * 4, variance * 4, numpy.array([4.0])])
     numpy.testing.assert_allclose(model.bn1.avg_mean, mean, rtol=1e-6)
     numpy.testing.assert_allclose(model.bn1.avg_var, variance, rtol=1e-6)
+
+
+@pytest.mark.parametrize("extents", [(7, 7), (1, 2), (10, 7), (14, 15)])
+def test_images_of_any_extents_become_means_of_parts(extents):
+    """As ``AdaptiveAvgPool2d`` is defined."""
+    x = numpy.random.RandomState(0).normal(size=(2, 3, *extents))
+    y = vgg_bn._resized(renga.Variable(x)).array
+    assert y.shape == (2, 3, 7, 7)
+    for place in numpy.ndindex(7, 7):
+        part = tuple(
+            slice(math.floor(i * n / 7), math.ceil((i + 1) * n / 7))
+            for i, n in zip(place, extents)
+        )
+        means = x[(..., *part)].mean((2, 3))
+        numpy.testing.assert_allclose(y[(..., *place)], means, 1e-12)
