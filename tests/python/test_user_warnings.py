@@ -231,7 +231,6 @@ LINK, ENDLESS = L.Linear(None, 2), iterators.SerialIterator([1], 1)
         (lambda: renga.Variable(X).zerograd(), "zerograd is deprecated"),
         (lambda: renga.Parameter(X).zerograd(), "zerograd is deprecated"),
         (lambda: renga.backward([renga.Variable(X)]), "an output has no gradient"),
-        (lambda: LINK.zerograds(), "zerograds is deprecated"),
         (lambda: renga.optimizers.SGD().use_cleargrads(), "use_cleargrads"),
         (lambda: LINK.to_cpu(), "to_cpu is deprecated, use to_device"),
         (lambda: LINK.count_params(), "'/W' has not been initialized"),
@@ -251,3 +250,9 @@ LINK, ENDLESS = L.Linear(None, 2), iterators.SerialIterator([1], 1)
 def test_a_warning_is_of_the_line_that_causes_it(call, message):
     (found,) = _warnings_of(call)
     assert message in found
+
+
+def test_zeros_in_all_gradients_are_deprecated():
+    with pytest.warns(DeprecationWarning, match="zerograds is deprecated") as caught:
+        LINK.zerograds()
+    assert caught[0].filename == __file__  # each parameter warns, too

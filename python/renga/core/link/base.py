@@ -238,7 +238,7 @@ class Link(OneStage, Hooked, DeviceResident):
             "zerograds is deprecated: use cleargrads", DeprecationWarning, stacklevel=2
         )
         for param in self.params():
-            param._zero_grad()
+            param.zerograd()
 
     def addgrads(self, link: Link) -> None:
         """Adds the gradients of ``link``, which has the same parameters.

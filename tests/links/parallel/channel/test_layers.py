@@ -357,7 +357,7 @@ def test_a_request_may_name_one_of_several_grids():
 
 
 @pytest.mark.parametrize("prepare", ["namedparams", "cleargrads", "zerograds"])
-@pytest.mark.filterwarnings("ignore:zerograds")
+@pytest.mark.filterwarnings("ignore:zerograd")
 def test_first_gradients_are_those_of_the_serial_link(prepare):
     found = []
     for link in (L.Linear(None, 4), ParallelLinear(simulated.connect(2), None, 4)):
