@@ -46,7 +46,8 @@ def rates_of(comm: Communicator) -> Rates:
 
 def sum_of(costs: Iterable[StepCost]) -> StepCost:
     """Of several calls, one or more."""
-    return StepCost(*map(sum, zip(*costs)))
+    communication, computation, moved = (sum(parts) for parts in zip(*costs))
+    return StepCost(communication, computation, moved)
 
 
 _measured_machines: weakref.WeakKeyDictionary[Communicator, Machine]
