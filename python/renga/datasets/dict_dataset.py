@@ -18,11 +18,11 @@ class DictDataset:
         if not datasets:
             raise ValueError("DictDataset: expected data sets, got none")
         self._datasets = datasets
-        self._length = len(next(iter(datasets.values())))
+        length = len(next(iter(datasets.values())))
         for key, dataset in datasets.items():
-            if len(dataset) != self._length:
+            if len(dataset) != length:
                 raise ValueError(
-                    f"DictDataset: expected {self._length} examples as in "
+                    f"DictDataset: expected {length} examples as in "
                     f"{next(iter(datasets))!r}, got {len(dataset)} in {key!r}"
                 )
 
@@ -34,4 +34,5 @@ class DictDataset:
         return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
     def __len__(self) -> int:
-        return self._length
+        # A shard may have hidden examples that another rank counts.
+        return min(map(len, self._datasets.values()))

@@ -22,11 +22,11 @@ class TupleDataset:
         if not datasets:
             raise ValueError("TupleDataset: expected data sets, got none")
         self._datasets = datasets
-        self._length = len(datasets[0])
+        length = len(datasets[0])
         for i, dataset in enumerate(datasets):
-            if len(dataset) != self._length:
+            if len(dataset) != length:
                 raise ValueError(
-                    f"TupleDataset: expected {self._length} examples as in dataset 0, "
+                    f"TupleDataset: expected {length} examples as in dataset 0, "
                     f"got {len(dataset)} in dataset {i}"
                 )
 
@@ -36,4 +36,5 @@ class TupleDataset:
         return list(zip(*columns)) if isinstance(index, slice) else tuple(columns)
 
     def __len__(self) -> int:
-        return self._length
+        # A shard may have hidden examples that another rank counts.
+        return min(map(len, self._datasets))

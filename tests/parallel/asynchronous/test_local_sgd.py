@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import renga
+from renga.communicators import local
 from renga.distributed import create_multi_node_optimizer
 from renga.distributed.asynchronous import (
     create_elastic_averaging_optimizer,
@@ -89,9 +90,9 @@ def test_local_sgd_of_one_step_is_synchronous(some_ranks):
             trained(comm, create_multi_node_optimizer),
         )
 
-    for local, synchronous in some_ranks(act):
+    for late, synchronous in some_ranks(act):
         for name, x in synchronous.items():
-            np.testing.assert_allclose(local[name], x, rtol=0, atol=1e-6)
+            np.testing.assert_allclose(late[name], x, rtol=0, atol=1e-6)
 
 
 def test_diloco_with_outer_sgd_of_rate_1_is_local_sgd_bitwise(some_ranks):
@@ -101,8 +102,8 @@ def test_diloco_with_outer_sgd_of_rate_1_is_local_sgd_bitwise(some_ranks):
             trained(comm, create_local_sgd_optimizer, every=3, outer=SGD(1.0)),
         )
 
-    for local, diloco in some_ranks(act):
-        for name, x in local.items():
+    for plain, diloco in some_ranks(act):
+        for name, x in plain.items():
             np.testing.assert_array_equal(diloco[name], x)
 
 
@@ -114,9 +115,9 @@ def test_updates_before_begin_are_synchronous_bitwise(some_ranks):
             trained(comm, create_multi_node_optimizer),
         )
 
-    for local, synchronous in some_ranks(act):
+    for late, synchronous in some_ranks(act):
         for name, x in synchronous.items():
-            np.testing.assert_array_equal(local[name], x)
+            np.testing.assert_array_equal(late[name], x)
 
 
 def test_it_begins_after_the_first_updates(some_ranks):
@@ -137,6 +138,84 @@ def test_it_begins_after_the_first_updates(some_ranks):
         if step < 2 or step in (3, 5):
             x[:] = x.mean(axis=0)
     np.testing.assert_allclose(np.stack(results), x, rtol=0, atol=1e-12)
+
+
+def averaged_now_and_then(counts, begin, loaded=0):
+    """Parameters after each rank's updates: synchronous ones, then pairs of them."""
+    x, samples = np.zeros((2, 11)), np.zeros(2)
+    drawn = np.stack([targets(r, STEPS) for r in range(2)])
+    for step in range(max(counts)):
+        active = np.array([step < count for count in counts])
+        move = 0.3 * (x - drawn[:, step])
+        if loaded + step < begin:
+            x -= move[active].mean(axis=0)
+            continue
+        x[active] -= move[active]
+        samples += active
+        if samples.max() == 2 or step + 1 == max(counts):
+            x[:] = np.average(x, axis=0, weights=samples)
+            samples[:] = 0
+    return x
+
+
+@pytest.mark.parametrize("counts", [(0, 5), (1, 6), (3, 6), (6, 2), (2, 1), (4, 6)])
+def test_a_rank_may_join_before_the_others_begin(counts):
+    def act(comm):
+        model = Point(value=float(comm.rank))
+        optimizer = create_local_sgd_optimizer(
+            SGD(0.3).setup(model), comm, every=2, begin=(3, "iteration")
+        )
+        for target in targets(comm.rank, STEPS)[: counts[comm.rank]]:
+            optimizer.update(model, target)
+        optimizer.join()
+        optimizer.join()
+        return model.vector()
+
+    expected = averaged_now_and_then(counts, 3)
+    np.testing.assert_allclose(local.run(act, ranks=2), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("epochs", [(2, 3), (4, 2), (3, 9)])
+def test_all_ranks_begin_when_one_has_completed_the_epoch(epochs):
+    def act(comm):
+        model = Point()
+        optimizer = create_local_sgd_optimizer(
+            SGD(0.3).setup(model), comm, every=2, begin=(1, "epoch")
+        )
+        for step, target in enumerate(targets(comm.rank, STEPS), 1):
+            optimizer.update(model, target)
+            if step % epochs[comm.rank] == 0:
+                optimizer.new_epoch()
+        optimizer.join()
+        return model.vector()
+
+    expected = averaged_now_and_then((STEPS, STEPS), min(epochs))
+    np.testing.assert_allclose(local.run(act, ranks=2), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("loaded", [1, 3])
+def test_all_ranks_begin_when_rank_0_alone_has_loaded_the_updates(loaded):
+    def act(comm):
+        model = Point()
+        optimizer = SGD(0.3).setup(model)
+        if comm.rank == 0:
+            optimizer.t = loaded
+            file = io.BytesIO()
+            renga.serializers.save_npz(file, optimizer)
+            optimizer.t = 0
+        optimizer = create_local_sgd_optimizer(
+            optimizer, comm, every=2, begin=(3, "iteration")
+        )
+        if comm.rank == 0:
+            file.seek(0)
+            renga.serializers.load_npz(file, optimizer.actual_optimizer)
+        for target in targets(comm.rank, STEPS):
+            optimizer.update(model, target)
+        optimizer.join()
+        return model.vector()
+
+    expected = averaged_now_and_then((STEPS, STEPS), 3, loaded)
+    np.testing.assert_allclose(local.run(act, ranks=2), expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("every", [1, 3])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 import numpy
 
@@ -23,6 +23,8 @@ from renga.parallel.asynchronous.periodic import (
 from renga.parallel.data.optimizers.multi_node_optimizer import MultiNodeOptimizer
 from renga.parallel.data.sample_weighting import GradientWeight
 
+_Self = TypeVar("_Self", bound="LocalSGDOptimizer")
+
 
 class LocalSGDOptimizer(PeriodicOptimizer):
     """Updates this rank's parameters; every few updates, averages them over ranks.
@@ -40,6 +42,7 @@ class LocalSGDOptimizer(PeriodicOptimizer):
 
     _name = "local_sgd"
     _anchor: Link
+    _is_local: bool
 
     def __init__(
         self,
@@ -52,6 +55,7 @@ class LocalSGDOptimizer(PeriodicOptimizer):
         super().__init__(actual_optimizer, communicator, every)
         vars(self).update(
             _first=begin,
+            _is_local=begin[0] == 0,  # whether updates are no longer synchronous
             _outer=SGD(1.0) if outer is None else outer,
             _anchor=Link(),  # the parameters at the last average
             _synchronous=MultiNodeOptimizer(actual_optimizer, communicator),
@@ -61,11 +65,23 @@ class LocalSGDOptimizer(PeriodicOptimizer):
     def _saved_optimizer(self) -> Any:
         return self._synchronous
 
-    @property
     def _is_synchronous(self) -> bool:
-        """Whether updates are those before ``begin``."""
-        count, unit = self._first
-        return bool((self.epoch if unit == "epoch" else self.t) < count)
+        """Whether the next update is one of those before ``begin``.
+
+        Every rank asks before each of them, and before it takes part in others'. All
+        begin together, although they may not complete an epoch in the same update.
+        """
+        if not self._is_local:
+            count, unit = self._first
+            done = numpy.array([self.epoch if unit == "epoch" else self.t])
+            most = self.communicator.all_reduce(done, "max")
+            self._is_local = int(most[0]) >= count
+        return not self._is_local
+
+    def setup(self: _Self, link: Link) -> _Self:
+        """Sets the actual optimizer up with ``link``, in which the ranks begin anew."""
+        self._is_local = self._first[0] == 0
+        return super().setup(link)
 
     def update(
         self,
@@ -75,8 +91,7 @@ class LocalSGDOptimizer(PeriodicOptimizer):
         **kwds: object,
     ) -> None:
         """Makes one update, of all ranks before ``begin`` and of this one after."""
-        if self._is_synchronous:
-            self._has_updated = True
+        if self._is_synchronous():
             self._synchronous.samples = self.samples
             self._synchronous.update(lossfun, *args, samples=samples, **kwds)
         else:
@@ -149,10 +164,10 @@ class LocalSGDOptimizer(PeriodicOptimizer):
 
     def join(self) -> None:
         """Averages with the other ranks until all of them call this."""
-        if self._packed is None and self._is_synchronous:
-            self._synchronous.join()
-        else:
-            super().join()
+        while self._is_synchronous():
+            if self._synchronous.contribute_zeros():
+                return
+        super().join()
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the optimizers, the anchor and the count of local updates."""

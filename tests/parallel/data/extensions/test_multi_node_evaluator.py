@@ -54,16 +54,61 @@ def test_every_example_counts_once(ranks, n, batch, equal, shuffle):
         assert result == pytest.approx(expected(n), abs=1e-6)
 
 
-def test_wrapped_shards_count_once_too(ranks):
+def transformed(scatter):
     data = renga.datasets.TupleDataset(X, T)
+    return renga.datasets.TransformDataset(scatter(data), lambda example: example)
 
+
+def columns(scatter):
+    return renga.datasets.TupleDataset(scatter(X), scatter(T))
+
+
+def named_columns(scatter):
+    data = renga.datasets.DictDataset(x=scatter(X), t=scatter(T))
+    return renga.datasets.TransformDataset(data, lambda row: (row["x"], row["t"]))
+
+
+def columns_of_one_shard(scatter):
+    shard = scatter(renga.datasets.TupleDataset(X, T))
+    parts = [lambda example, i=i: example[i] for i in range(2)]
+    return renga.datasets.TupleDataset(
+        *(renga.datasets.TransformDataset(shard, part) for part in parts)
+    )
+
+
+WRAPPED = [transformed, columns, named_columns, columns_of_one_shard]
+
+
+@pytest.mark.parametrize("make", WRAPPED)
+def test_wrapped_shards_count_once_too(ranks, make):
     def act(comm):
-        shard = scatter_dataset(data if comm.rank == 0 else None, comm)
-        wrapped = renga.datasets.TransformDataset(shard, lambda example: example)
-        return create_multi_node_evaluator(make_evaluator(wrapped, 4), comm)()
+        data = make(lambda data: scatter_dataset(data, comm))
+        length = len(data)
+        found = create_multi_node_evaluator(make_evaluator(data, 4), comm)()
+        assert len(data) == length
+        return found
 
     for result in ranks(act):
         assert result == pytest.approx(expected(), abs=1e-6)
+
+
+@pytest.mark.parametrize("equal", [True, False])
+@pytest.mark.parametrize("name", ["SubDataset", "ConcatenatedDataset"])
+def test_other_wrappers_of_shards_with_repeats_are_refused(several_ranks, name, equal):
+    def act(comm):
+        shard = scatter_dataset(list(zip(X, T)), comm, force_equal_length=equal)
+        data = {
+            "SubDataset": renga.datasets.SubDataset(shard, 0, len(shard)),
+            "ConcatenatedDataset": renga.datasets.ConcatenatedDataset(shard, shard),
+        }[name]
+        return create_multi_node_evaluator(make_evaluator(data, 4), comm)()
+
+    if equal:
+        with pytest.raises(ValueError, match=f"got a {name} of a shard"):
+            several_ranks(act)
+    else:
+        for result in several_ranks(act):
+            assert result == pytest.approx(expected(), abs=1e-6)
 
 
 def test_the_result_is_the_same_bits_on_every_rank(ranks):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy
@@ -83,11 +83,35 @@ def _means(sums_of_ranks: list[Sums]) -> dict[str, float]:
     return {key: total / weight for key, (total, weight) in sums.items()}
 
 
-def _without_repeats(dataset: Any) -> contextlib.AbstractContextManager[Any]:
-    """Hides the examples that another rank counts, of a possibly wrapped shard."""
-    while dataset is not None:
-        if hasattr(dataset, "without_repeats"):
-            hidden: contextlib.AbstractContextManager[Any] = dataset.without_repeats()
-            return hidden
-        dataset = getattr(dataset, "_dataset", None)
-    return contextlib.nullcontext()
+@contextlib.contextmanager
+def _without_repeats(dataset: Any) -> Iterator[None]:
+    """Hides the examples that another rank counts, of shards within a data set.
+
+    Raises:
+        ValueError: they cannot be hidden, as in a subset of a shard.
+    """
+    shards = list({id(shard): shard for shard in _shards_in(dataset)}.values())
+    length = len(dataset)
+    repeats = sorted({shard.repeats for shard in shards})
+    with contextlib.ExitStack() as hidden:
+        for shard in shards:
+            hidden.enter_context(shard.without_repeats())
+        if shards and [length - len(dataset)] != repeats:
+            raise ValueError(
+                "create_multi_node_evaluator: expected a shard of scatter_dataset, or "
+                "columns or a transformation of shards, so that an example that two "
+                f"ranks have can be counted once, got a {type(dataset).__name__} of a "
+                "shard: give scatter_dataset all of it, or force_equal_length=False"
+            )
+        yield
+
+
+def _shards_in(dataset: Any) -> Iterator[Any]:
+    """The shards of data sets that a data set is made of."""
+    if hasattr(dataset, "without_repeats"):
+        yield dataset
+        return
+    parts = getattr(dataset, "_datasets", [getattr(dataset, "_dataset", None)])
+    for part in parts.values() if isinstance(parts, Mapping) else parts:
+        if part is not None:
+            yield from _shards_in(part)

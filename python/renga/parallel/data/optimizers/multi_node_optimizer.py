@@ -191,11 +191,20 @@ class MultiNodeOptimizer(WrappedOptimizer):
         of :meth:`accumulate` that wait for further batches are sent first. Afterwards
         each rank has all states, also where they were sharded.
         """
+        while not self.contribute_zeros():
+            pass
+
+    def contribute_zeros(self) -> bool:
+        """Takes part in one update of :meth:`join`; whether all ranks have joined."""
         if self._steps.accumulation.batches:
             self._steps.by_loss(lambda: None, lambda: 0, is_last=True)
-        while not self._steps.by_zeros():
-            pass
-        self._steps.reducers.restore_states()
+            return False
+        updates = self._steps.updates
+        while self._steps.updates == updates:
+            if self._steps.by_zeros():
+                self._steps.reducers.restore_states()
+                return True
+        return False
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the actual optimizer and the state of a bucket hook.

@@ -60,7 +60,7 @@ class Steps:
         self._pass = RepeatablePass()
         self._mean_samples: Any = None  # of the last step; None before the first one
         self._has_warned = False
-        self._updates = 0
+        self.updates = 0  # that have been made
 
     def add_hook(self, hook: BucketHook) -> None:
         """Has ``hook`` average buckets of gradients, as :meth:`Reducers.add_hook`."""
@@ -221,8 +221,8 @@ class Steps:
             sharded.move_to_shared_memory()
         self.reducers.use_buffers(reducer)
         self._note_samples(result)
-        self._updates += 1
-        if result.debugs and self._updates % _UPDATES_PER_CHECK == 0:
+        self.updates += 1
+        if result.debugs and self.updates % _UPDATES_PER_CHECK == 0:
             self.replicas.require_equal_settings(result.joined)
             has_states = self.reducers.sharding is None
             self.replicas.require_equal_arrays(has_states)
