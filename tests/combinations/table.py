@@ -121,6 +121,16 @@ REFUSED = [
         "Model.squares: expected it to be read within the model",
     ),
     Exceptional(
+        ("number of rows or tokens read in some steps",),
+        ("spatial*", "sequence*", "grid, data and spatial"),
+        "it reads shapes or elements of activations",
+    ),
+    Exceptional(
+        ("number of samples read in some steps",),
+        ("plan by samples*",),
+        "it reads shapes or elements of activations",
+    ),
+    Exceptional(
         ("targets in a closure",),
         PIPELINES,
         "Pipeline: expected a function that takes a part of a batch",

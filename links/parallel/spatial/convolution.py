@@ -21,6 +21,7 @@ from renga.links.parallel.spatial.halo_exchange_plan import (
     plan_transposed_window,
     plan_window,
     require,
+    require_same_geometry,
 )
 from renga.links.parallel.spatial.window import SpatialWindow
 from renga.parallel.placement.memory_format import channels_last
@@ -118,6 +119,8 @@ def spatial_deconvolution(
     inputs = grid.whole_extents(name, x)
     outputs = window.in_extents(inputs) if outsize is None else tuple(outsize)
     _check(name, grid, x, inputs, W.shape[0], outputs)
+    if outsize is not None:
+        require_same_geometry(grid, name, outputs)
     fits = all(
         least <= n <= most
         for least, n, most in zip(

@@ -90,6 +90,31 @@ def plan_transposed_window(
     )
 
 
+@once_per_grid
+def require_same_geometry(grid: SpatialGrid, name: str, *geometry: object) -> bool:
+    """Checks that all ranks call a function with the same extents.
+
+    Every rank calls it. A program may have taken them from the shape of its shard.
+
+    Raises:
+        InvalidType: they differ.
+    """
+    if grid.size == 1:
+        return True
+    found = grid.comm.allgather_obj(geometry)
+    for rank, other in enumerate(found):
+        if other != found[0]:
+            raise InvalidType(
+                f"{name}: expected the extents of whole images, the same on all ranks, "
+                f"got {_text(found[0])} on rank 0 and {_text(other)} on rank {rank}"
+            )
+    return True
+
+
+def _text(geometry: Sequence[object]) -> str:
+    return ", ".join(map(str, geometry))
+
+
 def _crop(y: Any, computed: Box, own: Box) -> Variable:
     """The overlap of two boxes, from an array of the first."""
     ranges = [(0, n, 1) for n in y.shape[:2]]

@@ -16,6 +16,7 @@ from renga.links.parallel.spatial.halo_exchange_plan import (
     plan_transposed_window,
     plan_window,
     require,
+    require_same_geometry,
 )
 from renga.links.parallel.spatial.window import SpatialWindow
 from renga.parallel.placement.tracker import placed
@@ -156,6 +157,7 @@ def _plan(
     inputs = grid.whole_extents(name, x)
     window = SpatialWindow.of(ksize, stride, pad, axes=len(inputs))
     outputs = window.out_extents(inputs, cover_all)
+    require_same_geometry(grid, name, *window, outputs)
     expected = f"images no smaller than the window {window.ksize}"
     require(min(outputs) > 0, name, expected, grid, x, inputs)
     return plan_window(grid, window, inputs, outputs), window
@@ -177,5 +179,6 @@ def _transposed_plan(
     outputs = tuple(outsize or window.in_extents(inputs, cover_all))
     pooled = window.out_extents(outputs, cover_all)
     expected = f"the pixels {pooled} that {outputs} are pooled to"
+    require_same_geometry(grid, name, *window, outputs)
     require(pooled == inputs, name, expected, grid, x, inputs)
     return plan_transposed_window(grid, window, inputs, outputs), window

@@ -12,7 +12,11 @@ from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions.array.sampling import positions
 from renga.links.parallel.spatial.grid import Box, SpatialGrid
-from renga.links.parallel.spatial.halo_exchange_plan import HaloExchangePlan, require
+from renga.links.parallel.spatial.halo_exchange_plan import (
+    HaloExchangePlan,
+    require,
+    require_same_geometry,
+)
 from renga.parallel.placement.tracker import placed
 
 
@@ -43,6 +47,7 @@ def spatial_resize_images(
     name = "spatial_resize_images"
     inputs, outputs = grid.whole_extents(name, x), tuple(output_shape)
     require(len(inputs) == 2, name, "images with 4 axes", grid, x, inputs)
+    require_same_geometry(grid, name, outputs)
     # There is one position more: a rank with an empty shard computes one pixel and
     # drops it.
     found = [

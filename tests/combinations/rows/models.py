@@ -470,6 +470,43 @@ class ShapeLater(Row):
         run.program.divides = step >= 2
 
 
+class ExtentLater(Row):
+    """Later steps divide by a number of rows or tokens, which they read of a shape."""
+
+    name = "number of rows or tokens read in some steps"
+    kinds = ("images", "sequences")
+
+    class Mixin:
+        divides = False
+
+        def middle(self, h):
+            h = F.tanh(self.call(self.a, h))
+            if self.divides:
+                h = h / h.shape[1 if h.ndim == 3 else 2]
+            return F.tanh(self.call(self.b, h))
+
+    def before(self, run, step):
+        run.program.divides = step >= 2
+
+
+class SamplesLater(Row):
+    """Later steps divide by the number of samples, which they read of a shape."""
+
+    name = "number of samples read in some steps"
+
+    class Mixin:
+        divides = False
+
+        def middle(self, h):
+            h = F.tanh(self.call(self.a, h))
+            if self.divides:
+                h = 6 * h / len(h)
+            return F.tanh(self.call(self.b, h))
+
+    def before(self, run, step):
+        run.program.divides = step >= 2
+
+
 class UsedBySomeRanks(SometimesUsed):
     """Every second rank does not use a link, in turns."""
 

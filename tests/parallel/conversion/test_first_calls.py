@@ -219,15 +219,22 @@ READS = {
 
 @pytest.mark.parametrize("strategy", MODELS)
 @pytest.mark.parametrize("has_example", [False, True])
+@pytest.mark.parametrize("is_later", [False, True])
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_first_calls_without_an_example_are_compared(strategy, has_example, read):
-    """Before a parameter changes."""
+def test_first_calls_that_read_are_compared(strategy, has_example, is_later, read):
+    """Before a parameter changes, also where only a later call reads."""
     make, shape = MODELS[strategy]
     x = np.random.RandomState(0).normal(0, 1, shape).astype("f")
 
     def rank(comm):
-        model = parallelize(make(read), comm, strategy, *[x] * has_example)
+        calls = []
+        model = make(lambda h: read(h) if calls or not is_later else h)
+        model = parallelize(model, comm, strategy, *[x] * has_example)
         optimizer = renga.optimizers.SGD(0.1).setup(model)
+        if is_later:
+            optimizer.update(lambda: F.sum(model(x)))
+            optimizer.update(lambda: F.sum(model(x)))
+            calls.append(True)
         before = [p.array.copy() for p in model.first.params()]
         with pytest.raises(ValueError, match="it reads shapes or elements"):
             optimizer.update(lambda: F.sum(model(x)))
@@ -290,3 +297,27 @@ def test_calls_are_compared_once():
 
     local.run(rank, ranks=2)
     assert len(calls) == 2 * (3 + 2)  # the serial and the parallel model once more
+
+
+@pytest.mark.parametrize("strategy", MODELS)
+def test_one_rank_alone_may_read_for_a_log(strategy):
+    make, shape = MODELS[strategy]
+    x = np.random.RandomState(0).normal(0, 1, shape).astype("f")
+
+    def rank(comm):
+        shapes = []
+
+        def noted(h):
+            if len(shapes) > 2 and comm.rank == 1:
+                shapes.append(h.shape)
+            return h
+
+        model = parallelize(make(noted), comm, strategy, x)
+        found = []
+        for _ in range(6):
+            shapes.append(None)
+            found.append(model(x).array)
+        assert any(shapes) == (comm.rank == 1)
+        np.testing.assert_array_equal(found, found[:1] * 6)
+
+    local.run(rank, ranks=2)

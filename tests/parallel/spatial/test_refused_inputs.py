@@ -71,3 +71,37 @@ def test_extents_taken_from_the_shape_of_a_shard(name, rows):
         return renga.Sequential(L.Convolution2D(3, 2, 3, pad=1), FROM_SHAPES[name])
 
     refused(make, X[:, :, :rows], ValueError, "extents of whole images")
+
+
+class OfInputs(renga.Chain):
+    """Gives a function images of half the extents, and the shape of its input."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+        with self.init_scope():
+            self.first = L.Convolution2D(3, 2, 3, 2, 1)
+
+    def forward(self, x):
+        return self.function(self.first(x), x.shape[2:])
+
+
+OF_INPUTS = {
+    "resize_images": F.resize_images,
+    "average_pooling": lambda h, size: F.average_pooling_2d(h, (size[0], 1)),
+    "unpooling": lambda h, size: F.unpooling_2d(h, 2, 2, 0, size, cover_all=False),
+}
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("name", OF_INPUTS)
+def test_extents_of_ranks_that_differ(name, ranks):
+    """They would wait for messages that no rank sends."""
+
+    def on_rank(comm):
+        model = parallelize(OfInputs(OF_INPUTS[name]), comm, "spatial")
+        expected = f"{name}.*: expected the extents of whole images, the same on all"
+        with pytest.raises(InvalidType, match=expected):
+            model(X[:, :, :7, :5].astype("f"))
+
+    local.run(on_rank, ranks=ranks)

@@ -21,9 +21,9 @@ from renga.core.types import Array
 from renga.core.variable import Variable
 from renga.links.normalization.batch_normalization import BatchNormalization
 from renga.links.parallel.channel.convolution import ParallelConvolution
-from renga.parallel.channel.activation_shard import ActivationShard
 from renga.parallel.conversion.tracing import kept_axes
 from renga.parallel.placement import BATCH, REPLICATE, Shard
+from renga.parallel.placement.activation_shard import ReadingSite, become_shards
 from renga.parallel.placement.whole_reads import WholeReads
 from renga.parallel.redistribute import all_gather_size, redistribute
 from renga.utils.type_check import InvalidType
@@ -63,10 +63,9 @@ class ShardChecks(WholeReads):
     def note(self, y: Variable, axis: int) -> None:
         """Takes note of a shard."""
         self._shards[id(y)] = y, axis
-        if type(y) is Variable:
-            y.__class__ = ActivationShard
+        become_shards(y)
 
-    def whole_of(self, x: Variable) -> WholeActivation | None:
+    def whole_of(self, x: Variable, _: ReadingSite) -> WholeActivation | None:
         """What reads the whole of a shard; None of others, and within functions."""
         if self._is_paused or id(x) not in self._shards:
             return None

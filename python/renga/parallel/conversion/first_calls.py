@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy
 
 from renga.backends import cuda
+from renga.communicators import Communicator
 from renga.core.around_call import inner_handler, variables_in
 from renga.core.backend import get_array_types
 from renga.core.configuration import config, no_backprop_mode, using_config
 from renga.core.dtypes import mixed_bfloat16
 from renga.core.link import Link
-from renga.core.link.own_values import own_persistent
+from renga.core.link.own_values import own_params, own_persistent
 from renga.core.link.traces import traces_of
+from renga.core.parameter import Parameter
 from renga.core.reporter import Reporter
 from renga.core.variable import Variable, as_array
 from renga.links.parallel.forms import is_form
 from renga.parallel.conversion.arguments import arrays_in
 from renga.parallel.conversion.kept_shards import KeptShards, kept_by
 from renga.parallel.conversion.replacement import copy_with_replacements
+from renga.parallel.placement.activation_shard import ReadingSite
 from renga.serializers import DictionarySerializer, NpzDeserializer
 from renga.utils.containers import leaves
 
@@ -37,47 +41,80 @@ class FirstCalls:
     """Compares the first call of each link from outside of a model with a serial one.
 
     A model may read from an activation what its graph does not tell, such as its shape
-    or elements, and would read it from a shard.
+    or elements, and would read it from a shard. A later call in which it does so in a
+    place where no call has done it before is compared, too.
+
+    Args:
+        readers: the ranks that read of shards; None if the model reads of the whole.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, readers: Communicator | None = None) -> None:
+        self._readers = readers
         self.kept = KeptShards()
         self._serial: Mapping[int, Link] = {}  # by the ids of links that replace them
-        self._expected: set[int] = set()  # ids of links that have not been called
+        self._links: set[int] = set()  # ids of all links of the model
+        self._expected: set[int] = set()  # of those that have not been called
+        self._sites: set[ReadingSite] = set()
+        self._reads_anew = False  # whether the present call has added one of these
 
     def expect(self, model: Link, serial: Mapping[int, Link]) -> None:
         """Has the calls of a model compared.
 
         Args:
             model: takes and returns replicated arrays.
-            serial: by the ``id`` of links of the model, those that they replace.
+            serial: by the ``id`` of links of the model, those that they replace, whose
+                parameters are not needed elsewhere.
         """
         self._serial = serial
-        self._root, self._expected = id(model), {id(link) for link in model.links()}
+        self._root, self._links = id(model), {id(link) for link in model.links()}
+        self._expected = set(self._links)
 
-    def begin(self, link: Link) -> Callable[[object, object], None] | None:
-        """Before a call of a link from outside: what compares it; None for later calls.
+    def note_read(self, site: ReadingSite) -> None:
+        """Takes note that the program reads a shape or elements of a shard.
+
+        A rank may do so that the others do not, as for a log.
+        """
+        self._reads_anew |= site not in self._sites
+        self._sites.add(site)
+
+    def begin(self, link: Link) -> Callable[[object, object], None]:
+        """Before a call of a link from outside: what compares it, if it has to be.
 
         It is called with the arguments, after the call, in which parameters may have
         got their shapes. A stage of a pipeline has not all of the numbers to compare.
         """
+        self._reads_anew = False
         is_divided = getattr(inner_handler(), "is_divided", False)
-        if id(link) not in self._expected or is_divided:
-            return None
-        self._expected.discard(id(link))
-        set_back = traces_of(link)
+        is_known = id(link) in self._links and not is_divided
+        is_first = is_known and id(link) in self._expected
+        set_back = None
+        if is_first:
+            self._expected.discard(id(link))
+            set_back = traces_of(link)
 
         def compare(args: Any, kwargs: Any) -> None:
+            if not is_first and not (is_known and self._some_rank_reads_anew()):
+                return
             go_on = traces_of(link)
-            set_back()
+            if set_back is not None:
+                set_back()
             try:
                 self._compare(link, args, kwargs)
             finally:
                 go_on()
                 if id(link) == self._root:
-                    self._expected, self._serial = set(), {}
+                    self._expected.clear()
+                if not self._expected:
+                    _leave_out_arrays(self._serial.values())
 
         return compare
+
+    def _some_rank_reads_anew(self) -> bool:
+        """Whether the present call reads in a new place; every rank calls it."""
+        if self._readers is None:
+            return False
+        own = numpy.array([self._reads_anew], numpy.int64)
+        return bool(self._readers.all_reduce(own, "max")[0])
 
     def _compare(self, link: Any, args: Any, kwargs: Any) -> None:
         """Checks the outputs of both links; every rank calls it.
@@ -130,6 +167,13 @@ class FirstCalls:
                 params[name].array = values.target[name.lstrip("/")]
         NpzDeserializer(values.target).load(copied)
         return copied.to_device(link.device)
+
+
+def _leave_out_arrays(links: Iterable[Link]) -> None:
+    """Frees parameters that are loaded before links are called."""
+    for each in itertools.chain(*(link.links() for link in links)):
+        for name in own_params(each):
+            vars(each)[name] = Parameter()
 
 
 def _serial_class(link: Link) -> type[Link]:

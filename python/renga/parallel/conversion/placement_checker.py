@@ -15,6 +15,7 @@ from renga.core.variable import Variable
 from renga.functions import get_item
 from renga.parallel.conversion.arguments import arrays_in
 from renga.parallel.placement import REPLICATE, REPLICATE_SUMMED, Placement
+from renga.parallel.placement.activation_shard import ReadingSite
 from renga.parallel.placement.tracker import PlacementTracker
 from renga.parallel.redistribute import with_summed_gradient
 
@@ -95,6 +96,7 @@ class PlacementChecker(SummedReads, abc.ABC):
         if isinstance(call, _core.Call):
             xs, ys = arrays_in(call.arguments), call.results
             self._check(call, xs, ys)
+            self.tracker.note_shards(ys)
             operation = operation_of(call)
             if operation is not None and (
                 operation.locality == _core.Locality.pointwise
@@ -104,6 +106,11 @@ class PlacementChecker(SummedReads, abc.ABC):
                     self.tracker.record_uniform(y, xs)
         elif call.node is not None:
             self._check(call.node, call.operands, call.results)
+            self.tracker.note_shards(call.results)
+
+    def whole_of(self, x: Variable, site: ReadingSite) -> None:
+        """Takes note that the program reads numbers of a shard, which it gets."""
+        self.tracker.note_read(site)
 
     @abc.abstractmethod
     def _check(self, function: Any, xs: Sequence[Any], ys: Sequence[Any]) -> None:

@@ -91,10 +91,13 @@ class ParallelRun:
     strategy: str
     #: The number from which this rank's streams of random numbers count.
     first_stream = 0
+    #: Whether numbers that a model reads of activations are those of shards.
+    reads_shards = False
 
     def __init__(self, comm: Communicator, is_replicated: bool = True) -> None:
         self.comm, self.is_replicated = comm, is_replicated
-        self.loads, self.first_calls = Loads(), FirstCalls()
+        is_noted = self.reads_shards and is_replicated
+        self.loads, self.first_calls = Loads(), FirstCalls(comm if is_noted else None)
 
     def __call__(
         self,

@@ -64,16 +64,18 @@ class TrackedLink(LoadedLink):
             yield
 
     def _track(self, run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        if current_tracker() is not None:
-            return run(*args, **kwargs)
+        tracker = current_tracker()
+        if tracker is not None:
+            result = run(*args, **kwargs)
+            tracker.note_shards(result)
+            return result
         self._require_own_links()
         first_calls = self.parallel_run.first_calls
         first_calls.kept.show(self)
         try:
             compare = first_calls.begin(self)
             result = self.parallel_run(self, run, args, kwargs)
-            if compare is not None:
-                compare(args, kwargs)
+            compare(args, kwargs)
         except InvalidType as error:
             if str(error).startswith(f"{type(self).__name__}: "):
                 raise

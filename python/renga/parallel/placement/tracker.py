@@ -8,9 +8,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from renga.core.around_call import variables_in
 from renga.core.parameter import Parameter
 from renga.core.types import ArrayLike
 from renga.parallel.placement import REPLICATE, Placement, Shard
+from renga.parallel.placement.activation_shard import ReadingSite, become_shards
 from renga.utils.type_check import InvalidType
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -22,12 +24,15 @@ SPATIAL = Shard(2)
 class PlacementTracker:
     """The placements of one run of a model.
 
-    Unless recorded otherwise, arrays of three axes or more are images or sequences,
-    placed as ``sharded``; others and parameters are replicated.
+    Unless recorded otherwise, arrays of ``least_axes`` or more, such as images and
+    sequences, are placed as ``sharded``; others and parameters are replicated.
 
     Args:
         take_shard: returns this rank's shard of a replicated array.
         called: the link that the program has called, where that is told.
+        note_read: told where the program reads a shape or elements of a shard; None
+            where nobody has to know.
+        least_axes: of arrays that are sharded unless recorded otherwise.
     """
 
     def __init__(
@@ -35,10 +40,15 @@ class PlacementTracker:
         take_shard: Callable[[ArrayLike], object],
         sharded: Placement = SPATIAL,
         called: object = None,
+        note_read: Callable[[ReadingSite], object] | None = None,
+        least_axes: int = 3,
     ) -> None:
         self.take_shard = take_shard
         self.sharded = sharded
         self.called = called
+        self._note_read = note_read
+        self._least_axes = least_axes
+        self._latest: list[Any] = []
         # The variables are kept with the placements, so that their ids are not reused.
         self._recorded: dict[int, tuple[Any, Placement]] = {}
         self._uniform: dict[int, Any] = {}
@@ -69,18 +79,35 @@ class PlacementTracker:
         """Takes note of how ``x`` is placed."""
         self._recorded[id(x)] = (x, placement)
 
-    def placement_of(self, x: ArrayLike, least_axes: int = 3) -> Placement:
+    def placement_of(self, x: ArrayLike, least_axes: int | None = None) -> Placement:
         """How ``x`` is placed.
 
         Args:
-            least_axes: of arrays that are sharded unless recorded otherwise.
+            least_axes: of arrays that are sharded unless recorded otherwise, if that
+                is not what is so for all.
         """
         recorded = self._recorded.get(id(x))
         if recorded is not None:
             return recorded[1]
         if isinstance(x, Parameter):
             return REPLICATE
-        return self.sharded if getattr(x, "ndim", 0) >= least_axes else REPLICATE
+        least = self._least_axes if least_axes is None else least_axes
+        return self.sharded if getattr(x, "ndim", 0) >= least else REPLICATE
+
+    def note_shards(self, result: object) -> None:
+        """Has the shards in a result tell where the program reads them."""
+        if self._note_read is None:
+            return
+        # Without a reference, the caller would get another object of the core's.
+        self._latest = variables_in(result)
+        for y in self._latest:
+            if isinstance(self.placement_of(y), Shard):
+                become_shards(y)
+
+    def note_read(self, site: ReadingSite) -> None:
+        """Takes note of where the program reads, rather than a function."""
+        if self._note_read is not None and not self.is_paused:
+            self._note_read(site)
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
@@ -155,6 +182,7 @@ def placed(
                 y = function(*args, **kwargs)
             if output != SPATIAL:
                 tracker.record(y, output)
+            tracker.note_shards(y)
             return y
 
         return call  # type: ignore[return-value]

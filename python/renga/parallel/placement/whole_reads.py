@@ -10,7 +10,6 @@ thread gathers the blocks, so that the sum is that of the whole.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import sys
 from collections.abc import Callable, Mapping
@@ -104,13 +103,6 @@ def gather_shards_for_functions() -> None:
 def _reads_of(handler: Any) -> Any:
     """The handler that a handler calls in turn, if it does, or itself."""
     return getattr(handler, "inner", handler)
-
-
-def reading(
-    replaced: Mapping[int, Variable],
-) -> contextlib.AbstractContextManager[None]:
-    """A context in which functions read other variables in the place of parameters."""
-    return surrounding(WholeReads(replaced))
 
 
 def is_function_asking() -> bool:

@@ -45,6 +45,8 @@ class SampleRun(ParallelRun):
             the other, rather than all rows of one sample after the other.
     """
 
+    reads_shards = True
+
     def __init__(
         self,
         comm: Communicator,
@@ -98,8 +100,10 @@ class SampleRun(ParallelRun):
                 lambda y: self._gathered(name, y, sizes, next(stacked, False)), result
             )
 
-        tracker = PlacementTracker(lambda x: x, called=model)
-        with tracking(tracker), summing_gradients(data, model):
+        note_read = self.first_calls.note_read
+        tracker = PlacementTracker(lambda x: x, BATCH, model, note_read, least_axes=1)
+        tracker.note_shards((args, kwargs))
+        with tracking(tracker), summing_gradients(data, model, tracker):
             yield args, kwargs, gather
 
     def _gathered(

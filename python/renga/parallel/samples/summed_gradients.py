@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy
 
 from renga import _core
 from renga.communicators import Communicator
+from renga.core.around_call import HandledCall, surrounding
 from renga.core.function_node import FunctionNode
 from renga.core.link import Link
 from renga.core.link.distinct_params import distinct_params
 from renga.core.types import Array, Grads, Indexes, Variables
 from renga.core.variable import Variable
 from renga.parallel.placement import PARTIAL, REPLICATE
-from renga.parallel.placement.whole_reads import reading, reads_own_shards
+from renga.parallel.placement.activation_shard import ReadingSite
+from renga.parallel.placement.tracker import PlacementTracker
+from renga.parallel.placement.whole_reads import WholeReads, reads_own_shards
 from renga.parallel.redistribute import Redistribution
 
 # Gradients with fewer bytes are sent together; larger ones alone, without a copy.
@@ -77,18 +80,41 @@ def _summed(comm: Communicator, params: Sequence[Any]) -> dict[int, Variable]:
 
 
 @contextlib.contextmanager
-def summing_gradients(comm: Communicator, model: Link) -> Iterator[None]:
+def summing_gradients(
+    comm: Communicator, model: Link, tracker: PlacementTracker
+) -> Iterator[None]:
     """A context in which functions read parameters with gradients summed over ranks.
 
     However a model refers to a parameter: by a link, or in a list of its own.
+
+    Args:
+        tracker: told of the results of functions, which are this rank's samples.
     """
     trained = [
         each.param
         for each in distinct_params(model, include_uninit=False)
         if each.param.requires_grad
     ]
-    if not trained or not _core.backprop_enabled():
+    replaced = {}
+    if trained and _core.backprop_enabled():
+        replaced = _summed(comm, trained)
+    with surrounding(SampleReads(replaced, tracker)):
         yield
-        return
-    with reading(_summed(comm, trained)):
-        yield
+
+
+class SampleReads(WholeReads):
+    """Tells a tracker of this rank's samples, and where the program reads of them."""
+
+    def __init__(
+        self, replaced: Mapping[int, Variable], tracker: PlacementTracker
+    ) -> None:
+        super().__init__(replaced)
+        self._tracker = tracker
+
+    def __call__(self, call: HandledCall) -> None:
+        super().__call__(call)
+        self._tracker.note_shards(call.results)
+
+    def whole_of(self, x: Variable, site: ReadingSite) -> None:
+        """Takes note of where the program reads, which gets numbers of a shard."""
+        self._tracker.note_read(site)

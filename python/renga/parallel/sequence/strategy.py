@@ -82,6 +82,7 @@ class SequenceRun(ParallelRun):
     """
 
     strategy = "sequence"
+    reads_shards = True
 
     def _compared(self, args: Any, kwargs: Any) -> Any:
         return (args, kwargs) if self.is_replicated else ()
@@ -92,7 +93,8 @@ class SequenceRun(ParallelRun):
     ) -> Sharded:
         comm, name = self.comm, type(model).__name__
         scatter = functools.partial(scatter_sequence, comm)
-        tracker = PlacementTracker(scatter, TOKENS)
+        note_read = self.first_calls.note_read if self.is_replicated else None
+        tracker = PlacementTracker(scatter, TOKENS, note_read=note_read)
 
         def shard(x: Array) -> Any:
             is_sequence = x.ndim > 1
@@ -105,6 +107,8 @@ class SequenceRun(ParallelRun):
             return x
 
         args, kwargs = map_arrays(shard, args), map_arrays(replicate, kwargs)
+        if self.is_replicated:
+            tracker.note_shards(args)
         own = {
             "position_embedding": functools.partial(_position_embedding, comm, tracker)
         }

@@ -113,6 +113,7 @@ class SpatialRun(ParallelRun):
     """Runs models: functions are replaced by spatial ones or checked."""
 
     strategy = "spatial"
+    reads_shards = True
 
     def __init__(self, grid: SpatialGrid, is_replicated: bool) -> None:
         super().__init__(grid.comm, is_replicated)
@@ -123,12 +124,16 @@ class SpatialRun(ParallelRun):
         self, model: Link, args: Sequence[object], kwargs: Mapping[str, object]
     ) -> Sharded:
         grid, name = self.grid, type(model).__name__
-        tracker = PlacementTracker(functools.partial(scatter_image, grid))
+        tracker = PlacementTracker(
+            functools.partial(scatter_image, grid),
+            note_read=self.first_calls.note_read if self.is_replicated else None,
+        )
         whole = functools.partial(gather_image, grid)
         expected = "whole or sharded images"
         gather = functools.partial(self.whole_result, name, tracker, expected, whole)
         if self.is_replicated:
             args, kwargs = scatter_arguments(grid, tracker, (args, kwargs))
+            tracker.note_shards((args, kwargs))
         checker = SpatialChecker(grid.comm, tracker, substitutes(grid, tracker))
         with tracking(tracker), surrounding(checker):
             yield args, kwargs, functools.partial(map_arrays, gather)

@@ -62,7 +62,9 @@ def _for_shards(tracker: PlacementTracker, substitute: Substitute) -> Substitute
     def call(function: Any, x: Variable, *args: Any, **kwargs: object) -> Any:
         if tracker.is_paused or tracker.placement_of(x) != SPATIAL:
             return function(x, *args, **kwargs)
-        return substitute(function, x, *args, **kwargs)
+        y = substitute(function, x, *args, **kwargs)
+        tracker.note_shards(y)
+        return y
 
     return call
 

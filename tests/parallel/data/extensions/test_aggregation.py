@@ -6,7 +6,7 @@ import pytest
 import renga
 import renga.links as L
 from renga import serializers
-from renga.distributed import extensions
+from renga.distributed import extensions, scatter_dataset
 from renga.iterators import SerialIterator
 
 
@@ -164,3 +164,15 @@ def test_results_of_all_batches_reach_the_root(some_ranks):
     assert others == [(None, {}, None)] * (size - 1)
     assert result == {"longest": 2} and observation == {"test/main/longest": 2}
     assert seen == expected
+
+
+def test_examples_that_overlap_are_in_one_result(some_ranks):
+    def act(comm):
+        shard = scatter_dataset(np.arange(11, dtype="f"), comm)
+        iterator = SerialIterator(shard, 2, repeat=False, shuffle=False)
+        evaluator = Longest(comm, iterator, L.Linear(1, 1))
+        evaluator(None)
+        return sum(evaluator.results, []) if comm.rank == 0 else list(range(11))
+
+    for found in some_ranks(act):
+        assert sorted(found) == list(range(11))

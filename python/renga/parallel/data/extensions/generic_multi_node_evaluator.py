@@ -12,6 +12,7 @@ from renga.core import configuration, reporter as reporter_module
 from renga.core.link import Link
 from renga.dataset import convert
 from renga.dataset.iterator import Iterator as DatasetIterator
+from renga.parallel.data.datasets.repeats import without_repeats
 from renga.training import extension
 from renga.training.trainer import Trainer
 from renga.utils import argument
@@ -21,7 +22,8 @@ class GenericMultiNodeEvaluator(extension.Extension):
     """Gathers the results of all ranks' batches on the root, which aggregates them.
 
     A subclass defines ``aggregate``, which computes for example the BLEU of all
-    translations, and may define ``calc_local``, the result of a batch.
+    translations, and may define ``calc_local``, the result of a batch. An example that
+    two ranks have is in a batch of one of them.
 
     Args:
         comm: the communicator.
@@ -90,6 +92,11 @@ class GenericMultiNodeEvaluator(extension.Extension):
         return result
 
     def _local_results(self) -> Iterator[Any]:
+        dataset = getattr(self._iterators["main"], "dataset", ())
+        with without_repeats(type(self).__name__, dataset):
+            yield from self._results_of_batches()
+
+    def _results_of_batches(self) -> Iterator[Any]:
         iterator = self._iterators["main"]
         if hasattr(iterator, "reset"):
             iterator.reset()

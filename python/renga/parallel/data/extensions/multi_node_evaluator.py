@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy
 
 from renga.communicators import Communicator
 from renga.extensions.evaluator import Evaluator
+from renga.parallel.data.datasets.repeats import without_repeats
 from renga.utils.meta import is_method_of
 
 _Evaluator = TypeVar("_Evaluator")
@@ -34,7 +34,7 @@ def create_multi_node_evaluator(
 
     def evaluate_on_all() -> dict[str, Any]:
         dataset = evaluator.get_iterator("main").dataset
-        with _without_repeats(dataset):
+        with without_repeats("create_multi_node_evaluator", dataset):
             batches: Iterable[Any] = []
             if len(dataset) > 0:
                 batches = (
@@ -81,37 +81,3 @@ def _means(sums_of_ranks: list[Sums]) -> dict[str, float]:
         key: _add([own[key] for own in sums_of_ranks if key in own]) for key in keys
     }
     return {key: total / weight for key, (total, weight) in sums.items()}
-
-
-@contextlib.contextmanager
-def _without_repeats(dataset: Any) -> Iterator[None]:
-    """Hides the examples that another rank counts, of shards within a data set.
-
-    Raises:
-        ValueError: they cannot be hidden, as in a subset of a shard.
-    """
-    shards = list({id(shard): shard for shard in _shards_in(dataset)}.values())
-    length = len(dataset)
-    repeats = sorted({shard.repeats for shard in shards})
-    with contextlib.ExitStack() as hidden:
-        for shard in shards:
-            hidden.enter_context(shard.without_repeats())
-        if shards and [length - len(dataset)] != repeats:
-            raise ValueError(
-                "create_multi_node_evaluator: expected a shard of scatter_dataset, or "
-                "columns or a transformation of shards, so that an example that two "
-                f"ranks have can be counted once, got a {type(dataset).__name__} of a "
-                "shard: give scatter_dataset all of it, or force_equal_length=False"
-            )
-        yield
-
-
-def _shards_in(dataset: Any) -> Iterator[Any]:
-    """The shards of data sets that a data set is made of."""
-    if hasattr(dataset, "without_repeats"):
-        yield dataset
-        return
-    parts = getattr(dataset, "_datasets", [getattr(dataset, "_dataset", None)])
-    for part in parts.values() if isinstance(parts, Mapping) else parts:
-        if part is not None:
-            yield from _shards_in(part)

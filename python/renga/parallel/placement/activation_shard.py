@@ -1,25 +1,31 @@
-"""Activations of which a rank has a shard, and a program reads the whole.
+"""Activations of which a rank has a shard, and which tell what a program reads of them.
 
-Between two links of a model, an activation may be a shard of channels or of samples.
-Functions and links know their own shards. What the program reads of it in Python, a
-shape or elements, is that of the whole::
+Between two links of a model, an activation may be a shard. Functions and links know
+their own shards. What the program reads of it in Python, a shape or elements, is that
+of the whole where channels or samples are sharded::
 
     h = F.relu(self.conv(x))
     h = h / numpy.sqrt(h.shape[1])  # the number of all channels
+
+The handler of calls says what it is: its ``whole_of`` is told where the program reads.
 """
 
 from __future__ import annotations
 
 import math
 import sys
+from types import CodeType
 from typing import Any
 
 import numpy
 
 from renga import _core
 from renga.backends import cuda
-from renga.core.around_call import inner_handler
+from renga.core.around_call import inner_handler, variables_in
 from renga.core.variable import Variable, as_array
+
+# The code that reads, and where in it.
+ReadingSite = tuple[CodeType, int]
 
 _array: Any = vars(_core.Variable)["array"]
 _shape: Any = vars(_core.Variable)["shape"]
@@ -29,9 +35,8 @@ _array_of_shard: Any = property
 class ActivationShard(Variable):
     """A variable that is a shard while its model runs.
 
-    A model's :class:`~renga.parallel.channel.shard_checks.ShardChecks` makes it of the
-    Variable that a link or a function returns. Every rank has to read it, as ranks tell
-    each other what they have.
+    It is made of the Variable that a link or a function returns. Every rank has to read
+    it, as ranks may tell each other what they have.
     """
 
     __slots__ = ()
@@ -80,4 +85,11 @@ def _whole_read(x: Variable) -> Any:
     if module.partition(".")[0] == "renga":
         return None
     whole = getattr(inner_handler(), "whole_of", None)
-    return None if whole is None else whole(x)
+    return None if whole is None else whole(x, (frame.f_code, frame.f_lasti))
+
+
+def become_shards(value: object) -> None:
+    """Makes shards of the Variables in a link's or a function's result."""
+    for y in variables_in(value):
+        if type(y) is Variable:
+            y.__class__ = ActivationShard

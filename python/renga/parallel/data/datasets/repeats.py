@@ -1,0 +1,46 @@
+"""Examples that two ranks have, as shards of one length overlap."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from renga.core.types import Dataset
+
+
+@contextlib.contextmanager
+def without_repeats(name: str, dataset: Dataset) -> Iterator[None]:
+    """Hides the examples that another rank counts, of shards within a data set.
+
+    Args:
+        name: of the evaluator, for the error.
+
+    Raises:
+        ValueError: they cannot be hidden, as in a subset of a shard.
+    """
+    shards = list({id(shard): shard for shard in _shards_in(dataset)}.values())
+    length = len(dataset)
+    repeats = sorted({shard.repeats for shard in shards})
+    with contextlib.ExitStack() as hidden:
+        for shard in shards:
+            hidden.enter_context(shard.without_repeats())
+        if shards and [length - len(dataset)] != repeats:
+            raise ValueError(
+                f"{name}: expected a shard of scatter_dataset, or "
+                "columns or a transformation of shards, so that an example that two "
+                f"ranks have can be counted once, got a {type(dataset).__name__} of a "
+                "shard: give scatter_dataset all of it, or force_equal_length=False"
+            )
+        yield
+
+
+def _shards_in(dataset: Any) -> Iterator[Any]:
+    """The shards of data sets that a data set is made of."""
+    if hasattr(dataset, "without_repeats"):
+        yield dataset
+        return
+    parts = getattr(dataset, "_datasets", [getattr(dataset, "_dataset", None)])
+    for part in parts.values() if isinstance(parts, Mapping) else parts:
+        if part is not None:
+            yield from _shards_in(part)
