@@ -108,7 +108,10 @@ REFUSED = [
         "Model.kept: expected it to be read within the model",
     ),
     Exceptional(
-        ("number that the model keeps of an activation",),
+        (
+            "number that the model keeps of an activation",
+            "activation that goes on without a graph",
+        ),
         PIPELINES,
         "pipeline: lossfun reads elements of a variable of another stage",
     ),

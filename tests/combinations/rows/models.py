@@ -200,6 +200,18 @@ class CutOffBranch(Row):
             return one + two + other
 
 
+class Detached(Row):
+    """The elements of an activation go on in a new variable, without a graph."""
+
+    name = "activation that goes on without a graph"
+
+    class Mixin:
+        def middle(self, h):
+            h = F.tanh(self.call(self.a, h))
+            h = renga.Variable(renga.as_array(h), requires_grad=False)
+            return F.tanh(self.call(self.b, h))
+
+
 class Normalized(Row):
     """A link hook divides a weight by its largest singular value."""
 

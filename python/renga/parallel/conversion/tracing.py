@@ -136,8 +136,10 @@ def trace(
         excluded = SHARDED_LAYOUTS if output == "replicated" else ("batch",)
         groups.exclude(y, *excluded)
     inside = {i for call in found for i in call.calls}
+    # A link may get what no output depends on, as its result is read in Python.
+    given = [call.x for call in calls if call.x is not None]
     leaves: set[int] = set()
-    for function in _calls_outside(program, outputs, inside):
+    for function in _calls_outside(program, [*outputs, *given], inside):
         _constrain(function, groups)
         leaves.update(id(x.variable) for x in function.operands)
     for call in calls:
@@ -167,10 +169,10 @@ def _call_of(call: LinkCall) -> CalledLink:
 
 
 def _calls_outside(
-    program: Program, outputs: Iterable[Value], inside: Collection[int]
+    program: Program, values: Iterable[Value], inside: Collection[int]
 ) -> list[Call]:
-    """The calls that outputs depend on, without those inside of links."""
-    needed, found = set(outputs), []
+    """The calls that values depend on, without those inside of links."""
+    needed, found = set(values), []
     for i, call in reversed(list(enumerate(program.calls))):
         if not needed.isdisjoint(call.results):
             needed.update(call.operands)
