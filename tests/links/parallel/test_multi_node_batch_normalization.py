@@ -1,5 +1,7 @@
 """Batch normalization over ranks against one process with all batches together."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -279,11 +281,13 @@ class Net(renga.Chain):
         return F.softmax_cross_entropy(self.tail(self.conv(x)), t)
 
 
-def train(model, optimizer, own):
+def train(model, optimizer, own, ignored=0):
     random = np.random.RandomState(1)
     for _ in range(3):
         x = random.normal(size=(12, 2, 6, 6)).astype("f4")
         t = random.randint(0, 4, 12).astype("i4")
+        t[:ignored] = -1
+        optimizer.samples = int((own(t) >= 0).sum()) if ignored else None
         optimizer.update(model, own(x), own(t))
     values = {name: p.array for name, p in model.namedparams()}
     for name, link in model.namedlinks():
@@ -293,7 +297,12 @@ def train(model, optimizer, own):
     return values
 
 
-def test_three_steps_equal_those_of_one_process(some_ranks):
+@pytest.mark.parametrize(
+    ("shard", "ignored"), [(None, 0), (None, 7), ("states", 7), ("parameters", 7)]
+)
+def test_three_steps_equal_those_of_one_process(some_ranks, shard, ignored):
+    """Also where no label of rank 0 counts: others' losses depend on its samples."""
+
     def on_rank(comm):
         original = Net()
         model = create_mnbn_model(original, comm)
@@ -301,12 +310,14 @@ def test_three_steps_equal_those_of_one_process(some_ranks):
         for i in (0, 3):
             assert isinstance(model.tail[i], MultiNodeBatchNormalization)
         optimizer = renga.optimizers.MomentumSGD(lr=0.1).setup(model)
-        optimizer = create_multi_node_optimizer(optimizer, comm)
-        return train(model, optimizer, lambda a: own_samples(comm, EVEN, a))
+        optimizer = create_multi_node_optimizer(optimizer, comm, shard=shard)
+        own = functools.partial(own_samples, comm, EVEN)
+        values = train(model, optimizer, own, ignored)
+        return {name: np.array(value) for name, value in values.items()}
 
     model = Net()
     optimizer = renga.optimizers.MomentumSGD(lr=0.1).setup(model)
-    expected = train(model, optimizer, lambda a: a)
+    expected = train(model, optimizer, lambda a: a, ignored)
     results = some_ranks(on_rank)
     for values in results:
         assert values.keys() == expected.keys()

@@ -101,15 +101,22 @@ def _factor(samples: int | None, unit: float) -> float:
 
 
 @contextlib.contextmanager
-def gradients_kept(model: Link) -> Iterator[None]:
-    """A block after which the gradients of a model are what they were before.
+def of_other_losses(model: Link) -> Iterator[None]:
+    """A block that adds to a model's gradients what losses of other ranks give.
 
-    The backward pass of a batch without samples runs in it: other ranks may take part
-    in the pass, but the mean of no samples is not a number, nor need its gradients be.
+    The backward pass of a batch of which no sample counts runs in it, with a gradient
+    of zero. Other ranks may take part in the pass: where their losses depend on this
+    batch, as by common statistics, they give parameters gradients here. The mean of no
+    samples need not be a number, nor its gradients: then none are added.
     """
     params, kept = [*model.params(include_uninit=False)], KeptGradients()
     kept.keep(params)
     for param in params:
         param.grad_var = None
     yield
+    found = [(param, param.grad) for param in params if param.grad is not None]
     kept.give_back()
+    found = [(param, grad) for param, grad in found if (grad != 0).any()]
+    if all(param.xp.isfinite(grad).all() for param, grad in found):
+        for param, grad in found:
+            param.grad = grad if param.grad is None else param.grad + grad

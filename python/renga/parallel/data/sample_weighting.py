@@ -159,7 +159,7 @@ class GradientWeight(NamedTuple):
 
     Attributes:
         samples: how many samples the gradients come from; None if that is not known.
-        unit: the samples of a loss that was not multiplied.
+        unit: the samples of a loss that was not multiplied; 0 where there are none.
         total: the sum of the factors of the losses.
     """
 
@@ -177,8 +177,8 @@ class GradientWeight(NamedTuple):
             samples: by rank, how many samples its gradients come from, or
                 UNKNOWN_SAMPLES.
         """
+        if samples.min() >= 0:
+            return self.unit / float(samples.mean()) if samples.any() else 0.0
         if samples[rank] == 0:
             return 0.0
-        if samples.min() >= 0:
-            return self.unit / float(samples.mean())
         return 1 / float((samples != 0).mean()) / self.total

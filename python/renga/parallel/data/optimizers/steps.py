@@ -8,7 +8,7 @@ from typing import Any
 
 from renga.communicators import Communicator
 from renga.core.optimizer import Optimizer
-from renga.parallel.data.accumulation import Accumulation, gradients_kept
+from renga.parallel.data.accumulation import Accumulation, of_other_losses
 from renga.parallel.data.buckets import BucketHook
 from renga.parallel.data.delayed_reducer import DelayedReducer
 from renga.parallel.data.gradients import require_whole_gradients, spend_gradients
@@ -118,7 +118,7 @@ class Steps:
         source = GradientSource.EXTERNAL
         is_replaced = self.prepare(lambda: None, samples, source)
         if not is_replaced:
-            weight = GradientWeight(samples, float(samples or 1))
+            weight = GradientWeight(samples, 1.0 if samples is None else float(samples))
             request = self._synchronize(weight, source)
             result = request.wait()
             if result.parameters_differ:
@@ -137,7 +137,7 @@ class Steps:
             Whether this is so on all ranks, and nothing was done.
         """
         is_first = self._mean_samples is None
-        request = self._synchronize(GradientWeight(0), GradientSource.JOINED)
+        request = self._synchronize(GradientWeight(0, 0.0), GradientSource.JOINED)
         result = request.wait()
         if result.all_joined:
             return True
@@ -192,7 +192,7 @@ class Steps:
         if not self.accumulation.batches:
             self._optimizer.target.cleargrads()
         model = self._optimizer.target
-        with gradients_kept(model) if samples == 0 else contextlib.nullcontext():
+        with of_other_losses(model) if samples == 0 else contextlib.nullcontext():
             self.accumulation.add(
                 loss, samples, self._mean_samples, self._optimizer.loss_scale
             )
