@@ -1,4 +1,7 @@
-"""Small networks of four links in a row, for each kind of data."""
+"""Small networks of four links in a row, for each kind of data.
+
+Two ranks have different numbers of rows, or of tokens.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ class Vectors(Network):
 class Images(Network):
     """Convolutions, of images to images."""
 
-    inputs, outputs, width = (2, 6, 4), (3, 6, 4), 4
+    inputs, outputs, width = (2, 7, 4), (3, 7, 4), 4
     sizes = {"first": (2, 4), "a": (4, 4), "b": (4, 4), "last": (4, 3)}
 
     def link(self, name, n_in, n_out, seed):
@@ -76,7 +79,7 @@ class Images(Network):
 class Sequences(Vectors):
     """Linear links that are applied to each token, and attention behind them."""
 
-    inputs, outputs, width = (6, 4), (6, 3), 6
+    inputs, outputs, width = (7, 4), (7, 3), 6
     sizes = {"first": (4, 6), "a": (6, 6), "b": (6, 6), "last": (6, 3)}
 
     def __init__(self, seed, is_lazy=False):

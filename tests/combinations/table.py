@@ -228,6 +228,7 @@ APART = {
     ("integers", "real inputs"): "integers have no dropout",
     ("other ranks", "sizes"): "the sizes of the batches depend on the ranks",
     ("other ranks", "own samples"): "what a rank computes depends on the ranks",
+    ("other ranks", "samples read"): "what a rank computes depends on the ranks",
     ("random", "resume"): "files do not have the states of random generators",
 }
 

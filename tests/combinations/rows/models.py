@@ -505,6 +505,7 @@ class SamplesLater(Row):
     """Later steps divide by the number of samples, which they read of a shape."""
 
     name = "number of samples read in some steps"
+    traits = frozenset({"samples read"})
 
     class Mixin:
         divides = False

@@ -54,21 +54,24 @@ class SummedReads:
         """What stands for a replicated variable beside shards."""
         tracker = self.tracker
         is_summed = _core.backprop_enabled() and _is_trained(x)
-        if tracker.is_uniform(x):
+        axes = tracker.uniform_axes(x)
+        # A rank may have a shard of one row: it takes part in the same sum.
+        is_shard = any(x.shape[i] != 1 for i in tracker.sharded_axes(x.ndim))
+        if axes and (is_shard or is_summed):
             if is_summed and 0 in x.shape:
                 raise ValueError(
                     f"{label}: expected shards that are not empty beside a value with "
                     "a gradient that has been broadcast to their shape, got "
                     f"{x.shape}: use fewer ranks, or let {label} broadcast the value"
                 )
-            # One pixel or token stands for all: it has one shape on all ranks.
-            axes = tracker.sharded_axes(x.ndim)
-            first = tuple(slice(0, 1 if i in axes else None) for i in range(x.ndim))
+            # One element stands for all that are the same. It has one shape on all
+            # ranks, and its gradient is added up in one order.
+            first = tuple(slice(0, 1 if i in axes else None) for i in range(-x.ndim, 0))
             with tracker.paused():
                 y = get_item(x, first)
                 y = with_summed_gradient(self._comm, y) if is_summed else y
                 y = _core.ops.broadcast_to(y, x.shape)
-            tracker.record(y, tracker.sharded)
+            tracker.record(y, tracker.sharded if is_shard else REPLICATE_SUMMED)
             return y
         if not is_summed:
             return x

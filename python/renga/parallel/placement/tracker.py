@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeVar
 
 from renga.core.around_call import variables_in
@@ -51,7 +51,7 @@ class PlacementTracker:
         self._latest: list[Any] = []
         # The variables are kept with the placements, so that their ids are not reused.
         self._recorded: dict[int, tuple[Any, Placement]] = {}
-        self._uniform: dict[int, Any] = {}
+        self._uniform: dict[int, tuple[Any, Collection[int]]] = {}
         self.is_paused = False
 
     def sharded_axes(self, ndim: int) -> range:
@@ -64,16 +64,24 @@ class PlacementTracker:
         Args:
             xs: replicated operands of a pointwise function, or what was broadcast.
         """
-        axes = [axis - y.ndim for axis in self.sharded_axes(y.ndim)]
-        if any(y.shape[i] != 1 for i in axes) and all(
-            self.is_uniform(x) or all(x.ndim < -i or x.shape[i] == 1 for i in axes)
-            for x in xs
-        ):
-            self._uniform[id(y)] = y
+        if self.placement_of(y) != REPLICATE:
+            return
+        axes = {i for i in range(-y.ndim, 0) if all(self._is_same(x, i) for x in xs)}
+        if axes.issuperset(axis - y.ndim for axis in self.sharded_axes(y.ndim)):
+            self._uniform[id(y)] = y, axes
 
-    def is_uniform(self, x: ArrayLike) -> bool:
-        """Whether ``x`` has been broadcast along the axes that may be sharded."""
-        return id(x) in self._uniform
+    def _is_same(self, x: ArrayLike, axis: int) -> bool:
+        """Whether ``x`` is the same along an axis, counted from the last one."""
+        return x.ndim < -axis or x.shape[axis] == 1 or axis in self.uniform_axes(x)
+
+    def uniform_axes(self, x: ArrayLike) -> Collection[int]:
+        """The axes, counted from the last, along which a replicated ``x`` is the same.
+
+        They are known of what has been broadcast, and of pointwise functions of it; and
+        none if those that may be sharded are not among them.
+        """
+        _, axes = self._uniform.get(id(x), (x, ()))
+        return axes
 
     def record(self, x: ArrayLike, placement: Placement) -> None:
         """Takes note of how ``x`` is placed."""
