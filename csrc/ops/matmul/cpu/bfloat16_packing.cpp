@@ -170,18 +170,12 @@ template <class T>
   return load_line(line, false);
 }
 
-// Two rows as pairs, by column. Two others are fetched, which follow later.
+// Two rows as pairs, by column.
 template <class T>
-[[gnu::always_inline]] inline void interleave(const T* const* rows, const T* const* later,
-                                              std::int64_t width, bfloat16* to,
-                                              const PackedLayout& y) {
-  const T *const first = rows[0], *const second = rows[1];
+[[gnu::always_inline]] inline void interleave(const T* first, const T* second, std::int64_t width,
+                                              bfloat16* to, const PackedLayout& y) {
   for (std::int64_t column = 0; column < y.width; column += kEdge) {
     const std::int64_t n = width - column;
-    for (std::int64_t i = 0; i < kEdge; i += 64 / sizeof(T)) {
-      __builtin_prefetch(later[0] + column + i, 0, 2);
-      __builtin_prefetch(later[1] + column + i, 0, 2);
-    }
     const WideHalves a = load_line(first + column, n), b = load_line(second + column, n);
     bfloat16* const panel = to + column / y.panel * y.step;
     store_line<false>(in_turn<0>(a, b), panel);
@@ -220,28 +214,25 @@ template void pack_bfloat16(const bfloat16*, const PackedSource&, bfloat16*, con
 template <class T>
 void pack_pairs(std::span<const T* const> rows, std::int64_t width, bfloat16* to,
                 const PackedLayout& y, std::int64_t copy_step) {
-  constexpr std::int64_t kAhead = 4096 / sizeof(T);
-  const std::int64_t ahead = round_up(std::max<std::int64_t>(1, kAhead / width), 2);
   const auto visit = [&](const auto& pack) __attribute__((always_inline)) {
     for (std::int64_t i = 0; i < y.depth; ++i) {
       const std::int64_t copy = i % 2;
       if (copy > 0 && copy_step == 0) continue;
       const T* const* const row = rows.data() + i;
-      pack(row, row + std::min(ahead, y.depth - 1 - i),
-           to + copy * copy_step + (i - copy) * y.panel);
+      pack(row[0], row[1], to + copy * copy_step + (i - copy) * y.panel);
     }
   };
   if (simd::has_bfloat16_dot_product()) {
     return simd::run_on_avx512_bfloat16([&](auto) __attribute__((always_inline)) {
-      visit([&](const T* const* row, const T* const* later, bfloat16* pairs)
-                __attribute__((always_inline)) { interleave(row, later, width, pairs, y); });
+      visit([&](const T* first, const T* second, bfloat16* pairs)
+                __attribute__((always_inline)) { interleave(first, second, width, pairs, y); });
     });
   }
-  visit([&](const T* const* row, const T* const*, bfloat16* pairs) {
+  visit([&](const T* first, const T* second, bfloat16* pairs) {
     for (std::int64_t c = 0; c < y.width; ++c) {
       bfloat16* const pair = pair_at(y, pairs, 0, c);
-      pair[0] = bfloat16(c < width ? static_cast<float>(row[0][c]) : 0.f);
-      pair[1] = bfloat16(c < width ? static_cast<float>(row[1][c]) : 0.f);
+      pair[0] = bfloat16(c < width ? static_cast<float>(first[c]) : 0.f);
+      pair[1] = bfloat16(c < width ? static_cast<float>(second[c]) : 0.f);
     }
   });
 }

@@ -106,13 +106,10 @@ class RowsWriter {
   const float* sums_ = nullptr;
 };
 
-// While tiles multiply, what the next operands are made of is fetched.
+// While tiles multiply, something else is fetched.
 struct Fetching {
-  Prefetcher left, right;
-  [[gnu::always_inline]] void step() {
-    left();
-    right();
-  }
+  Prefetcher next;
+  [[gnu::always_inline]] void step() { next(); }
   void finish() const {}
 };
 

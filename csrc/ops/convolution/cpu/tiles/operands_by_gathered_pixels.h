@@ -52,9 +52,6 @@ class ByGatheredPixels {
       }
     });
   }
-  Prefetcher fetch_right(std::int64_t, std::int64_t, const ColumnRange&, std::int64_t) const {
-    return {};
-  }
   void pack_right(std::int64_t begin, std::int64_t count, const ColumnRange& columns,
                   bfloat16* to) const {
     for (std::int64_t i = 0; i < count; ++i) {

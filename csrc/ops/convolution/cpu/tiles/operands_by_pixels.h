@@ -69,25 +69,6 @@ class ByPixels {
       }
     });
   }
-  // Fetches what the columns of items are packed from, in so many steps.
-  Prefetcher fetch_right(std::int64_t begin, std::int64_t count, const ColumnRange& columns,
-                         std::int64_t steps) const {
-    const SourceImage<T>& gy = images_.gy;
-    const std::int64_t last = std::min(begin + count, items());
-    if (begin >= last) return {};
-    const Extents& extents = phase_.count;
-    const auto pixel = [&](std::int64_t item) {
-      const Extents at = place(item);
-      const std::int64_t z = std::min(at[0], extents[0]), y = std::min(at[1], extents[1]);
-      return ((item / bands() * extents[0] + z) * extents[1] + y) * extents[2];
-    };
-    const std::int64_t first = pixel(begin);
-    const std::int64_t end = last == items() ? geometry_.samples * product(extents) : pixel(last);
-    const std::int64_t channels = std::min(columns.count, gy.channels - columns.first);
-    return {gy.data + first * gy.pixel_step + columns.group * gy.channels + columns.first,
-            end - first, channels * std::int64_t{sizeof(T)},
-            gy.pixel_step * std::int64_t{sizeof(T)}, steps};
-  }
   void pack_right(std::int64_t begin, std::int64_t count, const ColumnRange& columns,
                   bfloat16* to) const {
     const std::vector<T> zeros(static_cast<std::size_t>(columns.count));

@@ -61,9 +61,6 @@ class BySamples {
                    }
                  });
   }
-  Prefetcher fetch_right(std::int64_t, std::int64_t, const ColumnRange&, std::int64_t) const {
-    return {};
-  }
   void pack_right(std::int64_t begin, std::int64_t count, const ColumnRange& columns,
                   bfloat16* to) const {
     const SourceImage<T>& gy = images_.gy;

@@ -125,44 +125,47 @@ class Sums {
     const std::int64_t cached = units(), threads = omp_get_max_threads();
     while (units() < threads && blocks_ > 1) blocks_ = divide_up(blocks_, 2);
     shares_ = std::clamp<std::int64_t>(divide_up(threads, units()), 1, lines());
-    items_ = std::clamp<std::int64_t>(kCachedItem / packed_.bytes(columns()), 1, method.items());
-    rows_items_ = cached == 1 ? items_ : rows_at_once(cached);
+    right_items_ =
+        std::clamp<std::int64_t>(kCachedItem / packed_.bytes(columns()), 1, method.items());
+    left_items_ = cached == 1 ? right_items_ : rows_at_once(cached);
   }
 
   void run() {
-    const std::int64_t items = method_.items(), most = std::min(rows_items_, items);
+    const std::int64_t items = method_.items(), most = std::min(left_items_, items);
     const Array left = empty({most * packed_.left_size + kTileSize}, Dtype::bfloat16);
-    const auto terms = method_.terms(items_), last_terms = method_.terms(last_count());
+    const auto terms = method_.terms(right_items_), last_terms = method_.terms(last_count());
     const PartsOfTerms parts(terms, lines()), last_parts(last_terms, lines());
     const bool keeps = most < items || shares_ > 1;
     if (keeps) kept_ = memory(units());
     const std::int64_t cost =
-        blocks_ * lines() * parts.steps() * (most / items_) * kTileSize / 4 / shares_;
+        blocks_ * lines() * parts.steps() * (most / right_items_) * kTileSize / 4 / shares_;
     for (std::int64_t begin = 0; begin < items; begin += most) {
       const std::int64_t end = std::min(items, begin + most);
       method_.pack_left(begin, end - begin, left.as<bfloat16>());
       parallel_for(units() * shares_, cost, [&](std::int64_t first, std::int64_t last) {
         const SingleThread alone;
         const Array own = keeps ? kept_ : memory(1);
-        const Array right = empty({columns() / kTileEdge * items_ * packed_.panel_size + kTileSize},
-                                  Dtype::bfloat16);
+        const Array right =
+            empty({columns() / kTileEdge * right_items_ * packed_.panel_size + kTileSize},
+                  Dtype::bfloat16);
         for (std::int64_t i = first; i < last; ++i) {
           const std::int64_t number = i / shares_, share = i % shares_;
           const Lines part{lines() * share / shares_, lines() * (share + 1) / shares_};
           const ColumnRange unit = this->unit(number);
           TileSums* const sums = sums_of(own, keeps ? number : 0);
-          for (std::int64_t item = begin; item < end; item += items_) {
-            const std::int64_t count = std::min(items_, items - item);
+          for (std::int64_t item = begin; item < end; item += right_items_) {
+            const std::int64_t count = std::min(right_items_, items - item);
             method_.pack_right(item, count, unit, right.as<bfloat16>());
-            const PartsOfTerms& used = count == items_ ? parts : last_parts;
-            const std::int64_t steps =
-                used.steps() * (part.end - part.begin) * divide_up(unit.count, kTileBlock);
+            const PartsOfTerms& used = count == right_items_ ? parts : last_parts;
             const bfloat16* const rows = left.as<bfloat16>() + (item - begin) * packed_.left_size;
-            Fetching next{{}, method_.fetch_right(item + count, items_, unit, steps)};
-            if (units() > 1) {
-              const std::int64_t after = std::min(items_, end - item - count);
+            Fetching next;
+            if (units() > 1) {  // the rows of the next items are not in a core's own caches
+              const std::int64_t after = std::min(right_items_, end - item - count);
               const std::int64_t bytes = 2 * after * packed_.left_size;
-              next.left = {rows + count * packed_.left_size, 1, bytes, bytes, steps};
+              const std::int64_t blocks =
+                  (part.end - part.begin) * divide_up(unit.count, kTileBlock);
+              next.next = {rows + count * packed_.left_size, 1, bytes, bytes,
+                           blocks * used.steps()};
             }
             multiply(unit, part, rows, right.as<bfloat16>(), count, used, item > 0, next, sums);
           }
@@ -185,7 +188,8 @@ class Sums {
     const std::int64_t items = method_.items(), bytes = 2 * packed_.left_size;
     const std::int64_t sums = 4 * units * unit_size() * kTileBlock * kTileBlock;
     const auto whole = [&](std::int64_t most) {
-      return std::min(items, items_ * std::max<std::int64_t>(1, most / (items_ * bytes)));
+      return std::min(items,
+                      right_items_ * std::max<std::int64_t>(1, most / (right_items_ * bytes)));
     };
     const auto sums_traffic = [&](std::int64_t at_once) {
       return at_once == items ? 0 : 2 * sums * divide_up(items, at_once);
@@ -214,8 +218,8 @@ class Sums {
     return reinterpret_cast<TileSums*>(memory.data()) + unit * unit_size();
   }
   std::int64_t last_count() const {
-    const std::int64_t rest = method_.items() % items_;
-    return rest == 0 ? items_ : rest;
+    const std::int64_t rest = method_.items() % right_items_;
+    return rest == 0 ? right_items_ : rest;
   }
 
   void multiply(const ColumnRange& unit, const Lines& used, const bfloat16* left,
@@ -274,10 +278,10 @@ class Sums {
   const PackedOperands& packed_;
   const Weights weights_;
   const std::int64_t groups_, row_blocks_;
-  std::int64_t blocks_;              // of columns of a unit
-  std::int64_t shares_;              // of the lines of a unit
-  std::int64_t items_, rows_items_;  // of which columns, and rows, are packed at once
-  Array kept_;                       // the sums of all units, while there are more items
+  std::int64_t blocks_;                    // of columns of a unit
+  std::int64_t shares_;                    // of the lines of a unit
+  std::int64_t right_items_, left_items_;  // of which columns, and rows, are packed at once
+  Array kept_;                             // the sums of all units, while there are more items
 };
 
 template <class Method>
