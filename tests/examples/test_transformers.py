@@ -61,10 +61,11 @@ def test_strategies_compute_the_same(tmp_path):
     for found in weights.values():
         assert found.keys() == expected.keys()
         for name, value in expected.items():
-            # The gradient of the keys' bias is 0 but for rounding, which Adam enlarges.
+            # The gradient of the keys' bias is 0 but for rounding, which Adam enlarges;
+            # less so where a gradient is nearly 0 by chance.
             if not name.endswith("in_proj/b"):
                 numpy.testing.assert_allclose(
-                    found[name], value, 1e-3, 2e-5, err_msg=name
+                    found[name], value, 1e-3, 1e-4, err_msg=name
                 )
 
 
