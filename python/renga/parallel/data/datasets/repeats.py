@@ -6,18 +6,22 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from renga.communicators import Communicator
 from renga.core.types import Dataset
 
 
 @contextlib.contextmanager
-def without_repeats(name: str, dataset: Dataset) -> Iterator[None]:
+def without_repeats(name: str, dataset: Dataset, comm: Communicator) -> Iterator[None]:
     """Hides the examples that another rank counts, of shards within a data set.
+
+    Every rank of ``comm`` calls it.
 
     Args:
         name: of the evaluator, for the error.
 
     Raises:
-        ValueError: they cannot be hidden, as in a subset of a shard.
+        ValueError: on all ranks, if they cannot be hidden on one, as in a subset of a
+            shard.
     """
     shards = list({id(shard): shard for shard in _shards_in(dataset)}.values())
     length = len(dataset)
@@ -25,11 +29,14 @@ def without_repeats(name: str, dataset: Dataset) -> Iterator[None]:
     with contextlib.ExitStack() as hidden:
         for shard in shards:
             hidden.enter_context(shard.without_repeats())
-        if shards and [length - len(dataset)] != repeats:
+        is_refused = bool(shards) and [length - len(dataset)] != repeats
+        kind = type(dataset).__name__ if is_refused else None
+        refused = [kind for kind in comm.allgather_obj(kind) if kind is not None]
+        if refused:
             raise ValueError(
                 f"{name}: expected a shard of scatter_dataset, or "
                 "columns or a transformation of shards, so that an example that two "
-                f"ranks have can be counted once, got a {type(dataset).__name__} of a "
+                f"ranks have can be counted once, got a {refused[0]} of a "
                 "shard: give scatter_dataset all of it, or force_equal_length=False"
             )
         yield

@@ -93,7 +93,7 @@ class GenericMultiNodeEvaluator(extension.Extension):
 
     def _local_results(self) -> Iterator[Any]:
         dataset = getattr(self._iterators["main"], "dataset", ())
-        with without_repeats(type(self).__name__, dataset):
+        with without_repeats(type(self).__name__, dataset, self.comm):
             yield from self._results_of_batches()
 
     def _results_of_batches(self) -> Iterator[Any]:

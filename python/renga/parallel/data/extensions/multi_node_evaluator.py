@@ -34,7 +34,7 @@ def create_multi_node_evaluator(
 
     def evaluate_on_all() -> dict[str, Any]:
         dataset = evaluator.get_iterator("main").dataset
-        with without_repeats("create_multi_node_evaluator", dataset):
+        with without_repeats("create_multi_node_evaluator", dataset, communicator):
             batches: Iterable[Any] = []
             if len(dataset) > 0:
                 batches = (
