@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <span>
-#include <vector>
 
 #include "devices/parallel.h"
 #include "devices/single_thread.h"

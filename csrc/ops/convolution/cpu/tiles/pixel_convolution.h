@@ -2,6 +2,7 @@
 // can be loaded, in boxes with zeros around them, or gathered.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "devices/parallel.h"
@@ -138,7 +139,7 @@ class PixelConvolution {
         terms, after);
   }
 
-  // Counts the steps of the products of a unit.
+  // Counts the blocks of sums of a unit.
   std::int64_t blocks_of(const Unit& unit, const Planes& planes) const {
     const Geometry& geometry = operands_.geometry;
     return geometry.groups * Columns::blocks_of_group(geometry) * unit.samples * unit.count[0] *

@@ -158,16 +158,17 @@ class Sums {
             method_.pack_right(item, count, unit, right.as<bfloat16>());
             const PartsOfTerms& used = count == right_items_ ? parts : last_parts;
             const bfloat16* const rows = left.as<bfloat16>() + (item - begin) * packed_.left_size;
-            Fetching next;
+            Fetching meanwhile;
             if (units() > 1) {  // the rows of the next items are not in a core's own caches
               const std::int64_t after = std::min(right_items_, end - item - count);
               const std::int64_t bytes = 2 * after * packed_.left_size;
               const std::int64_t blocks =
                   (part.end - part.begin) * divide_up(unit.count, kTileBlock);
-              next.next = {rows + count * packed_.left_size, 1, bytes, bytes,
-                           blocks * used.steps()};
+              meanwhile.next = {rows + count * packed_.left_size, 1, bytes, bytes,
+                                blocks * used.steps()};
             }
-            multiply(unit, part, rows, right.as<bfloat16>(), count, used, item > 0, next, sums);
+            multiply(unit, part, rows, right.as<bfloat16>(), count, used, item > 0, meanwhile,
+                     sums);
           }
           if (end == items && shares_ == 1) write(unit, sums);
         }
@@ -224,7 +225,7 @@ class Sums {
 
   void multiply(const ColumnRange& unit, const Lines& used, const bfloat16* left,
                 const bfloat16* right, std::int64_t items, const PartsOfTerms& parts, bool is_added,
-                Fetching& next, TileSums* sums) const {
+                Fetching& meanwhile, TileSums* sums) const {
     left += unit.group * packed_.left_group_step;
     const std::int64_t panel_step = items * packed_.panel_size;
     simd::run_on_tiles([&](auto, auto& tiles) __attribute__((always_inline)) {
@@ -243,7 +244,8 @@ class Sums {
                 line % weights_.taps,
                 part, [&](std::span<const TileTerm> terms) __attribute__((always_inline)) {
                   if (adds && terms.empty()) return;
-                  sum_products(tiles, operands, terms, rows, columns, adds, blocks[line], next);
+                  sum_products(tiles, operands, terms, rows, columns, adds, blocks[line],
+                               meanwhile);
                 });
           }
         }
