@@ -4,6 +4,7 @@
 // are filled with NaN, freed ones are filled again.
 #include <sys/mman.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -127,10 +128,13 @@ bool is_writable_host_memory(std::uintptr_t address) {
 }
 
 // A pointer may also be the end of a block. Constants of the program, such as the names that
-// kernels pass on, may be arguments, as kernels do not read them.
+// kernels pass on, may be arguments, as kernels do not read them. The heap of an interpreter that
+// is not position-independent begins below 4 GiB, where floats and numbers of 32 bits look like
+// addresses: there only those of whole blocks, which malloc aligns, are taken for pointers.
 bool is_readable(int device, std::uintptr_t address) {
   constexpr std::uintptr_t kLowest = 1 << 16, kHighest = std::uintptr_t{1} << 47;
   if (address < kLowest || address >= kHighest) return true;  // no pointer
+  if (address < std::uintptr_t{1} << 32 && address % alignof(std::max_align_t) != 0) return true;
   const auto* const data = reinterpret_cast<const void*>(address);
   const int where = device_at(data);
   if (where >= 0) return where == device && is_allocated(device, data, 0);
