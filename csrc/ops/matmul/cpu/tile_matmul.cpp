@@ -142,8 +142,7 @@ struct TileProduct {
   [[gnu::always_inline]] void multiply(Tiles& tiles, const PackedRows& from, std::int64_t begin,
                                        std::int64_t end, const bfloat16* group,
                                        std::int64_t first_column, std::int64_t columns) const {
-    std::int64_t steps = 0;
-    for (const TileTerm& term : terms) steps += term.steps;
+    const std::int64_t steps = steps_of(terms);
     const bool streams = streams_sums(size.m * size.n * static_cast<std::int64_t>(sizeof(T)));
     // This is where summed numbers are written.
     T* to = nullptr;

@@ -26,6 +26,12 @@ struct TileTerm {
   std::int64_t left, right, steps;
 };
 
+inline std::int64_t steps_of(std::span<const TileTerm> terms) {
+  std::int64_t steps = 0;
+  for (const TileTerm& term : terms) steps += term.steps;
+  return steps;
+}
+
 // Rows of a left operand are `row_step` elements apart; panels of 16 columns of a right operand
 // (bfloat16_packing.h) are `panel_step` elements apart.
 struct TileOperands {
@@ -47,6 +53,8 @@ struct alignas(64) TileSums {
 class Prefetcher {
  public:
   Prefetcher() = default;
+  Prefetcher(const void* from, std::int64_t bytes, std::int64_t calls)
+      : Prefetcher(from, 1, bytes, bytes, calls) {}
   Prefetcher(const void* from, std::int64_t rows, std::int64_t bytes, std::int64_t row_step,
              std::int64_t calls)
       : row_(static_cast<const std::byte*>(from)), rows_(rows), bytes_(bytes), step_(row_step) {

@@ -166,7 +166,7 @@ class PixelConvolution {
     const T* const from = image.data + unit->sample * image.sample_step() + first * line;
     const std::int64_t numbers = (unit->samples - 1) * image.sample_step() + (last - first) * line;
     const std::int64_t bytes = numbers * static_cast<std::int64_t>(sizeof(T));
-    return {from, 1, bytes, bytes, steps};
+    return {from, bytes, steps};
   }
 
   // Where the numbers of each row of a block are written; nullptr for rows that no destination
@@ -196,8 +196,7 @@ class PixelConvolution {
                                        const std::optional<Unit>& after) const {
     const Geometry& geometry = operands_.geometry;
     const std::int64_t blocks = geometry.groups * Columns::blocks_of_group(geometry);
-    std::int64_t steps = 0;
-    for (const TileTerm& term : terms) steps += term.steps;
+    const std::int64_t steps = steps_of(terms);
     Prefetcher next = fetch(after, steps * blocks_of(unit, planes));
     const bool streams = streams_sums(operands_.bytes());
     for (std::int64_t i = 0; i < blocks; ++i) {

@@ -164,8 +164,7 @@ class Sums {
               const std::int64_t bytes = 2 * after * packed_.left_size;
               const std::int64_t blocks =
                   (part.end - part.begin) * divide_up(unit.count, kTileBlock);
-              meanwhile.next = {rows + count * packed_.left_size, 1, bytes, bytes,
-                                blocks * used.steps()};
+              meanwhile.next = {rows + count * packed_.left_size, bytes, blocks * used.steps()};
             }
             multiply(unit, part, rows, right.as<bfloat16>(), count, used, item > 0, meanwhile,
                      sums);
@@ -291,7 +290,7 @@ void run(const Method& method, const Geometry& geometry, const Array& weights,
          bool by_rows = false) {
   // Elements of the filter that are gathered are rows, before the channels.
   const std::int64_t inputs = geometry.source_channels, outputs = geometry.destination_channels;
-  const auto taps = std::ssize(method.terms(1)), gathered = geometry.taps() / taps;
+  const auto taps = std::ssize(method.terms(0)), gathered = geometry.taps() / taps;
   const Array result = gathered > 1 ? empty({outputs, gathered, inputs}, Dtype::float32) : weights;
   Sums(method, geometry.groups, {result.as<float>(), outputs, gathered * inputs, taps, by_rows})
       .run();
