@@ -294,7 +294,7 @@ class LoopBlocks {
       : loop_{loop.extents, {loop.strides[operand]}, {loop.data[operand]}} {
     std::int64_t step = sizeof(T);
     for (int axis = loop.extents.size() - 1; axis >= 0; step *= loop.extents[axis--]) {
-      in_place_ &= loop.strides[operand][axis] == step;
+      in_place_ &= loop.extents[axis] == 1 || loop.strides[operand][axis] == step;
     }
   }
   bool in_place() const { return in_place_; }

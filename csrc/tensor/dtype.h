@@ -112,6 +112,11 @@ inline bool is_activation(Dtype dtype) {
   return dtype == Dtype::bfloat16 || dtype == Dtype::float32;
 }
 
+// Whether operands of one operation may have these dtypes.
+inline bool are_compatible(Dtype a, Dtype b) {
+  return a == b || (is_activation(a) && is_activation(b));
+}
+
 inline constexpr std::string_view kDtypeNames[] = {
     "bool",  "uint8", "uint16",  "uint32",   "uint64",  "int8",   "int16",
     "int32", "int64", "float16", "bfloat16", "float32", "float64"};

@@ -115,7 +115,7 @@ class LongText(Text):
         def factor(i):
             if i < warmup:
                 return i / warmup
-            part = (i - warmup) / (total - warmup)
+            part = (i - warmup) / max(1, total - warmup)
             return max((1 + numpy.cos(numpy.pi * part)) / 2, 1e-4)
 
         @training.make_extension(trigger=(1, "iteration"))

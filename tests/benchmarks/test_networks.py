@@ -31,6 +31,14 @@ SMALLER = {
     "llama": {"batch": 2, "length": 4, "units": 16, "heads": 2, "words": 20},
     "skipgram": {"batch": 8, "words": 20, "units": 8},
     "gat": {"nodes": 10, "edges": 30, "units": 16},
+    "gin": {"nodes": 10, "edges": 30, "units": 8},
+    "dgcnn": {"batch": 2, "points": 8, "neighbours": 3},
+    "burgers": {"points": 8, "units": 8},
+    "capsules": {"batch": 2, "channels": 4},
+    "video_resnet": {"batch": 4, "size": 6},
+    "conv_lstm": {"batch": 1, "length": 2, "size": 4, "channels": 4},
+    "mamba": {"batch": 2, "length": 3, "units": 8, "states": 2},
+    "vq_vae": {"batch": 2, "size": 8, "codes": 8, "units": 8},
     "deepfm": {"batch": 8, "fields": 4, "rows": 10},
 }
 
@@ -43,7 +51,7 @@ def test_the_loss_falls(name):
     assert losses[0] > losses[1] > losses[2]
 
 
-@pytest.mark.parametrize("name", ["glow", "rnn"])
+@pytest.mark.parametrize("name", ["glow", "rnn", "gin"])
 def test_a_mixed_step_has_nearly_the_same_loss(name):
     losses = {}
     for dtype in ("float32", "mixed"):
@@ -59,7 +67,7 @@ def test_evaluation_changes_nothing():
 
 
 def test_every_network_names_its_paper():
-    assert len(NETWORKS) == 38
+    assert len(NETWORKS) == 48
     for build in NETWORKS.values():
         assert re.search(r"\D[12]\d{3}\)", inspect.getdoc(build)), build
 

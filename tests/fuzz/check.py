@@ -143,9 +143,7 @@ class Trial:
         for x in operands(self.arguments):
             if isinstance(x.value, numpy.ndarray):
                 wrapped = x.role == "x" and self.g.chance(0.7)
-                # Activations may be bfloat16 inside, parameters are not.
-                half = wrapped and not given and x.value.dtype == "f"
-                half = half and self.g.chance(0.06)
+                half = wrapped and x.value.dtype == "f" and self.g.chance(0.06)
                 layout = choose(self.g, x)
                 if half:
                     x.value = to_bfloat16(x.value)
@@ -238,10 +236,9 @@ class Trial:
         return any(x.rounded for x in self.given.values())
 
     def mixes_dtypes(self) -> bool:
-        rounded = self.any_rounded()
         dtypes = {x.value.dtype for x in operands(self.arguments)}
         spoiled = "dtype" in self.spoiled or "-> array(" in self.spoiled
-        return rounded or self.g.mixed or spoiled or len(dtypes) > 1
+        return self.g.mixed or spoiled or len(dtypes) > 1
 
     def error(self, outputs: list[Any]) -> float:
         """The relative error accepted, by the coarsest dtype that takes part."""

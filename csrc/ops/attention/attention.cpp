@@ -281,8 +281,9 @@ Variable scaled_dot_product_attention(const Variable& query, const Variable& key
                                       const std::optional<Variable>& attn_mask, double dropout_p,
                                       bool is_causal, std::optional<double> scale,
                                       std::uint64_t seed) {
-  const Operands x{as_activation(query), as_activation(key), as_activation(value),
-                   mask_on(query.device(), attn_mask)};
+  const auto [q, k, v] =
+      in_one_dtype(kName, as_activation(query), as_activation(key), as_activation(value));
+  const Operands x{q, k, v, mask_on(query.device(), attn_mask)};
   check(x, {1, dropout_p, is_causal, seed});
   const double depth = std::max<double>(1, static_cast<double>(x.q.shape(3)));
   const Options options{scale.value_or(1 / std::sqrt(depth)), dropout_p, is_causal, seed};

@@ -313,16 +313,18 @@ void check_images(const char* op, const Variable& x, const Variable& W) {
           images, " and ", filters);
 }
 
-void check_bias(const char* op, const Bias& b, const Variable& x, const Variable& W,
-                std::int64_t channels) {
-  if (!b) return;
+// b in a dtype that kernels take beside x: that of x or that of weights.
+Bias checked_bias(const char* op, const Bias& b, const Variable& x, const Variable& W,
+                  std::int64_t channels) {
+  if (!b) return b;
   require_one_device(op, x.device(), b->device(op));
   const Dtype dtype = weight_dtype(x.dtype());
-  require(b->dtype() != W.dtype() || b->dtype() == x.dtype() || b->dtype() == dtype, op,
-          ": expected x of dtype ", W.dtype(), " as W and b, got ", x.dtype());
-  require((b->dtype() == x.dtype() || b->dtype() == dtype) && b->shape() == Shape{channels}, op,
-          ": expected b of shape ", Shape{channels}, " and dtype ", dtype, ", got ", b->shape(),
-          " and ", b->dtype());
+  const bool fits = b->dtype() == x.dtype() || are_compatible(b->dtype(), dtype);
+  require(b->dtype() != W.dtype() || fits, op, ": expected x of dtype ", W.dtype(),
+          " as W and b, got ", x.dtype());
+  require(fits && b->shape() == Shape{channels}, op, ": expected b of shape ", Shape{channels},
+          " and dtype ", dtype, ", got ", b->shape(), " and ", b->dtype());
+  return b->dtype() == x.dtype() ? b : Bias(cast(*b, dtype));
 }
 
 // W in the dtype that kernels expect for x. The result has the dtype of x.
@@ -337,7 +339,7 @@ Variable convolve(const char* op, const Variable& input, const Variable& W, cons
   const std::int64_t channels = saturated_product(W.shape(1), window.groups);
   require(x.shape(1) == channels, op, ": expected x with ", channels, " channels for W of shape ",
           W.shape(), " and ", window.groups, " groups, got ", x.shape());
-  check_bias(op, b, x, W, W.shape(0));
+  const Bias bias = checked_bias(op, b, x, W, W.shape(0));
   check_padded(op, x.shape(), window.pad, x.dtype(), x.device());
   Dims extents;
   for (int axis = 0; axis < x.ndim() - 2; ++axis) {
@@ -347,7 +349,7 @@ Variable convolve(const char* op, const Variable& input, const Variable& W, cons
   }
   const Variable weights = cast_weights(x, W);
   const std::int64_t pixels = saturated_product(x.shape(0), extents.product());
-  return forward(x, weights, b, window, extents,
+  return forward(x, weights, bias, window, extents,
                  packed_weight_cache(weights, pixels, backprop_enabled()));
 }
 
@@ -360,7 +362,7 @@ Variable deconvolve(const char* op, const Variable& input, const Variable& W, co
   require<std::invalid_argument>(!outsize || outsize->size() == x.ndim() - 2, op,
                                  ": expected an outsize of ", x.ndim() - 2, " axes");
   const std::int64_t channels = saturated_product(W.shape(1), window.groups);
-  check_bias(op, b, x, W, channels);
+  const Bias bias = checked_bias(op, b, x, W, channels);
   Dims extents;
   for (int axis = 0; axis < x.ndim() - 2; ++axis) {
     const std::int64_t size = x.shape(2 + axis), kernel = W.shape(2 + axis);
@@ -374,7 +376,7 @@ Variable deconvolve(const char* op, const Variable& input, const Variable& W, co
   }
   check_padded(op, image_shape(x.shape(0), channels, extents), window.pad, x.dtype(), x.device());
   const Variable weights = cast_weights(x, W);
-  return input_grad(x, weights, b, window, extents,
+  return input_grad(x, weights, bias, window, extents,
                     packed_weight_cache(weights, pixels_of(x), backprop_enabled()));
 }
 

@@ -164,17 +164,11 @@ Variable squared_difference(const Variable& a, const Variable& b) {
   return record("SquaredDifference", y, {{a, vjp(a, b)}, {b, vjp(b, a)}});
 }
 
-Variable linear_interpolate(const Variable& p, const Variable& x, const Variable& y) {
-  const std::array dtypes{p.dtype(), x.dtype(), y.dtype()};
-  const auto has = [&](Dtype dtype) { return std::ranges::count(dtypes, dtype) > 0; };
-  if (has(Dtype::bfloat16) && has(Dtype::float32)) {  // as sums and products of such operands
-    const auto widened = [](const Variable& a) {
-      return a.dtype() == Dtype::bfloat16 ? cast(a, Dtype::float32) : a;
-    };
-    return linear_interpolate(widened(p), widened(x), widened(y));
-  }
-  const Array z = apply("linear_interpolate", Quaternary::interpolate, p.array(), x.array(),
-                        y.array(), y.array());
+Variable linear_interpolate(const Variable& weights, const Variable& first,
+                            const Variable& second) {
+  const char* const op = "linear_interpolate";
+  const auto [p, x, y] = in_one_dtype(op, weights, first, second);
+  const Array z = apply(op, Quaternary::interpolate, p.array(), x.array(), y.array(), y.array());
   auto vjp_p = [=](const Variable& gz) {
     return sum_to(product_with_difference(gz, x, y), p.shape());
   };

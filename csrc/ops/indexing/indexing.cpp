@@ -260,7 +260,9 @@ Variable take(const Variable& x, const Array& indices, std::int64_t axis) {
       x, {x.array(), at, wrapped_indices("get_item", "indices", indices, x.shape(at), x.device())});
 }
 
-Variable index_add(const Variable& x, const Array& indices, const Variable& y, std::int64_t axis) {
+Variable index_add(const Variable& base, const Array& indices, const Variable& terms,
+                   std::int64_t axis) {
+  const auto [x, y] = in_one_dtype("index_add", base, terms);
   const int at = normalize_axis("index_add", axis, x.ndim());
   const Taking taking(x.array(), at,
                       wrapped_indices("index_add", "indices", indices, x.shape(at), x.device()));
@@ -280,9 +282,10 @@ Variable index_add(const Variable& x, const Array& indices, const Variable& y, s
                  {y, [taking](const Variable& g) { return taken(g, taking); }}});
 }
 
-Variable sparse_product(const Variable& data, const Array& sources, const Array& targets,
-                        const Variable& x, std::int64_t rows) {
+Variable sparse_product(const Variable& values, const Array& sources, const Array& targets,
+                        const Variable& dense, std::int64_t rows) {
   const char* const op = "sparse_product";
+  const auto [data, x] = in_one_dtype(op, values, dense);
   require(data.ndim() == 1 && sources.shape() == data.shape() && targets.shape() == data.shape() &&
               x.ndim() == 2 && is_float(x.dtype()) && data.dtype() == x.dtype(),
           op, ": expected data and indices (k,) and x (n, D) of the data's float dtype, got ",

@@ -36,8 +36,9 @@ std::vector<Variable> transform(const char* name, const Variable& real, const Va
   return record_all(name, y, std::array{real, imaginary}, std::move(back));
 }
 
-std::vector<Variable> checked_transform(const char* op, const Variable& real,
-                                        const Variable& imaginary, bool inverse) {
+std::vector<Variable> checked_transform(const char* op, const Variable& first,
+                                        const Variable& second, bool inverse) {
+  const auto [real, imaginary] = in_one_dtype(op, first, second);
   require_floats(op, real.array(op));
   require_one_device(op, real.device(), imaginary.device(op));
   require(real.ndim() > 0 && imaginary.shape() == real.shape() && imaginary.dtype() == real.dtype(),

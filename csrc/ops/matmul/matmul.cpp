@@ -31,8 +31,6 @@ Array broadcast_batch(const Array& x, const Shape& batch) {
   return broadcast_view("matmul", x, shape);
 }
 
-bool are_compatible(Dtype a, Dtype b) { return a == b || (is_activation(a) && is_activation(b)); }
-
 // Matrices are multiplied where `to` wants it. With a `cache`, b may be multiplied by what is kept
 // there.
 Array product(const Array& a, const Array& b, Dtype dtype, PackedWeightCache* cache,

@@ -38,10 +38,10 @@ void check(const char* op, const Operands& o) {
   // Activations may be narrower than parameters.
   const Dtype x = o.x.dtype(), gamma = o.gamma.dtype();
   const bool narrower = gamma == Dtype::float32 && is_float(x) && x < Dtype::float32;
-  require(is_float(x) && (gamma == x || narrower), op,
+  require(is_float(x) && (are_compatible(x, gamma) || narrower), op,
           ": expected operands of one float dtype, got ", x, " and ", gamma);
   if (!o.beta) return;
-  require(o.beta->shape() == o.gamma.shape() && o.beta->dtype() == gamma, op,
+  require(o.beta->shape() == o.gamma.shape() && are_compatible(o.beta->dtype(), gamma), op,
           ": expected gamma and beta of one shape and dtype, got ", o.gamma.shape(), " and ",
           o.beta->shape(), ", ", gamma, " and ", o.beta->dtype());
 }

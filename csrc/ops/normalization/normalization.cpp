@@ -59,7 +59,8 @@ void check(const char* op, const Variable& x, std::span<const Variable> paramete
   if (sharded) expected = one.shape();
   for (const Variable& p : parameters) {
     require_one_device(op, x.device(), p.device(op));
-    require(is_float(p.dtype()) && p.dtype() == one.dtype() && p.shape() == expected, op,
+    const bool fits = is_float(p.dtype()) && are_compatible(p.dtype(), one.dtype());
+    require(fits && p.shape() == expected, op,
             ": expected parameters of one float dtype and of shape ", expected,
             ", x's without axes ", reduced, ", got ", p.dtype(), " and ", p.shape());
   }

@@ -3,6 +3,7 @@
 #include "autograd/node.h"
 #include "ops/elementwise/arithmetic.h"
 #include "ops/elementwise/math.h"
+#include "ops/shape/manipulation.h"
 
 namespace renga {
 
@@ -28,7 +29,8 @@ Variable dropout(const Variable& x, double ratio, std::uint64_t seed) {
   return apply_dropout(x, mask, memory_order(x.array()));
 }
 
-Variable gaussian(const Variable& mean, const Variable& ln_var, std::uint64_t seed) {
+Variable gaussian(const Variable& centre, const Variable& scale, std::uint64_t seed) {
+  const auto [mean, ln_var] = in_one_dtype("gaussian", centre, scale);
   require(mean.shape() == ln_var.shape() && mean.dtype() == ln_var.dtype(),
           "gaussian: expected mean and ln_var of one shape and dtype, got ", mean.shape(), " ",
           mean.dtype(), " and ", ln_var.shape(), " ", ln_var.dtype());

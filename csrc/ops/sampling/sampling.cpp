@@ -94,7 +94,7 @@ Variable scattered(const Variable& gy, const Points& points, const Shape& shape,
 Variable sample_2d(const Variable& x, const Variable& rows, const Variable& columns) {
   require_image("sample_2d", x.array());
   require(rows.ndim() > 0 && rows.shape(0) == x.shape(0) && rows.shape() == columns.shape() &&
-              rows.dtype() == x.dtype() && columns.dtype() == x.dtype(),
+              are_compatible(rows.dtype(), x.dtype()) && are_compatible(columns.dtype(), x.dtype()),
           "sample_2d: expected x (N, C, H, W) and two coordinates (N, ...) of its dtype, got ",
           x.shape(), ", ", rows.shape(), " and ", columns.shape(), " of ", x.dtype(), ", ",
           rows.dtype(), " and ", columns.dtype());

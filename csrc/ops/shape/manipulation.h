@@ -1,6 +1,8 @@
 // Operations on shapes. The result is a view if strides allow it.
 #pragma once
 
+#include <array>
+#include <concepts>
 #include <optional>
 #include <string>
 #include <utility>
@@ -39,6 +41,16 @@ Variable cast(const Variable& x, Dtype dtype);
 // IEEE floats of different widths are cast to the wider dtype; others are returned unchanged.
 std::pair<Variable, Variable> promoted(const Variable& a, const Variable& b,
                                        const char* caller = __builtin_FUNCTION());
+// The operands of an operation: those of bfloat16 are cast to float32 if one of them is float32.
+template <std::same_as<Variable>... Operands>
+std::array<Variable, sizeof...(Operands)> in_one_dtype(const char* op, const Operands&... xs) {
+  const bool is_mixed =
+      ((xs.dtype(op) == Dtype::bfloat16) || ...) && ((xs.dtype(op) == Dtype::float32) || ...);
+  const auto widened = [=](const Variable& x) {
+    return is_mixed && x.dtype() == Dtype::bfloat16 ? cast(x, Dtype::float32) : x;
+  };
+  return {widened(xs)...};
+}
 
 // Along every axis of x: `length` elements from `start`, `step` apart.
 struct Range {

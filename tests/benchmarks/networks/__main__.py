@@ -1,4 +1,4 @@
-"""Times 38 networks with renga and with PyTorch in turn, and prints the ratios.
+"""Times 48 networks with renga and with PyTorch in turn, and prints the ratios.
 
 Run as ``python -m tests.benchmarks.networks --peer PYTHON_WITH_TORCH``, with names for
 some of the networks only. Each network is written once, over the layers and functions

@@ -270,3 +270,31 @@ def nerf(lib, points=8192):
         return layers(lib.concat(waves))
 
     return Task(forward, lib.numbers(points, 3), lib.classes(10, points))
+
+
+@network
+def vq_vae(lib, batch=16, size=32, codes=256, units=64):
+    """An autoencoder whose code is the nearest of some vectors (van den Oord et al.,
+    2017)."""
+    layers = [lib.conv(3, 64, 4, 2, 1), lib.relu, lib.conv(64, 128, 4, 2, 1), lib.relu]
+    encode = chained(*layers, lib.conv(128, units, 1))
+    layers = [lib.conv(units, 128), lib.relu, lib.deconv(128, 64, 4, 2, 1), lib.relu]
+    decode = chained(*layers, lib.deconv(64, 3, 4, 2, 1))
+    vectors, width = lib.parameter(codes, units), size // 4
+
+    def squared(x):
+        return lib.mean(x * x)
+
+    def forward(x):
+        h = lib.transpose(encode(x), 0, 2, 3, 1)
+        h = lib.reshape(h, batch * width * width, units)
+        known, table = lib.detached(h), lib.detached(vectors)
+        products = lib.matmul(known, lib.transpose(table, 1, 0))
+        nearest = lib.argmin(lib.sum(table * table, 1) - 2.0 * products)
+        code = lib.rows(vectors, nearest)
+        moved = h + (lib.detached(code) - known)
+        moved = lib.reshape(moved, batch, width, width, units)
+        error = squared(decode(lib.transpose(moved, 0, 3, 1, 2)) - x)
+        return error + squared(code - known) + squared(lib.detached(code) - h) * 0.25
+
+    return Task(forward, lib.images(batch, 3, size), lib.own_loss)

@@ -1,6 +1,8 @@
 """Networks for graphs, sets of points, and rows of tables."""
 
-from tests.benchmarks.networks.blocks import chained, dense
+import numpy as np
+
+from tests.benchmarks.networks.blocks import activated, chained, dense
 from tests.benchmarks.networks.library import Task, network
 
 
@@ -85,3 +87,74 @@ def similarity(lib, batch=256):
         return lib.matmul(h, lib.transpose(h, 1, 0)) * 10.0
 
     return Task(forward, lib.numbers(batch, 512), lib.classes(batch, batch))
+
+
+@network
+def gin(lib, nodes=6000, edges=60000, units=64):
+    """Layers of the sums of neighbours (Xu et al., 2019)."""
+    source, target = lib.ids(nodes, edges), lib.ids(nodes, edges)
+
+    def layer():
+        first = chained(lib.linear(units, units), lib.batch_norm(units), lib.relu)
+        body = chained(first, lib.linear(units, units), lib.relu)
+
+        def forward(x):
+            return body(x + lib.sum_into_rows(lib.rows(x, source), target, nodes))
+
+        return forward
+
+    layers = layer(), layer(), layer(), lib.linear(units, 10)
+    return Task(chained(*layers), lib.numbers(nodes, units), lib.classes(10, nodes))
+
+
+@network
+def dgcnn(lib, batch=8, points=256, neighbours=12):
+    """Convolutions of edges to the nearest points (Wang et al., 2019)."""
+    first_points = np.arange(batch).repeat(points * neighbours) * points
+    offsets = lib.constant(first_points)
+
+    def layer(channels, filters):
+        body = activated(lib, 2 * channels, filters, 1)
+
+        def forward(x):
+            known = lib.detached(x)
+            squares = lib.sum(known * known, 2, keepdims=True)
+            others = lib.transpose(known, 0, 2, 1)
+            near = 2.0 * lib.matmul(known, others) - lib.transpose(squares, 0, 2, 1)
+            nearest = lib.reshape(lib.top(near, neighbours), offsets.shape[0])
+            indices = lib.detached(nearest) + offsets
+            ends = lib.rows(lib.reshape(x, batch * points, channels), indices)
+            shape = batch, points, neighbours, channels
+            starts = lib.reshape(x, batch, points, 1, channels)
+            starts = lib.broadcast(starts, *shape)
+            edges = lib.concat([starts, lib.reshape(ends, *shape) - starts], 3)
+            h = body(lib.transpose(edges, 0, 3, 1, 2))
+            return lib.transpose(lib.max(h, 3), 0, 2, 1)
+
+        return forward
+
+    first, second = layer(3, 64), layer(64, 64)
+    last = dense(lib, lib.relu, 128, 256, 40)
+
+    def forward(x):
+        h = first(x)
+        return last(lib.max(lib.concat([h, second(h)], 2), 1))
+
+    return Task(forward, lib.numbers(batch, points, 3), lib.classes(40, batch))
+
+
+@network
+def burgers(lib, points=2000, units=64):
+    """A network whose derivatives solve Burgers' equation (Raissi et al., 2019)."""
+    layers = dense(lib, lib.tanh, 2, units, units, units, units, 1)
+
+    def forward(x):
+        x = lib.variable(x)
+        u = layers(x)
+        first = lib.gradient(lib.sum(u), x)
+        of_place, of_time = first[:, :1], first[:, 1:]
+        second = lib.gradient(lib.sum(of_place), x)[:, :1]
+        rest = of_time + u * of_place - 0.003 * second
+        return lib.mean(rest * rest)
+
+    return Task(forward, lib.numbers(points, 2), lib.own_loss)

@@ -1,5 +1,7 @@
 """Networks that classify images, or each pixel of images and volumes."""
 
+import numpy as np
+
 from tests.benchmarks.networks.blocks import (
     activated,
     attention,
@@ -393,3 +395,93 @@ def unet_3d(lib, batch=1, size=32):
 
     x = lib.volumes(batch, 1, size)
     return Task(forward, x, lib.targets(batch, 3, size, size, size))
+
+
+@network
+def efficientnet_v2(lib, batch=8, size=96):
+    """Inverted bottlenecks, of which the first are fused (Tan and Le, 2021)."""
+
+    def scaled(channels, inner):
+        """Channels have weights of their own, by squeeze and excitation."""
+        scores = chained(lib.conv(channels, inner, 1), lib.silu)
+        scores = chained(scores, lib.conv(inner, channels, 1), lib.sigmoid)
+        return lambda x: x * scores(lib.mean(x, (2, 3), keepdims=True))
+
+    def fused(channels, filters, ratio, stride=1):
+        wide = ratio * channels
+        first = normalized(lib, channels, wide, 3, stride)
+        layers = first, lib.silu, normalized(lib, wide, filters, 1)
+        return (residual if channels == filters else chained)(*layers)
+
+    def plain(channels, filters, ratio, stride=1):
+        wide = ratio * channels
+        layers = [normalized(lib, channels, wide, 1), lib.silu]
+        layers += [normalized(lib, wide, wide, 3, stride, groups=wide), lib.silu]
+        layers += [scaled(wide, channels // 4), normalized(lib, wide, filters, 1)]
+        return (residual if channels == filters else chained)(*layers)
+
+    layers = [normalized(lib, 3, 24, 3, 2), lib.silu, fused(24, 24, 1)]
+    layers += [fused(24, 48, 4, 2), fused(48, 48, 4), fused(48, 64, 4, 2)]
+    layers += [fused(64, 64, 4), plain(64, 128, 4, 2), plain(128, 128, 4)]
+    layers += [plain(128, 160, 6), plain(160, 160, 6)]
+    return classifier(lib, layers, lib.images(batch, 3, size), 160)
+
+
+@network
+def video_resnet(lib, batch=2, size=28):
+    """Convolutions of volumes by those of planes and of lines, R(2+1)D (Tran et al.,
+    2018)."""
+
+    def conv(channels, filters, stride=1):
+        width = 27 * channels * filters // (9 * channels + 3 * filters)
+        planes, along = (1, stride, stride), (stride, 1, 1)
+        first = normalized(lib, channels, width, (1, 3, 3), planes, axes=3)
+        last = normalized(lib, width, filters, (3, 1, 1), along, axes=3)
+        return chained(first, lib.relu, last)
+
+    def block(channels, filters, stride=1):
+        body = chained(
+            conv(channels, filters, stride), lib.relu, conv(filters, filters)
+        )
+        sizes = channels, filters, 1, stride
+        beside = normalized(lib, *sizes, axes=3) if stride > 1 else chained()
+        return lambda x: lib.relu(beside(x) + body(x))
+
+    layers = [conv(3, 32), lib.relu, block(32, 32), block(32, 64, 2)]
+    body, last = chained(*layers, block(64, 128, 2)), lib.linear(128, 50)
+
+    def forward(x):
+        return last(lib.mean(body(x), (2, 3, 4)))
+
+    return Task(forward, lib.volumes(batch, 3, size), lib.classes(50, batch))
+
+
+@network
+def capsules(lib, batch=16, channels=128):
+    """Capsules of digits, three of whose rounds choose inputs (Sabour et al., 2017)."""
+    first, second = lib.conv(1, channels, 9, 1, 0), lib.conv(channels, 128, 9, 2, 0)
+    weights = lib.parameter(1, 10, 576, 8, 16)
+    alike = lib.constant(np.zeros((batch, 10, 576, 1), "f"))
+
+    def squashed(x):
+        square = lib.sum(x * x, -1, keepdims=True)
+        return x * (square * lib.rsqrt(square + 1e-7) / (1.0 + square))
+
+    def shares(scores):
+        of_outputs = lib.softmax(lib.transpose(scores, 0, 2, 3, 1))
+        return lib.transpose(of_outputs, 0, 3, 1, 2)
+
+    def forward(x):
+        h = lib.reshape(second(lib.relu(first(x))), batch, 16, 8, 36)
+        h = squashed(lib.transpose(h, 0, 1, 3, 2))
+        h = lib.broadcast(lib.reshape(h, batch, 1, 576, 1, 8), batch, 10, 576, 1, 8)
+        votes = lib.matmul(h, lib.broadcast(weights, batch, 10, 576, 8, 16))
+        votes, scores = lib.reshape(votes, batch, 10, 576, 16), alike
+        for _ in range(2):
+            outputs = squashed(lib.sum(shares(scores) * votes, 2, keepdims=True))
+            scores = scores + lib.sum(votes * outputs, 3, keepdims=True)
+        outputs = squashed(lib.sum(shares(scores) * votes, 2))
+        square = lib.sum(outputs * outputs, 2) + 1e-7
+        return square * lib.rsqrt(square) * 10.0
+
+    return Task(forward, lib.images(batch, 1, 28), lib.classes(10, batch))

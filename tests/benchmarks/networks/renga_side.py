@@ -59,6 +59,18 @@ class Side(Library):
         t = self.normal(*shape)
         return lambda y: F.mean_squared_error(y, t)
 
+    def variable(self, array):
+        """One whose gradient is wanted."""
+        return renga.Variable(array)
+
+    def gradient(self, y, x):
+        """That of a number, which can be differentiated again."""
+        return renga.grad([y], [x], enable_double_backprop=True)[0]
+
+    def detached(self, x):
+        """As a constant."""
+        return x.array if isinstance(x, renga.Variable) else x
+
     # Layers with parameters.
 
     def add(self, link):
@@ -170,6 +182,14 @@ class Side(Library):
     def matmul(self, a, b):
         return F.matmul(a, b)
 
+    def argmin(self, x):
+        """Along the last axis, of a constant."""
+        return self.detached(x).argmin(-1)
+
+    def top(self, x, count):
+        """The indices of the largest along the last axis, of a constant."""
+        return np.argpartition(self.detached(x), -count, -1)[..., -count:]
+
     def conv_with(self, x, w, pad, groups=1):
         """A convolution of images with weights that are computed."""
         return F.convolution_2d(x, w, None, 1, pad, groups=groups)
@@ -205,8 +225,14 @@ class Side(Library):
     def transpose(self, x, *axes):
         return F.transpose(x, axes)
 
+    def broadcast(self, x, *shape):
+        return F.broadcast_to(x, shape)
+
     def concat(self, xs, axis=1):
         return F.concat(xs, axis)
+
+    def stack(self, xs):
+        return F.stack(xs)
 
     def roll(self, x, shift, axes):
         """Elements move by ``shift``, and those that leave come in again."""

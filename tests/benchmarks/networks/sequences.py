@@ -268,3 +268,84 @@ def skipgram(lib, batch=4096, words=20000, units=128, negatives=5):
         return -lib.mean(lib.log_sigmoid(near)) - noise
 
     return Task(forward, lib.ids(words, batch), lib.own_loss)
+
+
+@network
+def conv_lstm(lib, batch=8, length=8, size=16, channels=32):
+    """A convolutional LSTM that foresees radar images (Shi et al., 2015)."""
+    of_both, last = lib.conv(1 + channels, 4 * channels), lib.conv(channels, 1, 1)
+    nothing = lib.constant(np.zeros((batch, channels, size, size), "f"))
+
+    def forward(x):
+        h, cell, images = nothing, nothing, []
+        for k in range(length):
+            y = of_both(lib.concat([x[:, k : k + 1], h]))
+            gates = lib.sigmoid(y[:, : 3 * channels])
+            new = lib.tanh(y[:, 3 * channels :])
+            kept = gates[:, :channels] * cell
+            cell = kept + gates[:, channels : 2 * channels] * new
+            h = gates[:, 2 * channels :] * lib.tanh(cell)
+            images.append(last(h))
+        return lib.concat(images)
+
+    x = lib.images(batch, length, size)
+    return Task(forward, x, lib.targets(batch, length, size, size))
+
+
+@network
+def mamba(lib, batch=8, length=64, units=128, states=8):
+    """Two layers of selective states, step by step (Gu and Dao, 2023)."""
+    width = 2 * units
+
+    def layer():
+        inputs, out = lib.linear(units, 2 * width, False), lib.linear(width, units)
+        conv = lib.conv(width, width, 4, 1, 3, groups=width, axes=1)
+        of_steps, of_states = lib.linear(width, width), lib.linear(width, 2 * states)
+        rates = lib.parameter(width, states, value=0.5)
+
+        def scanned(x):
+            steps = -lib.log_sigmoid(-of_steps(x))
+            both = lib.reshape(of_states(x), batch, length, 1, 2 * states)
+            kept = lib.exp(-lib.reshape(steps, batch, length, width, 1) * rates)
+            new = lib.reshape(steps * x, batch, length, width, 1) * both[..., :states]
+            h, ys = new[:, 0], []
+            for k in range(length):
+                h = kept[:, k] * h + new[:, k] if k else h
+                ys.append(lib.sum(h * both[:, k, :, states:], 2))
+            return lib.transpose(lib.stack(ys), 1, 0, 2)
+
+        def forward(x):
+            y = inputs(x)
+            h = swapped(lib, conv(swapped(lib, y[..., :width]))[..., :length])
+            return out(scanned(lib.silu(h)) * lib.silu(y[..., width:]))
+
+        return residual(lib.layer_norm(units), forward)
+
+    layers = lib.embed(100, units), layer(), layer(), lib.linear(units, 100)
+    body = chained(*layers)
+
+    def forward(x):
+        return lib.reshape(body(x), batch * length, 100)
+
+    x = lib.ids(100, batch, length)
+    return Task(forward, x, lib.classes(100, batch * length))
+
+
+@network
+def crf(lib, batch=32, length=40, units=128, tags=20):
+    """The sum over all paths of a linear chain (Lafferty et al., 2001), whose scores
+    convolutions give."""
+    embed, first = lib.embed(2000, units), lib.conv(units, units, axes=1)
+    last, moves = lib.conv(units, tags, axes=1), lib.parameter(tags, tags)
+
+    def forward(x):
+        scores = last(lib.relu(first(swapped(lib, embed(x)))))
+        h = scores[:, :, 0]
+        for k in range(1, length):
+            paths = lib.reshape(h, batch, tags, 1) + moves
+            most = lib.max(paths, 1)
+            others = lib.exp(paths - lib.reshape(most, batch, 1, tags))
+            h = most + lib.log(lib.sum(others, 1)) + scores[:, :, k]
+        return lib.mean(h)
+
+    return Task(forward, lib.ids(2000, batch, length), lib.own_loss)

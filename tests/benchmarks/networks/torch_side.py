@@ -99,6 +99,18 @@ class Side(Library):
         t = self.numbers(*shape)
         return lambda y: F.mse_loss(y, t)
 
+    def variable(self, array):
+        """One whose gradient is wanted."""
+        return array.clone().requires_grad_()
+
+    def gradient(self, y, x):
+        """That of a number, which can be differentiated again."""
+        return torch.autograd.grad(y, x, create_graph=True)[0]
+
+    def detached(self, x):
+        """As a constant."""
+        return x.detach()
+
     # Layers with parameters.
 
     def add(self, layer, initial=None):
@@ -206,6 +218,14 @@ class Side(Library):
     def matmul(self, a, b):
         return a @ b
 
+    def argmin(self, x):
+        """Along the last axis, of a constant."""
+        return x.argmin(-1)
+
+    def top(self, x, count):
+        """The indices of the largest along the last axis, of a constant."""
+        return x.topk(count, -1).indices
+
     def conv_with(self, x, w, pad, groups=1):
         """A convolution of images with weights that are computed."""
         return F.conv2d(x, w, None, 1, pad, groups=groups)
@@ -240,8 +260,14 @@ class Side(Library):
     def transpose(self, x, *axes):
         return x.permute(axes)
 
+    def broadcast(self, x, *shape):
+        return x.expand(shape)
+
     def concat(self, xs, axis=1):
         return torch.cat(xs, axis)
+
+    def stack(self, xs):
+        return torch.stack(xs)
 
     def roll(self, x, shift, axes):
         """Elements move by ``shift``, and those that leave come in again."""

@@ -108,6 +108,40 @@ def test_every_gradient(name, i):
         np.testing.assert_allclose(g.array, expected.array, 8 * UNIT, 8 * UNIT * scale)
 
 
+def mixtures(n):
+    """Which of n operands are held in bfloat16: one alone, or all but one."""
+    alone = {(k,) for k in range(n)}
+    others = {(*range(k), *range(k + 1, n)) for k in range(n)}
+    return sorted(held for held in alone | others if 0 < len(held) < n)
+
+
+@pytest.mark.parametrize(
+    "name, i, held",
+    [(*p, m) for p in DETERMINISTIC for m in mixtures(len(CASES[p[0]][p[1]].shapes))],
+)
+def test_every_operation_beside_float32(name, i, held):
+    """Filters and scales may be computed, and inputs are float32."""
+    case = CASES[name][i]
+    arrays = [rounded_to_bfloat16(x) for x in random_arrays(case, "f")]
+    xs = [
+        as_bfloat16(x) if k in held else _core.Variable(x) for k, x in enumerate(arrays)
+    ]
+    ys = outputs(case, xs)
+    for y, expected in zip(ys, references(case, arrays)):
+        assert y.shape == np.shape(expected)
+        scale = max(1.0, float(np.abs(expected).max(initial=0)))
+        np.testing.assert_allclose(y.array, expected, 4 * UNIT, 4 * UNIT * scale)
+    if case.orders == 0:
+        return
+    weights = [rounded_to_bfloat16(w) for w in weights_for(case, arrays)]
+    with renga.using_config("dtype", np.dtype("f")):
+        doubles = [x.astype("d") for x in arrays], [w.astype("d") for w in weights]
+        _, exact = gradients(case, *doubles)
+    for g, expected in zip(_core.grad([weighted_sum(ys, weights)], xs, [], []), exact):
+        scale = max(1.0, float(np.abs(expected.array).max(initial=0)))
+        np.testing.assert_allclose(g.array, expected.array, 8 * UNIT, 8 * UNIT * scale)
+
+
 @contextlib.contextmanager
 def random_numbers_from(seed):
     before = np.random.get_state()
@@ -304,6 +338,20 @@ def test_interpolation_between_operands_of_which_some_are_held_in_bfloat16(held)
     for name, grad in zip(operands, grads):
         rtol = UNIT if name in held else 1e-6
         np.testing.assert_allclose(grad.array, expected[name], rtol, rtol, True, name)
+
+
+@pytest.mark.parametrize("shape", [(), (1, 1), (0, 3), (3, 0)])
+@pytest.mark.parametrize("held", [0, 1])
+def test_differences_of_few_numbers_beside_float32(shape, held):
+    values = np.random.RandomState(0).normal(size=(2, *shape)).astype("f")
+    arrays = [rounded_to_bfloat16(np.asarray(value)) for value in values]
+    xs = [
+        as_bfloat16(a) if k == held else _core.Variable(a) for k, a in enumerate(arrays)
+    ]
+    gx, gy = renga.grad([F.sum(F.squared_difference(*xs))], xs)
+    expected = 2 * (arrays[0] - arrays[1])
+    np.testing.assert_allclose(gx.array, expected, UNIT)
+    np.testing.assert_allclose(gy.array, -expected, UNIT)
 
 
 @pytest.mark.parametrize("make", [lambda: L.Highway(4), lambda: L.StatefulMGU(4, 4)])

@@ -25,7 +25,7 @@ void quaternary(Quaternary map, const Array& a, const Array& b, const Array& c, 
   };
   const auto is_alike = [&](const Array* x) { return x->dtype() == y.dtype(); };
   if (!std::ranges::all_of(std::array{&a, &b, &c, &d}, is_alike)) {
-    require(map_mixed_runs(y, 2, kernel, a, b, c, d) ||
+    require(y.size() == 0 || map_mixed_runs(y, 2, kernel, a, b, c, d) ||
                 simd::map_mixed_blocks(y, 2, kernel, a, b, c, d),
             "quaternary: expected a result without gaps for operands of mixed dtypes");
     return;
