@@ -11,9 +11,7 @@ from renga.extensions.computational_graph import DumpGraph, dump_graph
 from renga.extensions.evaluator import Evaluator
 from renga.extensions.exponential_moving_average import ExponentialMovingAverage
 from renga.extensions.fail_on_nonnumber import FailOnNonNumber
-from renga.extensions.large_batch.batch_size_shift import BatchSizeShift
-from renga.extensions.large_batch.linear_scaling import LinearScaling
-from renga.extensions.large_batch.rmsprop_warmup import RMSpropWarmup
+from renga.extensions.large_batch import BatchSizeShift, LinearScaling, RMSpropWarmup
 from renga.extensions.reports import (
     log_report,
     micro_average,
@@ -39,26 +37,25 @@ from renga.extensions.reports.trackers import (
 )
 from renga.extensions.reports.value_observation import observe_lr, observe_value
 from renga.extensions.reports.variable_statistics_plot import VariableStatisticsPlot
-from renga.extensions.shifts import (
-    exponential_shift,
-    inverse_shift,
-    linear_shift,
-    multistep_shift,
-    polynomial_shift,
-    step_shift,
-    warmup_shift,
+from renga.extensions.shifts import schedules as _schedules
+from renga.extensions.shifts.schedules import (
+    CosineShift,
+    ExponentialShift,
+    InverseShift,
+    LinearShift,
+    MultistepShift,
+    OneCycleShift,
+    PolynomialShift,
+    StepShift,
+    WarmupShift,
 )
-from renga.extensions.shifts.cosine_shift import CosineShift, OneCycleShift
-from renga.extensions.shifts.exponential_shift import ExponentialShift
-from renga.extensions.shifts.inverse_shift import InverseShift
-from renga.extensions.shifts.linear_shift import LinearShift
-from renga.extensions.shifts.multistep_shift import MultistepShift
-from renga.extensions.shifts.polynomial_shift import PolynomialShift
-from renga.extensions.shifts.step_shift import StepShift
-from renga.extensions.shifts.warmup_shift import WarmupShift
 from renga.extensions.snapshots import snapshot_writers
 from renga.extensions.snapshots.snapshot import snapshot, snapshot_object
 from renga.extensions.variable_unchain import unchain_variables
+
+# Chainer has a module for each of its schedules.
+exponential_shift = inverse_shift = linear_shift = multistep_shift = _schedules
+polynomial_shift = step_shift = warmup_shift = _schedules
 
 __all__ = [
     "CosineShift",

@@ -1,1 +1,0 @@
-"""Schedules for training with very large batches."""
