@@ -19,8 +19,6 @@ from renga.datasets.dict_dataset import DictDataset as DictDataset
 from renga.datasets.digits import get_digits as get_digits
 from renga.datasets.downloaded import (
     cifar as cifar,
-    fashion_mnist as fashion_mnist,
-    kuzushiji_mnist as kuzushiji_mnist,
     mnist as mnist,
     ptb as ptb,
     svhn as svhn,
@@ -29,15 +27,13 @@ from renga.datasets.downloaded.cifar import (
     get_cifar10 as get_cifar10,
     get_cifar100 as get_cifar100,
 )
-from renga.datasets.downloaded.fashion_mnist import (
+from renga.datasets.downloaded.mnist import (
     get_fashion_mnist as get_fashion_mnist,
     get_fashion_mnist_labels as get_fashion_mnist_labels,
-)
-from renga.datasets.downloaded.kuzushiji_mnist import (
     get_kuzushiji_mnist as get_kuzushiji_mnist,
     get_kuzushiji_mnist_labels as get_kuzushiji_mnist_labels,
+    get_mnist as get_mnist,
 )
-from renga.datasets.downloaded.mnist import get_mnist as get_mnist
 from renga.datasets.downloaded.ptb import (
     get_ptb_words as get_ptb_words,
     get_ptb_words_vocabulary as get_ptb_words_vocabulary,
@@ -68,5 +64,8 @@ from renga.datasets.sub_dataset import (
 from renga.datasets.text_dataset import TextDataset as TextDataset
 from renga.datasets.transform_dataset import TransformDataset as TransformDataset
 from renga.datasets.tuple_dataset import TupleDataset as TupleDataset
+
+# Chainer has modules for these, too.
+fashion_mnist = kuzushiji_mnist = mnist
 
 _suggest_names(__name__)

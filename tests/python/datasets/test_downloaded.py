@@ -14,14 +14,15 @@ import scipy.io
 from renga import datasets
 from renga.configuration import using_config
 from renga.dataset import download
-from renga.datasets import cifar, fashion_mnist, kuzushiji_mnist, mnist, ptb, svhn
+from renga.datasets import cifar, ptb, svhn
+from renga.datasets.downloaded.idx import SOURCES, IdxSource
 from renga.serializers import FileFormatError
 
 SIZES = {"train": 7, "t10k": 3}
 FAMILY = {
-    "mnist": (mnist, datasets.get_mnist),
-    "fashion-mnist": (fashion_mnist, datasets.get_fashion_mnist),
-    "kuzushiji_mnist": (kuzushiji_mnist, datasets.get_kuzushiji_mnist),
+    "mnist": datasets.get_mnist,
+    "fashion-mnist": datasets.get_fashion_mnist,
+    "kuzushiji_mnist": datasets.get_kuzushiji_mnist,
 }
 RNG = numpy.random.RandomState(0)
 
@@ -35,7 +36,6 @@ def root(tmp_path, monkeypatch):
 @pytest.fixture(params=FAMILY)
 def idx_files(request, tmp_path, monkeypatch, root):
     """The name, the function and the arrays of one data set of MNIST's family."""
-    module, get = FAMILY[request.param]
     raw, checksums = {}, {}
     for part, n in SIZES.items():
         images = RNG.randint(0, 256, (n, 28, 28)).astype(numpy.uint8)
@@ -50,10 +50,10 @@ def idx_files(request, tmp_path, monkeypatch, root):
             data = gzip.compress(header + array.tobytes())
             (tmp_path / name).write_bytes(data)
             checksums[name] = "sha256:" + hashlib.sha256(data).hexdigest()
-    assert set(checksums) == set(module._CHECKSUMS)
-    monkeypatch.setattr(module, "_MIRRORS", (tmp_path.as_uri() + "/",))
-    monkeypatch.setattr(module, "_CHECKSUMS", checksums)
-    return request.param, get, raw
+    assert set(checksums) == set(SOURCES[request.param].checksums)
+    source = IdxSource((tmp_path.as_uri() + "/",), checksums)
+    monkeypatch.setitem(SOURCES, request.param, source)
+    return request.param, FAMILY[request.param], raw
 
 
 @pytest.fixture(params=["cifar-10", "cifar-100"])
@@ -148,7 +148,6 @@ def test_types_by_argument_and_by_configuration(idx_files):
 def test_a_broken_idx_file_is_refused(idx_files, root, tmp_path, monkeypatch):
     name, get, _ = idx_files
     file = "train-images-idx3-ubyte.gz"
-    module = FAMILY[name][0]
     header = struct.pack(">4i", 0x803, 7, 28, 28)
     for content, message in [
         (header + bytes(100), r"\(7, 28, 28\) values, got 100"),
@@ -158,7 +157,7 @@ def test_a_broken_idx_file_is_refused(idx_files, root, tmp_path, monkeypatch):
         data = gzip.compress(content)
         (tmp_path / file).write_bytes(data)
         digest = "sha256:" + hashlib.sha256(data).hexdigest()
-        monkeypatch.setitem(module._CHECKSUMS, file, digest)
+        monkeypatch.setitem(SOURCES[name].checksums, file, digest)
         with pytest.raises(ValueError, match=message):
             get()
         assert not (root / "pfnet" / "chainer" / name / "train.npz").exists()
@@ -169,8 +168,8 @@ def test_without_a_network_a_manually_placed_file_is_used(
     idx_files, root, tmp_path, monkeypatch
 ):
     name, get, raw = idx_files
-    module = FAMILY[name][0]
-    monkeypatch.setattr(module, "_MIRRORS", ("http://127.0.0.1:9/",))
+    nowhere = SOURCES[name]._replace(mirrors=("http://127.0.0.1:9/",))
+    monkeypatch.setitem(SOURCES, name, nowhere)
     folder = root / "pfnet" / "chainer" / name
     with pytest.raises(OSError, match="put the file train-images-idx3-ubyte.gz") as e:
         get()
@@ -344,7 +343,7 @@ def test_idx_files_that_lie(idx_files, tmp_path, monkeypatch, data, message):
     file = "train-images-idx3-ubyte.gz"
     (tmp_path / file).write_bytes(data)
     digest = "sha256:" + hashlib.sha256(data).hexdigest()
-    monkeypatch.setitem(FAMILY[name][0]._CHECKSUMS, file, digest)
+    monkeypatch.setitem(SOURCES[name].checksums, file, digest)
     with pytest.raises(FileFormatError, match=f"idx: .*{file}.*{message}"):
         get()
 

@@ -11,7 +11,7 @@ from renga import functions as F
 from renga.core.types import Array, DTypeLike
 from renga.core.variable import Variable
 from renga.datasets import image_dataset
-from renga.datasets.downloaded import mnist
+from renga.datasets.downloaded.idx import idx_arrays
 
 # chainer.datasets.image_dataset
 
@@ -42,12 +42,12 @@ def _postprocess_image(image: numpy.ndarray) -> numpy.ndarray:
 
 def _retrieve_mnist_training() -> dict[str, numpy.ndarray]:
     """The pixels and labels of MNIST's training set, as bytes: ``x`` and ``y``."""
-    return mnist.arrays_of("train")
+    return idx_arrays("mnist", "train")
 
 
 def _retrieve_mnist_test() -> dict[str, numpy.ndarray]:
     """The pixels and labels of MNIST's test set, as bytes: ``x`` and ``y``."""
-    return mnist.arrays_of("test")
+    return idx_arrays("mnist", "test")
 
 
 # chainer.distributions.normal

@@ -5,8 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 import os
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -17,6 +16,56 @@ from renga.serializers.files import FileFormatError, parsing
 
 _BLOCK = 1 << 20
 
+
+class IdxSource(NamedTuple):
+    """Where the files of a data set are, and their checksums by name."""
+
+    mirrors: tuple[str, ...]
+    checksums: dict[str, str]
+
+
+# By the names of their folders.
+SOURCES = {
+    "mnist": IdxSource(
+        (
+            "https://ossci-datasets.s3.amazonaws.com/mnist/",
+            "https://storage.googleapis.com/cvdf-datasets/mnist/",
+            "http://yann.lecun.com/exdb/mnist/",  # Chainer's
+        ),
+        {
+            "train-images-idx3-ubyte.gz": "sha256:"
+            "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+            "train-labels-idx1-ubyte.gz": "sha256:"
+            "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+            "t10k-images-idx3-ubyte.gz": "sha256:"
+            "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+            "t10k-labels-idx1-ubyte.gz": "sha256:"
+            "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+        },
+    ),
+    "fashion-mnist": IdxSource(
+        (
+            "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+            "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
+        ),
+        {
+            "train-images-idx3-ubyte.gz": "md5:8d4fb7e6c68d591d4c3dfef9ec88bf0d",
+            "train-labels-idx1-ubyte.gz": "md5:25c81989df183df01b3e8a0aad5dffbe",
+            "t10k-images-idx3-ubyte.gz": "md5:bef4ecab320f06d8554ea6380940ec79",
+            "t10k-labels-idx1-ubyte.gz": "md5:bb300cfdad3c16e7a12a480ee83cd310",
+        },
+    ),
+    "kuzushiji_mnist": IdxSource(
+        ("http://codh.rois.ac.jp/kmnist/dataset/kmnist/",),
+        {
+            "train-images-idx3-ubyte.gz": "md5:bdb82020997e1d708af4cf47b453dcf7",
+            "train-labels-idx1-ubyte.gz": "md5:e144d726b3acfaa3e44228e80efcd344",
+            "t10k-images-idx3-ubyte.gz": "md5:5c965bf0a639b31b8f53240b1b52f4d7",
+            "t10k-labels-idx1-ubyte.gz": "md5:7320c461ea6c1c855c0b718fb2a4b134",
+        },
+    ),
+}
+
 _FILES = {
     "train": ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"),
     "test": ("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"),
@@ -24,15 +73,12 @@ _FILES = {
 
 
 def idx_datasets(
-    name: str, mirrors: Sequence[str], checksums: dict[str, str], options: ImageOptions
+    name: str, options: ImageOptions
 ) -> tuple[TupleDataset | numpy.ndarray, TupleDataset | numpy.ndarray]:
-    """The training and the test set, downloaded from ``mirrors`` unless cached.
-
-    ``checksums`` are those of the files by name.
-    """
+    """The training and the test set of a name in SOURCES, downloaded unless cached."""
 
     def load(split: str) -> TupleDataset | numpy.ndarray:
-        raw = idx_arrays(name, mirrors, checksums, split)
+        raw = idx_arrays(name, split)
         side = math.isqrt(raw["x"].shape[1])
         images = raw["x"].reshape(-1, 1, side, side)
         return image_dataset(images, raw["y"], 255.0, options)
@@ -40,19 +86,18 @@ def idx_datasets(
     return load("train"), load("test")
 
 
-def idx_arrays(
-    name: str, mirrors: Sequence[str], checksums: dict[str, str], split: str
-) -> dict[str, numpy.ndarray]:
+def idx_arrays(name: str, split: str) -> dict[str, numpy.ndarray]:
     """The pixels, a row per image, as ``x``, and the labels as ``y``."""
+    source = SOURCES[name]
     folder = os.path.join(download.get_dataset_root(), "pfnet", "chainer", name)
 
     def create() -> dict[str, numpy.ndarray]:
         images, labels = (
             _read_idx(
                 download.download(
-                    [mirror + file for mirror in mirrors],
+                    [mirror + file for mirror in source.mirrors],
                     os.path.join(folder, file),
-                    checksums[file],
+                    source.checksums[file],
                 )
             )
             for file in _FILES[split]

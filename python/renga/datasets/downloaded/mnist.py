@@ -1,29 +1,13 @@
-"""MNIST: 70 000 handwritten digits of 28×28 pixels."""
+"""MNIST and the data sets in its place: 70 000 grey pictures of 28×28 pixels each."""
 
 from __future__ import annotations
 
 import numpy
 
 from renga.core.types import DTypeLike
-from renga.datasets.downloaded.idx import idx_arrays, idx_datasets
+from renga.datasets.downloaded.idx import idx_datasets
 from renga.datasets.downloaded.images import ImageOptions
 from renga.datasets.tuple_dataset import TupleDataset
-
-_MIRRORS = (
-    "https://ossci-datasets.s3.amazonaws.com/mnist/",
-    "https://storage.googleapis.com/cvdf-datasets/mnist/",
-    "http://yann.lecun.com/exdb/mnist/",  # Chainer's
-)
-_CHECKSUMS = {
-    "train-images-idx3-ubyte.gz": "sha256:"
-    "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-    "train-labels-idx1-ubyte.gz": "sha256:"
-    "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-    "t10k-images-idx3-ubyte.gz": "sha256:"
-    "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-    "t10k-labels-idx1-ubyte.gz": "sha256:"
-    "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-}
 
 
 def get_mnist(
@@ -49,12 +33,74 @@ def get_mnist(
     (1998).
     """
     options = ImageOptions(withlabel, ndim, scale, dtype, label_dtype, rgb_format)
-    return idx_datasets("mnist", _MIRRORS, _CHECKSUMS, options)
+    return idx_datasets("mnist", options)
 
 
-def arrays_of(split: str) -> dict[str, numpy.ndarray]:
-    """The bytes of the images, (N, 784), and of the labels, as ``x`` and ``y``.
+def get_fashion_mnist_labels() -> list[str]:
+    """The names of the ten classes, in the order of their labels."""
+    return [
+        "T-shirt/top",
+        "Trouser",
+        "Pullover",
+        "Dress",
+        "Coat",
+        "Sandal",
+        "Shirt",
+        "Sneaker",
+        "Bag",
+        "Ankle boot",
+    ]
 
-    ``split`` is ``"train"`` or ``"test"``.
+
+def get_fashion_mnist(
+    withlabel: bool = True,
+    ndim: int = 1,
+    scale: float = 1.0,
+    dtype: DTypeLike | None = None,
+    label_dtype: DTypeLike = numpy.int32,
+    rgb_format: bool = False,
+) -> tuple[TupleDataset | numpy.ndarray, TupleDataset | numpy.ndarray]:
+    """The 60 000 training and the 10 000 test images, in the shapes of ``get_mnist``.
+
+    Raises:
+        OSError: the files cannot be downloaded; the message says where to put them.
+
+    Source: Xiao et al., arXiv 1708.07747.
     """
-    return idx_arrays("mnist", _MIRRORS, _CHECKSUMS, split)
+    options = ImageOptions(withlabel, ndim, scale, dtype, label_dtype, rgb_format)
+    return idx_datasets("fashion-mnist", options)
+
+
+def get_kuzushiji_mnist_labels() -> list[tuple[str, str]]:
+    """The ten characters in Latin letters and as they are, in the order of labels."""
+    return [
+        ("o", "お"),
+        ("ki", "き"),
+        ("su", "す"),
+        ("tsu", "つ"),
+        ("na", "な"),
+        ("ha", "は"),
+        ("ma", "ま"),
+        ("ya", "や"),
+        ("re", "れ"),
+        ("wo", "を"),
+    ]
+
+
+def get_kuzushiji_mnist(
+    withlabel: bool = True,
+    ndim: int = 1,
+    scale: float = 1.0,
+    dtype: DTypeLike | None = None,
+    label_dtype: DTypeLike = numpy.int32,
+    rgb_format: bool = False,
+) -> tuple[TupleDataset | numpy.ndarray, TupleDataset | numpy.ndarray]:
+    """The 60 000 training and the 10 000 test images, in the shapes of ``get_mnist``.
+
+    Raises:
+        OSError: the files cannot be downloaded; the message says where to put them.
+
+    Source: Clanuwat et al., arXiv 1812.01718.
+    """
+    options = ImageOptions(withlabel, ndim, scale, dtype, label_dtype, rgb_format)
+    return idx_datasets("kuzushiji_mnist", options)
