@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 from renga.core.link import ChainList, Link
 from renga.core.link.base import Missing, shared_copy
-from renga.core.link.chain import format_children
+from renga.core.link.parent import format_children
 from renga.core.types import ArrayLike
 from renga.core.variable import attach
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from renga.core.device_resident import DeviceResidentsVisitor
 from renga.core.link.base import Link, Missing, shared_copy
-from renga.core.parameter import Parameter
-from renga.core.serializer import AbstractSerializer
+from renga.core.link.parent import Parent, format_children
 
 
-class Chain(Link):
+class Chain(Parent):
     """A model made of named links.
 
     Links assigned within ``init_scope`` become children; so do the keyword
@@ -63,8 +61,7 @@ class Chain(Link):
         super().__delattr__(name)
 
     def __str__(self) -> str:
-        children = [(child.name, child) for child in self.children()]
-        return format_children(self, children)
+        return format_children(self, [(child.name, child) for child in self.children()])
 
     def add_link(self, name: str, link: Link) -> None:
         """Registers a child; AttributeError where the name is taken."""
@@ -81,22 +78,8 @@ class Chain(Link):
         with self.init_scope():
             setattr(self, name, link)
 
-    def namedparams(
-        self, include_uninit: bool = True
-    ) -> Iterator[tuple[str, Parameter]]:
-        yield from super().namedparams(include_uninit)
-        for name in sorted(self._children):
-            for path, param in vars(self)[name].namedparams(include_uninit):
-                yield f"/{name}{path}", param
-
-    def namedlinks(self, skipself: bool = False) -> Iterator[tuple[str, Link]]:
-        yield from super().namedlinks(skipself)
-        for name in sorted(self._children):
-            yield from prefixed_links(name, vars(self)[name])
-
-    def children(self) -> Iterator[Link]:
-        for name in sorted(self._children):
-            yield vars(self)[name]
+    def _named_children(self) -> Iterator[tuple[str, Link]]:
+        return ((name, vars(self)[name]) for name in sorted(self._children))
 
     def copyparams(self, link: Link, copy_persistent: bool = True) -> None:
         super().copyparams(link, copy_persistent)
@@ -112,29 +95,3 @@ class Chain(Link):
             child.name = name
             vars(clone)[name] = child
         return clone
-
-    def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
-        super().device_resident_accept(visitor)
-        for child in self.children():
-            child.device_resident_accept(visitor)
-
-    def serialize(self, serializer: AbstractSerializer) -> None:
-        super().serialize(serializer)
-        for name in sorted(self._children):
-            vars(self)[name].serialize(serializer[name])
-
-
-def prefixed_links(name: str, link: Link) -> Iterator[tuple[str, Link]]:
-    """``link`` and those under it, with paths below ``/name``."""
-    yield f"/{name}", link
-    for path, descendant in link.namedlinks(skipself=True):
-        yield f"/{name}{path}", descendant
-
-
-def format_children(link: Link, children: Sequence[tuple[object, object]]) -> str:
-    """The result of ``str`` for a link with children: one per line, indented."""
-    if not children:
-        return f"{type(link).__name__}()"
-    lines = [f"({name}): {child}," for name, child in children]
-    body = "\n".join(lines).replace("\n", "\n  ")
-    return f"{type(link).__name__}(\n  {body}\n)"

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, MutableSequence
 from typing import Any
 
-from renga.core.device_resident import DeviceResidentsVisitor
 from renga.core.link.base import Link, Missing, shared_copy
-from renga.core.link.chain import format_children, prefixed_links
-from renga.core.parameter import Parameter
-from renga.core.serializer import AbstractSerializer
+from renga.core.link.parent import Parent, format_children
 
 
-class ChainList(Link, MutableSequence[Link]):
+class ChainList(Parent, MutableSequence[Link]):
     """A model made of a list of links; their names are their positions."""
 
     _children: list[Link] = Missing()  # type: ignore[assignment]
@@ -78,21 +75,8 @@ class ChainList(Link, MutableSequence[Link]):
         value.name = str(len(self._children))
         self._children.append(value)
 
-    def namedparams(
-        self, include_uninit: bool = True
-    ) -> Iterator[tuple[str, Parameter]]:
-        yield from super().namedparams(include_uninit)
-        for position, link in enumerate(self._children):
-            for path, param in link.namedparams(include_uninit):
-                yield f"/{position}{path}", param
-
-    def namedlinks(self, skipself: bool = False) -> Iterator[tuple[str, Link]]:
-        yield from super().namedlinks(skipself)
-        for position, link in enumerate(self._children):
-            yield from prefixed_links(str(position), link)
-
-    def children(self) -> Iterator[Link]:
-        return iter(self._children)
+    def _named_children(self) -> Iterator[tuple[str, Link]]:
+        return ((str(i), link) for i, link in enumerate(self._children))
 
     def addgrads(self, link: Link) -> None:
         self._require_as_many("addgrads", link)
@@ -116,16 +100,6 @@ class ChainList(Link, MutableSequence[Link]):
         clone = super()._shallow_copy(memo)
         clone._set_children(shared_copy(child, memo) for child in self._children)
         return clone
-
-    def device_resident_accept(self, visitor: DeviceResidentsVisitor) -> None:
-        super().device_resident_accept(visitor)
-        for child in self._children:
-            child.device_resident_accept(visitor)
-
-    def serialize(self, serializer: AbstractSerializer) -> None:
-        super().serialize(serializer)
-        for position, child in enumerate(self._children):
-            child.serialize(serializer[str(position)])
 
 
 def _require_link(link: Any) -> None:
