@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from renga.core import reporter
 from renga.core.serializer import AbstractSerializer
+from renga.core.variable import as_number
 from renga.training import extension
 from renga.training.trainer import Trainer
 from renga.training.triggers.interval_trigger import TriggerLike, get_trigger
@@ -42,8 +41,8 @@ class MicroAverage(extension.Extension):
         observed = trainer.observation
         if self._numerator_key not in observed or self._denominator_key not in observed:
             return
-        self._numerator += _number(observed[self._numerator_key])
-        self._denominator += _number(observed[self._denominator_key])
+        self._numerator += as_number(observed[self._numerator_key])
+        self._denominator += as_number(observed[self._denominator_key])
         if self._trigger(trainer):
             reporter.report({self._result_key: self._numerator / self._denominator})
             self._numerator = self._denominator = 0.0
@@ -54,7 +53,3 @@ class MicroAverage(extension.Extension):
             self._trigger.serialize(serializer["_trigger"])
         self._numerator = serializer("_numerator", self._numerator)
         self._denominator = serializer("_denominator", self._denominator)
-
-
-def _number(value: Any) -> float:
-    return float(getattr(value, "array", value))

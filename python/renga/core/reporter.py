@@ -96,6 +96,17 @@ class Reporter:
             self.observation[prefix + key] = value
 
 
+class KeptReports(Reporter):
+    """Keeps what is reported within it, with the observers, in ``all``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.all: list[tuple[dict[str, Any], Any]] = []
+
+    def report(self, values: Mapping[str, object], observer: object = None) -> None:
+        self.all.append((dict(values), observer))
+
+
 def get_current_reporter() -> Reporter:
     """The reporter entered last in this thread; IndexError when there is none."""
     if not _stack.reporters:

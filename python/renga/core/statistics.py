@@ -14,7 +14,7 @@ from renga import _core
 from renga.backends import cuda
 from renga.core.serializer import AbstractSerializer, Deserializer
 from renga.core.types import Operand
-from renga.core.variable import Variable, as_variable
+from renga.core.variable import Variable, as_array, as_variable
 
 
 class Summary:
@@ -85,14 +85,14 @@ class DictSummary:
         for key, value in d.items():
             weight: Any = 1
             if isinstance(value, tuple):
-                value, weight = _array_of(value[0]), _array_of(value[1])
+                value, weight = as_array(value[0]), as_array(value[1])
                 if not _is_scalar(weight):
                     raise ValueError(
                         f"DictSummary: the weight of {key} is not a scalar"
                     )
-            value = _array_of(value)
-            if _is_scalar(value):
-                self._summaries.setdefault(key, Summary()).add(value, weight)
+            number: Any = as_array(value)
+            if _is_scalar(number):
+                self._summaries.setdefault(key, Summary()).add(number, weight)
 
     def compute_mean(self) -> dict[str, Any]:
         """The mean under each key."""
@@ -122,10 +122,6 @@ class DictSummary:
             self._summaries = {name: Summary() for name in names}
         for index, name in enumerate(names):
             self._summaries[name].serialize(serializer["_summaries"][str(index)])
-
-
-def _array_of(value: Any) -> Any:
-    return value.array if isinstance(value, Variable) else value
 
 
 def _is_scalar(value: Any) -> bool:

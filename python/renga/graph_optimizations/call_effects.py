@@ -10,7 +10,7 @@ from renga import _core
 from renga.backends.cuda_loader import loaded
 from renga.core.link import Link
 from renga.core.link.traces import Items
-from renga.core.reporter import Reporter, report
+from renga.core.reporter import report
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 
@@ -179,17 +179,6 @@ class Attributes:
             )
         except Exception:  # of objects that cannot be compared as a whole: others
             return False
-
-
-class Reports(Reporter):
-    """Keeps what is reported within it, with the observers, in ``all``."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.all: list[tuple[dict[str, Any], Any]] = []
-
-    def report(self, values: Mapping[str, object], observer: object = None) -> None:
-        self.all.append((dict(values), observer))
 
 
 class Copies:

@@ -30,13 +30,13 @@ from renga.core.function_node import FunctionNode
 from renga.core.link import Link
 from renga.core.link.traces import items_of
 from renga.core.parameter import Parameter
+from renga.core.reporter import KeptReports
 from renga.core.variable import Variable, as_variable
-from renga.functions.noise.seed import draw_seeds, record_seeds
+from renga.functions.noise.seed import draw_seeds, is_same_state, record_seeds
 from renga.graph_optimizations.call_effects import (
     Attributes,
     Copies,
     Effects,
-    Reports,
     SetAttributes,
     attributes_of,
     require_same_items,
@@ -270,7 +270,7 @@ class _RecordedCall:
         self._required = [p.requires_grad for p in self._all_params]
         self._params: list[Variable] = [p for p in self._all_params if p.requires_grad]
         self._node: Callable[[], Any] = lambda: None
-        before, reports = attributes_of(chain), Reports()
+        before, reports = attributes_of(chain), KeptReports()
         containers = [items_of(link) for link in chain.links()]
         with reports:
             results, self._forward = self._record(self._run, True)
@@ -366,7 +366,7 @@ class _RecordedCall:
         after = numpy.random.get_state()
         numpy.random.set_state(before)
         draw_seeds(self._streams)
-        if not _is_same_state(numpy.random.get_state(), after):
+        if not is_same_state(numpy.random.get_state(), after):
             raise RuntimeError("it draws random numbers of NumPy")
         return results
 
@@ -413,11 +413,6 @@ class _StaticGraph(FunctionNode):
                 "which there is static_graph(enable_double_backprop=True)"
             )
         return self._call.differentiate(tuple(targets), grad_outputs)
-
-
-def _is_same_state(state: Any, other: Any) -> bool:
-    """Whether two states of NumPy's global generator are the same."""
-    return numpy.array_equal(state[1], other[1]) and state[2:] == other[2:]
 
 
 def _leaves_of_others(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
-from typing import Any, Callable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Callable, Union
 
 import numpy
 
 from renga.core.computational_graph import functions_before
-from renga.core.types import ArrayLike
+from renga.core.types import Array, ArrayLike
 from renga.core.variable import Variable
+
+RandomState = Iterable[Union[str, Array, float]]
+"""The state of NumPy's global generator."""
 
 # An odd number near 2**53 / the golden ratio: multiples are far apart.
 _STRIDE = 5566755282872655
@@ -54,6 +57,11 @@ def draw_seeds(streams: Sequence[int]) -> list[int]:
 def record_seeds(add: Callable[[int, int], None] | None) -> None:
     """Has this thread's ``draw_seed`` call ``add(seed, stream)``; None ends that."""
     _thread.add = add
+
+
+def is_same_state(state: RandomState, other: RandomState) -> bool:
+    """Whether two states of NumPy's global generator are the same."""
+    return all(map(numpy.array_equal, state, other))
 
 
 def generator(x: ArrayLike) -> Any:

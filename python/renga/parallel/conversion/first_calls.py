@@ -19,8 +19,9 @@ from renga.core.link import Link
 from renga.core.link.own_values import own_params, own_persistent
 from renga.core.link.traces import traces_of
 from renga.core.parameter import Parameter
-from renga.core.reporter import Reporter
+from renga.core.reporter import KeptReports
 from renga.core.variable import Variable, as_array
+from renga.functions.noise.seed import is_same_state
 from renga.links.parallel.forms import is_form
 from renga.parallel.conversion.arguments import arrays_in
 from renga.parallel.conversion.kept_shards import KeptShards, kept_by
@@ -211,7 +212,7 @@ def _results_of_both(
     """
     numbers = numpy.random.get_state()
     expected = _results(serial, args, kwargs)
-    is_random = not _same_states(numbers, numpy.random.get_state())
+    is_random = not is_same_state(numbers, numpy.random.get_state())
     numpy.random.set_state(numbers)
     if any(link.parallel_run.comm.allgather_obj(is_random)):
         return None
@@ -223,7 +224,7 @@ def _results_of_both(
 def _results(model: Any, args: Any, kwargs: Any) -> _Results | None:
     """Those of a call; None if it raises, as it does where the model is used."""
     given = {id(x): x for x in arrays_in((args, kwargs))}
-    before, reports = kept_by(model), _Reports()
+    before, reports = kept_by(model), KeptReports()
     with no_backprop_mode(), reports:
         try:
             # A call may change other arguments, such as key-value caches.
@@ -233,17 +234,6 @@ def _results(model: Any, args: Any, kwargs: Any) -> _Results | None:
             return None
     kept = {k: x for k, x in kept_by(model).items() if before.get(k) is not x}
     return _Results(y, reports.all, model, kept)
-
-
-class _Reports(Reporter):
-    """Keeps what is reported within it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.all: list[object] = []
-
-    def report(self, values: Mapping[str, object], observer: object = None) -> None:
-        self.all.append(dict(values))
 
 
 def _arrays(value: object) -> list[numpy.ndarray]:
@@ -270,10 +260,6 @@ def _are_all_near(xs: list[numpy.ndarray], ys: list[numpy.ndarray], size: int) -
     """Whether they are, where numbers of at least so many bytes are computed with."""
     pairs = zip(xs, ys)
     return len(xs) == len(ys) and all(_are_near(x, y, size) for x, y in pairs)
-
-
-def _same_states(a: Any, b: Any) -> bool:
-    return all(numpy.array_equal(x, y) for x, y in zip(a, b))
 
 
 def _are_near(a: numpy.ndarray, b: numpy.ndarray, size: int) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy
 
 from renga.communicators import Communicator
+from renga.core.variable import as_array
 from renga.extensions.evaluator import Evaluator
 from renga.parallel.data.datasets.repeats import without_repeats
 from renga.utils.meta import is_method_of
@@ -59,15 +60,11 @@ def weighted_sums(batches: Iterable[tuple[Mapping[str, object], float]]) -> Sums
     for observation, size in batches:
         for key, value in observation.items():
             value, weight = value if isinstance(value, tuple) else (value, size)
-            if numpy.ndim(_array(value)) == 0:
-                weight = float(_array(weight))
-                pair = (weight * float(_array(value)), weight)
+            if numpy.ndim(as_array(value)) == 0:
+                weight = float(as_array(weight))
+                pair = (weight * float(as_array(value)), weight)
                 terms.setdefault(key, []).append(pair)
     return {key: _add(pairs) for key, pairs in terms.items()}
-
-
-def _array(value: Any) -> Any:
-    return getattr(value, "array", value)
 
 
 def _add(pairs: list[tuple[float, float]]) -> tuple[float, float]:

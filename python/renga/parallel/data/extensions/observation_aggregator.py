@@ -10,6 +10,7 @@ import numpy
 
 from renga.communicators import Communicator
 from renga.core.serializer import AbstractSerializer, Deserializer
+from renga.core.variable import as_array
 from renga.training import extension
 from renga.training.trainer import Trainer
 from renga.training.triggers.interval_trigger import TriggerLike
@@ -62,7 +63,7 @@ class ObservationAggregator(extension.Extension):
         """
         if self.original_key in trainer.observation:
             value = trainer.observation[self.original_key]
-            self._observed.append(getattr(value, "array", value))
+            self._observed.append(as_array(value))
         if not self.comm_trigger(trainer):
             return None
         gathered = self.comm.gather_obj(self._observed)
