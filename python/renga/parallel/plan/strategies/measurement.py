@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import math
@@ -23,8 +24,8 @@ from renga.core.variable import Variable
 from renga.links.convolution.deconvolution import Deconvolution2D
 from renga.links.parallel.channel.process_grid import process_grids
 from renga.optimizers import SGD
-from renga.parallel.plan.costs import Costs, Device, Pass, split_text
-from renga.parallel.plan.device import cache_filler, lower_quartile
+from renga.parallel.plan.costs import Costs, Pass, split_text
+from renga.parallel.plan.device import cache_filler, lower_quartile, measured_device
 from renga.parallel.plan.graph import Operation
 from renga.parallel.plan.strategies.traced_model import TracedCall, TracedModel
 from renga.program import Program, Recorder
@@ -51,13 +52,11 @@ def measure(
     inputs = x if isinstance(x, tuple) else (x,)
     model = copy.deepcopy(model)
     traced = TracedModel(model, inputs)
-    costs = Costs(_device(comm.intra_size))
+    costs: Costs | None = None
     if cache is not None and comm.rank == 0 and os.path.exists(cache):
-        try:
+        with contextlib.suppress(ValueError):  # such a file is replaced
             costs = Costs.load(cache)
-        except ValueError:
-            pass  # it is replaced
-    costs = comm.bcast_obj(costs)
+    costs = comm.bcast_obj(costs) or Costs(comm.bcast_obj(measured_device(comm)[0]))
     operations = traced.graph.operations
     if any(_missing(op, min(comm.size, len(inputs[0])), costs) for op in operations):
         factor = _measure_batches(traced, comm, costs)
@@ -262,23 +261,3 @@ def _product(link: Any, x: Variable, W: Variable) -> Any:
 def _finish(y: Variable) -> None:
     """Has a deferred array computed."""
     assert y.array is not None
-
-
-def _device(ranks: int) -> Device:
-    """Of this rank, for what is not measured: a product and a copy are timed.
-
-    Args:
-        ranks: on this node, which share its memory.
-    """
-    a = numpy.ones((512, 512), numpy.float32)
-    x = numpy.ones(1 << 22, numpy.float32)
-    product, moved = math.inf, math.inf
-    for _ in range(_REPETITIONS):
-        start = time.perf_counter()
-        _finish(F.matmul(a, a))
-        product = min(product, time.perf_counter() - start)
-        start = time.perf_counter()
-        x.copy()
-        moved = min(moved, time.perf_counter() - start)
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / ranks
-    return Device(2 * 512**3 / product, 2 * x.nbytes / moved, 0.0, memory)
