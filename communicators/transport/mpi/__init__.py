@@ -8,8 +8,8 @@ import os
 from renga import _communicators, _core
 from renga.communicators import settings
 from renga.communicators.transport.mpi import exit_hooks, stale_files
-from renga.communicators.transport.mpi.dummy import DummyMpiCommunicator
 from renga.communicators.transport.mpi.mpi_communicator import (
+    DummyMpiCommunicator,
     MpiCommunicator,
     native_mpi,
 )

@@ -26,7 +26,9 @@ from renga.links.parallel.channel.link import (
     require_channels,
 )
 from renga.links.parallel.forms import parallel_form
-from renga.links.parallel.multi_node_normalization import multi_node_batch_normalization
+from renga.links.parallel.multi_node_batch_normalization import (
+    multi_node_batch_normalization,
+)
 from renga.parallel.placement import BATCH, CHANNEL, REPLICATE_SUMMED, Shard
 from renga.parallel.placement.shard_ranges import shard_ranges, sizes_of
 from renga.parallel.placement.sharded_parameter import Block, ShardedParameter, like

@@ -15,8 +15,7 @@ from renga.core.reporter import Reporter
 from renga.core.serializer import AbstractSerializer, Serializer
 from renga.core.types import Path
 from renga.training.entry import ExtensionEntry
-from renga.training.random_state import serialize_random_state
-from renga.training.saved_observation import serialize_observation
+from renga.training.saved_state import serialize_observation, serialize_random_state
 from renga.training.triggers.interval_trigger import (
     IntervalTrigger,
     TriggerLike,

@@ -1,6 +1,6 @@
 """Differentiable communication, with ChainerMN's names."""
 
-from renga.links.parallel import multi_node_normalization as batch_normalization
+from renga.links.parallel import multi_node_batch_normalization as batch_normalization
 from renga.links.parallel.sequence import (
     gather_sequence,
     ring_attention,

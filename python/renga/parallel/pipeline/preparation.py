@@ -17,7 +17,7 @@ from renga.parallel.pipeline.batches.reductions import REDUCTIONS
 from renga.parallel.pipeline.executor import RECOMPUTE
 from renga.parallel.pipeline.partition import Partition, partition
 from renga.parallel.pipeline.schedule import rank_of_stage
-from renga.parallel.pipeline.stages.other_stages_parameter import free_elements
+from renga.parallel.pipeline.stages.stage_parameters import free_elements
 
 # How often a momentum update reads or writes memory as large as the parameters, and
 # what versions of the weights add: a copy takes two passes, a prediction three.

@@ -12,7 +12,9 @@ from renga.core.types import Array
 from renga.core.variable import Variable
 from renga.functions import reshape
 from renga.links.normalization.batch_normalization import BatchNormalization
-from renga.links.parallel.multi_node_normalization import multi_node_batch_normalization
+from renga.links.parallel.multi_node_batch_normalization import (
+    multi_node_batch_normalization,
+)
 from renga.parallel.conversion.arguments import arrays_in, map_arrays
 from renga.parallel.conversion.replacement import LinkReplacement
 from renga.parallel.conversion.strategy import LinkStrategy, ParallelRun, Sharded

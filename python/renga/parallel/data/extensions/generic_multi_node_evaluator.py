@@ -12,7 +12,7 @@ from renga.core import configuration, reporter as reporter_module
 from renga.core.link import Link
 from renga.dataset import convert
 from renga.dataset.iterator import Iterator as DatasetIterator
-from renga.parallel.data.datasets.repeats import without_repeats
+from renga.parallel.data.datasets.shard import without_repeats
 from renga.training import extension
 from renga.training.trainer import Trainer
 from renga.utils import argument

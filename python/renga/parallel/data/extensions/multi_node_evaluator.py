@@ -11,7 +11,7 @@ import numpy
 from renga.communicators import Communicator
 from renga.core.variable import as_array
 from renga.extensions.evaluator import Evaluator
-from renga.parallel.data.datasets.repeats import without_repeats
+from renga.parallel.data.datasets.shard import without_repeats
 from renga.utils.meta import is_method_of
 
 _Evaluator = TypeVar("_Evaluator")

@@ -1,16 +1,34 @@
-"""The observation of an iteration in snapshots, for the stop trigger after a resume."""
+"""What snapshots have of training besides a trainer's parts: seeds, observations."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from typing import Any
+
+import numpy
 
 from renga.backends import cuda
 from renga.core.serializer import AbstractSerializer, Serializer
 from renga.core.variable import as_array
 
-_KEY = "observation"
+_RANDOM_STATE, _OBSERVATION = "numpy_random_state", "observation"
+
+
+def serialize_random_state(serializer: AbstractSerializer) -> None:
+    """Saves or restores the state of NumPy's global generator, as JSON.
+
+    All random seeds are drawn from it. Files without it leave it alone.
+    """
+    if isinstance(serializer, Serializer):
+        state: Any = numpy.random.get_state(legacy=False)
+        serializer(_RANDOM_STATE, json.dumps(state, default=lambda x: x.tolist()))
+        return
+    with contextlib.suppress(KeyError):
+        text = serializer(_RANDOM_STATE, "")
+        if text:
+            numpy.random.set_state(json.loads(text))
 
 
 def serialize_observation(
@@ -24,7 +42,7 @@ def serialize_observation(
     numbers = {name: _plain(value) for name, value in observation.items()}
     known = {name: value for name, value in numbers.items() if value is not None}
     try:
-        text = serializer(_KEY, json.dumps(known))
+        text = serializer(_OBSERVATION, json.dumps(known))
     except KeyError:
         return {}
     if isinstance(serializer, Serializer):
