@@ -7,10 +7,11 @@ from typing import Any
 
 from renga import _core
 from renga.core.optimizer import (
+    DEFAULT,
     FusedRule,
     GradientMethod,
     Hyperparameter,
-    HyperparameterProxy,
+    with_hyperparameters,
 )
 from renga.core.parameter import Parameter
 
@@ -85,6 +86,7 @@ class AdamRule(FusedRule):
         return options
 
 
+@with_hyperparameters
 class Adam(GradientMethod):
     """Adam: steps from running means of the gradient and of its square.
 
@@ -99,41 +101,16 @@ class Adam(GradientMethod):
     """
 
     _rule = AdamRule
-    alpha = HyperparameterProxy("alpha")
-    beta1 = HyperparameterProxy("beta1")
-    beta2 = HyperparameterProxy("beta2")
-    eps = HyperparameterProxy("eps")
-    eta = HyperparameterProxy("eta")
-    weight_decay_rate = HyperparameterProxy("weight_decay_rate")
-    amsgrad = HyperparameterProxy("amsgrad")
-    adabound = HyperparameterProxy("adabound")
-    final_lr = HyperparameterProxy("final_lr")
-    gamma = HyperparameterProxy("gamma")
-
-    def __init__(
-        self,
-        alpha: float = _DEFAULT["alpha"],
-        beta1: float = _DEFAULT["beta1"],
-        beta2: float = _DEFAULT["beta2"],
-        eps: float = _DEFAULT["eps"],
-        eta: float = _DEFAULT["eta"],
-        weight_decay_rate: float = _DEFAULT["weight_decay_rate"],
-        amsgrad: bool = False,
-        adabound: bool = False,
-        final_lr: float = _DEFAULT["final_lr"],
-        gamma: float = _DEFAULT["gamma"],
-    ) -> None:
-        super().__init__()
-        self.hyperparam.alpha = alpha
-        self.hyperparam.beta1 = beta1
-        self.hyperparam.beta2 = beta2
-        self.hyperparam.eps = eps
-        self.hyperparam.eta = eta
-        self.hyperparam.weight_decay_rate = weight_decay_rate
-        self.hyperparam.amsgrad = amsgrad
-        self.hyperparam.adabound = adabound
-        self.hyperparam.final_lr = final_lr
-        self.hyperparam.gamma = gamma
+    alpha: float = DEFAULT
+    beta1: float = DEFAULT
+    beta2: float = DEFAULT
+    eps: float = DEFAULT
+    eta: float = DEFAULT
+    weight_decay_rate: float = DEFAULT
+    amsgrad: bool = DEFAULT
+    adabound: bool = DEFAULT
+    final_lr: float = DEFAULT
+    gamma: float = DEFAULT
 
     @property
     def alpha_t(self) -> float:

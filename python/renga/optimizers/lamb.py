@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from renga import _core
-from renga.core.optimizer import GradientMethod, HyperparameterProxy, UpdateRule
+from renga.core.optimizer import GradientMethod, UpdateRule, with_hyperparameters
 from renga.core.parameter import Parameter
 from renga.core.variable import as_factor
 from renga.optimizer_hooks.norm import is_above, one_unless, square_root, squared_norm
@@ -36,6 +36,7 @@ class LAMBRule(UpdateRule):
     update_core_gpu = update_core_cpu
 
 
+@with_hyperparameters
 class LAMB(GradientMethod):
     """Adam's step, scaled for each parameter to the parameter's norm.
 
@@ -47,24 +48,8 @@ class LAMB(GradientMethod):
     """
 
     _rule = LAMBRule
-    alpha = HyperparameterProxy("alpha")
-    beta1 = HyperparameterProxy("beta1")
-    beta2 = HyperparameterProxy("beta2")
-    eps = HyperparameterProxy("eps")
-    weight_decay_rate = HyperparameterProxy("weight_decay_rate")
-
-    def __init__(
-        self,
-        alpha: float = _DEFAULT["alpha"],
-        beta1: float = _DEFAULT["beta1"],
-        beta2: float = _DEFAULT["beta2"],
-        eps: float = _DEFAULT["eps"],
-        weight_decay_rate: float = _DEFAULT["weight_decay_rate"],
-    ) -> None:
-        super().__init__(
-            alpha=alpha,
-            beta1=beta1,
-            beta2=beta2,
-            eps=eps,
-            weight_decay_rate=weight_decay_rate,
-        )
+    alpha: float = _DEFAULT["alpha"]
+    beta1: float = _DEFAULT["beta1"]
+    beta2: float = _DEFAULT["beta2"]
+    eps: float = _DEFAULT["eps"]
+    weight_decay_rate: float = _DEFAULT["weight_decay_rate"]

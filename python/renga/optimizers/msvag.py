@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from renga import _core
-from renga.core.optimizer import FusedRule, GradientMethod, HyperparameterProxy
+from renga.core.optimizer import (
+    DEFAULT,
+    FusedRule,
+    GradientMethod,
+    with_hyperparameters,
+)
 from renga.core.parameter import Parameter
-
-_DEFAULT: dict[str, float] = _core.optimizers.entries["msvag"].defaults
 
 
 class MSVAGRule(FusedRule):
@@ -27,6 +30,7 @@ class MSVAGRule(FusedRule):
         return options
 
 
+@with_hyperparameters
 class MSVAG(GradientMethod):
     """Momentum, damped by the fraction of noise in it.
 
@@ -39,16 +43,7 @@ class MSVAG(GradientMethod):
     """
 
     _rule = MSVAGRule
-    lr = HyperparameterProxy("lr")
-    beta = HyperparameterProxy("beta")
-    eta = HyperparameterProxy("eta")
-    weight_decay_rate = HyperparameterProxy("weight_decay_rate")
-
-    def __init__(
-        self,
-        lr: float = _DEFAULT["lr"],
-        beta: float = _DEFAULT["beta"],
-        eta: float = _DEFAULT["eta"],
-        weight_decay_rate: float = _DEFAULT["weight_decay_rate"],
-    ) -> None:
-        super().__init__(lr=lr, beta=beta, eta=eta, weight_decay_rate=weight_decay_rate)
+    lr: float = DEFAULT
+    beta: float = DEFAULT
+    eta: float = DEFAULT
+    weight_decay_rate: float = DEFAULT

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from renga import _core
-from renga.core.optimizer import FusedRule, GradientMethod, HyperparameterProxy
+from renga.core.optimizer import (
+    DEFAULT,
+    FusedRule,
+    GradientMethod,
+    with_hyperparameters,
+)
 from renga.core.parameter import Parameter
-
-_ADA_GRAD: dict[str, float] = _core.optimizers.entries["adagrad"].defaults
 
 
 class AdaGradRule(FusedRule):
@@ -15,6 +18,7 @@ class AdaGradRule(FusedRule):
     entry = _core.optimizers.entries["adagrad"]
 
 
+@with_hyperparameters
 class AdaGrad(GradientMethod):
     """Divides each step by the root of the sum of all squared gradients.
 
@@ -24,16 +28,8 @@ class AdaGrad(GradientMethod):
     """
 
     _rule = AdaGradRule
-    lr = HyperparameterProxy("lr")
-    eps = HyperparameterProxy("eps")
-
-    def __init__(
-        self, lr: float = _ADA_GRAD["lr"], eps: float = _ADA_GRAD["eps"]
-    ) -> None:
-        super().__init__(lr=lr, eps=eps)
-
-
-_ADA_DELTA: dict[str, float] = _core.optimizers.entries["adadelta"].defaults
+    lr: float = DEFAULT
+    eps: float = DEFAULT
 
 
 class AdaDeltaRule(FusedRule):
@@ -42,6 +38,7 @@ class AdaDeltaRule(FusedRule):
     entry = _core.optimizers.entries["adadelta"]
 
 
+@with_hyperparameters
 class AdaDelta(GradientMethod):
     """Scales the gradient by the recent size of steps over that of gradients.
 
@@ -52,13 +49,8 @@ class AdaDelta(GradientMethod):
     """
 
     _rule = AdaDeltaRule
-    rho = HyperparameterProxy("rho")
-    eps = HyperparameterProxy("eps")
-
-    def __init__(
-        self, rho: float = _ADA_DELTA["rho"], eps: float = _ADA_DELTA["eps"]
-    ) -> None:
-        super().__init__(rho=rho, eps=eps)
+    rho: float = DEFAULT
+    eps: float = DEFAULT
 
 
 _RMSPROP: dict[str, float] = _core.optimizers.entries["rmsprop"].defaults
@@ -80,6 +72,7 @@ class RMSpropRule(FusedRule):
         return super().options_of(param)
 
 
+@with_hyperparameters
 class RMSprop(GradientMethod):
     """Divides each step by a running root mean square of the gradient.
 
@@ -92,22 +85,10 @@ class RMSprop(GradientMethod):
     """
 
     _rule = RMSpropRule
-    lr = HyperparameterProxy("lr")
-    alpha = HyperparameterProxy("alpha")
-    eps = HyperparameterProxy("eps")
-    eps_inside_sqrt = HyperparameterProxy("eps_inside_sqrt")
-
-    def __init__(
-        self,
-        lr: float = _RMSPROP["lr"],
-        alpha: float = _RMSPROP["alpha"],
-        eps: float = _RMSPROP["eps"],
-        eps_inside_sqrt: bool = bool(_RMSPROP["eps_inside_sqrt"]),
-    ) -> None:
-        super().__init__(lr=lr, alpha=alpha, eps=eps, eps_inside_sqrt=eps_inside_sqrt)
-
-
-_RMSPROP_GRAVES: dict[str, float] = _core.optimizers.entries["rmsprop_graves"].defaults
+    lr: float = DEFAULT
+    alpha: float = DEFAULT
+    eps: float = DEFAULT
+    eps_inside_sqrt: bool = DEFAULT
 
 
 class RMSpropGravesRule(FusedRule):
@@ -116,6 +97,7 @@ class RMSpropGravesRule(FusedRule):
     entry = _core.optimizers.entries["rmsprop_graves"]
 
 
+@with_hyperparameters
 class RMSpropGraves(GradientMethod):
     """RMSprop that divides by the gradient's deviation, and has momentum.
 
@@ -126,24 +108,10 @@ class RMSpropGraves(GradientMethod):
     """
 
     _rule = RMSpropGravesRule
-    lr = HyperparameterProxy("lr")
-    alpha = HyperparameterProxy("alpha")
-    momentum = HyperparameterProxy("momentum")
-    eps = HyperparameterProxy("eps")
-
-    def __init__(
-        self,
-        lr: float = _RMSPROP_GRAVES["lr"],
-        alpha: float = _RMSPROP_GRAVES["alpha"],
-        momentum: float = _RMSPROP_GRAVES["momentum"],
-        eps: float = _RMSPROP_GRAVES["eps"],
-    ) -> None:
-        super().__init__(lr=lr, alpha=alpha, momentum=momentum, eps=eps)
-
-
-_RMSPROP_MOMENTUM_SGD: dict[str, float] = _core.optimizers.entries[
-    "rmsprop_momentum_sgd"
-].defaults
+    lr: float = DEFAULT
+    alpha: float = DEFAULT
+    momentum: float = DEFAULT
+    eps: float = DEFAULT
 
 
 class RMSpropMomentumSGDRule(FusedRule):
@@ -152,6 +120,7 @@ class RMSpropMomentumSGDRule(FusedRule):
     entry = _core.optimizers.entries["rmsprop_momentum_sgd"]
 
 
+@with_hyperparameters
 class RMSpropMomentumSGD(GradientMethod):
     """A blend of momentum SGD and RMSprop.
 
@@ -163,33 +132,12 @@ class RMSpropMomentumSGD(GradientMethod):
     """
 
     _rule = RMSpropMomentumSGDRule
-    lr = HyperparameterProxy("lr")
-    momentum = HyperparameterProxy("momentum")
-    alpha = HyperparameterProxy("alpha")
-    eps = HyperparameterProxy("eps")
-    rmsprop_rate = HyperparameterProxy("rmsprop_rate")
-    sgd_share = HyperparameterProxy("sgd_share")
-
-    def __init__(
-        self,
-        lr: float = _RMSPROP_MOMENTUM_SGD["lr"],
-        momentum: float = _RMSPROP_MOMENTUM_SGD["momentum"],
-        alpha: float = _RMSPROP_MOMENTUM_SGD["alpha"],
-        eps: float = _RMSPROP_MOMENTUM_SGD["eps"],
-        rmsprop_rate: float = _RMSPROP_MOMENTUM_SGD["rmsprop_rate"],
-        sgd_share: float = _RMSPROP_MOMENTUM_SGD["sgd_share"],
-    ) -> None:
-        super().__init__(
-            lr=lr,
-            momentum=momentum,
-            alpha=alpha,
-            eps=eps,
-            rmsprop_rate=rmsprop_rate,
-            sgd_share=sgd_share,
-        )
-
-
-_SMORMS3: dict[str, float] = _core.optimizers.entries["smorms3"].defaults
+    lr: float = DEFAULT
+    momentum: float = DEFAULT
+    alpha: float = DEFAULT
+    eps: float = DEFAULT
+    rmsprop_rate: float = DEFAULT
+    sgd_share: float = DEFAULT
 
 
 class SMORMS3Rule(FusedRule):
@@ -202,6 +150,7 @@ class SMORMS3Rule(FusedRule):
         self.init_zeros(param, "g", "g2")
 
 
+@with_hyperparameters
 class SMORMS3(GradientMethod):
     """RMSprop with a memory that follows the noise of the gradient.
 
@@ -212,10 +161,5 @@ class SMORMS3(GradientMethod):
     """
 
     _rule = SMORMS3Rule
-    lr = HyperparameterProxy("lr")
-    eps = HyperparameterProxy("eps")
-
-    def __init__(
-        self, lr: float = _SMORMS3["lr"], eps: float = _SMORMS3["eps"]
-    ) -> None:
-        super().__init__(lr=lr, eps=eps)
+    lr: float = DEFAULT
+    eps: float = DEFAULT

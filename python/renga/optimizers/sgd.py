@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy
 
 from renga import _core
-from renga.core.optimizer import FusedRule, GradientMethod, HyperparameterProxy
+from renga.core.optimizer import (
+    DEFAULT,
+    FusedRule,
+    GradientMethod,
+    with_hyperparameters,
+)
 from renga.core.parameter import Parameter
 from renga.optimizer_hooks.gradient_change import scale_of
-
-_SGD: dict[str, float] = _core.optimizers.entries["sgd"].defaults
 
 
 class SGDRule(FusedRule):
@@ -27,17 +30,12 @@ class SGDRule(FusedRule):
         return _core.optimizers.ScaledStep(grad, scale)
 
 
+@with_hyperparameters
 class SGD(GradientMethod):
     """Stochastic gradient descent: ``x -= lr g``."""
 
     _rule = SGDRule
-    lr = HyperparameterProxy("lr")
-
-    def __init__(self, lr: float = _SGD["lr"]) -> None:
-        super().__init__(lr=lr)
-
-
-_MOMENTUM_SGD: dict[str, float] = _core.optimizers.entries["momentum_sgd"].defaults
+    lr: float = DEFAULT
 
 
 class MomentumSGDRule(FusedRule):
@@ -49,6 +47,7 @@ class MomentumSGDRule(FusedRule):
         return _core.optimizers.ScaledStep(self.state["v"], 1.0)
 
 
+@with_hyperparameters
 class MomentumSGD(GradientMethod):
     """Gradient descent with momentum: ``v = momentum v - lr g; x += v``.
 
@@ -56,20 +55,8 @@ class MomentumSGD(GradientMethod):
     """
 
     _rule = MomentumSGDRule
-    lr = HyperparameterProxy("lr")
-    momentum = HyperparameterProxy("momentum")
-
-    def __init__(
-        self,
-        lr: float = _MOMENTUM_SGD["lr"],
-        momentum: float = _MOMENTUM_SGD["momentum"],
-    ) -> None:
-        super().__init__(lr=lr, momentum=momentum)
-
-
-_CORRECTED_MOMENTUM_SGD: dict[str, float] = _core.optimizers.entries[
-    "corrected_momentum_sgd"
-].defaults
+    lr: float = DEFAULT
+    momentum: float = DEFAULT
 
 
 class CorrectedMomentumSGDRule(FusedRule):
@@ -78,6 +65,7 @@ class CorrectedMomentumSGDRule(FusedRule):
     entry = _core.optimizers.entries["corrected_momentum_sgd"]
 
 
+@with_hyperparameters
 class CorrectedMomentumSGD(GradientMethod):
     """Momentum whose velocity does not hold the learning rate.
 
@@ -87,18 +75,8 @@ class CorrectedMomentumSGD(GradientMethod):
     """
 
     _rule = CorrectedMomentumSGDRule
-    lr = HyperparameterProxy("lr")
-    momentum = HyperparameterProxy("momentum")
-
-    def __init__(
-        self,
-        lr: float = _CORRECTED_MOMENTUM_SGD["lr"],
-        momentum: float = _CORRECTED_MOMENTUM_SGD["momentum"],
-    ) -> None:
-        super().__init__(lr=lr, momentum=momentum)
-
-
-_NESTEROV_AG: dict[str, float] = _core.optimizers.entries["nesterov_ag"].defaults
+    lr: float = DEFAULT
+    momentum: float = DEFAULT
 
 
 class NesterovAGRule(FusedRule):
@@ -113,6 +91,7 @@ class NesterovAGRule(FusedRule):
         return _core.optimizers.ScaledStep(self.state["v"], 1.0)
 
 
+@with_hyperparameters
 class NesterovAG(GradientMethod):
     """Nesterov's accelerated gradient.
 
@@ -124,10 +103,5 @@ class NesterovAG(GradientMethod):
     """
 
     _rule = NesterovAGRule
-    lr = HyperparameterProxy("lr")
-    momentum = HyperparameterProxy("momentum")
-
-    def __init__(
-        self, lr: float = _NESTEROV_AG["lr"], momentum: float = _NESTEROV_AG["momentum"]
-    ) -> None:
-        super().__init__(lr=lr, momentum=momentum)
+    lr: float = DEFAULT
+    momentum: float = DEFAULT

@@ -2,7 +2,11 @@
 
 from renga.core.optimizer.base import Optimizer as Optimizer
 from renga.core.optimizer.fused_rule import FusedRule as FusedRule
-from renga.core.optimizer.gradient_method import GradientMethod as GradientMethod
+from renga.core.optimizer.gradient_method import (
+    DEFAULT as DEFAULT,
+    GradientMethod as GradientMethod,
+    with_hyperparameters as with_hyperparameters,
+)
 from renga.core.optimizer.hyperparameter import (
     Hyperparameter as Hyperparameter,
     HyperparameterProxy as HyperparameterProxy,

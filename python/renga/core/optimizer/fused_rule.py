@@ -53,7 +53,7 @@ class FusedRule(UpdateRule):
         super().__init__(parent_hyperparam or default_hyperparam(type(self)))
         if not values and not named:
             return
-        names = list(_default_values(type(self)))
+        names = list(default_values_of(type(self)))
         if len(values) > len(names) or not named.keys() <= set(names[len(values) :]):
             raise TypeError(
                 f"{type(self).__name__}: expected hyperparameters {', '.join(names)}, "
@@ -142,11 +142,12 @@ def default_hyperparam(rule: type[FusedRule]) -> Hyperparameter:
 @functools.cache
 def _defaults_of(rule: type[FusedRule]) -> Hyperparameter:
     hyperparam = DefaultHyperparameter()
-    for name, value in _default_values(rule).items():
+    for name, value in default_values_of(rule).items():
         setattr(hyperparam, name, value)
     return hyperparam
 
 
-def _default_values(rule: type[FusedRule]) -> Mapping[str, float]:
+def default_values_of(rule: type[FusedRule]) -> Mapping[str, float]:
+    """The hyperparameters of a rule with their defaults."""
     values = rule.default_values
     return getattr(rule.entry, "defaults", {}) if values is None else values

@@ -7,7 +7,7 @@ import inspect
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, Callable, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 import numpy
 
@@ -16,7 +16,12 @@ from renga._runtime.suggestions import suggestion
 from renga.core.link import Link
 from renga.core.optimizer.base import Optimizer
 from renga.core.optimizer.device_loss_scale import DeviceLossScale
-from renga.core.optimizer.hyperparameter import Hyperparameter, check_hyperparameter
+from renga.core.optimizer.fused_rule import FusedRule, default_values_of
+from renga.core.optimizer.hyperparameter import (
+    Hyperparameter,
+    HyperparameterProxy,
+    check_hyperparameter,
+)
 from renga.core.optimizer.joint_updates import update_params
 from renga.core.optimizer.loss_scaling import LossScaling
 from renga.core.optimizer.update_rule import UpdateRule, require_free_rules
@@ -32,7 +37,20 @@ from renga.optimizer_hooks.penalties import Lasso, WeightDecay
 from renga.utils.argument import check_count
 from renga.utils.meta import is_method_of
 
+if TYPE_CHECKING:  # for which alone it is
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_: bool) -> Callable[[Any], Any]:
+        """Says that a decorator makes constructors of annotated attributes."""
+        return lambda decorator: decorator
+
+
 _Self = TypeVar("_Self", bound="GradientMethod")
+_Kind = TypeVar("_Kind", bound="type[GradientMethod]")
+
+DEFAULT: Any = object()
+"""The value that the rule of an optimizer has for a hyperparameter."""
 
 # User code may override these to see or change the loss scale.
 _SCALING = ("check_nan_in_grads", "is_safe_to_update", "update_loss_scale")
@@ -364,3 +382,43 @@ def _is_one_pass(param: Any) -> bool:
         and param.update_rule is not None
         and param.update_rule.is_one_pass(param)
     )
+
+
+@dataclass_transform(eq_default=False)
+def with_hyperparameters(cls: _Kind) -> _Kind:
+    """Makes the annotated attributes of an optimizer its hyperparameters.
+
+    They are the arguments of its constructor in their order, with the attributes'
+    values as defaults, where ``DEFAULT`` stands for that of the optimizer's rule.
+    """
+    made: Any = cls
+    kind, rule = inspect.Parameter.POSITIONAL_OR_KEYWORD, cls._rule
+    parameters = []
+    for name, annotation in cls.__annotations__.items():
+        default = vars(cls)[name]
+        if default is DEFAULT:
+            assert rule is not None and issubclass(rule, FusedRule), cls
+            default = default_values_of(rule)[name]
+        parameter = inspect.Parameter(
+            name, kind, default=default, annotation=annotation
+        )
+        parameters.append(parameter)
+        proxy = HyperparameterProxy(name)
+        proxy.__set_name__(cls, name)
+        setattr(cls, name, proxy)
+    signature = inspect.Signature(parameters)
+
+    def __init__(self: Any, *args: float, **kwargs: float) -> None:
+        try:
+            given = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}: {error}") from None
+        given.apply_defaults()
+        super(made, self).__init__(**given.arguments)
+
+    made.__init__ = __init__
+    made.__init__.__signature__ = signature.replace(
+        parameters=[inspect.Parameter("self", kind), *parameters]
+    )
+    made.__init__ = _checked_init(made)
+    return cls
