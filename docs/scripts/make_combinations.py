@@ -28,6 +28,7 @@ The reference is one process that runs what the way is defined to do:
 - for statistics of shards and micro-batches, the shards of a batch one after another,
   whose gradients are added by samples;
 - for double buffering, gradients one update late;
+- for compression that keeps something back, the sum of what was kept and what came;
 - for local SGD, DiLoCo, elastic averaging and D-PSGD, replicas by their published
   formulas.
 

@@ -11,7 +11,7 @@ from renga.distributed.compression import Compressor
 from renga.parallel.data import buckets
 from renga.parallel.data.overlap import OverlapTrial
 from tests.combinations.column import Column, Parts
-from tests.combinations.reference import Formula, apply, total
+from tests.combinations.reference import Formula, apply, distinct, total
 
 
 class MultiNode(Column):
@@ -170,6 +170,64 @@ class Compressed(MultiNode):
         return {"compression": Everything()}
 
 
+class Half(Compressor):
+    """Sends half of what there is, and keeps the rest."""
+
+    def encode(self, x, state):
+        return (numpy.asarray(x / 2),)
+
+    def decode(self, payload, out):
+        out[...] = payload[0]
+
+
+class Kept(Formula):
+    """Half of what there is counts; the rest is added to the next gradients.
+
+    A step that overflows is skipped, and counts for nothing.
+    """
+
+    def __init__(self, zero_fill):
+        super().__init__(zero_fill)
+        self.kept = {}  # by the first replica's model and the parameter's name
+
+    def step(self, parts):
+        first = parts[0][0]
+        params, scale = dict(distinct(first.trained.model)), first.scale
+        mean = total([part for own in parts for part in own])
+        mean = {k: g for k, g in mean.items() if params[k].array is not None}
+        whole = {k: self.whole(first, k, g, params[k]) for k, g in mean.items()}
+        half = {k: numpy.asarray(g / 2) for k, g in whole.items()}
+        used = {k: g for k, g in half.items() if mean[k] is not None or g.any()}
+        for own in parts:
+            apply(own[0], {**dict.fromkeys(params), **used}, self.zero_fill)
+        if first.trained.optimizer.is_safe_to_update():
+            model = id(first.trained.model)
+            self.kept.update({(model, k): g / scale for k, g in half.items()})
+
+    def whole(self, part, name, mean, param):
+        """A mean gradient and what was kept, in float32 as it is compressed."""
+        mean = numpy.zeros(param.shape) if mean is None else mean
+        kept = self.kept.get((id(part.trained.model), name), 0)
+        return numpy.asarray(mean + kept * part.scale, numpy.float32)
+
+
+class Lossy(Compressed):
+    """Compression that keeps something back."""
+
+    name = "compressed between nodes, with error feedback"
+    formula = Kept
+    # A file has what one node has kept back.
+    agrees_on = frozenset({"rank 0 loads"})
+
+    @property
+    def options(self):
+        return {"compression": Half()}
+
+    def on_ranks(self, *args):
+        with mock.patch.object(buckets, "BUCKET_BYTES", 160):  # several buckets
+            return super().on_ranks(*args)
+
+
 class Accumulating(MultiNode, Parts):
     """``accumulate(2)``."""
 
@@ -186,5 +244,5 @@ class Accumulating(MultiNode, Parts):
 COLUMNS = [
     *(MultiNode(), Simulated(), ThreeRanks(), ByMessages(), WithoutZeroFill()),
     *(Overlapping(), NotOverlapping(), DoubleBuffering(), States(), Gradients()),
-    *(Parameters(), GatheredParameters(), Compressed(), Accumulating()),
+    *(Parameters(), GatheredParameters(), Compressed(), Lossy(), Accumulating()),
 ]

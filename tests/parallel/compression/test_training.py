@@ -6,11 +6,19 @@ import numpy as np
 import pytest
 
 import renga
+import renga.functions as F
+import renga.links as L
 from renga.communicators import local
 from renga.communicators.work import Work
-from renga.distributed import compression, create_multi_node_optimizer
+from renga.distributed import (
+    compression,
+    create_groups,
+    create_multi_node_optimizer,
+    parallelize,
+)
 from renga.distributed.compression import CompressionHook
 from renga.parallel.data import buckets
+from renga.serializers import NpzDeserializer
 from tests import files
 from tests.parallel.compression.nodes import Identity, make_compressed, on_nodes
 from tests.parallel.data.training_steps import (
@@ -154,6 +162,57 @@ def test_states_of_another_node_are_not_loaded(several_ranks):
     assert loaded[0] and not any(loaded[1:])
 
 
+def test_states_of_other_shards_are_not_loaded():
+    """Ranks that share a model by channels keep back gradients of their own shards."""
+
+    def make(comm):
+        groups = create_groups(comm, channel=2)
+        model = renga.Sequential(L.Linear(8, 6), F.tanh, L.Linear(6, 8))
+        model = parallelize(model, groups.channel, "channel", np.zeros((2, 8), "f"))
+        optimizer = create_multi_node_optimizer(
+            renga.optimizers.SGD(), groups.data, compression=compression.TopK(0.1)
+        )
+        return model, optimizer.setup(model)
+
+    def run(comm):
+        model, optimizer = make(comm)
+        optimizer.update(lambda x: F.mean(model(x) ** 2), np.ones((2, 8), "f"))
+        file = io.BytesIO()
+        renga.serializers.save_npz(file, optimizer)
+        file = io.BytesIO(comm.bcast_obj(file.getvalue()))  # rank 0's snapshot
+        _, optimizer = make(comm)
+        renga.serializers.load_npz(file, optimizer)
+        again = io.BytesIO()
+        renga.serializers.save_npz(again, optimizer)
+        return [key for key in files.arrays_in(again) if "bucket_hook/state" in key]
+
+    # Ranks 0 and 1 are on node 0.
+    loaded = local.run(run, ranks=4, nodes=2)
+    assert loaded[0] and not any(loaded[1:])
+
+
+def test_files_of_0_1_0(several_ranks):
+    """They tell the node alone."""
+
+    def run(comm):
+        comm = on_nodes(comm)
+        model, optimizer = make_compressed(comm, compression.TopK(0.1))
+        train(comm, model, optimizer, slice(0, 1))
+        file = io.BytesIO()
+        renga.serializers.save_npz(file, optimizer)
+        saved = files.arrays_in(file)
+        saved["bucket_hook/node"] = saved["bucket_hook/node"][:2]
+        _, optimizer = make_compressed(comm, compression.TopK(0.1))
+        NpzDeserializer(saved).load(optimizer)
+        again = io.BytesIO()
+        renga.serializers.save_npz(again, optimizer)
+        again = files.arrays_in(again)
+        states = [key for key in saved if "bucket_hook/state" in key]
+        return all((again[key] == saved[key]).all() for key in states)
+
+    assert all(several_ranks(run))
+
+
 def test_residuals_survive_a_replaced_parameter(some_ranks):
     def run(comm, replaces):
         comm = on_nodes(comm)
@@ -184,6 +243,21 @@ def test_unused_gradients(some_ranks, compressor, zero_fill):
     results = some_ranks(run)
     check(results, results[0], atol=0)
     assert all(np.isfinite(x).all() for x in results[0].values())
+
+
+def test_what_was_kept_is_used_where_no_rank_has_a_gradient(some_ranks):
+    def run(comm, zero_fill):
+        comm = on_nodes(comm)
+        model, optimizer = make_compressed(
+            comm, compression.TopK(0.1), kind=renga.optimizers.SGD, zero_fill=zero_fill
+        )
+        for step in range(STEPS):
+            batch = own_samples(comm, X[step]), own_samples(comm, T[step])
+            optimizer.update(model, *batch, (0, 1) if step else (0, 1, 2, 3))
+        return parameters(model)
+
+    # To SGD zeros are no gradient.
+    check(some_ranks(run, False), some_ranks(run, True)[0], atol=0)
 
 
 def test_ranks_that_have_joined(some_ranks, compressor):
@@ -219,6 +293,22 @@ def test_gradients_that_are_not_finite_skip_the_step(some_ranks, compressor):
             np.testing.assert_array_equal(skipped[name], value)
             assert np.isfinite(after[name]).all()
             np.testing.assert_array_equal(after[name], results[0][2][name])
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name != "Auto"])
+def test_a_skipped_step_leaves_what_was_kept(some_ranks, name):
+    def run(comm, overflows):
+        comm = on_nodes(comm)
+        model, optimizer = make_compressed(comm, ALL[name]())
+        optimizer.loss_scaling()
+        train(comm, model, optimizer, slice(0, 1))
+        if overflows:
+            bad = X[1] * (np.nan if comm.rank == comm.size - 1 else 1)
+            optimizer.update(model, own_samples(comm, bad), own_samples(comm, T[1]))
+        return train(comm, model, optimizer, slice(2, STEPS))
+
+    # Scales are powers of two: they change no bit.
+    check(some_ranks(run, True), some_ranks(run, False)[0], atol=0)
 
 
 def test_compression_is_between_nodes(ranks):

@@ -57,7 +57,7 @@ class DGC(TopK):
         count = count_of(x, self.ratio_at(state.step))
         residual = state.zeros_like("residual", x)
         velocity = _scaled(state.zeros_like("velocity", x), self.momentum)
-        if not _core.compression.accumulate(self._clipped(x, state.nodes), velocity):
+        if not _core.compression.accumulate(self._clipped(x, state), velocity):
             return take_largest(numpy.full_like(x, numpy.nan), count)
         state["velocity"] = velocity
         residual += velocity
@@ -71,10 +71,10 @@ class DGC(TopK):
             return max(self.ratio, _WARM_UP_RATIOS[step // self.warmup_steps])
         return self.ratio
 
-    def _clipped(self, x: Array, nodes: int) -> Array:
+    def _clipped(self, x: Array, state: State) -> Array:
         if self.clip is None:
             return x
-        limit = self.clip / numpy.sqrt(nodes)
+        limit = state.loss_scale * self.clip / numpy.sqrt(state.nodes)
         norm = float(numpy.linalg.norm(x))
         return x if norm <= limit else _scaled(x, limit / norm)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -40,12 +41,28 @@ class CompressionHook:
         if comm.inter_size < comm.size:
             self._node = comm.split(comm.inter_rank, comm.rank)
             self._between = comm.split(0 if comm.intra_rank == 0 else None, comm.rank)
+        # The node among those of this model, or of these shards of it.
+        first = comm.bcast_obj(comm.origin.rank)
+        self._place = [comm.inter_rank, comm.inter_size, first, comm.size]
         self._states: dict[str, State] = {}
+        self._before: dict[str, State] = {}  # copies that a skipped step leaves
         self._agreed: set[str] = set()
 
     def reset_agreement(self) -> None:
         """Has node 0 send the shared states again; all ranks call it in one step."""
         self._agreed.clear()
+
+    def end_step(self, is_skipped: bool) -> None:
+        """Called after the update by what has been averaged.
+
+        Args:
+            is_skipped: whether there was none, as gradients of some rank have
+                overflowed: what was sent for it is then kept, and its gradients are
+                not.
+        """
+        if is_skipped:
+            self._states.update(self._before)
+        self._before.clear()
 
     def __call__(self, bucket: Bucket) -> Work:
         """Starts to average a bucket."""
@@ -59,6 +76,8 @@ class CompressionHook:
         if self._between is not None:
             states = [self._state(name) for name in bucket.names]
             self._agree(states)
+            if bucket.loss_scale is not None:
+                self._before.update((s.name, copy.deepcopy(s)) for s in states)
             for state in states:
                 state.rescale(self.compressor.scaled_states, bucket.loss_scale)
             started = self.compressor.reduce(xs, states, self._between)
@@ -98,15 +117,15 @@ class CompressionHook:
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the states of this rank's node.
 
-        States that another node has saved are not loaded: what they have kept back is
-        lost, as after a change of the number of nodes.
+        States that another node has saved, or a rank with other shards of the model,
+        are not loaded: what they have kept back is lost, as after a change of the
+        number of nodes.
         """
         if isinstance(serializer, Deserializer):
             self._load(serializer)
             return
         keys = [(s.name, key) for s in self._states.values() for key in sorted(s)]
-        where = [self._comm.inter_rank, self._comm.inter_size]
-        serializer("node", numpy.array(where))
+        serializer("node", numpy.array(self._place))
         serializer("keys", numpy.frombuffer(json.dumps(keys).encode(), numpy.uint8))
         for i, (name, key) in enumerate(keys):
             serializer(f"state_{i}", self._states[name][key])
@@ -117,12 +136,17 @@ class CompressionHook:
             where = serializer("node", None)
         except KeyError:  # a file of training without compression
             return
-        here = [self._comm.inter_rank, self._comm.inter_size]
-        if where is None or where.tolist() != here or self._between is None:
+        if where is None or self._between is None:
+            return
+        # Files of 0.1.0 tell the node alone.
+        *place, ranks = [*where.tolist(), *self._place[len(where) :]]
+        if place != self._place[:-1]:
             return
         keys = json.loads(bytes(serializer("keys", None)))
         for i, (name, key) in enumerate(keys):
             self._state(name)[key] = numpy.array(serializer(f"state_{i}", None))
+        for state in self._states.values():  # of sums, which become means
+            state.scale(self.compressor.scaled_states, self._comm.size / ranks)
 
 
 def _as_float32(x: Array) -> Array:

@@ -36,6 +36,11 @@ class State(dict[str, numpy.ndarray]):
         """How many gradients of the parameter have been reduced before."""
         return int(self.get(_STEP, 0))
 
+    @property
+    def loss_scale(self) -> float:
+        """What gradients and what is kept of them are multiplied by."""
+        return float(self.get(_SCALE, 1.0))
+
     def count_step(self) -> None:
         """To be called once for each gradient."""
         self[_STEP] = numpy.array(self.step + 1)
@@ -50,11 +55,14 @@ class State(dict[str, numpy.ndarray]):
     def rescale(self, keys: Set[str], loss_scale: float | None) -> None:
         """Multiplies arrays by the ratio of a loss scale to that of the last call."""
         scale = 1.0 if loss_scale is None else loss_scale
-        before = float(self.get(_SCALE, 1.0))
-        if scale != before:
-            for key in keys & self.keys():
-                self[key] *= self[key].dtype.type(scale / before)
+        if scale != self.loss_scale:
+            self.scale(keys, scale / self.loss_scale)
             self[_SCALE] = numpy.array(scale)
+
+    def scale(self, keys: Set[str], factor: float) -> None:
+        """Multiplies arrays by a factor."""
+        for key in keys & self.keys():
+            self[key] *= self[key].dtype.type(factor)
 
     def seed(self) -> int:
         """Of random numbers, different for each parameter, node and step."""

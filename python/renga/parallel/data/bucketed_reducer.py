@@ -219,12 +219,16 @@ class BucketedReducer(Reducer):
             rest = self._take(i, self._weight)
             means[i] += packing.average(self._comm, [rest])[0]
         for i, param in enumerate(self._params):
-            if flags[i] or self._zero_fill:
+            if flags[i] or self._zero_fill or self._has_kept_back(means[i]):
                 param.grad = means[i]
                 param.loss_scale = self._loss_scale
         if not self._is_order_agreed:
             self._agree_on_order()
         return True
+
+    def _has_kept_back(self, mean: Any) -> bool:
+        """Whether a mean of no gradients has what a hook has kept of earlier ones."""
+        return self._hook is not None and bool(mean.any())
 
     def _agreed_flags(self) -> numpy.ndarray:
         """By parameter, the largest of all ranks' flags.

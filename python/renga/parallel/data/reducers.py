@@ -91,6 +91,11 @@ class Reducers:
 
     def update(self, reducer: Reducer) -> None:
         """Updates by a reducer's means; of sharded states, this rank's shard."""
+        self._update(reducer)
+        if isinstance(self.hook, CompressionHook):
+            self.hook.end_step(is_skipped=not self._optimizer.is_safe_to_update())
+
+    def _update(self, reducer: Reducer) -> None:
         sharding = self.sharding
         if sharding is None:
             with noise_of_rank_0(self._comm):

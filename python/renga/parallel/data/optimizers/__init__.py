@@ -32,7 +32,8 @@ def create_multi_node_optimizer(
         double_buffering: whether gradients are reduced while the next ones are
             computed, and used one update late.
         zero_fill: whether a parameter without a gradient on all ranks gets zeros;
-            otherwise it keeps none.
+            otherwise it keeps none, unless compression sends what it has kept back of
+            earlier ones.
         compression: how gradients are sent between nodes; there is none on one node.
         shard: ``"states"`` has each rank keep a shard of the optimizer's states, update
             its shard of the parameters, and get the others' (ZeRO-1); with
