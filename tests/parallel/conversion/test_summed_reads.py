@@ -1,4 +1,4 @@
-"""Replicated variables, such as parameters without a link, beside shards."""
+"""Parameters without a link, other variables and constants beside shards."""
 
 import numpy as np
 import pytest
@@ -28,6 +28,8 @@ class Images(renga.Chain):
             self.scalar = renga.Parameter(np.array(0.5))
             self.table = renga.Parameter(numbers(1, 4, 1, 1))
         self.scale.W.array[...] = numbers(4)
+        self.constant = numbers(1, 4, 1, 1)
+        self.leaf = renga.Variable(numbers(1, 4, 1, 1))
 
     def forward(self, x):
         return self.function(self, F.tanh(self.link(x)))
@@ -44,6 +46,8 @@ class Texts(Images):
             self.link = L.Linear(4, 4, initialW=numbers(4, 4))
             self.scale = L.Scale(2, (4,), bias_term=True)
             self.table = renga.Parameter(numbers(1, 1, 4))
+        self.constant = numbers(1, 1, 4)
+        self.leaf = renga.Variable(numbers(1, 1, 4))
 
     def forward(self, x):
         return self.function(self, F.tanh(self.link(x, n_batch_axes=2)))
@@ -63,6 +67,9 @@ FUNCTIONS = {
     "table": lambda model, h: (h + model.table) * model.table,
     "twice": lambda model, h: model.scale(model.scale(h) * model.table),
     "penalized": penalized,
+    "constant": lambda model, h: model.constant - h * (model.constant + 2),
+    "constants": lambda model, h: F.maximum(h, np.exp(model.constant) - 1),
+    "leaf": lambda model, h: (h + model.leaf) * model.leaf,
 }
 
 
@@ -77,7 +84,9 @@ def train(model):
         optimizer.update()
         losses.append(float(loss.array))
     found = {name: param.array for name, param in model.namedparams()}
-    return {**found, "losses": np.array(losses), "gx": x.grad}
+    gradients = {"gx": x.grad, "gleaf": model.leaf.grad}
+    found.update((name, g) for name, g in gradients.items() if g is not None)
+    return {**found, "losses": np.array(losses)}
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -92,6 +101,26 @@ def test_gradients_are_those_of_one_process(kind, function, has_example):
         example = [kind.x] if has_example else []
         model = kind(FUNCTIONS[function])
         return train(parallelize(model, comm, kind.strategy, *example))
+
+    for found in local.run(act, ranks=3):
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name], value, 1e-9, 1e-10, err_msg=name)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("kind,shape", [(Images, (2, 3, 3, 1)), (Texts, (2, 3, 4))])
+def test_one_pixel_or_token_on_each_rank(kind, shape, function):
+    """Shards have the shapes of constants that are broadcast."""
+
+    class Small(kind):
+        x = numbers(*shape)
+
+    with renga.using_config("dtype", np.float64):
+        expected = train(Small(FUNCTIONS[function]))
+
+    @in_float64
+    def act(comm):
+        return train(parallelize(Small(FUNCTIONS[function]), comm, kind.strategy))
 
     for found in local.run(act, ranks=3):
         for name, value in expected.items():
@@ -120,3 +149,30 @@ def test_a_rank_without_pixels_or_tokens(kind, shape, function):
     for found in local.run(act, ranks=3):
         for name, value in expected.items():
             np.testing.assert_allclose(found[name], value, 1e-9, 1e-10, err_msg=name)
+
+
+class Gated(Images):
+    """Takes images, and one factor for all pixels of each."""
+
+    def forward(self, x, gate):
+        return F.tanh(self.link(x)) * gate
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 7, 5), (2, 3, 3, 1), (2, 3, 1, 1)])
+def test_an_argument_of_one_pixel_for_each_image(shape):
+    def differentiate(model):
+        x, gate = renga.Variable(numbers(*shape)), renga.Variable(numbers(2, 1, 1, 1))
+        y = model(x, gate)
+        F.sum(y**3).backward()
+        return y.array, x.grad, gate.grad
+
+    with renga.using_config("dtype", np.float64):
+        expected = differentiate(Gated(None))
+
+    @in_float64
+    def act(comm):
+        return differentiate(parallelize(Gated(None), comm, "spatial"))
+
+    for found in local.run(act, ranks=3):
+        for x, value in zip(found, expected):
+            np.testing.assert_allclose(x, value, 1e-9, 1e-10)

@@ -99,7 +99,7 @@ def test_arguments_of_all_kinds_get_gradients_of_all_samples(ranks):
 
 
 class Listed(renga.Chain):
-    """Refers to parameters and links in containers of its own."""
+    """Refers to parameters and links in containers of its own, and to a Variable."""
 
     def __init__(self):
         super().__init__()
@@ -109,21 +109,23 @@ class Listed(renga.Chain):
             self.second.b = self.first.b
         self.weights = [self.first.W, self.second.W]
         self.layers = {"last": self.second}
+        self.offset = renga.Variable(numbers(1, 6))
 
     def forward(self, x):
-        h = F.tanh(F.linear(x, self.weights[0], self.first.b))
+        h = F.tanh(F.linear(x, self.weights[0], self.first.b) + self.offset)
         penalty = sum(F.mean(W**2) for W in self.weights)
         return F.linear(h, self.layers["last"].W) + penalty
 
 
-def test_parameters_that_a_model_keeps_in_lists(several_ranks):
+def test_parameters_and_variables_that_a_model_keeps(several_ranks):
     x = numbers(7, 4)
 
     def differentiate(model):
         y = model(x)
         model.cleargrads()
         F.sum(y**2).backward()
-        return {name: param.grad for name, param in model.namedparams()}
+        found = {name: param.grad for name, param in model.namedparams()}
+        return {**found, "offset": model.offset.grad}
 
     expected = differentiate(Listed())
     for found in several_ranks(

@@ -10,7 +10,6 @@ from renga import _core
 from renga.communicators import Communicator
 from renga.core.around_call import HandledCall
 from renga.core.operations import operation_of
-from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 from renga.functions import get_item
 from renga.parallel.conversion.arguments import arrays_in
@@ -53,7 +52,7 @@ class SummedReads:
     def _beside_shards(self, label: str, x: Variable) -> Variable:
         """What stands for a replicated variable beside shards."""
         tracker = self.tracker
-        is_summed = _core.backprop_enabled() and _is_trained(x)
+        is_summed = _core.backprop_enabled() and _has_gradient(x)
         axes = tracker.uniform_axes(x)
         # A rank may have a shard of one row: it takes part in the same sum.
         is_shard = any(x.shape[i] != 1 for i in tracker.sharded_axes(x.ndim))
@@ -81,9 +80,9 @@ class SummedReads:
         return y
 
 
-def _is_trained(x: Variable) -> bool:
-    """Whether a gradient of ``x`` reaches a parameter."""
-    return x.requires_grad and (isinstance(x, Parameter) or x.creator_node is not None)
+def _has_gradient(x: Variable) -> bool:
+    """Whether ``x`` gets one: also a leaf that is no parameter, for the program."""
+    return x.requires_grad and x.dtype.kind == "f"
 
 
 class PlacementChecker(SummedReads, abc.ABC):

@@ -12,7 +12,11 @@ from renga.core.around_call import variables_in
 from renga.core.parameter import Parameter
 from renga.core.types import ArrayLike
 from renga.parallel.placement import REPLICATE, Placement, Shard
-from renga.parallel.placement.activation_shard import ReadingSite, become_shards
+from renga.parallel.placement.activation_shard import (
+    ActivationShard,
+    ReadingSite,
+    become_shards,
+)
 from renga.utils.type_check import InvalidType
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -25,7 +29,8 @@ class PlacementTracker:
     """The placements of one run of a model.
 
     Unless recorded otherwise, arrays of ``least_axes`` or more, such as images and
-    sequences, are placed as ``sharded``; others and parameters are replicated.
+    sequences, are placed as ``sharded``; others and parameters are replicated, and so
+    are constants of the program that have one pixel or token, which stands for all.
 
     Args:
         take_shard: returns this rank's shard of a replicated array.
@@ -38,7 +43,7 @@ class PlacementTracker:
     def __init__(
         self,
         take_shard: Callable[[ArrayLike], object],
-        sharded: Placement = SPATIAL,
+        sharded: Shard = SPATIAL,
         called: object = None,
         note_read: Callable[[ReadingSite], object] | None = None,
         least_axes: int = 3,
@@ -56,7 +61,8 @@ class PlacementTracker:
 
     def sharded_axes(self, ndim: int) -> range:
         """The axes of a variable along which it may be sharded."""
-        return range(2, ndim) if self.sharded == SPATIAL else range(1, min(ndim, 2))
+        first = self.sharded.axis
+        return range(first, ndim if self.sharded == SPATIAL else min(ndim, first + 1))
 
     def record_uniform(self, y: ArrayLike, xs: Sequence[ArrayLike]) -> None:
         """Takes note that ``y`` is the same for all of its pixels or tokens, if it is.
@@ -94,6 +100,22 @@ class PlacementTracker:
             least_axes: of arrays that are sharded unless recorded otherwise, if that
                 is not what is so for all.
         """
+        placement = self._placement_of_result(x, least_axes)
+        if placement == self.sharded and self._is_constant(x):
+            return REPLICATE
+        return placement
+
+    def _is_constant(self, x: ArrayLike) -> bool:
+        """Whether ``x`` is no shard, as far as these are marked, and broadcasts."""
+        is_marked = isinstance(x, ActivationShard) or id(x) in self._recorded
+        if self._note_read is None or is_marked:
+            return False
+        return all(x.shape[i] == 1 for i in self.sharded_axes(x.ndim))
+
+    def _placement_of_result(
+        self, x: ArrayLike, least_axes: int | None = None
+    ) -> Placement:
+        """That of ``x`` if it has just been computed, and is not marked yet."""
         recorded = self._recorded.get(id(x))
         if recorded is not None:
             return recorded[1]
@@ -109,7 +131,7 @@ class PlacementTracker:
         # Without a reference, the caller would get another object of the core's.
         self._latest = variables_in(result)
         for y in self._latest:
-            if isinstance(self.placement_of(y), Shard):
+            if isinstance(self._placement_of_result(y), Shard):
                 become_shards(y)
 
     def note_read(self, site: ReadingSite) -> None:

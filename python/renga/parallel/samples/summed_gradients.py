@@ -85,21 +85,37 @@ def summing_gradients(
 ) -> Iterator[None]:
     """A context in which functions read parameters with gradients summed over ranks.
 
-    However a model refers to a parameter: by a link, or in a list of its own.
+    However a model refers to a parameter: by a link, or in a list of its own. Variables
+    that its links have as attributes get gradients alike.
 
     Args:
         tracker: told of the results of functions, which are this rank's samples.
     """
-    trained = [
+    trained: list[Variable] = [
         each.param
         for each in distinct_params(model, include_uninit=False)
         if each.param.requires_grad
     ]
+    trained += _leaves_of(model)
     replaced = {}
     if trained and _core.backprop_enabled():
         replaced = _summed(comm, trained)
     with surrounding(SampleReads(replaced, tracker)):
         yield
+
+
+def _leaves_of(model: Link) -> list[Variable]:
+    """The Variables that links have as attributes, and whose gradients may be read.
+
+    Those that are marked as shards are activations of an earlier call.
+    """
+    values = (value for link in model.links() for value in vars(link).values())
+    found = {id(x): x for x in values if type(x) is Variable}
+    return [
+        x
+        for x in found.values()
+        if x.requires_grad and x.creator_node is None and x.dtype.kind == "f"
+    ]
 
 
 class SampleReads(WholeReads):

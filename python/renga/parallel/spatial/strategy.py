@@ -96,12 +96,15 @@ def scatter_arguments(
     """The arguments with this rank's shard of each image.
 
     Images are the arrays with the most axes, if three or more; those with fewer, such
-    as labels of pixels, stay replicated.
+    as labels of pixels, stay replicated, and so do single pixels beside larger images.
     """
     axes = max((x.ndim for x in arrays_in(arguments)), default=0)
+    images = [x for x in arrays_in(arguments) if x.ndim > 2 and x.ndim == axes]
+    larger = [x for x in images if set(x.shape[2:]) != {1}]
+    scattered = {id(x) for x in larger or images}
 
     def scatter(x: Any) -> Any:
-        if x.ndim > 2 and x.ndim == axes:
+        if id(x) in scattered:
             return scatter_image(grid, x)
         tracker.record(x, REPLICATE)
         return x
