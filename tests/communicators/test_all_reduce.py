@@ -21,6 +21,11 @@ RANK_ORDER_ALGORITHMS = [
 ALGORITHMS = [*RANK_ORDER_ALGORITHMS, "ring"]
 
 
+@functools.lru_cache(4)  # those of one call, which all ranks compare with
+def reduced(ranks, n, dtype, op):
+    return in_rank_order([data(rank, n, dtype) for rank in range(ranks)], op)
+
+
 def reduce_by(algorithm, dtype, size, op, comm):
     comm.set_config("all_reduce_algorithm", value=algorithm)
     return comm.all_reduce(data(comm.rank, size, dtype), op)
@@ -31,7 +36,7 @@ def reduce_by(algorithm, dtype, size, op, comm):
 @pytest.mark.parametrize("dtype, op", [("float32", "sum"), ("float16", "mean")])
 def test_algorithms_combine_operands_in_rank_order(ranks, algorithm, dtype, op):
     act = functools.partial(reduce_by, algorithm, dtype, 1001, op)
-    expected = in_rank_order([data(r, 1001, dtype) for r in range(ranks)], op)
+    expected = reduced(ranks, 1001, dtype, op)
     for y in local.run(act, ranks=ranks, shared_memory=False):
         np.testing.assert_array_equal(y, expected)
 
@@ -41,7 +46,7 @@ def test_algorithms_combine_operands_in_rank_order(ranks, algorithm, dtype, op):
 @pytest.mark.parametrize("op", ["sum", "prod", "max"])
 def test_ring_is_exact_for_integers(ranks, size, op):
     act = functools.partial(reduce_by, "ring", "int64", size, op)
-    expected = in_rank_order([data(r, size, "int64") for r in range(ranks)], op)
+    expected = reduced(ranks, size, "int64", op)
     for y in local.run(act, ranks=ranks, shared_memory=False):
         np.testing.assert_array_equal(y, expected)
 
@@ -78,13 +83,7 @@ def test_nodes_do_not_change_the_result(ranks, nodes, dtype, op):
 
     for ys in local.run(act, ranks=ranks, nodes=nodes):
         for y, n in zip(ys, sizes):
-            expected = in_rank_order([data(r, n, dtype) for r in range(ranks)], op)
-            np.testing.assert_array_equal(y, expected)
-
-
-@functools.lru_cache(4)  # those of one call, which all ranks compare with
-def reduced(ranks, n, dtype, op):
-    return in_rank_order([data(rank, n, dtype) for rank in range(ranks)], op)
+            np.testing.assert_array_equal(y, reduced(ranks, n, dtype, op))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ threads, with and without shared memory, and, under mpiexec, on processes.
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import random
 from typing import Any
@@ -96,11 +97,20 @@ def random_calls(chance: random.Random, size: int) -> list[Call]:
     return calls
 
 
+@functools.lru_cache(32)  # each rank computes what it expects from all ranks' operands
+def values(shape: tuple[int, ...], rank: int) -> np.ndarray:
+    """Small numbers, which operands are copies of."""
+    return np.asarray(np.random.RandomState(rank + 7).randint(0, 3, shape, np.int8))
+
+
 def operand(call: Call, rank: int, rows: int | None = None) -> np.ndarray:
     shape = call["shape"] if rows is None else (rows, *call["shape"])
-    values = np.random.RandomState(rank + 7).randint(0, 3, shape)
-    x = np.asarray(values).astype(call["dtype"])
+    x = values(shape, rank).astype(call["dtype"])
     return np.repeat(x, 2, axis=-1)[..., ::2] if call["gaps"] and x.ndim else x
+
+
+def operands(call: Call, size: int, rows: int | None = None) -> list[np.ndarray]:
+    return [operand(call, rank, rows) for rank in range(size)]
 
 
 def act(comm: Any, calls: list[Call]) -> tuple[Any, Any]:
@@ -110,45 +120,42 @@ def act(comm: Any, calls: list[Call]) -> tuple[Any, Any]:
     join = {"sum": np.add, "mean": np.add, "max": np.maximum, "min": np.minimum}
     join["prod"] = np.multiply
     mine = operand(call, comm.rank)
-    xs = [operand(call, r) for r in range(comm.size)]
-    rows = [operand(call, r, comm.size) for r in range(comm.size)]
 
-    def reduced(arrays: list[np.ndarray]) -> np.ndarray:
+    def reduced(rows: int | None = None) -> np.ndarray:
+        arrays = operands(call, comm.size, rows)
+        arrays = arrays if rows is None else [x[comm.rank] for x in arrays]
         total = join[op].reduce(arrays, axis=0, dtype=arrays[0].dtype)
         return total / len(arrays) if op == "mean" else total
 
     if name == "all_reduce":
-        return comm.all_reduce(mine, op), reduced(xs)
+        return comm.all_reduce(mine, op), reduced()
     if name == "all_reduce in place":
         mine = mine.copy()
-        return comm.all_reduce(mine, op, out=mine), reduced(xs)
+        return comm.all_reduce(mine, op, out=mine), reduced()
     if name == "all_reduce of two":
         ys = comm.all_reduce([mine, mine], op)
-        return ys[1], reduced(xs)
+        return ys[1], reduced()
     if name == "reduce_scatter":
-        every = [x[comm.rank] for x in rows]
-        return comm.reduce_scatter(rows[comm.rank], op), reduced(every)
+        mine = operand(call, comm.rank, comm.size)
+        return comm.reduce_scatter(mine, op), reduced(comm.size)
     if name == "all_gather":
-        return comm.all_gather(mine), np.stack(xs)
+        return comm.all_gather(mine), np.stack(operands(call, comm.size))
     if name == "all_to_all":
-        return comm.all_to_all(rows[comm.rank]), np.stack([x[comm.rank] for x in rows])
+        mine = operand(call, comm.rank, comm.size)
+        every = operands(call, comm.size, comm.size)
+        return comm.all_to_all(mine), np.stack([x[comm.rank] for x in every])
     if name == "broadcast":
-        mine = mine.copy()
-        return comm.broadcast(mine, root), xs[root]
+        return comm.broadcast(mine.copy(), root), operand(call, root)
     if name == "barrier":
         return comm.barrier(), None
     if name == "window":
         return comm.window(call["shape"], call["dtype"]).shape, call["shape"]
-    return act_unevenly(
-        comm, name, [operand(calls[root], r) for r in range(comm.size)], root
-    )
+    return act_unevenly(comm, name, calls[root], root)
 
 
-def act_unevenly(
-    comm: Any, name: str, xs: list[np.ndarray], root: int
-) -> tuple[Any, Any]:
-    """The same of methods whose ranks may bring anything; ``xs`` are the root's."""
-    mine, here = xs[comm.rank], comm.rank == root
+def act_unevenly(comm: Any, name: str, call: Call, root: int) -> tuple[Any, Any]:
+    """The same of methods whose ranks may bring anything; ``call`` is the root's."""
+    here = comm.rank == root
     if name == "allgather":
         return comm.allgather(np.full(comm.rank, 5))[-1], np.full(comm.size - 1, 5)
     if name == "alltoall":
@@ -156,12 +163,14 @@ def act_unevenly(
         expected = np.full((comm.size - 1, comm.rank), comm.size - 1)
         return comm.alltoall(sent)[-1], expected
     if name == "bcast":
-        return comm.bcast(xs[root] if here else None, root=root), xs[root]
+        x = operand(call, root)
+        return comm.bcast(x if here else None, root=root), x
     if name == "gather":
         every = comm.gather(np.full(comm.rank, 2.0), root)
         return (every[-1], np.full(comm.size - 1, 2.0)) if here else (every, None)
     if name == "scatter":
-        return comm.scatter(xs if here else None, root), mine
+        xs = operands(call, comm.size)
+        return comm.scatter(xs if here else None, root), xs[comm.rank]
     if name == "allgather_obj":
         return comm.allgather_obj(comm.rank), list(range(comm.size))
     if name == "bcast_obj":
