@@ -5,11 +5,20 @@ Two ranks have different numbers of rows, or of tokens.
 
 from __future__ import annotations
 
+import functools
+
 import numpy
 
 import renga
 import renga.functions as F
 import renga.links as L
+
+
+@functools.cache  # every cell of a row draws the same
+def normal(seed, *shapes):
+    """Arrays of normal numbers that one generator draws; nobody changes them."""
+    random = numpy.random.RandomState(seed)
+    return [random.normal(size=shape) for shape in shapes]
 
 
 class Drawn(renga.initializer.Initializer):
@@ -20,8 +29,8 @@ class Drawn(renga.initializer.Initializer):
         self.seed = seed
 
     def __call__(self, array):
-        random = numpy.random.RandomState(self.seed)
-        self._fill(array, random.normal(0, 0.4, array.shape))
+        (numbers,) = normal(self.seed, array.shape)
+        self._fill(array, 0.4 * numbers)
 
 
 class Network(renga.Chain):

@@ -32,14 +32,18 @@ class Part:
 class Replica:
     """How one replica updates: it keeps its gradients for the formula."""
 
-    def __init__(self, rank):
+    def __init__(self, rank, draws):
         self.gradients = []
         self.run = None
+        self._draws = draws
         self._state = numpy.random.RandomState(rank).get_state()
 
     @contextlib.contextmanager
     def random(self):
-        """A context with NumPy's global generator of this replica."""
+        """A context with NumPy's global generator of this replica, if the row draws."""
+        if not self._draws:
+            yield
+            return
         numpy.random.set_state(self._state)
         yield
         self._state = numpy.random.get_state()
@@ -154,7 +158,7 @@ def _reference(row, kind, replicas, parts, formula):
 
 def replica_of(row, kind, rank):
     """A replica that has been set up; its weights are rank 0's."""
-    run = Run(rank, True, row, kind, True, Replica(rank))
+    run = Run(rank, True, row, kind, True, Replica(rank, "random" in row.traits))
     run.column.run = run
     run.trained += make(row, kind, 0, plain)
     if any(p.array is None for p in run.model.params()):

@@ -8,7 +8,7 @@ import numpy
 
 import renga
 import renga.functions as F
-from tests.combinations.networks import NETWORKS
+from tests.combinations.networks import NETWORKS, normal
 
 SAMPLES = 12  # of a step, on all ranks together
 STEPS = 5
@@ -88,10 +88,8 @@ class Row:
 
     def data(self, network, step, samples):
         """The samples of all ranks in a step: inputs and targets."""
-        random = numpy.random.RandomState(100 + step)
-        draw = [random.normal(0, 1, (samples, *network.inputs))]
-        draw.append(random.normal(0, 1, (samples, *network.outputs)))
-        return tuple(x.astype(self.array_dtype) for x in draw)
+        shapes = (samples, *network.inputs), (samples, *network.outputs)
+        return tuple(x.astype(self.array_dtype) for x in normal(100 + step, *shapes))
 
     @property
     def array_dtype(self):

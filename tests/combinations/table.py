@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import functools
 from typing import Any
 
 from tests.combinations.columns import COLUMNS
@@ -24,9 +25,12 @@ class Exceptional:
     text: str
 
     def has(self, row, column):
-        return any(fnmatch.fnmatchcase(row.name, each) for each in self.rows) and any(
-            fnmatch.fnmatchcase(column.name, each) for each in self.columns
-        )
+        return matches(row.name, self.rows) and matches(column.name, self.columns)
+
+
+@functools.cache  # each name is asked for in thousands of cells
+def matches(name, patterns):
+    return any(fnmatch.fnmatchcase(name, each) for each in patterns)
 
 
 # Refused by an error before any parameter of the step changes.
