@@ -168,3 +168,15 @@ def test_hooks_read_windows():
         "Deconvolution2DFunction 2 None",
         "refused",
     ]
+
+
+@pytest.mark.parametrize(
+    "path", ["dropout.Dropout", "simplified_dropconnect.SimplifiedDropconnect"]
+)
+def test_ratios_are_below_one(path):
+    """What a ratio of 1 keeps would be divided by 0."""
+    for ratio in (0, 1 - 2**-53):
+        class_of(f"noise.{path}")(ratio)
+    for ratio in (-5e-324, 1):
+        with pytest.raises(ValueError, match=r"expected a ratio in \[0, 1\)"):
+            class_of(f"noise.{path}")(ratio)
