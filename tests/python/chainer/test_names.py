@@ -5,7 +5,8 @@ import io
 import numpy
 import pytest
 
-from renga.chainer.names import arrays, environment, progress
+import renga
+from renga.chainer.names import arrays, environment, links, progress
 
 X = numpy.arange(24.0).reshape(2, 3, 4)
 
@@ -38,3 +39,15 @@ def test_speed_over_the_last_hundred_calls(monkeypatch):
     for i in range(100):  # the first of which is the first of the last hundred
         speeds = bar.update_speed(150 + i, 12 + i / 2)
     assert speeds == pytest.approx((0.5, 1 / 4))
+
+
+def test_power_iterations_find_the_largest_singular_value():
+    found = links.l2normalize(numpy, numpy.array([3.0, 4.0]), eps=5.0)
+    numpy.testing.assert_allclose(found, [0.3, 0.4])
+    matrix = numpy.array([[2.0, 1, 0], [0, 1, -1], [3, 0, 1], [1, 1, 1]])
+    weight = renga.Variable(matrix)
+    u, v = links.update_approximate_vectors(weight, numpy.ones(4), 100, 1e-12)
+    numpy.testing.assert_allclose(numpy.linalg.norm(u), 1)
+    largest = numpy.linalg.svd(matrix)[1][0]
+    y = links.calculate_max_singular_value(weight, u, v)
+    numpy.testing.assert_allclose(y.array, largest)
