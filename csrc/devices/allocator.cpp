@@ -82,6 +82,12 @@ class Pool {
     return stats_.in_use > 0;
   }
 
+  // Whether blocks stay in the cache when it is emptied.
+  void keep(bool keeps) {
+    const std::lock_guard lock(mutex_);
+    keeps_ = keeps;
+  }
+
  private:
   static std::int64_t size_of_block(std::size_t bytes) {
     return static_cast<std::int64_t>(bytes < LargeBlocks::kMinBytes ? size_class(bytes).bytes
@@ -121,6 +127,7 @@ class Pool {
   }
 
   void release_cached() {
+    if (keeps_) return;
     Driver& driver = driver_of(device_);
     for (std::size_t i = 0; i < free_.size(); ++i) {
       for (void* block : free_[i]) driver.release(block, class_bytes(i), device_.index);
@@ -141,6 +148,7 @@ class Pool {
   std::array<std::vector<void*>, std::size_t{4} * 13> free_;  // up to LargeBlocks::kMinBytes
   LargeBlocks large_;
   MemoryStats stats_;  // its `cached` is that of small blocks
+  bool keeps_ = false;
 };
 
 MemoryStats operator+(const MemoryStats& a, const MemoryStats& b) {
@@ -184,12 +192,18 @@ class DevicePools {
     pool_of(stream).give(block, bytes);
   }
 
+  void keep(void* stream) {
+    const std::lock_guard lock(mutex_);
+    pool_of(stream).keep(true);
+  }
+
   void retire(void* stream) {
     const std::lock_guard lock(mutex_);
     const auto found = by_stream_.find(stream);
     if (found == by_stream_.end()) return;
     const std::shared_ptr<Pool> pool = std::move(found->second);
     by_stream_.erase(found);
+    pool->keep(false);
     pool->empty();
     for (auto owner = owners_.begin(); owner != owners_.end();) {
       if (owner->second == stream) retired_[owner->first] = pool;
@@ -278,6 +292,7 @@ void deallocate(void* block, std::size_t bytes, Device device) noexcept {
 }
 
 void release_memory_of_stream(void* stream, Device device) { pools_of(device).retire(stream); }
+void keep_memory_of_stream(void* stream, Device device) { pools_of(device).keep(stream); }
 
 MemoryStats memory_stats(Device device) { return pools_of(device).stats(); }
 

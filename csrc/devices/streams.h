@@ -21,6 +21,10 @@ extern void (*order_streams)(void* later, void* earlier, int index);
 // freed. After this call, what was allocated for `stream` goes back to the system as soon as none
 // of it is in use.
 void release_memory_of_stream(void* stream, Device device);
+// Until then, what is allocated for `stream` after this call stays there, also where the cache is
+// emptied or memory is exhausted: a recorded graph uses blocks that were freed while it was
+// recorded.
+void keep_memory_of_stream(void* stream, Device device);
 
 // Something on a device that may fail after the host has started it, such as a collective whose
 // ranks are gone. `check` throws what has gone wrong, once; it is called on any thread, as long as

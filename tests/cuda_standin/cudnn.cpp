@@ -293,6 +293,11 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
   if (begin_call()) return CUDNN_STATUS_EXECUTION_FAILED;
   Descriptor& d = of(descriptor);
   switch (d.type) {
+    case CUDNN_BACKEND_TENSOR_DESCRIPTOR:
+      for (std::int64_t extent : d.all(CUDNN_ATTR_TENSOR_DIMENSIONS)) {
+        if (extent < 1) return CUDNN_STATUS_BAD_PARAM;
+      }
+      break;
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
     case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:

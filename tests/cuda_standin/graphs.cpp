@@ -53,6 +53,14 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   return failed(cudaErrorStreamCaptureInvalidated);
 }
 
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  const std::lock_guard lock(mutex());
+  require_known(stream);
+  *status =
+      capture_of(stream) == nullptr ? cudaStreamCaptureStatusNone : cudaStreamCaptureStatusActive;
+  return cudaSuccess;
+}
+
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                  unsigned long long) {
   if (const cudaError_t error = begin_call()) return error;
@@ -64,6 +72,10 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   if (const cudaError_t error = begin_call()) return error;
   const std::lock_guard lock(mutex());
   if (device_of(stream) != executable->device) return failed(cudaErrorInvalidValue);
+  for (const Operation& operation : executable->operations) {
+    // Hardware may find others' numbers there.
+    if (operation.are_readable && !operation.are_readable(stream)) return cudaErrorIllegalAddress;
+  }
   count_launch();
   for (const Operation& operation : executable->operations) {
     if (const cudaError_t error = enqueue(stream, operation)) return error;

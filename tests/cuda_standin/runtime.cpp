@@ -22,6 +22,7 @@ struct CudaStandinStream {
 };
 
 struct CudaStandinEvent {
+  int device = 0;
   std::uint64_t recorded = 0, done = 0;  // records added to streams, and those that ran
   Clock::time_point time;
   const CudaStandinGraph* capture = nullptr;  // in which it was last recorded
@@ -150,7 +151,9 @@ void run_until(const std::function<bool()>& done) {
   end_access();
 }
 
-cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> body) {
+cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> body,
+                   std::function<bool(cudaStream_t)> are_readable) {
+  if (!are_readable(config.stream)) return cudaErrorIllegalAddress;
   if (const cudaError_t error = begin_call()) return error;
   const dim3 &grid = config.gridDim, &block = config.blockDim;
   const auto threads = std::uint64_t{block.x} * block.y * block.z;
@@ -164,7 +167,8 @@ cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> body)
                                    const Access memory(where);
                                    run_grid(config, body);
                                  },
-                                 {}});
+                                 {},
+                                 std::move(are_readable)});
 }
 
 }  // namespace cuda_standin
@@ -307,6 +311,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   if (const cudaError_t error = begin_call()) return error;
   const std::lock_guard lock(mutex());
   *event = new CudaStandinEvent;
+  (*event)->device = device;
   state().events.insert(*event);
   return cudaSuccess;
 }
@@ -322,6 +327,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const std::lock_guard lock(mutex());
   if (!state().events.contains(event)) return failed(cudaErrorInvalidResourceHandle);
   require_known(stream);
+  if (event->device != device_of(stream)) return failed(cudaErrorInvalidResourceHandle);
   event->capture = stream_of(stream).capture;
   if (event->capture != nullptr) return cudaSuccess;
   ++event->recorded;

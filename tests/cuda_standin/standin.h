@@ -37,6 +37,8 @@ int current_device();
 struct Operation {
   std::function<void()> run;
   std::function<bool()> ready;
+  // Whether the arguments of a kernel are in memory that is allocated now; empty for others.
+  std::function<bool(cudaStream_t)> are_readable = {};
 };
 // Adds an operation to a stream, or to the current device's default stream (nullptr). Sometimes
 // runs others: streams are late, but not always.

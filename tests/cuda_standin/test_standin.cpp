@@ -211,6 +211,41 @@ TEST_CASE("a graph runs what was captured, as often as it is launched") {
   cudaStreamDestroy(stream);
 }
 
+TEST_CASE("a graph does not run whose memory was freed") {
+  float* x = device_floats(1);
+  cudaStream_t stream = nullptr;
+  cudaStreamCaptureStatus status{};
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess);
+  REQUIRE(launch(1, 1, 0, stream, fill, x, 0.0f) == cudaSuccess);
+  REQUIRE(cudaStreamIsCapturing(stream, &status) == cudaSuccess);
+  CHECK(status == cudaStreamCaptureStatusActive);
+  cudaGraph_t graph = nullptr;
+  REQUIRE(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+  REQUIRE(cudaStreamIsCapturing(stream, &status) == cudaSuccess);
+  CHECK(status == cudaStreamCaptureStatusNone);
+  cudaGraphExec_t executable = nullptr;
+  REQUIRE(cudaGraphInstantiate(&executable, graph) == cudaSuccess);
+  cudaGraphDestroy(graph);
+  CHECK(cudaGraphLaunch(executable, stream) == cudaSuccess);
+  cudaFree(x);
+  CHECK(cudaGraphLaunch(executable, stream) == cudaErrorIllegalAddress);
+  cudaGetLastError();
+  cudaGraphExecDestroy(executable);
+  cudaStreamDestroy(stream);
+}
+
+TEST_CASE("an event is recorded on its own device") {
+  cudaEvent_t event = nullptr;
+  cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+  CHECK(cudaEventRecord(event, nullptr) == cudaSuccess);
+  cudaSetDevice(1);
+  CHECK(cudaEventRecord(event, nullptr) == cudaErrorInvalidResourceHandle);
+  cudaSetDevice(0);
+  cudaGetLastError();
+  cudaEventDestroy(event);
+}
+
 TEST_CASE("what cannot be captured makes the graph invalid") {
   float* x = device_floats(1);
   float y = 0;

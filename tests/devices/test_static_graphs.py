@@ -268,6 +268,34 @@ def test_calls_that_cannot_be_recorded(kind, forward, reason, caplog):
     assert_same(found, run(plain))
 
 
+@pytest.mark.parametrize(
+    ("forward", "reason"),
+    [
+        (lambda self, x: on_another_stream(self.l, x), "got another stream"),
+        (
+            lambda self, x: F.copy(F.copy(self.l(x), 1), 0),
+            "got a copy to another device",
+        ),
+    ],
+)
+def test_graphs_are_of_one_stream(forward, reason, caplog):
+    pytest.importorskip("cupy")
+    if cuda.load_plugin().count() < 2:
+        pytest.skip("one device")
+    net = make(forward, l=L.Linear(3, 2, initialW=1))
+    with caplog.at_level(logging.INFO, "renga.graph_optimizations"):
+        for i in range(5):
+            y = net(on_device(numpy.full((2, 3), i, "f")))
+            numpy.testing.assert_array_equal(cuda.to_cpu(y.array), [[3 * i] * 2] * 2)
+    (record,) = caplog.records
+    assert f"in a recorded graph, {reason}" in record.getMessage()
+
+
+def on_another_stream(link, x):
+    with cuda.cupy.cuda.Stream(non_blocking=True):
+        return link(x.array)
+
+
 def test_errors_of_the_call_are_its_own():
     net = make(lambda self, x: self.l(x) if self.works else 1 / 0, l=L.Linear(3, 2))
     net.works = True
@@ -332,6 +360,33 @@ def test_memory_is_given_back():
     numpy.testing.assert_array_equal(cuda.to_cpu(y.array), kept)
     del y
     assert in_use() == before
+
+
+def empty_cache():
+    renga.memory.empty_cache("cuda:0")
+
+
+def exhaust_memory():
+    with pytest.raises(MemoryError):
+        _core.empty_variable((1 << 44,), "uint8", "cuda:0")
+
+
+@pytest.mark.parametrize("release", [empty_cache, exhaust_memory])
+def test_graphs_keep_their_memory(release):
+    """Also blocks that were free again when the recording ended."""
+    expected, _ = train(Net(), 8)
+    net = StaticNet()
+
+    class Optimizer(renga.optimizers.Adam):
+        def update(self, *args, **kwargs):
+            super().update(*args, **kwargs)
+            gc.collect()
+            release()
+            # What the graphs need would be here.
+            self.others = [on_device(numpy.zeros(2**k, "f")) for k in range(4, 20)]
+
+    found, _ = train(net, 8, Optimizer(0.01))
+    assert_same(found, expected)
 
 
 @pytest.mark.parametrize("seed", range(4))

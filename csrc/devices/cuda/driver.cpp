@@ -113,27 +113,12 @@ cudaStream_t stream() {
 void set_stream(int index, cudaStream_t next) {
   const auto before = static_cast<cudaStream_t>(current_stream(index));
   if (next == before) return;
+  require_no_recording("another stream");
   const Use use(index);
   const Event event(cudaEventDisableTiming);
   event.record(before);
   event.hold(next);
   set_current_stream(index, next);
-}
-
-// Unchecked, as memory is also released where nothing may be thrown: what is wrong with the device
-// shows in the calls that follow.
-Use::Use(int index) {
-  cudaGetDevice(&before_);
-  if (before_ == index) {
-    before_ = -1;
-  } else {
-    cudaSetDevice(index);
-  }
-}
-
-// Not where nothing changed: setting a device creates a context on it.
-Use::~Use() {
-  if (before_ >= 0) cudaSetDevice(before_);
 }
 
 }  // namespace renga::cuda

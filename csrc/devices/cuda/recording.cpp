@@ -48,6 +48,7 @@ Recording::Recording(int device) : device_{number(), static_cast<std::int16_t>(d
   stream_.reset(stream);
   seeds_on_device_ =
       static_cast<std::uint64_t*>(allocate(kMostSeeds * sizeof(std::uint64_t), device_));
+  keep_memory_of_stream(stream, device_);
 }
 
 Recording::~Recording() {

@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "devices/cuda/event.h"
+#include "devices/cuda/recording.h"
 #include "tensor/copy.h"
 #include "tensor/cuda/transpose.cu.h"
 
@@ -40,6 +41,7 @@ void copy_across_cuda(const Array& from, const Array& to) {
   const int source = from.device().index, target = to.device().index;
   const auto bytes = static_cast<std::size_t>(from.size() * from.itemsize());
   if (bytes == 0) return;
+  cuda::require_no_recording("a copy to another device");
   const auto event_after = [](int index) {
     const cuda::Use use(index);
     auto event = std::make_unique<cuda::Event>(cudaEventDisableTiming);

@@ -31,7 +31,9 @@ struct cudaLaunchConfig_t {
 
 namespace cuda_standin {
 
-cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> body);
+// `are_readable` tells of a stream whether the arguments are, which graphs ask again.
+cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> body,
+                   std::function<bool(cudaStream_t)> are_readable);
 // Whether every pointer in an argument of a kernel, members of structs included, is one that
 // hardware can read on the stream's device.
 bool are_readable_words(cudaStream_t stream, const void* argument, std::size_t bytes);
@@ -62,12 +64,11 @@ T shuffle(unsigned mask, T value, unsigned lane) {
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
-  if (!(cuda_standin::is_readable(config->stream, Parameters(arguments)) && ...)) {
-    return cudaErrorIllegalAddress;
-  }
   return cuda_standin::launch(
-      *config,
-      [kernel, ... copies = Parameters(std::forward<Arguments>(arguments))] { kernel(copies...); });
+      *config, [kernel, ... copies = Parameters(arguments)] { kernel(copies...); },
+      [... copies = Parameters(arguments)](cudaStream_t stream) {
+        return (cuda_standin::is_readable(stream, copies) && ...);
+      });
 }
 
 void __syncthreads();
