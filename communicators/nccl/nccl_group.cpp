@@ -9,12 +9,13 @@
 
 #include "collectives/buffers.h"
 #include "devices/cuda/event.h"
+#include "devices/cuda/use.h"
 #include "devices/gil_release.h"
 #include "transport/errors.h"
 
 namespace renga::nccl {
 
-using cuda::Event;
+using cuda::Event, cuda::Use;
 
 namespace {
 
@@ -114,6 +115,16 @@ class StreamScope {
   cudaStream_t before_;
 };
 
+// The watcher could not see when a collective that is part of a graph begins and ends.
+void require_no_recording(const char* name, cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  // The default stream cannot be recorded.
+  if (stream != nullptr) RENGA_CUDA(cudaStreamIsCapturing(stream, &status));
+  if (status == cudaStreamCaptureStatusNone) return;
+  throw std::runtime_error(std::string(name) +
+                           ": expected nothing but kernels in a recorded graph, got a collective");
+}
+
 TimeoutError time_out(const std::string& name, double seconds, int rank) {
   return TimeoutError(name + ": not complete after " + std::to_string(seconds) + " s on rank " +
                       std::to_string(rank));
@@ -173,10 +184,11 @@ class NcclGroup::CollectiveWork final : public Work {
   CollectiveWork(std::shared_ptr<NcclGroup> group, std::shared_ptr<InFlight> collective,
                  std::vector<Array> arrays)
       : group_(std::move(group)), collective_(std::move(collective)), arrays_(std::move(arrays)) {}
-  // What gets the memory of the arrays next comes after the collective.
+  // What gets the memory of the arrays next comes after the collective. Any thread may end it.
   ~CollectiveWork() override {
-    if (!is_waited_for_)
-      cudaStreamWaitEvent(compute_stream(group_->device_), collective_->done.get(), 0);
+    if (is_waited_for_) return;
+    const Use use(group_->device_);
+    cudaStreamWaitEvent(compute_stream(group_->device_), collective_->done.get(), 0);
   }
 
   bool test() override {
@@ -194,7 +206,7 @@ class NcclGroup::CollectiveWork final : public Work {
     is_waited_for_ = true;
     if (collective_->is_complete) return;
     group_->rethrow_failure();
-    RENGA_CUDA(cudaSetDevice(group_->device_.index));
+    const Use use(group_->device_);
     collective_->done.hold(compute_stream(group_->device_));
   }
 
@@ -219,7 +231,7 @@ class NcclGroup::CollectiveWork final : public Work {
 NcclGroup::NcclGroup(const ncclUniqueId& id, int rank, int size, Device device,
                      double timeout_seconds)
     : rank_(rank), size_(size), device_(device), timeout_seconds_(timeout_seconds) {
-  RENGA_CUDA(cudaSetDevice(device_.index));
+  const Use use(device_);
   cudaStream_t stream = nullptr;
   RENGA_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   stream_.reset(stream);
@@ -290,7 +302,7 @@ void NcclGroup::poll_unless_failed() {
 
 void NcclGroup::watch(const std::stop_token& stop) {
   constexpr std::chrono::milliseconds kInterval{10};
-  cudaSetDevice(device_.index);
+  const Use use(device_);
   std::unique_lock lock(mutex_);
   while (launched_.wait(lock, stop, [this] { return !in_flight_.empty(); })) {
     poll_unless_failed();
@@ -387,7 +399,8 @@ void NcclGroup::broadcast(const CollectiveContext& context, const Arguments& arg
 
 std::shared_ptr<Work> NcclGroup::start(const CollectiveContext& context, std::vector<Array> arrays,
                                        const std::function<void()>& launch) {
-  RENGA_CUDA(cudaSetDevice(device_.index));
+  const Use use(device_);
+  require_no_recording(context.call.op, compute_stream(device_));
   throw_failure();
   auto started = std::make_shared<InFlight>(context.call.op);
   {

@@ -219,6 +219,55 @@ def test_a_rank_that_does_not_call_is_a_time_out_where_a_result_is_read(read):
         assert text.startswith("all_reduce: not complete after 0.5")
 
 
+def test_a_thread_of_another_device_drops_a_collective_that_runs():
+    """What gets the memory of its arrays next comes after it."""
+    for seed in range(8):
+        standin.cuda_standin_seed(ctypes.c_uint64(seed))
+
+        def body(comm, rank):
+            x = placed(numpy.full(64, rank + 1, "f"), rank)
+            y = placed(numpy.zeros(64, "f"), rank)
+            running = [comm.call("all_reduce", [x], [y], "sum", "", None, False)]
+            del x
+            dropping = threading.Thread(target=running.clear)  # on device 0
+            dropping.start()
+            dropping.join()
+            other = placed(numpy.zeros(64, "f"), rank)  # where x was
+            _core.ops.add(other, other)
+            comm.barrier()
+            return cuda.to_cpu(y.array)
+
+        for y in run_on_two(body):
+            numpy.testing.assert_array_equal(y, numpy.full(64, 3))
+
+
+def test_the_current_device_stays():
+    def body(comm, rank):
+        x = placed(numpy.ones(3, "f"), rank)
+        comm.call(*in_place(x)).wait(0)
+        current = ctypes.c_int()
+        standin.cudaGetDevice(ctypes.byref(current))
+        return current.value, cuda.to_cpu(x.array).tolist()
+
+    assert run_on_two(body) == [(0, [2, 2, 2])] * 2
+
+
+def test_collectives_are_not_recorded():
+    """The communicator is as it was."""
+
+    def body(comm, rank):
+        x = placed(numpy.ones(3, "f"), rank)
+        recording = cuda.load_plugin().Recording(rank)
+        recording.begin()
+        with pytest.raises(RuntimeError, match="all_reduce: .* a recorded graph"):
+            comm.call(*in_place(x))
+        recording.discard()
+        comm.call(*in_place(x)).wait(0)
+        return cuda.to_cpu(x.array).tolist()
+
+    assert run_on_two(body) == [[2, 2, 2]] * 2
+
+
 def test_a_wait_with_a_time_out_waits_on_the_host():
     def body(comm, rank):
         x = placed(numpy.ones(3, "f"), rank)

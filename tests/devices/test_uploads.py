@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import pathlib
 import sys
+import threading
 
 import numpy
 import pytest
@@ -150,6 +151,59 @@ def test_an_upload_whose_result_is_dropped_does_not_disturb_others():
         numpy.testing.assert_allclose(
             cuda.to_cpu(y.array), numpy.exp(random(64)), rtol=1e-5
         )
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_pinned_memory_is_used_again_after_copies_to_all_devices(number):
+    seed(number)
+    devices = [renga.get_device(f"@cupy:{i}") for i in range(2)]
+    sent = []
+    for i in range(12):
+        pinned = devices[0].pinned_empty((64,), numpy.float32)
+        pinned[...] = i
+        sent += [(i, device.upload(pinned)) for device in devices]
+        del pinned
+    for i, x in sent:
+        _core.wait_for_upload(x)
+        numpy.testing.assert_array_equal(cuda.to_cpu(x.array), numpy.full(64, i))
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_memory_that_another_thread_gave_is_used_again_in_order(number):
+    """It goes back to the allocator, which knows the stream of this thread alone."""
+    cupy = pytest.importorskip("cupy")
+    seed(number)
+    device, sums, n = renga.get_device(gpu), [], 12
+
+    def upload(value):
+        return device.upload(numpy.full(3000, value, "f"))
+
+    def use():
+        with cupy.cuda.Stream(non_blocking=True):
+            xs, y = [upload(i + 1) for i in range(n)], F.exp(cuda.to_gpu(random(3)))
+            for _ in range(80):
+                y = F.tanh(y)
+            for x in xs:
+                _core.wait_for_upload(x)
+                sums.append(F.sum(F.square(F.sqrt(x))))
+
+    first = [upload(0) for _ in range(n)]  # memory of the default stream
+    del first
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()
+    # One of another size has the allocator get what is more than a few idle blocks.
+    kept = [device.upload(numpy.zeros(10000 << number, "f"))]
+    kept += [on_default_stream(numpy.zeros(3000, "f")) for _ in range(n)]
+    found = [float(cuda.to_cpu(y.array)) for y in sums]
+    numpy.testing.assert_allclose(found, 3000 * numpy.arange(1, n + 1), rtol=1e-5)
+    del kept
+
+
+def on_default_stream(x):
+    variable = _core.Variable(x, requires_grad=False)
+    variable.move_to("cuda:0")
+    return variable
 
 
 def test_the_array_may_change_after_it_was_sent():

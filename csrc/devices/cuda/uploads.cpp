@@ -27,6 +27,7 @@ std::size_t rounded(std::size_t bytes) {
 struct Pinned {
   std::size_t bytes;
   std::unique_ptr<Event> copied;  // after the last copy from it, if there was one
+  int device = 0;                 // to which that was
 };
 
 struct Block {
@@ -53,7 +54,7 @@ class Uploads {
     const Use use(index);
     void* memory = nullptr;
     RENGA_CUDA(cudaMallocHost(&memory, size));
-    pinned_[memory] = {size, nullptr};
+    pinned_[memory] = {size, nullptr, index};
     return memory;
   }
 
@@ -63,6 +64,7 @@ class Uploads {
   }
 
   void* take(std::size_t bytes, int index) {
+    require_no_recording("a copy from the host");
     const std::size_t size = rounded(bytes);
     const std::lock_guard lock(mutex_);
     // The oldest first: what used it is over.
@@ -109,8 +111,12 @@ class Uploads {
     block.arrived->record(stream);
     block.is_awaited = false;
     if (pinned == pinned_.end()) return;
-    pinned->second.copied = std::make_unique<Event>(cudaEventDisableTiming);
-    pinned->second.copied->record(stream);
+    auto& [_, copied, device] = pinned->second;
+    // The last copy is over after all others, also after those to other devices.
+    if (copied && device != block.device) copied->hold(stream);
+    device = block.device;
+    copied = std::make_unique<Event>(cudaEventDisableTiming);
+    copied->record(stream);
   }
 
   void wait(void* memory) {
@@ -148,6 +154,8 @@ class Uploads {
   void give_back_all_but(std::size_t kept) {
     for (; idle_.size() > kept; idle_.pop_front()) {
       auto& [memory, block] = idle_.front();
+      const Use use(block.device);
+      block.vacant->hold(stream());  // another thread may have given it, on another stream
       deallocate(memory, block.bytes, {number(), static_cast<std::int16_t>(block.device)});
     }
   }
@@ -172,7 +180,6 @@ Uploads& uploads() {
 }
 
 void copy(void* block, const void* from, std::size_t bytes, int index) {
-  require_no_recording("a copy from the host");
   if (uploads().is_pinned(from)) {
     uploads().copy(block, from, bytes);
     return;
