@@ -116,12 +116,20 @@ struct AdjoiningChannels {
     return L::load(vector + c);
   }
 };
+// The only one of a normalization that holds the numbers of one channel.
+struct HeldChannel {
+  template <class L, class S>
+  RENGA_INLINE S get(L, S number) const {
+    return number;
+  }
+};
 
-// A normalization with its types: T of elements, S of statistics, A of the activation.
-template <class T, class S, class A>
+// A normalization with its types: T of elements, S of statistics, A of the activation. Numbers of
+// channels are vectors, or, where they are held, those of one channel.
+template <class T, class S, class A, class Numbers = const S*>
 struct TypedNormalization {
   const T* x;
-  const S *mean, *scale, *beta;
+  Numbers mean, scale, beta;
   A activation;
   MaskBits mask;  // none without dropout
   S dropout_scale;
@@ -137,6 +145,12 @@ struct TypedNormalization {
     shifted.scale += channel;
     shifted.beta += channel;
     return shifted;
+  }
+
+  // Returns the same normalization for the elements of a channel, whose numbers it holds.
+  RENGA_HOST_DEVICE TypedNormalization<T, S, A, S> of_channel(std::int64_t channel) const {
+    return {x,    mean[channel], scale[channel], beta[channel], activation,
+            mask, dropout_scale, residual,       position};
   }
 
   template <class L, class Channel>

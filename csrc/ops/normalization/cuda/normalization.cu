@@ -6,7 +6,7 @@
 namespace renga {
 namespace {
 
-using normalized::OneChannel, normalized::TypedNormalization, normalized::visit_types;
+using normalized::HeldChannel, normalized::TypedNormalization, normalized::visit_types;
 
 // A ChannelGrid says how threads share a layout. A block has the channels of a tile and a part of
 // their elements; all elements of a thread have one channel, whose numbers stay in registers.
@@ -102,28 +102,17 @@ template <class T, class S, class A>
 class OfChannel {
  public:
   __device__ OfChannel(const TypedNormalization<T, S, A>& all, std::int64_t channel)
-      : mean_(all.mean[channel]),
-        scale_(all.scale[channel]),
-        beta_(all.beta[channel]),
-        typed_(all) {
-    typed_.mean = &mean_;
-    typed_.scale = &scale_;
-    typed_.beta = &beta_;
-  }
-  OfChannel(const OfChannel&) = delete;
-  OfChannel& operator=(const OfChannel&) = delete;
-  __device__ S output(std::int64_t i) const { return typed_.output(L{}, i, kOnly); }
-  __device__ S centred(std::int64_t i) const { return typed_.centred(L{}, i, kOnly); }
+      : typed_(all.of_channel(channel)) {}
+  __device__ S output(std::int64_t i) const { return typed_.output(L{}, i, HeldChannel{}); }
+  __device__ S centred(std::int64_t i) const { return typed_.centred(L{}, i, HeldChannel{}); }
   __device__ S gradient(std::int64_t i, S centred, const T* gy) const {
-    return typed_.gradient(L{}, i, centred, kOnly, gy);
+    return typed_.gradient(L{}, i, centred, HeldChannel{}, gy);
   }
-  __device__ S scale() const { return scale_; }
+  __device__ S scale() const { return typed_.scale; }
 
  private:
   using L = simd::Scalar<S>;
-  static constexpr OneChannel kOnly{0};
-  S mean_, scale_, beta_;
-  TypedNormalization<T, S, A> typed_;
+  TypedNormalization<T, S, A, S> typed_;
 };
 
 template <class T, class S, class A>

@@ -31,11 +31,12 @@ struct ArgFold {
     return {cuda::load<T>(p), static_cast<std::int32_t>(i)};
   }
   __device__ Value fold(const Value& a, const Value& b) const {
-    if (a.index < 0 || b.index < 0) return a.index < 0 ? b : a;
-    const Value &first = a.index < b.index ? a : b, &second = a.index < b.index ? b : a;
-    if (reducers::is_nan(first.v)) return first;
-    const bool is_better = largest ? second.v > first.v : second.v < first.v;
-    return is_better || reducers::is_nan(second.v) ? second : first;
+    const bool in_order = a.index < b.index;
+    const Compute<T> first = in_order ? a.v : b.v, second = in_order ? b.v : a.v;
+    const bool is_better = largest ? second > first : second < first;
+    const bool is_second = !reducers::is_nan(first) && (is_better || reducers::is_nan(second));
+    const bool is_b = a.index < 0 || (b.index >= 0 && is_second == in_order);
+    return {is_b ? b.v : a.v, is_b ? b.index : a.index};  // a reference would be to local memory
   }
   __device__ void store(std::byte* p, const Value& best) const {
     *reinterpret_cast<std::int32_t*>(p) = best.index;
