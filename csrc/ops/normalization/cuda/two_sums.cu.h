@@ -54,9 +54,7 @@ void launch_sums(Device device, const FoldGrid& grid, const Terms& terms, std::i
   const std::int64_t bytes = results * grid.parts * static_cast<std::int64_t>(sizeof(TwoSums));
   const Array partial = empty({bytes}, Dtype::uint8, device);
   start(partial.as<TwoSums>());
-  constexpr unsigned kColumns = 8;
-  const auto blocks = static_cast<unsigned>((results + kColumns - 1) / kColumns);
-  const FoldGrid of_parts{kColumns, kThreads / kColumns, blocks, 1};
+  const FoldGrid of_parts = grid_of_parts(results);
   launch(device, of_parts.grid(sizeof(TwoSums)), add_parts<Terms>, terms,
          partial.as<const TwoSums>(), results, grid.parts, of_parts);
 }

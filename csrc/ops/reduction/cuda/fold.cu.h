@@ -99,18 +99,27 @@ __global__ void fold_elements(F f, ElementLoop<2> kept, ElementLoop<1> reduced, 
   }
 }
 
+// The grid for the parts of results: threads share those of each.
+inline FoldGrid grid_of_parts(std::int64_t results) {
+  constexpr unsigned kColumns = 8;
+  const auto blocks = static_cast<unsigned>((results + kColumns - 1) / kColumns);
+  return {kColumns, kThreads / kColumns, blocks, 1};
+}
+
 template <class F>
 __global__ void fold_parts(F f, ElementLoop<2> kept, const typename F::Value* partial,
-                           unsigned parts) {
-  for (std::int64_t i = thread_index(); i < kept.size; i += thread_count()) {
-    auto total = f.start();
-    for (unsigned part = 0; part < parts; ++part) {
-      total = f.fold(total, partial[part * kept.size + i]);
-    }
-    std::byte* p[2];
-    kept.locate(i, p);
-    f.store(p[0], total);
+                           unsigned parts, FoldGrid grid) {
+  const FoldThread thread(grid);
+  const bool is_used = thread.result < kept.size;
+  auto total = f.start();
+  for (unsigned part = thread.row; is_used && part < parts; part += thread.rows) {
+    total = f.fold(total, partial[part * kept.size + thread.result]);
   }
+  total = fold_threads(thread, total, [&f](const auto& a, const auto& b) { return f.fold(a, b); });
+  if (!is_used || thread.row != 0) return;
+  std::byte* p[2];
+  kept.locate(thread.result, p);
+  f.store(p[0], total);
 }
 
 // `first` has the results' shape and each one's first element; `others` has the elements of one.
@@ -134,8 +143,9 @@ void fold(const F& f, const Array& y, const Array& first, const Array& others) {
   const Array partial = empty({bytes}, Dtype::uint8, y.device());
   launch(y.device(), grid.grid(sizeof(Value)), fold_elements<F>, f, kept, reduced, grid,
          partial.as<Value>());
-  launch(y.device(), grid_for(kept.size), fold_parts<F>, f, kept, partial.as<const Value>(),
-         grid.parts);
+  const FoldGrid of_parts = grid_of_parts(kept.size);
+  launch(y.device(), of_parts.grid(sizeof(Value)), fold_parts<F>, f, kept,
+         partial.as<const Value>(), grid.parts, of_parts);
 }
 
 // The grid for rows of n elements, `step` bytes apart, which are handled whole by a block.
