@@ -277,13 +277,17 @@ def dcgan(batch=64, prepare=as_it_is):
 def language_model(gpt, x, loss_of):
     optimizer = renga.optimizers.Adam(1e-4).setup(gpt)
     t = np.random.randint(0, 128, x.shape).astype("i")
+    x, t = DEVICE.send((x, t))
 
-    def loss():
+    def loss(x, t):
         scores = gpt(x)
         rows = F.reshape(scores, (-1, scores.shape[2]))
         return loss_of(rows, t[:, : scores.shape[1]].ravel())
 
-    return lambda: optimizer.update(loss)
+    if STATIC:
+        step = renga.static_step(loss, optimizer)
+        return lambda: step(x, t)
+    return lambda: optimizer.update(loss, x, t)
 
 
 def gpt(batch=8, prepare=as_it_is, loss_of=F.softmax_cross_entropy):
@@ -292,7 +296,8 @@ def gpt(batch=8, prepare=as_it_is, loss_of=F.softmax_cross_entropy):
     ``loss_of`` takes the scores that the prepared network returns.
     """
     x = np.random.randint(0, 128, (batch, 128)).astype("i")
-    network = prepare(L.GPT2(8192, 128, 512, 4, 8, dropout=0.0), x)
+    gpt = L.GPT2(8192, 128, 512, 4, 8, dropout=0.0).to_device(DEVICE)
+    network = prepare(gpt, x)
     return language_model(network, x, loss_of)
 
 
@@ -308,7 +313,8 @@ def long_gpt(
     ``take`` returns the tokens that the prepared network takes.
     """
     x = np.random.randint(0, 256, (batch, tokens)).astype("i")
-    network = prepare(L.GPT2(256, tokens, 512, 4, 8, dropout=0.0), x)
+    gpt = L.GPT2(256, tokens, 512, 4, 8, dropout=0.0).to_device(DEVICE)
+    network = prepare(gpt, x)
     return language_model(network, x if take is None else take(x), loss_of)
 
 
