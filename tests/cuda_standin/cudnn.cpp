@@ -3,10 +3,12 @@
 #include "cudnn.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "numbers.h"
@@ -225,6 +227,21 @@ cudnnStatus_t give(const std::vector<T>& values, std::int64_t most, std::int64_t
   return CUDNN_STATUS_SUCCESS;
 }
 
+// Those that exist.
+std::set<cudnnBackendDescriptor_t>& descriptors() {
+  static auto* const all = new std::set<cudnnBackendDescriptor_t>;
+  return *all;
+}
+
+// Whether a graph may run a plan that it has recorded: with it, hardware may unload its kernels.
+bool is_there(cudnnBackendDescriptor_t plan) {
+  const std::lock_guard lock(mutex());
+  if (descriptors().contains(plan)) return true;
+  std::fprintf(stderr, "CUDA stand-in: a graph has a plan of cuDNN that was destroyed\n");
+  failed(cudaErrorIllegalAddress);
+  return false;
+}
+
 // Attributes of our own.
 constexpr int kEngine = -1, kGraph = -2;
 
@@ -262,11 +279,15 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
 cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
                                            cudnnBackendDescriptor_t* descriptor) {
   *descriptor = new Descriptor{type, false, {}};
+  const std::lock_guard lock(mutex());
+  descriptors().insert(*descriptor);
   return CUDNN_STATUS_SUCCESS;
 }
 
 cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor) {
   delete &of(descriptor);
+  const std::lock_guard lock(mutex());
+  descriptors().erase(descriptor);
   return CUDNN_STATUS_SUCCESS;
 }
 
@@ -387,6 +408,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     std::memset(workspace, 0xff, bytes);
     convolve(c, data, rounds);
   };
-  return enqueue(handle->stream, {run, {}}) ? CUDNN_STATUS_EXECUTION_FAILED : CUDNN_STATUS_SUCCESS;
+  const auto can_run = [plan](cudaStream_t) { return is_there(plan); };
+  return enqueue(handle->stream, {run, {}, can_run}) ? CUDNN_STATUS_EXECUTION_FAILED
+                                                     : CUDNN_STATUS_SUCCESS;
 }
 }

@@ -74,7 +74,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   if (device_of(stream) != executable->device) return failed(cudaErrorInvalidValue);
   for (const Operation& operation : executable->operations) {
     // Hardware may find others' numbers there.
-    if (operation.are_readable && !operation.are_readable(stream)) return cudaErrorIllegalAddress;
+    if (operation.can_run && !operation.can_run(stream)) return cudaErrorIllegalAddress;
   }
   count_launch();
   for (const Operation& operation : executable->operations) {

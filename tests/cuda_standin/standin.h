@@ -37,8 +37,9 @@ int current_device();
 struct Operation {
   std::function<void()> run;
   std::function<bool()> ready;
-  // Whether the arguments of a kernel are in memory that is allocated now; empty for others.
-  std::function<bool(cudaStream_t)> are_readable = {};
+  // Whether it can run now: its arguments are in memory that is allocated, and its plan is there.
+  // Empty for what always can.
+  std::function<bool(cudaStream_t)> can_run = {};
 };
 // Adds an operation to a stream, or to the current device's default stream (nullptr). Sometimes
 // runs others: streams are late, but not always.

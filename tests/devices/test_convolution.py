@@ -117,6 +117,34 @@ def test_a_plan_is_made_once_for_a_problem():
     assert _cuda.convolution_plans() - before == made <= 3
 
 
+def test_a_recorded_graph_keeps_its_plans():
+    """A full table of plans is emptied, as here by images of ever new widths."""
+    if not _cuda.__name__.endswith("standin"):
+        pytest.skip("cuDNN takes a minute for so many plans")
+
+    class Net(renga.Chain):
+        def __init__(self):
+            super().__init__()
+            with self.init_scope():
+                self.conv = renga.links.Convolution2D(3, 4, 3)
+
+        forward = renga.static_graph(lambda self, x: self.conv(x))
+
+    net, x = Net().to_device("@cupy:0"), cuda.to_gpu(random(2, 3, 7, 7).astype("f"))
+    for _ in range(4):
+        y = net(renga.Variable(x))
+    row = _core.Variable(numpy.ones((1, 1, 1, 1100), "f"), requires_grad=False)
+    W = _core.Variable(numpy.ones((1, 1, 1, 1), "f"), requires_grad=False)
+    row.move_to("cuda:0")
+    W.move_to("cuda:0")
+    window, before = ((1, 1), (0, 0), (1, 1), 1), _cuda.convolution_plans()
+    for width in range(1, 1100):
+        _core.ops.convolution_nd(row[..., :width], W, None, window)
+    assert _cuda.convolution_plans() < before + 1099  # it was emptied
+    z = net(renga.Variable(x))
+    numpy.testing.assert_array_equal(cuda.to_cpu(y.array), cuda.to_cpu(z.array))
+
+
 def used(settings):
     """How many plans a convolution of its own shape makes under these settings."""
     used.problems += 1

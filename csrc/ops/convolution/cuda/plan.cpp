@@ -5,11 +5,13 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "devices/cuda/cudnn.h"
 #include "devices/cuda/event.h"
 #include "devices/cuda/handles.h"
+#include "devices/cuda/recording.h"
 #include "ops/shape/image.h"
 #include "settings/settings.h"
 
@@ -272,6 +274,8 @@ struct Planner {
   static constexpr std::size_t kMost = 1024;
   cudnnHandle_t handle = nullptr;
   std::map<std::vector<std::int64_t>, std::shared_ptr<const Plan>> plans;
+  // Recorded graphs go on using the kernels of their plans, which may be compiled for these alone.
+  std::set<std::shared_ptr<const Plan>> recorded;
 };
 
 Planner* create_planner() {
@@ -311,6 +315,7 @@ bool run_plan(const Problem& p) {
   RENGA_CUDA(cudnnSetStream(handle, cuda::stream()));
   const auto plan = plan_for(p, *planner.get());
   if (!plan) return false;
+  if (cuda::current_recording() != nullptr) planner.get()->recorded.insert(plan);
   execute(*plan, p, handle);
   return true;
 }
