@@ -31,13 +31,13 @@ class BackendConfig:
     """A device and its settings; a context in which they are active.
 
     Raises:
-        KeyError: a setting does not exist.
+        ValueError: a setting does not exist.
     """
 
     def __init__(self, params: Mapping[str, object]) -> None:
         unknown = params.keys() - _DEFAULTS.keys()
         if unknown:
-            raise KeyError(
+            raise ValueError(
                 f"BackendConfig: expected known settings, got {sorted(unknown)}"
             )
         self._settings = {**_DEFAULTS, **params}
@@ -117,8 +117,9 @@ def inject_backend_tests(
 ) -> Callable[[type], object]:
     """Decorator that runs tests of a case once with each of several configurations.
 
-    The methods, by default all tests that take a ``backend_config``, are called with
-    a ``BackendConfig`` and named after it.
+    The methods, by default all tests that take an argument, are called with a
+    ``BackendConfig`` and named after it. Names that the case does not have are passed
+    over, so that cases can share a list.
 
     Raises:
         TypeError: the names are no list, or ``params`` no list of mappings.
@@ -135,7 +136,9 @@ def inject_backend_tests(
         cls = unbundled(decorated)
         names = _tests(cls) if method_names is None else method_names
         for name in names:
-            method = getattr(cls, name)
+            method = getattr(cls, name, None)
+            if method is None:  # of another case that shares the list
+                continue
             setattr(cls, name, None)  # only callables are tests
             for i, config in enumerate(configs):
                 test = _with_config(method, config)
@@ -149,8 +152,7 @@ def _tests(cls: type) -> list[str]:
     return [
         name
         for name, value in inspect.getmembers(cls, callable)
-        if name.startswith("test")
-        and "backend_config" in inspect.signature(value).parameters
+        if name.startswith("test") and len(inspect.signature(value).parameters) > 1
     ]
 
 

@@ -193,7 +193,9 @@ def test_named_methods_are_injected_under_parameterize():
     seen = []
 
     @testing.parameterize({"a": 1}, {"a": 2})
-    @testing.inject_backend_tests(["test_it"], [{}, {"use_ideep": "never"}])
+    @testing.inject_backend_tests(
+        ["test_it", "test_of_others"], [{}, {"use_ideep": "never"}]
+    )
     class InjectedCase(unittest.TestCase):
         def test_it(self, backend_config):
             seen.append((self.a, backend_config.device.name))
@@ -206,8 +208,24 @@ def test_named_methods_are_injected_under_parameterize():
     assert seen == [(1, "@numpy")] * 2 + [(2, "@numpy")] * 2
 
 
+def test_all_tests_with_an_argument_are_injected():
+    @testing.inject_backend_tests(None, [{}])
+    class Case(unittest.TestCase):
+        def test_with(self, config):
+            assert config.xp is numpy
+
+        def test_without(self):
+            pass
+
+    tests = unittest.defaultTestLoader.getTestCaseNames(Case)
+    assert sorted(tests) == ["test_with_0__numpy", "test_without"]
+    result = unittest.TestResult()
+    unittest.TestSuite(map(Case, tests))(result)
+    assert result.wasSuccessful()
+
+
 def test_unknown_settings():
-    with pytest.raises(KeyError, match="use_gpu"):
+    with pytest.raises(ValueError, match="use_gpu"):
         testing.BackendConfig({"use_gpu": True})
 
 
