@@ -53,7 +53,7 @@ def _axes(
         axes = check_integer("tensordot", "axes", axes)
         if not 0 <= axes <= min(a_ndim, b_ndim):
             raise ValueError(
-                f"tensordot: expected at most {min(a_ndim, b_ndim)} axes, got {axes}"
+                f"tensordot: expected 0 to {min(a_ndim, b_ndim)} axes, got {axes}"
             )
         return list(range(a_ndim - axes, a_ndim)), list(range(axes))
     if isinstance(axes, str) or len(axes) != 2:

@@ -45,6 +45,14 @@ def test_axes_that_do_not_go_together(axes):
         F.tensordot(numpy.ones((2, 3)), numpy.ones((2, 3)), axes)
 
 
+@pytest.mark.parametrize("axes", [3, -1])
+def test_the_error_says_how_many_axes_there_can_be(axes):
+    with pytest.raises(
+        ValueError, match=f"tensordot: expected 0 to 2 axes, got {axes}"
+    ):
+        F.tensordot(numpy.ones((2, 3)), numpy.ones((2, 3)), axes)
+
+
 def test_an_axis_that_is_not_there():
     with pytest.raises(IndexError):
         F.tensordot(numpy.ones((2, 3)), numpy.ones((2, 3)), ((0,), (3,)))
