@@ -61,6 +61,15 @@ def test_without_debug_mode_nothing_is_checked():
         F.log(x)
 
 
+def test_what_is_set_twice_leaves_nothing_behind():
+    renga.set_debug(True)  # as it is already
+    for _ in range(2):
+        renga.set_debug(False)
+        x = v(0)
+        F.sum(F.sqrt(x) * 0).backward()
+        assert numpy.isnan(x.grad)
+
+
 def test_a_program_may_end_in_debug_mode():
     program = "import renga; renga.set_debug(True)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
