@@ -28,7 +28,7 @@ class MLP(chainer.Chain):
 def main():
     parser = argparse.ArgumentParser(description='Digits')
     parser.add_argument('--batchsize', '-b', type=int, default=100)
-    parser.add_argument('--epoch', '-e', type=int, default=20)
+    parser.add_argument('--epoch', '-e', type=int, default=10)
     parser.add_argument('--device', '-d', type=str, default='-1')
     parser.add_argument('--out', '-o', default='result')
     parser.add_argument('--unit', '-u', type=int, default=64)
