@@ -138,8 +138,9 @@ class CompressionHook:
             return
         if where is None or self._between is None:
             return
+        saved: list[int] = where.tolist()
         # Files of 0.1.0 tell the node alone.
-        *place, ranks = [*where.tolist(), *self._place[len(where) :]]
+        *place, ranks = saved + self._place[len(saved) :]
         if place != self._place[:-1]:
             return
         keys = json.loads(bytes(serializer("keys", None)))
