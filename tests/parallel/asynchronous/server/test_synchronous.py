@@ -102,6 +102,41 @@ def test_servers_of_their_own(servers):
             np.testing.assert_array_equal(served[key], x)
 
 
+class DecayOfMatrices:
+    """A hook that leaves biases, which it knows by their axes."""
+
+    name, timing, call_for_each_param = "DecayOfMatrices", "pre", True
+
+    def __call__(self, rule, param):
+        if param.ndim > 1:
+            param.grad += 0.5 * param.array
+
+
+@pytest.mark.parametrize("servers", [0, 1])
+def test_hooks_see_whole_parameters_in_their_shapes(servers):
+    """Where workers share memory, and by messages to a server."""
+
+    def with_hook(make):
+        def made(optimizer, comm):
+            optimizer.add_hook(DecayOfMatrices())
+            return make(optimizer, comm)
+
+        return made
+
+    def serve(comm):
+        run = train(comm, with_hook(bsp(servers=servers or None)), "momentum", servers)
+        return run.ended() if comm.rank >= servers else None
+
+    def synchronous(comm):
+        make = with_hook(create_multi_node_optimizer)
+        return parameters(train(comm, make, "momentum").model)
+
+    expected = local.run(synchronous, ranks=2)[0]
+    for served in local.run(serve, ranks=2 + servers)[servers:]:
+        for key, x in expected.items():
+            np.testing.assert_array_equal(served[key], x)
+
+
 @pytest.mark.parametrize("name", ["momentum", "adam"])
 def test_resumed_synchronous_training_has_the_same_bits(ranks_with_threads, name):
     def act(comm):

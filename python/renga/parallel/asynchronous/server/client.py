@@ -76,6 +76,7 @@ class Client:
         for shard, host in enumerate(self._hosts):
             state = {
                 "arrays": [x.copy() for x in self._shards.take(shard, arrays)],
+                "shapes": self._shards.shapes(shard),
                 "t": optimizer.t,
                 "rules": self._shards.states(shard, rules),
                 "rows_of_pieces": self._rows[shard].pieces,

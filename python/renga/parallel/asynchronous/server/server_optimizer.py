@@ -131,9 +131,11 @@ class ServerOptimizer(AsynchronousOptimizer):
         makes = self._make_server
         return Service(self._comm, own, self._workers, makes, self._timeout, has_loaded)
 
-    def _make_server(self, arrays: list[Array]) -> ShardServer:
+    def _make_server(
+        self, arrays: list[Array], shapes: list[tuple[int, ...]]
+    ) -> ShardServer:
         return ShardServer(
-            ShardOptimizer(arrays, self.actual_optimizer),
+            ShardOptimizer(arrays, shapes, self.actual_optimizer),
             hook_finder(self.actual_optimizer),
             self._workers,
             self._staleness,

@@ -45,7 +45,8 @@ class Service:
         comm: the ranks that serve and work.
         shards: the numbers of those that this rank serves.
         workers: the ranks that push; the first sends the parameters to begin with.
-        make_server: makes a shard's server of these parameters.
+        make_server: makes a shard's server of these pieces of parameters, seen in these
+            shapes.
         timeout: a worker that is not heard of for so many seconds is lost.
         has_loaded: whether this rank has loaded a file, which the workers then have to.
     """
@@ -55,7 +56,7 @@ class Service:
         comm: Communicator,
         shards: list[int],
         workers: list[int],
-        make_server: Callable[[list[Array]], ShardServer],
+        make_server: Callable[[list[Array], list[tuple[int, ...]]], ShardServer],
         timeout: float,
         has_loaded: bool,
     ) -> None:
@@ -112,7 +113,9 @@ class Service:
         """Serves until the end."""
         for shard in self._shards:
             state = self._comm.recv_obj(self._workers[0], FIRST_TAG + 3 * shard)
-            self.servers[shard] = server = self._make_server(state["arrays"])
+            self.servers[shard] = server = self._make_server(
+                state["arrays"], state["shapes"]
+            )
             self._rows[shard] = ShardRows(state["rows_of_pieces"])
             self.layout, self._first_t = state["layout"], state["t"]
             if self._has_loaded and not state["has_loaded"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Callable, NamedTuple
 
@@ -34,19 +35,26 @@ class ShardOptimizer:
     """A worker's optimizer with the pieces of a shard as its parameters.
 
     Args:
-        arrays: the pieces, which the updates change.
+        arrays: the pieces, flat, which the updates change.
+        shapes: in which hooks and rules see them.
         optimizer: of which this is a copy, without states.
     """
 
-    def __init__(self, arrays: Iterable[Array], optimizer: GradientMethod) -> None:
-        self._optimizer = _optimizer_of(arrays, optimizer)
+    def __init__(
+        self,
+        arrays: Iterable[Array],
+        shapes: Iterable[tuple[int, ...]],
+        optimizer: GradientMethod,
+    ) -> None:
+        pieces = [x.reshape(shape) for x, shape in zip(arrays, shapes)]
+        self._optimizer = _optimizer_of(pieces, optimizer)
         self._params = list(self._optimizer.target.params())
         self._settings: UpdateSettings | None = None
 
     @property
     def arrays(self) -> list[Array]:
-        """The pieces."""
-        return [param.array for param in self._params]
+        """The pieces, flat."""
+        return [param.array.reshape(-1) for param in self._params]
 
     def use(self, settings: UpdateSettings, find_hook: Callable[..., object]) -> None:
         """Updates by these settings, of the rules of the pieces, from now on."""
@@ -69,7 +77,7 @@ class ShardOptimizer:
         vars(self._optimizer.hyperparam).update(gradient.values)
         scale = None if gradient.scale == 1 else gradient.scale
         for param, x in zip(self._params, gradient.arrays):
-            param.grad, param.loss_scale = x, scale
+            param.grad, param.loss_scale = x.reshape(param.shape), scale
         unchanged = self._unchanged_hyperparameters
         watch = unchanged if self._runs_own_code() else contextlib.nullcontext
         with self._rates_multiplied(rate), watch():
@@ -117,8 +125,8 @@ class ShardOptimizer:
 
     def change(self, change: Change) -> None:
         """Makes a change that a worker's caller has made."""
-        for param, (mask, values) in zip(self._params, change.weights or ()):
-            param.array[mask] = values
+        for x, (mask, values) in zip(self.arrays, change.weights or ()):
+            x[mask] = values
         if change.states is not None:
             self.set_states(*change.states)
 
@@ -147,7 +155,7 @@ class ShardOptimizer:
         """Takes a count of updates, and the values of the rules."""
         self._optimizer.t = t
         for param, values in zip(self._params, rules):
-            param.update_rule.set_values(values)
+            param.update_rule.set_values(shaped(values, param.shape))
 
     def all_arrays(self) -> list[Array]:
         """The pieces, each with the arrays of its rule's state."""
@@ -166,6 +174,17 @@ class ShardOptimizer:
             rule = param.update_rule
             state = {name: next(left) for name in sorted(rule.state)}
             rule.set_values(rule.get_values()._replace(state=state))
+
+
+def shaped(values: RuleValues, shape: tuple[int, ...]) -> RuleValues:
+    """What a rule has, with the arrays of as many elements in a shape."""
+    size = math.prod(shape)
+    return values.with_named(
+        {
+            key: x.reshape(shape) if getattr(x, "size", -1) == size else x
+            for key, x in values.named().items()
+        }
+    )
 
 
 def rate_name(values: Mapping[str, float]) -> str:

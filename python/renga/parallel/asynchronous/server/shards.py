@@ -16,7 +16,7 @@ from renga.core.types import Array
 from renga.optimizer_hooks.norm import GradientHardClipping
 from renga.optimizer_hooks.penalties import Lasso, WeightDecay
 from renga.parallel.asynchronous.server.settings import UpdateSettings
-from renga.parallel.asynchronous.server.shard_optimizer import Change
+from renga.parallel.asynchronous.server.shard_optimizer import Change, shaped
 from renga.parallel.data.sharded_states.layout import Piece, ShardLayout
 
 # Hooks that give the same result on a part of a parameter as on all of it.
@@ -128,6 +128,14 @@ class Shards:
         """The pieces of a shard."""
         return self._pieces[shard]
 
+    def shapes(self, shard: int) -> list[tuple[int, ...]]:
+        """Those in which hooks and rules see a shard's pieces.
+
+        Whole parameters have their own, parts of them are flat.
+        """
+        sizes = [(p.stop - p.start, self.params[p.param]) for p in self.pieces(shard)]
+        return [param.shape if size == param.size else (size,) for size, param in sizes]
+
     def take(self, shard: int, arrays: Sequence[Array]) -> list[Array]:
         """A shard's pieces of arrays that are like the parameters, flat."""
         return [
@@ -204,13 +212,7 @@ class Shards:
     def _put_state(self, piece: Piece, rule: Any, values: RuleValues) -> None:
         param = self.params[piece.param]
         if values.state is None or piece.stop - piece.start == param.size:
-            whole = {
-                key: x.reshape(param.shape)
-                if getattr(x, "size", -1) == param.size
-                else x
-                for key, x in values.named().items()
-            }
-            rule.set_values(values.with_named(whole))
+            rule.set_values(shaped(values, param.shape))
             return
         rule.prepare_state(param)
         whole = rule.get_values().named()

@@ -347,7 +347,7 @@ def connect(
     optimizers = []
     for shard in range(shards.count):
         pieces = [x.copy() for x in shards.take(shard, shards.arrays)]
-        optimizers.append(ShardOptimizer(pieces, optimizer))
+        optimizers.append(ShardOptimizer(pieces, shards.shapes(shard), optimizer))
         optimizers[-1].set_states(optimizer.t, shards.states(shard, rules))
     shared = allocate(comm, optimizers, hosts)
     if not shared:
