@@ -139,6 +139,7 @@ REFUSED = {
     "persistent count of calls": "it sets 'count'",
     "number that the model keeps of an activation": "cannot be recorded",
     "calls noted in attributes": "it changes what is in 'notes'",
+    "arrays that the model changes in its calls": "static_step: ",
     "stateful recurrent link": "'h', which the call before has set",
     "two networks with two optimizers": "a variable that is not the chain's",
 }

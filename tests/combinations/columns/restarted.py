@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 
 from renga.distributed import elastic
-from renga.training.random_state import serialize_random_state
+from renga.training.saved_state import serialize_random_state
 from tests.combinations.columns.multi_node import MultiNode
 from tests.combinations.row import STEPS
 from tests.combinations.run import run_steps

@@ -309,6 +309,27 @@ class Noted(Row):
         model.b.notes.clear()
 
 
+class Averaged(Row):
+    """The model averages over its calls, in an array in place and in new arrays."""
+
+    name = "arrays that the model changes in its calls"
+
+    class Mixin:
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            self.add_persistent("average", numpy.zeros(1))
+            self.add_persistent("latest", numpy.zeros(1))
+
+        def middle(self, h):
+            self.average[...] = 0.5 * self.average + 1
+            self.latest = 0.5 * self.latest + 1
+            return super().middle(h)
+
+    def after(self, run, step):
+        model = run.program
+        run.observed += [float(model.average[0]), float(model.latest[0])]
+
+
 class OwnAttribute(Row):
     """The program gives a link an attribute, which the model reads."""
 

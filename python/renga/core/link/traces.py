@@ -94,6 +94,22 @@ class Items(NamedTuple):
             (own.extend if is_ordered else own.update)(self.content)
 
 
+class Elements(NamedTuple):
+    """An array, with a copy that it is compared with."""
+
+    array: Any
+    values: Any
+
+    def are_same(self) -> bool:
+        """Whether the array has the same bits."""
+        same: bool = self.array.tobytes() == self.values.tobytes()
+        return same
+
+    def put_back(self) -> None:
+        """Gives the array its former elements."""
+        self.array[...] = self.values
+
+
 def items_of(link: Link) -> dict[str, Items]:
     """By name, the containers among a link's attributes."""
     return {

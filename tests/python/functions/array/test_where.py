@@ -20,7 +20,9 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("dtype", ["e", "f", "d"])
-@pytest.mark.parametrize("layouts", itertools.product(LAYOUTS, repeat=3), ids="-".join)
+@pytest.mark.parametrize(
+    "layouts", list(itertools.product(LAYOUTS, repeat=3)), ids="-".join
+)
 def test_values_and_gradients(dtype, layouts):
     rng = numpy.random.RandomState(0)
     condition = LAYOUTS[layouts[0]](lambda shape: rng.rand(*shape) < 0.5)

@@ -1,4 +1,4 @@
-"""What a model counts or notes of its calls, in several passes of a rank."""
+"""What a model counts, notes or averages in its calls, in several passes of a rank."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy
 
+from renga.core.backend import get_array_types
 from renga.core.link import Link
-from renga.core.link.traces import Items, items_of
+from renga.core.link.traces import Elements, Items, items_of
 
 _Keys = tuple[int, str]  # the place of a link in the model, and a name
 
 
 class NotedCalls:
-    """Has a micro-batch change each number of a link once, as one pass does.
+    """Has a micro-batch change each number or array of a link once, as one pass does.
 
     A rank with several stages runs the model's code for each of them, and again where
-    it recomputes. Only the first pass counts that changes a number, or what is in a
-    list, a dictionary or the like.
+    it recomputes. Only the first pass counts that changes a number, an array of a
+    link that is not the library's, or what is in a list, a dictionary or the like.
 
     Args:
         links: those of the model; none where a micro-batch has one pass.
@@ -36,37 +37,49 @@ class NotedCalls:
     @contextlib.contextmanager
     def of_pass(self, micro_batch: int, is_first: bool = True) -> Iterator[None]:
         """Around a pass; that of a recomputation is not the first of its stage."""
-        before, containers = self._numbers(), self._containers()
+        before, contents = self._values(), self._contents()
         yield
         changed = self._changed[micro_batch]
-        for key, value in self._numbers().items():
+        for key, value in self._values().items():
             if key not in before:
                 changed.add(key)
             elif value is not before[key]:
                 if key in changed or not is_first:
                     vars(self._links[key[0]])[key[1]] = before[key]
                 changed.add(key)
-        for key, items in containers.items():
-            if not items.are_same():
+        for key, content in contents.items():
+            if not content.are_same():
                 if key in changed or not is_first:
-                    items.put_back()
+                    content.put_back()
                 changed.add(key)
 
     def end(self, pending: Iterable[int]) -> None:
         """Forgets all micro-batches but those of which a pass follows."""
         self._changed = {i: self._changed[i] for i in pending}
 
-    def _numbers(self) -> dict[_Keys, Any]:
+    def _values(self) -> dict[_Keys, Any]:
+        """Attributes that a change replaces."""
         return {
             (i, name): value
             for i, link in enumerate(self._links)
             for name, value in vars(link).items()
-            if isinstance(value, (int, float, numpy.generic))
+            if isinstance(value, (int, float, numpy.generic)) or _is_own(link, value)
         }
 
-    def _containers(self) -> dict[_Keys, Items]:
-        return {
-            (i, name): items
-            for i, link in enumerate(self._links)
-            for name, items in items_of(link).items()
-        }
+    def _contents(self) -> dict[_Keys, Items | Elements]:
+        """Attributes that change in place."""
+        found: dict[_Keys, Items | Elements] = {}
+        for i, link in enumerate(self._links):
+            for name, items in items_of(link).items():
+                found[i, name] = items
+            for name, value in vars(link).items():
+                if _is_own(link, value):
+                    found[i, name] = Elements(value, value.copy())
+        return found
+
+
+def _is_own(link: Link, value: object) -> bool:
+    """Whether it is an array of a program's link; the library's change in one pass."""
+    array_types: Any = get_array_types()
+    is_library = type(link).__module__.startswith("renga.")
+    return isinstance(value, array_types) and not is_library
