@@ -151,6 +151,24 @@ def test_a_rank_without_pixels_or_tokens(kind, shape, function):
             np.testing.assert_allclose(found[name], value, 1e-9, 1e-10, err_msg=name)
 
 
+@pytest.mark.parametrize("kind,shape", [(Images, (2, 3, 3, 1)), (Texts, (2, 3, 4))])
+def test_an_array_of_one_pixel_or_token_on_each_rank(kind, shape):
+    """A function takes the argument, which is no Variable, before any link."""
+
+    class Bent(kind):
+        def forward(self, x):
+            return super().forward(F.sin(x) * x)
+
+    @in_float64
+    def outputs(comm):
+        model = Bent(FUNCTIONS["constant"])
+        model = parallelize(model, comm, kind.strategy) if comm else model
+        return model(numbers(*shape)).array
+
+    for found in local.run(outputs, ranks=3):
+        np.testing.assert_allclose(found, outputs(None), 1e-9, 1e-10)
+
+
 class Gated(Images):
     """Takes images, and one factor for all pixels of each."""
 

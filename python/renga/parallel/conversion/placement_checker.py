@@ -41,7 +41,7 @@ class SummedReads:
         """Runs a call with what stands for its operands beside shards."""
         placements: list[Placement] = [REPLICATE]
         if not self.tracker.is_paused:
-            placements = [self.tracker.placement_of(x) for x in call.operands]
+            placements = [self.tracker.placement_of_operand(x) for x in call.operands]
         if any(placement != REPLICATE for placement in placements):
             call.operands = [
                 self._beside_shards(call.label, x) if placement == REPLICATE else x

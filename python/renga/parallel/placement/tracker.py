@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from renga.core.around_call import variables_in
 from renga.core.parameter import Parameter
 from renga.core.types import ArrayLike
+from renga.core.variable import Variable, as_array
 from renga.parallel.placement import REPLICATE, Placement, Shard
 from renga.parallel.placement.activation_shard import (
     ActivationShard,
@@ -56,6 +57,7 @@ class PlacementTracker:
         self._latest: list[Any] = []
         # The variables are kept with the placements, so that their ids are not reused.
         self._recorded: dict[int, tuple[Any, Placement]] = {}
+        self._addresses: set[int] = set()  # of recorded arrays, which are kept
         self._uniform: dict[int, tuple[Any, Collection[int]]] = {}
         self.is_paused = False
 
@@ -92,6 +94,8 @@ class PlacementTracker:
     def record(self, x: ArrayLike, placement: Placement) -> None:
         """Takes note of how ``x`` is placed."""
         self._recorded[id(x)] = (x, placement)
+        if not isinstance(x, Variable):
+            self._addresses.add(_address(x))
 
     def placement_of(self, x: ArrayLike, least_axes: int | None = None) -> Placement:
         """How ``x`` is placed.
@@ -100,22 +104,6 @@ class PlacementTracker:
             least_axes: of arrays that are sharded unless recorded otherwise, if that
                 is not what is so for all.
         """
-        placement = self._placement_of_result(x, least_axes)
-        if placement == self.sharded and self._is_constant(x):
-            return REPLICATE
-        return placement
-
-    def _is_constant(self, x: ArrayLike) -> bool:
-        """Whether ``x`` is no shard, as far as these are marked, and broadcasts."""
-        is_marked = isinstance(x, ActivationShard) or id(x) in self._recorded
-        if self._note_read is None or is_marked:
-            return False
-        return all(x.shape[i] == 1 for i in self.sharded_axes(x.ndim))
-
-    def _placement_of_result(
-        self, x: ArrayLike, least_axes: int | None = None
-    ) -> Placement:
-        """That of ``x`` if it has just been computed, and is not marked yet."""
         recorded = self._recorded.get(id(x))
         if recorded is not None:
             return recorded[1]
@@ -124,6 +112,25 @@ class PlacementTracker:
         least = self._least_axes if least_axes is None else least_axes
         return self.sharded if getattr(x, "ndim", 0) >= least else REPLICATE
 
+    def placement_of_operand(self, x: ArrayLike) -> Placement:
+        """How an operand of a function is placed, which may be the program's constant.
+
+        What a function or a link has returned is marked. Links get shards from parts of
+        theirs, which need not be.
+        """
+        placement = self.placement_of(x)
+        if placement != self.sharded or self._note_read is None or self._is_marked(x):
+            return placement
+        is_one = all(x.shape[i] == 1 for i in self.sharded_axes(x.ndim))
+        return REPLICATE if is_one else placement
+
+    def _is_marked(self, x: ArrayLike) -> bool:
+        """Whether ``x`` is a known shard, or a function has made it of one's array."""
+        if isinstance(x, ActivationShard) or id(x) in self._recorded:
+            return True
+        is_result = isinstance(x, Variable) and x.creator_node is not None
+        return not is_result and _address(as_array(x)) in self._addresses
+
     def note_shards(self, result: object) -> None:
         """Has the shards in a result tell where the program reads them."""
         if self._note_read is None:
@@ -131,7 +138,7 @@ class PlacementTracker:
         # Without a reference, the caller would get another object of the core's.
         self._latest = variables_in(result)
         for y in self._latest:
-            if isinstance(self._placement_of_result(y), Shard):
+            if isinstance(self.placement_of(y), Shard):
                 become_shards(y)
 
     def note_read(self, site: ReadingSite) -> None:
@@ -147,6 +154,14 @@ class PlacementTracker:
             yield
         finally:
             self.is_paused = before
+
+
+def _address(array: Any) -> int:
+    """Where the elements of an array are, on the host or a device."""
+    interface = getattr(array, "__array_interface__", None)
+    address: int
+    address, _ = (interface or array.__cuda_array_interface__)["data"]
+    return address
 
 
 class _TrackedThread(threading.local):

@@ -25,7 +25,7 @@ class SequenceChecker(PlacementChecker):
         if isinstance(function, Redistribute):
             self._record(ys, function.redistribution.target)
             return
-        placements = [self.tracker.placement_of(x) for x in xs]
+        placements = [self.tracker.placement_of_operand(x) for x in xs]
         tokens = [(x, p.axis) for x, p in zip(xs, placements) if isinstance(p, Shard)]
         if not tokens:
             self._record_replicated(ys, placements)

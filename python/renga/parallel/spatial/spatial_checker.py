@@ -37,7 +37,7 @@ class SpatialChecker(PlacementChecker):
             if any(x.ndim > 2 for x in xs):
                 _refuse(function.label, xs, "gather_image before it")
             return
-        placements = [self.tracker.placement_of(x) for x in xs]
+        placements = [self.tracker.placement_of_operand(x) for x in xs]
         if SPATIAL in placements:
             if is_call:
                 _check_shards(function, xs, placements)

@@ -24,7 +24,7 @@ from renga.parallel.conversion.replacement import LinkReplacement, Replacer
 from renga.parallel.conversion.strategy import LinkStrategy, ParallelRun, Ranks, Sharded
 from renga.parallel.conversion.tracing import CalledLink, trace
 from renga.parallel.placement import REPLICATE
-from renga.parallel.placement.tracker import PlacementTracker, tracking
+from renga.parallel.placement.tracker import SPATIAL, PlacementTracker, tracking
 from renga.parallel.redistribute.cost import StepCost, rates_of
 from renga.parallel.spatial.spatial_checker import SpatialChecker
 from renga.parallel.spatial.substitutes import substitutes
@@ -104,9 +104,9 @@ def scatter_arguments(
     scattered = {id(x) for x in larger or images}
 
     def scatter(x: Any) -> Any:
-        if id(x) in scattered:
-            return scatter_image(grid, x)
-        tracker.record(x, REPLICATE)
+        is_image = id(x) in scattered
+        x = scatter_image(grid, x) if is_image else x
+        tracker.record(x, SPATIAL if is_image else REPLICATE)
         return x
 
     return map_arrays(scatter, arguments)
