@@ -128,13 +128,12 @@ bool is_writable_host_memory(std::uintptr_t address) {
 }
 
 // A pointer may also be the end of a block. Constants of the program, such as the names that
-// kernels pass on, may be arguments, as kernels do not read them. The heap of an interpreter that
-// is not position-independent begins below 4 GiB, where floats and numbers of 32 bits look like
-// addresses: there only those of whole blocks, which malloc aligns, are taken for pointers.
+// kernels pass on, may be arguments, as kernels do not read them. Below 4 GiB nothing is taken for
+// a pointer: floats and numbers of 32 bits look like addresses there, where an interpreter that is
+// not position-independent has its heap.
 bool is_readable(int device, std::uintptr_t address) {
-  constexpr std::uintptr_t kLowest = 1 << 16, kHighest = std::uintptr_t{1} << 47;
+  constexpr std::uintptr_t kLowest = std::uintptr_t{1} << 32, kHighest = std::uintptr_t{1} << 47;
   if (address < kLowest || address >= kHighest) return true;  // no pointer
-  if (address < std::uintptr_t{1} << 32 && address % alignof(std::max_align_t) != 0) return true;
   const auto* const data = reinterpret_cast<const void*>(address);
   const int where = device_at(data);
   if (where >= 0) return where == device && is_allocated(device, data, 0);
