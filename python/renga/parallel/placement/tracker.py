@@ -115,8 +115,8 @@ class PlacementTracker:
     def placement_of_operand(self, x: ArrayLike) -> Placement:
         """How an operand of a function is placed, which may be the program's constant.
 
-        What a function or a link has returned is marked. Links get shards from parts of
-        theirs, which need not be.
+        What functions and links return to the program is marked; within a link it need
+        not be.
         """
         placement = self.placement_of(x)
         if placement != self.sharded or self._note_read is None or self._is_marked(x):
@@ -125,11 +125,11 @@ class PlacementTracker:
         return REPLICATE if is_one else placement
 
     def _is_marked(self, x: ArrayLike) -> bool:
-        """Whether ``x`` is a known shard, or a function has made it of one's array."""
+        """Whether ``x`` has been computed, or made by a function of a known array."""
         if isinstance(x, ActivationShard) or id(x) in self._recorded:
             return True
         is_result = isinstance(x, Variable) and x.creator_node is not None
-        return not is_result and _address(as_array(x)) in self._addresses
+        return is_result or _address(as_array(x)) in self._addresses
 
     def note_shards(self, result: object) -> None:
         """Has the shards in a result tell where the program reads them."""
