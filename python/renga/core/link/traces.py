@@ -47,13 +47,13 @@ def traces_of(*models: Link) -> Callable[[], None]:
     array_types: Any = get_array_types()
     links = [link for model in models for link in model.links()]
     before = [(vars(link), dict(vars(link))) for link in links]
-    arrays = [
-        (array, array.copy())
+    contents: list[Elements | Items] = [
+        Elements(array, array.copy())
         for link in links
         for array in own_persistent(link).values()
         if isinstance(array, array_types)
     ]
-    containers = [items for link in links for items in items_of(link).values()]
+    contents += [items for link in links for items in items_of(link).values()]
 
     def undo() -> None:
         for mine, attributes in before:
@@ -63,10 +63,8 @@ def traces_of(*models: Link) -> Callable[[], None]:
                         mine[name] = attributes[name]
                     else:
                         del mine[name]
-        for array, values in arrays:
-            array[...] = values
-        for items in containers:
-            items.put_back()
+        for content in contents:
+            content.put_back()
 
     return undo
 

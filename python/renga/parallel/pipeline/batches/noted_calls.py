@@ -28,6 +28,12 @@ class NotedCalls:
 
     def __init__(self, links: Iterable[Link]) -> None:
         self._links = list(links)
+        # The library's links change their arrays in one pass.
+        self._programs = [
+            (i, link)
+            for i, link in enumerate(self._links)
+            if not type(link).__module__.startswith("renga.")
+        ]
         self._changed: dict[int, set[_Keys]] = {}  # by micro-batch
 
     def begin(self, micro_batch: int) -> None:
@@ -59,27 +65,31 @@ class NotedCalls:
 
     def _values(self) -> dict[_Keys, Any]:
         """Attributes that a change replaces."""
-        return {
+        numbers = {
             (i, name): value
             for i, link in enumerate(self._links)
             for name, value in vars(link).items()
-            if isinstance(value, (int, float, numpy.generic)) or _is_own(link, value)
+            if isinstance(value, (int, float, numpy.generic))
         }
+        return {**numbers, **self._arrays()}
 
     def _contents(self) -> dict[_Keys, Items | Elements]:
         """Attributes that change in place."""
-        found: dict[_Keys, Items | Elements] = {}
-        for i, link in enumerate(self._links):
-            for name, items in items_of(link).items():
-                found[i, name] = items
-            for name, value in vars(link).items():
-                if _is_own(link, value):
-                    found[i, name] = Elements(value, value.copy())
+        found: dict[_Keys, Items | Elements] = {
+            (i, name): items
+            for i, link in enumerate(self._links)
+            for name, items in items_of(link).items()
+        }
+        for key, array in self._arrays().items():
+            found[key] = Elements(array, array.copy())
         return found
 
-
-def _is_own(link: Link, value: object) -> bool:
-    """Whether it is an array of a program's link; the library's change in one pass."""
-    array_types: Any = get_array_types()
-    is_library = type(link).__module__.startswith("renga.")
-    return isinstance(value, array_types) and not is_library
+    def _arrays(self) -> dict[_Keys, Any]:
+        """Those of the program's links."""
+        array_types: Any = get_array_types()
+        return {
+            (i, name): value
+            for i, link in self._programs
+            for name, value in vars(link).items()
+            if isinstance(value, array_types)
+        }
