@@ -89,22 +89,26 @@ def train(model):
     return {**found, "losses": np.array(losses)}
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize("kind", [Images, Texts])
-@pytest.mark.parametrize("has_example", [True, False], ids=["example", "no example"])
-def test_gradients_are_those_of_one_process(kind, function, has_example):
+def check(kind, function, *example):
+    """Losses, gradients and parameters of three ranks are those of one process."""
     with renga.using_config("dtype", np.float64):
         expected = train(kind(FUNCTIONS[function]))
 
     @in_float64
     def act(comm):
-        example = [kind.x] if has_example else []
         model = kind(FUNCTIONS[function])
         return train(parallelize(model, comm, kind.strategy, *example))
 
     for found in local.run(act, ranks=3):
         for name, value in expected.items():
             np.testing.assert_allclose(found[name], value, 1e-9, 1e-10, err_msg=name)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("kind", [Images, Texts])
+@pytest.mark.parametrize("has_example", [True, False], ids=["example", "no example"])
+def test_gradients_are_those_of_one_process(kind, function, has_example):
+    check(kind, function, *([kind.x] if has_example else []))
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -115,16 +119,7 @@ def test_one_pixel_or_token_on_each_rank(kind, shape, function):
     class Small(kind):
         x = numbers(*shape)
 
-    with renga.using_config("dtype", np.float64):
-        expected = train(Small(FUNCTIONS[function]))
-
-    @in_float64
-    def act(comm):
-        return train(parallelize(Small(FUNCTIONS[function]), comm, kind.strategy))
-
-    for found in local.run(act, ranks=3):
-        for name, value in expected.items():
-            np.testing.assert_allclose(found[name], value, 1e-9, 1e-10, err_msg=name)
+    check(Small, function)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -135,20 +130,11 @@ def test_a_rank_without_pixels_or_tokens(kind, shape, function):
     class Few(kind):
         x = numbers(*shape)
 
-    with renga.using_config("dtype", np.float64):
-        expected = train(Few(FUNCTIONS[function]))
-
-    @in_float64
-    def act(comm):
-        return train(parallelize(Few(FUNCTIONS[function]), comm, kind.strategy))
-
     if function in ("scalar", "penalized"):
         with pytest.raises(ValueError, match="shards that are not empty beside"):
-            local.run(act, ranks=3)
+            check(Few, function)
         return
-    for found in local.run(act, ranks=3):
-        for name, value in expected.items():
-            np.testing.assert_allclose(found[name], value, 1e-9, 1e-10, err_msg=name)
+    check(Few, function)
 
 
 @pytest.mark.parametrize("kind,shape", [(Images, (2, 3, 3, 1)), (Texts, (2, 3, 4))])
