@@ -28,8 +28,9 @@ struct Fiber {
 struct Lane {
   Wait wait = Wait::none;
   Fiber* fiber = nullptr;
-  unsigned exchanges = 0;   // shuffles that it has begun
-  std::uint64_t values[2];  // passed to the last ones; others may still read the one before
+  unsigned exchanges = 0;  // that it has begun
+  Words words[2];          // passed to the last ones; others may still read the one before
+  LateCopies copies;
 };
 
 // The block that runs.
@@ -130,8 +131,11 @@ void run_block() {
   for (const Lane& lane : block.lanes) {
     if (lane.wait == Wait::block) fault("__syncthreads: not all threads of the block call it");
     if (lane.wait == Wait::warp) fault("shuffle: not all threads of the warp call it");
+    if (!lane.copies.empty()) fault("cp.async: a thread ends before its copies");
   }
 }
+
+Lane& running_lane() { return block.lanes[block.running->thread]; }
 
 SharedMemory& memory() {
   static SharedMemory shared;
@@ -142,16 +146,21 @@ SharedMemory& memory() {
 
 void* shared_memory() { return memory().data(); }
 
-std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned lane) {
+const Words& exchange(unsigned mask, const Words& mine, unsigned lane) {
   if (mask != 0xffffffffu) fault("shuffle: renga's are of whole warps");
   if (block.size % kWarp != 0) fault("shuffle: the block has an incomplete warp");
-  const unsigned thread = block.running->thread;
-  Lane& mine = block.lanes[thread];
-  const unsigned slot = mine.exchanges++ % 2;
-  mine.values[slot] = value;
-  wait_for(Wait::warp, thread);
-  return block.lanes[thread / kWarp * kWarp + lane].values[slot];
+  Lane& own = running_lane();
+  own.words[own.exchanges++ % 2] = mine;
+  wait_for(Wait::warp, block.running->thread);
+  return exchanged(lane);
 }
+
+const Words& exchanged(unsigned lane) {
+  const unsigned thread = block.running->thread / kWarp * kWarp + lane;
+  return block.lanes[thread].words[(running_lane().exchanges - 1) % 2];
+}
+
+LateCopies& late_copies() { return running_lane().copies; }
 
 void run_grid(const cudaLaunchConfig_t& config, const std::function<void()>& body) {
   gridDim = config.gridDim;

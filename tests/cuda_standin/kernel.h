@@ -5,6 +5,9 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
 #include <vector>
 
 #include "standin.h"
@@ -27,6 +30,39 @@ inline std::vector<dim3> shuffled_blocks(const dim3& grid) {
 inline dim3 position_of(unsigned thread) {
   return {thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / blockDim.x / blockDim.y};
 }
+
+// What a thread copies into shared memory beside its computations: nothing is there before it
+// waits.
+class LateCopies {
+ public:
+  void add(void* to, const void* from) { copies_.push_back({to, from}); }
+  void end_group() { ends_.push_back(copies_.size()); }
+  // Makes the copies of all groups that have ended but the last `but`.
+  void wait(std::size_t but) {
+    if (ends_.size() <= but) return;
+    const auto end = ends_.end() - static_cast<std::ptrdiff_t>(but);
+    const std::size_t count = end[-1];
+    for (const auto& [to, from] : std::span(copies_).first(count)) {
+      from == nullptr ? std::memset(to, 0, kBytes) : std::memcpy(to, from, kBytes);
+    }
+    copies_.erase(copies_.begin(), copies_.begin() + static_cast<std::ptrdiff_t>(count));
+    ends_.erase(ends_.begin(), end);
+    for (std::size_t& later : ends_) later -= count;
+  }
+  bool empty() const { return copies_.empty(); }
+
+ private:
+  static constexpr std::size_t kBytes = 16;
+  struct Copy {
+    void* to;
+    const void* from;  // nullptr for zeros
+  };
+  std::vector<Copy> copies_;
+  std::vector<std::size_t> ends_;  // of groups
+};
+
+// Those of the thread that runs.
+LateCopies& late_copies();
 
 // The shared memory of a block. It ends where nothing may be written.
 class SharedMemory {
@@ -51,7 +87,7 @@ class SharedMemory {
   std::byte* data() const { return end_ - bytes_; }
 
  private:
-  static constexpr std::size_t kMost = 64 << 10, kPage = 4096;
+  static constexpr std::size_t kPage = 4096, kMost = (kMostShared + kPage - 1) / kPage * kPage;
   std::byte* end_;
   std::size_t bytes_ = 0;
 };

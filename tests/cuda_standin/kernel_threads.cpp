@@ -43,7 +43,7 @@ struct Completion {
 // The threads that run a block, and what they share.
 struct Team {
   Team(unsigned threads, std::size_t shared_bytes)
-      : waits(threads), values(threads), block(threads, Completion{waits, &shared, shared_bytes}) {
+      : waits(threads), words(threads), block(threads, Completion{waits, &shared, shared_bytes}) {
     shared.poison(shared_bytes);
     for (unsigned begin = 0; begin < threads; begin += kWarp) {
       const unsigned size = std::min(kWarp, threads - begin);
@@ -53,7 +53,7 @@ struct Team {
 
   std::vector<Wait> waits;  // what each thread waits for
   // Each thread passed these to its last shuffles; others may still read the one before.
-  std::vector<std::array<std::uint64_t, 2>> values;
+  std::vector<std::array<Words, 2>> words;
   SharedMemory shared;
   std::barrier<Completion> block;
   std::deque<std::barrier<Completion>> warps;
@@ -79,13 +79,21 @@ void wait_for(Wait what) {
 
 void* shared_memory() { return team->shared.data(); }
 
-std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned lane) {
+const Words& exchange(unsigned mask, const Words& mine, unsigned lane) {
   if (mask != 0xffffffffu) fault("shuffle: renga's are of whole warps");
   if (team->waits.size() % kWarp != 0) fault("shuffle: the block has an incomplete warp");
-  const unsigned slot = exchanges++ % 2;
-  team->values[thread][slot] = value;
+  team->words[thread][exchanges++ % 2] = mine;
   wait_for(Wait::shuffle);
-  return team->values[thread / kWarp * kWarp + lane][slot];
+  return exchanged(lane);
+}
+
+const Words& exchanged(unsigned lane) {
+  return team->words[thread / kWarp * kWarp + lane][(exchanges - 1) % 2];
+}
+
+LateCopies& late_copies() {
+  thread_local LateCopies copies;
+  return copies;
 }
 
 void run_grid(const cudaLaunchConfig_t& config, const std::function<void()>& body) {

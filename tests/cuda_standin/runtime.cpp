@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -41,6 +42,7 @@ struct State {
   std::int64_t calls = 0, failing_call = -1, waits = 0, launches = 0;
   cudaError_t injected = cudaErrorLaunchFailure;
   int devices = kDevices;
+  std::map<const void*, std::size_t> most_shared;  // of kernels that may have more than others
 };
 
 State& state() {
@@ -151,7 +153,23 @@ void run_until(const std::function<bool()>& done) {
   end_access();
 }
 
-cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> body,
+static std::size_t most_shared(const void* kernel) {
+  const std::lock_guard lock(mutex());
+  const auto found = state().most_shared.find(kernel);
+  return found == state().most_shared.end() ? kShared : found->second;
+}
+
+cudaError_t set_most_shared(const void* kernel, int bytes) {
+  if (const cudaError_t error = begin_call()) return error;
+  if (bytes < 0 || static_cast<std::size_t>(bytes) > kMostShared) {
+    return failed(cudaErrorInvalidValue);
+  }
+  const std::lock_guard lock(mutex());
+  state().most_shared[kernel] = static_cast<std::size_t>(bytes);
+  return cudaSuccess;
+}
+
+cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::function<void()> body,
                    std::function<bool(cudaStream_t)> are_readable) {
   if (!are_readable(config.stream)) return cudaErrorIllegalAddress;
   if (const cudaError_t error = begin_call()) return error;
@@ -159,7 +177,7 @@ cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> body,
   const auto threads = std::uint64_t{block.x} * block.y * block.z;
   const bool fits = threads >= 1 && threads <= 1024 && block.z <= 64 && grid.x >= 1 &&
                     grid.x < 1u << 31 && grid.y >= 1 && grid.y <= 65535 && grid.z >= 1 &&
-                    grid.z <= 65535 && config.dynamicSmemBytes <= 48 << 10;
+                    grid.z <= 65535 && config.dynamicSmemBytes <= most_shared(kernel);
   if (!fits) return failed(cudaErrorInvalidConfiguration);
   const int where = device_of(config.stream);
   count_launch();

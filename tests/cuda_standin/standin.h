@@ -11,6 +11,8 @@
 namespace cuda_standin {
 
 inline constexpr int kDevices = 2;
+// Bytes of shared memory that a block may have, and that it has unless a kernel asks for more.
+inline constexpr std::size_t kMostShared = 99 << 10, kShared = 48 << 10;
 
 // The one lock: with two, a thread that adds an operation and one that runs operations would wait
 // for each other. A thread that calls run_until() must not hold it.

@@ -191,6 +191,82 @@ TEST_CASE("launches have limits") {
   CHECK(launch(1, 32, 64 << 10, nullptr, add_one, y) == cudaErrorInvalidConfiguration);
 }
 
+TEST_CASE("kernels have more shared memory than others if they ask for it") {
+  float* y = device_floats(1);
+  CHECK(cudaFuncSetAttribute(add_one, cudaFuncAttributeMaxDynamicSharedMemorySize, 64 << 10) ==
+        cudaSuccess);
+  CHECK(launch(1, 1, 64 << 10, nullptr, add_one, y) == cudaSuccess);
+  CHECK(launch(1, 1, 65 << 10, nullptr, add_one, y) == cudaErrorInvalidConfiguration);
+  CHECK(cudaFuncSetAttribute(add_one, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 << 10) ==
+        cudaErrorInvalidValue);
+  CHECK(cudaFuncSetAttribute(add_one, cudaFuncAttributeMaxDynamicSharedMemorySize, 48 << 10) ==
+        cudaSuccess);
+}
+
+TEST_CASE("what is copied beside computations is there after a wait") {
+  const auto copy = [](float* y, const float* x, bool waits) {
+    auto* const shared = static_cast<float*>(cuda_standin::shared_memory());
+    const auto row = reinterpret_cast<std::uintptr_t>(shared);
+    cuda_standin::copy_later(row, x, true);
+    cuda_standin::end_copies();
+    cuda_standin::copy_later(row + 16, x, false);
+    cuda_standin::end_copies();
+    cuda_standin::wait_for_copies(1);
+    if (waits) cuda_standin::wait_for_copies(0);
+    for (int i = 0; i < 8; ++i) y[i] = shared[i];
+    cuda_standin::wait_for_copies(0);
+  };
+  float *x = device_floats(4), *y = device_floats(8);
+  REQUIRE(launch(1, 4, 0, nullptr, fill, x, 3.0f) == cudaSuccess);
+  REQUIRE(launch(1, 1, 32, nullptr, +copy, y, x, true) == cudaSuccess);
+  CHECK(to_host(y, 8) == std::vector<float>{3, 3, 3, 3, 0, 0, 0, 0});
+  REQUIRE(launch(1, 1, 32, nullptr, +copy, y, x, false) == cudaSuccess);
+  CHECK(std::isnan(to_host(y, 8)[4]));
+}
+
+// A product of matrices (16, 16) and (8, 16) of small integers, in which 16-bit numbers are stored.
+void multiply_integers(float* y, bool is_transposed) {
+  auto* const shared = static_cast<std::uint16_t*>(cuda_standin::shared_memory());
+  const unsigned lane = threadIdx.x;
+  // Row r of the left one is r + k, and of the right one 2 r + k at column k; that is stored by
+  // columns if it is loaded transposed.
+  for (unsigned i = lane; i < 256; i += 32) {
+    const unsigned r = i / 16, k = i % 16;
+    shared[i] = static_cast<std::uint16_t>(r + k);
+    shared[256 + (is_transposed ? k * 16 + r : i)] = static_cast<std::uint16_t>(2 * r + k);
+  }
+  __syncthreads();
+  const auto row = [&](unsigned r, unsigned column) {
+    return reinterpret_cast<std::uintptr_t>(shared + r * 16 + column);
+  };
+  std::uint32_t a[4], b[4];
+  cuda_standin::load_matrices(row(lane % 16, lane / 16 * 8), false, a);
+  const unsigned right = is_transposed ? lane % 16 : lane / 16 * 8 + lane % 8;
+  const unsigned column = is_transposed ? lane / 16 * 8 : lane / 8 % 2 * 8;
+  cuda_standin::load_matrices(row(16 + right, column), is_transposed, b);
+  float sums[4] = {};
+  cuda_standin::add_product(a, b[0], b[1], sums,
+                            [](std::uint16_t bits) { return static_cast<float>(bits); });
+  for (unsigned e = 0; e < 4; ++e) {
+    y[(lane / 4 + e / 2 * 8) * 8 + lane % 4 * 2 + e % 2] = sums[e];
+  }
+}
+
+TEST_CASE("warps load and multiply matrices") {
+  std::vector<float> wanted;
+  for (int r = 0; r < 16; ++r) {
+    for (int c = 0; c < 8; ++c) {
+      float& sum = wanted.emplace_back(0.0f);
+      for (int k = 0; k < 16; ++k) sum += static_cast<float>((r + k) * (2 * c + k));
+    }
+  }
+  float* y = device_floats(128);
+  for (bool is_transposed : {false, true}) {
+    REQUIRE(launch(1, 32, 1024, nullptr, multiply_integers, y, is_transposed) == cudaSuccess);
+    CHECK(to_host(y, 128) == wanted);
+  }
+}
+
 TEST_CASE("a graph runs what was captured, as often as it is launched") {
   float* x = device_floats(1);
   cudaStream_t stream = nullptr;

@@ -35,6 +35,12 @@ void launch(Device device, const Grid& grid, void (*kernel)(Parameters...),
   config.blockDim = dim3(grid.threads);
   config.dynamicSmemBytes = grid.shared_bytes;
   config.stream = stream();
+  constexpr std::size_t kShared = 48 << 10;  // a kernel may have more only if that is asked for
+  if (grid.shared_bytes > kShared) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(grid.shared_bytes)),
+          "cudaFuncSetAttribute");
+  }
   check(cudaLaunchKernelEx(&config, kernel, arguments...), "cudaLaunchKernelEx");
 }
 
@@ -48,7 +54,7 @@ __device__ inline std::int64_t thread_count() { return std::int64_t{gridDim.x} *
 template <class T>
 __device__ T* shared_memory() {
 #ifdef __CUDACC__
-  extern __shared__ double memory[];
+  extern __shared__ __align__(16) double memory[];
   return reinterpret_cast<T*>(memory);
 #else
   return static_cast<T*>(cuda_standin::shared_memory());

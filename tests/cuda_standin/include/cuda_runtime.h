@@ -1,6 +1,7 @@
 // Stands in for NVIDIA's header: the language of kernels as plain C++.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <type_traits>
 #include <utility>
@@ -32,8 +33,9 @@ struct cudaLaunchConfig_t {
 namespace cuda_standin {
 
 // `are_readable` tells of a stream whether the arguments are, which graphs ask again.
-cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> body,
+cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::function<void()> body,
                    std::function<bool(cudaStream_t)> are_readable);
+cudaError_t set_most_shared(const void* kernel, int bytes);
 // Whether every pointer in an argument of a kernel, members of structs included, is one that
 // hardware can read on the stream's device.
 bool are_readable_words(cudaStream_t stream, const void* argument, std::size_t bytes);
@@ -45,16 +47,27 @@ bool is_readable(cudaStream_t stream, T argument) {
 }
 // The dynamic shared memory of the block that runs.
 void* shared_memory();
-// The value that the lane of this thread's warp with that number passes to the same call.
-std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned lane);
+// What each lane of this thread's warp passes to the same call: it is there until the next but one.
+using Words = std::array<std::uint64_t, 3>;
+const Words& exchange(unsigned mask, const Words& mine, unsigned lane);
+// Another lane's words of the last exchange.
+const Words& exchanged(unsigned lane);
+
+// Copies into shared memory, matrices of 16-bit numbers there and their products, as
+// tensor_cores.cu.h tells of them.
+void copy_later(std::uintptr_t to, const void* from, bool exist);
+void end_copies();
+void wait_for_copies(int groups);
+void load_matrices(std::uintptr_t row, bool are_transposed, std::uint32_t (&words)[4]);
+void add_product(const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1, float (&sums)[4],
+                 float (*number)(std::uint16_t bits));
 
 template <class T>
 T shuffle(unsigned mask, T value, unsigned lane) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a shuffle moves 4 or 8 bytes");
-  std::uint64_t bits = 0;
-  __builtin_memcpy(&bits, &value, sizeof(T));
-  bits = exchange(mask, bits, lane);
-  __builtin_memcpy(&value, &bits, sizeof(T));
+  Words words{};
+  __builtin_memcpy(words.data(), &value, sizeof(T));
+  __builtin_memcpy(&value, exchange(mask, words, lane).data(), sizeof(T));
   return value;
 }
 
@@ -65,10 +78,17 @@ template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
   return cuda_standin::launch(
-      *config, [kernel, ... copies = Parameters(arguments)] { kernel(copies...); },
+      *config, reinterpret_cast<const void*>(kernel),
+      [kernel, ... copies = Parameters(arguments)] { kernel(copies...); },
       [... copies = Parameters(arguments)](cudaStream_t stream) {
         return (cuda_standin::is_readable(stream, copies) && ...);
       });
+}
+
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+template <class... Parameters>
+cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute, int value) {
+  return cuda_standin::set_most_shared(reinterpret_cast<const void*>(kernel), value);
 }
 
 void __syncthreads();
@@ -77,6 +97,15 @@ void __syncthreads();
 inline int atomicCAS(int* address, int expected, int value) {
   __atomic_compare_exchange_n(address, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return expected;
+}
+
+inline unsigned __ballot_sync(unsigned mask, bool vote) {
+  cuda_standin::exchange(mask, {vote}, 0);
+  unsigned votes = 0;
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    votes |= static_cast<unsigned>(cuda_standin::exchanged(lane)[0]) << lane;
+  }
+  return votes;
 }
 
 template <class T>

@@ -1,19 +1,13 @@
 // Each block handles the queries, or the keys, of one tile against all of the others, as far as
 // some of the results' columns need them. Scores are computed again in the backward pass, once for
 // the queries and once for the keys, so that each sum is that of one block.
+#include "ops/attention/cuda/tensor_core_attention.h"
 #include "ops/attention/cuda/tiles.cu.h"
 
 namespace renga {
 namespace {
 
 using namespace attention;
-
-template <class T>
-struct Operands {
-  explicit Operands(const Attention& a) : scores(a), q(a.q), k(a.k), v(a.v) {}
-  Scores scores;
-  Heads<const T> q, k, v;
-};
 
 // Each block computes a tile of rows and a chunk of `columns` columns of a head.
 struct Blocks {
@@ -81,7 +75,7 @@ struct Softmax {
       highest = fold_row(highest, Larger{});
       const float base = highest == -std::numeric_limits<float>::infinity() ? 0.0f : highest;
       const float shrink = std::exp(top[i] - base);
-      scores.factors(head, row, key, lane.tx, factors);
+      dropout_factors(scores, head, row, key, lane.tx, factors);
       for (int j = 0; j < kEach; ++j) {
         const float exponential = std::exp(products[i][j] - base);
         added += exponential;
@@ -120,7 +114,7 @@ __global__ void __launch_bounds__(cuda::kThreads, kBlocksAtOnce)
       const std::int64_t row = query + lane.row(i);
       if (column == 0 && lane.tx == 0 && row < a.scores.queries) {
         log_sums[head * a.scores.queries + row] =
-            total == 0 ? 0.0f : softmax.top[i] + std::log(total);
+            total == 0 ? -std::numeric_limits<float>::infinity() : softmax.top[i] + std::log(total);
       }
     });
     store(softmax.sums, y.head(head), query, column);
@@ -146,13 +140,6 @@ __global__ void find_means(Heads<const T> y, Heads<const T> gy, std::int64_t cou
   }
 }
 
-// Results has what the backward pass knows of the forward pass.
-template <class T>
-struct Results {
-  Heads<const T> gy;
-  const float *log_sums, *means;
-};
-
 // The weights of a tile after dropout, and the gradients of the products of queries and keys.
 template <class T>
 __device__ void differentiate(const Operands<T>& a, const Results<T>& results, std::int64_t head,
@@ -164,10 +151,10 @@ __device__ void differentiate(const Operands<T>& a, const Results<T>& results, s
   unrolled<kEach>([&](int i) {
     const std::int64_t row = query + lane.row(i), at = head * a.scores.queries + row;
     const bool exists = row < a.scores.queries;
-    const float log_sum = exists ? results.log_sums[at] : 0.0f;
+    const float log_sum = exists ? finite(results.log_sums[at]) : 0.0f;
     const float mean = exists ? results.means[at] : 0.0f;
     float factors[kEach];
-    a.scores.factors(head, row, key, lane.tx, factors);
+    dropout_factors(a.scores, head, row, key, lane.tx, factors);
     for (int j = 0; j < kEach; ++j) {
       const float score = a.scores.score(weights[i][j], head, row, key + lane.column(j));
       const float p = std::exp(score - log_sum);
@@ -231,6 +218,7 @@ void visit_types(const Attention& a, const Visit& visit) {
 }
 
 void forward_cuda(const Attention& a, const Array& y, const Array& log_sums) {
+  if (suit_tensor_cores({&a.q, &a.k, &a.v, &y})) return forward_on_tensor_cores(a, y, log_sums);
   visit_types(a, [&]<class T, int columns>(Type<T>, std::integral_constant<int, columns>) {
     const Blocks blocks = blocks_of(y, y.shape(3), columns * kSide);
     if (blocks.count == 0) return;
@@ -246,6 +234,9 @@ void backward_cuda(const Attention& a, const Array& y, const Array& log_sums, co
     if (means.size() > 0) {
       cuda::launch(y.device(), {cuda::grid_for(means.size() * cuda::kWarp).blocks}, find_means<T>,
                    Heads<const T>(y), Heads<const T>(gy), means.size(), means.as<float>());
+    }
+    if (suit_tensor_cores({&a.q, &a.k, &a.v, &gy, &gq, &gk, &gv})) {
+      return backward_on_tensor_cores(a, log_sums, means, gy, gq, gk, gv);
     }
     const Operands<T> operands(a);
     const Results<T> results{Heads<const T>(gy), log_sums.as<const float>(),

@@ -3,14 +3,7 @@
 // block call these functions; sums have one order.
 #pragma once
 
-#include <cmath>
-#include <limits>
-#include <utility>
-
-#include "devices/cuda/launch.h"
-#include "devices/cuda/recording.h"
-#include "ops/attention/attention.h"
-#include "ops/random/philox.h"
+#include "ops/attention/cuda/scores.cu.h"
 
 namespace renga::attention {
 
@@ -23,13 +16,6 @@ inline constexpr std::size_t kSharedBytes = (kStaged + kTile * kWeightPitch) * s
 // A thread's share of a tile.
 using Share = float[kEach][kEach];
 
-// Calls body(0) to body(n - 1), unrolled, so that arrays indexed by it are in registers.
-template <int n, class Body>
-__device__ void unrolled(const Body& body) {
-  [&]<int... i>(std::integer_sequence<int, i...>) { (body(i), ...); }
-  (std::make_integer_sequence<int, n>());
-}
-
 struct Lane {
   int tx, ty;
   __device__ Lane()
@@ -38,97 +24,17 @@ struct Lane {
   __device__ int column(int j) const { return tx + kSide * j; }
 };
 
-// The rows of one head.
-template <class T>
-struct HeadRows {
-  T* data;
-  std::int64_t step, rows, columns;
-  // Zero outside.
-  __device__ float load(std::int64_t row, std::int64_t column) const {
-    return row < rows && column < columns ? static_cast<float>(data[row * step + column]) : 0.0f;
+// The factors of the dropout of a thread's keys in a tile: a word for each.
+__device__ inline void dropout_factors(const Scores& scores, std::int64_t head, std::int64_t query,
+                                       std::int64_t key, int tx, float (&values)[kEach]) {
+  static_assert(kTile == kPhiloxBlock && kSide == philox_constants::kCounters);
+  for (float& value : values) value = 1;
+  if (scores.threshold == 0) return;
+  const PhiloxWords drawn = scores.words(head, query, key, tx);
+  for (int j = 0; j < kEach; ++j) {
+    values[j] = drawn.words[j] >= scores.threshold ? scores.kept_scale : 0.0f;
   }
-  __device__ void store(std::int64_t row, std::int64_t column, float value) const {
-    if (row < rows && column < columns) data[row * step + column] = T(value);
-  }
-};
-
-// An array (N, H, rows, columns), contiguous along the last axis.
-template <class T>
-struct Heads {
-  explicit Heads(const Array& x)
-      : data(x.as<T>()),
-        heads(x.shape(1)),
-        rows(x.shape(2)),
-        columns(x.shape(3)),
-        sample_step(x.strides()[0] / x.itemsize()),
-        head_step(x.strides()[1] / x.itemsize()),
-        row_step(x.strides()[2] / x.itemsize()) {}
-  __device__ HeadRows<T> head(std::int64_t index) const {
-    return {data + index / heads * sample_step + index % heads * head_step, row_step, rows,
-            columns};
-  }
-  T* data;
-  std::int64_t heads, rows, columns, sample_step, head_step, row_step;
-};
-
-// Scores tells what becomes of the products of queries and keys.
-struct Scores {
-  explicit Scores(const Attention& a)
-      : heads(a.q.shape(1)),
-        queries(a.q.shape(2)),
-        keys(a.k.shape(2)),
-        scale(static_cast<float>(a.scale)),
-        is_causal(a.is_causal),
-        seed(a.seed),
-        threshold(dropout_threshold(a.dropout)),
-        kept_scale(static_cast<float>(1 / (1 - a.dropout))) {
-    if (!a.mask.defined()) return;
-    mask = a.mask.data();
-    mask_is_bool = a.mask.dtype() == Dtype::bool_;
-    std::copy(a.mask.strides().begin(), a.mask.strides().end(), mask_steps);
-  }
-
-  // Minus infinity for a key that the query does not read.
-  __device__ float score(float product, std::int64_t head, std::int64_t query,
-                         std::int64_t key) const {
-    constexpr float nothing = -std::numeric_limits<float>::infinity();
-    if (query >= queries || key >= keys || (is_causal && key > query)) return nothing;
-    const float scaled = product * scale;
-    if (mask == nullptr) return scaled;
-    const std::byte* const term = mask + head / heads * mask_steps[0] +
-                                  head % heads * mask_steps[1] + query * mask_steps[2] +
-                                  key * mask_steps[3];
-    if (!mask_is_bool) return scaled + *reinterpret_cast<const float*>(term);
-    return *reinterpret_cast<const bool*>(term) ? scaled : nothing;
-  }
-
-  // The factors of the dropout of a thread's keys in a tile: a word for each.
-  __device__ void factors(std::int64_t head, std::int64_t query, std::int64_t key, int tx,
-                          float (&values)[kEach]) const {
-    static_assert(kTile == kPhiloxBlock && kSide == philox_constants::kCounters);
-    for (float& value : values) value = 1;
-    if (threshold == 0) return;
-    const std::int64_t blocks = (keys + kPhiloxBlock - 1) / kPhiloxBlock;
-    const std::int64_t block = (head * queries + query) * blocks + key / kPhiloxBlock;
-    const PhiloxWords drawn =
-        philox_words(seed.get(), static_cast<std::uint64_t>(block * kSide + tx));
-    for (int j = 0; j < kEach; ++j) values[j] = drawn.words[j] >= threshold ? kept_scale : 0.0f;
-  }
-
-  // The keys that queries below `end` read are below it.
-  __device__ std::int64_t last_key(std::int64_t end) const {
-    return is_causal && end < keys ? end : keys;
-  }
-
-  std::int64_t heads, queries, keys;
-  float scale;
-  bool is_causal, mask_is_bool = false;
-  cuda::Seed seed;
-  std::uint32_t threshold;
-  float kept_scale;
-  const std::byte* mask = nullptr;
-  std::int64_t mask_steps[4] = {};  // in bytes
-};
+}
 
 template <class T>
 __device__ void stage(const HeadRows<const T>& x, std::int64_t row, int rows, std::int64_t column,
