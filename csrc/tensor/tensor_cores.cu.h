@@ -27,10 +27,16 @@ __device__ inline SharedAddress shared_address(const void* address) {
   return static_cast<SharedAddress>(__cvta_generic_to_shared(address));
 }
 
-// Copies 16 bytes into shared memory, or zeros if they do not `exist`, until a wait_for_copies().
+// Copies 16 bytes, or a word of 4, into shared memory until a wait_for_copies(): zeros if they do
+// not `exist`.
 __device__ inline void copy_later(SharedAddress to, const void* from, bool exist) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
                "r"(exist ? 16 : 0)
+               : "memory");
+}
+__device__ inline void copy_word_later(SharedAddress to, const void* from, bool exist) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from),
+               "r"(exist ? 4 : 0)
                : "memory");
 }
 // Ends a group of copies of this thread, which may be empty.
@@ -93,7 +99,10 @@ inline SharedAddress shared_address(const void* address) {
   return reinterpret_cast<SharedAddress>(address);
 }
 inline void copy_later(SharedAddress to, const void* from, bool exist) {
-  cuda_standin::copy_later(to, from, exist);
+  cuda_standin::copy_later(to, from, exist, 16);
+}
+inline void copy_word_later(SharedAddress to, const void* from, bool exist) {
+  cuda_standin::copy_later(to, from, exist, 4);
 }
 inline void end_copies() { cuda_standin::end_copies(); }
 template <int n>

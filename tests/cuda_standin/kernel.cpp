@@ -160,6 +160,8 @@ const Words& exchanged(unsigned lane) {
   return block.lanes[thread].words[(running_lane().exchanges - 1) % 2];
 }
 
+void wait_for_warp() { exchange(0xffffffffu, {}, 0); }
+
 LateCopies& late_copies() { return running_lane().copies; }
 
 void run_grid(const cudaLaunchConfig_t& config, const std::function<void()>& body) {

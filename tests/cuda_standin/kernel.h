@@ -35,15 +35,20 @@ inline dim3 position_of(unsigned thread) {
 // waits.
 class LateCopies {
  public:
-  void add(void* to, const void* from) { copies_.push_back({to, from}); }
+  struct Copy {
+    void* to;
+    const void* from;  // nullptr for zeros
+    std::size_t bytes;
+  };
+  void add(const Copy& copy) { copies_.push_back(copy); }
   void end_group() { ends_.push_back(copies_.size()); }
   // Makes the copies of all groups that have ended but the last `but`.
   void wait(std::size_t but) {
     if (ends_.size() <= but) return;
     const auto end = ends_.end() - static_cast<std::ptrdiff_t>(but);
     const std::size_t count = end[-1];
-    for (const auto& [to, from] : std::span(copies_).first(count)) {
-      from == nullptr ? std::memset(to, 0, kBytes) : std::memcpy(to, from, kBytes);
+    for (const auto& [to, from, bytes] : std::span(copies_).first(count)) {
+      from == nullptr ? std::memset(to, 0, bytes) : std::memcpy(to, from, bytes);
     }
     copies_.erase(copies_.begin(), copies_.begin() + static_cast<std::ptrdiff_t>(count));
     ends_.erase(ends_.begin(), end);
@@ -52,11 +57,6 @@ class LateCopies {
   bool empty() const { return copies_.empty(); }
 
  private:
-  static constexpr std::size_t kBytes = 16;
-  struct Copy {
-    void* to;
-    const void* from;  // nullptr for zeros
-  };
   std::vector<Copy> copies_;
   std::vector<std::size_t> ends_;  // of groups
 };

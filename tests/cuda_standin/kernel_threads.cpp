@@ -17,7 +17,7 @@ dim3 blockDim, gridDim;
 namespace cuda_standin {
 namespace {
 
-constexpr unsigned kWarp = 32;
+constexpr unsigned kWarp = 32, kMostWarps = 32;
 // Threads run one block after the other, which orders these blocks. With two teams of threads,
 // those of one are not ordered with those of the other.
 constexpr unsigned kTeams = 2;
@@ -58,7 +58,7 @@ struct Team {
   std::barrier<Completion> block;
   std::deque<std::barrier<Completion>> warps;
   // Their addresses stand for barriers: a thread may still leave one when others reach the next.
-  char order[2];
+  char order[2], order_of_warps[kMostWarps];
 };
 
 thread_local Team* team = nullptr;
@@ -89,6 +89,13 @@ const Words& exchange(unsigned mask, const Words& mine, unsigned lane) {
 
 const Words& exchanged(unsigned lane) {
   return team->words[thread / kWarp * kWarp + lane][(exchanges - 1) % 2];
+}
+
+void wait_for_warp() {
+  char* const order = &team->order_of_warps[thread / kWarp];
+  __tsan_release(order);
+  exchange(0xffffffffu, {}, 0);
+  __tsan_acquire(order);
 }
 
 LateCopies& late_copies() {

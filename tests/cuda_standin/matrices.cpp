@@ -6,9 +6,9 @@ namespace {
 
 unsigned lane_of_thread() { return threadIdx.x % 32; }
 
-const std::byte* checked(std::uintptr_t row) {
-  if (row % 16 != 0) fault("expected an address that is a multiple of 16");
-  return reinterpret_cast<const std::byte*>(row);
+const std::byte* checked(std::uintptr_t address, std::size_t bytes) {
+  if (address % bytes != 0) fault("expected the address of an aligned word or vector");
+  return reinterpret_cast<const std::byte*>(address);
 }
 
 // The lower or the upper 16 bits of word `word` of a lane in the last exchange.
@@ -18,10 +18,10 @@ std::uint16_t number_of(unsigned lane, unsigned word, unsigned part) {
 
 }  // namespace
 
-void copy_later(std::uintptr_t to, const void* from, bool exist) {
-  checked(to);
-  if (exist) checked(reinterpret_cast<std::uintptr_t>(from));
-  late_copies().add(reinterpret_cast<void*>(to), exist ? from : nullptr);
+void copy_later(std::uintptr_t to, const void* from, bool exist, std::size_t bytes) {
+  checked(to, bytes);
+  if (exist) checked(reinterpret_cast<std::uintptr_t>(from), bytes);
+  late_copies().add({reinterpret_cast<void*>(to), exist ? from : nullptr, bytes});
 }
 
 void end_copies() { late_copies().end_group(); }
@@ -29,7 +29,7 @@ void end_copies() { late_copies().end_group(); }
 void wait_for_copies(int groups) { late_copies().wait(static_cast<std::size_t>(groups)); }
 
 void load_matrices(std::uintptr_t row, bool are_transposed, std::uint32_t (&words)[4]) {
-  checked(row);
+  checked(row, 16);
   exchange(0xffffffffu, {row}, 0);
   const unsigned lane = lane_of_thread();
   for (unsigned i = 0; i < 4; ++i) {
@@ -38,7 +38,7 @@ void load_matrices(std::uintptr_t row, bool are_transposed, std::uint32_t (&word
       const unsigned column = lane % 4 * 2 + part;
       const unsigned from = are_transposed ? column : lane / 4;
       const unsigned at = are_transposed ? lane / 4 : column;
-      std::memcpy(&pair[part], checked(exchanged(8 * i + from)[0]) + 2 * at, 2);
+      std::memcpy(&pair[part], checked(exchanged(8 * i + from)[0], 16) + 2 * at, 2);
     }
     words[i] = pair[0] | std::uint32_t{pair[1]} << 16;
   }

@@ -207,9 +207,9 @@ TEST_CASE("what is copied beside computations is there after a wait") {
   const auto copy = [](float* y, const float* x, bool waits) {
     auto* const shared = static_cast<float*>(cuda_standin::shared_memory());
     const auto row = reinterpret_cast<std::uintptr_t>(shared);
-    cuda_standin::copy_later(row, x, true);
+    cuda_standin::copy_later(row, x, true, 16);
     cuda_standin::end_copies();
-    cuda_standin::copy_later(row + 16, x, false);
+    cuda_standin::copy_later(row + 16, x, false, 16);
     cuda_standin::end_copies();
     cuda_standin::wait_for_copies(1);
     if (waits) cuda_standin::wait_for_copies(0);

@@ -52,10 +52,12 @@ using Words = std::array<std::uint64_t, 3>;
 const Words& exchange(unsigned mask, const Words& mine, unsigned lane);
 // Another lane's words of the last exchange.
 const Words& exchanged(unsigned lane);
+// Waits for the threads of the warp, and orders their accesses to memory.
+void wait_for_warp();
 
 // Copies into shared memory, matrices of 16-bit numbers there and their products, as
 // tensor_cores.cu.h tells of them.
-void copy_later(std::uintptr_t to, const void* from, bool exist);
+void copy_later(std::uintptr_t to, const void* from, bool exist, std::size_t bytes);
 void end_copies();
 void wait_for_copies(int groups);
 void load_matrices(std::uintptr_t row, bool are_transposed, std::uint32_t (&words)[4]);
@@ -107,6 +109,8 @@ inline unsigned __ballot_sync(unsigned mask, bool vote) {
   }
   return votes;
 }
+
+inline void __syncwarp() { cuda_standin::wait_for_warp(); }
 
 template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int lanes) {

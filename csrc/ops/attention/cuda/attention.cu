@@ -1,7 +1,8 @@
-// Each block handles the queries, or the keys, of one tile against all of the others, as far as
-// some of the results' columns need them. Scores are computed again in the backward pass, once for
-// the queries and once for the keys, so that each sum is that of one block.
-#include "ops/attention/cuda/tensor_core_attention.h"
+// Attention with rows of any length, where row_attention.h has no kernels. Each block handles the
+// queries, or the keys, of one tile against all of the others, as far as some of the results'
+// columns need them. Scores are computed again in the backward pass, once for the queries and once
+// for the keys, so that each sum is that of one block.
+#include "ops/attention/cuda/row_attention.h"
 #include "ops/attention/cuda/tiles.cu.h"
 
 namespace renga {
@@ -218,7 +219,7 @@ void visit_types(const Attention& a, const Visit& visit) {
 }
 
 void forward_cuda(const Attention& a, const Array& y, const Array& log_sums) {
-  if (suit_tensor_cores({&a.q, &a.k, &a.v, &y})) return forward_on_tensor_cores(a, y, log_sums);
+  if (suit_row_blocks({&a.q, &a.k, &a.v, &y})) return forward_by_row_blocks(a, y, log_sums);
   visit_types(a, [&]<class T, int columns>(Type<T>, std::integral_constant<int, columns>) {
     const Blocks blocks = blocks_of(y, y.shape(3), columns * kSide);
     if (blocks.count == 0) return;
@@ -235,8 +236,8 @@ void backward_cuda(const Attention& a, const Array& y, const Array& log_sums, co
       cuda::launch(y.device(), {cuda::grid_for(means.size() * cuda::kWarp).blocks}, find_means<T>,
                    Heads<const T>(y), Heads<const T>(gy), means.size(), means.as<float>());
     }
-    if (suit_tensor_cores({&a.q, &a.k, &a.v, &gy, &gq, &gk, &gv})) {
-      return backward_on_tensor_cores(a, log_sums, means, gy, gq, gk, gv);
+    if (suit_row_blocks({&a.q, &a.k, &a.v, &gy, &gq, &gk, &gv})) {
+      return backward_by_row_blocks(a, log_sums, means, gy, gq, gk, gv);
     }
     const Operands<T> operands(a);
     const Results<T> results{Heads<const T>(gy), log_sums.as<const float>(),

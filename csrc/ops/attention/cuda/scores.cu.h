@@ -109,7 +109,7 @@ struct Scores {
     return *reinterpret_cast<const bool*>(at) ? 0.0f : -std::numeric_limits<float>::infinity();
   }
 
-  // The random numbers of keys `key` + lane + 16 j of a query, where `key` is a multiple of 64.
+  // The random numbers of a query and of keys lane + 16 j in the 64 of which `key` is one.
   __device__ PhiloxWords words(std::int64_t head, std::int64_t query, std::int64_t key,
                                int lane) const {
     const std::int64_t blocks = (keys + kPhiloxBlock - 1) / kPhiloxBlock;
