@@ -17,8 +17,11 @@ struct CopyKernels {
   // Copies arrays to places along an axis of y, one after the other, row by row where each has a
   // part of every row; false, and nothing is copied, where there are no such rows. nullptr where it
   // cannot.
-  bool (*join_rows)(std::span<const Array* const> xs, const Array& y, int axis) = nullptr;
+  bool (*join_rows)(std::span<const Array> xs, const Array& y, int axis) = nullptr;
 };
 extern KernelTable<CopyKernels> copy_kernels;
+
+// Copies arrays to places along an axis of y, one after the other.
+void join(std::span<const Array> xs, const Array& y, int axis);
 
 }  // namespace renga

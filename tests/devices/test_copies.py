@@ -42,6 +42,22 @@ def test_parts_and_reversed_axes():
     numpy.testing.assert_array_equal(cuda.to_cpu(target), x[3:, ::2].T)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "float16", "float32", "int64"])
+@pytest.mark.parametrize("columns", [1, 3, 8])
+def test_many_arrays_are_joined_by_few_launches(columns, dtype):
+    rng = numpy.random.RandomState(0)
+    xs = [rng.uniform(0, 2, (n % 4, 5, columns)).astype(dtype) for n in range(90)]
+    sent = [cuda.to_gpu(x) for x in xs]
+    y = cuda.to_cpu(F.concat(sent, 0).array)
+    numpy.testing.assert_array_equal(y, numpy.concatenate(xs))
+    turned = [x.swapaxes(0, 2) for x in xs]
+    y = cuda.to_cpu(F.concat([F.swapaxes(x, 0, 2) for x in sent], 2).array)
+    numpy.testing.assert_array_equal(y, numpy.concatenate(turned, 2))
+    parts = F.stack([x[:2, ::2, -1:] for x in sent if len(x) > 1], 1).array
+    wanted = [x[:2, ::2, -1:] for x in xs if len(x) > 1]
+    numpy.testing.assert_array_equal(cuda.to_cpu(parts), numpy.stack(wanted, 1))
+
+
 def test_sums_of_rows_with_equal_indices_keep_their_order():
     """Bit for bit those of a loop over rows."""
     rng = numpy.random.RandomState(0)

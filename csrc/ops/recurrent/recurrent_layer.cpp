@@ -93,20 +93,33 @@ void check(const Layer& layer, const Operands& x, const std::vector<std::int64_t
   }
 }
 
-// A Trace is what the backward pass needs. Without a backward pass it holds the current step only.
+// A Trace is what the backward pass needs, and the outputs. Without a backward pass it holds the
+// current step only.
 struct Trace {
   Array saved;
   std::vector<Array> before;  // the states
   bool all_steps;
+  Array y;
 
   std::int64_t first_row(const Rows& step) const { return all_steps ? step.start : 0; }
 };
 
 Trace make_trace(const Layer& layer, const Array& state, bool all_steps) {
-  const std::int64_t n = state.shape(1), rows = all_steps ? layer.total() : state.shape(0);
-  Trace trace{empty({rows, layer.cell.saved * n}, state.dtype(), state.device()), {}, all_steps};
-  for (int k = 0; k < layer.n_states; ++k) {
-    trace.before.push_back(empty({rows, n}, state.dtype(), state.device()));
+  const std::int64_t n = state.shape(1), total = layer.total();
+  const std::int64_t rows = all_steps ? total : state.shape(0);
+  const auto rows_of_numbers = [&](std::int64_t count, std::int64_t columns) {
+    return empty({count, columns}, state.dtype(), state.device());
+  };
+  Trace trace{rows_of_numbers(rows, layer.cell.saved * n), {}, all_steps, {}};
+  for (int k = 0; k < layer.n_states; ++k) trace.before.push_back(rows_of_numbers(rows, n));
+  const std::int64_t first = layer.steps.front().count;
+  if (all_steps && first == layer.steps.back().count) {
+    // Sequences of one length: a step's outputs are where the next one reads its first states.
+    const Array all = rows_of_numbers(first + total, n);
+    trace.before[0] = rows_of(all, layer.backwards ? first : 0, total);
+    trace.y = rows_of(all, layer.backwards ? 0 : first, total);
+  } else {
+    trace.y = rows_of_numbers(total, n);
   }
   return trace;
 }
@@ -120,9 +133,13 @@ Array fresh_copy(const Array& x) {
   return y;
 }
 
-// A few rows are multiplied fastest by small weights whose transpose is row-major. Many steps make
-// up for the copy.
+// On other devices, products round weights at each step, which is done once here. On the host, a few
+// rows are multiplied fastest by small weights whose transpose is row-major: many steps make up for
+// the copy.
 Variable weights_of_steps(const Layer& layer, const Variable& w) {
+  if (!w.device().is_host() && bfloat16_activations()) {
+    return Variable(cast(w.array(), Dtype::bfloat16));
+  }
   constexpr std::int64_t kFewRows = 4, kSmall = 1 << 15;
   constexpr std::size_t kManySteps = 16;
   const bool pays = w.device().is_host() && w.size() < kSmall && layer.steps.size() >= kManySteps &&
@@ -130,13 +147,12 @@ Variable weights_of_steps(const Layer& layer, const Variable& w) {
   return pays ? Variable(transposed(fresh_copy(transposed(w.array())))) : w;
 }
 
-// Returns the outputs and updates the states in place. Sequences that have ended, or not begun,
+// Computes the outputs and updates the states in place. Sequences that have ended, or not begun,
 // keep their states. `compute_dtype` becomes the dtype of the matrix products.
-Array run(const Layer& layer, const Operands& x, const Trace& trace, std::span<const Array> states,
-          Dtype* compute_dtype) {
+void run(const Layer& layer, const Operands& x, const Trace& trace, std::span<const Array> states,
+         Dtype* compute_dtype) {
   const SettingScope off(&Settings::backprop, false);
   const Dtype dtype = states[0].dtype();
-  const Array y = empty({layer.total(), states[0].shape(1)}, dtype, states[0].device());
   const Array input = contiguous(x.input().array());
   const Variable w = weights_of_steps(layer, x.w());
   std::vector<Array> before;
@@ -154,10 +170,10 @@ Array run(const Layer& layer, const Operands& x, const Trace& trace, std::span<c
     *compute_dtype = hidden.dtype();
     layer.cell.step(rows_of(input, step->start, step->count), cast(hidden, dtype), before,
                     rows_of(trace.saved, trace.first_row(*step), step->count), after);
-    copy(after[0], rows_of(y, step->start, step->count));
+    const Array y = rows_of(trace.y, step->start, step->count);
+    if (y.data() != after[0].data()) copy(after[0], y);
     before = goes_on ? std::move(after) : std::vector<Array>();
   }
-  return y;
 }
 
 Array product(const Array& a, const Array& b, Dtype dtype) {
@@ -179,6 +195,8 @@ std::vector<Variable> run_backward(const Layer& layer, const Operands& x, const 
   }
   const Array ginput = empty(input.shape(), input.dtype(), input.device());
   const Array ghidden = layer.cell.separate_hidden ? empty_like(ginput) : ginput;
+  const Array& given_w = x.w().array();
+  const Array w = given_w.device().is_host() ? given_w : cast(given_w, compute_dtype);
   for (auto step = layer.steps.rbegin(); step != layer.steps.rend(); ++step) {
     const std::vector<Array> active = rows_of(gstates, 0, step->count);
     const Array ghidden_now = rows_of(ghidden, step->start, step->count);
@@ -190,7 +208,7 @@ std::vector<Variable> run_backward(const Layer& layer, const Operands& x, const 
                              rows_of(trace.before, step->start, step->count), active,
                              rows_of(ginput, step->start, step->count), ghidden_now);
     matmul_kernels.on(input.device())
-        .matmul(cast(ghidden_now, compute_dtype), x.w().array(), active[0],
+        .matmul(cast(ghidden_now, compute_dtype), w, active[0],
                 {{}, layer.cell.separate_hidden}, nullptr);
   }
   std::vector<Variable> gxs{Variable(ginput)};
@@ -236,7 +254,8 @@ std::vector<Variable> recurrent_layer(const Cell& cell, const std::vector<Variab
   for (const Variable& s : x.states()) results.push_back(fresh_copy(s.array()));
   const Trace trace = make_trace(layer, results[0], all_steps);
   Dtype compute_dtype = results[0].dtype();
-  results.insert(results.begin(), run(layer, x, trace, results, &compute_dtype));
+  run(layer, x, trace, results, &compute_dtype);
+  results.insert(results.begin(), trace.y);
   auto back = [=](std::span<const Variable> gys, std::span<const int>, Node&) {
     const Operands xs{operands, n_states};
     if (!backprop_enabled()) return run_backward(layer, xs, trace, gys, compute_dtype);

@@ -106,19 +106,6 @@ Dtype require_common_dtype(const char* op, const std::vector<Variable>& xs) {
   return dtype;
 }
 
-// Copies arrays to places along an axis of y, one after the other.
-void join(const std::vector<Variable>& xs, const Array& y, int axis) {
-  std::vector<const Array*> arrays;
-  for (const Variable& x : xs) arrays.push_back(&x.array());
-  const auto join_rows = copy_kernels.on(y.device()).join_rows;
-  if (join_rows != nullptr && join_rows(arrays, y, axis)) return;
-  std::int64_t at = 0;
-  for (const Array* x : arrays) {
-    const std::int64_t n = x->shape(axis);
-    copy(*x, slice_view(y, axis, std::exchange(at, at + n), n));
-  }
-}
-
 }  // namespace
 
 Variable reshape(const Variable& x, const Shape& shape) {
@@ -201,7 +188,9 @@ Variable concat(const std::vector<Variable>& xs, std::int64_t along) {
     shape[axis] = saturated_sum(shape[axis], x.shape(axis));
   }
   const Array y = empty_in_order(shape, memory_order(xs[0].array()), dtype, xs[0].device());
-  join(xs, y, axis);
+  std::vector<Array> arrays;
+  for (const Variable& x : xs) arrays.push_back(x.array());
+  join(arrays, y, axis);
   auto back = [cuts, axis](std::span<const Variable> gys, std::span<const int>, Node&) {
     return split_axis(gys[0], cuts, axis);
   };

@@ -1,7 +1,10 @@
 #include "ops/shape/sequence.h"
 
+#include <span>
+
 #include "autograd/node.h"
 #include "ops/shape/manipulation.h"
+#include "tensor/copy.h"
 #include "tensor/views.h"
 
 namespace renga {
@@ -37,10 +40,11 @@ PackedSequences pack(const std::vector<Array>& xs) {
   for (std::size_t samples = xs.size(); samples > 0; --samples) {
     const std::int64_t count = xs[samples - 1].shape(0) - time;
     if (count == 0) continue;
-    const Array added = to.append(count, static_cast<std::int64_t>(samples));
-    for (std::size_t i = 0; i < samples; ++i) {
-      copy(slice_view(xs[i], 0, time, count), select_view(added, 1, static_cast<std::int64_t>(i)));
+    std::vector<Array> parts;
+    for (const Array& x : std::span(xs).first(samples)) {
+      parts.push_back(expand_view(slice_view(x, 0, time, count), 1));
     }
+    join(parts, to.append(count, static_cast<std::int64_t>(samples)), 1);
     time += count;
   }
   return to;

@@ -1,9 +1,13 @@
 #include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "devices/cuda/event.h"
 #include "devices/cuda/recording.h"
 #include "tensor/copy.h"
 #include "tensor/cuda/transpose.cu.h"
+#include "tensor/views.h"
 
 namespace renga {
 namespace {
@@ -36,6 +40,105 @@ void fill_cuda(const Array& x, double value) {
   });
 }
 
+struct alignas(16) Vector {
+  std::uint64_t words[2];
+};
+
+// Rows of adjoining vectors of an array, and where they are copied to; steps are in bytes.
+struct RowCopy {
+  std::int64_t rows, vectors;
+  const std::byte* from;
+  std::int64_t from_step;
+  std::byte* to;
+  std::int64_t to_step;
+};
+
+// As many copies as a kernel's arguments can hold.
+struct RowCopies {
+  static constexpr int kMost = 80;
+  int count = 0;
+  RowCopy copies[kMost] = {};
+};
+
+// Blocks handle the copies in turn.
+template <class Word>
+__global__ void copy_rows(RowCopies all) {
+  const auto count = static_cast<unsigned>(all.count);
+  const RowCopy& copy = all.copies[blockIdx.x % count];
+  const std::int64_t step = std::int64_t{gridDim.x / count} * blockDim.x;
+  std::int64_t i = std::int64_t{blockIdx.x / count} * blockDim.x + threadIdx.x;
+  for (; i < copy.rows * copy.vectors; i += step) {
+    const std::int64_t row = i / copy.vectors, at = i % copy.vectors * std::int64_t{sizeof(Word)};
+    *reinterpret_cast<Word*>(copy.to + row * copy.to_step + at) =
+        *reinterpret_cast<const Word*>(copy.from + row * copy.from_step + at);
+  }
+}
+
+// A copy in vectors of one byte; none if it has no rows of adjoining elements.
+std::optional<RowCopy> row_copy(const Array& from, const Array& to) {
+  if (from.dtype() != to.dtype() || from.device() != to.device()) return {};
+  const auto loop = cuda::make_element_loop<2>({&to, &from});
+  const std::int64_t item = to.itemsize();
+  RowCopy copy{1, item, loop.data[1], 0, loop.data[0], 0};
+  if (loop.ndim == 0) return copy;
+  const int last = loop.ndim - 1;
+  if (last > 1 || loop.strides[0][last] != item || loop.strides[1][last] != item) return {};
+  copy.vectors = loop.extents[last] * item;
+  if (last == 0) return copy;
+  copy.rows = loop.extents[0];
+  copy.to_step = loop.strides[0][0];
+  copy.from_step = loop.strides[1][0];
+  return copy;
+}
+
+template <class Word>
+void launch_copies(Device device, std::span<RowCopy> copies) {
+  for (RowCopy& copy : copies) copy.vectors /= static_cast<std::int64_t>(sizeof(Word));
+  for (std::size_t begin = 0; begin < copies.size(); begin += RowCopies::kMost) {
+    const auto some =
+        copies.subspan(begin, std::min<std::size_t>(copies.size() - begin, RowCopies::kMost));
+    RowCopies all{static_cast<int>(some.size())};
+    std::int64_t most = 0;
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      all.copies[i] = some[i];
+      most = std::max(most, some[i].rows * some[i].vectors);
+    }
+    constexpr unsigned kMostBlocks = 1 << 16;
+    const auto count = static_cast<unsigned>(some.size());
+    cuda::Grid grid = cuda::grid_for(most);
+    grid.blocks = std::min(grid.blocks, kMostBlocks / count) * count;
+    cuda::launch(device, grid, copy_rows<Word>, all);
+  }
+}
+
+bool join_rows_cuda(std::span<const Array> xs, const Array& y, int axis) {
+  std::vector<RowCopy> copies;
+  std::uintptr_t bits = 0;  // of all addresses, steps and lengths: vectors divide them
+  std::int64_t at = 0;
+  for (const Array& x : xs) {
+    const std::int64_t n = x.shape(axis);
+    const Array to = slice_view(y, axis, std::exchange(at, at + n), n);
+    if (to.size() == 0) continue;
+    const std::optional<RowCopy> copy = row_copy(x, to);
+    if (!copy) return false;
+    bits |=
+        reinterpret_cast<std::uintptr_t>(copy->from) | reinterpret_cast<std::uintptr_t>(copy->to);
+    bits |= static_cast<std::uintptr_t>(copy->from_step | copy->to_step | copy->vectors);
+    copies.push_back(*copy);
+  }
+  const Device device = y.device();
+  if (bits % 16 == 0) {
+    launch_copies<Vector>(device, copies);
+  } else if (bits % 4 == 0) {
+    launch_copies<std::uint32_t>(device, copies);
+  } else if (bits % 2 == 0) {
+    launch_copies<std::uint16_t>(device, copies);
+  } else {
+    launch_copies<std::uint8_t>(device, copies);
+  }
+  return true;
+}
+
 // Copies on the stream of `to`, between what precedes and what follows on that of `from`.
 void copy_across_cuda(const Array& from, const Array& to) {
   const int source = from.device().index, target = to.device().index;
@@ -60,7 +163,7 @@ void copy_across_cuda(const Array& from, const Array& to) {
 }
 
 [[maybe_unused]] const bool registered =
-    copy_kernels.add(cuda::number(), {copy_cuda, fill_cuda, copy_across_cuda});
+    copy_kernels.add(cuda::number(), {copy_cuda, fill_cuda, copy_across_cuda, join_rows_cuda});
 
 }  // namespace
 }  // namespace renga
