@@ -25,14 +25,12 @@ void multiply_whole_in_float32(const Array& a, const Array& b, const Array& c,
                      : adds   ? cast(c, Dtype::float32)
                               : empty(c.shape(), Dtype::float32);
   Epilogue added = epilogue;
-  std::int64_t i = 0;
-  do {
+  for (std::int64_t i = 0; i < depth; i += terms) {
     const std::int64_t n = std::min(terms, depth - i);
     const Array left = slice_view(a, a.ndim() - 1, i, n), right = slice_view(b, b.ndim() - 2, i, n);
     multiply_floats(cast(left, Dtype::float32), cast(right, Dtype::float32), wide, added, nullptr);
     added = {.accumulates = true};
-    i += terms;
-  } while (i < depth);  // of no terms, the sums are zero
+  }
   if (!in_place) copy(wide, c);
 }
 
@@ -47,7 +45,7 @@ void multiply_whole_in_float32(const Array& a, const Array& b, const Array& c,
 std::int64_t terms_at_once(const Array& a, const Array& b, const Array& c) {
   constexpr std::int64_t kFewLines = 32;
   const auto [m, n, k] = sizes_of(a, c);
-  if (k == 0 || std::min(m, n) > kFewLines || c.size() > kConvertedNumbers) return k;
+  if (std::min(m, n) > kFewLines || c.size() > kConvertedNumbers) return k;
   const bool are_across = m < n ? !as_matrix(b).transposed : as_matrix(a).transposed;
   if (!are_across) return k;
   return std::clamp<std::int64_t>(kConvertedNumbers * k / (a.size() + b.size()), 1, k);

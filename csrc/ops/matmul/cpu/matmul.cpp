@@ -477,7 +477,12 @@ void multiply_activations(const Array& a, const Array& b, const Array& c, const 
 void matmul_cpu(const Array& a, const Array& b, const Array& c, const Epilogue& epilogue,
                 PackedWeightCache* cache) {
   if (c.size() == 0) return;
-  const GilRelease work(c.size() * a.shape(a.ndim() - 1));
+  const std::int64_t depth = a.shape(a.ndim() - 1);
+  if (depth == 0) {  // the sums of no products, which oneDNN does not write
+    if (!begin_sum(c, epilogue)) fill(c, 0);
+    return;
+  }
+  const GilRelease work(c.size() * depth);
   if (c.dtype() == Dtype::bfloat16 || c.dtype() == Dtype::float32) {
     return multiply_activations(a, b, c, epilogue, cache);
   }

@@ -5,6 +5,7 @@ import pytest
 
 import renga
 import renga.functions as F
+from renga import _core
 from renga.utils.type_check import InvalidType
 from tests.python.functions.cases.function_check import check
 
@@ -54,6 +55,21 @@ def test_matrices_of_several_blocks(n, dtype, tolerance):
     below[numpy.diag_indices(n)] /= 2
     gx = numpy.linalg.solve(root.T, numpy.linalg.solve(root.T, below.T).T)
     numpy.testing.assert_allclose(square.grad, (gx + gx.T) / 2, **within)
+
+
+@pytest.mark.parametrize("stack", ((), (3,), (2, 2)))
+@pytest.mark.parametrize("transa", (False, True))
+@pytest.mark.parametrize("transb", (False, True))
+@pytest.mark.parametrize("dtype", "efdi")
+def test_sums_of_no_products_are_zero(stack, transa, transb, dtype):
+    a = numpy.ones((*stack, 5, 2) if transa else (*stack, 2, 5), dtype)
+    b = numpy.ones((*stack, 4, 5) if transb else (*stack, 5, 4), dtype)
+    a = a[..., :0, :] if transa else a[..., :0]
+    b = b[..., :0] if transb else b[..., :0, :]
+    used = _core.copy_of(numpy.full((*stack, 2, 4), 7, dtype))
+    del used  # the result's memory
+    y = F.matmul(a, b, transa, transb)
+    numpy.testing.assert_array_equal(y.array, numpy.zeros((*stack, 2, 4)))
 
 
 # Lengths of one vector, of several radices, with large primes, and a square.
