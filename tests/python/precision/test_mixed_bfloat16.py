@@ -207,6 +207,41 @@ def test_gradients_of_a_network(kernel, bound):
         assert distance < bound, name
 
 
+@pytest.fixture
+def nan_in_free_memory():
+    """What operations allocate next has NaN, and so has the memory behind it."""
+    _core.empty_cache("cpu")
+    nan = _core.copy_of(np.full(1 << 23, np.nan, "f"))
+    del nan
+    yield
+    _core.empty_cache("cpu")
+
+
+@pytest.mark.parametrize("dilate", [(2, 1), (3, 3), (1, 2)])
+@pytest.mark.parametrize("channels, groups", [(17, 1), (20, 2), (16, 1)])
+def test_weight_gradients_of_dilated_rows(nan_in_free_memory, dilate, channels, groups):
+    rng = np.random.default_rng(0)
+    x = rounded_to_bfloat16(rng.standard_normal((2, groups * channels, 39, 37), "f"))
+    W = rounded_to_bfloat16(rng.standard_normal((groups * 16, channels, 3, 4), "f"))
+
+    def gradient(dtype):
+        weights = renga.Variable(W.astype(dtype))
+        y = F.convolution_2d(
+            x.astype(dtype), weights, pad=(1, 0), dilate=dilate, groups=groups
+        )
+        (gW,) = renga.grad([y], [weights], [np.ones(y.shape, dtype)])
+        return gW.array
+
+    _core.override_bfloat16(True)
+    try:
+        found = gradient("f")
+    finally:
+        _core.override_bfloat16(None)
+    with renga.using_config("dtype", np.dtype("f")):
+        exact = gradient("d")
+    np.testing.assert_allclose(found, exact, rtol=0, atol=4 * UNIT * abs(exact).max())
+
+
 def accuracy_on_digits(dtype):
     train, test = renga.datasets.get_digits(ndim=3)
     with renga.using_config("dtype", dtype), random_numbers_from(0):

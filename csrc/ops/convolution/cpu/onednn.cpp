@@ -59,6 +59,17 @@ memory::data_type type_of(Dtype dtype) {
   return dtype == Dtype::bfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
 }
 
+// Whether oneDNN's kernels of bfloat16 compute the pass. Where rows are dilated and the inputs of a
+// group are no whole vectors, those of weight gradients read numbers behind their scratchpad, times
+// zeros: gradients are NaN where such numbers are.
+bool supports_bfloat16(const Problem& problem) {
+  constexpr std::int64_t kVector = 16;
+  const Dims& dilate = problem.window.dilate;
+  const bool reads_beyond = problem.pass == Pass::weight_grad && dilate[dilate.size() - 2] > 1 &&
+                            problem.W.shape(1) % kVector != 0;
+  return onednn_supports(Dtype::bfloat16) && !reads_beyond;
+}
+
 // Makes oneDNN's primitives for the passes of a convolution. Inside, images are channels last: as
 // fast as oneDNN's blocked layouts (measured), which nothing else needs to know then. Where oneDNN
 // has only loops over single numbers for one of the two, images are in the other one.
@@ -70,7 +81,7 @@ class PlanBuilder {
         y_{problem.y, y_layout},
         W_(problem.W),
         window_(problem.window),
-        compute_type_(problem.multiplies_bfloat16() && onednn_supports(Dtype::bfloat16)
+        compute_type_(problem.multiplies_bfloat16() && supports_bfloat16(problem)
                           ? memory::data_type::bf16
                           : memory::data_type::f32),
         in_blocks_(gains_by_blocks()) {}
