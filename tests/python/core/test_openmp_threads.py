@@ -1,4 +1,4 @@
-"""Results are the same if OpenMP provides fewer threads than requested."""
+"""Results are the same if OpenMP provides fewer threads than requested, or none."""
 
 import os
 import subprocess
@@ -40,4 +40,39 @@ def test_fewer_threads_than_asked_for(setting: dict) -> None:
         text=True,
         timeout=100,
     )
+    assert done.returncode == 0, done.stderr
+
+
+FORKED = """
+import os
+import signal
+import numpy as np
+import renga.functions as F
+from renga import _core
+
+_core.set_num_threads(2)
+x = np.random.rand(1 << 20).astype("f")
+W = np.random.rand(300, 300).astype("f")
+batch = x[:90_000].reshape(300, 300)
+
+
+def results():
+    return [y.array for y in (F.exp(x), F.sum(x), F.linear(batch, W))]
+
+
+expected = results()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    same = [np.array_equal(a, b) for a, b in zip(results(), expected)]
+    os._exit(0 if all(same) and _core.get_num_threads() == 1 else 1)
+status = os.waitpid(child, 0)[1]
+assert status == 0, status
+assert _core.get_num_threads() == 2
+"""
+
+
+def test_forked_processes_compute_on_one_thread() -> None:
+    command = [sys.executable, "-c", FORKED]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
