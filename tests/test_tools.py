@@ -41,3 +41,15 @@ def test_pages_name_targets_and_tools_that_exist():
         named = re.findall(r"\btools/([a-z][a-z0-9-]*)", text)
         missing += [f"{page.name}: tools/{name}" for name in named if name not in TOOLS]
     assert not missing
+
+
+def test_tests_that_sanitizers_leave_out_exist():
+    text = (ROOT / "tests/sanitizers/run").read_text()
+    files = dict(re.findall(r"^ +(\w+)=(tests/\S+\.py)$", text, re.MULTILINE))
+    left_out = re.findall(r"(?:\$(\w+)|(tests/[\w/]+\.py))::(\w+)", text)
+    missing = [
+        test
+        for name, path, test in left_out
+        if f"def {test}(" not in (ROOT / (path or files[name])).read_text()
+    ]
+    assert left_out and not missing
