@@ -205,7 +205,7 @@ template <class Target, class V>
   if constexpr (sizeof(C) == sizeof(float)) {
     simd::transpose<Target>(*reinterpret_cast<V(*)[width]>(rows));
   } else {
-    C numbers[width][width];
+    alignas(sizeof(V)) C numbers[width][width];
     for (int i = 0; i < width; ++i) {
       for (int j = 0; j < width; ++j) numbers[j][i] = rows[i][j];
     }
