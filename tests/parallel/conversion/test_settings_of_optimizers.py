@@ -83,7 +83,7 @@ def test_a_hook_of_the_user_on_one_rank():
     local.run(run, ranks=2)
 
 
-def test_tests_compare_no_optimizers():
+def test_calls_in_test_mode_compare_no_optimizers():
     def run(comm):
         model = parallelize(renga.Sequential(L.Linear(3, 2)), comm, "channel")
         optimizer = Adam().setup(model)

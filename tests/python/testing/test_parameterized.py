@@ -51,8 +51,20 @@ class TestStacked(unittest.TestCase):
         self.seen.append((self.a, self.b))
 
 
-def test_the_cases_ran():
-    assert sorted(TestPlain.cls.seen) == [(n, n) for n in (1, 1, 2, 2, 3, 3)]
+def seen_by_cases_of(group):
+    """What the cases of a group note when they are run in the module's order."""
+    group.cls.seen.clear()
+    prefix = f"{group.cls.__name__}_param_"
+    for name in [name for name in globals() if name.startswith(prefix)]:
+        result = unittest.TestResult()
+        unittest.defaultTestLoader.loadTestsFromTestCase(globals()[name]).run(result)
+        assert result.wasSuccessful()
+    return group.cls.seen
+
+
+def test_the_cases_run():
+    seen = seen_by_cases_of(TestPlain)
+    assert sorted(seen) == [(n, n) for n in (1, 1, 2, 2, 3, 3)]
     assert "TestPlain_param_0_{f=abs, n=1}" in globals()
-    assert TestStacked.cls.seen == [(1, 3), (1, 4), (2, 3), (2, 4)]
+    assert seen_by_cases_of(TestStacked) == [(1, 3), (1, 4), (2, 3), (2, 4)]
     assert not isinstance(TestPlain, type)
