@@ -3,6 +3,7 @@
 // A device's memory is a range of addresses that only kernels and copies may touch. Fresh blocks
 // are filled with NaN, freed ones are filled again.
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -115,14 +117,26 @@ bool is_allocated(int device, const void* data, std::size_t bytes) {
 
 namespace {
 
-// Whether the program can write at an address of the host: its heap, stacks and statics.
+bool is_mapped(std::uintptr_t address) {
+  static const auto kPage = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  unsigned char resident = 0;
+  return mincore(reinterpret_cast<void*>(address / kPage * kPage), kPage, &resident) == 0;
+}
+
+// Whether the program can write at an address of the host: its heap, stacks and statics. The list
+// of mappings, which takes long to read, is read once for each constant of a library: it stays
+// there.
 bool is_writable_host_memory(std::uintptr_t address) {
+  static std::set<std::uintptr_t> constants;
+  if (constants.contains(address) || !is_mapped(address)) return false;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     std::uintptr_t begin = 0, end = 0;
     char read = 0, write = 0;
     if (std::sscanf(line.c_str(), "%lx-%lx %c%c", &begin, &end, &read, &write) != 4) continue;
-    if (address >= begin && address < end) return read == 'r' && write == 'w';
+    if (address < begin || address >= end) continue;
+    if (read == 'r' && write == '-') constants.insert(address);
+    return read == 'r' && write == 'w';
   }
   return false;
 }
