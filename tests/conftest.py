@@ -140,6 +140,17 @@ def _products_of_bfloat16() -> None:
     _core.override_bfloat16(True)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _short_measurements() -> Iterator[None]:
+    """Pipelines measure links by as few steps as can be: results depend on no times."""
+    from renga.parallel.pipeline import measurement
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measurement, "_STEPS", 1)
+        patch.setattr(measurement, "_RUNS", 1)
+        yield
+
+
 @pytest.fixture(params=_KINDS, ids=kind_name)
 def ranks(request: pytest.FixtureRequest) -> Callable[..., list[Any]]:
     """Calls a function with each rank's communicator; the results in rank order."""
