@@ -123,6 +123,24 @@ class InTheLoss(Row):
         return 0.1 * F.sum(model.b.W**2)
 
 
+class OfTheLoss(Row):
+    """The loss function computes of a parameter what the model then reads."""
+
+    name = "attribute that the loss function computes of a parameter"
+
+    def build(self, model):
+        model.scale = renga.Variable(numpy.ones((), self.array_dtype))
+
+    class Mixin:
+        def middle(self, h):
+            scale = F.reshape(self.scale, (1,) * h.ndim)
+            return super().middle(h * F.broadcast_to(scale, h.shape))
+
+    def loss(self, model, x, t):
+        model.scale = F.mean(model.b.W**2)
+        return super().loss(model, x, t)
+
+
 class KeptNumber(Row):
     """The model keeps a number that it computes of an activation, for the loop."""
 

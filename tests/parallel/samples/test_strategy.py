@@ -135,6 +135,85 @@ def test_parameters_and_variables_that_a_model_keeps(several_ranks):
             np.testing.assert_allclose(found[name], value, 1e-4, 1e-4, err_msg=name)
 
 
+class Beside(renga.Chain):
+    """Reads what is no argument of it, and leaves of its own calls."""
+
+    def __init__(self, read):
+        super().__init__()
+        self.read = read
+        with self.init_scope():
+            self.layer = L.Linear(4, 6, initialW=numbers(6, 4))
+
+    def forward(self, x):
+        zeros = renga.Variable(np.zeros((len(x), 6), np.float32))
+        h = F.tanh(self.layer(x) + zeros) * self.read()
+        (gh,) = renga.grad([F.sum(h**2)], [zeros], enable_double_backprop=True)
+        return h + gh * self.read()
+
+
+@pytest.mark.parametrize(
+    "value, read",
+    [
+        (renga.Variable, lambda x: x),
+        (renga.Variable, lambda x: 2 * x),
+        (renga.Variable, F.sum),
+        (renga.Parameter, lambda x: x),
+        (renga.Parameter, F.tanh),
+    ],
+)
+def test_what_a_model_reads_beside_its_arguments(value, read, some_ranks):
+    xs = numbers(7, 4), numbers(9, 4)[:4]
+
+    def differentiate(wrap):
+        of_program, found = value(numbers(1, 6)), []
+        model = wrap(Beside(lambda: computed))
+        for x in xs:
+            computed = read(of_program)
+            y = model(x)
+            model.cleargrads()
+            of_program.cleargrad()
+            F.sum(y**2).backward()
+            found += [y.array, of_program.grad, model.layer.W.grad]
+        return found
+
+    expected = differentiate(lambda model: model)
+    for found in some_ranks(
+        lambda comm: differentiate(lambda model: parallel(model, comm, comm.size))
+    ):
+        for own, value_of_one in zip(found, expected):
+            np.testing.assert_allclose(own, value_of_one, 1e-4, 1e-4)
+
+
+class Noting(renga.Chain):
+    """Notes leaves that it makes of its samples, and of numbers that all ranks have."""
+
+    def __init__(self):
+        super().__init__()
+        self.noted = []
+
+    def forward(self, x):
+        self.noted += [renga.Variable(x), renga.Variable(numbers(4))]
+        return self.noted[0] * F.broadcast_to(self.noted[1], x.shape)
+
+
+def test_leaves_that_a_model_notes_in_its_call(several_ranks):
+    x = numbers(7, 4)  # not even
+    of_all = np.sum(2 * x * (x * numbers(4)), axis=0)
+
+    def act(comm):
+        model = Noting()
+        parallel_model = parallel(model, comm, comm.size)
+        y = parallel_model(x)
+        F.sum(y**2).backward()
+        own, shared = parallel_model.noted
+        np.testing.assert_allclose(shared.grad, of_all, 1e-5, 1e-5)
+        expected = 2 * own.array * numbers(4) ** 2
+        np.testing.assert_allclose(own.grad, expected, 1e-5, 1e-5)
+        return True
+
+    assert all(several_ranks(act))
+
+
 def test_gradients_of_second_order_are_those_of_all_samples(several_ranks):
     x = numbers(5, 4)
 

@@ -52,7 +52,7 @@ class SummedReads:
     def _beside_shards(self, label: str, x: Variable) -> Variable:
         """What stands for a replicated variable beside shards."""
         tracker = self.tracker
-        is_summed = _core.backprop_enabled() and _has_gradient(x)
+        is_summed = _core.backprop_enabled() and has_gradient(x)
         axes = tracker.uniform_axes(x)
         # A rank may have a shard of one row: it takes part in the same sum.
         is_shard = any(x.shape[i] != 1 for i in tracker.sharded_axes(x.ndim))
@@ -80,7 +80,7 @@ class SummedReads:
         return y
 
 
-def _has_gradient(x: Variable) -> bool:
+def has_gradient(x: Variable) -> bool:
     """Whether ``x`` gets one: also a leaf that is no parameter, for the program."""
     return x.requires_grad and x.dtype.kind == "f"
 

@@ -105,7 +105,7 @@ class SampleRun(ParallelRun):
         note_read = self.first_calls.note_read
         tracker = PlacementTracker(lambda x: x, BATCH, model, note_read, least_axes=1)
         tracker.note_shards((args, kwargs))
-        with tracking(tracker), summing_gradients(data, model, tracker):
+        with tracking(tracker), summing_gradients(data, model, tracker, (args, kwargs)):
             yield args, kwargs, gather
 
     def _gathered(
