@@ -107,11 +107,12 @@ class OrderedIterator(Iterator):
         """
         state = self._state
         order = state.order
+        # Before the position, of which a file of other ranks needs the length.
+        if order is not None:
+            order = self._serialize_order(serializer, numpy.array(order))
         position = serializer("current_position", state.position)
         epoch = serializer("epoch", state.epoch)
         is_new_epoch = serializer("is_new_epoch", state.is_new_epoch)
-        if order is not None:
-            order = self._serialize_order(serializer, numpy.array(order))
         self._state = _State(position, epoch, is_new_epoch, order)
         try:
             self._previous_epoch_detail = serializer(

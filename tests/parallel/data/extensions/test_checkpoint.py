@@ -16,6 +16,10 @@ from renga.distributed import (
     scatter_dataset,
 )
 from renga.distributed.extensions import multi_node_snapshot
+from renga.distributed.iterators import (
+    create_multi_node_iterator,
+    create_synchronized_iterator,
+)
 from renga.training import extensions
 
 RANDOM = np.random.RandomState(2)
@@ -48,15 +52,20 @@ def folder(some_ranks, tmp_path):
     return os.path.join(path, "files")
 
 
-def new_trainer(comm, folder, iterations):
+def shuffling(data, batch_size, rank):
+    # Its own generator: threads share NumPy's.
+    random = np.random.RandomState(rank)
+    sampler = renga.iterators.ShuffleOrderSampler(random)
+    return renga.iterators.SerialIterator(data, batch_size, order_sampler=sampler)
+
+
+def new_trainer(comm, folder, iterations, iterator=None):
     model = Net()
     optimizer = renga.optimizers.Adam(0.05).setup(model)
     optimizer = create_multi_node_optimizer(optimizer, comm)
-    data = scatter_dataset(list(zip(X, T)), comm)
-    # Its own generator: threads share NumPy's.
-    random = np.random.RandomState(comm.rank)
-    sampler = renga.iterators.ShuffleOrderSampler(random)
-    iterator = renga.iterators.SerialIterator(data, 3, order_sampler=sampler)
+    if iterator is None:
+        data = scatter_dataset(list(zip(X, T)), comm)
+        iterator = shuffling(data, 3, comm.rank)
     updater = training.updaters.StandardUpdater(iterator, optimizer)
     return training.Trainer(updater, (iterations, "iteration"), out=folder)
 
@@ -255,6 +264,57 @@ def test_other_numbers_of_ranks(some_ranks, folder, saved_by):
             for key, value in after.items():
                 if "model:main/fc" in key or "optimizer:" in key:
                     np.testing.assert_array_equal(value, afters[0][key], err_msg=key)
+
+
+def own_order(comm):
+    return shuffling(X, 4, comm.rank)
+
+
+def synchronized(comm):
+    return create_synchronized_iterator(own_order(comm), comm)
+
+
+def masters(comm):
+    return create_multi_node_iterator(own_order(comm), comm)
+
+
+@pytest.mark.parametrize("make", [own_order, synchronized, masters])
+def test_iterators_over_all_examples_on_other_numbers_of_ranks(
+    some_ranks, folder, make
+):
+    def save(comm):
+        iterator = make(comm)
+        updater = new_trainer(comm, folder, 1, iterator).updater
+        read = [tuple(x) for _ in range(4) for x in next(iterator)]
+        create_multi_node_checkpointer("cp", comm, path=folder).save(updater, 4)
+        return read
+
+    def load(comm):
+        iterator = make(comm)
+        updater = new_trainer(comm, folder, 1, iterator).updater
+        create_multi_node_checkpointer("cp", comm, path=folder).maybe_load(updater)
+        return [[tuple(x) for _ in range(n) for x in next(iterator)] for n in (2, 6)]
+
+    def act(comm, n, m):
+        groups = group_of(comm, n), group_of(comm, m)
+        if comm.rank == 0:
+            shutil.rmtree(folder, ignore_errors=True)
+        comm.barrier()
+        read = None if groups[0] is None else save(groups[0])
+        comm.barrier()
+        return read, None if groups[1] is None else load(groups[1])
+
+    examples = sorted(map(tuple, X))
+    size = len(some_ranks(lambda comm: None))
+    for n, m in {(1, size), (size, 1), (size, max(1, size - 1))}:
+        outcomes = some_ranks(act, n, m)
+        before = [read for read, _ in outcomes[:n]]
+        after = [read for _, read in outcomes[:m]]
+        for rank, (rest, epoch) in enumerate(after):
+            assert sorted(before[rank % n] + rest) == examples
+            assert sorted(epoch) == examples
+            if make is not own_order:
+                assert (rest, epoch) == tuple(after[0])
 
 
 SETS = {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy
 
 from renga.core.serializer import AbstractSerializer, Serializable
+from renga.parallel.data.iterators.synchronized_iterator import CommonOrderSampler
 from renga.serializers import npz
 from renga.serializers.stored import entry_of, restore
 
@@ -19,8 +21,13 @@ class _Resized(npz.NpzDeserializer):
     """Reads the state of a training run of another number of ranks.
 
     Models and optimizers are the same on all ranks. An iterator continues in the same
-    part of the epoch, in a new order. A rank that did not exist before keeps the state
-    of its random generators, so that no two ranks have the same.
+    part of the epoch, in a new order if it has other examples. A rank that did not
+    exist before keeps the state of its random generators, so that no two ranks have the
+    same, but for that of a synchronized iterator.
+
+    Attributes:
+        ratio: of the examples of an iterator to those that it had. One without an order
+            does not tell: its data set counts as scattered over the ranks.
     """
 
     ratio: float
@@ -28,13 +35,17 @@ class _Resized(npz.NpzDeserializer):
 
     def __call__(self, key: str, value: Any) -> Any:
         full = self.path + key
-        if full.endswith("random_state") and self.is_new_rank:
+        is_common = f"/{CommonOrderSampler.KEY}/" in full
+        if full.endswith("random_state") and self.is_new_rank and not is_common:
             return value
         if "iterator:" not in full:
             return super().__call__(key, value)
         entry = self._entry(full)
-        if isinstance(value, numpy.ndarray) and entry and entry.shape != value.shape:
-            return value
+        if isinstance(value, numpy.ndarray) and entry is not None:
+            if key in ("order", "_order"):
+                self.ratio = value.size / max(math.prod(entry.shape), 1)
+            if entry.shape != value.shape:
+                return value
         loaded = super().__call__(key, value)
         return int(loaded * self.ratio) if key == "current_position" else loaded
 

@@ -121,6 +121,8 @@ class _MultiNodeIteratorSlave(Iterator):
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the last known attributes and order of the master's."""
+        if self._order is not None:
+            self._order = serializer("order", self._order)
         try:
             self._attributes = {
                 k: serializer(k, v) for k, v in self._attributes.items()
@@ -133,5 +135,3 @@ class _MultiNodeIteratorSlave(Iterator):
             }
             detail = state["epoch"] + state["current_position"] / self.dataset_size
             self._attributes = {**state, "epoch_detail": detail}
-        if self._order is not None:
-            self._order = serializer("order", self._order)

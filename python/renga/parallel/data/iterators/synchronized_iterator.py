@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 import numpy
 
 from renga.communicators import Communicator
+from renga.core.serializer import AbstractSerializer
 from renga.dataset.iterator import Iterator
-from renga.iterators import ShuffleOrderSampler
+from renga.iterators import OrderSampler, ShuffleOrderSampler
 
 _Iterator = TypeVar("_Iterator", bound=Iterator)
 
@@ -38,9 +39,37 @@ def create_synchronized_iterator(
     if communicator.rank == 0 and _draws_globally(sampler):
         seed = numpy.random.randint(2**31)
         sampler = ShuffleOrderSampler(numpy.random.RandomState(seed))
-    iterator.order_sampler = communicator.bcast_obj(sampler)
+    sampler = communicator.bcast_obj(sampler)
+    iterator.order_sampler = None if sampler is None else CommonOrderSampler(sampler)
     iterator.reset()
     return actual_iterator
+
+
+class CommonOrderSampler(OrderSampler):
+    """A sampler that every rank has, with one state.
+
+    In files, the state has a key by which ranks that did not exist before take it over.
+    """
+
+    KEY = "common"
+
+    def __init__(self, sampler: OrderSampler) -> None:
+        self.sampler = sampler
+
+    def __call__(
+        self, current_order: numpy.ndarray, current_position: int
+    ) -> numpy.ndarray | None:
+        """The order that the sampler gives."""
+        return self.sampler(current_order, current_position)
+
+    def serialize(self, serializer: AbstractSerializer) -> None:
+        """Saves or loads the sampler's state, if it has one."""
+        if not hasattr(self.sampler, "serialize"):
+            return
+        try:
+            self.sampler.serialize(serializer[self.KEY])
+        except KeyError:  # a file of a sampler that is not common
+            self.sampler.serialize(serializer)
 
 
 def _draws_globally(sampler: Any) -> bool:
