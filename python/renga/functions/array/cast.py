@@ -36,7 +36,7 @@ def cast(x: ArrayLike, typ: DTypeLike) -> Variable:
 
 
 def cast_floats(name: str, x: ArrayLike, *ys: ArrayLike | None) -> list[Any]:
-    """The arrays ``ys`` of floats in the dtype of ``x``; others, and None, as they are.
+    """The arrays ``ys``, in the dtype of ``x`` where both are floats; None as it is.
 
     Raises:
         TypeError: one is not an array.
@@ -44,7 +44,9 @@ def cast_floats(name: str, x: ArrayLike, *ys: ArrayLike | None) -> list[Any]:
     check_arrays(name, x, *(y for y in ys if y is not None))
     dtype = x.dtype
     return [
-        y if y is None or y.dtype == dtype or y.dtype.kind != "f" else cast(y, dtype)
+        y
+        if y is None or y.dtype == dtype or not dtype.kind == y.dtype.kind == "f"
+        else cast(y, dtype)
         for y in ys
     ]
 

@@ -5,6 +5,7 @@ import pytest
 
 import renga
 import renga.functions as F
+from renga.utils.type_check import InvalidType
 
 rng = numpy.random.default_rng(0)
 
@@ -51,3 +52,22 @@ def test_linear_has_the_dtype_of_its_input(of_x, of_w):
     F.sum(y).backward()
     assert x.grad.dtype == of_x and w.grad.dtype == of_w
     numpy.testing.assert_allclose(w.grad[0], x.array.sum(0), 1e-2, 1e-2)
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "named"),
+    [
+        (F.bilinear, "23 24 345", "e1, e2 and W"),
+        (F.bilinear, "23 24 345 35 45 5", "e1, e2, W, V1, V2 and b"),
+        (F.local_convolution_2d, "1133 122122", "x and W"),
+        (F.local_convolution_2d, "1133 122122 122", "x, W and b"),
+        (F.deformable_convolution_2d_sampler, "1133 1822 1122", "x, offset and W"),
+        (F.deformable_convolution_2d_sampler, "1133 1822 1122 1", "x, offset, W and b"),
+    ],
+)
+def test_refused_dtypes_are_those_of_the_named_operands(function, shapes, named):
+    first, *others = (numpy.ones(tuple(map(int, each))) for each in shapes.split())
+    got = " and ".join(["int32", *["float64"] * len(others)])
+    text = f"^{function.__name__}: expected {named} of one float dtype, got {got}$"
+    with pytest.raises(InvalidType, match=text):
+        function(first.astype("i"), *others)
