@@ -180,6 +180,30 @@ def test_outputs_that_depend_on_random_numbers_are_not_compared():
     made(lambda h: h * np.random.uniform(0.5, 1.0), X)
 
 
+@pytest.mark.parametrize("raising", ["serial", "parallel"])
+def test_a_call_is_not_compared_if_only_one_of_the_links_raises(raising):
+    """The program's call is the first one, the serial link's the second."""
+    with renga.using_config("dtype", np.float64):
+        expected = Between(F.tanh)(X)["y"][0].array
+
+    def rank(comm):
+        calls = []
+
+        def function(h):
+            calls.append(h)
+            if len(calls) == {"serial": 2, "parallel": 3}[raising]:
+                raise RuntimeError("the data are used up")
+            return F.tanh(h)
+
+        with renga.using_config("dtype", np.float64):
+            model = parallelize(Between(function), comm, "channel")
+            return [model(X)["y"][0].array for _ in range(2)], len(calls)
+
+    for found, calls in local.run(rank, ranks=2):
+        assert calls == 4
+        np.testing.assert_allclose(found, [expected] * 2, 1e-12)
+
+
 class Images(renga.Chain):
     """A function between convolutions, of which the last gets its shape in a call."""
 

@@ -20,6 +20,8 @@ SHAPES = {
     "bias": ((F.bias, {"axis": 2}), (6, 5)),
     "swish": ((F.swish, {}), (3, 6, 5)),
     "prelu": ((F.prelu, {}), (3, 6)),
+    "sum with a number for each channel": ((F.add, {}), (3, 1, 1)),
+    "sum with a row": ((F.add, {}), (1, 5)),
 }
 
 
