@@ -127,6 +127,17 @@ def test_tags_out_of_range_are_refused(ranks, tag):
     ranks(act)
 
 
+@pytest.mark.parametrize("tag", [0, 2**31 - 1])
+def test_the_least_and_the_greatest_tag_are_sent(ranks, tag):
+    def act(comm):
+        work = comm.send(np.full(2, comm.rank), (comm.rank + 1) % comm.size, tag, False)
+        left = (comm.rank - 1) % comm.size
+        np.testing.assert_array_equal(comm.recv(left, tag), np.full(2, left))
+        work.wait()
+
+    ranks(act)
+
+
 @pytest.mark.parametrize("size", [3, 300_000])
 def test_message_to_own_rank(ranks, size):
     def act(comm):

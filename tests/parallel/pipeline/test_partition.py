@@ -110,5 +110,27 @@ def test_stages_that_do_not_fit(stages, message):
         partition(random_costs(0, 3), stages, 0.0, 0.0)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_no_stage_begins_between_the_calls_of_a_link(seed):
+    costs = random_costs(seed, 6)
+    costs.spans["/l1"] = 1, 3  # called again after /l3
+    for links in (["/l2"], ["/l3"], ["/l1", "/l3"], ["/l2", "/l4"]):
+        with pytest.raises(ValueError, match="no cut between the calls of /l1"):
+            partition(costs, links, 0.0, 0.0)
+    for cuts in ([1], [4], [1, 4], [4, 5]):
+        found = partition(costs, [f"/l{cut}" for cut in cuts], 0.0, 0.0)
+        assert cuts_of(found) == cuts
+    for stages in range(1, 5):
+        best = min(
+            period(costs, cuts, 0.02)
+            for cuts in itertools.combinations([1, 4, 5], stages - 1)
+        )
+        cuts = cuts_of(partition(costs, stages, 0.02, 0.0))
+        assert {2, 3}.isdisjoint(cuts)
+        assert period(costs, cuts, 0.02) == pytest.approx(best)
+    with pytest.raises(ValueError, match="at most as many stages as the 4 links"):
+        partition(costs, 5, 0.0, 0.0)
+
+
 def test_memory_is_measured_once_for_each_number_of_ranks():
     assert memory_seconds_per_byte(2) == memory_seconds_per_byte(2) > 0

@@ -19,14 +19,14 @@ from tests.parallel.asynchronous.quadratics import (
 from tests.parallel.asynchronous.server.points import points, speeds
 
 
-def trained(comm, make, first=0):
+def trained(comm, make, first=0, samples=24):
     """Parameters and velocities after six updates; ``first``: the rank that computes
     first."""
     model = Classifier(seed=abs(comm.rank - first))
     optimizer = make(MomentumSGD(0.1).setup(model), comm)
     if not getattr(optimizer, "is_worker", True):
         return optimizer.serve()
-    for x, t in batches(6, samples=24):
+    for x, t in batches(6, samples):
         part = slice(comm.rank - first, None, comm.size - first)
         optimizer.update(model, x[part], t[part])
     if hasattr(optimizer, "join"):
@@ -39,9 +39,9 @@ def velocities(model):
     return {f"{name} v": param.update_rule.state["v"] for name, param in params}
 
 
-def synchronous(ranks):
+def synchronous(ranks, samples=24):
     return local.run(
-        lambda comm: trained(comm, create_multi_node_optimizer), ranks=ranks
+        lambda comm: trained(comm, create_multi_node_optimizer, 0, samples), ranks=ranks
     )[0]
 
 
@@ -57,6 +57,23 @@ def test_without_staleness_leaves_are_synchronous_training_bitwise(leaf):
     for key, x in synchronous(4).items():
         for served in results:
             np.testing.assert_array_equal(served[key], x)
+
+
+@pytest.mark.parametrize("leaf", [1, 2, 4])
+@pytest.mark.parametrize("samples", [21, 3])  # 6, 5, 5, 5, and none for the last rank
+@pytest.mark.filterwarnings("ignore:.*got a batch of one sample")
+def test_every_sample_counts_alike(leaf, samples):
+    def rank(comm):
+        return trained(
+            comm,
+            lambda opt, comm: create_server_optimizer(opt, comm, 0, leaf=leaf),
+            samples=samples,
+        )
+
+    expected = synchronous(4, samples)
+    for served in local.run(rank, ranks=4):
+        for key, x in expected.items():
+            np.testing.assert_allclose(served[key], x, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("leaf", [2, 3, 8])  # 8: one leaf of all six

@@ -133,6 +133,8 @@ F.pad(f(2), 1, 'constant', constant_values='a') -> ValueError
 F.pad(f(2), 1, 'constant', constant_values=(1, 2)) -> float32 (4,)
 F.pad(f(2), 1, 'constant', constant_values=(1, 2, 3)) -> ValueError
 F.pad(f(2), 2**40, 'constant', constant_values=(1, 2)) -> MemoryError
+F.pad(f(2), (0, 2**62), 'constant', constant_values=(1, 2)) -> MemoryError
+F.pad(f(2), (0, 2**64), 'constant', constant_values=(1, 2)) -> MemoryError
 F.pad(f(2), 1, None) -> ValueError
 F.pad_sequence([f(2), f(3)], length=2**40) -> MemoryError
 F.pad_sequence([f(2), f(3)], length=2**62) -> MemoryError
