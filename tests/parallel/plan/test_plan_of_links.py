@@ -238,18 +238,27 @@ def test_a_plan_with_stages_trains_as_the_serial_model(ranks):
         check_equal(found, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_a_search_for_pipelines_finds_one_where_little_can_be_sent():
+@pytest.mark.parametrize(
+    ("ranks", "starts", "messages"),
+    # A Sequential names the links after its first one from the last one on.
+    [(2, ("/2",), [1, 1]), (4, ("/3", "/2", "/1"), [1, 2, 2, 1])],
+)
+def test_a_search_for_pipelines_finds_one_where_little_can_be_sent(
+    ranks, starts, messages
+):
     # The products of a step take 0.25 s on one rank. Gradients take 4 · 4 · 256² / 3e5
     # = 3.5 s, the activations of all layers and their gradients 0.2 s, those of one
     # layer a quarter of that.
     model = renga.Sequential(*[L.Linear(256, 256) for _ in range(4)])
     x = np.zeros((16, 256), np.float32)
-    machine = simulated.Machine(2, node_latency=1e-6, node_bandwidth=3e5)
-    cluster = planning.Cluster(2, machine, False)
+    machine = simulated.Machine(ranks, node_latency=1e-6, node_bandwidth=3e5)
+    cluster = planning.Cluster(ranks, machine, False)
     costs = Costs(Device(1e8, 1e12))
     options = dict(seed=0, proposals=100)
     plan = planning.search(model, x, cluster, costs, **options, pipeline=True)
-    assert plan.stages is not None and plan.stages.starts == ("/2",)
+    assert plan.stages is not None and plan.stages.starts == starts
+    # An activation to the next stage, and a gradient to the one before.
+    assert [row.sent for row in plan.rows] == [n * x.nbytes for n in messages]
     assert plan.seconds < planning.search(model, x, cluster, costs, **options).seconds
     assert "stage on rank 1" in plan.table()
 
