@@ -146,6 +146,25 @@ def test_few_layers_are_in_memory_at_once():
     assert all(0 < count <= 3 for count in most.values())
 
 
+def test_arrays_are_freed_but_those_that_the_program_holds():
+    def run(comm):
+        held, shape = np.full((WIDTH, WIDTH), 0.5, "float32"), (WIDTH, WIDTH)
+        model = renga.Chain()
+        with model.init_scope():
+            model.number = renga.Parameter(0.5, shape)
+            model.array = renga.Parameter(np.full(shape, 0.5, "float32"))
+            model.held = renga.Parameter(held)
+        optimizer = create_multi_node_optimizer(
+            renga.optimizers.SGD(0.25).setup(model), comm, shard="parameters"
+        )
+        optimizer.update(lambda: sum(F.sum(x) for x in model.params()), samples=1)
+        return {x.name: has_memory(x) for x in model.params()}, held
+
+    for found, held in on_messages(run):
+        assert found == {"number": False, "array": False, "held": True}
+        np.testing.assert_array_equal(held, 0.25)
+
+
 def test_a_rank_keeps_its_rows():
     def run(comm):
         model, optimizer, x = start(comm, renga.optimizers.Adam)
