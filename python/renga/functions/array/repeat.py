@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy
 
 from renga import _core
@@ -45,7 +47,7 @@ def repeat(
         return get_item(x, (slice(None),) * axis + (source,))
     y = _core.ops.reshape(x, (*before, extent, 1, *after))
     y = _core.ops.broadcast_to(y, (*before, extent, times[0], *after))
-    return _core.ops.reshape(y, (*before, total, *after))
+    return _merged(y, (*before, total, *after), [(times[0], extent)])
 
 
 def tile(x: ArrayLike, reps: int | tuple[int, ...]) -> Variable:
@@ -65,4 +67,17 @@ def tile(x: ArrayLike, reps: int | tuple[int, ...]) -> Variable:
     extents = check_memory("tile", (t * extent for t, extent in pairs), x.dtype)
     y = _core.ops.reshape(x, [n for _, extent in pairs for n in (1, extent)])
     y = _core.ops.broadcast_to(y, [n for pair in pairs for n in pair])
-    return _core.ops.reshape(y, extents)
+    return _merged(y, extents, pairs)
+
+
+def _merged(
+    y: Variable, shape: Sequence[int], pairs: Sequence[tuple[int, int]]
+) -> Variable:
+    """``y`` with each axis of repetitions merged into the next, in memory of its own.
+
+    ``pairs`` are the extents of these two axes. If one of each pair is 1, the merged
+    array is still a view, in which a write to an element would change others and ``x``.
+    """
+    y = _core.ops.reshape(y, shape)
+    is_view = y.ndim > 0 and all(1 in pair for pair in pairs)
+    return _core.ops.concat([y], 0) if is_view else y

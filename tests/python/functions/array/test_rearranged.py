@@ -98,6 +98,27 @@ def test_function(name):
     check(function, reference, *map(numpy.asarray, arrays))
 
 
+@pytest.mark.parametrize("dtype", ["f", "?", "i"])
+@pytest.mark.parametrize(
+    "name, arguments",
+    [
+        ("tile", [(3, 1)]),
+        ("tile", [1]),
+        ("tile", [(2, 1, 1)]),
+        ("repeat", [3, 0]),
+        ("repeat", [1, 1]),
+    ],
+)
+def test_repetitions_are_written_to_one_by_one(name, arguments, dtype):
+    x = numpy.array([[1, 0, 1]], dtype)
+    expected = getattr(numpy, name)(x, *arguments)
+    y = getattr(F, name)(x, *arguments)
+    assert y.array.tolist() == expected.tolist()
+    y.array[(0,) * y.ndim] = expected[(0,) * y.ndim] = 0
+    assert y.array.tolist() == expected.tolist()
+    assert x.tolist() == [[1, 0, 1]]
+
+
 FAULTS = [
     (lambda: F.diagonal(v), InvalidType),
     (lambda: F.diagonal(m, 0, 0, 2), InvalidType),
