@@ -209,9 +209,12 @@ class FunctionNode:
                 return gxs
             if len(gxs) == len(self.inputs or ()):
                 return [gxs[i] for i in indexes]
+            got = str(len(gxs))
+        else:
+            got = str(type(gxs))
         raise ValueError(
             f"number of gradients returned from backward is incorrect ({self.label}): "
-            f"expected {len(indexes)}, got {gxs}"
+            f"expected a tuple of {len(indexes)}, got {got}"
         )
 
     def _check_gradients(self, indexes: tuple[int, ...], gxs: Sequence[Any]) -> None:

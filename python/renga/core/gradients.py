@@ -36,13 +36,16 @@ def grad(
     (27.0, 18.0)
 
     Raises:
-        TypeError: outputs, inputs or their gradients are not a tuple or list.
+        TypeError: outputs, inputs or their gradients are not a tuple or list, or
+            outputs or inputs no Variables.
         ValueError: there are more or fewer gradients than outputs or inputs.
     """
     given = outputs, inputs, _or_empty(grad_outputs), _or_empty(grad_inputs)
     for name, value in zip(("outputs", "inputs", "grad_outputs", "grad_inputs"), given):
         if not isinstance(value, (tuple, list)):
             raise TypeError(f"grad: expected a tuple of {name}, got {type(value)}")
+    _check_variables("grad", "outputs", outputs)
+    _check_variables("grad", "inputs", inputs)
     if grad_outputs is not None:
         _check_number("grad_outputs", grad_outputs, outputs)
     if grad_inputs is not None:
@@ -77,6 +80,12 @@ def _whole(x: Any, gx: Variable | None) -> Any:
     return x.whole_gradient(gx) if is_param else gx
 
 
+def _check_variables(function: str, name: str, given: Sequence[Any]) -> None:
+    for x in given:
+        if not isinstance(x, Variable):
+            raise TypeError(f"{function}: expected Variables as {name}, got {type(x)}")
+
+
 def _check_number(name: str, gradients: Sequence[Any], xs: Sequence[Any]) -> None:
     if len(gradients) != len(xs):
         raise ValueError(f"grad: expected {len(xs)} {name}, got {len(gradients)}")
@@ -109,9 +118,7 @@ def backward(
         raise ValueError(
             f"backward: expected {len(outputs)} grad_outputs, got {len(grad_outputs)}"
         )
-    for y in outputs:
-        if not isinstance(y, Variable):
-            raise TypeError(f"backward: expected Variables as outputs, got {type(y)}")
+    _check_variables("backward", "outputs", outputs)
     if any(y.stage >= 0 for y in outputs):
         require_own_graph("backward")
     if grad_outputs is None:
