@@ -16,6 +16,7 @@ from renga.core.around_call import FunctionCall, run_within
 from renga.core.backend import get_array_types
 from renga.core.function_hook import FunctionHook
 from renga.core.link import Link
+from renga.core.link.own_values import link_paths
 from renga.core.link_hook import (
     LinkHook,
     _ForwardPostprocessCallbackArgs,
@@ -96,11 +97,9 @@ class Recorder(LinkHook):
         self.name = f"program at {id(self):#x}"
         self.program = Program(getattr(model, "__name__", type(model).__name__))
         self._now = now if timed else lambda: 0.0
-        self._paths: dict[int, str] = {}
+        self._paths = link_paths(model) if isinstance(model, Link) else {}
         self._parameters: dict[int, str] = {}
         if isinstance(model, Link):
-            for path, link in model.namedlinks():
-                self._paths.setdefault(id(link), path)
             for path, parameter in model.namedparams():
                 self._parameters.setdefault(id(parameter), path)
         # The keys are graph nodes, which live as long as the recorder: values are

@@ -1,4 +1,4 @@
-"""What a link itself has, apart from its children, by name."""
+"""What a link itself has, apart from its children, by name; the paths of links."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ def own_persistent(link: Link) -> dict[str, object]:
     """The persistent values, in the order of their names."""
     mine = vars(link)
     return {name: mine[name] for name in sorted(link._persistent)}
+
+
+def link_paths(model: Link) -> dict[int, str]:
+    """The first path of each link of a model, by the link's ``id``."""
+    return {id(link): path for path, link in reversed(list(model.namedlinks()))}
 
 
 def persistent_arrays(model: Link) -> dict[str, Array]:

@@ -10,6 +10,7 @@ from typing import Any
 from renga.communicators import Communicator
 from renga.core.around_call import inner_handler, surrounding
 from renga.core.link import Link
+from renga.core.link.own_values import link_paths
 from renga.links.attention.multi_head_attention import MultiHeadAttention
 from renga.links.connection.embed_id import EmbedID
 from renga.links.normalization.batch_normalization import BatchNormalization
@@ -67,9 +68,7 @@ class ChannelReplacer(Replacer):
         self._choices = choices
         if choices is None:
             self._layouts_of = choose_layouts(self.traced, comm)
-        self._paths = {
-            id(link): path for path, link in reversed(list(model.namedlinks()))
-        }
+        self._paths = link_paths(model)
 
     def _choice(self, link: Link) -> LinkChoice:
         if self._choices is None:

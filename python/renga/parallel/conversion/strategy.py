@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar, Union
 from renga.backends import cuda
 from renga.communicators import Communicator
 from renga.core.link import Link
+from renga.core.link.own_values import link_paths
 from renga.core.variable import Variable, as_array
 from renga.functions.noise.seed import random_streams
 from renga.links.parallel.forms import is_form
@@ -209,7 +210,7 @@ def report(
     model: Link, replacements: Sequence[LinkReplacement], strategy: str, size: int
 ) -> str:
     """A line for each link with parameters, and what a rank receives in all."""
-    paths = {id(link): path for path, link in reversed(list(model.namedlinks()))}
+    paths = link_paths(model)
     lines = [f"parallelize: {strategy}, {size} ranks"]
     width = max([len(paths[id(r.link)]) for r in replacements], default=0)
     for link, new, reason, cost in replacements:

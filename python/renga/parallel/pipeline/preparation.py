@@ -11,6 +11,7 @@ import numpy
 from renga.communicators import Communicator
 from renga.core.configuration import no_backprop_mode, using_config
 from renga.core.link import Link
+from renga.core.link.own_values import link_paths
 from renga.core.link.sharing_memory import sharing_memory
 from renga.parallel.pipeline import measurement, schedule, weights
 from renga.parallel.pipeline.batches.reductions import REDUCTIONS
@@ -170,8 +171,7 @@ def _require_arrays_of_one_stage(model: Link) -> None:
 
 def _first_names(model: Link, paths: Sequence[str]) -> list[str]:
     """The first name of each link, which may have several."""
-    links = dict(model.namedlinks())
-    first = {id(link): path for path, link in reversed(list(links.items()))}
+    links, first = dict(model.namedlinks()), link_paths(model)
     return [first[id(links[path])] if path in links else path for path in paths]
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from renga.communicators import simulated
 from renga.core.link import Link
-from renga.core.link.own_values import own_params
+from renga.core.link.own_values import link_paths, own_params
 from renga.parallel.pipeline.measurement import Segment, SegmentCosts
 from renga.parallel.pipeline.partition import partition
 from renga.parallel.plan.cluster import Cluster
@@ -101,7 +101,7 @@ def _of_links(
 def _spatial(
     model: Link, inputs: Sequence[Any], found: Any, ranks: int
 ) -> dict[str, float]:
-    paths = {id(link): path for path, link in reversed(list(model.namedlinks()))}
+    paths = link_paths(model)
     replacer = SpatialReplacer(model, simulated.connect(ranks), inputs)
     replaced = replacer.replacements()
     return {paths[id(r.link)]: r.cost.bytes for r in replaced if r.cost is not None}

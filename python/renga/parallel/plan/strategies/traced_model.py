@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from renga.core.link import Link
+from renga.core.link.own_values import link_paths
 from renga.core.types import Array
 from renga.links.connection.linear import Linear
 from renga.links.convolution.convolution import Convolution2D
@@ -51,7 +52,7 @@ class TracedModel:
     def __init__(self, model: Link, inputs: Sequence[Array]) -> None:
         self.model, self.inputs = model, inputs
         self.trace: Trace = trace_channels(model, inputs)
-        paths = {id(link): path for path, link in reversed(list(model.namedlinks()))}
+        paths = link_paths(model)
         kept = self.trace.kept
         self.attentions = {
             paths[id(a)]: a for a in attentions(model) if id(a) not in kept
