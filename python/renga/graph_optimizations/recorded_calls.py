@@ -32,7 +32,12 @@ from renga.core.link.traces import items_of
 from renga.core.parameter import Parameter
 from renga.core.reporter import KeptReports
 from renga.core.variable import Variable, as_variable
-from renga.functions.noise.seed import draw_seeds, is_same_state, record_seeds
+from renga.functions.noise.seed import (
+    draw_seeds,
+    is_same_state,
+    record_seeds,
+    unchanged_generator,
+)
 from renga.graph_optimizations.call_effects import (
     Attributes,
     Copies,
@@ -194,9 +199,8 @@ class _Kind:
                 f"at most {_MOST_GRAPHS} different values of the attributes of links"
             )
             return None
-        state = numpy.random.get_state()
         try:
-            with self._set_attributes.hidden(self.chain):
+            with unchanged_generator(), self._set_attributes.hidden(self.chain):
                 call = _RecordedCall(self, inputs, xs)
                 call.require_own_leaves(self._leaves)
             self._recorded.append(call)
@@ -211,8 +215,6 @@ class _Kind:
             name = f"{name}.{self.method.__name__}"
             _LOG.info("static_graph: %s runs as it is: %s", name, error)
             return None
-        finally:
-            numpy.random.set_state(state)
         return self._recorded[-1]
 
 

@@ -14,6 +14,7 @@ import numpy
 from renga.core.optimizer import GradientMethod
 from renga.core.optimizer.base import check_optimizer
 from renga.core.variable import Variable
+from renga.functions.noise.seed import unchanged_generator
 from renga.utils.argument import check_count, check_number
 
 
@@ -76,10 +77,9 @@ def lr_range_test(
     loss_of = trial.target
     if loss_func is not None:
         loss_of = functools.partial(loss_func, trial.target)
-    state = numpy.random.get_state()
     rates: list[float] = []
     losses: list[float] = []
-    try:
+    with unchanged_generator():
         planned = numpy.geomspace(low, high, steps).tolist()
         for rate, batch in zip(planned, batches):
             setattr(trial, name, rate)
@@ -88,8 +88,6 @@ def lr_range_test(
                 break
             rates.append(rate)
             losses.append(loss)
-    finally:
-        numpy.random.set_state(state)
     smooth = _smoothed(losses)
     return LRRange(rates, smooth, _steepest(rates, smooth))
 

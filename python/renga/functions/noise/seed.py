@@ -64,6 +64,16 @@ def is_same_state(state: RandomState, other: RandomState) -> bool:
     return all(map(numpy.array_equal, state, other))
 
 
+@contextlib.contextmanager
+def unchanged_generator() -> Iterator[None]:
+    """A block after which NumPy's global generator draws what it would have before."""
+    state = numpy.random.get_state()
+    try:
+        yield
+    finally:
+        numpy.random.set_state(state)
+
+
 def generator(x: ArrayLike) -> Any:
     """What draws random numbers of the shape of ``x``: NumPy's global generator.
 

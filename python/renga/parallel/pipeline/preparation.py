@@ -13,6 +13,7 @@ from renga.core.configuration import no_backprop_mode, using_config
 from renga.core.link import Link
 from renga.core.link.own_values import link_paths
 from renga.core.link.sharing_memory import sharing_memory
+from renga.functions.noise.seed import unchanged_generator
 from renga.parallel.pipeline import measurement, schedule, weights
 from renga.parallel.pipeline.batches.reductions import REDUCTIONS
 from renga.parallel.pipeline.executor import RECOMPUTE
@@ -148,10 +149,9 @@ def _is_complete(model: Link, inputs: Sequence[Any]) -> bool:
     """Whether a first call gives parameters no shapes, and makes no links."""
     if any(not param.is_initialized for param in model.params()):
         return False
-    state, sample = numpy.random.get_state(), copy.deepcopy(model)
-    with no_backprop_mode(), using_config("train", False):
+    sample = copy.deepcopy(model)
+    with unchanged_generator(), no_backprop_mode(), using_config("train", False):
         sample(*inputs)
-    numpy.random.set_state(state)
     return dict(model.namedparams()).keys() == dict(sample.namedparams()).keys()
 
 
@@ -188,16 +188,15 @@ def _measured(
     sharded links communicate between the replicas of a grid. Those of the first rank
     count, of the first replica, since replicas have to be cut alike.
     """
-    state = numpy.random.get_state()
     sample = copy.deepcopy(model)
-    costs = measurement.measure(
-        sample, sample, inputs, options.micro_batches, least=n_stages
-    )
+    with unchanged_generator():
+        costs = measurement.measure(
+            sample, sample, inputs, options.micro_batches, least=n_stages
+        )
     passes = _UPDATE_PASSES + _MORE_PASSES[options.weights]
     update = passes * measurement.memory_seconds_per_byte(comm.size)
     for segment in costs.segments:
         segment.update = update * segment.parameter_bytes / options.micro_batches
-    numpy.random.set_state(state)
     measured = costs, measurement.seconds_per_byte(comm)
     if comm.rank == 0 and comm.replicas is not None:
         measured = comm.replicas.bcast_obj(measured)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import pickle
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ from renga.core.gradients import backward
 from renga.core.parameter import as_operand
 from renga.core.types import Array
 from renga.core.variable import Variable
+from renga.functions.noise.seed import is_same_state
 from renga.functions.util.recomputation import Recomputation
 from renga.parallel.pipeline.stages.messages import (
     GRADIENT,
@@ -245,9 +245,9 @@ class StageRun:
         given = leaves([settings, call.args, call.kwargs])
         key = (number, call.label, *map(_setting, given))
         if key not in self._outputs:
-            before = _random_state()
+            before = numpy.random.get_state()
             result = _on_identities(call)
-            if before == _random_state():
+            if is_same_state(before, numpy.random.get_state()):
                 self._outputs[key] = result
         else:
             result = self._outputs[key]
@@ -360,7 +360,3 @@ def _add_gradient(x: Variable, gx: Variable) -> None:
     other = Variable(None)
     other.grad_var = gx
     x.addgrad(other)
-
-
-def _random_state() -> bytes:
-    return pickle.dumps(numpy.random.get_state())

@@ -12,6 +12,7 @@ from renga.communicators import Communicator, simulated
 from renga.core.around_call import variables_in
 from renga.core.configuration import using_config
 from renga.core.gradients import backward
+from renga.functions.noise.seed import unchanged_generator
 from renga.links.parallel.spatial.grid import SpatialGrid
 from renga.parallel.parallelize import with_strategy
 from renga.parallel.plan.cluster import Cluster
@@ -119,9 +120,9 @@ def _messages(
             of_links[call.path] = of_links.get(call.path, NONE) + call.seconds
         return total, of_links
 
-    state = numpy.random.get_state()
-    outcome = simulated.run(act, cluster.ranks, cluster.link_machine, lambda *task: 0.0)
-    numpy.random.set_state(state)
+    ranks, machine = cluster.ranks, cluster.link_machine
+    with unchanged_generator():
+        outcome = simulated.run(act, ranks, machine, lambda *task: 0.0)
     slowest = max(outcome.results, key=lambda found: sum(found[0][:2]))
     (total, _), of_links = slowest, outcome.results[0][1]
     rest = total._replace(bytes=outcome.results[0][0].bytes)
