@@ -113,6 +113,16 @@ class Cluster:
         return cls(comm.size, machine_of(comm), False, comm, times)
 
     @property
+    def width(self) -> int:
+        """The ranks of a node."""
+        return min(self.machine.intra_size, self.ranks)
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes."""
+        return self.ranks // self.width
+
+    @property
     def without_ranks(self) -> Cluster:
         """The same machine, for files and messages."""
         return dataclasses.replace(self, comm=None, collectives=None)
@@ -150,7 +160,7 @@ class Cluster:
         machine = self.machine
         return _core.planning.Topology(
             self.ranks,
-            min(machine.intra_size, self.ranks),
+            self.width,
             machine.latency,
             1 / (machine.bandwidth * machine.share),
             machine.node_latency,
@@ -236,9 +246,7 @@ class Cluster:
             ) from error
 
     def __str__(self) -> str:
-        machine = self.machine
-        width = min(machine.intra_size, self.ranks)
-        nodes = self.ranks // width
+        machine, nodes, width = self.machine, self.nodes, self.width
         text = f"{nodes} {'nodes' if nodes > 1 else 'node'} × {width} ranks"
         if width < self.ranks:
             text += f", {_rate_and_time(machine.bandwidth, machine.latency)}"

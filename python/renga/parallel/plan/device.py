@@ -27,6 +27,15 @@ def lower_quartile(times: Iterable[float]) -> float:
     return ordered[len(ordered) // 4]
 
 
+def slowest_seconds(comm: Communicator, act: Callable[[], object]) -> float:
+    """The seconds that the slowest rank takes, of those that begin to act together."""
+    comm.barrier()
+    start = time.perf_counter()
+    act()
+    times: list[float] = comm.allgather_obj(time.perf_counter() - start)
+    return max(times)
+
+
 def cache_filler() -> Callable[[], object]:
     """A function that fills the caches of a core with memory that it has written to."""
     memory = numpy.ones(_CACHES // 4, numpy.float32)

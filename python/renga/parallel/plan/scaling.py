@@ -483,9 +483,7 @@ def _by_server(job: Job, cluster: Cluster, sizes: Sequence[float]) -> float:
 
     Source: TensorFlow, High-performance models, 2017.
     """
-    machine = cluster.machine
-    width = min(machine.intra_size, cluster.ranks)
-    nodes = cluster.ranks // width
+    machine, nodes, width = cluster.machine, cluster.nodes, cluster.width
     if nodes == 1:
         return 2 * (machine.node_latency + sum(sizes) / machine.node_bandwidth)
     if job.gradients == "asynchronous":
@@ -502,9 +500,7 @@ def _by_node_server(job: Job, cluster: Cluster, size: float) -> float:
 
     Source: TensorFlow, High-performance models, 2017.
     """
-    machine = cluster.machine
-    width = min(machine.intra_size, cluster.ranks)
-    nodes = cluster.ranks // width
+    machine, nodes, width = cluster.machine, cluster.nodes, cluster.width
     within = machine.node_latency + width * size / machine.node_bandwidth
     if nodes == 1:
         return within

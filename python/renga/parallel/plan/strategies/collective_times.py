@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy
 
 from renga.communicators import Communicator
 from renga.core.variable import Variable
 from renga.parallel.placement import CHANNEL, PARTIAL, REPLICATE, Placement
-from renga.parallel.plan.device import cache_filler, lower_quartile
+from renga.parallel.plan.device import cache_filler, lower_quartile, slowest_seconds
 from renga.parallel.redistribute import Redistribution
 
 _SIZES = [4**n for n in range(5, 13)]  # 1 KiB to 16 MiB
@@ -79,14 +77,6 @@ def _seconds(comm: Communicator, source: Placement, size: int) -> float:
     def seconds() -> float:
         fill_caches()
         numpy.add(x, 1, out=x)
-        return _slowest(comm, lambda: change.apply(Variable(x)).array)
+        return slowest_seconds(comm, lambda: change.apply(Variable(x)).array)
 
     return lower_quartile(seconds() for _ in range(_REPETITIONS))
-
-
-def _slowest(comm: Communicator, act: Callable[[], Any]) -> float:
-    comm.barrier()
-    start = time.perf_counter()
-    act()
-    times: Sequence[float] = comm.allgather_obj(time.perf_counter() - start)
-    return max(times)

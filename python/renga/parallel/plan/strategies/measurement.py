@@ -114,7 +114,7 @@ def _time_steps(
         runs.append(_seconds_of(_timed_step(model, inputs), traced.calls))
         comm.barrier()
         start = time.perf_counter()
-        _step(model, inputs)
+        run_passes(model, inputs)
         middle = time.perf_counter()
         optimizer.update()
         return middle - start, time.perf_counter() - middle
@@ -142,10 +142,10 @@ def _lower_quartiles(times: Sequence[Sequence[float]]) -> Pass:
     return lower_quartile(t[0] for t in times), lower_quartile(t[1] for t in times)
 
 
-def _step(model: Any, inputs: Sequence[Any]) -> None:
-    """A forward and a backward pass."""
+def run_passes(model: Link, inputs: Sequence[object]) -> None:
+    """Runs a forward and a backward pass of a training step."""
     with using_config("train", True):
-        backward(_outputs(model, inputs))
+        backward(outputs_of(model, inputs))
 
 
 def _timed_step(model: Any, inputs: Sequence[Any]) -> Program:
@@ -153,14 +153,14 @@ def _timed_step(model: Any, inputs: Sequence[Any]) -> Program:
     recorder = Recorder(model, timed=True)
     with using_config("train", True):
         with recorder:
-            ys = _outputs(model, inputs)
+            ys = outputs_of(model, inputs)
         with recorder.timing_backward():
             backward(ys)
     return recorder.program
 
 
-def _outputs(model: Any, inputs: Sequence[Any]) -> list[Variable]:
-    """The outputs of a forward pass, with gradients."""
+def outputs_of(model: Link, inputs: Sequence[object]) -> list[Variable]:
+    """The outputs of a forward pass, with gradients, before a backward pass."""
     model.cleargrads()
     ys = variables_in(model(*inputs))
     for y in ys:

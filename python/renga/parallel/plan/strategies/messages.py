@@ -100,7 +100,7 @@ def link_messages(
         weights = _weight_changes(link, sharding)
     total = NONE
     if source == BATCH and not (weights and target == BATCH):
-        total += _size_exchange(cluster)
+        total += of_one_number(cluster)  # of samples
     for change, shape in before:
         total += _of_change(change, shape, cluster, has_gradient)
     for change, shape in [*weights, *after]:
@@ -222,32 +222,25 @@ def _of_change(
     is_differentiated: bool,
 ) -> Messages:
     """Of a redistribution and, if anything before it needs a gradient, its adjoint."""
-    total = Messages(*_of_pass(change, shape, cluster, True))
+    total = _of_pass(change, shape, cluster, True)
     if is_differentiated:
-        total += Messages(*_of_pass(change.adjoint(), shape, cluster, False))
+        total += _of_pass(change.adjoint(), shape, cluster, False)
     return total
 
 
 def _of_pass(
     change: Redistribution, shape: Sequence[int], cluster: Cluster, is_forward: bool
-) -> tuple[float, float, int, int]:
+) -> Messages:
     ranks, size = change.comm.size, sent_bytes(change, shape)
     machine = machine_of(change.comm)
     if size == 0:
-        return 0.0, 0.0, 0, 0
+        return NONE
     if change.source == PARTIAL and not isinstance(change.target, Shard):
         seconds = cluster.group_all_reduce(machine, ranks, 4 * math.prod(shape))
     else:
         seconds = cluster.all_to_all(machine, ranks, size // (ranks - 1))
-    return (seconds, 0.0, size, 1) if is_forward else (0.0, seconds, size, 1)
-
-
-def _size_exchange(cluster: Cluster) -> Messages:
-    """The ranks tell each other how many samples they have."""
-    others = cluster.ranks - 1
-    return Messages(
-        cluster.all_to_all(cluster.machine, cluster.ranks, 8), 0.0, 8 * others, 1
-    )
+    passes = (seconds, 0.0) if is_forward else (0.0, seconds)
+    return Messages(*passes, size, 1)
 
 
 def of_statistics(channels: int, cluster: Cluster, rows: int = 5) -> Messages:
@@ -265,8 +258,11 @@ def of_statistics(channels: int, cluster: Cluster, rows: int = 5) -> Messages:
     return Messages(seconds[0], seconds[1], size, 2)
 
 
-def of_check(cluster: Cluster) -> Messages:
-    """Of the check that all ranks call a model alike: 8 bytes from each."""
+def of_one_number(cluster: Cluster) -> Messages:
+    """Of 8 bytes from each rank to all others.
+
+    They are a number of samples, or a digest by which ranks compare their calls.
+    """
     seconds = cluster.all_to_all(cluster.machine, cluster.ranks, 8)
     return Messages(seconds, 0.0, 8 * (cluster.ranks - 1), 1)
 

@@ -17,7 +17,7 @@ from renga.parallel.plan.graph import Operation
 from renga.parallel.plan.strategies.messages import (
     NONE,
     Messages,
-    of_check,
+    of_one_number,
     of_statistics,
     simulated_ranks,
 )
@@ -60,7 +60,7 @@ class SampleGroups:
     def gathers(self) -> Messages:
         """Of the check of the arguments, and of the outputs."""
         ranks = self.data.ranks - 1
-        total = of_check(self.whole)
+        total = of_one_number(self.whole)
         for size in self.outputs:
             seconds = self.data.all_to_all(self.data.machine, self.data.ranks, size)
             total += Messages(seconds, 0.0, ranks * size, 1)

@@ -20,7 +20,7 @@ from renga.parallel.plan.strategies.messages import (
     NONE,
     Messages,
     link_messages,
-    of_check,
+    of_one_number,
     parameter_sizes,
     simulated_ranks,
 )
@@ -93,7 +93,7 @@ class LinkSpace:
             # Gradients are summed at the end of the backward pass.
             times, names = [times[-1], *times[:-1]], [_SAMPLES, *names, _SAMPLES]
         elif ranks > 1:
-            times, names = [*times, _only(of_check(cluster))], [*names, _CALLS]
+            times, names = [*times, _only(of_one_number(cluster))], [*names, _CALLS]
         self.step = StepChain(cluster, times, names)
 
     @classmethod

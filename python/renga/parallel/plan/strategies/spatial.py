@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy
 
 from renga.communicators import Communicator, simulated
-from renga.core.around_call import variables_in
 from renga.core.configuration import using_config
 from renga.core.gradients import backward
 from renga.functions.noise.seed import unchanged_generator
@@ -18,6 +17,7 @@ from renga.parallel.parallelize import with_strategy
 from renga.parallel.plan.cluster import Cluster
 from renga.parallel.plan.configuration import Configuration
 from renga.parallel.plan.costs import Costs, share_of
+from renga.parallel.plan.strategies.measurement import outputs_of
 from renga.parallel.plan.strategies.messages import NONE, Messages
 from renga.parallel.plan.strategies.step_chain import LinkTimes, StepChain
 from renga.parallel.plan.strategies.traced_model import TracedModel
@@ -108,10 +108,8 @@ def _messages(
         recorder = Recorder(parallel, timed=True, now=lambda: _sent(comm))
         begun = _sent(comm)
         with recorder, using_config("train", True):
-            ys = variables_in(parallel(*inputs))
+            ys = outputs_of(parallel, inputs)
         middle = _sent(comm)
-        for y in ys:
-            y.grad = y.xp.ones_like(y.array)
         backward(ys)
         behind = _sent(comm) - middle
         total = middle - begun + behind._replace(forward=0.0, backward=behind.forward)

@@ -15,6 +15,7 @@ from renga.parallel.pipeline.schedule import bubble
 from renga.parallel.plan.cluster import Cluster
 from renga.parallel.plan.configuration import Configuration
 from renga.parallel.plan.costs import Costs
+from renga.parallel.plan.graph import whole
 from renga.parallel.plan.simulation import Task
 from renga.parallel.plan.strategies.traced_model import TracedModel
 
@@ -104,7 +105,7 @@ def _simulated(
         inputs = []
         if rank > 0:
             size = max(1, stages[rank].received // 4)
-            inputs = [_core.planning.Input(index - 1, [size], [_whole()])]
+            inputs = [_core.planning.Input(index - 1, [size], [whole()])]
         # The first micro-batch is the last one whose gradients complete a sum.
         update = costs.update_bytes(stages[rank].parameters) if index < ranks else 0.0
         node = _core.planning.Operation([sent], 1, 4, [False], inputs)
@@ -112,10 +113,6 @@ def _simulated(
         own = _core.planning.Configuration([1], 1, 1, [rank], *passes, 0.0, update)
         simulator.add_operation(node, own)
     return simulator
-
-
-def _whole() -> Any:
-    return _core.planning.InputAxis(_core.planning.InputAxis.WHOLE)
 
 
 def _memory(traced: TracedModel, stages: Sequence[Stage], micro_batches: int) -> int:

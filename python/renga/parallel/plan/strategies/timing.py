@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from renga import functions as F, optimizers
 from renga.communicators import Communicator
 from renga.core.around_call import variables_in
-from renga.core.gradients import backward
 from renga.core.link import Link
 from renga.core.types import Array
 from renga.parallel.conversion.strategy import Strategy
@@ -18,8 +16,9 @@ from renga.parallel.data.optimizers import create_multi_node_optimizer
 from renga.parallel.parallelize import with_strategy
 from renga.parallel.pipeline.pipeline import Pipeline
 from renga.parallel.placement.shard_ranges import as_slice, shard_range
-from renga.parallel.plan.device import lower_quartile
+from renga.parallel.plan.device import lower_quartile, slowest_seconds
 from renga.parallel.plan.plan import MULTI_NODE_OPTIMIZER
+from renga.parallel.plan.strategies.measurement import run_passes
 
 _ROUNDS = 4
 
@@ -48,10 +47,7 @@ def time_plans(
     for turn in range(rounds):
         for name, step in steps.items():
             step()
-            comm.barrier()
-            start = time.perf_counter()
-            step()
-            elapsed = max(comm.allgather_obj(time.perf_counter() - start))
+            elapsed = slowest_seconds(comm, step)
             if turn > 0:
                 times[name].append(elapsed)
     return {name: lower_quartile(own) for name, own in times.items()}
@@ -81,11 +77,7 @@ def _step(
         return lambda: parallel.train_batch(optimizer, _sum_of(parallel.model), inputs)
 
     def step() -> None:
-        parallel.cleargrads()
-        ys = variables_in(parallel(*inputs))
-        for y in ys:
-            y.grad = y.xp.ones_like(y.array)
-        backward(ys)
+        run_passes(parallel, inputs)
         optimizer.update()
 
     return step
