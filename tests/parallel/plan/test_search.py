@@ -6,7 +6,6 @@ import pytest
 from renga import planning
 from renga.parallel.plan import layers
 from renga.parallel.plan.configuration import configurations
-from renga.parallel.plan.dynamic_program import dynamic_program, message_seconds
 from renga.parallel.plan.graph import Graph
 from renga.parallel.plan.markov_chain import exhaustive, markov_chain, search_space
 from renga.parallel.plan.plan_search import search
@@ -49,26 +48,6 @@ def test_the_search_finds_the_optimum_of_all_strategies(make):
     assert found[0].seconds == optimum
     data = next(f for f in found if f.start == "data" and f.proposals == 0)
     assert optimum <= data.seconds
-
-
-def test_a_dynamic_program_finds_the_least_sum_along_a_chain():
-    graph = small_graph()
-    space = OperationSpace(graph, CLUSTER, COSTS)
-    operations = graph.operations
-
-    def total(strategy):
-        seconds = 0.0
-        for i, (op, choice) in enumerate(zip(operations, strategy)):
-            seconds += sum(COSTS.task(op, choice)) + COSTS.update(op, choice)
-            seconds += space.simulation.sync_seconds(op, choice)
-            if i > 0:
-                args = operations[i - 1], strategy[i - 1], op, choice
-                seconds += message_seconds(*args, 0, CLUSTER)
-        return seconds
-
-    options = [configurations(op, CLUSTER.ranks) for op in operations]
-    least = min(map(total, itertools.product(*options)))
-    assert total(dynamic_program(space).choices) == pytest.approx(least, rel=1e-12)
 
 
 def test_equal_seeds_find_equal_plans():
