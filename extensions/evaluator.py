@@ -51,12 +51,8 @@ class Evaluator(extension.Extension):
         **kwargs: object,
     ) -> None:
         (self._progress_bar,) = argument.parse_kwargs(kwargs, ("progress_bar", False))
-        self._iterators: dict[str, Any] = (
-            iterator if isinstance(iterator, dict) else {"main": iterator}
-        )
-        self._targets: dict[str, Any] = (
-            target if isinstance(target, dict) else {"main": target}
-        )
+        self._iterators = argument.by_name(iterator)
+        self._targets = argument.by_name(target)
         self.converter = converter
         self.device = None if device is None else backend.get_device(device)
         self.eval_hook = eval_hook
@@ -90,8 +86,7 @@ class Evaluator(extension.Extension):
         reporter = reporter_module.Reporter()
         prefix = "" if self.name is None else f"{self.name}/"
         for name, target in self._targets.items():
-            reporter.add_observer(prefix + name, target)
-            reporter.add_observers(prefix + name, target.namedlinks(skipself=True))
+            reporter.add_links(prefix + name, target)
         self._limit = getattr(trainer, "fast_dev_run", 0) or None
         with reporter, configuration.using_config("train", False):
             result = self.evaluate()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from renga.core.reporter import DictSummary
-from renga.core.serializer import AbstractSerializer
+from renga.core.serializer import AbstractSerializer, serialize_part
 from renga.serializers.atomic import atomic_write
 from renga.training import extension
 from renga.training.trainer import Trainer
@@ -80,7 +80,6 @@ class LogReport(extension.Extension):
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or restores the entries and the current interval."""
-        if hasattr(self._trigger, "serialize"):
-            self._trigger.serialize(serializer["_trigger"])
+        serialize_part(self._trigger, serializer, "_trigger")
         self._summary.serialize(serializer["_summary"])
         self._log = json.loads(serializer("_log", json.dumps(self._log)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from renga.core import reporter
-from renga.core.serializer import AbstractSerializer
+from renga.core.serializer import AbstractSerializer, serialize_part
 from renga.core.variable import as_number
 from renga.training import extension
 from renga.training.trainer import Trainer
@@ -49,7 +49,6 @@ class MicroAverage(extension.Extension):
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or restores the sums and the current interval."""
-        if hasattr(self._trigger, "serialize"):
-            self._trigger.serialize(serializer["_trigger"])
+        serialize_part(self._trigger, serializer, "_trigger")
         self._numerator = serializer("_numerator", self._numerator)
         self._denominator = serializer("_denominator", self._denominator)

@@ -9,7 +9,7 @@ import numpy
 
 from renga.core import reporter
 from renga.core.link import Link
-from renga.core.serializer import AbstractSerializer
+from renga.core.serializer import AbstractSerializer, serialize_part
 from renga.extensions.reports.whole_arrays import whole_array
 from renga.training import extension
 from renga.training.trainer import Trainer
@@ -83,8 +83,7 @@ class ParameterStatistics(extension.Extension):
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or restores the current interval."""
-        if hasattr(self._trigger, "serialize"):
-            self._trigger.serialize(serializer["_trigger"])
+        serialize_part(self._trigger, serializer, "_trigger")
         self._summary.serialize(serializer["_summary"])
 
     def _measure(self) -> Iterator[tuple[str, float]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from renga.core.reporter import DictSummary
-from renga.core.serializer import AbstractSerializer
+from renga.core.serializer import AbstractSerializer, serialize_part
 from renga.extensions.reports.plot import Plot
 from renga.training.trainer import Trainer
 from renga.training.triggers.interval_trigger import TriggerLike, get_trigger
@@ -101,8 +101,7 @@ class PlotReport(Plot):
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or restores the points and the current interval."""
-        if hasattr(self._trigger, "serialize"):
-            self._trigger.serialize(serializer["_trigger"])
+        serialize_part(self._trigger, serializer, "_trigger")
         self._summary.serialize(serializer["_summary"])
         key = f"_plot_{self._file_name}"
         self._data = json.loads(serializer(key, json.dumps(self._data)))

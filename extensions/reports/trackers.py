@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 from renga.core.reporter import DictSummary
-from renga.core.serializer import AbstractSerializer
+from renga.core.serializer import AbstractSerializer, serialize_part
 from renga.extensions.reports.terminal import is_first_rank
 from renga.training import extension
 from renga.training.trainer import Trainer
@@ -53,8 +53,7 @@ class Tracker(extension.Extension):
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or restores the current interval."""
-        if hasattr(self._interval, "serialize"):
-            self._interval.serialize(serializer["_interval"])
+        serialize_part(self._interval, serializer, "_interval")
         self._summary.serialize(serializer["_summary"])
 
 

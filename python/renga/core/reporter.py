@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, TypeVar
 
 from renga.core import configuration
+from renga.core.link import Link
 from renga.core.statistics import DictSummary, Summary
 from renga.core.variable import Variable
 
@@ -72,6 +73,11 @@ class Reporter:
         """Names every observer of the pairs (name, observer), after ``prefix``."""
         for name, observer in observers:
             self.add_observer(prefix + name, observer)
+
+    def add_links(self, name: str, model: Link) -> None:
+        """Names a model, and its links after it."""
+        self.add_observer(name, model)
+        self.add_observers(name, model.namedlinks(skipself=True))
 
     def report(self, values: Mapping[str, object], observer: object = None) -> None:
         """Stores ``values`` in the observation, as observer's name/key if there is one.

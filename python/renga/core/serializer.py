@@ -42,6 +42,12 @@ def _require_serializable(obj: object) -> None:
         )
 
 
+def serialize_part(part: object, serializer: AbstractSerializer, key: str) -> None:
+    """Saves or loads an object under ``key``, if it has a ``serialize`` method."""
+    if hasattr(part, "serialize"):
+        part.serialize(serializer[key])
+
+
 class Serializer(AbstractSerializer):
     """A serializer that saves."""
 

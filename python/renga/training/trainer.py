@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any, Callable
 
 from renga.core.reporter import Reporter
-from renga.core.serializer import AbstractSerializer, Serializer
+from renga.core.serializer import AbstractSerializer, Serializer, serialize_part
 from renga.core.types import Path
 from renga.training.entry import ExtensionEntry
 from renga.training.saved_state import serialize_observation, serialize_random_state
@@ -61,9 +61,7 @@ class Trainer:
                     f"Trainer: optimizer {name!r} has no model: call "
                     "optimizer.setup(model) before"
                 )
-            self.reporter.add_observer(name, optimizer.target)
-            links = optimizer.target.namedlinks(skipself=True)
-            self.reporter.add_observers(name, links)
+            self.reporter.add_links(name, optimizer.target)
         self._entries: dict[str, ExtensionEntry] = {}
         self._started: float | None = None
         self._elapsed_before = 0.0
@@ -226,15 +224,12 @@ class Trainer:
         """
         self.updater.serialize(serializer["updater"])
         self.observation = serialize_observation(serializer, self.observation)
-        if hasattr(self.stop_trigger, "serialize"):
-            self.stop_trigger.serialize(serializer["stop_trigger"])
+        serialize_part(self.stop_trigger, serializer, "stop_trigger")
         extensions = serializer["extensions"]
         triggers = serializer["extension_triggers"]
         for name, entry in self._entries.items():
-            if hasattr(entry.extension, "serialize"):
-                entry.extension.serialize(extensions[name])
-            if hasattr(entry.trigger, "serialize"):
-                entry.trigger.serialize(triggers[name])
+            serialize_part(entry.extension, extensions, name)
+            serialize_part(entry.trigger, triggers, name)
         if isinstance(serializer, Serializer):
             serializer("_snapshot_elapsed_time", self.elapsed_time)
         else:

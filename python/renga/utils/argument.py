@@ -42,6 +42,11 @@ def assert_kwargs_empty(kwargs: dict[str, object]) -> None:
     _refuse(kwargs.keys())
 
 
+def by_name(value: object) -> dict[str, Any]:
+    """A dictionary as it is; another value as the one that is called ``main``."""
+    return value if isinstance(value, dict) else {"main": value}
+
+
 def check_number(
     what: str, value: object, low: float = -math.inf, is_above: bool = False
 ) -> None:

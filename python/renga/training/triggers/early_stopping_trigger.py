@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from renga.core.reporter import DictSummary
-from renga.core.serializer import AbstractSerializer
+from renga.core.serializer import AbstractSerializer, serialize_part
 from renga.training.triggers.interval_trigger import TriggerLike, get_trigger
 from renga.training.triggers.progress import Training
 from renga.utils import argument
@@ -105,9 +105,7 @@ class EarlyStoppingTrigger:
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or restores the best value, the checks since and the interval."""
         for name in ("_interval_trigger", "_max_trigger"):
-            trigger = getattr(self, name)
-            if hasattr(trigger, "serialize"):
-                trigger.serialize(serializer[name])
+            serialize_part(getattr(self, name), serializer, name)
         self._summary.serialize(serializer["_summary"])
         self.count = serializer("count", self.count)
         self.best = serializer("best", self.best)

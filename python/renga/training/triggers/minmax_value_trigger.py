@@ -6,7 +6,7 @@ import operator
 from typing import Callable
 
 from renga.core.reporter import DictSummary
-from renga.core.serializer import AbstractSerializer
+from renga.core.serializer import AbstractSerializer, serialize_part
 from renga.training.triggers.interval_trigger import TriggerLike, get_trigger
 from renga.training.triggers.progress import Training
 
@@ -64,8 +64,7 @@ class BestValueTrigger:
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or restores the best value and the current interval."""
-        if hasattr(self._interval_trigger, "serialize"):
-            self._interval_trigger.serialize(serializer["interval_trigger"])
+        serialize_part(self._interval_trigger, serializer, "interval_trigger")
         self._summary.serialize(serializer["summary"])
         best = serializer("best_value", self._best_value)
         self._best_value = None if best is None else float(best)

@@ -241,8 +241,7 @@ def _connect(
 def _without_reports(model: Any) -> Any:
     """A context in which values that the model reports are dropped."""
     observer = reporter.Reporter()
-    observer.add_observer("main", model)
-    observer.add_observers("main", model.namedlinks(skipself=True))
+    observer.add_links("main", model)
     return observer.scope({})
 
 

@@ -79,8 +79,7 @@ class ParallelUpdater(StandardUpdater):
         """Reports the values of the main copy only, under ``main``."""
         for name, model in self._models.items():
             if name != "main":
-                trainer.reporter.add_observer(name, model)
-                trainer.reporter.add_observers(name, model.namedlinks(skipself=True))
+                trainer.reporter.add_links(name, model)
 
     def update_core(self) -> None:
         """Trains on one batch."""

@@ -75,12 +75,8 @@ class StandardUpdater(Updater):
                 "StandardUpdater: expected static=False for several batches in an "
                 f"iteration, got accumulate={self.accumulate}"
             )
-        self._iterators: dict[str, Any] = (
-            iterator if isinstance(iterator, dict) else {"main": iterator}
-        )
-        self._optimizers: dict[str, Any] = (
-            optimizer if isinstance(optimizer, dict) else {"main": optimizer}
-        )
+        self._iterators = argument.by_name(iterator)
+        self._optimizers = argument.by_name(optimizer)
         _check_parts(self._iterators, self._optimizers)
         self.converter = converter
         self.loss_func = loss_func

@@ -51,8 +51,7 @@ class GenericMultiNodeEvaluator(extension.Extension):
     ) -> None:
         (self._progress_hook,) = argument.parse_kwargs(kwargs, ("progress_hook", None))
         self.comm = comm
-        self._iterators = iterator if isinstance(iterator, dict) else {"main": iterator}
-        self._targets = target if isinstance(target, dict) else {"main": target}
+        self._iterators, self._targets = map(argument.by_name, (iterator, target))
         self.device = device
         self.converter = converter
         self.root = root
@@ -76,8 +75,7 @@ class GenericMultiNodeEvaluator(extension.Extension):
         prefix = "" if self.name is None else f"{self.name}/"
         reporter = reporter_module.Reporter()
         for name, target in self._targets.items():
-            reporter.add_observer(prefix + name, target)
-            reporter.add_observers(prefix + name, target.namedlinks(skipself=True))
+            reporter.add_links(prefix + name, target)
         with reporter, configuration.using_config("train", False):
             results = self.comm.gather_obj(list(self._local_results()), self.root)
             if results is None:

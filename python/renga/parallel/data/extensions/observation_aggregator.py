@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from renga.communicators import Communicator
-from renga.core.serializer import AbstractSerializer, Deserializer
+from renga.core.serializer import AbstractSerializer, Deserializer, serialize_part
 from renga.core.variable import as_array
 from renga.training import extension
 from renga.training.trainer import Trainer
@@ -73,8 +73,7 @@ class ObservationAggregator(extension.Extension):
 
     def serialize(self, serializer: AbstractSerializer) -> None:
         """Saves or loads the observations since the last time, and the trigger."""
-        if hasattr(self.comm_trigger, "serialize"):
-            self.comm_trigger.serialize(serializer["comm_trigger"])
+        serialize_part(self.comm_trigger, serializer, "comm_trigger")
         values = numpy.array([float(value) for value in self._observed])
         loads = isinstance(serializer, Deserializer)
         self._observed = list(serializer("observed", None if loads else values))

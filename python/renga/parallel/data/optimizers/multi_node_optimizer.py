@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from renga.communicators import Communicator
 from renga.core.optimizer import GradientMethod
-from renga.core.serializer import AbstractSerializer, Deserializer
+from renga.core.serializer import AbstractSerializer, Deserializer, serialize_part
 from renga.parallel.data.accumulation import Accumulation
 from renga.parallel.data.buckets import BucketHook
 from renga.parallel.data.delayed_reducer import DelayedReducer
@@ -219,9 +219,7 @@ class MultiNodeOptimizer(WrappedOptimizer):
             sharding.forget()
         with contextlib.nullcontext() if loads else self.whole_states():
             self.actual_optimizer.serialize(serializer)
-        hook: Any = self._steps.reducers.hook
-        if hasattr(hook, "serialize"):
-            hook.serialize(serializer["bucket_hook"])
+        serialize_part(self._steps.reducers.hook, serializer, "bucket_hook")
         self._steps.replicas.has_loaded |= loads
 
     def whole_states(self) -> contextlib.AbstractContextManager[None]:
