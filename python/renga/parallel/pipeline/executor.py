@@ -126,11 +126,9 @@ class Executor:
                 self._backward(action.stage, action.micro_batch, last)
             elif action.kind == "W":
                 self._complete_gradients(action.stage, action.micro_batch)
-            elif self._update is not None and self._last is not None:
+            elif self._last is not None:
                 self._leave_random_states()
-                self._weights.set_loss_scale(self._last.loss_scale)
-                self._update(self._last.total)
-                self._weights.after_update()
+                self._update_by(self._last.loss_scale, self._last.total)
                 self._updates += 1
                 self._has_gradients = False
             self._tracing.note_pass(action, start)
@@ -140,9 +138,12 @@ class Executor:
     ) -> None:
         """Updates the parameters for a batch without samples."""
         self._weights.cleargrads()
+        self._update_by(loss_scale, total)
+
+    def _update_by(self, loss_scale: float | None, total: float | None) -> None:
+        assert self._update is not None  # there are no gradients without
         self._weights.set_loss_scale(loss_scale)
-        if self._update is not None:
-            self._update(total)
+        self._update(total)
         self._weights.after_update()
 
     def _expect(self, actions: Sequence[Action]) -> None:

@@ -106,7 +106,10 @@ class StageParameters:
                 f"stages, got another one, {', '.join(paths)}: make a Pipeline of the "
                 "changed model"
             )
-        return rank_of_stage(param.stage, self._comm.size) == self._comm.rank
+        return self._rank_of(param.stage) == self._comm.rank
+
+    def _rank_of(self, stage: int) -> int:
+        return rank_of_stage(stage, self._comm.size)
 
     def free_others(self) -> None:
         """Drops the elements and the optimizer's states of other ranks' parameters."""
@@ -128,18 +131,17 @@ class StageParameters:
         After it and :meth:`gather_states`, files equal those of a single process.
         """
         for param in self._params():
-            owner = rank_of_stage(param.stage, self._comm.size)
+            owner = self._rank_of(param.stage)
             param.array = self._broadcast(param, owner, self._comm)
         for path, link in sorted(self.model.namedlinks(), key=lambda item: item[0]):
             if path in self._homes:
-                home = rank_of_stage(self._homes[path], self._comm.size)
+                home = self._rank_of(self._homes[path])
                 _broadcast_persistent(link, home, self._comm)
 
     def gather_states(self) -> None:
         """Gives every rank all states of the optimizer; every rank calls it."""
         for param in self._params():
-            owner = rank_of_stage(param.stage, self._comm.size)
-            _broadcast_state(param, owner, self._comm)
+            _broadcast_state(param, self._rank_of(param.stage), self._comm)
 
     def take_from(self, root: int, replicas: Communicator | None) -> None:
         """Sets this rank's parameters and persistent values to those of ``root``.

@@ -36,8 +36,14 @@ Outputs = dict[tuple[Any, ...], Any]
 
 
 class _Transfer(NamedTuple):
+    """A variable that is sent to another stage, or has been received from it.
+
+    ``original`` is that of the program; it is kept, so that its id is not reused.
+    """
+
     x: Variable
-    stage: int  # the other one
+    stage: int
+    original: Variable
 
 
 class StageRun:
@@ -76,8 +82,7 @@ class StageRun:
         self._weights = weights
         self._outputs = outputs
         self._sent: dict[tuple[int, int], _Transfer] = {}
-        # The variables are kept with the transfers, so that ids are not reused.
-        self._received: dict[int, tuple[Variable, _Transfer]] = {}
+        self._received: dict[int, _Transfer] = {}
         self._values: deque[_Transfer] = deque()  # received before a recomputation
         self._graph = WholeGraph()
         self._is_sending = True
@@ -113,8 +118,8 @@ class StageRun:
         if self._recomputation is None:
             return
         self._is_sending = False
-        values = deque(transfer for _, transfer in self._received.values())
-        self._sent, self._received, self._values = {}, {}, values
+        self._values = deque(self._received.values())
+        self._sent, self._received = {}, {}
         self._graph = WholeGraph()
         states = tuple([x for x, _ in self._recomputation.states.inputs(set())])
         with self._placing(self._recomputation.function):
@@ -144,12 +149,12 @@ class StageRun:
         """The messages that the forward pass has received, in order."""
         return [
             (Route(VALUE, stage, self.stage), Kind.of(x))
-            for x, stage in (transfer for _, transfer in self._received.values())
+            for x, stage, _ in self._received.values()
         ]
 
     def expect_gradients(self) -> None:
         """Starts to receive the gradients of the values that were sent."""
-        for x, stage in self._sent.values():
+        for x, stage, _ in self._sent.values():
             if x.requires_grad:
                 self._messages.expect(Route(GRADIENT, stage, self.stage), Kind.of(x))
 
@@ -168,13 +173,13 @@ class StageRun:
             seed = Variable(numpy.full(y.shape, weight, y.dtype), requires_grad=False)
             roots.insert(0, (y, seed))
         if roots:
-            self._postponed.set_urgent([x for _, (x, _) in self._received.values()])
+            self._postponed.set_urgent([x for x, *_ in self._received.values()])
             _core.postpone_gradients(self._postponed)
             try:
                 backward([y for y, _ in roots], [gy for _, gy in roots])
             finally:
                 _core.postpone_gradients(None)
-        for x, stage in (transfer for _, transfer in self._received.values()):
+        for x, stage, _ in self._received.values():
             if x.requires_grad:
                 gx = x.grad_var
                 if gx is None:
@@ -191,7 +196,7 @@ class StageRun:
         Gradients of later stages are added first, as in a single process.
         """
         by_value: dict[int, tuple[Variable, dict[int, Variable]]] = {}
-        for x, stage in self._sent.values():
+        for x, stage, _ in self._sent.values():
             if x.requires_grad:
                 route = Route(GRADIENT, stage, self.stage)
                 gx = self._receive_from(route, Kind.of(x))
@@ -279,7 +284,7 @@ class StageRun:
     def prepare_unchain(self, x: Variable, is_backward: bool) -> None:
         """Removes the parts of a graph that the core does not know of."""
         if is_backward:
-            received = [(x, value.x) for x, value in self._received.values()]
+            received = [(original, x) for x, _, original in self._received.values()]
             self._graph.unchain_backward(x, received)
         else:
             self._graph.unchain(x)
@@ -290,8 +295,8 @@ class StageRun:
         if x.stage == self.stage:
             return self._weights.get(id(x), x)
         if id(x) not in self._received:
-            self._received[id(x)] = (x, self._receive(x))
-        return self._received[id(x)][1].x
+            self._received[id(x)] = self._receive(x)
+        return self._received[id(x)].x
 
     def _receive(self, x: Variable) -> _Transfer:
         if self._values:
@@ -301,13 +306,13 @@ class StageRun:
             value = self._receive_from(route, Kind.of(x))
         value.requires_grad = x.requires_grad
         value.stage = self.stage
-        return _Transfer(value, x.stage)
+        return _Transfer(value, x.stage, x)
 
     def _send(self, x: Variable, target: int) -> None:
         if (id(x), target) in self._sent:
             return
         value = self._weights.get(id(x), x)
-        self._sent[id(x), target] = _Transfer(value, target)
+        self._sent[id(x), target] = _Transfer(value, target, x)
         if self._is_sending:
             self._send_to(Route(VALUE, self.stage, target), value)
 
