@@ -14,8 +14,8 @@ from renga.core.types import Array, ArrayLike, Operand
 from renga.core.variable import Variable, as_variable
 
 
-class Laplace(Univariate):
-    """``p(x) = exp(-|x - loc| / scale) / (2 scale)``."""
+class _Peak(Univariate):
+    """A density that is largest at ``loc``, and as wide as ``scale``."""
 
     support = "real"
     parameter_names = ("loc", "scale")
@@ -25,10 +25,16 @@ class Laplace(Univariate):
         self.scale = as_parameter(scale)
 
     @property
-    def mean(self) -> Variable:
+    def mode(self) -> Variable:
         return self._broadcast(self.loc)
 
-    mode = mean
+
+class Laplace(_Peak):
+    """``p(x) = exp(-|x - loc| / scale) / (2 scale)``."""
+
+    @property
+    def mean(self) -> Variable:
+        return self.mode
 
     @property
     def variance(self) -> Variable:
@@ -72,23 +78,12 @@ def _kl_laplace(dist1: Laplace, dist2: Laplace) -> Variable:
     return F.log(dist2.scale / dist1.scale) + (distance + near) / dist2.scale - 1
 
 
-class Gumbel(Univariate):
+class Gumbel(_Peak):
     """``p(x) = exp(-z - exp(-z)) / scale`` with ``z = (x - loc) / scale``."""
-
-    support = "real"
-    parameter_names = ("loc", "scale")
-
-    def __init__(self, loc: Operand, scale: Operand) -> None:
-        self.loc = as_parameter(loc)
-        self.scale = as_parameter(scale)
 
     @property
     def mean(self) -> Variable:
         return self.loc + numpy.euler_gamma * self.scale
-
-    @property
-    def mode(self) -> Variable:
-        return self._broadcast(self.loc)
 
     @property
     def variance(self) -> Variable:
@@ -123,18 +118,11 @@ def _kl_gumbel(dist1: Gumbel, dist2: Gumbel) -> Variable:
     return -F.log(ratio) + numpy.euler_gamma * (ratio - 1) + shift + moved - 1
 
 
-class Cauchy(Univariate):
+class Cauchy(_Peak):
     """``p(x) = 1 / (π scale (1 + ((x - loc) / scale)²))``.
 
     Mean and variance are NaN, of which a RuntimeWarning tells once.
     """
-
-    support = "real"
-    parameter_names = ("loc", "scale")
-
-    def __init__(self, loc: Operand, scale: Operand) -> None:
-        self.loc = as_parameter(loc)
-        self.scale = as_parameter(scale)
 
     @functools.cached_property
     def mean(self) -> Variable:  # type: ignore[override]
@@ -151,10 +139,6 @@ class Cauchy(Univariate):
             stacklevel=4,
         )
         return as_variable(self.xp.full(self.batch_shape, math.nan, self.loc.dtype))
-
-    @property
-    def mode(self) -> Variable:
-        return self._broadcast(self.loc)
 
     @property
     def entropy(self) -> Variable:

@@ -160,9 +160,7 @@ class LaunchJob:
             return
         self._goes = True
         self.send("go")
-        for stream, text in self._kept:
-            _show(stream, text)
-        self._kept.clear()
+        self.show_kept()
 
     def send(self, word: str) -> None:
         """Sends a word to all ranks that have called."""
@@ -177,7 +175,7 @@ class LaunchJob:
             self._kept.append((stream, text))
 
     def show_kept(self) -> None:
-        """Shows what a job has written that never went."""
+        """Shows what the ranks have written so far, also where they never go."""
         for stream, text in self._kept:
             _show(stream, text)
         self._kept.clear()

@@ -28,7 +28,7 @@ def _fixed(
     wide = _cast(graph, x, x, gamma)
     mean, var = (_beside(graph, v, x, reduced) for v in (mean, var))
     centred = graph.node("Sub", wide, mean)
-    return _scaled(graph, centred, var, gamma, beta, eps, reduced, x)
+    return _normalized(graph, centred, var, gamma, beta, eps, reduced, x)
 
 
 @writes("batch_normalization")
@@ -50,7 +50,7 @@ def _of_the_batch(
     centred = graph.node("Sub", wide, graph.node("ReduceMean", wide, axes, keepdims=1))
     square = graph.node("Mul", centred, centred)
     var = graph.node("ReduceMean", square, axes, keepdims=1)
-    return _scaled(graph, centred, var, gamma, beta, eps, reduced, x)
+    return _normalized(graph, centred, var, gamma, beta, eps, reduced, x)
 
 
 @writes("group_normalization")
@@ -62,10 +62,7 @@ def _of_groups(
     one, zero = numpy.ones(groups, gamma.dtype), numpy.zeros(groups, gamma.dtype)
     rows = graph.node("InstanceNormalization", rows, one, zero, epsilon=eps)
     y = graph.node("Reshape", rows, graph.node("Shape", x))
-    reduced = (0, *range(2, x.ndim))
-    y = graph.node("Mul", y, _beside(graph, gamma, x, reduced))
-    y = graph.node("Add", y, _beside(graph, beta, x, reduced))
-    return _cast(graph, y, gamma, x)
+    return _scaled(graph, y, gamma, beta, (0, *range(2, x.ndim)), x)
 
 
 @writes("layer_normalization")
@@ -107,7 +104,7 @@ def _beside(graph: Any, v: Any, x: Any, reduced: tuple[int, ...]) -> str:
     )
 
 
-def _scaled(
+def _normalized(
     graph: Any,
     centred: str,
     var: str,
@@ -119,6 +116,13 @@ def _scaled(
 ) -> str:
     added = graph.node("Add", var, numpy.asarray(eps, gamma.dtype))
     y = graph.node("Div", centred, graph.node("Sqrt", added))
+    return _scaled(graph, y, gamma, beta, reduced, x)
+
+
+def _scaled(
+    graph: Any, y: str, gamma: Any, beta: Any, reduced: tuple[int, ...], x: Any
+) -> str:
+    """``y gamma + beta`` in the dtype of ``x``."""
     y = graph.node("Mul", y, _beside(graph, gamma, x, reduced))
     y = graph.node("Add", y, _beside(graph, beta, x, reduced))
     return _cast(graph, y, gamma, x)
