@@ -9,7 +9,7 @@ from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable
 from renga.functions import concat, linear_interpolate, sigmoid, tanh
 from renga.links.connection.linear import Linear
-from renga.links.rnn.state import StatefulCell
+from renga.links.rnn.state import StatefulCell, first_state
 from renga.utils.extents import check_sizes
 
 
@@ -182,6 +182,6 @@ class StatefulMGU(StatefulCell, MGUBase):
         """The new state."""
         h = self.h
         if h is None:
-            h = Variable(self.xp.zeros((len(x), self._state_size), x.dtype))
+            h = first_state(self, x, self._state_size)
         self.h = self._step(h, x)
         return self.h

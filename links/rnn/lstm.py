@@ -13,7 +13,7 @@ from renga.functions import concat, sigmoid, split_axis, tanh, zoneout
 from renga.functions.rnn.lstm import interleaved
 from renga.initializers import get_initializer
 from renga.links.connection.linear import Linear
-from renga.links.rnn.state import StatefulCell
+from renga.links.rnn.state import StatefulCell, first_state
 from renga.utils.argument import assert_kwargs_empty, check_unexpected_kwargs
 from renga.utils.extents import check_sizes
 
@@ -71,7 +71,7 @@ class LSTMBase(Chain):
         return self.upward(x)
 
     def _zeros(self, x: Any) -> Variable:
-        return Variable(self.xp.zeros((len(x), self.state_size), x.dtype))
+        return first_state(self, x, self.state_size)
 
 
 class StatelessLSTM(LSTMBase):
@@ -195,7 +195,7 @@ class StatefulPeepholeLSTM(StatefulCell):
             gates = gates + self.lateral(self.h)
         c = self.c
         if c is None:
-            c = Variable(self.xp.zeros((len(x), self.state_size), x.dtype))
+            c = first_state(self, x, self.state_size)
         a, i, f, o = interleaved(gates)
         keep, take = sigmoid(f + self.peep_f(c)), sigmoid(i + self.peep_i(c))
         self.c = keep * c + take * tanh(a)
@@ -251,7 +251,7 @@ class StatefulZoneoutLSTM(StatefulCell):
     def forward(self, x: ArrayLike) -> Variable:
         """The new ``h``."""
         hidden = None if self.h is None else self.lateral(self.h)
-        zeros = Variable(self.xp.zeros((len(x), self.state_size), x.dtype))
+        zeros = first_state(self, x, self.state_size)
         c_prev = zeros if self.c is None else self.c
         h_prev = zeros if self.h is None else self.h
         c, h = ops.lstm(c_prev, self.upward(x), hidden)

@@ -5,8 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from renga.core.device_resident import DeviceResidentsVisitor
-from renga.core.link import Chain
+from renga.core.link import Chain, Link
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
+
+
+def first_state(link: Link, x: ArrayLike, size: int) -> Variable:
+    """A state for each sample of ``x`` where there is none yet: zeros."""
+    return Variable(link.xp.zeros((len(x), size), x.dtype))
 
 
 class StatefulCell(Chain):

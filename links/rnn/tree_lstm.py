@@ -8,6 +8,7 @@ from renga.core.link import Chain
 from renga.core.variable import Variable
 from renga.functions import concat, split_axis, tree_lstm
 from renga.links.connection.linear import Linear
+from renga.links.rnn.state import first_state
 from renga.utils.extents import check_sizes
 
 
@@ -114,12 +115,12 @@ def _known(x: Any, children: list[Any], link: Any) -> Any:
     if not known:
         raise ValueError(f"{type(link).__name__}: expected x or a state, got None")
     width = link.W_x.in_size
-    return Variable(link.xp.zeros((len(known[0]), width), known[0].dtype))
+    return first_state(link, known[0], width)
 
 
 def _states(children: list[Any], x: Any, link: Any) -> tuple[list[Any], list[Any]]:
     """Cells and outputs of the children, zeros for missing ones."""
     assert len(children) % 2 == 0, "tree_lstm: expected as many cells as outputs"
-    zeros = Variable(link.xp.zeros((len(x), link.state_size), x.dtype))
+    zeros = first_state(link, x, link.state_size)
     states = [zeros if v is None else v for v in children]
     return states[: len(states) // 2], states[len(states) // 2 :]
