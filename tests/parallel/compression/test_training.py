@@ -1,5 +1,6 @@
 """Training with compression, against training without."""
 
+import functools
 import io
 
 import numpy as np
@@ -143,19 +144,21 @@ def both(model, optimizer):
     return Run()
 
 
+def saved_again(make, snapshot):
+    """What a file has of an optimizer that has loaded a snapshot."""
+    _, optimizer = make()
+    NpzDeserializer(snapshot).load(optimizer)
+    return files.saved(optimizer)
+
+
 def test_states_of_another_node_are_not_loaded(several_ranks):
     def run(comm):
         comm = on_nodes(comm)
-        model, optimizer = make_compressed(comm, compression.TopK(0.1))
+        make = functools.partial(make_compressed, comm, compression.TopK(0.1))
+        model, optimizer = make()
         train(comm, model, optimizer, slice(0, 1))
-        file = io.BytesIO()
-        renga.serializers.save_npz(file, optimizer)
-        file = io.BytesIO(comm.bcast_obj(file.getvalue()))  # rank 0's snapshot
-        _, optimizer = make_compressed(comm, compression.TopK(0.1))
-        renga.serializers.load_npz(file, optimizer)
-        again = io.BytesIO()
-        renga.serializers.save_npz(again, optimizer)
-        return files.arrays_in(again).keys() == files.arrays_in(file).keys()
+        snapshot = comm.bcast_obj(files.saved(optimizer))  # rank 0's
+        return saved_again(make, snapshot).keys() == snapshot.keys()
 
     loaded = several_ranks(run)
     # Ranks of node 0 that do not communicate with other nodes have no states either.
@@ -177,14 +180,9 @@ def test_states_of_other_shards_are_not_loaded():
     def run(comm):
         model, optimizer = make(comm)
         optimizer.update(lambda x: F.mean(model(x) ** 2), np.ones((2, 8), "f"))
-        file = io.BytesIO()
-        renga.serializers.save_npz(file, optimizer)
-        file = io.BytesIO(comm.bcast_obj(file.getvalue()))  # rank 0's snapshot
-        _, optimizer = make(comm)
-        renga.serializers.load_npz(file, optimizer)
-        again = io.BytesIO()
-        renga.serializers.save_npz(again, optimizer)
-        return [key for key in files.arrays_in(again) if "bucket_hook/state" in key]
+        snapshot = comm.bcast_obj(files.saved(optimizer))  # rank 0's
+        again = saved_again(lambda: make(comm), snapshot)
+        return [key for key in again if "bucket_hook/state" in key]
 
     # Ranks 0 and 1 are on node 0.
     loaded = local.run(run, ranks=4, nodes=2)
@@ -196,19 +194,14 @@ def test_files_of_0_1_0(several_ranks):
 
     def run(comm):
         comm = on_nodes(comm)
-        model, optimizer = make_compressed(comm, compression.TopK(0.1))
+        make = functools.partial(make_compressed, comm, compression.TopK(0.1))
+        model, optimizer = make()
         train(comm, model, optimizer, slice(0, 1))
-        file = io.BytesIO()
-        renga.serializers.save_npz(file, optimizer)
-        saved = files.arrays_in(file)
-        saved["bucket_hook/node"] = saved["bucket_hook/node"][:2]
-        _, optimizer = make_compressed(comm, compression.TopK(0.1))
-        NpzDeserializer(saved).load(optimizer)
-        again = io.BytesIO()
-        renga.serializers.save_npz(again, optimizer)
-        again = files.arrays_in(again)
-        states = [key for key in saved if "bucket_hook/state" in key]
-        return all((again[key] == saved[key]).all() for key in states)
+        snapshot = files.saved(optimizer)
+        snapshot["bucket_hook/node"] = snapshot["bucket_hook/node"][:2]
+        again = saved_again(make, snapshot)
+        states = [key for key in snapshot if "bucket_hook/state" in key]
+        return all((again[key] == snapshot[key]).all() for key in states)
 
     assert all(several_ranks(run))
 
