@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Sequence
+from typing import Callable
 
 from renga.core.link import ChainList
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import relu
 from renga.links.convolution.convolution import Convolution2D
+from renga.links.convolution.filters import with_in_channels
 from renga.utils.argument import check_unexpected_kwargs, parse_kwargs
 from renga.utils.extents import check_sizes
 
@@ -34,9 +36,9 @@ class MLPConvolution2D(ChainList):
 
     def __init__(
         self,
-        in_channels: Any,
-        out_channels: Any,
-        ksize: Any = None,
+        in_channels: int | Sequence[int] | None,
+        out_channels: Sequence[int] | int | tuple[int, int],
+        ksize: int | tuple[int, int] | None = None,
         stride: int | tuple[int, int] = 1,
         pad: int | tuple[int, int] = 0,
         activation: Callable[[Variable], Variable] = relu,
@@ -47,15 +49,12 @@ class MLPConvolution2D(ChainList):
         if args:
             raise TypeError(_WSCALE)
         W, b = parse_kwargs(kwargs, ("conv_init", None), ("bias_init", None))
-        if ksize is None:
-            in_channels, out_channels, ksize = None, in_channels, out_channels
-        assert len(out_channels) > 0, "MLPConvolution2D: expected channels of a layer"
-        check_sizes(self, in_channels=in_channels, out_channels=out_channels)
-        first, *others = out_channels
-        super().__init__(
-            Convolution2D(in_channels, first, ksize, stride, pad, False, W, b)
-        )
-        for before, channels in zip(out_channels, others):
+        inputs, widths, size = with_in_channels(in_channels, out_channels, ksize)
+        assert len(widths) > 0, "MLPConvolution2D: expected channels of a layer"
+        check_sizes(self, in_channels=inputs, out_channels=widths)
+        first, *others = widths
+        super().__init__(Convolution2D(inputs, first, size, stride, pad, False, W, b))
+        for before, channels in zip(widths, others):
             self.append(Convolution2D(before, channels, 1, initialW=W, initial_bias=b))
         self.activation = activation
 

@@ -100,7 +100,7 @@ class GroupedFilters2D(GroupedFilters):
         check_unexpected_kwargs(unexpected, deterministic=DETERMINISTIC)
         assert_kwargs_empty(unexpected)
         super().__init__()
-        in_channels, out_channels, ksize = _with_in_channels(*channels_and_ksize)
+        in_channels, out_channels, ksize = with_in_channels(*channels_and_ksize)
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.ksize = ksize
@@ -128,7 +128,7 @@ class GroupedFiltersND(GroupedFilters):
         initial: tuple[Initial | None, Initial | None],
     ) -> None:
         super().__init__()
-        in_channels, out_channels, ksize = _with_in_channels(*channels_and_ksize)
+        in_channels, out_channels, ksize = with_in_channels(*channels_and_ksize)
         self.out_channels = out_channels
         ndim = check_count(type(self).__name__, "ndim", ndim, 1, MOST_IMAGE_AXES)
         self.ksize = as_tuple(ksize, ndim, type(self).__name__, "ksize")
@@ -141,7 +141,7 @@ class GroupedFiltersND(GroupedFilters):
         return self.ksize
 
 
-def _with_in_channels(in_channels: Any, out_channels: Any, ksize: Any) -> Any:
+def with_in_channels(in_channels: object, out_channels: object, ksize: object) -> Any:
     """(in_channels, out_channels, ksize), where the first may have been left out."""
     if ksize is None:
         return None, in_channels, out_channels

@@ -35,6 +35,16 @@ def is_form(link: Link, strategy: str | None = None) -> bool:
     return any(isinstance(link, tuple(FORMS[each].values())) for each in strategies)
 
 
+_Link = TypeVar("_Link", bound=Link)
+
+
+def copied_as(kind: type[_Link], link: Link) -> _Link:
+    """A copy of a link as one of another class, whose constructor is not called."""
+    new = kind.__new__(kind)
+    vars(new).update(vars(copy.deepcopy(link)))
+    return new
+
+
 _Self = TypeVar("_Self", bound="ReplicatedLink")
 
 
@@ -54,8 +64,7 @@ class ReplicatedLink(Link):
     @classmethod
     def from_link(cls: type[_Self], link: Link, comm: Communicator) -> _Self:
         """A copy of a serial link, for these ranks."""
-        new = cls.__new__(cls)
-        vars(new).update(vars(copy.deepcopy(link)))
+        new = copied_as(cls, link)
         new._set_ranks(comm)
         new._broadcast()
         return new

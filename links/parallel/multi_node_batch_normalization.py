@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any, TypeVar
 
 from renga._core import ops
@@ -12,6 +11,7 @@ from renga.core.parameter import Parameter
 from renga.core.types import Array, ArrayLike, DTypeLike, Initial
 from renga.core.variable import Variable
 from renga.links.normalization.batch_normalization import BatchNormalization
+from renga.links.parallel.forms import copied_as
 
 
 def multi_node_batch_normalization(
@@ -107,8 +107,8 @@ class MultiNodeBatchNormalization(BatchNormalization):
     ) -> _Self:
         """A copy of a BatchNormalization for several ranks."""
         _check(communication_backend, comm)
-        new = cls.__new__(cls)
-        vars(new).update(vars(copy.deepcopy(link)), comm=comm)
+        new = copied_as(cls, link)
+        new.comm = comm
         return new
 
     def forward(

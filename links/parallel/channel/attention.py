@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from renga.core.variable import Variable, as_variable
 from renga.links.attention.multi_head_attention import KeyValueCache, MultiHeadAttention
 from renga.links.parallel.channel.linear import ParallelLinear
 from renga.links.parallel.channel.link import LinkChoice, values_of
-from renga.links.parallel.forms import parallel_form
+from renga.links.parallel.forms import copied_as, parallel_form
 from renga.parallel.placement.shard_ranges import shard_ranges
 from renga.parallel.placement.sharded_parameter import Block, ShardedParameter
 from renga.parallel.placement.whole_reads import reads_own_shards
@@ -56,8 +55,7 @@ class ParallelMultiHeadAttention(MultiHeadAttention):
         call: object = None,
     ) -> ParallelMultiHeadAttention:
         """This rank's heads of a serial link."""
-        new = cls.__new__(cls)
-        vars(new).update(vars(copy.deepcopy(link)))
+        new = copied_as(cls, link)
         new._shard(comm)
         return new
 

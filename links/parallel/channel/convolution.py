@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import numpy
-
 from renga.communicators import Communicator
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable, as_variable
 from renga.functions import concat
 from renga.functions.window import as_pair, window_2d
-from renga.links.convolution.filters import require_groups
+from renga.links.convolution.filters import require_groups, with_in_channels
 from renga.links.parallel.channel.cost_model import LayerSize, convolution_size
 from renga.links.parallel.channel.link import (
     ChannelLink,
@@ -96,15 +94,15 @@ class ParallelConvolution(ChannelLink):
 
     def _build(
         self,
-        channels: tuple[int | None, Any],
-        ksize: Any,
+        channels_and_ksize: tuple[Any, Any, Any],
         window: tuple[Any, Any, Any, int],
         nobias: bool,
         initial: tuple[Any, Any],
         insize: tuple[int, int, int],
     ) -> None:
-        check_sizes(self, in_channels=channels[0], out_channels=channels[1])
-        self.in_channels, self.out_channels = channels
+        in_channels, out_channels, ksize = with_in_channels(*channels_and_ksize)
+        check_sizes(self, in_channels=in_channels, out_channels=out_channels)
+        self.in_channels, self.out_channels = in_channels, out_channels
         self.ksize, self.insize = ksize, insize
         window = window_2d(type(self).__name__, *window)
         self.stride, self.pad, self.dilate, groups = window
@@ -186,7 +184,7 @@ class ParallelConvolution(ChannelLink):
         """The layer's output for ``x``."""
         x = as_variable(x)
         if self._sharding is None:
-            self._initialize(self._all_channels(x))
+            self._initialize(self._all_inputs(x.shape[1]))
         sharding = self._sharding
         assert sharding is not None and self.in_channels is not None
         own = sharding.input_ranges[self.comm.rank]
@@ -199,12 +197,6 @@ class ParallelConvolution(ChannelLink):
 
     def _convolve_all_groups(self, x: Any, W: Any, b: Any = None) -> Variable:
         return self._convolve(x, W, b, self.groups)
-
-    def _all_channels(self, x: Any) -> int:
-        """The number of channels of all ranks."""
-        if self._source != CHANNEL:
-            return int(x.shape[1])
-        return int(self.comm.all_gather(numpy.array(x.shape[1])).sum())
 
     def _redistribute_group_inputs(
         self, placement: Placement, samples: int

@@ -66,12 +66,10 @@ class ParallelConvolution2D(ParallelConvolution):
         insize: tuple[int, int, int] = (32, 32, 32),
     ) -> None:
         super().__init__()
-        if ksize is None:
-            in_channels, out_channels, ksize = None, in_channels, out_channels
         self._set_up(comm, input_layout, output_layout, algorithm, pieces)
         window = (stride, pad, dilate, groups)
-        channels, initial = (in_channels, out_channels), (initialW, initial_bias)
-        self._build(channels, ksize, window, nobias, initial, insize)
+        channels, initial = (in_channels, out_channels, ksize), (initialW, initial_bias)
+        self._build(channels, window, nobias, initial, insize)
 
     def _weight_shape(self, in_channels: int) -> tuple[int, ...]:
         return (self.out_channels, in_channels // self.groups, *self._kernel_extents())

@@ -61,8 +61,6 @@ class ParallelDeconvolution2D(ParallelConvolution):
         insize: tuple[int, int, int] = (32, 32, 32),
     ) -> None:
         super().__init__()
-        if ksize is None:
-            in_channels, out_channels, ksize = None, in_channels, out_channels
         self._set_up(comm, input_layout, output_layout, algorithm, pieces)
         self.outsize = (
             None
@@ -73,8 +71,8 @@ class ParallelDeconvolution2D(ParallelConvolution):
         if self.groups > 1:
             self._in_axis, self._out_axis = 1, 0
         window = (stride, pad, dilate, groups)
-        channels, initial = (in_channels, out_channels), (initialW, initial_bias)
-        self._build(channels, ksize, window, nobias, initial, insize)
+        channels, initial = (in_channels, out_channels, ksize), (initialW, initial_bias)
+        self._build(channels, window, nobias, initial, insize)
 
     @classmethod
     def _options_of(cls, link: Any) -> dict[str, Any]:

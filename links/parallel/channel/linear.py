@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-import numpy
-
 from renga.communicators import Communicator
 from renga.core.types import ArrayLike, Initial
 from renga.core.variable import Variable, as_variable
@@ -21,7 +19,6 @@ from renga.links.parallel.channel.link import (
     values_of,
 )
 from renga.links.parallel.forms import parallel_form
-from renga.parallel.placement import CHANNEL
 from renga.parallel.placement.sharded_parameter import ShardedParameter
 from renga.utils.extents import check_sizes
 
@@ -139,7 +136,7 @@ class ParallelLinear(ChannelLink):
         features = math.prod(x.shape[n_batch_axes:])
         if self._sharding is None:
             self.pixels = math.prod(x.shape[n_batch_axes + 1 :])
-            self._initialize(self._all_features(features))
+            self._initialize(self._all_inputs(features))
         sharding = self._sharding
         assert sharding is not None and self.in_size is not None
         x = reshape(x, (math.prod(batch), features))
@@ -147,9 +144,3 @@ class ParallelLinear(ChannelLink):
         require_channels(self, x, 1, own, self.in_size, self._source)
         y = self._run(x, linear)
         return y if n_batch_axes == 1 else reshape(y, (*batch, y.shape[1]))
-
-    def _all_features(self, own: int) -> int:
-        """The number of features of all ranks."""
-        if self._source != CHANNEL:
-            return own
-        return int(self.comm.all_gather(numpy.array(own)).sum())

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import numpy
+
 from renga.communicators import Communicator
 from renga.core.link import Link
 from renga.core.parameter import Parameter
@@ -199,6 +201,12 @@ class ChannelLink(Link):
         if self._requested is None:
             return process_grids(self.comm.size)
         return requested_grids(self._requested, self.comm.size)
+
+    def _all_inputs(self, own: int) -> int:
+        """The number of inputs of all ranks, of which this rank's x has ``own``."""
+        if self._source != CHANNEL:
+            return own
+        return int(self.comm.all_gather(numpy.array(own)).sum())
 
     def _bias(self, outputs: Any, initial: Any) -> ShardedParameter:
         """A bias of which each rank has the elements of its own outputs, or all."""
