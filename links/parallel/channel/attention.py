@@ -16,6 +16,7 @@ from renga.parallel.placement.shard_ranges import shard_ranges
 from renga.parallel.placement.sharded_parameter import Block, ShardedParameter
 from renga.parallel.placement.whole_reads import reads_own_shards
 from renga.parallel.redistribute import with_summed_gradient
+from renga.utils.type_check import InvalidType
 
 
 @parallel_form(MultiHeadAttention, "channel")
@@ -103,12 +104,27 @@ class ParallelMultiHeadAttention(MultiHeadAttention):
         """The attention of ``x``, as that of MultiHeadAttention.
 
         A mask of each head has this rank's heads.
+
+        Raises:
+            InvalidType: the mask has other heads.
         """
         # Each rank finds the gradient through its heads.
         x = with_summed_gradient(self.comm, as_variable(x))
         if memory is not None:
             memory = with_summed_gradient(self.comm, as_variable(memory))
         return super().forward(x, memory, attn_mask, is_causal, cache)
+
+    def _attend(
+        self, q: Any, k: Any, v: Any, attn_mask: Any, is_causal: bool
+    ) -> Variable:
+        heads = attn_mask.shape[-3] if getattr(attn_mask, "ndim", 0) > 2 else 1
+        if heads not in (1, q.shape[1]):
+            raise InvalidType(
+                f"ParallelMultiHeadAttention: expected attn_mask of this rank's "
+                f"{q.shape[1]} of {self.num_heads} heads, or one for all heads, got "
+                f"{attn_mask.shape}"
+            )
+        return super()._attend(q, k, v, attn_mask, is_causal)
 
 
 def _sharded(

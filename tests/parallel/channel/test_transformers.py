@@ -267,6 +267,28 @@ def test_attention(some_ranks, name):
             np.testing.assert_allclose(found[key], value, 1e-9, 1e-11, err_msg=key)
 
 
+def test_masks_of_each_head_are_those_of_the_ranks_heads(several_ranks):
+    mask = np.ones((1, 12, 5, 5), bool)
+    mask[0, :, 2:] = np.tri(12, 5, dtype=bool)[:, None]
+    mask[..., 0] = True
+    x = array(1, 2, 5, 24).astype("f")
+    with seeded():
+        serial = L.MultiHeadAttention(24, 12)
+    expected = serial(x, attn_mask=mask).array
+
+    def on_rank(comm):
+        link = ParallelMultiHeadAttention.from_link(serial, comm)
+        own = np.array_split(mask, comm.size, 1)[comm.rank]
+        y = link(x, attn_mask=own).array
+        heads = f"this rank's {own.shape[1]} of 12 heads, .* got \\(1, 12, 5, 5\\)"
+        with pytest.raises(InvalidType, match=heads):
+            link(x, attn_mask=mask)
+        return y
+
+    for y in several_ranks(on_rank):
+        np.testing.assert_allclose(y, expected, 1e-5, 1e-6)
+
+
 @pytest.mark.parametrize("layout", ["channel", "batch"])
 @pytest.mark.parametrize("normalize", [True, False])
 def test_loss_of_sharded_scores(ranks, layout, normalize):
