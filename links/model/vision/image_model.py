@@ -9,6 +9,7 @@ import numpy
 
 from renga.core.configuration import no_backprop_mode, using_config
 from renga.core.link import Chain
+from renga.core.types import ArrayLike
 from renga.core.variable import Variable
 from renga.functions import average, reshape
 from renga.links.model.vision import weights
@@ -85,23 +86,24 @@ class ImageModel(Chain):
         raise NotImplementedError
 
     def forward(
-        self, x: Any, layers: Iterable[str] | None = None, **kwargs: object
+        self, x: ArrayLike, layers: Iterable[str] | None = None, **kwargs: object
     ) -> dict[str, Variable]:
         """The outputs of the steps ``layers``, the probabilities by default."""
         _refuse(kwargs)
         wanted = {"prob"} if layers is None else set(layers)
         found: dict[str, Variable] = {}
         forks: dict[str, Variable] = {}
+        h: Any = x
         for name, functions in self.functions.items():
             if not wanted - found.keys():
                 break
-            x = forks[self.branches[name]] if name in self.branches else x
+            h = forks[self.branches[name]] if name in self.branches else h
             for function in functions:
-                x = function(x)
+                h = function(h)
             if name in self.branches.values():
-                forks[name] = x
+                forks[name] = h
             if name in wanted:
-                found[name] = x
+                found[name] = h
         return found
 
     def extract(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from renga.backends.cpu import CpuDevice
 from renga.backends.device import Device, DeviceLike
@@ -32,9 +32,9 @@ class ChainerxDevice(Device):
         return ChainerxDevice(device)
 
 
-def to_chx(array: Any) -> Any:
+def to_chx(array: object) -> None:
     """Raises RuntimeError: no array can be ChainerX's."""
-    ChainerxDevice(array)
+    ChainerxDevice("native")
 
 
 def from_chx(array: _Value) -> _Value:

@@ -77,7 +77,7 @@ class Link(OneStage, Hooked, DeviceResident):
         super().__init_subclass__(**kwargs)
         check_overridden_moves(cls)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """Runs ``forward``, with the hooks around it."""
         try:
             forward = self.forward  # type: ignore[attr-defined]

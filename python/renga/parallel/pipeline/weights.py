@@ -12,6 +12,7 @@ from typing import Any
 
 from renga.core.configuration import no_backprop_mode
 from renga.core.kept_gradients import KeptGradients
+from renga.core.optimizer import Optimizer
 from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 
@@ -36,13 +37,13 @@ class Flush:
     def __init__(
         self,
         params: Sequence[Parameter],
-        optimizer: Any,
+        optimizer: Optimizer | None,
         stage: int,
         stages: int,
         micro_batches: int,
     ) -> None:
         self._params = params
-        self._optimizer = optimizer
+        self._optimizer: Any = optimizer
         self._stage = stage
         self._delay = stages - 1 - stage  # forward passes ahead of the backward pass
         self._micro_batches = micro_batches

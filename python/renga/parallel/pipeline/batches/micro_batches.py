@@ -99,9 +99,9 @@ def kinds(
     return frozenset(each and (len(each[0]), each[1]) for each in signature(inputs))
 
 
-def number_of_samples(inputs: Sequence[Any], axis: int) -> int | None:
+def number_of_samples(inputs: Sequence[object], axis: int) -> int | None:
     """That of the arguments that leave no doubt, or of the others; None for none."""
-    sequences = [x for x in inputs if _is_sequence(x)]
+    sequences: list[Any] = [x for x in inputs if _is_sequence(x)]
     others = [x for x in inputs if not _is_sequence(x)]
     for size in _sizes(others, axis):
         return size
