@@ -90,9 +90,11 @@ class ShardedStates:
         # Arrays that the program holds, and their places in flat ones.
         self._copied: list[tuple[Parameter, Array]] = []
         self._adopt_arrays()
+        # By layout, this rank's pieces, and the parameters that stand for them.
         self.own = [self._own_pieces(b) for b in range(len(self.layouts))]
-        pieces = [part for row in self.own for _, part in row]
-        self._link = _Pieces([comm, *self._model_comms], optimizer.target, pieces)
+        self._own = [pair for row in self.own for pair in row]
+        parts = [part for _, part in self._own]
+        self._link = _Pieces([comm, *self._model_comms], optimizer.target, parts)
         self.divide()
 
     def require_own_graph(self, loss: Variable | None) -> None:
@@ -169,14 +171,14 @@ class ShardedStates:
 
     def _adopt_rules(self) -> None:
         """Has pieces updated by the present rules, which may have been replaced."""
-        for piece, part in (pair for row in self.own for pair in row):
+        for piece, part in self._own:
             part.update_rule = self._params[piece.param].update_rule
 
     def take_slices(self) -> None:
         """Makes parts of the parameters' mean gradients those of this rank's pieces."""
         if not self.cuts:
             return
-        for piece, part in (pair for row in self.own for pair in row):
+        for piece, part in self._own:
             whole = self._params[piece.param]
             part.grad = None if whole.grad is None else part_of(whole.grad, piece)
             part.loss_scale = whole.loss_scale
@@ -238,7 +240,7 @@ class ShardedStates:
 
     def divide(self) -> None:
         """Drops what other ranks keep of the states."""
-        own = {piece.param: piece for row in self.own for piece, _ in row}
+        own = {piece.param: piece for piece, _ in self._own}
         for i, param in enumerate(self._params):
             rule: Any = param.update_rule
             if rule is None:
@@ -278,7 +280,7 @@ class ShardedStates:
         """Gives this rank whole parameters, too; every rank calls it."""
 
     def _own_states(self) -> Iterator[tuple[Piece, int, dict[str, Array]]]:
-        for piece, part in (pair for row in self.own for pair in row):
+        for piece, part in self._own:
             rule: Any = part.update_rule
             if rule is None:
                 continue
