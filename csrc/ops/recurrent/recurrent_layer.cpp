@@ -133,9 +133,9 @@ Array fresh_copy(const Array& x) {
   return y;
 }
 
-// On other devices, products round weights at each step, which is done once here. On the host, a few
-// rows are multiplied fastest by small weights whose transpose is row-major: many steps make up for
-// the copy.
+// On other devices, products round weights at each step, which is done once here. On the host, a
+// few rows are multiplied fastest by small weights whose transpose is row-major: many steps make up
+// for the copy.
 Variable weights_of_steps(const Layer& layer, const Variable& w) {
   if (!w.device().is_host() && bfloat16_activations()) {
     return Variable(cast(w.array(), Dtype::bfloat16));
@@ -208,8 +208,8 @@ std::vector<Variable> run_backward(const Layer& layer, const Operands& x, const 
                              rows_of(trace.before, step->start, step->count), active,
                              rows_of(ginput, step->start, step->count), ghidden_now);
     matmul_kernels.on(input.device())
-        .matmul(cast(ghidden_now, compute_dtype), w, active[0],
-                {{}, layer.cell.separate_hidden}, nullptr);
+        .matmul(cast(ghidden_now, compute_dtype), w, active[0], {{}, layer.cell.separate_hidden},
+                nullptr);
   }
   std::vector<Variable> gxs{Variable(ginput)};
   for (const Array& g : gstates) gxs.emplace_back(g);

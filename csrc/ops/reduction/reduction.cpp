@@ -155,22 +155,26 @@ Variable prod(const Variable& x, const std::optional<Axes>& over, bool keepdims)
   const Axes axes = axes_of("prod", over, x.ndim());
   const Array y = remove_axes(reduce(Reduction::prod, x.array(), axes), axes, keepdims);
   auto vjp_x = [x, axes](const Variable& gy) {
-    const Variable each = broadcast_gradient(gy, x.shape(), axes);
-    if (axes.size() == 1) return multiply(each, product_of_others(x, static_cast<int>(axes[0])));
+    if (axes.size() == 1) {
+      const int axis = static_cast<int>(axes[0]);
+      Shape one = x.shape();
+      one[axis] = 1;
+      return product_of_others(x, axis, reshape(gy, one));
+    }
     // The reduced axes are moved to the end and joined, and the result is moved back.
     Axes order;
     for (int i = 0; i < x.ndim(); ++i) {
       if (!axes.contains(i)) order.push_back(i);
     }
     for (std::int64_t a : axes) order.push_back(a);
-    const Variable moved = transpose(x, order);
-    Shape rows = dropped_shape(x.shape(), axes);
+    Shape rows = dropped_shape(x.shape(), axes), one = rows;
+    one.push_back(1);
     rows.push_back(x.size() == 0 ? 0 : x.size() / rows.product());
-    const Variable others =
-        reshape(product_of_others(reshape(moved, rows), rows.size() - 1), moved.shape());
+    const Variable moved = transpose(x, order);
+    const Variable gx = product_of_others(reshape(moved, rows), rows.size() - 1, reshape(gy, one));
     Axes inverse = order;
     for (int i = 0; i < order.size(); ++i) inverse[static_cast<int>(order[i])] = i;
-    return multiply(each, transpose(others, inverse));
+    return transpose(reshape(gx, moved.shape()), inverse);
   };
   return record("Prod", y, {{x, vjp_x}});
 }

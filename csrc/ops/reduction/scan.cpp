@@ -34,12 +34,18 @@ Array empty_result(const Array& a, const Array& b, int axis) {
   return empty_in_order(shape, memory_order(a), a.dtype(), a.device());
 }
 
-// The recurrence of ScanKernels; b is constant where it has one element of several. Its gradients
-// are recurrences, too.
+// The recurrence of ScanKernels. Its gradients are recurrences, too.
 Variable recur(const char* label, const Variable& a, const Variable& b, int axis, bool reverse) {
   const Array y = empty_result(a.array(), b.array(), axis);
   scan_kernels.on(y.device()).recur(a.array(), b.array(), axis, reverse, y);
-  auto vjp_b = [=](const Variable& gy) { return recur(label, a, gy, axis, !reverse); };
+  auto vjp_b = [=, is_one = b.shape(axis) == 1](const Variable& gy) {
+    const Variable gb = recur(label, a, gy, axis, !reverse);
+    if (!is_one) return gb;
+    std::vector<Range> ranges = full_ranges(gb);
+    Range& range = ranges[static_cast<std::size_t>(axis)];
+    range = {reverse ? range.length - 1 : 0, 1, 1};
+    return slice(gb, ranges);
+  };
   auto vjp_a = [=, y = Saved(y)](const Variable& gy, GradientSink& to) {
     // Element i of a multiplies the element of y before it and is part of the one after it.
     const Variable from = without_end(y.of(to.node()), axis, !reverse);
@@ -48,14 +54,13 @@ Variable recur(const char* label, const Variable& a, const Variable& b, int axis
   return record(label, y, {{a, vjp_a}, {b, vjp_b}});
 }
 
-// Returns for each element the product of those before it along an axis, or in reverse of those
-// after it.
-Variable product_before(const char* label, const Variable& x, int axis, bool reverse) {
+// Returns for each element the product of those before it along an axis.
+Variable product_before(const char* label, const Variable& x, int axis) {
   if (x.shape(axis) == 0) return x;
   Shape first = x.shape();
   first[axis] = 1;
   const Variable from(broadcast_view(label, full({}, 1, x.dtype(), x.device()), first));
-  return recur(label, without_end(x, axis, !reverse), from, axis, reverse);
+  return recur(label, without_end(x, axis, true), from, axis, false);
 }
 
 // x, or x as a flat array, and the axis to go along.
@@ -83,13 +88,15 @@ Variable cumprod(const Variable& x, std::optional<std::int64_t> over) {
   scan_kernels.on(y.device()).recur(without_end(lines, axis, false).array(), first, axis, false, y);
   auto vjp_x = [lines = lines, axis = axis](const Variable& gy) {
     const Variable after = recur("cumprod", without_end(lines, axis, false), gy, axis, true);
-    return multiply(product_before("cumprod", lines, axis, false), after);
+    return multiply(product_before("cumprod", lines, axis), after);
   };
   return record("cumprod", y, {{lines, vjp_x}});
 }
 
-Variable product_of_others(const Variable& x, int axis) {
-  return multiply(product_before("Prod", x, axis, false), product_before("Prod", x, axis, true));
+Variable product_of_others(const Variable& x, int axis, const Variable& factor) {
+  if (x.shape(axis) == 0) return x;
+  const Variable after = recur("Prod", without_end(x, axis, false), factor, axis, true);
+  return multiply(product_before("Prod", x, axis), after);
 }
 
 }  // namespace renga

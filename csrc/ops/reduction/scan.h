@@ -19,8 +19,9 @@ extern KernelTable<ScanKernels> scan_kernels;
 // Along an axis; of the flat array without one.
 Variable cumsum(const Variable& x, std::optional<std::int64_t> axis = {});
 Variable cumprod(const Variable& x, std::optional<std::int64_t> axis = {});
-// Returns for each element the product of all others along an axis, without division.
-Variable product_of_others(const Variable& x, int axis);
+// Returns for each element the product of all others along an axis and of `factor`, which has one
+// element there, without division.
+Variable product_of_others(const Variable& x, int axis, const Variable& factor);
 
 template <class Visit>
 void list_scan_ops(Visit&& visit) {

@@ -104,35 +104,37 @@ template <class Target, class T>
   recur_lines<T, width>(lines, i, n, last);
 }
 
-// So many lines that adjoin, in vectors; a may repeat one number for all of them.
+// Lines that adjoin, in vectors; a may repeat one number for all of them. Many of them together
+// read and write long runs of memory: their totals stay in the first-level cache.
 constexpr int kAdjoiningLines = 64;
+constexpr std::int64_t kMostAdjoiningLines = 1024;
 template <class T>
-void recur_columns(const Lines& lines, std::int64_t n) {
+void recur_columns(const Lines& lines, std::int64_t n, std::int64_t count) {
   simd::dispatch_for<T>([ =, &lines ](auto target) __attribute__((always_inline)) {
-    using V = simd::Vector<decltype(target), Compute<T>>;
-    constexpr int width = V::width;
+    using C = Compute<T>;
+    using V = simd::Vector<decltype(target), C>;
     const auto at = [&](int operand, std::int64_t i) __attribute__((always_inline)) {
       return reinterpret_cast<T*>(lines.data[operand] + i * lines.steps[operand]);
     };
-    constexpr int count = kAdjoiningLines / width;
     const bool repeats = lines.line_steps[2] == 0;
-    V totals[count];
-    for (int k = 0; k < count; ++k) {
+    alignas(64) C totals[kMostAdjoiningLines];
+    for (std::int64_t j = 0; j < count; j += V::width) {
       const T* const b = at(1, 0);
-      totals[k] =
-          lines.line_steps[1] == 0 ? V(static_cast<Compute<T>>(*b)) : V(V::load(b + k * width));
-      V::store(totals[k], at(0, 0) + k * width);
+      const V first = lines.line_steps[1] == 0 ? V(static_cast<C>(*b)) : V(V::load(b + j));
+      V::store(first, totals + j);
+      V::store(first, at(0, 0) + j);
     }
     for (std::int64_t i = 1; i < n; ++i) {
       const T* const b = at(1, lines.adds ? i : 0);
       const T* const a = at(2, i - 1);
       T* const y = at(0, i);
-      const V factor(repeats ? static_cast<Compute<T>>(*a) : Compute<T>(0));
-#pragma GCC unroll 16
-      for (int k = 0; k < count; ++k) {
-        const V more = lines.adds ? V(V::load(b + k * width)) : -V(Compute<T>(0));
-        totals[k] = (repeats ? factor : V(V::load(a + k * width))) * totals[k] + more;
-        V::store(totals[k], y + k * width);
+      const V factor(repeats ? static_cast<C>(*a) : C(0));
+#pragma GCC unroll 4
+      for (std::int64_t j = 0; j < count; j += V::width) {
+        const V more = lines.adds ? V(V::load(b + j)) : -V(C(0));
+        const V total = (repeats ? factor : V(V::load(a + j))) * V(V::load(totals + j)) + more;
+        V::store(total, totals + j);
+        V::store(total, y + j);
       }
     }
   });
@@ -175,12 +177,15 @@ void recur(const Array& a, const Array& b, int axis, bool reverse, const Array& 
             j += tile;
             continue;
           }
-          const bool is_vector = adjoin && m - j >= kAdjoiningLines;
-          const int count = is_vector ? kAdjoiningLines : (m - j >= 8 ? 8 : 1);
-          const auto recur_some = is_vector    ? recur_columns<T>
-                                  : count == 8 ? recur_all<T, 8>
-                                               : recur_all<T, 1>;
-          recur_some(at, n);
+          if (adjoin && m - j >= kAdjoiningLines) {
+            const std::int64_t count =
+                std::min(m - j, kMostAdjoiningLines) / kAdjoiningLines * kAdjoiningLines;
+            recur_columns<T>(at, n, count);
+            j += count;
+            continue;
+          }
+          const int count = m - j >= 8 ? 8 : 1;
+          count == 8 ? recur_all<T, 8>(at, n) : recur_all<T, 1>(at, n);
           j += count;
         }
       });
