@@ -12,6 +12,7 @@ import numpy
 import pytest
 
 from renga.launch import mpiexec_command, mpiexec_environment
+from tests.scripts import run_program
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "08_pipelines"
 
@@ -32,8 +33,11 @@ def test_predicted_weights_train_better_than_stale_ones(run_offline, tmp_path):
 
 SERIAL = """
 import json
+import sys
 
 import numpy
+
+sys.path.append(sys.argv[1])
 from tasks import Digits
 from train_pipeline import train_on_virtual_ranks
 
@@ -69,14 +73,8 @@ print(json.dumps([[[entry[name] for name in names] for entry in found], expected
 
 def test_an_epoch_of_the_log_is_that_of_a_single_process():
     pytest.importorskip("sklearn")
-    done = subprocess.run(
-        [sys.executable, "-c", SERIAL],
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(EXAMPLES)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
+    done = run_program(SERIAL, EXAMPLES)
+    assert done.returncode == 0, done.stderr
     found, expected = json.loads(done.stdout.splitlines()[-1])
     numpy.testing.assert_allclose(found, expected, rtol=1e-5)
 
