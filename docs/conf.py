@@ -23,6 +23,7 @@ suppress_warnings = ["myst.xref_missing"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+autodoc_use_type_comments = False  # there are none, and to look for them takes long
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_custom_sections = [("Shapes", "params_style"), "Source"]
