@@ -53,8 +53,9 @@ Regions regions_of(const char* op, const Array& x, const Array& regions, const A
   for (std::int64_t r = 0; r < regions.shape(0); ++r) {
     const double* const side = sides.as<double>() + 4 * r;
     for (int k = 0; k < 4; ++k) {
-      require<std::invalid_argument>(std::isfinite(side[k]), op, ": expected finite regions, got ",
-                                     side[k]);
+      require<std::invalid_argument>(std::isfinite(side[k]) && std::isfinite(side[k] - side[k % 2]),
+                                     op, ": expected finite regions, got one from ", side[k % 2],
+                                     " to ", side[k]);
     }
     all.push_back({image.as<std::int64_t>()[r],
                    cell_points(side[0], side[2], outsize[0], x.shape(2), samples[0]),

@@ -163,6 +163,13 @@ def test_points_outside_do_not_count():
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("region", [(0, -1.7e308, 3, 1.7e308), (1e308, 0, -1e308, 3)])
+def test_regions_longer_than_any_number(function, region):
+    with pytest.raises(ValueError, match="expected finite regions"):
+        function(x, numpy.array([region]), images[:1], 2, 1.0)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_faults(function):
     for args, error in [
         ((x[0], rois, images, 2, 1.0), InvalidType),
