@@ -82,6 +82,18 @@ def test_products_of_a_convolution(kernel, stride, dilate, groups, products):
         assert layer.flops == 2 * 4 * 6 * 40 * products
 
 
+def test_transforms_take_as_long_for_each_transformed_element():
+    images = (4, 50), (6, 50)
+    whole = convolution_size(*images, (3, 3), (1, 1), (1, 1), 1)
+    halves = convolution_size(*images, (4, 4), (2, 2), (1, 1), 1)
+    # F(4, 3) has tiles of 6 x 6 for 4 x 4 pixels and 3 x 3 weights. F(4, 2) has some of
+    # 5 x 5 for 4 x 4 pixels of every other row and column, and four for 4 x 4 weights.
+    of_weights = whole.filter_flops / (36 / 9), halves.filter_flops / (4 * 25 / 16)
+    of_pixels = whole.image_flops / (36 / 16), halves.image_flops / (25 / 16)
+    assert of_weights[0] == pytest.approx(of_weights[1])
+    assert of_pixels[0] == pytest.approx(of_pixels[1])
+
+
 @pytest.mark.parametrize(
     ("grid", "images", "filters"),
     [
