@@ -417,6 +417,24 @@ MultivariateNormal d kl
 F.gumbel_softmax(p(.2, .8)).shape
 F.gumbel_softmax(p([.2, .8]), axis=2)
 """),
+    "D.Normal(p([0.], [1.]), p(1., 2.)).mean": value(
+        ['Variable', 'float32', [2, 2], [0.0, 0.0, 1.0, 1.0]]
+    ),
+    "D.Normal(p([0.], [1.]), p(1., 2.)).variance": value(
+        ['Variable', 'float32', [2, 2], [1.0, 4.0, 1.0, 4.0]]
+    ),
+    "D.Normal(p([0.], [1.]), p(1., 2.)).entropy": value(
+        ['Variable', 'float32', [2, 2], [1.41894, 2.11209, 1.41894, 2.11209]]
+    ),
+    "D.Laplace(p([0.], [1.]), p(1., 2.)).entropy": value(
+        ['Variable', 'float32', [2, 2], [1.69315, 2.38629, 1.69315, 2.38629]]
+    ),
+    "D.Gumbel(p([0.], [1.]), p(1., 2.)).entropy": value(
+        ['Variable', 'float32', [2, 2], [1.57722, 2.27036, 1.57722, 2.27036]]
+    ),
+    "D.Cauchy(p([0.], [1.]), p(1., 2.)).entropy": value(
+        ['Variable', 'float32', [2, 2], [2.53102, 3.22417, 2.53102, 3.22417]]
+    ),
     "D.Bernoulli(logit=p(100., -100.)).log_prob(p(1, 1, dtype='i'))": value(
         ['Variable', 'float32', [2], [-0.0, -100.0]]
     ),

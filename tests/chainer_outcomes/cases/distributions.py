@@ -151,6 +151,13 @@ def generated():
 GENERATED = generated()
 
 EXPRESSIONS = """
+D.Normal(p([0.], [1.]), p(1., 2.)).mean
+D.Normal(p([0.], [1.]), p(1., 2.)).variance
+D.Normal(p([0.], [1.]), p(1., 2.)).entropy
+D.Laplace(p([0.], [1.]), p(1., 2.)).entropy
+D.Gumbel(p([0.], [1.]), p(1., 2.)).entropy
+D.Cauchy(p([0.], [1.]), p(1., 2.)).entropy
+D.Normal(p([0.], [1.]), p(1., 2.)).log_prob(p(.5, 1.))
 D.Bernoulli(p=p(0., 1.)).entropy
 D.Bernoulli(p=p(0., 1.)).log_prob(p(0, 1, dtype='i'))
 D.Bernoulli(p=p(0., 1.)).log_prob(p(1, 0, dtype='i'))
