@@ -71,23 +71,4 @@ std::vector<Transfer> backward_transfers(const Operation& producer, const Config
                  producer.itemsize, readers(reader, target, index), same);
 }
 
-double message_seconds(const Topology& topology, const Operation& producer,
-                       const Configuration& source, const Operation& reader,
-                       const Configuration& target, std::size_t index) {
-  std::vector<double> ports(topology.resources(), 0.0);
-  const auto add = [&](const Configuration& from, const Configuration& to,
-                       const std::vector<Transfer>& transfers) {
-    for (const Transfer& transfer : transfers) {
-      if (transfer.bytes == 0) continue;
-      const int a = from.devices[transfer.from], b = to.devices[transfer.to];
-      ports[topology.port(a, b)] += topology.message(a, b, transfer.bytes);
-    }
-  };
-  add(source, target, forward_transfers(producer, source, reader, target, index));
-  if (reader.inputs[index].has_gradient) {
-    add(target, source, backward_transfers(producer, source, reader, target, index));
-  }
-  return *std::max_element(ports.begin(), ports.end());
-}
-
 }  // namespace renga::planning

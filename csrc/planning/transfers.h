@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "planning/operation.h"
-#include "planning/topology.h"
 
 namespace renga::planning {
 
@@ -28,10 +27,5 @@ std::vector<Transfer> forward_transfers(const Operation& producer, const Configu
 std::vector<Transfer> backward_transfers(const Operation& producer, const Configuration& source,
                                          const Operation& reader, const Configuration& target,
                                          std::size_t index);
-
-// The seconds for which the busiest port sends both, one message after the other.
-double message_seconds(const Topology& topology, const Operation& producer,
-                       const Configuration& source, const Operation& reader,
-                       const Configuration& target, std::size_t index);
 
 }  // namespace renga::planning

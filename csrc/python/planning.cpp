@@ -63,9 +63,6 @@ py::list tasks_of(const Simulator& simulator) {
 void bind_planning(py::module_& core) {
   py::module_ m = core.def_submodule("planning", "The simulator of parallel strategies.");
   bind_operations(m);
-  m.def("message_seconds", &message_seconds, py::arg("topology"), py::arg("producer"),
-        py::arg("source"), py::arg("reader"), py::arg("target"), py::arg("index"),
-        "The seconds of the messages between two operations on the busiest port.");
   py::class_<Simulator>(m, "Simulator", "Predicts the seconds of a training step.")
       .def(py::init<Topology>(), py::arg("topology"))
       .def("add_operation", &Simulator::add_operation, py::arg("operation"),
