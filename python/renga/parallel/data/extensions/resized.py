@@ -42,7 +42,7 @@ class _Resized(npz.NpzDeserializer):
             return super().__call__(key, value)
         entry = self._entry(full)
         if isinstance(value, numpy.ndarray) and entry is not None:
-            if key in ("order", "_order"):
+            if key in ("order", "_order") and entry.shape is not None:
                 self.ratio = value.size / max(math.prod(entry.shape), 1)
             if entry.shape != value.shape:
                 return value
