@@ -35,6 +35,18 @@ def test_doctor_reports_checks_and_speed(tmp_path):
     assert all(line.count("*") == 1 for line in lines[-4:])
 
 
+@pytest.mark.parametrize("size", [1, 3])
+def test_what_threads_can_do_is_ok(size):
+    findings = local.run(lambda comm: list(doctor.examine(comm)), ranks=size)
+    assert findings == findings[:1] * size
+    verdicts = {found.name: found.verdict for found in findings[0]}
+    assert verdicts.pop("threads") == verdicts.pop("large counts") == "skipped"
+    assert verdicts.pop("shared memory") == ("skipped" if size == 1 else "ok")
+    assert verdicts == dict.fromkeys(
+        ["topology", "point to point", "collectives"], "ok"
+    )
+
+
 def test_failure_on_one_rank_is_reported_on_all(monkeypatch):
     def fails_on_rank_1(comm, large):
         if comm.rank == 1:
