@@ -213,8 +213,10 @@ std::vector<Array> writable_arrays(const py::iterable& ndarrays, const char* wha
 }
 
 py::object to_numpy(const Array& given) {
-  // Copies, of bfloat16 and of other devices, are read-only, so that no write is lost in silence.
-  const bool shared = given.dtype() != Dtype::bfloat16 && given.device().is_host();
+  // Copies, of bfloat16 and of other devices, are read-only, so that no write is lost in silence;
+  // and so are arrays that repeat elements, as NumPy's are.
+  const bool is_writable =
+      given.dtype() != Dtype::bfloat16 && given.device().is_host() && has_distinct_elements(given);
   const Array on_host = to_device(given, Device{});
   const Array x = given.dtype() == Dtype::bfloat16 ? cast(on_host, Dtype::float32) : on_host;
   expose(x);
@@ -227,7 +229,7 @@ py::object to_numpy(const Array& given) {
   std::copy(x.strides().begin(), x.strides().end(), strides);
   auto array = py::reinterpret_steal<py::object>(api.PyArray_NewFromDescr_(
       api.PyArray_Type_, shared_dtype(x.dtype()).inc_ref().ptr(), x.ndim(), shape, strides,
-      x.data(), shared ? py::detail::npy_api::NPY_ARRAY_WRITEABLE_ : 0, nullptr));
+      x.data(), is_writable ? py::detail::npy_api::NPY_ARRAY_WRITEABLE_ : 0, nullptr));
   if (!array) throw py::error_already_set();
   if (api.PyArray_SetBaseObject_(array.ptr(), owner.inc_ref().ptr()) < 0) {
     throw py::error_already_set();

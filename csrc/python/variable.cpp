@@ -7,6 +7,7 @@
 #include "python/cuda_array.h"
 #include "python/graph.h"
 #include "python/interpreter.h"
+#include "tensor/views.h"
 
 namespace renga::python {
 namespace {
@@ -114,8 +115,15 @@ Ref<VariableBody> make_variable(py::handle data, const py::object& name, py::han
   return x.body();
 }
 
+// A gradient that repeats elements, as that of a sum does, gets memory for each: programs change
+// gradients in place.
 py::object get_grad(VariableBody& body) {
-  return body.grad.defined() ? python_array(*body.grad.body()) : py::none();
+  if (!body.grad.defined()) return py::none();
+  VariableBody& grad = *body.grad.body();
+  if (grad.metadata().defined() && !has_distinct_elements(grad.array())) {
+    grad.set_array(contiguous(grad.array()));
+  }
+  return python_array(grad);
 }
 
 void add_grad(VariableBody& body, const VariableBody& other) {

@@ -169,3 +169,25 @@ def test_writes_of_other_threads_wait_for_a_normalization_that_runs():
         mean = float(y.array.mean())
         thread.join()
         assert abs(mean - 0.3989) < 1e-2
+
+
+@pytest.mark.parametrize("loss", [F.sum, F.mean])
+def test_a_gradient_is_changed_one_number_at_a_time(loss):
+    """The gradient of a sum has one number for all elements."""
+    x = renga.Variable(np.ones((2, 3), "f"))
+    h = x * 2
+    loss(h).backward(retain_grad=True)
+    wanted = np.full((2, 3), 1 if loss is F.sum else 1 / 6, "f")
+    wanted[0] = 0
+    h.grad[0] = 0
+    np.testing.assert_array_equal(h.grad, wanted)
+    np.testing.assert_array_equal(h.grad_var.array, wanted)
+
+
+def test_arrays_that_repeat_numbers_are_read_only():
+    """As NumPy's are."""
+    x = np.ones((1, 4), "f")
+    y = F.broadcast_to(renga.Variable(x), (3, 4))
+    with pytest.raises(ValueError, match="read-only"):
+        y.array[0] = 9
+    np.testing.assert_array_equal(x, np.ones((1, 4)))
