@@ -5,6 +5,7 @@
 #include "autograd/backward.h"
 #include "autograd/node.h"
 #include "ops/elementwise/arithmetic.h"
+#include "ops/indexing/index_check.h"
 #include "ops/matmul/matmul.h"
 #include "ops/reduction/reduction.h"
 #include "ops/shape/manipulation.h"
@@ -97,9 +98,11 @@ Variable alignment_loss(const Variable& scores, const Array& path, const Array& 
           ", ", path.shape(), ", ", lengths.shape(), " and ", path_lengths.shape());
   const Device device = path_kernels.computing(scores.device());
   const Dtype dtype = wide_dtype(scores.dtype());
-  const Alignment x{to_kernel(scores.array(), dtype, device), to_kernel(path, Dtype::int64, device),
-                    to_kernel(lengths, Dtype::int64, device),
-                    to_kernel(path_lengths, Dtype::int64, device), blank};
+  const Alignment x{to_kernel(scores.array(), dtype, device),
+                    checked_indices(op, "path", path, scores.shape(2), device),
+                    checked_indices(op, "lengths", lengths, scores.shape(0) + 1, device),
+                    checked_indices(op, "path_lengths", path_lengths, path.shape(1) + 1, device),
+                    blank};
   const Array alpha = empty({scores.shape(1), scores.shape(0), path.shape(1)}, dtype, device);
   const Array loss = empty({scores.shape(1)}, dtype, device);
   path_kernels.on(device).align(x, alpha, loss);

@@ -5,6 +5,7 @@ import pytest
 
 import renga
 import renga.functions as F
+from renga import _core
 from renga.utils.type_check import InvalidType
 
 random = numpy.random.RandomState(0)
@@ -52,3 +53,21 @@ def test_no_steps_are_refused():
     labels = numpy.zeros((2, 1), "i4")
     with pytest.raises(InvalidType, match="temporal_classification: expected at least"):
         F.connectionist_temporal_classification([], labels, 0)
+
+
+@pytest.mark.parametrize(
+    "name, path, length, used",
+    [
+        ("path", [0, 4, 0], 2, 3),
+        ("path", [0, -1, 0], 2, 3),
+        ("lengths", [0, 1, 0], 3, 3),
+        ("lengths", [0, 1, 0], -1, 3),
+        ("path_lengths", [0, 1, 0], 2, 4),
+    ],
+)
+def test_alignments_beyond_the_scores_are_refused(name, path, length, used):
+    scores = renga.Variable(numpy.zeros((2, 1, 4)))
+    with pytest.raises(IndexError, match=f"alignment_loss: expected {name} from 0"):
+        _core.ops.alignment_loss(
+            scores, numpy.array([path]), numpy.array([length]), numpy.array([used]), 0
+        )
