@@ -11,8 +11,11 @@ from renga.core.variable import Variable
 
 
 def first_state(link: Link, x: ArrayLike, size: int) -> Variable:
-    """A state for each sample of ``x`` where there is none yet: zeros."""
-    return Variable(link.xp.zeros((len(x), size), x.dtype))
+    """A state for each sample of ``x`` where there is none yet: zeros.
+
+    Nobody asks for its gradient, which is not computed.
+    """
+    return Variable(link.xp.zeros((len(x), size), x.dtype), requires_grad=False)
 
 
 class StatefulCell(Chain):

@@ -95,7 +95,8 @@ Variable cumprod(const Variable& x, std::optional<std::int64_t> over) {
 
 Variable product_of_others(const Variable& x, int axis, const Variable& factor) {
   if (x.shape(axis) == 0) return x;
-  const Variable after = recur("Prod", without_end(x, axis, false), factor, axis, true);
+  const Variable from = cast(factor, x.dtype());
+  const Variable after = recur("Prod", without_end(x, axis, false), from, axis, true);
   return multiply(product_before("Prod", x, axis), after);
 }
 

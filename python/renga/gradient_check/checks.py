@@ -229,9 +229,12 @@ def _skipped(x_data: Arrays, no_grads: Sequence[bool] | None) -> list[bool]:
 def _gradients(
     ys: Arrays, xs: Arrays, gys: Arrays, enable_double_backprop: bool = False
 ) -> list[Any]:
-    """The gradients of ``xs``, in which None is an input that was not given."""
-    pairs = zip(ys, gys)
-    started = [(y, as_variable(g)) for y, g in pairs if y is not None and g is not None]
+    """The gradients of ``xs``, in which None is an input that was not given.
+
+    Outputs that are arrays depend on nothing.
+    """
+    pairs = [(y, g) for y, g in zip(ys, gys) if y is not None and g is not None]
+    started = [(as_variable(y), as_variable(g)) for y, g in pairs]
     asked = [x for x in xs if x is not None]
     outputs, starts = [y for y, _ in started], [g for _, g in started]
     double = enable_double_backprop
