@@ -1,6 +1,7 @@
 // Logarithms of vectors of floats and of doubles within 2 units in the last place, for all numbers.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <numbers>
 
@@ -24,32 +25,57 @@ inline constexpr double kDoubleLogarithm[] = {
     0.13088034850927554, 0.13268638369266824, 0.15386244737621667, 0.18181795547521136,
     0.22222222392581045, 0.28571428570799785, 0.40000000000000883, 0.66666666666666666};
 
+// Whether the instructions of AVX-512 for parts of floats and for kinds of numbers are there.
+template <class V>
+inline constexpr bool kHasParts =
+#if defined(__x86_64__)
+    sizeof(V) == 64 && std::is_same_v<typename V::value_type, float>;
+#else
+    false;
+#endif
+
+// x = m 2^exponent, where m is between the roots of 1/2 and of 2.
+template <class V>
+[[gnu::always_inline]] inline Mantissa<V> balanced_parts(const V& x) {
+  using C = typename V::value_type;
+  constexpr std::int32_t root_of_half = 0x3f3504f3;
+  if constexpr (kHasParts<V>) {
+    V m, exponent;
+    asm("vgetmantps $0, %1, %0" : "=v"(m.v) : "v"(x.v));
+    asm("vgetexpps %1, %0" : "=v"(exponent.v) : "v"(x.v));
+    const auto is_large = V(2 * std::bit_cast<float>(root_of_half)) <= m;
+    return {select(is_large, m * V(0.5f), m), select(is_large, exponent + V(1.0f), exponent)};
+  } else {
+    // Subnormal numbers are made normal first.
+    constexpr bool is_double = std::is_same_v<C, double>;
+    constexpr int shift = is_double ? 54 : 24;
+    const auto is_small = x < V(std::numeric_limits<C>::min());
+    const V normal = select(is_small, x * V(C(std::int64_t{1} << shift)), x);
+    Mantissa<V> parts;
+    if constexpr (is_double) {
+      parts = mantissa(normal);
+    } else {
+      const BitsOf<V> k = difference_of_bits<V>(bits_of(normal), BitsOf<V>{} + root_of_half) >> 23;
+      parts.m = from_bits<V>(difference_of_bits<V>(bits_of(normal), k << 23));
+      parts.exponent = V(__builtin_convertvector(k, typename V::V));
+    }
+    parts.exponent = select(is_small, parts.exponent - V(shift), parts.exponent);
+    return parts;
+  }
+}
+
 template <class V>
 [[gnu::always_inline]] inline LogarithmParts<V> logarithm_parts(const V& x) {
   using C = typename V::value_type;
-  constexpr bool is_double = std::is_same_v<C, double>;
-  // Subnormal numbers are made normal first.
-  constexpr int shift = is_double ? 54 : 24;
-  const auto is_small = x < V(std::numeric_limits<C>::min());
-  const V normal = select(is_small, x * V(C(std::int64_t{1} << shift)), x);
-  V m, exponent;
-  if constexpr (is_double) {
-    const Mantissa<V> parts = mantissa(normal);
-    m = parts.m, exponent = parts.exponent;
-  } else {
-    constexpr std::int32_t root_of_half = 0x3f3504f3;
-    const BitsOf<V> k = difference_of_bits<V>(bits_of(normal), BitsOf<V>{} + root_of_half) >> 23;
-    m = from_bits<V>(difference_of_bits<V>(bits_of(normal), k << 23));
-    exponent = V(__builtin_convertvector(k, typename V::V));
-  }
-  const V f = m - V(1);
-  exponent = select(is_small, exponent - V(shift), exponent);
+  const Mantissa<V> parts = balanced_parts(x);
+  const V f = parts.m - V(1);
   const V half_square = f * f * V(C(0.5));
-  if constexpr (is_double) {
+  if constexpr (std::is_same_v<C, double>) {
     const V s = f / (f + V(2)), z = s * s;
-    return {exponent, f, s * (half_square + z * polynomial(z, kDoubleLogarithm)) - half_square};
+    const V rest = s * (half_square + z * polynomial(z, kDoubleLogarithm)) - half_square;
+    return {parts.exponent, f, rest};
   } else {
-    return {exponent, f, f * f * f * polynomial(f, kFloatLogarithm) - half_square};
+    return {parts.exponent, f, f * f * f * polynomial(f, kFloatLogarithm) - half_square};
   }
 }
 
@@ -57,6 +83,16 @@ template <class V>
 template <class V>
 [[gnu::always_inline]] inline V logarithm_of_any(const V& x, const V& y) {
   using C = typename V::value_type;
+  if constexpr (kHasParts<V>) {
+    // One instruction of AVX-512 replaces y by a kind of number for each kind of x: quiet and
+    // signalling NaN, 0, 1, -inf, inf, negative, positive.
+    enum : std::int32_t { kept = 0, nan_of_x = 2, nan = 3, minus_inf = 4, inf = 5 };
+    constexpr std::int32_t kinds = nan_of_x | nan_of_x << 4 | minus_inf << 8 | kept << 12 |
+                                   nan << 16 | inf << 20 | nan << 24 | kept << 28;
+    V result = y;
+    asm("vfixupimmps $0, %2, %1, %0" : "+v"(result.v) : "v"(x.v), "v"(BitsOf<V>{} + kinds));
+    return result;
+  }
   const V infinity(std::numeric_limits<C>::infinity());
   const V undefined(std::numeric_limits<C>::quiet_NaN());
   const V other = select(x == V(0), -infinity, undefined);  // NaN, too
