@@ -73,7 +73,7 @@ struct Softmax {
         products[i][j] = scores.score(products[i][j], head, row, key + lane.column(j));
         highest = Larger{}(highest, products[i][j]);
       }
-      highest = fold_row(highest, Larger{});
+      highest = fold_lanes<kSide>(highest, Larger{});
       const float base = highest == -std::numeric_limits<float>::infinity() ? 0.0f : highest;
       const float shrink = std::exp(top[i] - base);
       dropout_factors(scores, head, row, key, lane.tx, factors);
@@ -83,7 +83,7 @@ struct Softmax {
         products[i][j] = exponential * factors[j];
       }
       top[i] = highest;
-      total[i] = total[i] * shrink + fold_row(added, Sum{});
+      total[i] = total[i] * shrink + fold_lanes<kSide>(added, Sum{});
       for (float& sum : sums[i]) sum *= shrink;
     });
   }

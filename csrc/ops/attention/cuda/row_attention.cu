@@ -84,59 +84,96 @@ struct Softmax {
   }
 };
 
+// Tiles of `keys` keys and values that pass a block's queries, in two stages, with their dropout.
+template <class Unit, int columns, int keys>
+struct PassingKeys {
+  using T = typename Unit::T;
+  using Tile = typename Unit::template Tile<columns>;
+  const Scores& scores;
+  std::int64_t head, query;
+  HeadRows<const T> k, v;
+  Tile k_tiles, v_tiles;
+  Unit unit;
+  KeptKeys kept;
+
+  __device__ PassingKeys(const Operands<T>& a, const Position& at, Shared& shared)
+      : scores(a.scores),
+        head(at.head),
+        query(at.row),
+        k(a.k.head(at.head)),
+        v(a.v.head(at.head)),
+        k_tiles(shared, 2 * keys),
+        v_tiles(shared, 2 * keys),
+        unit(shared, keys),
+        kept{shared.take<std::uint64_t>(2 * kBlockRows)} {}
+
+  // Calls compute(key, keys of the tile, values of the tile, stage) for each tile that is read.
+  template <class Compute>
+  __device__ void for_each(const Compute& compute) const {
+    for_each_tile(
+        0, scores.last_key(query + kBlockRows), keys,
+        [&](std::int64_t key, int stage) {
+          k_tiles.next(stage, keys).load(k, key, keys);
+          v_tiles.next(stage, keys).load(v, key, keys);
+          if (scores.threshold == 0) return;
+          kept.next(stage, kBlockRows).draw(scores, head, query, kBlockRows, key);
+        },
+        [&](std::int64_t key, int stage) {
+          compute(key, k_tiles.next(stage, keys), v_tiles.next(stage, keys), stage);
+        });
+  }
+  __device__ void score_products(std::int64_t key,
+                                 typename Unit::template Sums<keys>& products) const {
+    score<Unit, keys>(
+        scores, scores.are_products(query, kBlockRows, key, keys),
+        [&](int row) { return scores.row_of_query(head, query + row, key); }, products);
+  }
+  // Whether the dropout keeps a number of this thread.
+  __device__ bool keeps(std::int64_t key, int stage, int r, int c) const {
+    const int first = static_cast<int>(key % kDrawnKeys);
+    return scores.threshold == 0 ||
+           kept.next(stage, kBlockRows).keeps(Unit::row(r), first + Unit::column(c));
+  }
+};
+
 template <class Unit, int columns>
 __global__ void __launch_bounds__(kBlockThreads)
     attend(Operands<typename Unit::T> a, Heads<typename Unit::T> y, float* log_sums) {
   constexpr int keys = Unit::keys(columns), rows = Unit::kThreadRows;
   using Tile = typename Unit::template Tile<columns>;
   using Weights = typename Unit::template Sums<keys>;
-  const auto [head, query] = position(a.scores.queries, a.scores.is_causal);
-  const auto k = a.k.head(head), v = a.v.head(head);
+  const Position at = position(a.scores.queries, a.scores.is_causal);
   Shared shared;
-  const Tile q_tile(shared, kBlockRows), k_tiles(shared, 2 * keys), v_tiles(shared, 2 * keys);
-  const Unit unit(shared, keys);
-  const KeptKeys kept{shared.take<std::uint64_t>(2 * kBlockRows)};
+  const Tile q_tile(shared, kBlockRows);
+  const PassingKeys<Unit, columns, keys> passing(a, at, shared);
   Softmax<Unit, columns> softmax;
-  q_tile.load(a.q.head(head), query, kBlockRows);
-  for_each_tile(
-      0, a.scores.last_key(query + kBlockRows), keys,
-      [&](std::int64_t key, int stage) {
-        k_tiles.next(stage, keys).load(k, key, keys);
-        v_tiles.next(stage, keys).load(v, key, keys);
-        if (a.scores.threshold == 0) return;
-        kept.next(stage, kBlockRows).draw(a.scores, head, query, kBlockRows, key);
-      },
-      [&](std::int64_t key, int stage) {
-        Weights weights;
-        unit.template multiply_rows<keys>(q_tile, k_tiles.next(stage, keys), weights);
-        score<Unit, keys>(
-            a.scores, a.scores.are_products(query, kBlockRows, key, keys),
-            [&](int row) { return a.scores.row_of_query(head, query + row, key); }, weights);
-        softmax.add(weights);
-        if (a.scores.threshold != 0) {
-          const KeptKeys mine = kept.next(stage, kBlockRows);
-          const int first = static_cast<int>(key % kDrawnKeys);
-          for_each_number<rows, Weights::kColumns>([&](int r, int c) {
-            const bool is_kept = mine.keeps(Unit::row(r), first + Unit::column(c));
-            weights.at(r, c) *= is_kept ? a.scores.kept_scale : 0.0f;
-          });
-        }
-        unit.template accumulate<keys>(weights, v_tiles.next(stage, keys), softmax.sums);
+  q_tile.load(a.q.head(at.head), at.row, kBlockRows);
+  passing.for_each([&](std::int64_t key, const Tile& k, const Tile& v, int stage) {
+    Weights weights;
+    passing.unit.template multiply_rows<keys>(q_tile, k, weights);
+    passing.score_products(key, weights);
+    softmax.add(weights);
+    if (a.scores.threshold != 0) {
+      for_each_number<rows, Weights::kColumns>([&](int r, int c) {
+        weights.at(r, c) *= passing.keeps(key, stage, r, c) ? a.scores.kept_scale : 0.0f;
       });
+    }
+    passing.unit.template accumulate<keys>(weights, v, softmax.sums);
+  });
   unrolled<rows>([&](int r) {
     const float total = fold_lanes<Unit::kRowLanes>(
         softmax.total[r], [](float left, float right) { return left + right; });
     const float factor = total == 0 ? 0.0f : 1 / total;
     unrolled<Unit::template Sums<columns>::kColumns>(
         [&](int c) { softmax.sums.at(r, c) *= factor; });
-    const std::int64_t at = query + Unit::row(r);
-    if (Unit::column(0) == 0 && at < a.scores.queries) {
-      log_sums[head * a.scores.queries + at] = total == 0
-                                                   ? -std::numeric_limits<float>::infinity()
-                                                   : (softmax.top[r] + std::log2(total)) * kLog2;
+    const std::int64_t query = at.row + Unit::row(r);
+    if (Unit::column(0) == 0 && query < a.scores.queries) {
+      log_sums[at.head * a.scores.queries + query] =
+          total == 0 ? -std::numeric_limits<float>::infinity()
+                     : (softmax.top[r] + std::log2(total)) * kLog2;
     }
   });
-  Unit::store(softmax.sums, y.head(head), query);
+  Unit::store(softmax.sums, y.head(at.head), at.row);
 }
 
 // Of a query: the logarithm of its softmax's denominator, times log2(e), and its mean.
@@ -165,47 +202,31 @@ __global__ void __launch_bounds__(kBlockThreads)
   constexpr int keys = Unit::keys_of_gradients(columns), rows = Unit::kThreadRows;
   using Tile = typename Unit::template Tile<columns>;
   using Weights = typename Unit::template Sums<keys>;
-  const auto [head, query] = position(a.scores.queries, a.scores.is_causal);
-  const auto k = a.k.head(head), v = a.v.head(head);
+  const Position at = position(a.scores.queries, a.scores.is_causal);
   Shared shared;
   const Tile q_tile(shared, kBlockRows), gy_tile(shared, kBlockRows);
-  const Tile k_tiles(shared, 2 * keys), v_tiles(shared, 2 * keys);
-  const Unit unit(shared, keys);
-  const KeptKeys kept{shared.take<std::uint64_t>(2 * kBlockRows)};
+  const PassingKeys<Unit, columns, keys> passing(a, at, shared);
   float log_sums[rows], means[rows];
   unrolled<rows>([&](int r) {
-    const QueryNumbers<T> numbers(results, a.scores, head, query + Unit::row(r));
+    const QueryNumbers<T> numbers(results, a.scores, at.head, at.row + Unit::row(r));
     log_sums[r] = numbers.log_sum;
     means[r] = numbers.mean;
   });
   typename Unit::template Sums<columns> sums;
-  q_tile.load(a.q.head(head), query, kBlockRows);
-  gy_tile.load(results.gy.head(head), query, kBlockRows);
-  for_each_tile(
-      0, a.scores.last_key(query + kBlockRows), keys,
-      [&](std::int64_t key, int stage) {
-        k_tiles.next(stage, keys).load(k, key, keys);
-        v_tiles.next(stage, keys).load(v, key, keys);
-        if (a.scores.threshold == 0) return;
-        kept.next(stage, kBlockRows).draw(a.scores, head, query, kBlockRows, key);
-      },
-      [&](std::int64_t key, int stage) {
-        Weights weights, grads;
-        unit.template multiply_rows<keys>(q_tile, k_tiles.next(stage, keys), weights);
-        unit.template multiply_rows<keys>(gy_tile, v_tiles.next(stage, keys), grads);
-        score<Unit, keys>(
-            a.scores, a.scores.are_products(query, kBlockRows, key, keys),
-            [&](int row) { return a.scores.row_of_query(head, query + row, key); }, weights);
-        const KeptKeys mine = kept.next(stage, kBlockRows);
-        const int first = static_cast<int>(key % kDrawnKeys);
-        for_each_number<rows, Weights::kColumns>([&](int r, int c) {
-          const bool is_kept =
-              a.scores.threshold == 0 || mine.keeps(Unit::row(r), first + Unit::column(c));
-          differentiate(a.scores, log_sums[r], means[r], is_kept, weights.at(r, c), grads.at(r, c));
-        });
-        unit.template accumulate<keys>(grads, k_tiles.next(stage, keys), sums);
-      });
-  Unit::store(sums, gq.head(head), query);
+  q_tile.load(a.q.head(at.head), at.row, kBlockRows);
+  gy_tile.load(results.gy.head(at.head), at.row, kBlockRows);
+  passing.for_each([&](std::int64_t key, const Tile& k, const Tile& v, int stage) {
+    Weights weights, grads;
+    passing.unit.template multiply_rows<keys>(q_tile, k, weights);
+    passing.unit.template multiply_rows<keys>(gy_tile, v, grads);
+    passing.score_products(key, weights);
+    for_each_number<rows, Weights::kColumns>([&](int r, int c) {
+      differentiate(a.scores, log_sums[r], means[r], passing.keeps(key, stage, r, c),
+                    weights.at(r, c), grads.at(r, c));
+    });
+    passing.unit.template accumulate<keys>(grads, k, sums);
+  });
+  Unit::store(sums, gq.head(at.head), at.row);
 }
 
 template <class Unit, int columns, class T = typename Unit::T>

@@ -75,13 +75,4 @@ struct KeptKeys {
   __device__ bool keeps(int query, int key) const { return (data[query] >> key & 1) != 0; }
 };
 
-// The fold of the values of `lanes` threads that follow each other; all of them get it.
-template <int lanes, class Fold>
-__device__ float fold_lanes(float value, const Fold& fold) {
-  for (int other = 1; other < lanes; other *= 2) {
-    value = fold(value, __shfl_xor_sync(0xffffffffu, value, other));
-  }
-  return value;
-}
-
 }  // namespace renga::attention

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "devices/cuda/launch.h"
 #include "devices/cuda/recording.h"
@@ -158,6 +159,15 @@ template <int n, class Body>
 __device__ void unrolled(const Body& body) {
   [&]<int... i>(std::integer_sequence<int, i...>) { (body(i), ...); }
   (std::make_integer_sequence<int, n>());
+}
+
+// The fold of the values of `lanes` threads that follow each other; all of them get it.
+template <int lanes, class Fold>
+__device__ float fold_lanes(float value, const Fold& fold) {
+  for (int other = 1; other < lanes; other *= 2) {
+    value = fold(value, __shfl_xor_sync(0xffffffffu, value, other));
+  }
+  return value;
 }
 
 }  // namespace renga::attention

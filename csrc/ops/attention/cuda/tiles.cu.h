@@ -108,13 +108,4 @@ __device__ void accumulate(const float* weights, const HeadRows<const T>& x, std
   }
 }
 
-// The fold of the values of the threads that share rows; all of them get it.
-template <class Fold>
-__device__ float fold_row(float value, const Fold& fold) {
-  for (int lanes = 1; lanes < kSide; lanes *= 2) {
-    value = fold(value, __shfl_xor_sync(0xffffffffu, value, lanes));
-  }
-  return value;
-}
-
 }  // namespace renga::attention
