@@ -175,8 +175,7 @@ void bind_variable_nodes(py::module_& m) {
   c.def_property_readonly(
       "grad_var", [](const VariableNode& n) { return n.variable ? n.variable->grad : Variable(); });
   c.def_property_readonly("grad", [](const VariableNode& n) -> py::object {
-    if (!n.variable || !n.variable->grad.defined()) return py::none();
-    return python_array(*n.variable->grad.body());
+    return n.variable ? python_grad(*n.variable) : py::none();
   });
   c.def("get_variable", &variable_of);
   c.def("get_variable_or_none", [](const VariableNode& n) -> Variable {

@@ -115,17 +115,6 @@ Ref<VariableBody> make_variable(py::handle data, const py::object& name, py::han
   return x.body();
 }
 
-// A gradient that repeats elements, as that of a sum does, gets memory for each: programs change
-// gradients in place.
-py::object get_grad(VariableBody& body) {
-  if (!body.grad.defined()) return py::none();
-  VariableBody& grad = *body.grad.body();
-  if (grad.metadata().defined() && !has_distinct_elements(grad.array())) {
-    grad.set_array(contiguous(grad.array()));
-  }
-  return python_array(grad);
-}
-
 void add_grad(VariableBody& body, const VariableBody& other) {
   if (!other.grad.defined()) return;
   check_grad(body, other.grad);
@@ -226,7 +215,7 @@ void bind_data(PyVariable& c) {
 }
 
 void bind_gradient(PyVariable& c) {
-  c.def_property("grad", &get_grad, &set_grad, "The gradient's array, or None.");
+  c.def_property("grad", &python_grad, &set_grad, "The gradient's array, or None.");
   c.def_property(
       "grad_var", [](const VariableBody& v) { return v.grad; },
       [](VariableBody& v, py::handle g) {
@@ -390,6 +379,15 @@ py::object python_array(VariableBody& body) {
   const py::object& view = static_cast<PythonHostView&>(*body.host_view).array;
   if (!is_new && device_arrays != nullptr && device_arrays->is(view)) device_arrays->follow(view);
   return view;
+}
+
+py::object python_grad(VariableBody& body) {
+  if (!body.grad.defined()) return py::none();
+  VariableBody& grad = *body.grad.body();
+  if (grad.metadata().defined() && !has_distinct_elements(grad.array())) {
+    grad.set_array(contiguous(grad.array()));
+  }
+  return python_array(grad);
 }
 
 py::object python_variable(const Variable& x) {

@@ -12,6 +12,10 @@ namespace renga::python {
 
 // The variable's array as a numpy.ndarray: the same object until the array is replaced.
 py::object python_array(VariableBody& body);
+
+// The array of the gradient, or None. One that repeats elements, as that of a sum does, gets memory
+// for each: programs change gradients in place.
+py::object python_grad(VariableBody& body);
 // Throws InvalidType: functions compute with numbers only.
 [[noreturn]] void refuse_dtype(py::handle ndarray);
 // The metadata of the variable's array; throws if the variable is uninitialized, or keeps objects.

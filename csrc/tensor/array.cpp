@@ -1,11 +1,9 @@
 #include "tensor/array.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "tensor/copy.h"
 #include "tensor/extents.h"
-#include "tensor/views.h"
 
 namespace renga {
 
@@ -110,14 +108,13 @@ void copy(const Array& from, const Array& to) {
   if (!to.is_contiguous()) copy(target, to);
 }
 
-void join(std::span<const Array> xs, const Array& y, int axis) {
+void join(std::span<const Array* const> xs, const Array& y, int axis) {
   const auto join_rows = copy_kernels.on(y.device()).join_rows;
   if (join_rows != nullptr && join_rows(xs, y, axis)) return;
-  std::int64_t at = 0;
-  for (const Array& x : xs) {
-    const std::int64_t n = x.shape(axis);
-    copy(x, slice_view(y, axis, std::exchange(at, at + n), n));
-  }
+  visit_places(xs, y, axis, [](const Array& from, const Array& to) {
+    copy(from, to);
+    return true;
+  });
 }
 
 Array contiguous(const Array& x) {

@@ -212,18 +212,15 @@ std::optional<Rows> rows_of(const Array& x, const Array& y) {
               loop.strides[1][0], loop.data[0],      loop.strides[0][0]};
 }
 
-bool join_rows_cpu(std::span<const Array> xs, const Array& y, int axis) {
+bool join_rows_cpu(std::span<const Array* const> xs, const Array& y, int axis) {
   std::vector<Rows> parts;
-  std::int64_t at = 0;
-  for (const Array& x : xs) {
-    const std::int64_t n = x.shape(axis);
-    const Array to = slice_view(y, axis, std::exchange(at, at + n), n);
-    if (to.size() == 0) continue;
-    const std::optional<Rows> rows = rows_of(x, to);
+  const bool are_rows = visit_places(xs, y, axis, [&](const Array& from, const Array& to) {
+    const std::optional<Rows> rows = rows_of(from, to);
     if (!rows || (!parts.empty() && rows->count != parts[0].count)) return false;
     parts.push_back(*rows);
-  }
-  if (parts.empty()) return true;
+    return true;
+  });
+  if (!are_rows || parts.empty()) return are_rows;
   const GilRelease work(y.size());
   const std::int64_t count = parts[0].count;
   parallel_for(count, 2 * y.size() / count, [&](std::int64_t begin, std::int64_t end) {

@@ -111,16 +111,17 @@ Trace make_trace(const Layer& layer, const Array& state, bool all_steps) {
     return empty({count, columns}, state.dtype(), state.device());
   };
   Trace trace{rows_of_numbers(rows, layer.cell.saved * n), {}, all_steps, {}};
-  for (int k = 0; k < layer.n_states; ++k) trace.before.push_back(rows_of_numbers(rows, n));
   const std::int64_t first = layer.steps.front().count;
   if (all_steps && first == layer.steps.back().count) {
     // Sequences of one length: a step's outputs are where the next one reads its first states.
     const Array all = rows_of_numbers(first + total, n);
-    trace.before[0] = rows_of(all, layer.backwards ? first : 0, total);
+    trace.before.push_back(rows_of(all, layer.backwards ? first : 0, total));
     trace.y = rows_of(all, layer.backwards ? 0 : first, total);
   } else {
+    trace.before.push_back(rows_of_numbers(rows, n));
     trace.y = rows_of_numbers(total, n);
   }
+  for (int k = 1; k < layer.n_states; ++k) trace.before.push_back(rows_of_numbers(rows, n));
   return trace;
 }
 

@@ -188,8 +188,8 @@ Variable concat(const std::vector<Variable>& xs, std::int64_t along) {
     shape[axis] = saturated_sum(shape[axis], x.shape(axis));
   }
   const Array y = empty_in_order(shape, memory_order(xs[0].array()), dtype, xs[0].device());
-  std::vector<Array> arrays;
-  for (const Variable& x : xs) arrays.push_back(x.array());
+  std::vector<const Array*> arrays;
+  for (const Variable& x : xs) arrays.push_back(&x.array());
   join(arrays, y, axis);
   auto back = [cuts, axis](std::span<const Variable> gys, std::span<const int>, Node&) {
     return split_axis(gys[0], cuts, axis);

@@ -44,7 +44,9 @@ PackedSequences pack(const std::vector<Array>& xs) {
     for (const Array& x : std::span(xs).first(samples)) {
       parts.push_back(expand_view(slice_view(x, 0, time, count), 1));
     }
-    join(parts, to.append(count, static_cast<std::int64_t>(samples)), 1);
+    std::vector<const Array*> pointers;
+    for (const Array& part : parts) pointers.push_back(&part);
+    join(pointers, to.append(count, static_cast<std::int64_t>(samples)), 1);
     time += count;
   }
   return to;

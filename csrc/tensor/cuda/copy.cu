@@ -7,7 +7,6 @@
 #include "devices/cuda/recording.h"
 #include "tensor/copy.h"
 #include "tensor/cuda/transpose.cu.h"
-#include "tensor/views.h"
 
 namespace renga {
 namespace {
@@ -111,21 +110,19 @@ void launch_copies(Device device, std::span<RowCopy> copies) {
   }
 }
 
-bool join_rows_cuda(std::span<const Array> xs, const Array& y, int axis) {
+bool join_rows_cuda(std::span<const Array* const> xs, const Array& y, int axis) {
   std::vector<RowCopy> copies;
   std::uintptr_t bits = 0;  // of all addresses, steps and lengths: vectors divide them
-  std::int64_t at = 0;
-  for (const Array& x : xs) {
-    const std::int64_t n = x.shape(axis);
-    const Array to = slice_view(y, axis, std::exchange(at, at + n), n);
-    if (to.size() == 0) continue;
-    const std::optional<RowCopy> copy = row_copy(x, to);
+  const bool are_rows = visit_places(xs, y, axis, [&](const Array& from, const Array& to) {
+    const std::optional<RowCopy> copy = row_copy(from, to);
     if (!copy) return false;
     bits |=
         reinterpret_cast<std::uintptr_t>(copy->from) | reinterpret_cast<std::uintptr_t>(copy->to);
     bits |= static_cast<std::uintptr_t>(copy->from_step | copy->to_step | copy->vectors);
     copies.push_back(*copy);
-  }
+    return true;
+  });
+  if (!are_rows) return false;
   const Device device = y.device();
   if (bits % 16 == 0) {
     launch_copies<Vector>(device, copies);
