@@ -181,6 +181,13 @@ void bind_variable_nodes(py::module_& m) {
   c.def("get_variable_or_none", [](const VariableNode& n) -> Variable {
     return n.variable ? Variable(Ref<VariableBody>(n.variable)) : Variable();
   });
+  c.def_property_readonly(
+      "is_in_python",
+      [](const VariableNode& n) {
+        const auto* type = py::detail::get_type_info(typeid(VariableBody));
+        return n.variable && py::detail::get_object_handle(n.variable, type);
+      },
+      "Whether the program has the variable, which the graph may keep alone.");
   c.def("retain_data", [](VariableNode& n) {
     require<std::runtime_error>(n.variable != nullptr,
                                 "retain_data: expected a living variable, but it was freed");

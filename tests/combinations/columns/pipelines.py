@@ -39,8 +39,8 @@ class Pipelined(SameBatches):
 
     def parts_of(self, row):
         # A micro-batch begins with the states of its samples, as a whole batch does,
-        # and a closure is one micro-batch.
-        return 1 if row.traits & {"closure", "state"} else self.parts
+        # a closure is one micro-batch, and a leaf has the gradient of a whole batch.
+        return 1 if row.traits & {"closure", "leaf", "state"} else self.parts
 
     def saving(self, run, is_last):
         return run.model.gathered_parameters(run.optimizer)

@@ -192,6 +192,23 @@ class KeptLoss(Row):
         run.observed.append(float(run.program.kept_loss.array))
 
 
+class Leaf(Row):
+    """The loss reads a Variable that is no parameter; the loop reads its gradient."""
+
+    name = "leaf beside the parameters"
+    traits = frozenset({"leaf"})
+
+    def build(self, model):
+        model.leaf = renga.Variable(numpy.full((), 0.5, self.array_dtype))
+
+    def penalty(self, model, x):
+        return 0.1 * F.mean(model.leaf * model(x) ** 2)
+
+    def after(self, run, step):
+        run.observed.append(float(run.program.leaf.grad))
+        run.program.leaf.cleargrad()
+
+
 class CutOff(Row):
     """``unchain_backward`` cuts off the links below, which get no gradients."""
 

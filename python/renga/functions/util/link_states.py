@@ -85,6 +85,11 @@ class LinkStates(LinkHook):
         self._found = [(link, name, None) for link, name, _ in self._found]
         return pairs
 
+    def stand_ins_of_leaves(self) -> set[object]:
+        """The variable nodes of the leaves that replaced leaves."""
+        pairs = zip(self._found, self._stand_ins)
+        return {y.node for (_, _, x), y in pairs if x.creator_node is None}
+
     def put(self, outputs: tuple[Variable, ...]) -> None:
         """Sets the attributes that the function has set, to these Variables."""
         for (link, name, _), value in zip(self._written, outputs):

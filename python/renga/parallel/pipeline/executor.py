@@ -17,6 +17,7 @@ from renga.parallel.pipeline.batches.reductions import EqualShares
 from renga.parallel.pipeline.batches.running_statistics import RunningStatistics
 from renga.parallel.pipeline.schedule import Action
 from renga.parallel.pipeline.stages.messages import Kind, Route, StageMessages
+from renga.parallel.pipeline.stages.outer_leaves import OuterLeaves
 from renga.parallel.pipeline.stages.stage_run import Outputs, StageRun
 from renga.parallel.pipeline.stages.tracing import Tracing
 from renga.parallel.pipeline.weights import Flush, Weights
@@ -56,6 +57,8 @@ class Executor:
         weights: the versions of the parameters to compute with.
         update: updates the parameters of this rank from their gradients, which come
             from so many samples; None for forward passes only.
+        outer_leaves: told of what the program reads beside the model; None for forward
+            passes only, and on one rank.
         states: of the model's links.
         numbers: persistent ones of the model's links.
         stages: how many stages this rank has.
@@ -70,6 +73,7 @@ class Executor:
         tracing: Tracing,
         weights: Flush,
         update: Callable[[float | None], None] | None,
+        outer_leaves: OuterLeaves | None,
         states: MicroBatchStates,
         numbers: NotedCalls,
         stages: int,
@@ -80,6 +84,7 @@ class Executor:
         self._tracing = tracing
         self._weights = weights
         self._update = update
+        self._outer_leaves = outer_leaves
         self._states = states
         self._numbers = numbers
         self._recompute = recompute
@@ -168,7 +173,10 @@ class Executor:
     def _forward(self, stage: int, i: int) -> None:
         micro_batch = self._micro_batches[i]
         weights = self._weights.of_forward(i)
-        run = StageRun(stage, self._messages, self._tracing, weights, self._outputs)
+        run = StageRun(
+            *(stage, self._messages, self._tracing, weights),
+            *(self._outputs, self._outer_leaves),
+        )
         recompute = self.trains and (
             self._recompute == "all"
             or (self._recompute == "except_last" and not micro_batch.is_last)
@@ -180,6 +188,8 @@ class Executor:
             self._numbers.of_pass(i),
         ):
             run.forward(micro_batch.program, micro_batch.inputs, recompute)
+        if self._outer_leaves is not None:
+            self._outer_leaves.end_forward()
         if self._has_several_stages and i + 1 not in self._random_states:
             self._random_states[i + 1] = numpy.random.get_state()
         if micro_batch.shares is not None:

@@ -36,6 +36,7 @@ from renga.parallel.pipeline.executor import Executor, MicroBatch, Observations
 from renga.parallel.pipeline.preparation import Options
 from renga.parallel.pipeline.schedule import Action, Stream
 from renga.parallel.pipeline.stages.messages import StageMessages
+from renga.parallel.pipeline.stages.outer_leaves import OuterLeaves
 from renga.parallel.pipeline.stages.tracing import Tracing
 from renga.utils.type_check import InvalidType
 
@@ -84,6 +85,9 @@ class Runner:
         self._messages = StageMessages(comm, n_stages)
         # Batches in training may be on their way while others are evaluated.
         self._evaluation_messages = StageMessages(comm, n_stages)
+        self._outer_leaves = (
+            OuterLeaves(comm, options.flushes) if comm.size > 1 else None
+        )
         self._tracing = Tracing(comm)
         self._states = MicroBatchStates(model)
         self._optimizer: Any = None  # of the last batch
@@ -128,7 +132,7 @@ class Runner:
     def _computed(self, batch: Sequence[MicroBatch]) -> tuple[list[Any], Observations]:
         """The results of micro-batches, and what they reported on this rank."""
         flush = weights.Flush([], None, self._comm.rank, self._comm.size, 1)
-        executor = self._new_executor(flush, None, self._evaluation_messages)
+        executor = self._new_executor(flush, None, None, self._evaluation_messages)
         executor.add(0, batch)
         for stage in range(self._comm.rank, self._n_stages, self._comm.size):
             executor.run(Action("F", stage, i) for i in range(len(batch)))
@@ -171,7 +175,9 @@ class Runner:
             rank, ranks = self._comm.rank, self._comm.size
             versions = kind(params, optimizer, rank, ranks, self._options.micro_batches)
             update = _update_of(optimizer)
-            self._executor = self._new_executor(versions, update, self._messages)
+            self._executor = self._new_executor(
+                versions, update, self._outer_leaves, self._messages
+            )
         sizes = {self._number_of_samples(inputs) for inputs in batches}
         if sizes == {0} and hasattr(optimizer, "samples"):  # other replicas have some
             total = 0.0 if found.of_result == "mean" else None
@@ -186,6 +192,8 @@ class Runner:
             self._run_flushed(self._executor, parts, found)
         except BaseException:
             self.restart()
+            if self._outer_leaves is not None:
+                self._outer_leaves.restore()
             raise
 
     def look(
@@ -385,6 +393,8 @@ class Runner:
             executor.add(0, batch)
             executor.run(self._flush_actions(len(batch), batch is parts[-1]))
             observations += executor.finish(is_flushed=True)
+        if self._outer_leaves is not None:
+            self._outer_leaves.add_up()
         self._report(observations, found)
 
     def _flush_actions(self, parts: int, updates: bool) -> list[Action]:
@@ -398,6 +408,7 @@ class Runner:
         self,
         versions: weights.Flush,
         update: Callable[[float | None], None] | None,
+        outer_leaves: OuterLeaves | None,
         messages: StageMessages,
     ) -> Executor:
         own_stages = self._n_stages // self._comm.size
@@ -407,6 +418,7 @@ class Runner:
             self._tracing,
             versions,
             update,
+            outer_leaves,
             self._states,
             NotedCalls(self._model.links() if has_several_passes else ()),
             own_stages,

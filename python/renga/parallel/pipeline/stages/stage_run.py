@@ -27,6 +27,7 @@ from renga.parallel.pipeline.stages.messages import (
     Route,
     StageMessages,
 )
+from renga.parallel.pipeline.stages.outer_leaves import OuterLeaves
 from renga.parallel.pipeline.stages.tracing import Tracing
 from renga.parallel.pipeline.stages.whole_graph import WholeGraph
 from renga.utils.containers import leaves
@@ -63,6 +64,7 @@ class StageRun:
         tracing: records each message.
         weights: variables to use instead of parameters, by the parameters' ids.
         outputs: cache of shapes, shared by all runs of a program.
+        outer_leaves: told of what stages read beside the model, in training.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class StageRun:
         tracing: Tracing,
         weights: Mapping[int, Variable],
         outputs: Outputs,
+        outer_leaves: OuterLeaves | None,
     ) -> None:
         self.stage = stage
         self.result: Any = None
@@ -81,6 +84,7 @@ class StageRun:
         self._tracing = tracing
         self._weights = weights
         self._outputs = outputs
+        self._outer_leaves = outer_leaves
         self._sent: dict[tuple[int, int], _Transfer] = {}
         self._received: dict[int, _Transfer] = {}
         self._values: deque[_Transfer] = deque()  # received before a recomputation
@@ -121,9 +125,14 @@ class StageRun:
         self._values = deque(self._received.values())
         self._sent, self._received = {}, {}
         self._graph = WholeGraph()
-        states = tuple([x for x, _ in self._recomputation.states.inputs(set())])
+        # Leaves that links have as attributes get gradients. States do not: a backward
+        # pass ends at the beginning of its batch.
+        states = self._recomputation.states
+        leaves = states.inputs(states.stand_ins_of_leaves())
         with self._placing(self._recomputation.function):
-            self.result, _ = self._recomputation.again(self._inputs, states)
+            self.result, _ = self._recomputation.again(
+                self._inputs, tuple([leaf for leaf, _ in leaves])
+            )
 
     @contextlib.contextmanager
     def _placing(self, program: Any) -> Iterator[None]:
@@ -219,6 +228,8 @@ class StageRun:
         self._python_calls += is_python
         number = self._python_calls
         target = max((x.stage for x in call.operands), default=-1)
+        if self._outer_leaves is not None and target >= 0 and self._open_calls == 0:
+            self._outer_leaves.note(call.operands)
         if target < 0 or target == self.stage:
             call.operands = [as_operand(self._here(x)) for x in call.operands]
             self._open_calls += is_python
