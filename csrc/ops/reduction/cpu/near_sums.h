@@ -28,15 +28,14 @@ template <class Target>
   return v;
 }
 
-// Adds the numbers of a vector to as many in double.
+// Adds the numbers of a vector to as many in double, which two vectors have.
 template <class Target>
-[[gnu::always_inline]] inline void add_in_double(const simd::Vector<Target, float>& x, double* to) {
-  using D = simd::Vector<Target, double>;
+[[gnu::always_inline]] inline void add_in_double(const simd::Vector<Target, float>& x,
+                                                 simd::Vector<Target, double>* to) {
   Singles<Target> parts[2];
   std::memcpy(parts, &x.v, sizeof parts);
   for (int k = 0; k < 2; ++k) {
-    double* const at = to + k * D::width;
-    D::store(D::load(at) + in_double<Target>(parts[k]), at);
+    to[k] = to[k] + simd::Vector<Target, double>(in_double<Target>(parts[k]));
   }
 }
 
@@ -49,11 +48,15 @@ template <class T>
 void add_near_runs(const std::byte* x, std::int64_t run_step, std::int64_t runs, std::int64_t n,
                    double* to) {
   simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
-    using V = simd::Vector<decltype(target), float>;
+    using Target = decltype(target);
+    using V = simd::Vector<Target, float>;
+    using D = simd::Vector<Target, double>;
     constexpr int count = kNearLanes / V::width, lane_count = kLanes / V::width;
+    const auto sum = [](const D& a, const D& b) __attribute__((always_inline)) { return a + b; };
     for (std::int64_t k = 0; k < runs; ++k) {
       const T* const run = reinterpret_cast<const T*>(x + k * run_step);
-      alignas(64) double lanes[kLanes] = {};
+      D lanes[2 * lane_count];
+      for (D& each : lanes) each = D(0.0);
       const auto add = [&](const T* from, std::int64_t rows) __attribute__((always_inline)) {
         V near[count];
         for (int j = 0; j < count; ++j) near[j] = V(V::load(from + j * V::width));
@@ -67,21 +70,22 @@ void add_near_runs(const std::byte* x, std::int64_t run_step, std::int64_t runs,
         for (int half = count / 2; half >= lane_count; half /= 2) {
           for (int j = 0; j < half; ++j) near[j] = near[j] + near[j + half];
         }
-        for (int j = 0; j < lane_count; ++j) add_in_double(near[j], lanes + j * V::width);
+        for (int j = 0; j < lane_count; ++j) add_in_double(near[j], lanes + 2 * j);
       };
       std::int64_t i = 0;
       for (; i + kNearBlock <= n; i += kNearBlock) add(run + i, kNearRows);
       if (n - i >= kNearLanes) add(run + i, (n - i) / kNearLanes), i = n / kNearLanes * kNearLanes;
       for (; i + kLanes <= n; i += kLanes) {
-        for (std::int64_t j = 0; j < kLanes; j += V::width) {
-          add_in_double(V(V::load(run + i + j)), lanes + j);
+        for (int j = 0; j < lane_count; ++j) {
+          add_in_double(V(V::load(run + i + j * V::width)), lanes + 2 * j);
         }
       }
-      for (int half = kLanes / 2; half > 0; half /= 2) {
-        for (int l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+      for (int half = lane_count; half > 0; half /= 2) {
+        for (int l = 0; l < half; ++l) lanes[l] = lanes[l] + lanes[l + half];
       }
-      for (; i < n; ++i) lanes[0] += static_cast<double>(static_cast<float>(run[i]));
-      to[k] += lanes[0];
+      double all = simd::fold_lanes(lanes[0], sum);
+      for (; i < n; ++i) all += static_cast<double>(static_cast<float>(run[i]));
+      to[k] += all;
     }
   });
 }
@@ -92,6 +96,7 @@ std::int64_t add_near_rows(const std::byte* x, std::int64_t row_step, std::int64
                            std::int64_t n, double* __restrict to) {
   simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
     using V = simd::Vector<decltype(target), float>;
+    using D = simd::Vector<decltype(target), double>;
     for (std::int64_t row = 0; row + kNearTogether <= rows; row += kNearTogether) {
       const std::byte* const first = x + row * row_step;
       std::int64_t k = 0;
@@ -110,7 +115,12 @@ std::int64_t add_near_rows(const std::byte* x, std::int64_t row_step, std::int64
 #pragma GCC unroll 8
             for (int j = 0; j < count; ++j) near[j] = near[j] + at(r, j);
           }
-          for (int j = 0; j < count; ++j) add_in_double(near[j], to + k + j * V::width);
+          for (int j = 0; j < count; ++j) {
+            double* const at = to + k + j * V::width;
+            D sums[2] = {D(D::load(at)), D(D::load(at + D::width))};
+            add_in_double(near[j], sums);
+            for (int l = 0; l < 2; ++l) D::store(sums[l].v, at + l * D::width);
+          }
         }
       };
       take(std::integral_constant<int, 8>{});

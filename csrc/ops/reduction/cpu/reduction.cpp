@@ -33,6 +33,7 @@ void fold_vectors(const std::byte* x, std::int64_t run_step, std::int64_t runs, 
   simd::dispatch_for<T>([=](auto target) __attribute__((always_inline)) {
     using V = simd::Vector<decltype(target), Value>;
     constexpr int count = 32 / V::width;
+    constexpr std::int64_t kLine = 64 / sizeof(T), kAhead = 2048 / sizeof(T);
     const auto fold = [](const V& a, const V& b) __attribute__((always_inline)) {
       return R::start == 0 ? a + b : a * b;
     };
@@ -54,6 +55,8 @@ void fold_vectors(const std::byte* x, std::int64_t run_step, std::int64_t runs, 
       for (V& each : parts) each = V(R::start);
       std::int64_t i = 0;
       for (; i + 32 <= n; i += 32) {
+        // What the hardware fetches ahead ends with the page.
+        for (std::int64_t j = 0; j < 32; j += kLine) __builtin_prefetch(run + i + kAhead + j);
 #pragma GCC unroll 8
         for (int j = 0; j < count; ++j) parts[j] = fold(parts[j], load(run + i + j * V::width));
       }
