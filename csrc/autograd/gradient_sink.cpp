@@ -20,6 +20,25 @@ Variable in_dtype_of(const VariableNode& x, const Variable& gx) {
   return mixed ? arithmetic.cast(gx, x.dtype) : gx;
 }
 
+// Calls visit(x) for each input x, a leaf that requires a gradient, of each node before the roots.
+template <class Visit>
+void visit_leaf_uses(const std::vector<Ref<VariableNode>>& roots, const Visit& visit) {
+  std::vector<Node*> stack;
+  std::unordered_set<Node*> seen;
+  const auto push_creator = [&](const VariableNode& x) {
+    if (x.creator && seen.insert(x.creator.get()).second) stack.push_back(x.creator.get());
+  };
+  for (const auto& root : roots) push_creator(*root);
+  while (!stack.empty()) {
+    Node* node = stack.back();
+    stack.pop_back();
+    for (const auto& x : node->inputs) {
+      if (!x->requires_grad) continue;
+      x->creator ? push_creator(*x) : visit(x);
+    }
+  }
+}
+
 }  // namespace
 
 Array GradientBuffers::of(const VariableNode& x) const {
@@ -38,25 +57,21 @@ bool GradientBuffers::is_owned(const VariableNode& x, const Variable& gradient) 
 
 LeafUses count_leaf_uses(const std::vector<Ref<VariableNode>>& roots) {
   LeafUses uses;
-  std::vector<Node*> stack;
-  std::unordered_set<Node*> seen;
-  const auto push_creator = [&](const VariableNode& x) {
-    if (x.creator && seen.insert(x.creator.get()).second) stack.push_back(x.creator.get());
-  };
-  for (const auto& root : roots) push_creator(*root);
-  while (!stack.empty()) {
-    Node* node = stack.back();
-    stack.pop_back();
-    for (const auto& x : node->inputs) {
-      if (!x->requires_grad) continue;
-      if (x->creator) {
-        push_creator(*x);
-      } else {
-        ++uses[x.get()];
-      }
-    }
-  }
+  visit_leaf_uses(roots, [&](const Ref<VariableNode>& x) { ++uses[x.get()]; });
   return uses;
+}
+
+std::vector<Ref<VariableNode>> leaves_before(const std::vector<Ref<VariableNode>>& roots) {
+  std::vector<Ref<VariableNode>> leaves;
+  std::unordered_set<const VariableNode*> seen;
+  const auto add = [&](const Ref<VariableNode>& x) {
+    if (seen.insert(x.get()).second) leaves.push_back(x);
+  };
+  for (const auto& root : roots) {
+    if (!root->creator && root->requires_grad) add(root);
+  }
+  visit_leaf_uses(roots, add);
+  return leaves;
 }
 
 int LeafAccess::uses_of(const VariableNode& x) {

@@ -36,6 +36,9 @@ class GradientBuffers {
 // This counts, for each leaf that requires a gradient, how many nodes before the roots read it.
 using LeafUses = std::unordered_map<const VariableNode*, int>;
 LeafUses count_leaf_uses(const std::vector<Ref<VariableNode>>& roots);
+// The leaves that require a gradient, among the roots and before them, each once; in the same order
+// for equal graphs.
+std::vector<Ref<VariableNode>> leaves_before(const std::vector<Ref<VariableNode>>& roots);
 
 // Terms of the gradient of one variable that are summed up at once, as the products of a recurrent
 // network's weight: one product of stacked rows writes its gradient once. Their arrays do not

@@ -329,6 +329,15 @@ void set_creator(VariableNode& node, py::handle function) {
 void bind_graph(py::module_& m) {
   bind_nodes(m);
   bind_variable_nodes(m);
+  m.def(
+      "leaves_before",
+      [](const std::vector<Variable>& ys) {
+        std::vector<Ref<VariableNode>> roots;
+        for (const Variable& y : ys) roots.push_back(y.node("leaves_before"));
+        return leaves_before(roots);
+      },
+      py::arg("ys"),
+      "The nodes of the leaves that require a gradient, among variables and before them.");
   m.def("record_python", &record_python, py::arg("function"), py::arg("inputs"), py::arg("outputs"),
         "Variables over the outputs of a Python FunctionNode, in the graph if an input is.");
   m.def(

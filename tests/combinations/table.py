@@ -232,7 +232,6 @@ APART = {
     ("by hand", "rank 0 writes later"): "others change weights they have not got yet",
     ("own objects", "rank 0 loads"): "each rank has a moving average of its own",
     ("integers", "real inputs"): "integers have no dropout",
-    ("leaf", "sizes"): "a rank's leaf has gradients weighted by the rank's samples",
     ("other ranks", "leaf"): "a leaf has the gradients of the samples of its rank",
     ("other ranks", "sizes"): "the sizes of the batches depend on the ranks",
     ("other ranks", "own samples"): "what a rank computes depends on the ranks",

@@ -1,25 +1,51 @@
-"""Gradients of parameters, kept from what becomes of them meanwhile."""
+"""Gradients of leaves, kept from what becomes of them meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from renga.core.parameter import Parameter
 from renga.core.variable import Variable
 
 
 class KeptGradients:
-    """The gradients that parameters have at a time, to be given back to them."""
+    """The gradients that leaves have at a time, to be given back to them."""
 
     def __init__(self) -> None:
-        self._pairs: list[tuple[Parameter, Variable | None]] = []
+        self._pairs: list[tuple[Variable, Variable | None]] = []
 
-    def keep(self, params: Iterable[Parameter]) -> None:
-        """Keeps the gradients that the parameters have."""
-        self._pairs = [(param, param.grad_var) for param in params]
+    def keep(self, leaves: Iterable[Variable]) -> None:
+        """Keeps the gradients that the leaves have."""
+        self._pairs = [(leaf, leaf.grad_var) for leaf in leaves]
 
     def give_back(self) -> None:
         """Gives them back, if some are kept, and keeps none."""
-        for param, grad in self._pairs:
-            param.grad_var = grad
+        for leaf, grad in self._pairs:
+            leaf.grad_var = grad
         self._pairs = []
+
+
+@contextlib.contextmanager
+def gradients_apart(
+    leaves: Sequence[Variable],
+) -> Iterator[list[tuple[Variable, Any]]]:
+    """A block that begins without gradients, and leaves those of before as they are.
+
+    Yields a list that has, after the block, the leaves to which it gave gradients, each
+    with its own.
+    """
+    kept, found = KeptGradients(), []
+    kept.keep(leaves)
+    for leaf in leaves:
+        leaf.grad_var = None
+    yield found
+    found += [(leaf, leaf.grad) for leaf in leaves if leaf.grad is not None]
+    kept.give_back()
+
+
+def add_to_gradient(leaf: Variable, grad: Any) -> None:
+    """Adds an array, which the leaf may keep and change, to its gradient."""
+    if leaf.grad is not None:
+        grad += leaf.grad
+    leaf.grad = grad

@@ -234,10 +234,7 @@ class Accumulating(MultiNode, Parts):
     name = "accumulate(2)"
     covers = ("accumulate",)
     parts = 2
-    lacks = {
-        "gradients by hand": "accumulate() adds up the gradients of losses",
-        "leaf": "a leaf has gradients weighted by the samples of the batches",
-    }
+    lacks = {"gradients by hand": "accumulate() adds up the gradients of losses"}
 
     def wrap(self, comm, model, optimizer, example, row):
         model, program, optimizer = super().wrap(comm, model, optimizer, example, row)

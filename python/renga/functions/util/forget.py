@@ -6,7 +6,6 @@ from typing import Any, Callable, TypeVar
 
 from renga import _core
 from renga.core.around_call import inner_handler
-from renga.core.computational_graph import functions_before
 from renga.core.function_node import FunctionNode
 from renga.core.gradients import grad_of_shards
 from renga.core.types import Array, ArrayLike
@@ -61,15 +60,15 @@ class _Checkpoint(FunctionNode):
         results = _checked(ys)
         n_results = len(results)
         outputs = (*results, *states.outputs)
-        found = _leaves_before(outputs) if _core.backprop_enabled() else {}
+        found = _core.leaves_before(outputs) if _core.backprop_enabled() else []
         used = states.inputs(set(found))
-        for leaf in (*leaves, *(stand_in for _, stand_in in used)):
-            found.pop(leaf.node, None)
+        given = {x.node for x in (*leaves, *(stand_in for _, stand_in in used))}
+        others = [x.get_variable_or_none() for x in found if x not in given]
         self._n_args, self._n_states = len(xs), len(used)
-        self._others = tuple(found.values())
+        self._others = tuple([x for x in others if x is not None])
         self._outputs = tuple([y.array for y in outputs])
         states.outputs.clear()
-        del ys, results, outputs, leaves, leaf  # and with them the first run's graph
+        del ys, results, outputs, leaves  # and with them the first run's graph
         results = self.apply((*xs, *(value for value, _ in used), *self._others))
         states.put(results[n_results:])
         return results[0] if n_results == 1 else results[:n_results]
@@ -151,15 +150,3 @@ def _checked(ys: Any) -> tuple[Variable, ...]:
 def _ordinal(n: int) -> str:
     last = n % 10 if n % 100 not in (11, 12, 13) else 0
     return str(n) + {1: "st", 2: "nd", 3: "rd"}.get(last, "th")
-
-
-def _leaves_before(ys: tuple[Variable, ...]) -> dict[Any, Variable]:
-    """The leaves that ``ys`` depend on, by their variable nodes."""
-    nodes = [y.node for y in ys]
-    inputs = (x for function in functions_before(nodes) for x in function.inputs or ())
-    leaves = dict.fromkeys(x for x in (*nodes, *inputs) if x.creator_node is None)
-    return {
-        x: leaf
-        for x in leaves
-        if x.requires_grad and (leaf := x.get_variable_or_none()) is not None
-    }

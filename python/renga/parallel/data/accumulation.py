@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from renga.core.kept_gradients import KeptGradients
+from renga import _core
+from renga.core.kept_gradients import KeptGradients, add_to_gradient, gradients_apart
 from renga.core.link import Link
 from renga.core.variable import Variable, check_loss
 from renga.parallel.data.sample_weighting import GradientWeight
@@ -68,13 +69,19 @@ class Accumulation:
         )
 
     def add(
-        self, loss: Variable, samples: int | None, unit: float, loss_scale: float | None
+        self,
+        model: Link,
+        loss: Variable,
+        samples: int | None,
+        unit: float,
+        loss_scale: float | None,
     ) -> None:
         """Adds the gradients of a loss, a mean over ``samples``.
 
         The parameters' gradients are cleared by the caller before the first batch.
 
         Args:
+            model: whose parameters are trained.
             loss: of a batch; None if there are no samples.
             samples: in the batch; None if that is not known.
             unit: the samples of a loss that is not multiplied.
@@ -93,7 +100,13 @@ class Accumulation:
             if first is None:
                 first = loss.xp.full_like(loss.array, loss_scale or 1.0)
             loss.grad = loss.xp.asarray(first * first.dtype.type(factor))
-        loss.backward(loss_scale=loss_scale)
+        is_weighted = factor not in (0, 1)
+        with (
+            _only_params_weighted(model, loss, factor)
+            if is_weighted
+            else contextlib.nullcontext()
+        ):
+            loss.backward(loss_scale=loss_scale)
 
 
 def _factor(samples: int | None, unit: float) -> float:
@@ -109,14 +122,25 @@ def of_other_losses(model: Link) -> Iterator[None]:
     batch, as by common statistics, they give parameters gradients here. The mean of no
     samples need not be a number, nor its gradients: then none are added.
     """
-    params, kept = [*model.params(include_uninit=False)], KeptGradients()
-    kept.keep(params)
-    for param in params:
-        param.grad_var = None
-    yield
-    found = [(param, param.grad) for param in params if param.grad is not None]
-    kept.give_back()
+    with gradients_apart([*model.params(include_uninit=False)]) as found:
+        yield
     found = [(param, grad) for param, grad in found if (grad != 0).any()]
     if all(param.xp.isfinite(grad).all() for param, grad in found):
         for param, grad in found:
-            param.grad = grad if param.grad is None else param.grad + grad
+            add_to_gradient(param, grad)
+
+
+@contextlib.contextmanager
+def _only_params_weighted(model: Link, loss: Variable, factor: float) -> Iterator[None]:
+    """A block with the backward pass of a loss times ``factor``.
+
+    Leaves that are no parameters of the model get the gradient of the loss itself.
+    """
+    own = {param.node for param in model.params(include_uninit=False)}
+    nodes = [node for node in _core.leaves_before([loss]) if node not in own]
+    leaves = [node.get_variable() for node in nodes if node.is_in_python]
+    with gradients_apart(leaves) as found:
+        yield
+    for leaf, grad in found:
+        grad /= factor
+        add_to_gradient(leaf, grad)

@@ -194,7 +194,7 @@ class Steps:
         model = self._optimizer.target
         with of_other_losses(model) if samples == 0 else contextlib.nullcontext():
             self.accumulation.add(
-                loss, samples, self._mean_samples, self._optimizer.loss_scale
+                *(model, loss, samples), self._mean_samples, self._optimizer.loss_scale
             )
 
     def _reduce_external_gradients(

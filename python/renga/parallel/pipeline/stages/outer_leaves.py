@@ -8,7 +8,7 @@ from typing import Any
 
 from renga import _core
 from renga.communicators import Communicator
-from renga.core.computational_graph import functions_before
+from renga.core.kept_gradients import add_to_gradient
 from renga.core.variable import Variable
 
 
@@ -30,27 +30,23 @@ class OuterLeaves:
         # By nodes, the gradients before the batch. Variables themselves are not kept: a
         # leaf that the program does not have after the batch needs no gradient.
         self._before: dict[Any, Variable | None] = {}
-        self._functions: set[Any] = set()  # whose leaves have been noted
+        self._seen: set[Any] = set()  # operands whose leaves have been noted
 
     def note(self, operands: Sequence[Variable]) -> None:
         """Notes the leaves that the operands of a stage's call were computed of."""
         for x in operands:
-            if x.stage >= 0 or not x.requires_grad or not _core.backprop_enabled():
+            if x.stage >= 0 or not x.requires_grad or x.node in self._seen:
                 continue
-            if x.creator_node is None:
-                self._note_leaf(x.node)
-            elif x.creator_node not in self._functions:
-                functions = list(functions_before([x.node]))
-                self._functions.update(functions)
-                for node in [node for each in functions for node in each.inputs or ()]:
-                    if node.creator_node is None and node.requires_grad:
+            if _core.backprop_enabled():
+                self._seen.add(x.node)
+                for node in _core.leaves_before([x]):
+                    if node.stage < 0 and node not in self._before:
                         self._note_leaf(node)
 
     def _note_leaf(self, node: Any) -> None:
-        if node.stage < 0 and node not in self._before:
-            self._before[node] = None
-            if (leaf := _held(node)) is not None:
-                self._before[node], leaf.grad_var = leaf.grad_var, None
+        self._before[node] = None
+        if (leaf := _held(node)) is not None:
+            self._before[node], leaf.grad_var = leaf.grad_var, None
 
     def end_forward(self) -> None:
         """Refuses leaves where no rank would know when their gradients are complete.
@@ -72,7 +68,7 @@ class OuterLeaves:
         for node, before in self._before.items():
             if (leaf := _held(node)) is not None:
                 leaf.grad_var = before
-        self._before, self._functions = {}, set()
+        self._before, self._seen = {}, set()
 
     def add_up(self) -> None:
         """Adds the gradients of all stages to those of before the batch.
@@ -94,9 +90,7 @@ class OuterLeaves:
         self.restore()
         for group, arrays in zip(summed.values(), totals):
             for leaf, total in zip(group, arrays):
-                if leaf.grad is not None:
-                    total += leaf.grad
-                leaf.grad = total
+                add_to_gradient(leaf, total)
 
 
 def _held(node: Any) -> Variable | None:
