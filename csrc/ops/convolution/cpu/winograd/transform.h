@@ -19,41 +19,36 @@ namespace renga::convolution::winograd {
 // `skipped` elements are known to be 0. Everything is inlined, to be compiled for the instruction
 // set of its caller.
 
-// F(4, 3): points 0, +-a, +-b, infinity.
-struct FourOfThree {
-  static constexpr int tile = 4, extent = 3, points = 6, skipped = 0;
-  static constexpr float a = 0.625f, b = 1.5f, aa = a * a, bb = b * b;
-  // 1 / (p - q) over all other points q, for each point p.
-  static constexpr float at_zero = 1 / (aa * bb), at_a = 1 / (2 * aa * (aa - bb)),
-                         at_b = 1 / (2 * bb * (bb - aa));
+// The values at a, -a, b and -b, from their even and odd parts.
+template <class V>
+[[gnu::always_inline]] inline void put_pairs(const V& even_a, const V& odd_a, const V& even_b,
+                                             const V& odd_b, V* u) {
+  u[0] = even_a + odd_a;
+  u[1] = even_a - odd_a;
+  u[2] = even_b + odd_b;
+  u[3] = even_b - odd_b;
+}
+
+// What F(4, 3) and F(4, 2) have in common: the points +-a, +-b and infinity, after 0 if their
+// number is even. Pairs has a and b.
+template <class Pairs, int kernel_extent>
+struct FourOf : Pairs {
+  using Pairs::a, Pairs::b;
+  static constexpr int tile = 4, extent = kernel_extent, points = tile + extent - 1, skipped = 0;
+  static constexpr float aa = a * a, bb = b * b;
+  static constexpr bool has_zero = points % 2 == 0;
+  static constexpr int first = has_zero ? 1 : 0;  // of the pairs
 
   struct Input {
     static constexpr int from = points, to = points;
     template <class V>
     [[gnu::always_inline]] static void apply(const V (&d)[from], V (&u)[to]) {
-      const V even_a = d[4] - bb * d[2], odd_a = a * (d[3] - bb * d[1]);
-      const V even_b = d[4] - aa * d[2], odd_b = b * (d[3] - aa * d[1]);
-      u[0] = d[4] - (aa + bb) * d[2] + (aa * bb) * d[0];
-      u[1] = even_a + odd_a;
-      u[2] = even_a - odd_a;
-      u[3] = even_b + odd_b;
-      u[4] = even_b - odd_b;
-      u[5] = d[5] - (aa + bb) * d[3] + (aa * bb) * d[1];
-    }
-  };
-
-  struct Weight {
-    static constexpr int from = extent, to = points;
-    template <class V>
-    [[gnu::always_inline]] static void apply(const V (&w)[from], V (&u)[to]) {
-      const V even_a = at_a * (w[0] + aa * w[2]), odd_a = (at_a * a) * w[1];
-      const V even_b = at_b * (w[0] + bb * w[2]), odd_b = (at_b * b) * w[1];
-      u[0] = at_zero * w[0];
-      u[1] = even_a + odd_a;
-      u[2] = even_a - odd_a;
-      u[3] = even_b + odd_b;
-      u[4] = even_b - odd_b;
-      u[5] = w[2];
+      constexpr int i = first;
+      const V even_a = d[i + 3] - bb * d[i + 1], odd_a = a * (d[i + 2] - bb * d[i]);
+      const V even_b = d[i + 3] - aa * d[i + 1], odd_b = b * (d[i + 2] - aa * d[i]);
+      if constexpr (has_zero) u[0] = d[4] - (aa + bb) * d[2] + (aa * bb) * d[0];
+      put_pairs(even_a, odd_a, even_b, odd_b, u + first);
+      u[to - 1] = d[i + 4] - (aa + bb) * d[i + 2] + (aa * bb) * d[i];
     }
   };
 
@@ -61,12 +56,14 @@ struct FourOfThree {
     static constexpr int from = points, to = tile;
     template <class V>
     [[gnu::always_inline]] static void apply(const V (&m)[from], V (&y)[to]) {
-      const V even_a = m[1] + m[2], odd_a = a * (m[1] - m[2]);
-      const V even_b = m[3] + m[4], odd_b = b * (m[3] - m[4]);
-      y[0] = m[0] + (even_a + even_b);
+      constexpr int i = first;
+      const V even_a = m[i] + m[i + 1], odd_a = a * (m[i] - m[i + 1]);
+      const V even_b = m[i + 2] + m[i + 3], odd_b = b * (m[i + 2] - m[i + 3]);
+      y[0] = even_a + even_b;
+      if constexpr (has_zero) y[0] = m[0] + y[0];
       y[1] = odd_a + odd_b;
       y[2] = aa * even_a + bb * even_b;
-      y[3] = aa * odd_a + (bb * odd_b + m[5]);
+      y[3] = aa * odd_a + (bb * odd_b + m[from - 1]);
     }
   };
 
@@ -76,12 +73,30 @@ struct FourOfThree {
     [[gnu::always_inline]] static void apply(const V (&g)[from], V (&u)[to]) {
       const V even_a = g[0] + aa * g[2], odd_a = a * (g[1] + aa * g[3]);
       const V even_b = g[0] + bb * g[2], odd_b = b * (g[1] + bb * g[3]);
-      u[0] = g[0];
-      u[1] = even_a + odd_a;
-      u[2] = even_a - odd_a;
-      u[3] = even_b + odd_b;
-      u[4] = even_b - odd_b;
-      u[5] = g[3];
+      if constexpr (has_zero) u[0] = g[0];
+      put_pairs(even_a, odd_a, even_b, odd_b, u + first);
+      u[to - 1] = g[3];
+    }
+  };
+};
+
+struct PairsOfThree {
+  static constexpr float a = 0.625f, b = 1.5f;
+};
+struct FourOfThree : FourOf<PairsOfThree, 3> {
+  // 1 / (p - q) over all other points q, for each point p.
+  static constexpr float at_zero = 1 / (aa * bb), at_a = 1 / (2 * aa * (aa - bb)),
+                         at_b = 1 / (2 * bb * (bb - aa));
+
+  struct Weight {
+    static constexpr int from = extent, to = points;
+    template <class V>
+    [[gnu::always_inline]] static void apply(const V (&w)[from], V (&u)[to]) {
+      const V even_a = at_a * (w[0] + aa * w[2]), odd_a = (at_a * a) * w[1];
+      const V even_b = at_b * (w[0] + bb * w[2]), odd_b = (at_b * b) * w[1];
+      u[0] = at_zero * w[0];
+      put_pairs(even_a, odd_a, even_b, odd_b, u + first);
+      u[5] = w[2];
     }
   };
 
@@ -94,6 +109,33 @@ struct FourOfThree {
       w[0] = at_zero * g[0] + (even_a + even_b);
       w[1] = odd_a + odd_b;
       w[2] = aa * even_a + (bb * even_b + g[5]);
+    }
+  };
+};
+
+struct PairsOfTwo {
+  static constexpr float a = 0.375f, b = 1.25f;
+};
+struct FourOfTwo : FourOf<PairsOfTwo, 2> {
+  static constexpr float at_a = 1 / (2 * a * (aa - bb)), at_b = 1 / (2 * b * (bb - aa));
+
+  struct Weight {
+    static constexpr int from = extent, to = points;
+    template <class V>
+    [[gnu::always_inline]] static void apply(const V (&w)[from], V (&u)[to]) {
+      const V even_a = (at_a * a) * w[1], odd_a = at_a * w[0];
+      const V even_b = (at_b * b) * w[1], odd_b = at_b * w[0];
+      put_pairs(even_a, odd_a, even_b, odd_b, u);
+      u[4] = w[1];
+    }
+  };
+
+  struct WeightGrad {
+    static constexpr int from = points, to = extent;
+    template <class V>
+    [[gnu::always_inline]] static void apply(const V (&g)[from], V (&w)[to]) {
+      w[0] = at_a * (g[0] - g[1]) + at_b * (g[2] - g[3]);
+      w[1] = (at_a * a) * (g[0] + g[1]) + ((at_b * b) * (g[2] + g[3]) + g[4]);
     }
   };
 };
@@ -153,77 +195,6 @@ struct TwoOfThree {
       w[0] = g[0] + even;
       w[1] = odd;
       w[2] = even + g[3];
-    }
-  };
-};
-
-// F(4, 2): points +-a, +-b, infinity.
-struct FourOfTwo {
-  static constexpr int tile = 4, extent = 2, points = 5, skipped = 0;
-  static constexpr float a = 0.375f, b = 1.25f, aa = a * a, bb = b * b;
-  static constexpr float at_a = 1 / (2 * a * (aa - bb)), at_b = 1 / (2 * b * (bb - aa));
-
-  struct Input {
-    static constexpr int from = points, to = points;
-    template <class V>
-    [[gnu::always_inline]] static void apply(const V (&d)[from], V (&u)[to]) {
-      const V even_a = d[3] - bb * d[1], odd_a = a * (d[2] - bb * d[0]);
-      const V even_b = d[3] - aa * d[1], odd_b = b * (d[2] - aa * d[0]);
-      u[0] = even_a + odd_a;
-      u[1] = even_a - odd_a;
-      u[2] = even_b + odd_b;
-      u[3] = even_b - odd_b;
-      u[4] = d[4] - (aa + bb) * d[2] + (aa * bb) * d[0];
-    }
-  };
-
-  struct Weight {
-    static constexpr int from = extent, to = points;
-    template <class V>
-    [[gnu::always_inline]] static void apply(const V (&w)[from], V (&u)[to]) {
-      const V even_a = (at_a * a) * w[1], odd_a = at_a * w[0];
-      const V even_b = (at_b * b) * w[1], odd_b = at_b * w[0];
-      u[0] = even_a + odd_a;
-      u[1] = even_a - odd_a;
-      u[2] = even_b + odd_b;
-      u[3] = even_b - odd_b;
-      u[4] = w[1];
-    }
-  };
-
-  struct Output {
-    static constexpr int from = points, to = tile;
-    template <class V>
-    [[gnu::always_inline]] static void apply(const V (&m)[from], V (&y)[to]) {
-      const V even_a = m[0] + m[1], odd_a = a * (m[0] - m[1]);
-      const V even_b = m[2] + m[3], odd_b = b * (m[2] - m[3]);
-      y[0] = even_a + even_b;
-      y[1] = odd_a + odd_b;
-      y[2] = aa * even_a + bb * even_b;
-      y[3] = aa * odd_a + (bb * odd_b + m[4]);
-    }
-  };
-
-  struct OutputGrad {
-    static constexpr int from = tile, to = points;
-    template <class V>
-    [[gnu::always_inline]] static void apply(const V (&g)[from], V (&u)[to]) {
-      const V even_a = g[0] + aa * g[2], odd_a = a * (g[1] + aa * g[3]);
-      const V even_b = g[0] + bb * g[2], odd_b = b * (g[1] + bb * g[3]);
-      u[0] = even_a + odd_a;
-      u[1] = even_a - odd_a;
-      u[2] = even_b + odd_b;
-      u[3] = even_b - odd_b;
-      u[4] = g[3];
-    }
-  };
-
-  struct WeightGrad {
-    static constexpr int from = points, to = extent;
-    template <class V>
-    [[gnu::always_inline]] static void apply(const V (&g)[from], V (&w)[to]) {
-      w[0] = at_a * (g[0] - g[1]) + at_b * (g[2] - g[3]);
-      w[1] = (at_a * a) * (g[0] + g[1]) + ((at_b * b) * (g[2] + g[3]) + g[4]);
     }
   };
 };
