@@ -1,6 +1,5 @@
 #include "collectives/two_level_comparison.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace renga::point_to_point {

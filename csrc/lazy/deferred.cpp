@@ -1,6 +1,5 @@
 #include "lazy/deferred.h"
 
-#include <unordered_map>
 #include <utility>
 
 #include "devices/gil_release.h"

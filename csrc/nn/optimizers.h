@@ -8,7 +8,6 @@
 #include <concepts>
 #include <functional>
 #include <limits>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -1,7 +1,5 @@
 #include "planning/transfers.h"
 
-#include <algorithm>
-
 namespace renga::planning {
 namespace {
 

@@ -1,7 +1,6 @@
 #include "python/text_signatures.h"
 
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include "python/argument_errors.h"

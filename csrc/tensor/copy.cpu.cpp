@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #if defined(__F16C__)

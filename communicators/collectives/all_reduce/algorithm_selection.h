@@ -1,7 +1,6 @@
 // Chooses the fastest all-reduce algorithm by a model of the network.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>

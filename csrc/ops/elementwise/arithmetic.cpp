@@ -1,7 +1,5 @@
 #include "ops/elementwise/arithmetic.h"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "autograd/node.h"

@@ -1,7 +1,6 @@
 // A recurrent layer over whole sequences, for any cell.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <vector>
 

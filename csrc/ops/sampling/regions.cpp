@@ -2,7 +2,6 @@
 #include "ops/sampling/regions.h"
 
 #include <cmath>
-#include <limits>
 
 #include "autograd/node.h"
 #include "ops/indexing/index_check.h"

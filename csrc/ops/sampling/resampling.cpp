@@ -1,6 +1,5 @@
 // Other sizes of images, and means of regions: products with banded matrices.
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "autograd/node.h"

@@ -1,7 +1,6 @@
 // Updates of one parameter by one launch, or of many.
 #include <algorithm>
 #include <cstring>
-#include <vector>
 
 #include "optimizers/kernels.h"
 #include "tensor/elements.cu.h"

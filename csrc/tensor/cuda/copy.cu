@@ -1,6 +1,5 @@
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "devices/cuda/event.h"

@@ -1,4 +1,3 @@
-#include <array>
 
 #include "ops/elementwise/elementwise.h"
 #include "ops/elementwise/integer_maps.h"

@@ -1,7 +1,6 @@
 #include "ops/matmul/cpu/bfloat16_packing.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "devices/parallel.h"
 #include "devices/rounding.h"

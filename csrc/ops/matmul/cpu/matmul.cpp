@@ -3,7 +3,6 @@
 #include <dnnl.h>
 
 #include <algorithm>
-#include <array>
 
 #include "devices/gil_release.h"
 #include "devices/parallel.h"

@@ -1,7 +1,6 @@
 // Which elements of an image the windows of a pooling cover.
 #pragma once
 
-#include <algorithm>
 #include <vector>
 
 #include "ops/pooling/pooling_axis.h"

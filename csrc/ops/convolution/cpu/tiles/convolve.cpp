@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "ops/convolution/cpu/channels_last.h"
 #include "ops/convolution/cpu/cost.h"

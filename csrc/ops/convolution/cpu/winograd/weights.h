@@ -1,7 +1,6 @@
 // Winograd transforms between weights in memory and panels (see packed_gemm.h).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <span>
