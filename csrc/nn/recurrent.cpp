@@ -130,8 +130,9 @@ RecurrentLayers::Layer::Layer(Module& parent, const std::string& name, int weigh
 }
 
 RecurrentLayers::RecurrentLayers(Module& parent, const std::string& name,
-                                 const RecurrentOptions& options, int weights)
+                                 const RecurrentOptions& options, int weights, RunLayer run_layer)
     : Module(parent, name),
+      run_layer_(std::move(run_layer)),
       out_(options.out),
       directions_(options.bidirectional ? 2 : 1),
       dropout_(options.dropout) {
@@ -169,7 +170,7 @@ std::pair<std::vector<Variable>, std::vector<Variable>> RecurrentLayers::run(
     for (int direction = 0; direction < directions_; ++direction, ++k) {
       std::vector<Variable> first;
       for (const auto& state : before) first.push_back(state[k]);
-      const auto results = run_layer(*layers_[k], rows, first, steps.lengths(), direction == 1);
+      const auto results = run_layer_(*layers_[k], rows, first, steps.lengths(), direction == 1);
       outputs.push_back(results[0]);
       for (std::size_t s = 0; s < after.size(); ++s) after[s].push_back(results[s + 1]);
     }
@@ -180,7 +181,14 @@ std::pair<std::vector<Variable>, std::vector<Variable>> RecurrentLayers::run(
 }
 
 Lstm::Lstm(Module& parent, const std::string& name, const RecurrentOptions& options)
-    : RecurrentLayers(parent, name, options, 8) {}
+    : RecurrentLayers(
+          parent, name, options, 8,
+          [](const Layer& layer, const Variable& x, auto states, auto& lengths, bool backwards) {
+            const Variable bias = add(lstm_gates(layer.b, 0), lstm_gates(layer.b, 4));
+            auto [ys, h, c] = lstm_layer(linear(x, lstm_gates(layer.w, 0), bias), states[0],
+                                         states[1], lstm_gates(layer.w, 4), lengths, backwards);
+            return std::vector{ys, h, c};
+          }) {}
 
 Lstm::Result Lstm::operator()(const std::vector<Variable>& xs, const Variable& h,
                               const Variable& c) const {
@@ -188,50 +196,33 @@ Lstm::Result Lstm::operator()(const std::vector<Variable>& xs, const Variable& h
   return {states[0], states[1], std::move(ys)};
 }
 
-std::vector<Variable> Lstm::run_layer(const Layer& layer, const Variable& x,
-                                      std::span<const Variable> states, const Lengths& lengths,
-                                      bool backwards) const {
-  const Variable bias = add(lstm_gates(layer.b, 0), lstm_gates(layer.b, 4));
-  auto [ys, h, c] = lstm_layer(linear(x, lstm_gates(layer.w, 0), bias), states[0], states[1],
-                               lstm_gates(layer.w, 4), lengths, backwards);
-  return {ys, h, c};
+LayersOfOneState::Result LayersOfOneState::operator()(const std::vector<Variable>& xs,
+                                                      const Variable& h) const {
+  auto [states, ys] = run({h}, xs);
+  return {states[0], std::move(ys)};
 }
 
 Rnn::Rnn(Module& parent, const std::string& name, const RecurrentOptions& options,
          const std::string& activation)
-    : RecurrentLayers(parent, name, options, 2), activation_(activation) {
+    : LayersOfOneState(
+          parent, name, options, 2,
+          [=](const Layer& layer, const Variable& x, auto states, auto& lengths, bool backwards) {
+            const Variable inputs = linear(x, layer.w[0], add(layer.b[0], layer.b[1]));
+            auto [ys, h] = rnn_layer(inputs, states[0], layer.w[1], lengths, backwards, activation);
+            return std::vector{ys, h};
+          }) {
   require<std::invalid_argument>(activation == "tanh" || activation == "relu",
                                  "Rnn: expected 'tanh' or 'relu', got '", activation, "'");
 }
 
-Rnn::Result Rnn::operator()(const std::vector<Variable>& xs, const Variable& h) const {
-  auto [states, ys] = run({h}, xs);
-  return {states[0], std::move(ys)};
-}
-
-std::vector<Variable> Rnn::run_layer(const Layer& layer, const Variable& x,
-                                     std::span<const Variable> states, const Lengths& lengths,
-                                     bool backwards) const {
-  const Variable inputs = linear(x, layer.w[0], add(layer.b[0], layer.b[1]));
-  auto [ys, h] = rnn_layer(inputs, states[0], layer.w[1], lengths, backwards, activation_);
-  return {ys, h};
-}
-
 Gru::Gru(Module& parent, const std::string& name, const RecurrentOptions& options)
-    : RecurrentLayers(parent, name, options, 6) {}
-
-Gru::Result Gru::operator()(const std::vector<Variable>& xs, const Variable& h) const {
-  auto [states, ys] = run({h}, xs);
-  return {states[0], std::move(ys)};
-}
-
-std::vector<Variable> Gru::run_layer(const Layer& layer, const Variable& x,
-                                     std::span<const Variable> states, const Lengths& lengths,
-                                     bool backwards) const {
-  const Variable inputs = linear(x, joined(layer.w, 0, 3), joined(layer.b, 0, 3));
-  auto [ys, h] = gru_layer(inputs, states[0], joined(layer.w, 3, 3), joined(layer.b, 3, 3), lengths,
-                           backwards);
-  return {ys, h};
-}
+    : LayersOfOneState(
+          parent, name, options, 6,
+          [](const Layer& layer, const Variable& x, auto states, auto& lengths, bool backwards) {
+            const Variable inputs = linear(x, joined(layer.w, 0, 3), joined(layer.b, 0, 3));
+            auto [ys, h] = gru_layer(inputs, states[0], joined(layer.w, 3, 3),
+                                     joined(layer.b, 3, 3), lengths, backwards);
+            return std::vector{ys, h};
+          }) {}
 
 }  // namespace renga::nn

@@ -1,6 +1,7 @@
 // Recurrent layers: a step at a time, or over whole sequences.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -65,18 +66,19 @@ class RecurrentLayers : public Module {
           const RecurrentOptions& options);
     std::vector<Variable> w, b;
   };
+  // Returns the outputs and last states of one layer over sequences sorted by length.
+  using RunLayer = std::function<std::vector<Variable>(const Layer& layer, const Variable& x,
+                                                       std::span<const Variable> states,
+                                                       const Lengths& lengths, bool backwards)>;
 
   RecurrentLayers(Module& parent, const std::string& name, const RecurrentOptions& options,
-                  int weights);
+                  int weights, RunLayer run_layer);
   // The last states, and the outputs.
   std::pair<std::vector<Variable>, std::vector<Variable>> run(
       std::vector<Variable> states, const std::vector<Variable>& xs) const;
-  // The outputs and last states of one layer over sequences sorted by length.
-  virtual std::vector<Variable> run_layer(const Layer& layer, const Variable& x,
-                                          std::span<const Variable> states, const Lengths& lengths,
-                                          bool backwards) const = 0;
 
  private:
+  RunLayer run_layer_;
   std::vector<std::unique_ptr<Layer>> layers_;
   std::int64_t out_;
   int directions_;
@@ -94,49 +96,32 @@ class Lstm : public RecurrentLayers {
   Lstm(Module& parent, const std::string& name, const RecurrentOptions& options);
   Result operator()(const std::vector<Variable>& xs, const Variable& h = {},
                     const Variable& c = {}) const;
+};
 
- private:
-  std::vector<Variable> run_layer(const Layer& layer, const Variable& x,
-                                  std::span<const Variable> states, const Lengths& lengths,
-                                  bool backwards) const override;
+// Layers whose state is their output.
+class LayersOfOneState : public RecurrentLayers {
+ public:
+  struct Result {
+    Variable h;
+    std::vector<Variable> ys;
+  };
+
+  Result operator()(const std::vector<Variable>& xs, const Variable& h = {}) const;
+
+ protected:
+  using RecurrentLayers::RecurrentLayers;
 };
 
 // Plain recurrent layers, h = activation(W x + U h + b), where `activation` is "tanh" or "relu":
 // NStepRNNTanh, NStepBiRNNTanh, NStepRNNReLU and NStepBiRNNReLU in Python.
-class Rnn : public RecurrentLayers {
- public:
-  struct Result {
-    Variable h;
-    std::vector<Variable> ys;
-  };
-
+struct Rnn : LayersOfOneState {
   Rnn(Module& parent, const std::string& name, const RecurrentOptions& options,
       const std::string& activation = "tanh");
-  Result operator()(const std::vector<Variable>& xs, const Variable& h = {}) const;
-
- private:
-  std::vector<Variable> run_layer(const Layer& layer, const Variable& x,
-                                  std::span<const Variable> states, const Lengths& lengths,
-                                  bool backwards) const override;
-
-  std::string activation_;
 };
 
 // Gated recurrent units: NStepGRU and NStepBiGRU in Python.
-class Gru : public RecurrentLayers {
- public:
-  struct Result {
-    Variable h;
-    std::vector<Variable> ys;
-  };
-
+struct Gru : LayersOfOneState {
   Gru(Module& parent, const std::string& name, const RecurrentOptions& options);
-  Result operator()(const std::vector<Variable>& xs, const Variable& h = {}) const;
-
- private:
-  std::vector<Variable> run_layer(const Layer& layer, const Variable& x,
-                                  std::span<const Variable> states, const Lengths& lengths,
-                                  bool backwards) const override;
 };
 
 }  // namespace renga::nn
