@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any, Callable
@@ -24,7 +25,58 @@ def old_keywords(name: str) -> dict[str, str]:
     }
 
 
-def check_weights(
+# One layer in one direction. Arguments: weights, biases, inputs, initial states, the
+# lengths of the steps, whether it runs backwards. Results: outputs, last states.
+Layer = Callable[..., "tuple[Any, ...]"]
+
+
+def run_layers(
+    name: str,
+    n: int,
+    layer: Layer,
+    n_layers: int,
+    dropout_ratio: float,
+    states: Sequence[ArrayLike],
+    ws: Sequence[Sequence[ArrayLike]],
+    bs: Sequence[Sequence[ArrayLike]],
+    xs: Sequence[ArrayLike],
+    bidirectional: bool,
+) -> tuple[list[Variable], tuple[Variable, ...]]:
+    """The last states, and the outputs of each step of the last layer.
+
+    ``ws`` and ``bs`` have ``n`` arrays per layer and direction, in the order of axis 0
+    of the states.
+
+    Shapes:
+        states: (S, B, N) each, with S layers and directions
+        xs: (B_t, I) each, B >= B_1 >= B_2 >= …
+    """
+    _check_weights(name, n, states, ws, bs, xs, bidirectional)
+    layers = [functools.partial(layer, w, b) for w, b in zip(ws, bs)]
+    n_layers = check_integer(name, "n_layers", n_layers)
+    directions = 2 if bidirectional else 1
+    lengths = [len(x) for x in xs]
+    _check(name, n_layers * directions, states, layers, lengths)
+    ops = _core.ops
+    initial = list(zip(*(separate(state) for state in states)))
+    last: list[tuple[Any, ...]] = []
+    inputs = ops.concat(list(xs), 0)
+    for number in range(n_layers):
+        if number:
+            inputs = dropout(inputs, dropout_ratio)
+        outputs = []
+        for backwards in (False, True)[:directions]:
+            run, first = layers[len(last)], initial[len(last)]
+            ys, *end = run(inputs, *first, lengths, backwards)
+            last.append(tuple(end))
+            outputs.append(ys)
+        inputs = outputs[0] if directions == 1 else ops.concat(outputs, 1)
+    final = [ops.stack(list(group), 0) for group in zip(*last)]
+    cuts = list(itertools.accumulate(lengths))[:-1]
+    return final, tuple(ops.split_axis(inputs, cuts, 0))
+
+
+def _check_weights(
     name: str,
     n: int,
     states: Sequence[ArrayLike],
@@ -52,51 +104,6 @@ def check_weights(
                 f"{name}: expected weights of shapes {wanted} and biases of ({units},) "
                 f"in layer {number}, got {got} and {[x.shape for x in b]}"
             )
-
-
-# One layer in one direction. Arguments: inputs, initial states, lengths of the steps,
-# whether it runs backwards. Results: outputs, last states.
-Layer = Callable[..., "tuple[Any, ...]"]
-
-
-def run_layers(
-    name: str,
-    n_layers: int,
-    dropout_ratio: float,
-    states: Sequence[ArrayLike],
-    layers: Sequence[Layer],
-    xs: Sequence[ArrayLike],
-    bidirectional: bool,
-) -> tuple[list[Variable], tuple[Variable, ...]]:
-    """The last states, and the outputs of each step of the last layer.
-
-    ``layers`` has one entry per layer and direction, as axis 0 of the states.
-
-    Shapes:
-        states: (S, B, N) each, with S layers and directions
-        xs: (B_t, I) each, B >= B_1 >= B_2 >= …
-    """
-    n_layers = check_integer(name, "n_layers", n_layers)
-    directions = 2 if bidirectional else 1
-    lengths = [len(x) for x in xs]
-    _check(name, n_layers * directions, states, layers, lengths)
-    ops = _core.ops
-    initial = list(zip(*(separate(state) for state in states)))
-    last: list[tuple[Any, ...]] = []
-    inputs = ops.concat(list(xs), 0)
-    for number in range(n_layers):
-        if number:
-            inputs = dropout(inputs, dropout_ratio)
-        outputs = []
-        for backwards in (False, True)[:directions]:
-            layer, first = layers[len(last)], initial[len(last)]
-            ys, *end = layer(inputs, *first, lengths, backwards)
-            last.append(tuple(end))
-            outputs.append(ys)
-        inputs = outputs[0] if directions == 1 else ops.concat(outputs, 1)
-    final = [ops.stack(list(group), 0) for group in zip(*last)]
-    cuts = list(itertools.accumulate(lengths))[:-1]
-    return final, tuple(ops.split_axis(inputs, cuts, 0))
 
 
 def _check(

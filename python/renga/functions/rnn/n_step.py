@@ -9,7 +9,7 @@ from typing import Any
 from renga import _core
 from renga.core.types import ArrayLike
 from renga.core.variable import Variable
-from renga.functions.rnn.layers import Layer, check_weights, old_keywords, run_layers
+from renga.functions.rnn.layers import Layer, old_keywords, run_layers
 from renga.utils.argument import parse_kwargs
 
 
@@ -41,8 +41,9 @@ def n_step_rnn(
         InvalidType: shapes or dtypes do not fit.
     """
     parse_kwargs(kwargs, **old_keywords("n_step_rnn"))
-    args = (n_layers, dropout_ratio, hx, ws, bs, xs, activation)
-    return _run_rnn("n_step_rnn", *args, False)
+    layer, args = _rnn("n_step_rnn", activation), ((hx,), ws, bs, xs, False)
+    (hy,), ys = run_layers("n_step_rnn", 2, layer, n_layers, dropout_ratio, *args)
+    return hy, ys
 
 
 def n_step_birnn(
@@ -65,41 +66,23 @@ def n_step_birnn(
         return: (2 layers, B, N), (B_t, 2 N) for each step
     """
     parse_kwargs(kwargs, **old_keywords("n_step_birnn"))
-    args = (n_layers, dropout_ratio, hx, ws, bs, xs, activation)
-    return _run_rnn("n_step_birnn", *args, True)
-
-
-def _run_rnn(
-    name: str,
-    n_layers: int,
-    ratio: float,
-    hx: ArrayLike,
-    ws: Any,
-    bs: Any,
-    xs: Any,
-    activation: str,
-    bidirectional: bool,
-) -> tuple[Variable, tuple[Variable, ...]]:
-    if activation not in ("tanh", "relu"):
-        raise ValueError(f"{name}: expected 'tanh' or 'relu', got {activation!r}")
-    layer = functools.partial(_rnn_layer, activation)
-    args = ((hx,), ws, bs, xs, bidirectional)
-    (hy,), ys = _run(name, 2, layer, n_layers, ratio, *args)
+    layer, args = _rnn("n_step_birnn", activation), ((hx,), ws, bs, xs, True)
+    (hy,), ys = run_layers("n_step_birnn", 2, layer, n_layers, dropout_ratio, *args)
     return hy, ys
 
 
+def _rnn(name: str, activation: str) -> Layer:
+    if activation not in ("tanh", "relu"):
+        raise ValueError(f"{name}: expected 'tanh' or 'relu', got {activation!r}")
+    return functools.partial(_rnn_layer, activation)
+
+
 def _rnn_layer(
-    f: str,
-    w: Sequence[Any],
-    b: Sequence[Any],
-    x: Any,
-    h: Any,
-    lengths: list[int],
-    backwards: bool,
+    f: str, w: Sequence[Any], b: Sequence[Any], x: Any, h: Any, *options: Any
 ) -> tuple[Any, ...]:
     ops = _core.ops
     gate_inputs = ops.linear(x, w[0], ops.add(b[0], b[1]))
-    return ops.rnn_layer(gate_inputs, h, w[1], lengths, backwards, f)
+    return ops.rnn_layer(gate_inputs, h, w[1], *options, f)
 
 
 def n_step_gru(
@@ -132,7 +115,7 @@ def n_step_gru(
     """
     parse_kwargs(kwargs, **old_keywords("n_step_gru"))
     args = ((hx,), ws, bs, xs, False)
-    (hy,), ys = _run("n_step_gru", 6, _gru_layer, n_layers, dropout_ratio, *args)
+    (hy,), ys = run_layers("n_step_gru", 6, _gru_layer, n_layers, dropout_ratio, *args)
     return hy, ys
 
 
@@ -156,7 +139,9 @@ def n_step_bigru(
     """
     parse_kwargs(kwargs, **old_keywords("n_step_bigru"))
     args = ((hx,), ws, bs, xs, True)
-    (hy,), ys = _run("n_step_bigru", 6, _gru_layer, n_layers, dropout_ratio, *args)
+    (hy,), ys = run_layers(
+        "n_step_bigru", 6, _gru_layer, n_layers, dropout_ratio, *args
+    )
     return hy, ys
 
 
@@ -200,7 +185,9 @@ def n_step_lstm(
     """
     parse_kwargs(kwargs, **old_keywords("n_step_lstm"))
     args = ((hx, cx), ws, bs, xs, False)
-    (hy, cy), ys = _run("n_step_lstm", 8, _lstm_layer, n_layers, dropout_ratio, *args)
+    (hy, cy), ys = run_layers(
+        "n_step_lstm", 8, _lstm_layer, n_layers, dropout_ratio, *args
+    )
     return hy, cy, ys
 
 
@@ -225,7 +212,9 @@ def n_step_bilstm(
     """
     parse_kwargs(kwargs, **old_keywords("n_step_bilstm"))
     args = ((hx, cx), ws, bs, xs, True)
-    (hy, cy), ys = _run("n_step_bilstm", 8, _lstm_layer, n_layers, dropout_ratio, *args)
+    (hy, cy), ys = run_layers(
+        "n_step_bilstm", 8, _lstm_layer, n_layers, dropout_ratio, *args
+    )
     return hy, cy, ys
 
 
@@ -242,21 +231,3 @@ def _in_order(gates: Sequence[Any]) -> Variable:
     """Weights of i, f, a and o as the core takes them: a, i, f, o."""
     i, f, a, o = gates
     return _core.ops.concat([a, i, f, o], 0)
-
-
-def _run(
-    name: str,
-    n: int,
-    layer: Layer,
-    n_layers: int,
-    ratio: float,
-    states: Sequence[ArrayLike],
-    ws: Any,
-    bs: Any,
-    xs: Any,
-    bidirectional: bool,
-) -> tuple[list[Variable], tuple[Variable, ...]]:
-    """The last states and the outputs; ``layer`` takes ``n`` weights and biases."""
-    check_weights(name, n, states, ws, bs, xs, bidirectional)
-    layers = [functools.partial(layer, w, b) for w, b in zip(ws, bs)]
-    return run_layers(name, n_layers, ratio, states, layers, xs, bidirectional)
