@@ -40,9 +40,9 @@ class OrderedIterator(Iterator):
         self,
         dataset: Dataset,
         batch_size: int,
-        repeat: bool,
-        shuffle: bool | None,
-        order_sampler: Callable[[Array, int], Array] | None,
+        repeat: bool = True,
+        shuffle: bool | None = None,
+        order_sampler: Callable[[Array, int], Array] | None = None,
     ) -> None:
         check_count(f"{type(self).__name__}: batch_size", batch_size)
         if order_sampler is not None and shuffle is not None:
@@ -196,16 +196,6 @@ class SerialIterator(OrderedIterator):
     ``shuffle`` (the default) draws a new order for every epoch; ``order_sampler`` gives
     the orders instead. With ``repeat`` off the iteration ends after one epoch.
     """
-
-    def __init__(
-        self,
-        dataset: Dataset,
-        batch_size: int,
-        repeat: bool = True,
-        shuffle: bool | None = None,
-        order_sampler: Callable[[Array, int], Array] | None = None,
-    ) -> None:
-        super().__init__(dataset, batch_size, repeat, shuffle, order_sampler)
 
     def __next__(self) -> list[Any]:
         """The next batch, as a list of examples."""
