@@ -171,6 +171,8 @@ class AMSGrad(Adam):
 class AdaBound(Adam):
     """Adam with ``adabound``."""
 
+    _amsgrad = False
+
     def __init__(
         self,
         alpha: float = _DEFAULT["alpha"],
@@ -181,35 +183,15 @@ class AdaBound(Adam):
         eps: float = _DEFAULT["eps"],
         eta: float = _DEFAULT["eta"],
     ) -> None:
-        super().__init__(
-            alpha, beta1, beta2, eps, eta, adabound=True, final_lr=final_lr, gamma=gamma
-        )
+        bounds = {"adabound": True, "final_lr": final_lr, "gamma": gamma}
+        moments = alpha, beta1, beta2, eps, eta
+        super().__init__(*moments, amsgrad=self._amsgrad, **bounds)
 
 
-class AMSBound(Adam):
+class AMSBound(AdaBound):
     """Adam with ``amsgrad`` and ``adabound``."""
 
-    def __init__(
-        self,
-        alpha: float = _DEFAULT["alpha"],
-        beta1: float = _DEFAULT["beta1"],
-        beta2: float = _DEFAULT["beta2"],
-        final_lr: float = _DEFAULT["final_lr"],
-        gamma: float = _DEFAULT["gamma"],
-        eps: float = _DEFAULT["eps"],
-        eta: float = _DEFAULT["eta"],
-    ) -> None:
-        super().__init__(
-            alpha,
-            beta1,
-            beta2,
-            eps,
-            eta,
-            amsgrad=True,
-            adabound=True,
-            final_lr=final_lr,
-            gamma=gamma,
-        )
+    _amsgrad = True
 
 
 def _alpha_t(hyperparam: Any, t: int) -> float:
