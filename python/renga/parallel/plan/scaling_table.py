@@ -13,14 +13,8 @@ from renga.parallel.plan.cluster import Cluster
 from renga.parallel.plan.drawing import figure
 from renga.parallel.plan.graph import Graph
 from renga.parallel.plan.networks import alexnet, inception_v3, resnet, vgg16
-from renga.parallel.plan.scaling import (
-    Job,
-    Layer,
-    Step,
-    layers_of,
-    predict,
-    transformer,
-)
+from renga.parallel.plan.sample_layers import Layer, layers_of, transformer
+from renga.parallel.plan.scaling import Job, Step, predict
 from renga.parallel.plan.strategies.traced_model import TracedModel
 from renga.utils.argument import check_count, check_number
 from renga.utils.table import aligned
