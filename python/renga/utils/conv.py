@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 import numpy
 
 from renga.backends import cuda
@@ -122,13 +120,5 @@ def col2im(
 
 
 col2im_cpu = col2im
-
-
-def im2col_gpu(*args: object, **kwargs: object) -> NoReturn:
-    """``im2col_cpu`` of CuPy's arrays; RuntimeError without CuPy."""
-    cuda.unavailable()
-
-
-def col2im_gpu(*args: object, **kwargs: object) -> NoReturn:
-    """``col2im_cpu`` of CuPy's arrays; RuntimeError without CuPy."""
-    cuda.unavailable()
+#: Of CuPy's arrays; RuntimeError without CuPy.
+im2col_gpu = col2im_gpu = cuda.unavailable

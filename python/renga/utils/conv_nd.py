@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy
 
@@ -103,16 +103,8 @@ def col2im_nd(
 
 
 col2im_nd_cpu = col2im_nd
-
-
-def im2col_nd_gpu(*args: object, **kwargs: object) -> NoReturn:
-    """``im2col_nd_cpu`` of CuPy's arrays; RuntimeError without CuPy."""
-    cuda.unavailable()
-
-
-def col2im_nd_gpu(*args: object, **kwargs: object) -> NoReturn:
-    """``col2im_nd_cpu`` of CuPy's arrays; RuntimeError without CuPy."""
-    cuda.unavailable()
+#: Of CuPy's arrays; RuntimeError without CuPy.
+im2col_nd_gpu = col2im_nd_gpu = cuda.unavailable
 
 
 def _at(offset: Sequence[int]) -> Any:
