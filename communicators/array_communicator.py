@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,22 @@ from renga.communicators.work import Work
 from renga.core.types import Array, DTypeLike, Extents
 
 _MAX_BYTES = 2**62
+
+
+class Collective(NamedTuple):
+    """A call of a collective, and what is made of its results."""
+
+    #: As in ``collectives/collectives.cpp``.
+    name: str
+    #: The operands.
+    xs: Sequence[Any]
+    #: Where the results are written; None stands for a new array.
+    outs: Sequence[Any]
+    wait: bool
+    op: str = "sum"
+    dtype: DTypeLike | None = None
+    root: int | None = None
+    unpack: Callable[[list[Any]], Any] = operator.itemgetter(0)
 
 
 class ArrayCommunicator(CommunicatorBase):
@@ -67,7 +83,7 @@ class ArrayCommunicator(CommunicatorBase):
                 return x
         if not isinstance(x, (list, tuple)):
             return self._collective(
-                "all_reduce", [x], [out], _only, wait, op=op, dtype=dtype
+                Collective("all_reduce", [x], [out], wait, op, dtype)
             )
         outs = [None] * len(x) if out is None else list(out)
         if len(x) != len(outs):
@@ -75,7 +91,9 @@ class ArrayCommunicator(CommunicatorBase):
                 f"all_reduce: expected as many results as arrays, got {len(outs)} "
                 f"for {len(x)}"
             )
-        return self._collective("all_reduce", x, outs, list, wait, op=op, dtype=dtype)
+        return self._collective(
+            Collective("all_reduce", x, outs, wait, op, dtype, unpack=list)
+        )
 
     def reduce_scatter(
         self, x: Array, op: str = "sum", out: Array | None = None, wait: bool = True
@@ -86,7 +104,7 @@ class ArrayCommunicator(CommunicatorBase):
             x: (size, ...)
             result: (...)
         """
-        return self._collective("reduce_scatter", [x], [out], _only, wait, op=op)
+        return self._collective(Collective("reduce_scatter", [x], [out], wait, op))
 
     def all_gather(self, x: Array, out: Array | None = None, wait: bool = True) -> Any:
         """The ranks' arrays, which have one shape.
@@ -95,7 +113,7 @@ class ArrayCommunicator(CommunicatorBase):
             x: (...)
             result: (size, ...)
         """
-        return self._collective("all_gather", [x], [out], _only, wait)
+        return self._collective(Collective("all_gather", [x], [out], wait))
 
     def all_to_all(self, x: Array, out: Array | None = None, wait: bool = True) -> Any:
         """Sends ``x[r]`` to rank ``r``; row ``r`` of the result is from rank ``r``.
@@ -104,51 +122,38 @@ class ArrayCommunicator(CommunicatorBase):
             x: (size, ...)
             result: (size, ...)
         """
-        return self._collective("all_to_all", [x], [out], _only, wait)
+        return self._collective(Collective("all_to_all", [x], [out], wait))
 
     def broadcast(self, x: Array, root: int = 0, wait: bool = True) -> Any:
         """Overwrites ``x`` by the root's array and returns it."""
-        return self._collective(
-            "broadcast",
-            [x],
-            [x],
-            _only,
-            wait,
-            root=checked_rank("broadcast", root, self.size),
-        )
+        root = checked_rank("broadcast", root, self.size)
+        return self._collective(Collective("broadcast", [x], [x], wait, root=root))
 
-    def _collective(
-        self,
-        name: str,
-        xs: Sequence[Any],
-        outs: Sequence[Any],
-        unpack: Callable[[list[Any]], Any],
-        wait: bool,
-        op: str = "sum",
-        dtype: DTypeLike | None = None,
-        root: int | None = None,
-    ) -> Any:
-        """Runs a collective; its result is ``unpack(results)``, or a :class:`Work`.
-
-        Args:
-            name: of the collective, as in ``collectives/collectives.cpp``.
-            xs: the operands.
-            outs: where the results are written; None stands for a new array.
-        """
+    def _collective(self, call: Collective) -> Any:
+        """Runs a collective; returns what it is unpacked to, or a :class:`Work`."""
+        name, op, root = call.name, call.op, call.root
         if root is not None:  # the root only sends, the others only receive
-            ys = list(outs)
-            sent, received = (xs, []) if root == self.rank else ([], ys)
+            ys = list(call.outs)
+            sent, received = (call.xs, []) if root == self.rank else ([], ys)
         else:
-            sent = [as_operand(name, x) for x in xs]
-            ys = received = [_result(name, x, y, self.size) for x, y in zip(sent, outs)]
+            sent = [as_operand(name, x) for x in call.xs]
+            ys = [_result(name, x, y, self.size) for x, y in zip(sent, call.outs)]
+            received = ys
             if name == "all_reduce":
                 sent = [view for x in sent for view in _views(x, op)]
                 received = [view for y in ys for view in _views(y, op)]
+        return self._run(call, sent, received, ys)
+
+    def _run(
+        self, call: Collective, sent: Sequence[Any], received: list[Any], ys: list[Any]
+    ) -> Any:
+        """Has the compiled communicator send and receive; the results are ``ys``."""
         native = None
         if sent or received:
-            sent_as = "" if dtype is None else dtype_name(dtype)
-            native = self.native.call(name, sent, received, op, sent_as, root, wait)
-        return unpack(ys) if wait else Work(native, lambda: unpack(ys))
+            sent_as = "" if call.dtype is None else dtype_name(call.dtype)
+            options = call.op, sent_as, call.root, call.wait
+            native = self.native.call(call.name, sent, received, *options)
+        return call.unpack(ys) if call.wait else Work(native, lambda: call.unpack(ys))
 
     def shares_memory(self) -> bool:
         """Whether the ranks of this node share memory."""
@@ -288,7 +293,3 @@ def dtype_name(dtype: DTypeLike) -> str:
         return dtype if isinstance(dtype, str) else np.dtype(dtype).name
     except TypeError:
         raise TypeError(f"all_reduce: expected a dtype, got {dtype!r}") from None
-
-
-def _only(results: list[Any]) -> Any:
-    return results[0]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Callable
+from typing import Any
 
 from renga import _core
 from renga.backends import cuda
 from renga.backends.cuda_loader import load_plugin
-from renga.communicators.array_communicator import dtype_name, result_shape
+from renga.communicators.array_communicator import Collective, result_shape
 from renga.communicators.nccl.staged import StagedCommunicator, on_gpu
 from renga.communicators.transport.mpi import MpiCommunicator
-from renga.communicators.work import Work
 
 
 class NcclCollectives(StagedCommunicator):
@@ -32,40 +31,26 @@ class NcclCollectives(StagedCommunicator):
             group.has_nccl = self.has_nccl
         return group
 
-    def _collective(
-        self,
-        name: str,
-        xs: Sequence[Any],
-        outs: Sequence[Any],
-        unpack: Callable[[list[Any]], Any],
-        wait: bool,
-        op: str = "sum",
-        dtype: Any = None,
-        root: int | None = None,
-    ) -> Any:
+    def _collective(self, call: Collective) -> Any:
         """NCCL chooses the order of the operands."""
-        if not (self.has_nccl and on_gpu(list(xs[:1]))):
-            return super()._collective(name, xs, outs, unpack, wait, op, dtype, root)
+        if not (self.has_nccl and on_gpu(list(call.xs[:1]))):
+            return super()._collective(call)
         load_plugin()
         ys = [
-            y if y is not None else _new(name, x, self.size) for x, y in zip(xs, outs)
+            y if y is not None else _new(call.name, x, self.size)
+            for x, y in zip(call.xs, call.outs)
         ]
-        sent = xs if root in (None, self.rank) else []
-        received = ys if root != self.rank else []
-        native = self.native.call(
-            name,
-            [_core.Variable(x, requires_grad=False) for x in sent],
-            [_core.Variable(y, requires_grad=False) for y in received],
-            op,
-            "" if dtype is None else dtype_name(dtype),
-            root,
-            wait,
-        )
-        return unpack(ys) if wait else Work(native, lambda: unpack(ys))
+        sent = call.xs if call.root in (None, self.rank) else []
+        received = ys if call.root != self.rank else []
+        return self._run(call, _variables(sent), _variables(received), ys)
 
 
 class NcclCommunicator(NcclCollectives, MpiCommunicator):
     """Uses NCCL for arrays in GPU memory and MPI for everything else."""
+
+
+def _variables(xs: Sequence[Any]) -> list[_core.Variable]:
+    return [_core.Variable(x, requires_grad=False) for x in xs]
 
 
 def _new(name: str, x: Any, size: int) -> Any:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 
 from renga.backends import cuda
+from renga.communicators.array_communicator import Collective
 from renga.communicators.communicator import Communicator
 from renga.communicators.messages import headers, pending_receive
 from renga.communicators.messages.headers import DEVICE
@@ -22,25 +23,18 @@ class StagedCommunicator(Communicator):
     a GPU goes to the receiving thread's current GPU.
     """
 
-    def _collective(
-        self,
-        name: str,
-        xs: Sequence[Any],
-        outs: Sequence[Any],
-        unpack: Callable[[list[Any]], Any],
-        wait: bool,
-        op: str = "sum",
-        dtype: Any = None,
-        root: int | None = None,
-    ) -> Any:
-        if not on_gpu(list(xs)):
-            return super()._collective(name, xs, outs, unpack, wait, op, dtype, root)
-        host = [to_host(x) for x in xs]
-        results = host if root is not None else [None] * len(host)
-        work = super()._collective(name, host, results, list, False, op, dtype, root)
-        return _result(
-            work, lambda ys: unpack([_placed(y, to) for y, to in zip(ys, outs)]), wait
-        )
+    def _collective(self, call: Collective) -> Any:
+        if not on_gpu(list(call.xs)):
+            return super()._collective(call)
+        host = [to_host(x) for x in call.xs]
+        outs = host if call.root is not None else [None] * len(host)
+
+        def place(ys: list[Any]) -> Any:
+            return call.unpack([_placed(y, to) for y, to in zip(ys, call.outs)])
+
+        staged = call._replace(xs=host, outs=outs, wait=False, unpack=list)
+        work = super()._collective(staged).then(place)
+        return work.wait() if call.wait else work
 
     def allgather(self, x: Array | tuple[Array, ...]) -> tuple[Array, ...]:
         ys = super().allgather(to_host(x))
@@ -120,8 +114,3 @@ def _placed(y: Any, out: Any) -> Any:
         return cuda.to_gpu(y)
     out[...] = cuda.to_gpu(y, out.device)
     return out
-
-
-def _result(work: Any, function: Callable[[Any], Any], wait: bool) -> Any:
-    work = work.then(function)
-    return work.wait() if wait else work
