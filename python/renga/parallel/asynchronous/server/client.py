@@ -16,6 +16,7 @@ from renga.core.types import Array
 from renga.parallel.asynchronous.server import service
 from renga.parallel.asynchronous.server.gradient import Gradient
 from renga.parallel.asynchronous.server.results import layout_of
+from renga.parallel.asynchronous.server.roles import Terms
 from renga.parallel.asynchronous.server.rows import ShardRows
 from renga.parallel.asynchronous.server.settings import HookSettings, UpdateSettings
 from renga.parallel.asynchronous.server.shards import Shards
@@ -33,8 +34,7 @@ class Client:
     Args:
         comm: the ranks that serve and work.
         shards: the division of the parameters.
-        hosts: the rank that serves each shard.
-        staleness: in clocks; ``math.inf`` for no bound.
+        terms: of the servers.
         rows: what the pieces of each shard are sent by.
     """
 
@@ -42,16 +42,15 @@ class Client:
         self,
         comm: Communicator,
         shards: Shards,
-        hosts: list[int],
-        staleness: float,
+        terms: Terms,
         rows: list[ShardRows],
     ) -> None:
         self._comm = comm
         self._shards = shards
-        self._hosts = hosts
-        self._bound = staleness
+        self._hosts = terms.hosts
+        self._bound = terms.staleness
         self._rows = rows
-        self._chosen: list[list[Array]] = [[] for _ in hosts]  # rows of this step
+        self._chosen: list[list[Array]] = [[] for _ in rows]  # rows of this step
         self._has_rows = any(shard.count for shard in rows)
         self.clock = 0  # pushes of this worker
         self.staleness: collections.Counter[int] = collections.Counter()  # in clocks

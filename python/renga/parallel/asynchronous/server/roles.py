@@ -1,4 +1,4 @@
-"""Which ranks serve, which compute, and which of those push together."""
+"""Which ranks serve, which compute and push together, and on what terms."""
 
 from __future__ import annotations
 
@@ -21,6 +21,28 @@ class Roles(NamedTuple):
         return (
             (rank - self.workers.start) // self.leaf if rank in self.workers else None
         )
+
+
+class Terms(NamedTuple):
+    """How the ranks that serve shards and those that push deal with each other.
+
+    Attributes:
+        hosts: the rank that serves each shard, or keeps its log.
+        workers: the ranks that push.
+        staleness: how many clocks one may be ahead; ``math.inf`` for no bound.
+        staleness_aware: whether learning rates are divided by the staleness.
+        timeout: a worker that is not heard of for so many seconds is lost.
+    """
+
+    hosts: list[int]
+    workers: list[int]
+    staleness: float
+    staleness_aware: bool
+    timeout: float
+
+    def shards_of(self, rank: int) -> list[int]:
+        """The shards that a rank serves."""
+        return [shard for shard, host in enumerate(self.hosts) if host == rank]
 
 
 def roles_in(

@@ -17,10 +17,9 @@ from renga.parallel.asynchronous.asynchronous_optimizer import AsynchronousOptim
 from renga.parallel.asynchronous.packed import PackedParameters
 from renga.parallel.asynchronous.server.caller_changes import CallerChanges
 from renga.parallel.asynchronous.server.client import Client
-from renga.parallel.asynchronous.server.gradient import Gradient
 from renga.parallel.asynchronous.server.leaf import Leaf, take_gradient_of
 from renga.parallel.asynchronous.server.results import put_results
-from renga.parallel.asynchronous.server.roles import roles_in
+from renga.parallel.asynchronous.server.roles import Terms, roles_in
 from renga.parallel.asynchronous.server.rows import RowsOfBatch
 from renga.parallel.asynchronous.server.service import Service
 from renga.parallel.asynchronous.server.settings import hook_finder, numbers_of
@@ -58,6 +57,7 @@ class ServerOptimizer(AsynchronousOptimizer):
     _has_loaded_states: bool
     _service: Service | SharedClient | None
     _leaf: Any  # Leaf of a worker
+    _terms: Terms
     # Counts this rank's gradients by their staleness, also after join().
     _histogram: collections.Counter[int] | None
 
@@ -83,20 +83,18 @@ class ServerOptimizer(AsynchronousOptimizer):
             rate_name(numbers_of(actual_optimizer))
         hosting, workers, leaf = roles
         count = len(hosting) if shards is None else shards
+        hosts = [hosting[shard % len(hosting)] for shard in range(count)]
+        pushing = list(workers)[::leaf]
         of_leaf = communicator.split(roles.leaf_of(rank), rank)
         vars(self).update(
             is_server=rank in hosting,
             is_worker=rank in workers,
-            _workers=list(workers)[::leaf],  # those that push
             _leaf_size=leaf,
             _leaf=None if of_leaf is None else Leaf(of_leaf),
             _row_functions=rows or {},
             _rows=None,  # RowsOfBatch, once there are parameters
-            _hosts=[hosting[shard % len(hosting)] for shard in range(count)],
+            _terms=Terms(hosts, pushing, staleness, staleness_aware, timeout),
             _may_leave_shards=shards is None,  # without parameters
-            _staleness=staleness,
-            _staleness_aware=staleness_aware,
-            _timeout=timeout,
             _comm=communicator.split(0, rank),  # messages of its own
             _group=communicator.split(0 if rank in workers else None, rank),
             _servers=communicator.split(None if rank in workers else 0, rank),
@@ -126,21 +124,14 @@ class ServerOptimizer(AsynchronousOptimizer):
         put_results(self._servers, self.actual_optimizer, service.layout, results)
 
     def _make_service(self) -> Service:
-        own = [s for s, host in enumerate(self._hosts) if host == self._comm.rank]
         has_loaded = self._loaded and self.t > 0
-        makes = self._make_server
-        return Service(self._comm, own, self._workers, makes, self._timeout, has_loaded)
+        return Service(self._comm, self._terms, self._make_server, has_loaded)
 
     def _make_server(
         self, arrays: list[Array], shapes: list[tuple[int, ...]]
     ) -> ShardServer:
-        return ShardServer(
-            ShardOptimizer(arrays, shapes, self.actual_optimizer),
-            hook_finder(self.actual_optimizer),
-            self._workers,
-            self._staleness,
-            self._staleness_aware,
-        )
+        optimizer = ShardOptimizer(arrays, shapes, self.actual_optimizer)
+        return ShardServer(optimizer, hook_finder(self.actual_optimizer), self._terms)
 
     def update(
         self,
@@ -168,11 +159,9 @@ class ServerOptimizer(AsynchronousOptimizer):
 
     def _after_begin(self, resumes: bool) -> None:
         shards = self._make_shards(self._group)
-        shared = None
-        if self.is_server and self.is_worker and self._staleness and not self._rows:
-            roles = self._hosts, self._workers
-            bounds = self._staleness, self._staleness_aware, self._timeout
-            shared = connect(self._comm, self.actual_optimizer, shards, *roles, *bounds)
+        shared, terms = None, self._terms
+        if self.is_server and self.is_worker and terms.staleness and not self._rows:
+            shared = connect(self._comm, self.actual_optimizer, shards, terms)
         if shared is not None:
             self._service = shared
             self._use_client(shared, shards)
@@ -181,7 +170,7 @@ class ServerOptimizer(AsynchronousOptimizer):
             return
         client = self._make_client(shards)
         self._use_client(client, shards)
-        if self._comm.rank == self._workers[0]:
+        if self._comm.rank == terms.workers[0]:
             client.initialize(self.actual_optimizer, resumes)
         if self.is_server:
             self._service = client.own_service = self._make_service()
@@ -206,13 +195,13 @@ class ServerOptimizer(AsynchronousOptimizer):
             needs = max(group.allgather_obj(needs))
         if needs is Needs.ONE_SHARD and not self._may_leave_shards:
             needs = Needs.WHOLE_PARAMETERS  # refused if there are several shards
-        shards = Shards(params, len(self._hosts), needs)
+        shards = Shards(params, len(self._terms.hosts), needs)
         shards.check(self.actual_optimizer)
         return shards
 
     def _make_client(self, shards: Shards) -> Client:
         rows = [self._rows.pieces(shards, i) for i in range(shards.count)]
-        return Client(self._comm, shards, self._hosts, self._staleness, rows)
+        return Client(self._comm, shards, self._terms, rows)
 
     def enter(self) -> None:
         """Joins workers that have begun, in place of one that was lost.
@@ -268,7 +257,7 @@ class ServerOptimizer(AsynchronousOptimizer):
         self._leaf.share(self._packed)
         self._changes.record()
         spend_gradients(params)
-        self._count_update(gradient)
+        self._count_update()
 
     def _send_changes(self) -> bool:
         """Sends what the caller has changed; whether parameters have been."""
@@ -277,11 +266,11 @@ class ServerOptimizer(AsynchronousOptimizer):
         is_changed: bool = self._changes.send(has_loaded)
         return is_changed
 
-    def _count_update(self, gradient: Gradient) -> None:
+    def _count_update(self) -> None:
         """Counts it, and adapts a dynamic loss scale."""
         optimizer = self.actual_optimizer
         optimizer.t += 1
-        if optimizer.has_dynamic_loss_scale and self._staleness == 0:
+        if optimizer.has_dynamic_loss_scale and self._terms.staleness == 0:
             overflowed = self._leaf.share_number(self._client.overflowed)
             optimizer.note_overflow(bool(overflowed))
         optimizer.update_loss_scale()

@@ -18,6 +18,7 @@ from renga.communicators import Communicator, RankFailed, Status, Work
 from renga.core.types import Array
 from renga.parallel.asynchronous.server.gradient import Gradient
 from renga.parallel.asynchronous.server.results import Layout
+from renga.parallel.asynchronous.server.roles import Terms
 from renga.parallel.asynchronous.server.rows import ShardRows
 from renga.parallel.asynchronous.server.shard_server import (
     Push,
@@ -43,29 +44,25 @@ class Service:
 
     Args:
         comm: the ranks that serve and work.
-        shards: the numbers of those that this rank serves.
-        workers: the ranks that push; the first sends the parameters to begin with.
+        terms: of both. The first worker sends the parameters to begin with.
         make_server: makes a shard's server of these pieces of parameters, seen in these
             shapes.
-        timeout: a worker that is not heard of for so many seconds is lost.
         has_loaded: whether this rank has loaded a file, which the workers then have to.
     """
 
     def __init__(
         self,
         comm: Communicator,
-        shards: list[int],
-        workers: list[int],
+        terms: Terms,
         make_server: Callable[[list[Array], list[tuple[int, ...]]], ShardServer],
-        timeout: float,
         has_loaded: bool,
     ) -> None:
         self._comm = comm
-        self._shards = shards
-        self._workers = workers
+        self._workers = terms.workers
+        self._timeout = terms.timeout
+        self._shards = terms.shards_of(comm.rank)
         self._make_server = make_server
         self._names: dict[int, list[str]] = {}  # of the numbers in pushes, by worker
-        self._timeout = timeout
         self._has_loaded = has_loaded
         self._rows: dict[int, ShardRows] = {}
         # Rows that a worker waits for, by worker and shard.

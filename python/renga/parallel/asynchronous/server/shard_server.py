@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 from renga.parallel.asynchronous.server.gradient import Gradient, mean_of
+from renga.parallel.asynchronous.server.roles import Terms
 from renga.parallel.asynchronous.server.settings import UpdateSettings
 from renga.parallel.asynchronous.server.shard_optimizer import ShardOptimizer
 
@@ -49,10 +50,8 @@ class ShardServer:
     Args:
         optimizer: of the shard's pieces.
         find_hook: the hook for some HookSettings.
-        workers: the ranks that push.
-        staleness: in clocks; ``math.inf`` for no bound.
-        staleness_aware: whether the learning rate is divided by the number of updates
-            that the parameters have had since a gradient's version, if it is not 0.
+        terms: of the workers. The staleness by which learning rates are divided is the
+            number of updates since a gradient's version, if it is not 0.
 
     Source: Ho et al., More effective distributed ML via a stale synchronous parallel
     parameter server, NIPS 2013; Zhang et al., Staleness-aware async-SGD, IJCAI 2016,
@@ -63,9 +62,7 @@ class ShardServer:
         self,
         optimizer: ShardOptimizer,
         find_hook: Callable[..., object],
-        workers: Iterable[int],
-        staleness: float,
-        staleness_aware: bool,
+        terms: Terms,
     ) -> None:
         self.optimizer = optimizer
         self.version = 0
@@ -75,9 +72,9 @@ class ShardServer:
         self.staleness: collections.Counter[int] = collections.Counter()
         self._find_hook = find_hook
         self._settings: dict[int, UpdateSettings] = {}  # by worker
-        self._clocks = dict.fromkeys(workers, 0)
-        self._bound = staleness
-        self._aware = staleness_aware
+        self._clocks = dict.fromkeys(terms.workers, 0)
+        self._bound = terms.staleness
+        self._aware = terms.staleness_aware
         self._collected: dict[int, Push] = {}  # with a staleness of 0
         self._waiting: dict[int, int] = {}  # clocks of workers that have no answer yet
 

@@ -16,6 +16,7 @@ from renga.core.optimizer import GradientMethod, Optimizer
 from renga.core.optimizer.update_rule import UpdateRule
 from renga.core.types import Array
 from renga.parallel.asynchronous.server.gradient import Gradient
+from renga.parallel.asynchronous.server.roles import Terms
 from renga.parallel.asynchronous.server.settings import UpdateSettings
 from renga.parallel.asynchronous.server.shard_optimizer import ShardOptimizer
 from renga.parallel.asynchronous.server.shard_server import LOG_SIZE, Update
@@ -104,12 +105,7 @@ class SharedClient:
         optimizer: of this rank.
         shards: the division of the parameters.
         shared: the shards.
-        hosts: the rank that keeps the log of each shard.
-        workers: the ranks that push.
-        staleness: in clocks; ``math.inf`` for no bound.
-        staleness_aware: whether learning rates are divided by the staleness.
-        timeout: a worker that is not heard of for so many seconds while another waits
-            for it is lost.
+        terms: of the workers, which are lost while another waits for them.
     """
 
     def __init__(
@@ -118,22 +114,14 @@ class SharedClient:
         optimizer: Optimizer,
         shards: Shards,
         shared: Sequence[SharedShard],
-        hosts: Sequence[int],
-        workers: Sequence[int],
-        staleness: float,
-        staleness_aware: bool,
-        timeout: float,
+        terms: Terms,
     ) -> None:
         self._comm = comm
         self._optimizer = optimizer
         self._shards = shards
         self._shared = list(shared)
-        self._hosts = list(hosts)
-        self._workers = list(workers)
-        self._bound = staleness
-        self._aware = staleness_aware
-        self._timeout = timeout
-        self._board = Board(comm, workers)
+        self._terms = terms
+        self._board = Board(comm, terms.workers)
         self.clock = 0  # pushes of this worker
         self.staleness: collections.Counter[int] = collections.Counter()  # in clocks
         self._versions = [0] * shards.count  # of the parameters that this worker has
@@ -197,14 +185,14 @@ class SharedClient:
                 number = shared.version
                 if gradient.is_usable:
                     mine = gradient._replace(arrays=pieces)
-                    rate = shared.update(mine, version, self._aware)
+                    rate = shared.update(mine, version, self._terms.staleness_aware)
                 self._install(shard)
             if gradient.is_usable:
                 entry = Update(rank, self.clock, version, rate)
                 self._log[shard].append((number, entry))
         self._board.work(self.clock)
         self._least = least
-        needed = self.clock - self._bound
+        needed = self.clock - self._terms.staleness
         while self._least < needed:
             self._wait_for_others(lambda w: self._board.clocks[w] >= needed)
             self.pull()
@@ -250,7 +238,7 @@ class SharedClient:
         ]:
             self._board.hear()
             for worker in waited_for:
-                if self._board.silence(worker) > self._timeout:
+                if self._board.silence(worker) > self._terms.timeout:
                     self._lose(worker)
             self._comm.probe(tag=_LOG_TAG, timeout=0)  # raises if a rank has failed
             time.sleep(_POLL_SECONDS)
@@ -259,34 +247,31 @@ class SharedClient:
         self._board.lose(worker)
         warnings.warn(
             f"parameter server: rank {self._comm.rank} has lost worker {worker}; "
-            f"{len(self._board.left())} of {len(self._workers)} workers are left",
+            f"{self.workers_left} of {len(self._terms.workers)} workers are left",
             stacklevel=2,
         )
 
     def end(self) -> None:
         """Gets the logs of this rank's shards; every rank calls it."""
         works = []
-        if self._comm.rank in self._workers:
-            for shard, host in enumerate(self._hosts):
+        if self._comm.rank in self._terms.workers:
+            for shard, host in enumerate(self._terms.hosts):
                 rows = [(n, *update) for n, update in self._log[shard]]
                 log = numpy.array(rows, numpy.float64)
                 works.append((host, self._comm.send(log, host, shard + 1, wait=False)))
-        for shard, host in enumerate(self._hosts):
-            if host == self._comm.rank:
-                self._log[shard] = collections.deque(
-                    self._received_log(shard), LOG_SIZE
-                )
+        for shard in self._own_shards:
+            self._log[shard] = collections.deque(self._received_log(shard), LOG_SIZE)
         for host, work in works:
             if self._board.is_lost(host):
                 continue
             with contextlib.suppress(TimeoutError, RankFailed):
-                work.wait(self._timeout)
+                work.wait(self._terms.timeout)
 
     def _received_log(self, shard: int) -> list[tuple[int, Update]]:
         entries = []
         for worker in self._board.left():
             with contextlib.suppress(TimeoutError, RankFailed):
-                if self._comm.probe(worker, shard + 1, self._timeout) is None:
+                if self._comm.probe(worker, shard + 1, self._terms.timeout) is None:
                     continue
                 for number, *row in self._comm.recv(worker, shard + 1).tolist():
                     of_worker, clock, version, rate = row
@@ -295,22 +280,21 @@ class SharedClient:
         return sorted(entries)
 
     @property
+    def _own_shards(self) -> list[int]:
+        return self._terms.shards_of(self._comm.rank)
+
+    @property
     def logs(self) -> dict[int, list[Update]]:
         """The updates of this rank's shards, in order; before ``end`` its own only."""
         return {
             shard: [update for _, update in self._log[shard]]
-            for shard, host in enumerate(self._hosts)
-            if host == self._comm.rank
+            for shard in self._own_shards
         }
 
     @property
     def version_lag(self) -> float:
         """The mean over the updates of this rank's shards."""
-        own = [
-            shared.version_lag
-            for shared, host in zip(self._shared, self._hosts)
-            if host == self._comm.rank
-        ]
+        own = [self._shared[shard].version_lag for shard in self._own_shards]
         return sum(own) / len(own)
 
     @property
@@ -320,14 +304,7 @@ class SharedClient:
 
 
 def connect(
-    comm: Communicator,
-    optimizer: GradientMethod,
-    shards: Shards,
-    hosts: Sequence[int],
-    workers: Sequence[int],
-    staleness: float,
-    staleness_aware: bool,
-    timeout: float,
+    comm: Communicator, optimizer: GradientMethod, shards: Shards, terms: Terms
 ) -> SharedClient | None:
     """A client of shards that are made in memory; every rank calls it.
 
@@ -349,8 +326,5 @@ def connect(
         pieces = [x.copy() for x in shards.take(shard, shards.arrays)]
         optimizers.append(ShardOptimizer(pieces, shards.shapes(shard), optimizer))
         optimizers[-1].set_states(optimizer.t, shards.states(shard, rules))
-    shared = allocate(comm, optimizers, hosts)
-    if not shared:
-        return None
-    bounds = staleness, staleness_aware, timeout
-    return SharedClient(comm, optimizer, shards, shared, hosts, workers, *bounds)
+    shared = allocate(comm, optimizers, terms.hosts)
+    return SharedClient(comm, optimizer, shards, shared, terms) if shared else None
